@@ -1,0 +1,157 @@
+import * as z from 'zod';
+
+/** Who is to blame: the model's call, the tool, what the tool talks to, a rule, or this service. */
+export const FAULTS = ['caller', 'tool', 'upstream', 'policy', 'service'] as const;
+export type Fault = (typeof FAULTS)[number];
+
+/** What the agent should do next. `pending` is reserved: no code uses it yet. */
+export const OUTCOMES = ['success', 'retry', 'failed', 'refused', 'unknown', 'pending'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** Did the handler run, and may a side effect have happened? */
+export const EXECUTED = ['yes', 'no', 'maybe'] as const;
+export type Executed = (typeof EXECUTED)[number];
+
+/** What a repeat of a tool may do. `read` and `idempotent` are safe to repeat. */
+export const EFFECTS = ['read', 'idempotent', 'write'] as const;
+export type Effects = (typeof EFFECTS)[number];
+
+/** One row of the failure table. `safe` holds for read and idempotent tools, `write` for the others. */
+export type FailurePolicy = {
+  readonly fault: Fault;
+  /** Counts as a failed round of the tool in its session; `unknown_names` = in the bucket all unknown names share. */
+  readonly charges: boolean | 'unknown_names';
+  readonly outcome: { readonly safe: Outcome; readonly write: Outcome };
+  readonly executed: { readonly safe: Executed; readonly write: Executed };
+  readonly when: string;
+};
+
+const same = <const T>(value: T): { readonly safe: T; readonly write: T } => ({ safe: value, write: value });
+const refusedBy = (fault: Fault, when: string) =>
+  ({ fault, charges: false, outcome: same('refused'), executed: same('no'), when }) as const;
+const died = (when: string) =>
+  ({
+    fault: 'tool',
+    charges: true,
+    outcome: { safe: 'retry', write: 'unknown' },
+    executed: same('maybe'),
+    when,
+  }) as const;
+
+/** The closed list of failure codes and what each one means. The one source for results, metrics, logs and docs. */
+export const FAILURE_POLICY = {
+  invalid_call: {
+    fault: 'caller',
+    charges: false,
+    outcome: same('retry'),
+    executed: same('no'),
+    when: 'The entry is not an object, has no usable name, or carries a bad `timeout_ms`.',
+  },
+  unknown_tool: {
+    fault: 'caller',
+    charges: 'unknown_names',
+    outcome: same('retry'),
+    executed: same('no'),
+    when: 'There is no tool of that name; the nearest names are suggested.',
+  },
+  invalid_arguments: {
+    fault: 'caller',
+    charges: true,
+    outcome: same('retry'),
+    executed: same('no'),
+    when: 'The arguments are not JSON, not an object, too deep, or do not fit the schema; all problems are listed at once.',
+  },
+  retry_requested: {
+    fault: 'caller',
+    charges: true,
+    outcome: same('retry'),
+    executed: { safe: 'yes', write: 'no' },
+    when: 'The tool threw `RetryableToolError`: it was called wrong, and a better call may work.',
+  },
+  tool_failed: {
+    fault: 'tool',
+    charges: false,
+    outcome: same('failed'),
+    executed: same('yes'),
+    when: 'The tool threw `TerminalToolError`: repeating the call is pointless.',
+  },
+  tool_exception: {
+    fault: 'tool',
+    charges: true,
+    outcome: { safe: 'retry', write: 'unknown' },
+    executed: { safe: 'yes', write: 'maybe' },
+    when: 'The tool threw anything else. Where graceful errors are off: `failed`, `fatal` and not charged.',
+  },
+  tool_crashed: died("The tool's process died."),
+  out_of_memory: died("The tool's process ran out of memory."),
+  timeout: died('The time limit of the call passed.'),
+  invalid_output: {
+    fault: 'tool',
+    charges: false,
+    outcome: { safe: 'failed', write: 'success' },
+    executed: same('yes'),
+    when: 'The value is not JSON or breaks the output schema. A write tool succeeds with a warning and a null value.',
+  },
+  output_too_large: {
+    fault: 'tool',
+    charges: true,
+    outcome: { safe: 'retry', write: 'success' },
+    executed: same('yes'),
+    when: 'The value is over MAX_RESULT_BYTES. A write tool succeeds with a warning and a truncated value.',
+  },
+  upstream_rate_limited: {
+    fault: 'upstream',
+    charges: true,
+    outcome: same('retry'),
+    executed: same('no'),
+    when: 'What the tool talks to answered 429, after the transport retried.',
+  },
+  upstream_unavailable: {
+    fault: 'upstream',
+    charges: true,
+    outcome: { safe: 'retry', write: 'unknown' },
+    executed: same('maybe'),
+    when: 'What the tool talks to could not be reached (executed: no) or its answer was lost (executed: maybe).',
+  },
+  not_authorized: refusedBy('policy', 'The API key may not use this tool.'),
+  retry_budget_exhausted: refusedBy(
+    'policy',
+    "The tool's or the session's retries are used up, or the last one is still running.",
+  ),
+  call_limit_exceeded: refusedBy(
+    'policy',
+    'A limit of calls is reached: per batch, per session, or per tool and session.',
+  ),
+  loop_detected: refusedBy('policy', 'The same call was made again and again.'),
+  circuit_open: refusedBy('policy', "The tool's circuit breaker is open; `retry_after_ms` says for how long."),
+  not_executed: refusedBy('policy', 'Sequential with `on_error: "stop"`: an earlier call failed.'),
+  cancelled: {
+    fault: 'caller',
+    charges: false,
+    outcome: { safe: 'retry', write: 'unknown' },
+    executed: same('maybe'),
+    when: 'The client went away, or the batch deadline passed before the call started (then: refused, executed no).',
+  },
+  outcome_unknown: {
+    fault: 'tool',
+    charges: false,
+    outcome: same('unknown'),
+    executed: same('maybe'),
+    when: 'A keyed write call was started earlier and never committed.',
+  },
+  overloaded: refusedBy('service', 'The call never got a slot to run in.'),
+  shutting_down: refusedBy('service', 'The service is stopping.'),
+  store_unavailable: refusedBy('service', 'The session store is down and the service is set to refuse calls then.'),
+  internal_error: {
+    fault: 'service',
+    charges: false,
+    outcome: same('failed'),
+    executed: same('maybe'),
+    when: 'A bug of this service. It alerts.',
+  },
+} as const satisfies Record<string, FailurePolicy>;
+
+export type FailureCode = keyof typeof FAILURE_POLICY;
+
+/** The codes alone, in the order of the table. */
+export const FAILURE_CODES = z.enum(Object.keys(FAILURE_POLICY) as [FailureCode, ...FailureCode[]]).options;

@@ -1,0 +1,47 @@
+import * as z from 'zod';
+
+/** Hard ceiling of `calls`; beyond it the envelope is refused. Fewer are run: see MAX_BATCH_CALLS. */
+export const MAX_ENVELOPE_CALLS = 1024;
+
+/** What a well-formed entry of `calls` looks like. For the document only: entries are judged one by one, never here. */
+export const ToolCall = z
+  .looseObject({
+    id: z
+      .unknown()
+      .optional()
+      .describe('A string of any length or a number is echoed as sent; anything else becomes null.'),
+    name: z.string().min(1).describe('The name of the tool.'),
+    arguments: z
+      .union([z.record(z.string(), z.unknown()), z.string(), z.null()])
+      .optional()
+      .describe('An object, or a JSON string holding one. "", blank, null or absent mean {}.'),
+    timeout_ms: z.number().positive().optional().describe("Milliseconds; may only shorten the tool's own limit."),
+  })
+  .meta({ id: 'ToolCall' });
+
+/** The envelope of POST /tool-calls. Strict on its own members, deaf to unknown ones, and it never looks into a call. */
+export const ToolCallsRequest = z.looseObject({
+  session_id: z
+    .string()
+    .min(1)
+    .max(256)
+    .nullish()
+    .describe('Budgets are kept per session; without one they hold for this request.'),
+  round_id: z
+    .string()
+    .regex(/^[\x20-\x7e]{1,64}$/, 'must be 1 to 64 printable ASCII characters')
+    .nullish()
+    .describe('Batches of a session with one round_id are one round of the retry budget.'),
+  calls: z.array(z.unknown()).max(MAX_ENVELOPE_CALLS),
+  order: z.enum(['parallel', 'sequential']).default('parallel'),
+  on_error: z
+    .enum(['continue', 'stop'])
+    .default('continue')
+    .describe('With "sequential": "stop" answers the rest with not_executed.'),
+  deadline_ms: z
+    .number()
+    .positive()
+    .nullish()
+    .describe('Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS.'),
+});
+export type ToolCallsRequest = z.infer<typeof ToolCallsRequest>;

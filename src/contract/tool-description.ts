@@ -1,0 +1,29 @@
+import * as z from 'zod';
+import { EFFECTS } from './failure.ts';
+
+/** A JSON Schema (draft 2020-12) as it goes over the wire. */
+export const JsonSchema = z.record(z.string(), z.unknown());
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** One tool as GET /tools shows it. */
+export const ToolDescription = z
+  .object({
+    name: z.string(),
+    description: z.string(),
+    effects: z.enum(EFFECTS),
+    input_schema: JsonSchema,
+    output_schema: JsonSchema.nullable(),
+    limits: z.object({
+      timeout_ms: z.number(),
+      retries: z.number(),
+      concurrency: z.number().nullable(),
+      max_calls_per_session: z.number().nullable(),
+    }),
+    available: z.boolean(),
+    unavailable_reason: z.string().nullable(),
+    source: z.string(),
+  })
+  .meta({ id: 'ToolDescription' });
+export type ToolDescription = z.infer<typeof ToolDescription>;
+
+export const ToolCatalogue = z.object({ tools: z.array(ToolDescription) }).meta({ id: 'ToolCatalogue' });

@@ -1,0 +1,71 @@
+import * as z from 'zod';
+import { EXECUTED, FAILURE_CODES, OUTCOMES } from './failure.ts';
+
+/** One thing that is wrong with the arguments. `path` is dotted, `""` for the whole. */
+export const Issue = z
+  .object({ path: z.string(), expected: z.string(), received: z.string(), message: z.string() })
+  .meta({ id: 'Issue' });
+export type Issue = Readonly<z.infer<typeof Issue>>;
+
+export const Warning = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Warning' });
+export type Warning = Readonly<z.infer<typeof Warning>>;
+
+/** Where a budget was kept: shared through Redis, in this process by design, or in this process because Redis is down. */
+export const BUDGET_MODES = ['redis', 'memory', 'local'] as const;
+export type BudgetMode = (typeof BUDGET_MODES)[number];
+
+export const RetryState = z
+  .object({
+    allowed: z.boolean().describe('The outcome is `retry` and budget is left.'),
+    limit: z.int().nonnegative(),
+    used: z.int().nonnegative(),
+    remaining: z.int().nonnegative().describe('The smaller of what the tool and the session have left.'),
+    limited_by: z.enum(['tool', 'session']),
+    scope: z.enum(['session', 'request']),
+    mode: z.enum(BUDGET_MODES),
+  })
+  .meta({ id: 'RetryState' });
+export type RetryState = Readonly<z.infer<typeof RetryState>>;
+
+export const FailureDetail = z
+  .object({
+    code: z.enum(FAILURE_CODES),
+    type: z.string().describe("The exception's type name, or the code's own."),
+    hint: z.string().nullable(),
+    issues: z.array(Issue),
+    retry_after_ms: z.number().nonnegative().nullable(),
+    fatal: z.boolean().describe('True tells the runtime to abort its run.'),
+    reference: z.string().describe('The log holds the full exception under this id.'),
+  })
+  .meta({ id: 'FailureDetail' });
+export type FailureDetail = z.infer<typeof FailureDetail>;
+
+export const ToolResult = z
+  .object({
+    index: z.int().nonnegative(),
+    id: z.union([z.string(), z.number(), z.null()]),
+    name: z.string().nullable(),
+    success: z.boolean(),
+    outcome: z.enum(OUTCOMES),
+    executed: z.enum(EXECUTED),
+    value: z.unknown(),
+    message: z.string(),
+    error: FailureDetail.nullable(),
+    retry: RetryState.nullable(),
+    duration_ms: z.number().nonnegative(),
+    empty: z.literal(true).optional(),
+    replayed: z.literal(true).optional(),
+    truncated: z.literal(true).optional(),
+    warnings: z.array(Warning).min(1).optional(),
+  })
+  .meta({ id: 'ToolResult' });
+export type ToolResult = z.infer<typeof ToolResult>;
+
+export const ToolCallsResponse = z
+  .object({
+    request_id: z.string(),
+    session_id: z.string().nullable(),
+    results: z.array(ToolResult).describe('One per call, in the order of the calls.'),
+  })
+  .meta({ id: 'ToolCallsResponse' });
+export type ToolCallsResponse = z.infer<typeof ToolCallsResponse>;

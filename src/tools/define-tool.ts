@@ -1,0 +1,120 @@
+import type * as z from 'zod';
+import type { Effects } from '../contract/failure.ts';
+import type { JsonSchema } from '../contract/tool-description.ts';
+import type { Issue } from '../contract/tool-result.ts';
+import { toExampleArguments } from './example-arguments.ts';
+import { type Checked, type SchemaCheck, toSchemaCheck } from './schema-check.ts';
+import type { Prepared, Tool, ToolContext } from './tool.ts';
+
+/** What a tool says about itself. Only the first five members are required. */
+export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
+  /** 1 to 64 of `A–Z a–z 0–9 _ . -`, unique in the service. */
+  readonly name: string;
+  /** For the model: what it does, when to use it, what it returns. */
+  readonly description: string;
+  /** A zod schema, or a JSON Schema (draft 2020-12) of an object. */
+  readonly input: Schema;
+  /** What a repeat may do: `read`, `idempotent`, or `write`. */
+  readonly effects: Effects;
+  /** The handler, synchronous or not. `input` has passed the schema. */
+  readonly run: (input: ToolArguments<Schema>, context: ToolContext) => unknown;
+  readonly output?: z.ZodType | JsonSchema;
+  /** Failed rounds in a row beyond the first. Default 3, for write tools 1. 0 = none. */
+  readonly retries?: number;
+  /** Milliseconds, hard. Default 30 000. */
+  readonly timeoutMs?: number;
+  /** false: an exception of this tool is fatal for the agent's run. Default: as the service says. */
+  readonly gracefulErrors?: boolean;
+  readonly sequential?: boolean;
+  readonly polling?: boolean;
+  readonly concurrency?: number;
+  readonly maxCallsPerSession?: number;
+  /** Where the tool tells failures by its value: returns the error (an Error or a text), or undefined for a success. */
+  readonly extractError?: (value: unknown) => unknown;
+  readonly source?: string;
+};
+
+/** What the handler gets: the schema's output type, or a plain record for a JSON Schema. */
+export type ToolArguments<Schema> = Schema extends z.ZodType ? z.output<Schema> : Readonly<Record<string, unknown>>;
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const MAX_TIMEOUT_MS = 2_147_483_647; // a longer setTimeout fires at once
+const DEFAULT_RETRIES = { read: 3, idempotent: 3, write: 1 } as const satisfies Record<Effects, number>;
+// Metric labels of our own; a tool of that name would share their series.
+const RESERVED_NAMES: ReadonlySet<string> = new Set(['_unknown', '_other']);
+
+/**
+ * Declares a tool. Throws a TypeError that names the tool and the member when the declaration is wrong: a bad name,
+ * unknown `effects`, a negative, fractional or non-finite number, a schema that cannot be compiled.
+ */
+export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefinition<Schema>): Tool => {
+  const { name, effects } = definition;
+  checkName(name);
+  const refuse = (member: string, rule: string): never => {
+    throw new TypeError(`Tool '${name}': ${member} ${rule}.`);
+  };
+  if (!Object.hasOwn(DEFAULT_RETRIES, effects)) refuse('effects', "must be 'read', 'idempotent' or 'write'");
+  if (typeof definition.description !== 'string') refuse('description', 'must be a text');
+  if (typeof definition.run !== 'function') refuse('run', 'must be a function');
+  const whole = (member: string, value: number, least: number, most = Number.MAX_SAFE_INTEGER): number =>
+    Number.isSafeInteger(value) && value >= least && value <= most
+      ? value
+      : refuse(member, `must be a whole number from ${least} to ${most}, not ${String(value)}`);
+  const optional = (member: 'concurrency' | 'maxCallsPerSession'): number | null =>
+    definition[member] === undefined ? null : whole(member, definition[member], 1);
+  const input = toSchemaCheck(definition.input, 'input');
+  const output = definition.output === undefined ? null : toSchemaCheck(definition.output, 'output');
+  return {
+    ...DEFAULTS,
+    ...pickGiven(definition),
+    name,
+    description: definition.description,
+    effects,
+    inputSchema: input.jsonSchema,
+    outputSchema: output?.jsonSchema ?? null,
+    retries: whole('retries', definition.retries ?? DEFAULT_RETRIES[effects], 0),
+    timeoutMs: whole('timeoutMs', definition.timeoutMs ?? DEFAULT_TIMEOUT_MS, 1, MAX_TIMEOUT_MS),
+    concurrency: optional('concurrency'),
+    maxCallsPerSession: optional('maxCallsPerSession'),
+    exampleArguments: toExampleArguments(input.jsonSchema),
+    prepare: toPrepare(input, definition.run),
+    checkOutput: output === null ? null : toOutputCheck(output),
+  };
+};
+
+const DEFAULTS = { gracefulErrors: null, sequential: false, polling: false, source: 'builtin', extractError: null };
+
+const pickGiven = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefinition<Schema>) => {
+  const { gracefulErrors, sequential, polling, source, extractError } = definition;
+  const given = Object.entries({ gracefulErrors, sequential, polling, source, extractError });
+  return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+};
+
+const toPrepare = <Schema extends z.ZodType | JsonSchema>(
+  input: SchemaCheck,
+  run: ToolDefinition<Schema>['run'],
+): Tool['prepare'] => {
+  const toPrepared = (checked: Checked): Prepared =>
+    checked.ok
+      ? // The one place where a schema's word is taken for a type: `checked` comes from that very schema.
+        { ok: true, invocation: { run: (context) => run(checked.value as ToolArguments<Schema>, context) } }
+      : checked;
+  return (given) => {
+    const checked = input.check(given);
+    return checked instanceof Promise ? checked.then(toPrepared) : toPrepared(checked);
+  };
+};
+
+const toOutputCheck = (output: SchemaCheck): NonNullable<Tool['checkOutput']> => {
+  const toIssues = (checked: Checked): readonly Issue[] => (checked.ok ? [] : checked.issues);
+  return (value) => {
+    const checked = output.check(value);
+    return checked instanceof Promise ? checked.then(toIssues) : toIssues(checked);
+  };
+};
+
+const checkName = (name: unknown): void => {
+  if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(name))
+    throw new TypeError(`A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - and not ${JSON.stringify(name)}.`);
+  if (RESERVED_NAMES.has(name)) throw new TypeError(`The tool name '${name}' is reserved.`);
+};

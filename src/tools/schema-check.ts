@@ -1,0 +1,78 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import * as z from 'zod';
+import type { JsonSchema } from '../contract/tool-description.ts';
+import type { Issue } from '../contract/tool-result.ts';
+import { fromAjvErrors, fromZodIssues } from './argument-issues.ts';
+
+export type Checked =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+/** A schema made ready to check values: its JSON Schema form, and the check. The check may throw what a refinement throws. */
+export type SchemaCheck = {
+  readonly jsonSchema: JsonSchema;
+  readonly check: (value: unknown) => Checked | Promise<Checked>;
+};
+
+/** Whether `schema` is a zod 4 schema and not a plain JSON Schema. */
+export const isZodSchema = (schema: z.ZodType | JsonSchema): schema is z.ZodType => '_zod' in schema;
+
+type Side = 'input' | 'output';
+
+/**
+ * Makes a check from a zod schema or a JSON Schema (draft 2020-12). For inputs, unknown top-level parameters are
+ * refused unless the schema says what to do with them: a model that invents a parameter must hear of it.
+ * Throws where the schema itself cannot be compiled or expressed.
+ */
+export const toSchemaCheck = (schema: z.ZodType | JsonSchema, side: Side): SchemaCheck =>
+  isZodSchema(schema) ? toZodCheck(schema, side) : toAjvCheck(schema, side);
+
+const toStrict = (schema: z.ZodType): z.ZodType =>
+  schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema;
+
+const toZodCheck = (given: z.ZodType, side: Side): SchemaCheck => {
+  const schema = side === 'input' ? toStrict(given) : given;
+  const jsonSchema = z.toJSONSchema(schema, { io: side, unrepresentable: 'any' });
+  const toChecked = (result: z.ZodSafeParseResult<unknown>, input: unknown): Checked =>
+    result.success
+      ? { ok: true, value: result.data }
+      : { ok: false, issues: fromZodIssues(result.error.issues, input, jsonSchema) };
+  return {
+    jsonSchema,
+    check: (value) => {
+      try {
+        return toChecked(schema.safeParse(value), value);
+      } catch (thrown) {
+        if (!(thrown instanceof z.core.$ZodAsyncError)) throw thrown;
+        return schema.safeParseAsync(value).then((result) => toChecked(result, value));
+      }
+    },
+  };
+};
+
+// Where a schema already says what happens to further members, its own word stands.
+const SPEAKS_OF_FURTHER_MEMBERS = [
+  'additionalProperties',
+  'unevaluatedProperties',
+  'patternProperties',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  '$ref',
+];
+
+const toAjvCheck = (given: JsonSchema, side: Side): SchemaCheck => {
+  const open = SPEAKS_OF_FURTHER_MEMBERS.some((keyword) => keyword in given);
+  const jsonSchema = side === 'input' && !open ? { ...given, additionalProperties: false } : given;
+  const ajv = new Ajv2020({ allErrors: true, strict: false });
+  addFormats.default(ajv);
+  const validate = ajv.compile(jsonSchema);
+  return {
+    jsonSchema,
+    check: (value) =>
+      validate(value)
+        ? { ok: true, value }
+        : { ok: false, issues: fromAjvErrors(validate.errors ?? [], value, jsonSchema) },
+  };
+};

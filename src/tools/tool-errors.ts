@@ -1,0 +1,78 @@
+import type { Executed } from '../contract/failure.ts';
+
+/** Marks our error classes across copies of this module and across processes, where `instanceof` fails. */
+export const TOOL_ERROR: unique symbol = Symbol.for('recourse.tool-error');
+export type ToolErrorKind = 'retryable' | 'terminal' | 'upstream_rate_limited' | 'upstream_unavailable';
+
+export type RetryableToolErrorOptions = {
+  /** What to do differently, one sentence. */
+  readonly hint?: string;
+  readonly retryAfterMs?: number;
+  /** A structured error payload: becomes the result's `value`. */
+  readonly value?: unknown;
+  /** For a write tool: `no` is assumed, say otherwise if something may have happened. */
+  readonly executed?: Executed;
+  readonly cause?: unknown;
+};
+
+/** "You called this wrong, fix your parameters" (seed 004). The model reads the text as it is. */
+export class RetryableToolError extends Error {
+  override readonly name: string = 'RetryableToolError';
+  readonly [TOOL_ERROR]: ToolErrorKind = 'retryable';
+  readonly hint: string | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly value: unknown;
+  readonly executed: Executed | undefined;
+
+  constructor(message: string, options: RetryableToolErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.hint = options.hint;
+    this.retryAfterMs = options.retryAfterMs;
+    this.value = options.value;
+    this.executed = options.executed;
+  }
+}
+
+/** "Repeating this call is pointless." The model reads the text as it is. */
+export class TerminalToolError extends Error {
+  override readonly name: string = 'TerminalToolError';
+  readonly [TOOL_ERROR]: ToolErrorKind = 'terminal';
+  readonly hint: string | undefined;
+  readonly value: unknown;
+
+  constructor(
+    message: string,
+    options: { readonly hint?: string; readonly value?: unknown; readonly cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.hint = options.hint;
+    this.value = options.value;
+  }
+}
+
+/** What the tool talks to is at fault: it limits us (`upstream_rate_limited`) or cannot be reached or heard. */
+export class UpstreamToolError extends Error {
+  override readonly name: string = 'UpstreamToolError';
+  readonly [TOOL_ERROR]: ToolErrorKind;
+  readonly hint: string | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly executed: Executed;
+
+  /** `executed` is `no` only when the request certainly never took effect (refused, 429), else `maybe`. */
+  constructor(
+    code: 'upstream_rate_limited' | 'upstream_unavailable',
+    message: string,
+    options: {
+      readonly executed: 'no' | 'maybe';
+      readonly hint?: string;
+      readonly retryAfterMs?: number;
+      readonly cause?: unknown;
+    },
+  ) {
+    super(message, { cause: options.cause });
+    this[TOOL_ERROR] = code;
+    this.hint = options.hint;
+    this.retryAfterMs = options.retryAfterMs;
+    this.executed = options.executed;
+  }
+}
