@@ -13,9 +13,8 @@ export const ok = (value: unknown, message: string): ToldValue => ({ [TOLD]: 'ok
 /** "The query was fine, nothing matched" (seed 004): a success that never costs a retry. */
 export const empty = (message: string, value: unknown = null): ToldValue => ({ [TOLD]: 'empty', value, message });
 
-/** `ok` or `empty` for a value made by them, else undefined. May throw where `value` is a hostile proxy. */
-export const toldKind = (value: unknown): 'ok' | 'empty' | undefined =>
-  typeof value === 'object' && value !== null && TOLD in value && isToldValue(value) ? value[TOLD] : undefined;
-
-/** Whether `ok` or `empty` made this value. */
+/** Whether `ok` or `empty` made this value. Throws where `value` is a revoked proxy. */
 export const isToldValue = (value: object): value is ToldValue => TOLD in value;
+
+/** Which of the two made it. */
+export const toldKind = (value: ToldValue): 'ok' | 'empty' => value[TOLD];

@@ -1,0 +1,52 @@
+# The image of Recourse: built JavaScript, production dependencies, one process without root, npm or a shell.
+#
+#   docker build -t recourse .
+#   docker run --rm -p 127.0.0.1:8080:8080 -e ALLOW_ANONYMOUS=true recourse
+#
+# In the image HOST is 0.0.0.0, and without API_KEYS the service refuses to start on it: set keys, or say
+# ALLOW_ANONYMOUS=true where nobody else reaches the port (as above, where it is published on loopback only).
+
+FROM node:26-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# With the optional packages: the compiler's native binary is one of them.
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json ./
+COPY scripts scripts
+COPY src src
+RUN npm run build
+
+FROM node:26-bookworm-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# Without the optional packages: they carry a second Node (120 MB) for machines whose own is too old.
+RUN npm ci --omit=dev --omit=optional
+
+FROM node:26-bookworm-slim
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Recourse" \
+      org.opencontainers.image.description="An HTTP service that executes tools for LLM agents: every call comes back as a result the model can act on." \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION"
+WORKDIR /app
+# Owned by root and never written: the service runs as another user, on a read-only root file system where asked to.
+COPY package.json ./
+COPY --from=dependencies /app/node_modules node_modules
+COPY --from=build /app/dist dist
+# The one place that the file tools may write to. A volume mounted here starts as a copy of the example.
+COPY --chown=node:node examples/workspace /workspace
+ENV NODE_ENV=production \
+    HOST=0.0.0.0 \
+    PORT=8080 \
+    WORKSPACE_DIR=/workspace
+EXPOSE 8080
+USER node
+STOPSIGNAL SIGTERM
+# An empty PORT means unset, here as in the service.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 8080) + '/live', { signal: AbortSignal.timeout(2000) }).then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))"]
+# No entry point of the base image in between: node is the process that gets the signals.
+ENTRYPOINT []
+CMD ["node", "dist/main.js"]

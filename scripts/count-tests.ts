@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs';
+import * as z from 'zod';
+
+/**
+ * Prints `N passed, N failed` from vitest's JSON report; exit code 1 if anything failed or nothing passed.
+ * Usage: node scripts/count-tests.ts <report> <exit code of the run that should have written it>
+ */
+const Report = z.object({
+  testResults: z.array(
+    z.object({
+      status: z.string(),
+      assertionResults: z.array(z.object({ status: z.string() })),
+    }),
+  ),
+});
+type Report = z.infer<typeof Report>;
+type Count = { readonly passed: number; readonly failed: number };
+
+const countStatus = (file: Report['testResults'][number], status: string): number =>
+  file.assertionResults.filter((test) => test.status === status).length;
+
+/** A file that failed without a failed test did not load, crashed, or broke in a hook: it counts as one failure. */
+const countReport = ({ testResults }: Report): Count => {
+  let passed = 0;
+  let failed = 0;
+  for (const file of testResults) {
+    const failedTests = countStatus(file, 'failed');
+    passed += countStatus(file, 'passed');
+    failed += file.status === 'failed' ? Math.max(1, failedTests) : failedTests;
+  }
+  return { passed, failed };
+};
+
+/** No report, or one that cannot be read, means that no test ran. */
+const readReport = (path: string): Count => {
+  try {
+    return countReport(Report.parse(JSON.parse(readFileSync(path, 'utf8'))));
+  } catch (error) {
+    console.error(`there is no test report: ${error instanceof Error ? error.message : error}`);
+    return { passed: 0, failed: 0 };
+  }
+};
+
+const [path = '', code = ''] = process.argv.slice(2);
+const { passed, failed } = readReport(path);
+// A run can fail without a failed test: in a step before the tests, or by an error outside of any test.
+const counted = failed === 0 && (code !== '0' || passed === 0) ? 1 : failed;
+console.log(`${passed} passed, ${counted} failed`);
+process.exitCode = counted === 0 ? 0 : 1;

@@ -1,0 +1,130 @@
+import * as z from 'zod';
+
+const FLAGS = { true: true, false: false, 1: true, 0: false } as const;
+
+const whole = (standard: number, least: number, most = Number.MAX_SAFE_INTEGER) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be from ${least} to ${most}`)
+    .default(standard);
+
+const flag = (standard: boolean) =>
+  z
+    .enum(['true', 'false', '1', '0'], 'must be true or false')
+    .transform((word) => FLAGS[word])
+    .default(standard);
+
+const list = z
+  .string()
+  .transform((text) => text.split(',').flatMap((item) => item.trim() || []))
+  .default([]);
+
+const TENANT_KEY = /^[a-z0-9][a-z0-9_-]{0,63}=[0-9a-f]{64}$/;
+const API_KEY_RULE = 'must be a comma-separated list of tenant=SHA-256, for example acme=5e88…';
+const isRedisUrl = (url: string): boolean => /^rediss?:\/\/\S+$/.test(url.trim());
+const MAX_TIMER_MS = 2_147_483_647; // a longer setTimeout fires at once
+
+/** Every setting: how it is read, its default, and what it is for. docs/configuration.md is made from this. */
+export const SETTINGS = {
+  HOST: z
+    .string()
+    .default('127.0.0.1')
+    .describe(
+      'Address to listen on. Without API keys only a loopback address is accepted, unless ALLOW_ANONYMOUS=true.',
+    ),
+  PORT: whole(8080, 0, 65_535).describe('Port to listen on; 0 picks a free one. The log line `listening` carries it.'),
+  ALLOW_ANONYMOUS: flag(false).describe('Serve callers without an API key on any HOST.'),
+  API_KEYS: list
+    .refine((keys) => keys.every((key) => TENANT_KEY.test(key)), API_KEY_RULE)
+    .describe(
+      'Comma-separated `tenant=sha256` pairs: the hex SHA-256 of each key a caller may send as `Authorization: Bearer …` or `X-API-Key`.',
+    ),
+  API_KEYS_FILE: z
+    .string()
+    .optional()
+    .describe('A file of such pairs, one a line; lines that start with # are comments.'),
+  ALLOWED_ORIGINS: list.describe('Comma-separated origins that browsers may call from, besides loopback ones.'),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('The least severe level that is logged.'),
+  REDIS_URL: z
+    .string()
+    .refine(
+      (urls) => urls.split(',').every(isRedisUrl),
+      'must be redis://… or rediss://…, or a comma-separated list of them',
+    )
+    .optional()
+    .describe(
+      'Where retry budgets are kept: redis://, rediss://, or a comma-separated list of cluster nodes. Unset: in the memory of this process.',
+    ),
+  WORKSPACE_DIR: z.string().optional().describe('Root of the file tools. Unset: the example workspace.'),
+  MAX_BATCH_CALLS: whole(64, 1, 1024).describe(
+    'Calls of a batch that are run; those past it are `call_limit_exceeded`.',
+  ),
+  MAX_BODY_BYTES: whole(1_048_576, 1024, 268_435_456).describe('Largest request body, in bytes.'),
+  MAX_RESULT_BYTES: whole(1_048_576, 1024, 268_435_456).describe('Largest value of one result, in bytes of JSON.'),
+  MAX_DEADLINE_MS: whole(300_000, 1, MAX_TIMER_MS).describe(
+    'Longest and default time for a whole batch, in milliseconds.',
+  ),
+  BATCH_CONCURRENCY: whole(16, 1, 1024).describe('Calls of one batch that run at once.'),
+  REQUEST_TIMEOUT_MS: whole(30_000, 100, MAX_TIMER_MS).describe(
+    'Time a client has to send its whole request, in milliseconds.',
+  ),
+  GRACEFUL_TOOL_ERRORS: flag(true).describe(
+    'false: an unclassified exception of a tool that does not say otherwise is `fatal`.',
+  ),
+  SESSION_TTL_SECONDS: whole(86_400, 1).describe(
+    'A session is forgotten after this time without a batch. Must exceed MAX_DEADLINE_MS.',
+  ),
+  SESSION_RETRIES: whole(20, 0).describe(
+    'Retries failed or running, over all tools of a session that have not recovered.',
+  ),
+  SESSION_BUDGET_COOLDOWN_SECONDS: whole(900, 0).describe(
+    "A blocked tool is free again this long after its last failed round; 0 = not before the session's end.",
+  ),
+  RETRY_BUDGET_ON_STORE_DOWN: z
+    .enum(['local', 'open', 'closed'])
+    .default('local')
+    .describe('While Redis is away: count in this process, do not count, or refuse calls with `store_unavailable`.'),
+  SHUTDOWN_GRACE_MS: whole(25_000, 0, MAX_TIMER_MS).describe('Time running calls get after SIGTERM, in milliseconds.'),
+  METRICS_MAX_TOOLS: whole(40, 1, 1000).describe('Tools that histograms name; further ones are `_other`.'),
+  FETCH_ALLOW_PRIVATE: flag(false).describe(
+    'Lets `fetch_url` reach non-public addresses. Only for tests and closed networks.',
+  ),
+} as const;
+
+const Settings = z.object(SETTINGS);
+export type Config = Readonly<z.infer<typeof Settings>>;
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+
+const Checked = Settings.superRefine((config, context) => {
+  const refuse = (name: keyof Config, message: string): void =>
+    context.addIssue({ code: 'custom', path: [name], message });
+  const anonymous = config.API_KEYS.length === 0 && config.API_KEYS_FILE === undefined;
+  if (anonymous && !config.ALLOW_ANONYMOUS && !isLoopback(config.HOST))
+    refuse(
+      'HOST',
+      `is ${config.HOST}, which others can reach, and there are no API keys: set API_KEYS, or ALLOW_ANONYMOUS=true if everyone may call`,
+    );
+  if (config.SESSION_TTL_SECONDS * 1000 <= config.MAX_DEADLINE_MS)
+    refuse('SESSION_TTL_SECONDS', 'must be longer than MAX_DEADLINE_MS, or a session could end before its batch');
+});
+
+/** Reads the settings from the environment; an empty value means unset. Gives every mistake at once. */
+export const loadConfig = (
+  environment: Readonly<Record<string, string | undefined>>,
+): { readonly config: Config } | { readonly mistakes: readonly string[] } => {
+  const given = Object.fromEntries(
+    Object.keys(SETTINGS).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
+  );
+  // The first pass finds what single settings have wrong, the second what does not fit together.
+  const single = Settings.safeParse(given);
+  const parsed = single.success ? Checked.safeParse(given) : single;
+  if (parsed.success) return { config: parsed.data };
+  return { mistakes: parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`) };
+};

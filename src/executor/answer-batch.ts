@@ -1,0 +1,135 @@
+import { FAILURE_POLICY } from '../contract/failure.ts';
+import type { Batch } from './batch.ts';
+import type { RanCall } from './call-end.ts';
+import { failed } from './call-end.ts';
+import type { CallObserver, FailureLog, ToolInvoked } from './call-observer.ts';
+import { DUPLICATE_ID_WARNING, type Duplicates } from './duplicate-calls.ts';
+import { bucketOf } from './execute-call.ts';
+import { toFailure } from './failure.ts';
+import { INTERNAL_ERROR_TEXT } from './failure-text.ts';
+import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffix } from './render-result.ts';
+import type { ResolvedCall } from './resolve-call.ts';
+import { toRoundOutcomes } from './round-outcomes.ts';
+import { type Admission, type Budget, UNKNOWN_TOOL } from './session-store.ts';
+
+export type AnswerTerms = {
+  readonly now: () => number;
+  readonly observer: CallObserver;
+  readonly failureLog: FailureLog;
+  /** Keeps an unawaited settlement alive until it ends, so that draining can wait for it. */
+  readonly track: (settling: Promise<unknown>) => void;
+};
+
+export type RanBatch = {
+  readonly batch: Batch;
+  readonly startedAt: number;
+  readonly calls: readonly ResolvedCall[];
+  readonly duplicates: Duplicates;
+  readonly admission: Admission | null;
+  readonly ran: ReadonlyMap<number, RanCall>;
+};
+
+type Answered = { readonly call: ResolvedCall; readonly ran: RanCall; readonly replayed: boolean };
+
+/** 8 settles and 9 observes: turns the ends of all calls into results, in the order of the calls. Observing happens once a call. */
+export const createAnswerBatch =
+  (terms: AnswerTerms) =>
+  async (done: RanBatch): Promise<readonly string[]> => {
+    const answered = done.calls.map((call): Answered => {
+      const original = done.duplicates.copies.get(call.index);
+      const ran = done.ran.get(original ?? call.index) ?? lostCall(terms);
+      return { call, ran, replayed: original !== undefined };
+    });
+    const budgets = await settle(done, answered, terms);
+    const results = answered.map((one) => renderAnswer(one, done, budgets, terms));
+    observeBatch(done, answered, terms);
+    return results;
+  };
+
+// Never seen; a hole in the schedule must not become a hole in the answer.
+const lostCall = (terms: AnswerTerms): RanCall => {
+  terms.observer.contractViolated(new Error('A call has no end.'));
+  return { end: failed(toFailure('internal_error', INTERNAL_ERROR_TEXT, null)), durationMs: 0, late: null };
+};
+
+const NO_BUDGETS: ReadonlyMap<string, Budget> = new Map();
+
+const settle = async (
+  done: RanBatch,
+  answered: readonly Answered[],
+  terms: AnswerTerms,
+): Promise<ReadonlyMap<string, Budget>> => {
+  const { admission } = done;
+  if (admission === null) return NO_BUDGETS;
+  const run = answered.filter(({ replayed }) => !replayed).map(({ call, ran }) => ({ call, end: ran.end }));
+  const isClean =
+    run.every(({ end }) => end.kind === 'success') &&
+    [...admission.permits.values()].every(({ decision }) => decision === 'free');
+  const settling = admission.settle(toRoundOutcomes(run)).catch((error: unknown) => {
+    terms.observer.contractViolated(error);
+    return NO_BUDGETS;
+  });
+  if (!isClean) return settling;
+  terms.track(settling);
+  return NO_BUDGETS;
+};
+
+const budgetOf = (name: string, done: RanBatch, settled: ReadonlyMap<string, Budget>): Budget | undefined => {
+  const permit = done.admission?.permits.get(name);
+  const admitted = permit === undefined || permit.decision === 'unavailable' ? undefined : permit.budget;
+  return settled.get(name) ?? admitted ?? undefined;
+};
+
+const renderAnswer = (
+  { call, ran, replayed }: Answered,
+  done: RanBatch,
+  settled: ReadonlyMap<string, Budget>,
+  terms: AnswerTerms,
+): string => {
+  const { end, durationMs } = ran;
+  const shared = done.duplicates.sharedIds.has(call.index) ? [DUPLICATE_ID_WARNING] : [];
+  const warnings = end.kind === 'success' ? [...end.warnings, ...shared] : shared;
+  const marks = [...(end.kind === 'success' ? end.marks : []), ...(replayed ? (['replayed'] as const) : [])];
+  const parts: RenderedParts = { call, durationMs, marks, warnings };
+  const event = toEvent(call, ran, replayed, done);
+  terms.observer.toolInvoked(event);
+  if (end.kind === 'success') return renderSuccess(end, parts);
+  const { failure } = end;
+  const bucket = bucketOf(call);
+  const budget = call.kind === 'refused' ? undefined : budgetOf(bucket, done, settled);
+  const reference = terms.failureLog.write({ ...event, failure, fault: FAILURE_POLICY[failure.code].fault });
+  const suffix = toSuffix(failure, bucket === UNKNOWN_TOOL ? null : bucket, budget);
+  return renderFailure(end, { ...parts, reference, suffix, retry: toRetryState(failure, budget, done.admission) });
+};
+
+const toEvent = (call: ResolvedCall, ran: RanCall, replayed: boolean, { batch }: RanBatch): ToolInvoked => {
+  const failure = ran.end.kind === 'failure' ? ran.end.failure : null;
+  return {
+    requestId: batch.requestId,
+    session: batch.sessionKey,
+    index: call.index,
+    callId: call.id,
+    tool: bucketOf(call),
+    success: failure === null,
+    outcome: failure?.outcome ?? 'success',
+    executed: failure?.executed ?? 'yes',
+    code: failure?.code ?? null,
+    fault: failure === null ? null : FAILURE_POLICY[failure.code].fault,
+    fatal: failure?.fatal ?? false,
+    replayed,
+    durationMs: ran.durationMs,
+  };
+};
+
+const observeBatch = (done: RanBatch, answered: readonly Answered[], terms: AnswerTerms): void => {
+  const slowestCallMs = answered.reduce((slowest, { ran }) => Math.max(slowest, ran.durationMs), 0);
+  terms.observer.batchAnswered({
+    requestId: done.batch.requestId,
+    tenant: done.batch.tenant,
+    session: done.batch.sessionKey,
+    calls: answered.length,
+    failed: answered.filter(({ ran }) => ran.end.kind === 'failure').length,
+    durationMs: terms.now() - done.startedAt,
+    slowestCallMs,
+  });
+};

@@ -1,0 +1,19 @@
+/** An accepted batch, from whoever accepted it. Times in milliseconds. */
+export type Batch = {
+  readonly requestId: string;
+  /** Unique to this batch; the request id may be the caller's and come twice. */
+  readonly batchId: string;
+  readonly tenant: string;
+  readonly mayUse: (tool: string) => boolean;
+  /** Opaque key of tenant and session; null without a session. */
+  readonly sessionKey: string | null;
+  readonly roundId: string | null;
+  readonly calls: readonly unknown[];
+  /** The text the calls were parsed from. */
+  readonly source: string;
+  readonly order: 'parallel' | 'sequential';
+  readonly onError: 'continue' | 'stop';
+  readonly deadlineMs: number;
+  /** Subscribes to the client's going away; gives the way to unsubscribe. */
+  readonly onClientGone: (listener: () => void) => () => void;
+};

@@ -1,0 +1,55 @@
+import type { ToolContext, ToolLog } from '../tools/tool.ts';
+
+/** Makes a call's log, with the call's ids on every line. */
+export type CreateCallLog = (ids: {
+  readonly requestId: string;
+  readonly tool: string;
+  readonly callId: string | number | null;
+}) => ToolLog;
+
+export type CallFacts = {
+  readonly requestId: string;
+  readonly tool: string;
+  readonly callId: string | number | null;
+  readonly session: string | null;
+  readonly retriesLeft: number;
+  readonly createLog: CreateCallLog;
+};
+
+/** A call's context and the way to abort its signal. Signal and log are made when the handler first asks for them. */
+export class CallContext implements ToolContext {
+  readonly session: string | null;
+  readonly callId: string | number | null;
+  readonly retriesLeft: number;
+  readonly #facts: CallFacts;
+  #controller: AbortController | undefined;
+  #log: ToolLog | undefined;
+  #reason: Error | undefined;
+
+  constructor(facts: CallFacts) {
+    this.session = facts.session;
+    this.callId = facts.callId;
+    this.retriesLeft = facts.retriesLeft;
+    this.#facts = facts;
+  }
+
+  get isLastAttempt(): boolean {
+    return this.retriesLeft === 0;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    return this.#controller.signal;
+  }
+
+  get log(): ToolLog {
+    this.#log ??= this.#facts.createLog(this.#facts);
+    return this.#log;
+  }
+
+  abort(reason: Error): void {
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+  }
+}

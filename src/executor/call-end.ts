@@ -1,0 +1,24 @@
+import type { Executed } from '../contract/failure.ts';
+import type { Warning } from '../contract/tool-result.ts';
+import type { Failure } from './failure.ts';
+
+/** How a call ended, with its value already proved to be JSON. */
+export type CallEnd =
+  | {
+      readonly kind: 'success';
+      readonly valueJson: string;
+      readonly message: string;
+      readonly executed: Executed;
+      readonly marks: readonly ('empty' | 'truncated')[];
+      readonly warnings: readonly Warning[];
+    }
+  | { readonly kind: 'failure'; readonly failure: Failure; readonly valueJson: string };
+
+/** A call and its end; `late` settles when a handler that was left running really ends. */
+export type RanCall = {
+  readonly end: CallEnd;
+  readonly durationMs: number;
+  readonly late: Promise<unknown> | null;
+};
+
+export const failed = (failure: Failure, valueJson = 'null'): CallEnd => ({ kind: 'failure', failure, valueJson });

@@ -1,0 +1,64 @@
+import type { Executed, FailureCode, Fault, Outcome } from '../contract/failure.ts';
+import type { BudgetMode } from '../contract/tool-result.ts';
+import type { Failure } from './failure.ts';
+import type { Denial } from './session-store.ts';
+
+/** One call that has got its answer. Every call emits one, on every exit; `code` is null on success. */
+export type ToolInvoked = {
+  readonly requestId: string;
+  /** Opaque session key, null without a session. */
+  readonly session: string | null;
+  readonly index: number;
+  readonly callId: string | number | null;
+  /** A registered name, or `_unknown`: safe as a metric label. */
+  readonly tool: string;
+  readonly success: boolean;
+  readonly outcome: Outcome;
+  readonly executed: Executed;
+  readonly code: FailureCode | null;
+  readonly fault: Fault | null;
+  readonly fatal: boolean;
+  readonly replayed: boolean;
+  readonly durationMs: number;
+};
+
+/** One batch that has got its answer. Durations in milliseconds. */
+export type BatchAnswered = {
+  readonly requestId: string;
+  readonly tenant: string;
+  readonly session: string | null;
+  readonly calls: number;
+  readonly failed: number;
+  readonly durationMs: number;
+  readonly slowestCallMs: number;
+};
+
+export type BudgetDecision = {
+  readonly tool: string;
+  readonly decision: 'free' | 'retry' | 'denied';
+  readonly denial: Denial | null;
+  readonly mode: BudgetMode;
+};
+
+/** Watches what the executor does. A subscriber that throws changes nothing. */
+export type CallObserver = {
+  readonly toolInvoked: (event: ToolInvoked) => void;
+  readonly batchAnswered: (event: BatchAnswered) => void;
+  readonly budgetDecided: (event: BudgetDecision) => void;
+  /** A call waited this long for a slot before its handler began. */
+  readonly callStarted: (queueMs: number) => void;
+  readonly callEnded: () => void;
+  /** A handler ended after its call had been answered. */
+  readonly lateResult: (tool: string, ended: 'returned' | 'threw') => void;
+  /** Our own bug reached the last-resort net. */
+  readonly contractViolated: (error: unknown) => void;
+};
+
+/** A failed call as the log wants it. */
+export type FailedCall = Omit<ToolInvoked, 'code' | 'fault'> & { readonly failure: Failure; readonly fault: Fault };
+
+/**
+ * Writes the whole failure, with its cause chain, to the log, and gives the reference under which it stands there.
+ * Repeating equal lines are not written again: the reference is then that of the last equal one.
+ */
+export type FailureLog = { readonly write: (call: FailedCall) => string };

@@ -1,0 +1,127 @@
+import type { Executed } from '../contract/failure.ts';
+import { cutText } from '../tools/describe-value.ts';
+import type { Tool } from '../tools/tool.ts';
+import { TOOL_ERROR } from '../tools/tool-errors.ts';
+import { type Failure, toFailure } from './failure.ts';
+import { MAX_MESSAGE_LENGTH, noMessageText } from './failure-text.ts';
+
+type Thrower = Pick<Tool, 'name' | 'effects'>;
+
+/**
+ * Any thrown thing as a failure value. Total: it answers for strings, null, frozen objects, revoked proxies and
+ * getters that throw. `graceful: 'off'` makes an unclassified exception fatal (seed 000); the classified ones pass
+ * through as they are, whatever the setting.
+ */
+export const classifyThrown = (thrown: unknown, tool: Thrower, graceful: 'on' | 'off'): Failure => {
+  switch (read(thrown, TOOL_ERROR)) {
+    case 'retryable':
+      return toFailure('retry_requested', withHint(thrown, tool), tool, {
+        ...detailsOf(thrown),
+        executed: executedOf(thrown) ?? (tool.effects === 'write' ? 'no' : 'yes'),
+      });
+    case 'terminal':
+      return toFailure('tool_failed', withHint(thrown, tool), tool, detailsOf(thrown));
+    case 'upstream_rate_limited':
+      return toUpstreamFailure('upstream_rate_limited', thrown, tool);
+    case 'upstream_unavailable':
+      return toUpstreamFailure('upstream_unavailable', thrown, tool);
+    default:
+      return toException(thrown, tool, graceful);
+  }
+};
+
+const toUpstreamFailure = (
+  code: 'upstream_rate_limited' | 'upstream_unavailable',
+  thrown: unknown,
+  tool: Thrower,
+): Failure => {
+  const executed = executedOf(thrown) ?? 'maybe';
+  const mayHaveHappened = executed !== 'no' && tool.effects === 'write';
+  const outcome = mayHaveHappened ? 'unknown' : 'retry';
+  return toFailure(code, withHint(thrown, tool), tool, { ...detailsOf(thrown), executed, outcome });
+};
+
+const toException = (thrown: unknown, tool: Thrower, graceful: 'on' | 'off'): Failure => {
+  const type = typeNameOf(thrown);
+  const text = textOf(thrown);
+  const message = text === '' ? noMessageText(tool.name) : `${type}: ${text}`;
+  const fatal = graceful === 'off';
+  const { hint } = detailsOf(thrown);
+  return toFailure('tool_exception', message, tool, {
+    type,
+    hint,
+    thrown,
+    fatal,
+    ...(fatal ? { outcome: 'failed' } : {}),
+  });
+};
+
+const detailsOf = (thrown: unknown) => {
+  const hint = read(thrown, 'hint');
+  const retryAfterMs = read(thrown, 'retryAfterMs');
+  return {
+    type: typeNameOf(thrown),
+    hint: typeof hint === 'string' && hint !== '' ? cutText(hint, MAX_MESSAGE_LENGTH) : null,
+    retryAfterMs: typeof retryAfterMs === 'number' && retryAfterMs >= 0 ? retryAfterMs : null,
+    payload: read(thrown, 'value') ?? null,
+    thrown,
+  };
+};
+
+const executedOf = (thrown: unknown): Executed | undefined => {
+  const executed = read(thrown, 'executed');
+  return executed === 'yes' || executed === 'no' || executed === 'maybe' ? executed : undefined;
+};
+
+// The tool's own text, once, then its hint.
+const withHint = (thrown: unknown, tool: Thrower): string => {
+  const text = textOf(thrown);
+  const { hint } = detailsOf(thrown);
+  return [text === '' ? noMessageText(tool.name) : text, hint].filter((part) => part !== null).join(' ');
+};
+
+const textOf = (thrown: unknown): string => {
+  if (thrown === null || thrown === undefined) return '';
+  const text = typeof thrown === 'object' || typeof thrown === 'function' ? textOfObject(thrown) : toText(thrown);
+  return cutText(withoutFrames(text.slice(0, 4 * MAX_MESSAGE_LENGTH)).trim(), MAX_MESSAGE_LENGTH);
+};
+
+const textOfObject = (thrown: object): string => {
+  const message = read(thrown, 'message');
+  if (typeof message === 'string') return message;
+  const json = attempt(() => JSON.stringify(thrown));
+  return typeof json === 'string' && json !== '{}' ? cutText(json, 500) : '';
+};
+
+const toText = (thrown: unknown): string => {
+  const text = attempt(() => String(thrown));
+  return typeof text === 'string' ? text : '';
+};
+
+// Some libraries put a whole stack into the message. A model has no use for frames and must not see host paths.
+const withoutFrames = (text: string): string =>
+  text.replace(/^[ \t]*at .*(?::\d+:\d+|<anonymous>|native)\)?$/gm, '').replace(/\n{2,}/g, '\n');
+
+const typeNameOf = (thrown: unknown): string => {
+  const named = read(thrown, 'name');
+  if (isTypeName(named) && named !== 'Error') return named;
+  const constructed = read(read(thrown, 'constructor'), 'name');
+  const isError = typeof read(thrown, 'message') === 'string';
+  return isError && isTypeName(constructed) && constructed !== 'Object' ? constructed : 'Error';
+};
+
+const isTypeName = (name: unknown): name is string => typeof name === 'string' && /^[\w$.]{1,80}$/.test(name);
+
+/** A property of anything at all; undefined where there is none or reading it throws. */
+const read = (from: unknown, key: PropertyKey): unknown =>
+  (typeof from === 'object' && from !== null) || typeof from === 'function'
+    ? attempt(() => Reflect.get(from, key))
+    : undefined;
+
+const attempt = (step: () => unknown): unknown => {
+  try {
+    return step();
+  } catch (_hostile) {
+    return undefined;
+  }
+};

@@ -1,0 +1,149 @@
+import type { BatchEnd, BatchEndCause } from './batch-end.ts';
+import { CallContext, type CreateCallLog } from './call-context.ts';
+import { type CallEnd, failed, type RanCall } from './call-end.ts';
+import type { CallObserver } from './call-observer.ts';
+import { type Failure, toFailure } from './failure.ts';
+import * as text from './failure-text.ts';
+import { parseArguments } from './parse-arguments.ts';
+import type { ReadyCall, ResolvedCall } from './resolve-call.ts';
+import { type RunEnd, runInvocation } from './run-invocation.ts';
+import type { Permit } from './session-store.ts';
+import { toCallEnd } from './to-call-end.ts';
+import type { ToolSlots } from './tool-slots.ts';
+
+/** What the calls of one batch share while they run. */
+export type RunningBatch = {
+  readonly requestId: string;
+  readonly session: string | null;
+  /** The body's text, which alone tells how a number was written. */
+  readonly source: string;
+  readonly end: BatchEnd;
+  readonly permits: ReadonlyMap<string, Permit>;
+  readonly isDraining: () => boolean;
+};
+
+export type CallSettings = {
+  readonly gracefulErrors: 'on' | 'off';
+  readonly maxResultBytes: number;
+  readonly sessionRetries: number;
+  readonly now: () => number;
+  readonly slots: ToolSlots;
+  readonly createLog: CreateCallLog;
+  readonly observer: CallObserver;
+};
+
+/**
+ * The life of one call: 1 shape, 2 look up, 3 authorise (resolve-call)  4 admit  5 validate  6 run  7 serialise.
+ * Each step may end the call. Answers at once where the handler does; never throws.
+ */
+export const executeCall = (
+  call: ResolvedCall,
+  batch: RunningBatch,
+  settings: CallSettings,
+): RanCall | Promise<RanCall> => {
+  if (call.kind === 'refused') return ended(failed(call.failure));
+  const obstacle = findObstacle(call, batch, settings);
+  if (obstacle !== null) return ended(failed(obstacle));
+  if (call.kind === 'unknown_tool') return ended(failed(call.failure));
+  const input = parseArguments(call.given, batch.source, call.tool);
+  if (!input.ok) return ended(failed(input.failure));
+  const askedAt = settings.now();
+  const run = (): RanCall | Promise<RanCall> => runCall(call, input.value, batch, { ...settings, askedAt });
+  return settings.slots.tryTake(call.tool) ? run() : waitForSlot(call, batch, settings, run);
+};
+
+const ended = (end: CallEnd): RanCall => ({ end, durationMs: 0, late: null });
+
+const findObstacle = (
+  call: Exclude<ResolvedCall, { kind: 'refused' }>,
+  batch: RunningBatch,
+  settings: CallSettings,
+): Failure | null => {
+  const cause = batch.end.cause();
+  const tool = call.kind === 'ready' ? call.tool : null;
+  if (cause !== null) return toNotStarted(cause);
+  if (batch.isDraining()) return toFailure('shutting_down', text.SHUTTING_DOWN_TEXT, tool);
+  const permit = batch.permits.get(bucketOf(call));
+  if (permit === undefined || permit.decision === 'free' || permit.decision === 'retry') return null;
+  if (permit.decision === 'unavailable') return toFailure('store_unavailable', text.STORE_UNAVAILABLE_TEXT, tool);
+  const denied =
+    call.kind === 'unknown_tool'
+      ? `${call.failure.message}${text.NO_RETRIES_FOR_UNKNOWN_NAMES}`
+      : text.denialText(call.tool.name, permit.denial, permit.budget, settings.sessionRetries);
+  return toFailure('retry_budget_exhausted', denied, tool);
+};
+
+/** Under which name the call's budget is kept and its numbers are labelled. */
+export const bucketOf = (call: ResolvedCall): string =>
+  call.kind === 'ready' || (call.kind === 'refused' && call.tool !== null)
+    ? (call.tool?.name ?? '_unknown')
+    : '_unknown';
+
+/** A call the batch ended before: the service's fault only where it is stopping. */
+export const toNotStarted = (cause: BatchEndCause): Failure => {
+  if (cause === 'shutdown') return toFailure('shutting_down', text.SHUTTING_DOWN_TEXT, null);
+  const message = cause === 'deadline' ? text.CANCELLED_BY_DEADLINE_TEXT : text.CANCELLED_BY_CLIENT_TEXT;
+  return toFailure('cancelled', message, null, { outcome: 'refused', executed: 'no' });
+};
+
+const runCall = (
+  call: ReadyCall,
+  input: Readonly<Record<string, unknown>>,
+  batch: RunningBatch,
+  settings: CallSettings & { readonly askedAt: number },
+): RanCall | Promise<RanCall> => {
+  const { tool } = call;
+  const { now, observer } = settings;
+  const startedAt = now();
+  const permit = batch.permits.get(tool.name);
+  const context = new CallContext({
+    requestId: batch.requestId,
+    tool: tool.name,
+    callId: call.id,
+    session: batch.session,
+    retriesLeft: permit !== undefined && 'budget' in permit ? (permit.budget?.remaining ?? tool.retries) : tool.retries,
+    createLog: settings.createLog,
+  });
+  observer.callStarted(startedAt - settings.askedAt);
+  const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.end.remainingMs())));
+  const giveBack = (): void => {
+    observer.callEnded();
+    settings.slots.giveBack(tool);
+  };
+  const finish = (run: RunEnd): RanCall => {
+    const durationMs = now() - startedAt;
+    const graceful = (tool.gracefulErrors ?? settings.gracefulErrors === 'on') ? 'on' : 'off';
+    const end = toCallEnd(run, tool, { graceful, maxResultBytes: settings.maxResultBytes });
+    if (!('late' in run)) giveBack();
+    const late = 'late' in run ? run.late.then((reality) => noteLate(reality, call, observer)).finally(giveBack) : null;
+    return { end, durationMs, late };
+  };
+  const run = runInvocation(tool, input, {
+    context,
+    timeoutMs,
+    end: batch.end,
+    abort: (reason) => context.abort(reason),
+  });
+  return run instanceof Promise ? run.then(finish) : finish(run);
+};
+
+const noteLate = (reality: RunEnd, call: ReadyCall, observer: CallObserver): void =>
+  observer.lateResult(call.tool.name, reality.kind === 'returned' ? 'returned' : 'threw');
+
+const waitForSlot = (
+  call: ReadyCall,
+  batch: RunningBatch,
+  settings: CallSettings,
+  run: () => RanCall | Promise<RanCall>,
+): Promise<RanCall> =>
+  new Promise((resolve) => {
+    const unsubscribe = batch.end.onEnd((cause) => {
+      stopWaiting();
+      const overloaded = toFailure('overloaded', text.OVERLOADED_TEXT, call.tool);
+      resolve(ended(failed(cause === 'deadline' ? overloaded : toNotStarted(cause))));
+    });
+    const stopWaiting = settings.slots.whenTaken(call.tool, () => {
+      unsubscribe();
+      resolve(run());
+    });
+  });

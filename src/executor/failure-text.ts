@@ -1,0 +1,102 @@
+import type { Issue } from '../contract/tool-result.ts';
+import { isMissing } from '../tools/argument-issues.ts';
+import { cutText } from '../tools/describe-value.ts';
+import { isSafe, type Tool } from '../tools/tool.ts';
+import type { Budget, Denial } from './session-store.ts';
+
+/** The model reads no more of one message. */
+export const MAX_MESSAGE_LENGTH = 2000;
+const MAX_ISSUE_LINES = 10;
+const MAX_NAME_ECHO = 80;
+
+/** A name as a message may echo it: on one line, without control characters, at most 80 characters. */
+export const echoName = (name: string): string =>
+  cutText(name.slice(0, MAX_NAME_ECHO + 1), MAX_NAME_ECHO).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd');
+
+export const invalidCallText = (problem: string): string =>
+  `${problem} Send each call as an object such as {"id": "call_1", "name": "echo", "arguments": {}}.`;
+
+export const notJsonText = (tool: Tool, problem: string): string =>
+  `Arguments for '${tool.name}' are not valid JSON: ${problem}. Send one JSON object, for example ${tool.exampleArguments}.`;
+
+export const notAnObjectText = (tool: Tool, received: string): string =>
+  `Arguments for '${tool.name}' must be a JSON object, got ${received}.`;
+
+export const unusableArgumentsText = (tool: Tool, problem: string): string =>
+  `Arguments for '${tool.name}' ${problem} Fix this and call '${tool.name}' again.`;
+
+/** One line an issue, at most ten; a single missing parameter in one sentence (seed 002). */
+export const invalidArgumentsText = (tool: Tool, issues: readonly Issue[]): string => {
+  const [only] = issues;
+  if (issues.length === 1 && only !== undefined && isMissing(only))
+    return `Required parameter '${only.path}' missing. Fix this and call '${tool.name}' again.`;
+  const lines = issues
+    .slice(0, MAX_ISSUE_LINES)
+    .map(({ path, message }) => `- ${path === '' ? '' : `${path}: `}${message}`);
+  const more = issues.length - lines.length;
+  const problems = issues.length === 1 ? '1 problem' : `${issues.length} problems`;
+  return [
+    `Invalid arguments for '${tool.name}' (${problems}):`,
+    ...lines.map((line) => cutText(line, 180)),
+    ...(more > 0 ? [`… and ${more} more`] : []),
+    `Fix these and call '${tool.name}' again.`,
+  ].join('\n');
+};
+
+export const invalidOutputText = (tool: Tool, problem: string): string =>
+  `Tool '${tool.name}' ran but returned a value that cannot be used: ${problem}. Use another tool, or say what could not be done.`;
+
+export const tooLargeText = (tool: Tool, limitBytes: number): string =>
+  `Tool '${tool.name}' ran but its result is larger than ${limitBytes} bytes. Ask for less.`;
+
+export const timeoutText = (tool: Tool, limitMs: number): string =>
+  isSafe(tool)
+    ? `Tool '${tool.name}' timed out after ${limitMs} ms. It is safe to call it again; ask for less.`
+    : `Tool '${tool.name}' did not answer within ${limitMs} ms. It may or may not have taken effect. Check before calling it again.`;
+
+export const noMessageText = (name: string): string => `Tool '${name}' failed without a message.`;
+
+const times = (count: number): string => (count === 1 ? 'once' : `${count} times in a row`);
+
+/** Why a round was not let in; `tool` is null for names no tool has. */
+export const denialText = (name: string, denial: Denial, budget: Budget, sessionRetries: number): string => {
+  if (denial === 'running')
+    return `Not executed: the last retry of '${name}' is still running in another batch of this session. Wait for its result.`;
+  if (denial === 'session')
+    return `This session has used its ${sessionRetries} retries. '${name}' was not run; use what you have, or say what could not be done.`;
+  const last = budget.lastError === '' ? '' : ` Last error: ${budget.lastError}`;
+  return `Tool '${name}' failed ${times(budget.failures)} and is blocked for this session. Do not call it again: use another tool, or say what could not be done.${last}`;
+};
+
+/** What is said about the budget after a charged failure; "" while more than one retry is left. */
+export const budgetSuffix = (name: string | null, budget: Budget): string => {
+  const whose = name === null ? 'unknown names' : `'${name}'`;
+  if (budget.remaining === 0) return ` No retries are left for ${whose}.`;
+  if (budget.remaining > 1) return '';
+  return ` This was attempt ${budget.used + 1} of ${budget.limit + 1}; one retry is left.`;
+};
+
+export const NO_RETRIES_FOR_UNKNOWN_NAMES = ' No retries are left for unknown names.';
+
+export const notExecutedText = (name: string): string => `Not executed: the preceding call to '${name}' failed.`;
+
+export const batchLimitText = (limit: number): string =>
+  `Not executed: a batch runs at most ${limit} calls. Send this call again in another batch.`;
+
+export const notAuthorizedText = (name: string): string =>
+  `The API key may not use '${name}'. Use another tool, or say what could not be done.`;
+
+export const CANCELLED_BY_CLIENT_TEXT = 'Not executed: the caller went away before this call started.';
+export const CANCELLED_BY_DEADLINE_TEXT = "Not executed: the batch's deadline passed before this call started.";
+export const OVERLOADED_TEXT =
+  "Not executed: no slot became free before the batch's deadline. Send fewer calls at once, or try later.";
+export const SHUTTING_DOWN_TEXT = 'Not executed: the service is shutting down. Send this call again in a few seconds.';
+export const STORE_UNAVAILABLE_TEXT =
+  'Not executed: the session store is unavailable and no calls are run without it. Try later, or say what could not be done.';
+export const INTERNAL_ERROR_TEXT =
+  'The service failed while handling this call, which is not your fault. It may or may not have run. Check before calling it again.';
+
+export const cutOffText = (tool: Tool): string =>
+  isSafe(tool)
+    ? `Tool '${tool.name}' was cancelled while running. It is safe to call it again.`
+    : `Tool '${tool.name}' was cancelled while running. It may or may not have taken effect. Check before calling it again.`;

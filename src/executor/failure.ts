@@ -1,0 +1,50 @@
+import type { Executed, FailureCode, Outcome } from '../contract/failure.ts';
+import { FAILURE_POLICY } from '../contract/failure.ts';
+import type { Issue } from '../contract/tool-result.ts';
+import { isSafe, type Tool } from '../tools/tool.ts';
+
+/** Why a call did not succeed, before the budget has its say. `message` is what the model reads. */
+export type Failure = {
+  readonly code: FailureCode;
+  readonly message: string;
+  /** The exception's type name, or the code. */
+  readonly type: string;
+  readonly hint: string | null;
+  readonly issues: readonly Issue[];
+  readonly retryAfterMs: number | null;
+  readonly fatal: boolean;
+  /** What the model should do next, and whether the handler ran. */
+  readonly outcome: Outcome;
+  readonly executed: Executed;
+  /** A structured error payload the tool supplied, else null. */
+  readonly payload: unknown;
+  /** The original exception, for the log; undefined where nothing was thrown. */
+  readonly thrown: unknown;
+};
+
+type Details = Partial<Omit<Failure, 'code' | 'message'>>;
+
+/** A failure with what the policy table says of its code and the tool's effects; `details` overrule. */
+export const toFailure = (
+  code: FailureCode,
+  message: string,
+  tool: Pick<Tool, 'effects'> | null,
+  details: Details = {},
+): Failure => {
+  const policy = FAILURE_POLICY[code];
+  const column = tool === null || isSafe(tool) ? 'safe' : 'write';
+  return {
+    code,
+    message,
+    type: code,
+    hint: null,
+    issues: [],
+    retryAfterMs: null,
+    fatal: false,
+    outcome: policy.outcome[column],
+    executed: policy.executed[column],
+    payload: null,
+    thrown: undefined,
+    ...details,
+  };
+};

@@ -1,0 +1,36 @@
+import { describeValue } from '../tools/describe-value.ts';
+import type { Tool } from '../tools/tool.ts';
+import { type Failure, toFailure } from './failure.ts';
+import { notAnObjectText, notJsonText, unusableArgumentsText } from './failure-text.ts';
+import { findShapeProblem } from './json-shape.ts';
+import { parseJson } from './parse-json.ts';
+
+export type ParsedArguments =
+  | { readonly ok: true; readonly value: Readonly<Record<string, unknown>> }
+  | { readonly ok: false; readonly failure: Failure };
+
+/**
+ * The arguments object of a call: given as an object, or as a JSON string holding one; absent, null and blank mean
+ * {}. Anything else is `invalid_arguments`. `source` is the body's text, for objects given as such.
+ */
+export const parseArguments = (given: unknown, source: string, tool: Tool): ParsedArguments => {
+  if (given === undefined || given === null) return { ok: true, value: {} };
+  if (typeof given !== 'string') return checkShape(given, source, tool);
+  if (given.trim() === '') return { ok: true, value: {} };
+  const parsed = parseJson(given);
+  return parsed.ok ? checkShape(parsed.value, given, tool) : refuse(tool, notJsonText(tool, parsed.problem));
+};
+
+const checkShape = (value: unknown, source: string, tool: Tool): ParsedArguments => {
+  if (!isRecord(value)) return refuse(tool, notAnObjectText(tool, describeValue(value)));
+  const problem = findShapeProblem(value, source);
+  return problem === null ? { ok: true, value } : refuse(tool, unusableArgumentsText(tool, problem));
+};
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const refuse = (tool: Tool, message: string): ParsedArguments => ({
+  ok: false,
+  failure: toFailure('invalid_arguments', message, tool),
+});

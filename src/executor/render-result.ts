@@ -1,0 +1,86 @@
+import { FAILURE_POLICY } from '../contract/failure.ts';
+import type { RetryState, Warning } from '../contract/tool-result.ts';
+import { cutText } from '../tools/describe-value.ts';
+import type { CallEnd } from './call-end.ts';
+import type { Failure } from './failure.ts';
+import { budgetSuffix, MAX_MESSAGE_LENGTH } from './failure-text.ts';
+import { redactSecrets } from './redact-secrets.ts';
+import type { ResolvedCall } from './resolve-call.ts';
+import type { Admission, Budget } from './session-store.ts';
+
+export type RenderedParts = {
+  readonly call: ResolvedCall;
+  readonly durationMs: number;
+  readonly marks: readonly ('empty' | 'truncated' | 'replayed')[];
+  readonly warnings: readonly Warning[];
+};
+
+/** A result as JSON text. Assembled by hand: the value is JSON already, and a schema serialiser costs a third of the throughput. */
+export const renderSuccess = (end: Extract<CallEnd, { kind: 'success' }>, parts: RenderedParts): string =>
+  `${renderHead(parts.call)}"success":true,"outcome":"success","executed":"${end.executed}","value":${end.valueJson},"message":${
+    end.message === '' ? '""' : JSON.stringify(end.message)
+  },"error":null,"retry":null,${renderTail(parts)}`;
+
+export const renderFailure = (
+  end: Extract<CallEnd, { kind: 'failure' }>,
+  parts: RenderedParts & { readonly retry: RetryState | null; readonly reference: string; readonly suffix: string },
+): string => {
+  const { failure } = end;
+  const error = {
+    code: failure.code,
+    type: failure.type,
+    hint: failure.hint === null ? null : redactSecrets(failure.hint),
+    issues: failure.issues.map((issue) => ({
+      ...issue,
+      received: redactSecrets(issue.received),
+      message: redactSecrets(issue.message),
+    })),
+    retry_after_ms: failure.retryAfterMs,
+    fatal: failure.fatal,
+    reference: parts.reference,
+  };
+  const message = toMessage(failure, parts.suffix);
+  return `${renderHead(parts.call)}"success":false,"outcome":"${failure.outcome}","executed":"${failure.executed}","value":${
+    end.valueJson
+  },"message":${JSON.stringify(message)},"error":${JSON.stringify(error)},"retry":${JSON.stringify(parts.retry)},${renderTail(parts)}`;
+};
+
+const renderHead = ({ index, id, name }: ResolvedCall): string =>
+  `{"index":${index},"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},`;
+
+const renderTail = ({ durationMs, marks, warnings }: RenderedParts): string => {
+  const duration = `"duration_ms":${Math.round(durationMs * 100) / 100}`;
+  if (marks.length === 0 && warnings.length === 0) return `${duration}}`;
+  const more = marks.map((mark) => `,"${mark}":true`).join('');
+  return `${duration}${more}${warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`}}`;
+};
+
+/** What the model reads: never empty, without known secrets, within 2 000 characters, the budget's word last. */
+const toMessage = (failure: Failure, suffix: string): string =>
+  `${cutText(redactSecrets(failure.message), MAX_MESSAGE_LENGTH - suffix.length)}${suffix}`;
+
+/** The budget's word on a failure: only where trying again is on the table and the failure was charged. */
+export const toSuffix = (failure: Failure, name: string | null, budget: Budget | undefined): string => {
+  const charges = FAILURE_POLICY[failure.code].charges !== false && !failure.fatal;
+  if (budget === undefined || !charges || failure.outcome === 'failed') return '';
+  return budgetSuffix(name, budget);
+};
+
+/** The `retry` member: null where no budget was consulted. */
+export const toRetryState = (
+  failure: Failure,
+  budget: Budget | undefined,
+  admission: Pick<Admission, 'mode' | 'scope'> | null,
+): RetryState | null => {
+  const { fault } = FAILURE_POLICY[failure.code];
+  if (budget === undefined || admission === null || fault === 'service') return null;
+  return {
+    allowed: failure.outcome === 'retry' && budget.remaining > 0,
+    limit: budget.limit,
+    used: budget.used,
+    remaining: budget.remaining,
+    limited_by: budget.limitedBy,
+    scope: admission.scope,
+    mode: admission.mode,
+  };
+};

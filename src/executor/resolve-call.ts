@@ -1,0 +1,71 @@
+import type { ToolRegistry } from '../tools/registry.ts';
+import type { Tool } from '../tools/tool.ts';
+import { type Failure, toFailure } from './failure.ts';
+import { batchLimitText, invalidCallText, notAuthorizedText } from './failure-text.ts';
+import { toUnknownToolText } from './suggest-names.ts';
+
+type CallHead = {
+  readonly index: number;
+  readonly id: string | number | null;
+  readonly name: string | null;
+};
+
+/** An entry of the batch after 1 shape, 2 look up, 3 authorise. */
+export type ResolvedCall = CallHead &
+  (
+    | { readonly kind: 'ready'; readonly tool: Tool; readonly given: unknown; readonly timeoutMs: number }
+    | { readonly kind: 'unknown_tool'; readonly failure: Failure }
+    | { readonly kind: 'refused'; readonly tool: Tool | null; readonly failure: Failure }
+  );
+
+export type ReadyCall = Extract<ResolvedCall, { kind: 'ready' }>;
+
+export type Resolving = {
+  readonly registry: ToolRegistry;
+  readonly mayUse: (tool: string) => boolean;
+  readonly maxBatchCalls: number;
+};
+
+/** What the entry asks for, as far as that can be told without the session: a tool, or why it gets none. */
+export const resolveCall = (entry: unknown, index: number, resolving: Resolving): ResolvedCall => {
+  if (typeof entry !== 'object' || entry === null || Array.isArray(entry))
+    return refuse({ index, id: null, name: null }, 'The call is not an object.');
+  const id = toId(Reflect.get(entry, 'id'));
+  const name: unknown = Reflect.get(entry, 'name');
+  if (typeof name !== 'string') return refuse({ index, id, name: null }, 'The call has no name.');
+  const head = { index, id, name };
+  if (name.trim() === '') return refuse(head, 'The name of the call is blank.');
+  if (index >= resolving.maxBatchCalls) return refuseOverLimit(head, resolving);
+  const tool = resolving.registry.find(name);
+  if (tool === undefined) return { ...head, kind: 'unknown_tool', failure: toUnknownTool(name, resolving) };
+  if (!resolving.mayUse(name))
+    return { ...head, kind: 'refused', tool, failure: toFailure('not_authorized', notAuthorizedText(name), tool) };
+  const limit: unknown = Reflect.get(entry, 'timeout_ms') ?? tool.timeoutMs;
+  if (typeof limit !== 'number' || !(limit > 0))
+    return refuse(head, 'timeout_ms must be a positive number of milliseconds.');
+  const timeoutMs = Math.ceil(Math.min(limit, tool.timeoutMs));
+  return { ...head, kind: 'ready', tool, given: Reflect.get(entry, 'arguments'), timeoutMs };
+};
+
+/** Ids are echoed, so that the caller finds its call again; anything but a text or a number becomes null. */
+const toId = (id: unknown): string | number | null =>
+  typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id)) ? id : null;
+
+const refuse = (head: CallHead, problem: string): ResolvedCall => ({
+  ...head,
+  kind: 'refused',
+  tool: null,
+  failure: toFailure('invalid_call', invalidCallText(problem), null),
+});
+
+const refuseOverLimit = (head: CallHead & { readonly name: string }, resolving: Resolving): ResolvedCall => ({
+  ...head,
+  kind: 'refused',
+  tool: resolving.registry.find(head.name) ?? null,
+  failure: toFailure('call_limit_exceeded', batchLimitText(resolving.maxBatchCalls), null),
+});
+
+const toUnknownTool = (name: string, { registry, mayUse }: Resolving): Failure => {
+  const available = registry.list().flatMap((tool) => (mayUse(tool.name) ? [tool.name] : []));
+  return toFailure('unknown_tool', toUnknownToolText(name, available), null);
+};

@@ -1,0 +1,38 @@
+import { FAILURE_POLICY } from '../contract/failure.ts';
+import type { CallEnd } from './call-end.ts';
+import { bucketOf } from './execute-call.ts';
+import { redactSecrets } from './redact-secrets.ts';
+import type { ResolvedCall } from './resolve-call.ts';
+import type { ToolOutcome } from './session-store.ts';
+
+/** Whether this end counts as a failure of the tool in its session. */
+export const isCharged = (end: CallEnd): boolean =>
+  end.kind === 'failure' && !end.failure.fatal && FAILURE_POLICY[end.failure.code].charges !== false;
+
+const isInterrupted = (end: CallEnd): boolean =>
+  end.kind === 'failure' && end.failure.code === 'cancelled' && end.failure.executed !== 'no';
+
+/** How the round went, tool by tool: several failures of one tool are one mistake, one success beside them is progress. */
+export const toRoundOutcomes = (
+  ends: readonly { readonly call: ResolvedCall; readonly end: CallEnd }[],
+): readonly ToolOutcome[] => {
+  const outcomes = new Map<string, ToolOutcome>();
+  for (const { call, end } of ends) {
+    const name = bucketOf(call);
+    const so = outcomes.get(name) ?? { name, failed: false, succeeded: false, interrupted: false, error: '' };
+    outcomes.set(name, {
+      name,
+      failed: so.failed || isCharged(end),
+      succeeded: so.succeeded || end.kind === 'success',
+      interrupted: so.interrupted || isInterrupted(end),
+      error: isCharged(end) && end.kind === 'failure' ? toLine(end.failure.message) : so.error,
+    });
+  }
+  return [...outcomes.values()];
+};
+
+const MAX_LINE = 200;
+const toLine = (message: string): string =>
+  redactSecrets(message.slice(0, 2 * MAX_LINE))
+    .replace(/\s+/g, ' ')
+    .slice(0, MAX_LINE);

@@ -1,0 +1,135 @@
+import type { Issue } from '../contract/tool-result.ts';
+import type { Tool, ToolContext } from '../tools/tool.ts';
+import { isToldValue } from '../tools/tool-values.ts';
+import type { BatchEnd } from './batch-end.ts';
+
+/** How running a handler ended, as a value. The first cause wins. */
+export type RunEnd =
+  | { readonly kind: 'returned'; readonly value: unknown }
+  | { readonly kind: 'threw'; readonly thrown: unknown }
+  | { readonly kind: 'invalid_arguments'; readonly issues: readonly Issue[] }
+  | { readonly kind: 'invalid_output'; readonly issues: readonly Issue[] }
+  | { readonly kind: 'timed_out'; readonly limitMs: number; readonly late: Promise<RunEnd> }
+  | { readonly kind: 'cut_off'; readonly late: Promise<RunEnd> };
+
+export type RunTerms = {
+  readonly context: ToolContext;
+  readonly timeoutMs: number;
+  readonly end: BatchEnd;
+  /** Tells the handler, through its signal, that nobody waits any longer. */
+  readonly abort: (reason: Error) => void;
+};
+
+/**
+ * Checks the arguments, runs the handler and checks its output under one deadline. Never throws or rejects: this is
+ * the only place where tool code is caught. A handler that answers at once costs no promise and no timer; one that
+ * goes on after its deadline is left running, and `late` tells its real end.
+ */
+export const runInvocation = (
+  tool: Tool,
+  input: Readonly<Record<string, unknown>>,
+  terms: RunTerms,
+): RunEnd | Promise<RunEnd> => {
+  try {
+    const prepared = tool.prepare(input);
+    if (prepared instanceof Promise) return raceDeadline(continueLater(tool, prepared, terms.context), tool, terms);
+    if (!prepared.ok) return { kind: 'invalid_arguments', issues: prepared.issues };
+    return start(tool, prepared.invocation.run, terms);
+  } catch (thrown) {
+    return toPrepareFailure(thrown);
+  }
+};
+
+type Handler = (context: ToolContext) => unknown;
+
+const start = (tool: Tool, run: Handler, terms: RunTerms): RunEnd | Promise<RunEnd> => {
+  try {
+    const returned = run(terms.context);
+    if (isThenable(returned)) return raceDeadline(finishLater(tool, returned), tool, terms);
+    const checked = checkOutput(tool, returned);
+    return checked instanceof Promise ? raceDeadline(checked, tool, terms) : checked;
+  } catch (thrown) {
+    return { kind: 'threw', thrown };
+  }
+};
+
+const continueLater = async (
+  tool: Tool,
+  preparing: ReturnType<Tool['prepare']>,
+  context: ToolContext,
+): Promise<RunEnd> => {
+  try {
+    const prepared = await preparing;
+    if (!prepared.ok) return { kind: 'invalid_arguments', issues: prepared.issues };
+    return await runToEnd(tool, prepared.invocation.run, context);
+  } catch (thrown) {
+    return toPrepareFailure(thrown);
+  }
+};
+
+const runToEnd = async (tool: Tool, run: Handler, context: ToolContext): Promise<RunEnd> => {
+  try {
+    return await finishLater(tool, run(context));
+  } catch (thrown) {
+    return { kind: 'threw', thrown };
+  }
+};
+
+const finishLater = async (tool: Tool, returned: unknown): Promise<RunEnd> => {
+  try {
+    return await checkOutput(tool, await returned);
+  } catch (thrown) {
+    return { kind: 'threw', thrown };
+  }
+};
+
+const checkOutput = (tool: Tool, value: unknown): RunEnd | Promise<RunEnd> => {
+  const declared = tool.extractError?.(toPayload(value));
+  if (declared !== undefined && declared !== null) return { kind: 'threw', thrown: declared };
+  if (tool.checkOutput === null) return { kind: 'returned', value };
+  const toEnd = (issues: readonly Issue[]): RunEnd =>
+    issues.length === 0 ? { kind: 'returned', value } : { kind: 'invalid_output', issues };
+  const issues = tool.checkOutput(toPayload(value));
+  return issues instanceof Promise ? issues.then(toEnd) : toEnd(issues);
+};
+
+// A refinement or transformation that throws says "these arguments I cannot take" (hostile input 23).
+const toPrepareFailure = (thrown: unknown): RunEnd => ({
+  kind: 'invalid_arguments',
+  issues: [{ path: '', expected: 'arguments the tool can check', received: 'others', message: toCheckProblem(thrown) }],
+});
+
+const toCheckProblem = (thrown: unknown): string => {
+  const text = thrown instanceof Error ? thrown.message : '';
+  return text === '' ? 'they could not be checked' : `they could not be checked: ${text}`;
+};
+
+const raceDeadline = (work: Promise<RunEnd>, tool: Tool, terms: RunTerms): Promise<RunEnd> =>
+  new Promise((resolve) => {
+    const settle = (end: RunEnd): void => {
+      clearTimeout(timer);
+      unsubscribe();
+      resolve(end);
+    };
+    const timeOut = (): void => {
+      settle({ kind: 'timed_out', limitMs: terms.timeoutMs, late: work });
+      terms.abort(new DOMException('The deadline of this call passed.', 'TimeoutError'));
+    };
+    const unsubscribe = terms.end.onEnd((cause) => {
+      if (cause === 'deadline') return timeOut();
+      // A write that runs is let finish: cutting it off would only hide what it did (semantics, section 5).
+      if (cause === 'client_gone' && tool.effects === 'write') return undefined;
+      settle({ kind: 'cut_off', late: work });
+      return terms.abort(new DOMException('Nobody waits for this call any more.', 'AbortError'));
+    });
+    const timer = setTimeout(timeOut, terms.timeoutMs);
+    work.then(settle, (thrown: unknown) => settle({ kind: 'threw', thrown }));
+  });
+
+const toPayload = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && isToldValue(value) ? value.value : value;
+
+const isThenable = (value: unknown): boolean =>
+  ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
+  'then' in value &&
+  typeof value.then === 'function';

@@ -1,0 +1,9 @@
+/** The steps a session store takes. */
+export type StoreOperation = 'connect' | 'admit' | 'settle';
+
+/** Watches the session store: how long it takes, why it fails, whether it serves. Must not throw. */
+export type StoreObserver = {
+  readonly operationEnded: (operation: StoreOperation, durationMs: number) => void;
+  readonly operationFailed: (operation: StoreOperation, error: unknown) => void;
+  readonly availabilityChanged: (state: 'up' | 'down') => void;
+};

@@ -1,0 +1,32 @@
+/** A value proved to be JSON, as text; or why it is none, or that it is over the cap (`json`: its text, where there is one). */
+export type JsonProof =
+  | { readonly kind: 'json'; readonly json: string }
+  | { readonly kind: 'invalid'; readonly problem: string }
+  | { readonly kind: 'too_large'; readonly json: string | null };
+
+/** Turns a tool's value into JSON text of at most `maxBytes` UTF-8 bytes. Total; undefined becomes null. */
+export const toJsonValue = (value: unknown, maxBytes: number): JsonProof => {
+  if (value === undefined || value === null) return { kind: 'json', json: 'null' };
+  // Measured first: turning half a gigabyte into JSON only to refuse it would stop the whole service meanwhile.
+  if (typeof value === 'string' && value.length > maxBytes) return { kind: 'too_large', json: null };
+  const text = stringify(value);
+  if (typeof text !== 'string') return text;
+  const over = text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes);
+  return over ? { kind: 'too_large', json: text } : { kind: 'json', json: text };
+};
+
+const stringify = (value: unknown): string | JsonProof => {
+  try {
+    return JSON.stringify(value) ?? { kind: 'invalid', problem: `a ${typeof value} is not JSON` };
+  } catch (thrown) {
+    return toProblem(thrown);
+  }
+};
+
+const toProblem = (thrown: unknown): JsonProof => {
+  const message = thrown instanceof Error ? thrown.message : '';
+  if (message.startsWith('Invalid string length')) return { kind: 'too_large', json: null };
+  if (message.includes('BigInt')) return { kind: 'invalid', problem: 'a BigInt is not JSON; return it as a string' };
+  if (message.includes('circular')) return { kind: 'invalid', problem: 'it refers to itself' };
+  return { kind: 'invalid', problem: 'it cannot be written as JSON' };
+};

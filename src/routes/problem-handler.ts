@@ -1,0 +1,121 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type {} from '@fastify/swagger';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Problem } from '../contract/problem.ts';
+
+export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
+
+/** Why a request is not taken. Thrown by our own routes, answered as problem+json. */
+export class ProblemError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, code: string, detail: string, headers: Readonly<Record<string, string>> = {}) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+    this.headers = headers;
+  }
+}
+
+/** The RFC 9457 body of an answer that is not a success. */
+export const toProblem = (status: number, code: string, detail: string, requestId: string): Problem => ({
+  type: `urn:recourse:problem:${code}`,
+  title: STATUS_CODES[status] ?? 'Error',
+  status,
+  code,
+  detail,
+  request_id: requestId,
+});
+
+const WORDS: ReadonlyMap<number, readonly [code: string, detail: string]> = new Map([
+  [400, ['bad_request', 'The request is malformed.']],
+  [404, ['not_found', 'There is nothing at this path. See GET /openapi.json for what there is.']],
+  [408, ['request_timeout', 'The request did not arrive in time. Send it again, faster.']],
+  [413, ['body_too_large', 'The body is larger than MAX_BODY_BYTES. Send fewer or smaller calls.']],
+  [414, ['uri_too_long', 'The path is too long.']],
+  [415, ['unsupported_media_type', 'Send application/json in UTF-8, without Content-Encoding.']],
+  [431, ['headers_too_large', 'The headers are too large.']],
+  [503, ['unavailable', 'The service is stopping. Try again.']],
+]);
+
+const statusOf = (error: unknown): number => {
+  const status = typeof error === 'object' && error !== null ? Reflect.get(error, 'statusCode') : undefined;
+  return typeof status === 'number' && status >= 400 && status < 600 ? status : 500;
+};
+
+/** Answers every error of the HTTP layer as problem+json. `onBug` hears of those that are ours. */
+export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, requestId: string) => void): void => {
+  // `throw null` reaches an error handler as it is: nothing may be read from it unchecked.
+  app.setErrorHandler((error: FastifyError | null, request, reply) => {
+    if (error instanceof ProblemError) {
+      void reply.headers(error.headers);
+      return sendProblem(request, reply, error.status, [error.code, error.message]);
+    }
+    const status = statusOf(error);
+    const words = WORDS.get(status);
+    if (words !== undefined) return sendProblem(request, reply, status, words);
+    onBug(error, request.id);
+    return sendProblem(request, reply, 500, ['internal_error', 'The service failed. It is not your fault; try again.']);
+  });
+  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, 404, WORDS.get(404) ?? ['not_found', '']));
+};
+
+export const sendProblem = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  [code, detail]: readonly [string, string],
+): FastifyReply =>
+  reply
+    .code(status)
+    .type(PROBLEM_TYPE)
+    .send(JSON.stringify(toProblem(status, code, detail, request.id)));
+
+const PARSER_STATUS: ReadonlyMap<string, number> = new Map([
+  ['HPE_HEADER_OVERFLOW', 431],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 413],
+  ['ERR_HTTP_REQUEST_TIMEOUT', 408],
+]);
+
+/** Answers what Node's HTTP parser refuses, in the same form; the error handler never sees these. */
+export const createClientErrorHandler =
+  (createId: () => string) =>
+  (error: NodeJS.ErrnoException, socket: Socket): void => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const status = PARSER_STATUS.get(error.code ?? '') ?? 400;
+    const [code, detail] = WORDS.get(status) ?? ['bad_request', 'The request is malformed.'];
+    const id = createId();
+    const body = JSON.stringify(toProblem(status, code, detail, id));
+    const head = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
+      `Content-Type: ${PROBLEM_TYPE}`,
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `X-Request-Id: ${id}`,
+      'Connection: close',
+    ];
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  };
+
+/** Answers 405 with `Allow` for every other method of a path. */
+export const refuseOtherMethods = (app: FastifyInstance, url: string, allowed: readonly string[]): void => {
+  const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
+    (method) => !allowed.includes(method),
+  );
+  app.route({
+    method: others,
+    url,
+    schema: { hide: true },
+    // Before the body is looked at: it is not what is wrong.
+    onRequest: async (request) => {
+      const detail = `${request.method} is not possible here; ${allowed.join(' and ')} is.`;
+      throw new ProblemError(405, 'method_not_allowed', detail, { allow: allowed.join(', ') });
+    },
+    handler: async () => undefined,
+  });
+};

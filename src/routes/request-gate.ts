@@ -1,0 +1,60 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { ProblemError } from './problem-handler.ts';
+
+/** Whoever calls, as far as the routes care. */
+export type RequestCaller = { readonly tenant: string; readonly mayUse: (tool: string) => boolean };
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: RequestCaller | null;
+  }
+}
+
+export type GateOptions = {
+  readonly authenticate: (key: string | undefined) => RequestCaller | null;
+  readonly mayComeFrom: (headers: {
+    readonly origin: string | undefined;
+    readonly host: string | undefined;
+    readonly secFetchSite: string | undefined;
+  }) => boolean;
+  readonly isDraining: () => boolean;
+};
+
+// What operators and browsers read without a key; also open while draining.
+const OPEN_PATHS: ReadonlySet<string> = new Set(['/live', '/ready', '/metrics', '/openapi.json']);
+
+const isOpen = (request: FastifyRequest): boolean => {
+  const path = request.routeOptions.url;
+  return path === undefined || OPEN_PATHS.has(path) || path.startsWith('/docs');
+};
+
+/** Decides before a body is read whether a request comes in: its origin, its key, and whether the service still takes calls. */
+export const addRequestGate = (app: FastifyInstance, options: GateOptions): void => {
+  app.decorateRequest('caller', null);
+  app.addHook('onRequest', async (request, reply) => {
+    void reply.header('x-request-id', request.id);
+    const { origin, host } = request.headers;
+    if (!options.mayComeFrom({ origin, host, secFetchSite: textOf(request.headers['sec-fetch-site']) }))
+      throw new ProblemError(403, 'forbidden_origin', 'This origin may not call. Add it to ALLOWED_ORIGINS.');
+    if (isOpen(request)) return;
+    if (options.isDraining())
+      throw new ProblemError(503, 'draining', 'The service is stopping. Send the batch again.', { 'retry-after': '1' });
+    request.caller = options.authenticate(keyOf(request));
+    if (request.caller === null)
+      throw new ProblemError(401, 'unauthorized', 'Send a valid key as Authorization: Bearer … or X-API-Key.', {
+        'www-authenticate': 'Bearer',
+      });
+  });
+};
+
+/** The caller the gate let in. */
+export const callerOf = (request: FastifyRequest): RequestCaller => {
+  if (request.caller === null) throw new ProblemError(401, 'unauthorized', 'Send a valid key.');
+  return request.caller;
+};
+
+const textOf = (header: string | readonly string[] | undefined): string | undefined =>
+  typeof header === 'string' ? header : header?.[0];
+
+const keyOf = (request: FastifyRequest): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? textOf(request.headers['x-api-key']);

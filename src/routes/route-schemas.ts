@@ -1,0 +1,100 @@
+import * as z from 'zod';
+import { Problem } from '../contract/problem.ts';
+import { ToolCall, ToolCallsRequest } from '../contract/tool-call.ts';
+import { ToolCatalogue, ToolDescription } from '../contract/tool-description.ts';
+import { ToolCallsResponse } from '../contract/tool-result.ts';
+
+// For the document only: nothing is validated or serialised with these (a response schema turns one NaN into a 500).
+const toSchema = (schema: z.ZodType, io: 'input' | 'output') => {
+  const {
+    $schema: _dialect,
+    id: _id,
+    ...rest
+  } = z.toJSONSchema(schema, { io, reused: 'inline', unrepresentable: 'any' });
+  return rest;
+};
+
+const ok = (schema: z.ZodType, description: string) => ({
+  description,
+  content: { 'application/json': { schema: toSchema(schema, 'output') } },
+});
+
+const problem = (description: string) => ({
+  description,
+  content: { 'application/problem+json': { schema: toSchema(Problem, 'output') } },
+});
+
+const ENVELOPE = z.object({ ...ToolCallsRequest.shape, calls: z.array(ToolCall).max(1024) });
+
+const PROBLEMS = {
+  400: problem('The envelope is malformed. Nothing has run.'),
+  401: problem('No key, or a wrong one.'),
+  403: problem('The origin may not call, or the key may not use this service.'),
+} as const;
+
+export const TOOL_CALLS_SCHEMA = {
+  operationId: 'executeToolCalls',
+  summary: 'Execute the tool calls of one model turn',
+  description:
+    'Every call of an accepted batch gets exactly one result, in its place. HTTP says whether the service could take the batch; each result says what happened to its call. Entries of `calls` are judged one by one: a malformed one gets a result of its own.',
+  tags: ['tool calls'],
+  body: toSchema(ENVELOPE, 'input'),
+  response: {
+    200: ok(ToolCallsResponse, 'Accepted: one result per call, also when every call failed.'),
+    ...PROBLEMS,
+    408: problem('The request did not arrive in time.'),
+    413: problem('The body is larger than MAX_BODY_BYTES.'),
+    415: problem('Not application/json in UTF-8.'),
+    431: problem('The headers are too large.'),
+    503: problem('The service is stopping or overloaded; see Retry-After.'),
+  },
+};
+
+export const LIST_TOOLS_SCHEMA = {
+  operationId: 'listTools',
+  summary: 'The tools this caller may use',
+  tags: ['tools'],
+  response: { 200: ok(ToolCatalogue, 'The catalogue, by name.'), 401: PROBLEMS[401], 403: PROBLEMS[403] },
+};
+
+export const GET_TOOL_SCHEMA = {
+  operationId: 'getTool',
+  summary: 'One tool',
+  tags: ['tools'],
+  params: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+  response: {
+    200: ok(ToolDescription, 'The tool.'),
+    401: PROBLEMS[401],
+    403: PROBLEMS[403],
+    404: problem('There is no tool of that name, or this caller may not use it.'),
+  },
+};
+
+const Live = z.object({ status: z.literal('live') });
+const Ready = z.object({
+  status: z.enum(['ready', 'degraded', 'draining']),
+  store: z.object({ mode: z.enum(['memory', 'redis']), status: z.enum(['up', 'down']) }),
+  tools: z.int(),
+});
+export type Ready = z.infer<typeof Ready>;
+
+export const LIVE_SCHEMA = {
+  operationId: 'live',
+  summary: 'Whether the process answers',
+  tags: ['operations'],
+  response: { 200: ok(Live, 'It does.') },
+};
+
+export const READY_SCHEMA = {
+  operationId: 'ready',
+  summary: 'Whether calls should be sent here',
+  tags: ['operations'],
+  response: { 200: ok(Ready, '`ready`, or `degraded` while Redis is away.'), 503: ok(Ready, 'Draining.') },
+};
+
+export const METRICS_SCHEMA = {
+  operationId: 'metrics',
+  summary: 'Prometheus metrics',
+  tags: ['operations'],
+  response: { 200: { description: 'Text format 0.0.4.', content: { 'text/plain': { schema: { type: 'string' } } } } },
+};

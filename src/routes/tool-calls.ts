@@ -1,0 +1,87 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type * as z from 'zod';
+import { ToolCallsRequest } from '../contract/tool-call.ts';
+import type { Batch } from '../executor/batch.ts';
+import type { JsonBody } from './json-body.ts';
+import { ProblemError } from './problem-handler.ts';
+import { TOOL_CALLS_SCHEMA } from './route-schemas.ts';
+
+export type ToolCallsOptions = {
+  readonly executeBatch: (batch: Batch) => Promise<readonly string[]>;
+  readonly callerOf: (request: FastifyRequest) => {
+    readonly tenant: string;
+    readonly mayUse: (tool: string) => boolean;
+  };
+  /** An opaque key for a tenant's session. */
+  readonly toSessionKey: (tenant: string, sessionId: string) => string;
+  readonly createId: () => string;
+  readonly maxDeadlineMs: number;
+};
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** POST /tool-calls: strict on the envelope, deaf to what is inside a call, 200 for whatever comes of the calls. */
+export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOptions): void => {
+  app.post('/tool-calls', { schema: TOOL_CALLS_SCHEMA }, async (request: FastifyRequest, reply: FastifyReply) => {
+    const { value, source } = toBody(request.body);
+    const envelope = parseEnvelope(value);
+    checkIdempotencyKey(request.headers['idempotency-key']);
+    const { tenant, mayUse } = options.callerOf(request);
+    const sessionId = envelope.session_id ?? null;
+    const results = await options.executeBatch({
+      requestId: request.id,
+      batchId: options.createId(),
+      tenant,
+      mayUse,
+      sessionKey: sessionId === null ? null : options.toSessionKey(tenant, sessionId),
+      roundId: envelope.round_id ?? null,
+      calls: envelope.calls,
+      source,
+      order: envelope.order,
+      onError: envelope.on_error,
+      deadlineMs: Math.min(envelope.deadline_ms ?? options.maxDeadlineMs, options.maxDeadlineMs),
+      onClientGone: (listener) => whenClientGone(reply, listener),
+    });
+    // Assembled from the proved JSON of each result: one BigInt must not cost the whole batch its answer.
+    const head = `{"request_id":${JSON.stringify(request.id)},"session_id":${JSON.stringify(sessionId)},"results":[`;
+    return reply.type(JSON_TYPE).send(`${head}${results.join(',')}]}`);
+  });
+};
+
+const isJsonBody = (body: unknown): body is JsonBody =>
+  typeof body === 'object' && body !== null && 'source' in body && typeof body.source === 'string';
+
+const toBody = (body: unknown): JsonBody => {
+  if (isJsonBody(body)) return body;
+  throw new ProblemError(400, 'invalid_json', 'The body is empty. Send a JSON object with calls, as application/json.');
+};
+
+const parseEnvelope = (value: unknown): ToolCallsRequest => {
+  const parsed = ToolCallsRequest.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new ProblemError(400, 'invalid_envelope', toDetail(parsed.error.issues));
+};
+
+const toDetail = (issues: readonly z.core.$ZodIssue[]): string =>
+  issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`)).join('; ');
+
+const checkIdempotencyKey = (key: string | readonly string[] | undefined): void => {
+  if (key === undefined || (typeof key === 'string' && /^[\x20-\x7e]{1,257}$/.test(key) && unquote(key).length <= 255))
+    return;
+  throw new ProblemError(
+    400,
+    'invalid_idempotency_key',
+    'Idempotency-Key must be 1 to 255 printable ASCII characters.',
+  );
+};
+
+const unquote = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
+
+// Not request.signal: up to fastify 5.12 it aborts once a POST body has been read (fastify#6725).
+const whenClientGone = (reply: FastifyReply, listener: () => void): (() => void) => {
+  const onClose = (): void => {
+    if (!reply.raw.writableFinished) listener();
+  };
+  reply.raw.once('close', onClose);
+  return () => reply.raw.off('close', onClose);
+};

@@ -1,0 +1,17 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+import { build as buildPretty } from 'pino-pretty';
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+
+// Lines wait at most this long in the buffer; writing each alone would cost a system call a batch.
+const FLUSH_EVERY_MS = 100;
+const BUFFER_BYTES = 4096;
+
+/** One JSON object a line on stdout, or coloured text where stdout is a terminal. */
+export const createLogger = (options: { readonly level: LogLevel; readonly format: 'json' | 'pretty' }): Logger => {
+  const destination: DestinationStream =
+    options.format === 'pretty'
+      ? buildPretty({ sync: true, translateTime: 'HH:MM:ss.l', ignore: 'pid,hostname' })
+      : pino.destination({ dest: 1, sync: false, minLength: BUFFER_BYTES, periodicFlush: FLUSH_EVERY_MS });
+  return pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+};

@@ -1,0 +1,165 @@
+import { performance } from 'node:perf_hooks';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { type CountSeries, createTallyCounter, createTallyHistogram } from './tally.ts';
+
+const CALL_BUCKETS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
+const QUEUE_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
+const REQUEST_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const STORE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
+const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+
+// promtool check metrics refuses these three: gauges whose names end in _total.
+const MISNAMED_DEFAULTS = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** All metrics of the service in a registry of their own. docs/metrics.md is made from it. */
+export const createMetrics = (version: string) => {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED_DEFAULTS) registry.removeSingleMetric(name);
+  new Gauge({
+    name: 'recourse_build_info',
+    help: 'Always 1; the labels say what runs.',
+    labelNames: ['version', 'node'],
+    registers: [registry],
+  }).set({ version, node: process.version }, 1);
+  return {
+    registry,
+    ...createCallMetrics(registry),
+    ...createServiceMetrics(registry),
+    ...createStoreMetrics(registry),
+  };
+};
+
+const createCallMetrics = (registry: Registry) => {
+  const counter = (name: string, help: string, labelNames: readonly string[]) =>
+    createTallyCounter({ registry, name: `recourse_${name}`, help, labelNames });
+  const histogram = (name: string, help: string, labelNames: readonly string[], buckets: readonly number[]) =>
+    createTallyHistogram({ registry, name: `recourse_${name}`, help, labelNames, buckets });
+  return {
+    toolCalls: counter('tool_calls_total', 'Calls answered, by what came of them; code is ok on success.', [
+      'tool',
+      'outcome',
+      'code',
+      'fault',
+    ]),
+    toolCallFailures: counter('tool_call_failures_total', 'Results with success false, which HTTP answers with 200.', [
+      'tool',
+      'code',
+      'fault',
+    ]),
+    toolCallDuration: histogram(
+      'tool_call_duration_seconds',
+      'Time from the start of a handler to its answer.',
+      ['tool', 'outcome'],
+      CALL_BUCKETS,
+    ),
+    toolCallQueue: histogram(
+      'tool_call_queue_seconds',
+      'Time a call waited for a slot of its tool.',
+      ['pool'],
+      QUEUE_BUCKETS,
+    ),
+    batchSize: histogram('batch_size', 'Calls in an accepted batch.', [], SIZE_BUCKETS),
+    batchOverhead: histogram(
+      'batch_overhead_seconds',
+      'Time of a batch less that of its slowest handler.',
+      [],
+      CALL_BUCKETS,
+    ),
+    budgetDecisions: counter(
+      'retry_budget_decisions_total',
+      'Rounds let in or refused, per tool: free, retry, denied.',
+      ['tool', 'decision', 'mode'],
+    ),
+    budgetExhausted: counter(
+      'retry_budget_exhausted_total',
+      'Rounds refused because retries of the tool or of the session were gone.',
+      ['tool', 'scope'],
+    ),
+    fatalFailures: counter('fatal_failures_total', 'Failures of tools that opted out of graceful errors.', ['tool']),
+    lateResults: counter('late_results_total', 'Handlers that ended after their call had been answered.', [
+      'tool',
+      'ended',
+    ]),
+    contractViolations: counter(
+      'contract_violations_total',
+      'Bugs of the service caught by its last-resort net. Must stay 0.',
+      [],
+    ),
+    callsInFlight: createPlainGauge(registry, 'recourse_calls_in_flight', 'Handlers that run now.', { pool: 'inline' }),
+  };
+};
+
+/** A gauge whose hot path changes a plain number. */
+const createPlainGauge = (
+  registry: Registry,
+  name: string,
+  help: string,
+  labels: Readonly<Record<string, string>>,
+): CountSeries => {
+  const series = { count: 0 };
+  const gauge: Gauge<string> = new Gauge({
+    name,
+    help,
+    labelNames: Object.keys(labels),
+    registers: [registry],
+    collect: () => gauge.set(labels, series.count),
+  });
+  return series;
+};
+
+const createServiceMetrics = (registry: Registry) => {
+  let last = performance.eventLoopUtilization();
+  const utilisation = new Gauge({
+    name: 'recourse_event_loop_utilization_ratio',
+    help: 'Share of time the event loop was busy since the last scrape.',
+    registers: [registry],
+    collect: () => {
+      const now = performance.eventLoopUtilization();
+      utilisation.set(performance.eventLoopUtilization(now, last).utilization);
+      last = now;
+    },
+  });
+  return {
+    httpRequests: createTallyCounter({
+      registry,
+      name: 'recourse_http_requests_total',
+      help: 'HTTP requests answered; failures of calls are not visible here.',
+      labelNames: ['method', 'route', 'status_code'],
+    }),
+    httpDuration: createTallyHistogram({
+      registry,
+      name: 'recourse_http_request_duration_seconds',
+      help: 'Time from the head of a request to the end of its answer.',
+      labelNames: ['method', 'route', 'status_code'],
+      buckets: REQUEST_BUCKETS,
+    }),
+  };
+};
+
+const createStoreMetrics = (registry: Registry) => ({
+  storeUp: new Gauge({
+    name: 'recourse_session_store_up',
+    help: '1 while the session store serves, 0 while the fall-back does.',
+    registers: [registry],
+  }),
+  storeDuration: createTallyHistogram({
+    registry,
+    name: 'recourse_session_store_operation_duration_seconds',
+    help: 'Time of one round trip to the session store.',
+    labelNames: ['operation'],
+    buckets: STORE_BUCKETS,
+  }),
+  storeErrors: new Counter({
+    name: 'recourse_session_store_errors_total',
+    help: 'Round trips to the session store that failed.',
+    labelNames: ['operation', 'reason'],
+    registers: [registry],
+  }),
+});

@@ -1,0 +1,125 @@
+import * as z from 'zod';
+import { defineTool } from '../define-tool.ts';
+import type { Tool, ToolContext } from '../tool.ts';
+import { RetryableToolError } from '../tool-errors.ts';
+import { empty, ok } from '../tool-values.ts';
+import { type AddressPolicy, isAnyAddress, isPublicAddress } from './http/address-policy.ts';
+import { ACCEPT_ENCODING } from './http/bounded-body.ts';
+import { type Answer, isSuccess } from './http/exchange.ts';
+import { createHttpClient, type Fetched } from './http/http-client.ts';
+import { createDnsLookup, type Lookup, lookupBySystem } from './http/lookup.ts';
+import { toResponseFailure } from './http/response-failure.ts';
+import { showText, showUrl } from './http/show-url.ts';
+import { parseTargetUrl } from './http/target-url.ts';
+import { toText } from './http/text-content.ts';
+import { type RetryClock, systemRetryClock } from './http/transport-retries.ts';
+
+export type FetchUrlOptions = {
+  /** FETCH_ALLOW_PRIVATE: `allow` only for tests and closed networks. */
+  readonly privateAddresses: 'refuse' | 'allow';
+  readonly userAgent?: string;
+  /** How names become addresses. Default: the name servers; with `allow` the operating system. */
+  readonly lookup?: Lookup;
+  /** What `refuse` takes for public. Default: global unicast. */
+  readonly isPublic?: AddressPolicy;
+  readonly clock?: RetryClock;
+  /** Milliseconds for one call, redirects and retries included; shorter than the tool's own limit. */
+  readonly limitMs?: number;
+};
+
+const TIMEOUT_MS = 30_000;
+// Below TIMEOUT_MS, so that a slow server is told as such, and what came of a slow page is given back.
+const DEFAULT_LIMIT_MS = 29_000;
+// About 16 000 tokens of English: a page, not a context window.
+const DEFAULT_MAX_BYTES = 65_536;
+// Text at most doubles as a JSON string unless it is full of control characters: below MAX_RESULT_BYTES.
+const MOST_BYTES = 500_000;
+const MOST_URL_CHARACTERS = 8_000;
+const DEFAULT_USER_AGENT = 'recourse-fetch-url';
+
+const input = z.object({
+  url: z
+    .string()
+    .min(1)
+    .max(MOST_URL_CHARACTERS)
+    .describe('An absolute http or https URL of the public internet.')
+    .meta({ examples: ['https://example.com/page'] }),
+  max_bytes: z
+    .int()
+    .min(1)
+    .max(MOST_BYTES)
+    .default(DEFAULT_MAX_BYTES)
+    .describe('How much of the content to return, in bytes; the rest is cut off.'),
+});
+
+const output = z.object({
+  url: z.string().describe('Where the content came from, after redirects.'),
+  status: z.int(),
+  content_type: z.string().nullable(),
+  content: z.string(),
+  truncated: z.boolean().describe('The content is only the beginning.'),
+  attempts: z.int().describe('How often the URL was asked until it answered.'),
+});
+
+/**
+ * The tool `fetch_url` (GET, text only), and `close`, which ends its connections. Refuses addresses that are not public
+ * at every hop before anything is sent, follows at most 5 redirects, and tries up to 3 times where a failure passes.
+ */
+export const createFetchUrl = (
+  options: FetchUrlOptions,
+): { readonly tool: Tool; readonly close: () => Promise<void> } => {
+  const { privateAddresses, clock = systemRetryClock, limitMs = DEFAULT_LIMIT_MS } = options;
+  const ports = privateAddresses === 'allow' ? 'any' : 'web';
+  const client = createHttpClient({
+    mayConnect: privateAddresses === 'allow' ? isAnyAddress : (options.isPublic ?? isPublicAddress),
+    lookup: options.lookup ?? (privateAddresses === 'allow' ? lookupBySystem : createDnsLookup()),
+    ports,
+    clock,
+  });
+  const headers = {
+    'user-agent': options.userAgent ?? DEFAULT_USER_AGENT,
+    accept: 'text/*, application/json, application/xml;q=0.9, */*;q=0.5',
+    'accept-encoding': ACCEPT_ENCODING,
+  };
+  const run = async ({ url: text, max_bytes: maxBytes }: z.output<typeof input>, { signal }: ToolContext) => {
+    const url = parseTargetUrl(text, ports);
+    const fetched = await client.get({ url, headers, maxBytes, limitMs, signal });
+    if (fetched.kind === 'answer' && isSuccess(fetched.status)) return toPage(fetched, maxBytes);
+    throw toResponseFailure(fetched, { url, limitMs, nowMs: clock.now() });
+  };
+  const tool = defineTool({
+    name: 'fetch_url',
+    description:
+      'Fetches a public http or https URL with GET and returns its text (HTML, JSON, XML, plain text, …). Follows redirects. ' +
+      'Cannot log in, run scripts, or read images, PDF and other binary content.',
+    effects: 'read',
+    timeoutMs: TIMEOUT_MS,
+    input,
+    output,
+    run,
+  });
+  return { tool, close: client.close };
+};
+
+const toPage = ({ url, status, headers, body, attempts }: Answer & Fetched, maxBytes: number) => {
+  const contentType = headers.get('content-type') ?? '';
+  const content = toText(body.bytes, contentType, body.cut === null ? 'complete' : 'cut');
+  const about = { url: url.href, status, content_type: contentType === '' ? null : showText(contentType) };
+  if (content === null)
+    throw new RetryableToolError(
+      `URL '${showUrl(url)}' is ${about.content_type ?? 'binary'}, not text. Use a URL that answers with text, such as an HTML page.`,
+      { value: { ...about, attempts } },
+    );
+  const page = { ...about, content, truncated: body.cut !== null, attempts };
+  switch (body.cut) {
+    case 'size':
+      return ok(page, `Only the first ${maxBytes} bytes are shown.${toMoreAdvice(maxBytes)}`);
+    case 'time':
+      return ok(page, 'The server was too slow: only what had arrived in time is shown.');
+    case null:
+      return content === '' ? empty(`URL '${showUrl(url)}' answered without content.`, page) : page;
+  }
+};
+
+const toMoreAdvice = (maxBytes: number): string =>
+  maxBytes < MOST_BYTES ? ` For more, call again with a larger max_bytes (at most ${MOST_BYTES}).` : '';

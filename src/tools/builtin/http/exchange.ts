@@ -1,0 +1,133 @@
+import type { Readable } from 'node:stream';
+import { type Dispatcher, errors, request } from 'undici';
+import type { Executed } from '../../../contract/failure.ts';
+import { type BoundedBody, discardBody, readBoundedBody, UnreadableBodyError } from './bounded-body.ts';
+import { codeOf } from './error-code.ts';
+import { AddressRefusedError, ConnectFailure } from './guarded-connector.ts';
+import type { Hop } from './redirects.ts';
+import { withTimeLimit } from './time-limit.ts';
+
+/** What the server said. `headers` has lower-case names. */
+export type Answer = {
+  readonly kind: 'answer';
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: BoundedBody;
+};
+
+/** Why there is no answer. Names of look-up failures that a repeat cannot mend are `no_such_host`. */
+export type Silence =
+  | 'address_refused'
+  | 'no_such_host'
+  | 'lookup_failed'
+  | 'not_connected'
+  | 'bad_certificate'
+  | 'lost'
+  | 'too_slow'
+  | 'unreadable';
+
+/** No answer: `executed` says whether the request may have reached the server, `code` is the system's word for it. */
+export type NoAnswer = {
+  readonly kind: 'no_answer';
+  readonly reason: Silence;
+  readonly executed: Extract<Executed, 'no' | 'maybe'>;
+  readonly code: string;
+  readonly cause: unknown;
+};
+
+export type ExchangeOptions = {
+  readonly dispatcher: Dispatcher;
+  /** Ends the exchange: `too_slow`, or a body that is cut where one had begun. */
+  readonly signal: AbortSignal;
+  /** How much of the body of an answer of this status is wanted; 0 = none. */
+  readonly wantedBytes: (status: number) => number;
+};
+
+const SUCCESS_STATUS = 200;
+const FIRST_STATUS_BEYOND_SUCCESS = 300;
+// Enough for the few words an error page starts with; a dripping one must not eat the time of the call.
+const ERROR_BODY_MS = 2_000;
+const NONE: BoundedBody = { bytes: new Uint8Array(0), cut: null };
+
+/** One GET to one place, no redirect followed, nothing repeated. Never rejects. */
+export const exchange = async ({ url, headers }: Hop, options: ExchangeOptions): Promise<Answer | NoAnswer> => {
+  const { dispatcher, signal } = options;
+  try {
+    const sent = request(url, { dispatcher, headers, signal, method: 'GET' });
+    const response = await untilAborted(sent, signal);
+    const received = new Map(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
+    const body = await readBody(response.statusCode, received.get('content-encoding') ?? '', response.body, options);
+    if (body.cut === 'time' && body.bytes.byteLength === 0 && isSuccess(response.statusCode))
+      return toNoAnswer('too_slow', 'maybe', signal.reason);
+    return { kind: 'answer', status: response.statusCode, headers: received, body };
+  } catch (thrown) {
+    return signal.aborted ? toNoAnswer('too_slow', 'maybe', thrown) : classifySilence(thrown);
+  }
+};
+
+/** Whether the status says that the body is what was asked for. */
+export const isSuccess = (status: number): boolean => status >= SUCCESS_STATUS && status < FIRST_STATUS_BEYOND_SUCCESS;
+
+const readBody = async (
+  status: number,
+  encoding: string,
+  body: Readable,
+  { signal, wantedBytes }: ExchangeOptions,
+): Promise<BoundedBody> => {
+  const maxBytes = wantedBytes(status);
+  if (maxBytes === 0) {
+    discardBody(body);
+    return NONE;
+  }
+  if (isSuccess(status)) return readBoundedBody(body, { encoding, maxBytes, signal });
+  // The status is the answer; a body that cannot be read does not change it.
+  return withTimeLimit(signal, ERROR_BODY_MS, (soon) =>
+    readBoundedBody(body, { encoding, maxBytes, signal: soon }).catch(() => NONE),
+  );
+};
+
+/** undici 8.12 hears the signal only once the request has a connection; until then this is what ends the wait. */
+const untilAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+};
+
+const toNoAnswer = (
+  reason: Silence,
+  executed: NoAnswer['executed'],
+  cause: unknown,
+  code = codeOf(cause),
+): NoAnswer => ({
+  kind: 'no_answer',
+  reason,
+  executed,
+  code,
+  cause,
+});
+
+const classifySilence = (thrown: unknown): NoAnswer => {
+  if (thrown instanceof AddressRefusedError) return toNoAnswer('address_refused', 'no', thrown);
+  if (thrown instanceof ConnectFailure) return toNoAnswer(toConnectReason(thrown), 'no', thrown, thrown.code);
+  if (thrown instanceof UnreadableBodyError) return toNoAnswer('unreadable', 'maybe', thrown, thrown.message);
+  if (thrown instanceof errors.HTTPParserError || thrown instanceof errors.HeadersOverflowError)
+    return toNoAnswer('unreadable', 'maybe', thrown);
+  return toNoAnswer('lost', 'maybe', thrown);
+};
+
+// Final words of name servers: no such name, no address for it, not a name.
+const NO_SUCH_HOST: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME']);
+// The codes of Node's TLS and of OpenSSL's certificate checks.
+const BAD_CERTIFICATE =
+  /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|ERROR_IN_C|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(CA|PURPOSE)$|PATH_LENGTH_|HOSTNAME_MISMATCH)/;
+
+const toConnectReason = ({ stage, code }: ConnectFailure): Silence => {
+  if (stage === 'lookup') return NO_SUCH_HOST.has(code) ? 'no_such_host' : 'lookup_failed';
+  return BAD_CERTIFICATE.test(code) ? 'bad_certificate' : 'not_connected';
+};

@@ -1,0 +1,43 @@
+import { RetryableToolError } from '../../tool-errors.ts';
+import { showUrl } from './show-url.ts';
+import { objectionTo, type PortRule } from './target-url.ts';
+
+export type RequestHeaders = Readonly<Record<string, string>>;
+/** Where a request goes and what it carries. */
+export type Hop = { readonly url: URL; readonly headers: RequestHeaders };
+
+export const MAX_REDIRECTS = 5;
+const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+// What may cross to another origin. A list of what may, not of what may not: an API key travels in any header.
+const HEADERS_FOR_ANYONE: ReadonlySet<string> = new Set(['accept', 'accept-encoding', 'accept-language', 'user-agent']);
+
+/** Whether an answer of this status sends a GET elsewhere (RFC 9110, section 15.4). */
+export const isRedirect = (status: number): boolean => REDIRECT_STATUSES.has(status);
+
+/**
+ * The next hop of a redirect. `trail` holds the hops so far, the first being what was asked for. Throws a
+ * RetryableToolError where the redirect is not followed: too many, a loop, https to http, a bad target.
+ */
+export const toNextHop = (trail: readonly [Hop, ...Hop[]], location: string, ports: PortRule): Hop => {
+  const asked = showUrl(trail[0].url);
+  const from = trail.at(-1) ?? trail[0];
+  const refuse = (what: string): never => {
+    throw new RetryableToolError(`URL '${asked}' redirects ${what}. Try a different URL.`);
+  };
+  const url = URL.parse(location, from.url);
+  if (url === null) return refuse(`to '${showUrl(location)}', which is not a URL`);
+  const objection = objectionTo(url, ports);
+  if (objection !== null) return refuse(`to '${showUrl(url)}': ${objection}`);
+  if (from.url.protocol === 'https:' && url.protocol === 'http:')
+    return refuse(`from https to http, to '${showUrl(url)}'`);
+  if (trail.some((hop) => toPlace(hop.url) === toPlace(url))) return refuse('in a loop');
+  if (trail.length > MAX_REDIRECTS) return refuse(`more than ${MAX_REDIRECTS} times`);
+  return { url, headers: url.origin === from.url.origin ? from.headers : toHeadersForAnyone(from.headers) };
+};
+
+// A fragment is never sent: two URLs that differ in it alone are one place.
+const toPlace = (url: URL): string => url.href.replace(/#.*$/s, '');
+
+const toHeadersForAnyone = (headers: RequestHeaders): RequestHeaders =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => HEADERS_FOR_ANYONE.has(name.toLowerCase())));

@@ -1,0 +1,79 @@
+import { lstat } from 'node:fs/promises';
+import * as z from 'zod';
+import { defineTool } from '../define-tool.ts';
+import type { Tool } from '../tool.ts';
+import { RetryableToolError } from '../tool-errors.ts';
+import { empty, ok } from '../tool-values.ts';
+import { tellFileErrors, unlessUnreadable } from './workspace/file-errors.ts';
+import { toMissing } from './workspace/missing.ts';
+import { type Place, withPlace } from './workspace/place.ts';
+import { type Entry, readEntries } from './workspace/read-entries.ts';
+import type { Workspace } from './workspace/workspace.ts';
+import { quotePath, toWorkspacePath } from './workspace/workspace-path.ts';
+
+// Names have at most 255 bytes and a byte may become six in JSON: this many stay below the 1 MiB a result may have.
+const MAX_LISTED = 500;
+// Sorting needs all names at once. Ten thousand take some 20 ms; a directory beyond that is no place to look around in.
+const MAX_LOOKED_AT = 10_000;
+
+const ListFilesInput = z.object({
+  path: z.string().min(1).default('.').describe('Path of the directory, relative to the workspace; "." for its root.'),
+  after: z.string().optional().describe('List only names that sort after this one; use next_after to go on.'),
+});
+
+const ListFilesOutput = z.object({
+  path: z.string(),
+  entries: z.array(
+    z.object({
+      name: z.string(),
+      type: z.enum(['file', 'directory', 'symlink', 'other']),
+      size: z.number().nullable().describe('Bytes; null for anything but a file.'),
+    }),
+  ),
+  count: z.int().describe('How many entries are listed here.'),
+  truncated: z.literal(true).optional().describe('There are more entries than are listed.'),
+  next_after: z.string().optional(),
+});
+
+/** `list_files`: one directory, not what lies below; sorted by name, at most 500 entries a call. */
+export const createListFiles = (workspace: Workspace): Tool =>
+  defineTool({
+    name: 'list_files',
+    description:
+      'Lists the files and subdirectories of one directory of the workspace by name, with type and size. Where the value says truncated, call again with after = next_after.',
+    effects: 'read',
+    input: ListFilesInput,
+    output: ListFilesOutput,
+    run: ({ path: written, after }, { signal }) => {
+      const path = toWorkspacePath(written);
+      const hint = `Call list_files with the path "." to see what is there.`;
+      const missing = (cause: unknown) => toMissing(workspace, { wanted: 'directory', path, hint, cause, signal });
+      return tellFileErrors({ path, toMissing: missing }, () =>
+        withPlace(workspace, path, (place) => listDirectory(place, { path, after, signal })),
+      );
+    },
+  });
+
+type Listing = { readonly path: string; readonly after: string | undefined; readonly signal: AbortSignal };
+
+const listDirectory = async (place: Place, { path, after, signal }: Listing) => {
+  if (!place.stats.isDirectory())
+    throw new RetryableToolError(
+      `${quotePath(path)} is not a directory. Call read_file to read a file, or send the path of a directory.`,
+    );
+  const { entries: all, complete } = await readEntries(place, MAX_LOOKED_AT, signal);
+  const wanted = after === undefined ? all : all.filter(({ name }) => name > after);
+  const listed = wanted.slice(0, MAX_LISTED);
+  const entries = [];
+  for (const entry of listed) entries.push({ ...entry, size: await toSize(place, entry) });
+  const value = { path, entries, count: entries.length };
+  if (wanted.length > listed.length) return { ...value, truncated: true, next_after: listed.at(-1)?.name };
+  if (!complete)
+    return ok({ ...value, truncated: true }, `Only ${MAX_LOOKED_AT} entries were looked at; the directory holds more.`);
+  if (entries.length > 0) return value;
+  return empty(after === undefined ? 'The directory is empty.' : 'No further entries.', value);
+};
+
+// Null too for a file that went away since its name was read.
+const toSize = async (directory: Place, { name, type }: Entry): Promise<number | null> =>
+  type === 'file' ? ((await unlessUnreadable(lstat(`${directory.link}/${name}`)))?.size ?? null) : null;

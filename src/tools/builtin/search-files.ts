@@ -1,0 +1,72 @@
+import * as z from 'zod';
+import { defineTool } from '../define-tool.ts';
+import type { Tool } from '../tool.ts';
+import { empty } from '../tool-values.ts';
+import { tellFileErrors } from './workspace/file-errors.ts';
+import { toMissing } from './workspace/missing.ts';
+import { DEFAULT_SEARCH_LIMITS, type SearchFindings, type SearchLimits, searchText } from './workspace/search-text.ts';
+import type { Workspace } from './workspace/workspace.ts';
+import { toWorkspacePath } from './workspace/workspace-path.ts';
+
+const SearchFilesInput = z.object({
+  query: z
+    .string()
+    .min(1)
+    .max(1000)
+    .regex(/^[^\r\n]*$/, 'must be one line')
+    .describe('Plain text to look for within a line, not a regular expression; upper and lower case are the same.'),
+  path: z
+    .string()
+    .min(1)
+    .default('.')
+    .describe('Directory to search with all below it, or one file; relative to the workspace.'),
+});
+
+const SearchFilesOutput = z.object({
+  query: z.string(),
+  matches: z.array(
+    z.object({
+      path: z.string(),
+      line: z.int().describe('From 1.'),
+      text: z.string().describe('The line, cut around the match where it is long.'),
+    }),
+  ),
+  count: z.int().describe('How many matches are listed here.'),
+  truncated: z.literal(true).optional().describe('A limit was reached: there may be more. Search a smaller path.'),
+  unreadable_files: z.int().optional().describe('Files that could not be opened and were not searched.'),
+});
+
+/** `search_files`: plain text in the lines of text files. `limits` are for tests. */
+export const createSearchFiles = (workspace: Workspace, limits: SearchLimits = DEFAULT_SEARCH_LIMITS): Tool =>
+  defineTool({
+    name: 'search_files',
+    description:
+      'Finds lines that contain a plain text, in all text files of the workspace or below one path. Passes over binary files, symbolic links, .git and node_modules. Returns path, line number and line of each match.',
+    effects: 'read',
+    input: SearchFilesInput,
+    output: SearchFilesOutput,
+    run: ({ query, path: written }, { signal }) => {
+      const path = toWorkspacePath(written);
+      const hint = 'Call list_files to see what is there.';
+      const missing = (cause: unknown) =>
+        toMissing(workspace, { wanted: 'file or directory', path, hint, cause, signal });
+      return tellFileErrors({ path, toMissing: missing }, async () =>
+        toAnswer(query, await searchText(workspace, { query, path, signal, limits })),
+      );
+    },
+  });
+
+const toAnswer = (query: string, { matches, truncated, unreadable }: SearchFindings) => {
+  const value = {
+    query,
+    matches,
+    count: matches.length,
+    ...(truncated ? { truncated } : {}),
+    ...(unreadable > 0 ? { unreadable_files: unreadable } : {}),
+  };
+  if (matches.length > 0) return value;
+  return empty(
+    truncated ? 'No matches found before a limit was reached; search a smaller path.' : 'No matches found.',
+    value,
+  );
+};

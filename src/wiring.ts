@@ -1,0 +1,117 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import * as z from 'zod';
+import { buildApp } from './app.ts';
+import { createAuthenticate, loadApiKeyFile } from './auth/api-keys.ts';
+import { createOriginRule } from './auth/origin-rule.ts';
+import type { Config } from './config.ts';
+import { createIdFactory } from './create-id.ts';
+import { createExecutor, type Executor } from './executor/execute-batch.ts';
+import { createToolSlots } from './executor/tool-slots.ts';
+import type { Ready } from './routes/route-schemas.ts';
+import { createCallLog } from './telemetry/create-call-log.ts';
+import { createCallObserver } from './telemetry/create-call-observer.ts';
+import { createFailureLog } from './telemetry/create-failure-log.ts';
+import { createResponseObserver } from './telemetry/create-response-observer.ts';
+import { describeCauses } from './telemetry/describe-error.ts';
+import { createMetrics } from './telemetry/metrics.ts';
+import { createBuiltinTools } from './tools/builtin-tools.ts';
+import { describeTool } from './tools/describe-tool.ts';
+import { createToolRegistry } from './tools/registry.ts';
+import type { Tool } from './tools/tool.ts';
+import { type WiredStore, wireStore } from './wire-store.ts';
+
+export type Service = {
+  readonly app: FastifyInstance;
+  readonly executor: Executor;
+  /** Readiness says no, new batches are refused, no further call starts. */
+  readonly drain: () => void;
+  /** Gives back what `wire` opened, after the app is closed. */
+  readonly close: () => Promise<void>;
+};
+
+/** Puts the parts together; the only place that knows them all. `extraTools` are offered beside the built-in ones. */
+export const wire = async (config: Config, log: Logger, extraTools: readonly Tool[] = []): Promise<Service> => {
+  const version = readVersion();
+  const createId = createIdFactory();
+  const now = (): number => performance.now();
+  const builtin = await createBuiltinTools({
+    workspaceDir: config.WORKSPACE_DIR ?? fileURLToPath(new URL('../examples/workspace', import.meta.url)),
+    privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
+    userAgent: `recourse/${version}`,
+  });
+  const registry = createToolRegistry([...builtin.tools, ...extraTools]);
+  const metrics = createMetrics(version);
+  const store = wireStore(config, log, metrics, now);
+  const observer = createCallObserver({
+    metrics,
+    log,
+    tools: registry.list().map(({ name }) => name),
+    maxTools: config.METRICS_MAX_TOOLS,
+  });
+  const executor = createExecutor({
+    registry,
+    sessions: store.sessions,
+    requests: store.requests,
+    observer,
+    failureLog: createFailureLog({ log, now, createReference: createId }),
+    createLog: createCallLog(log),
+    slots: createToolSlots(),
+    now,
+    gracefulErrors: config.GRACEFUL_TOOL_ERRORS ? 'on' : 'off',
+    maxResultBytes: config.MAX_RESULT_BYTES,
+    maxBatchCalls: config.MAX_BATCH_CALLS,
+    batchConcurrency: config.BATCH_CONCURRENCY,
+    sessionRetries: config.SESSION_RETRIES,
+  });
+  const keys = loadApiKeys(config);
+  const descriptions = registry.list().map(describeTool);
+  const state = { draining: false };
+  const app = await buildApp({
+    version,
+    maxBodyBytes: config.MAX_BODY_BYTES,
+    maxDeadlineMs: config.MAX_DEADLINE_MS,
+    requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
+    authenticate: createAuthenticate(keys),
+    mayComeFrom: createOriginRule({
+      allowedOrigins: config.ALLOWED_ORIGINS,
+      callers: keys.length === 0 ? 'anonymous' : 'known',
+    }),
+    isDraining: () => state.draining,
+    executeBatch: executor.executeBatch,
+    toSessionKey: (tenant, sessionId) => `${tenant}:${hash('sha256', sessionId)}`,
+    createId,
+    describeTools: () => descriptions,
+    readiness: () => toReadiness(store, state.draining, descriptions.length),
+    exposition: { contentType: metrics.registry.contentType, metrics: () => metrics.registry.metrics() },
+    onResponse: createResponseObserver(metrics),
+    onBug: (error, requestId) => log.error({ request_id: requestId, causes: describeCauses(error) }, 'request failed'),
+  });
+  return {
+    app,
+    executor,
+    drain: () => {
+      state.draining = true;
+      executor.drain();
+    },
+    close: () => {
+      store.close();
+      return builtin.close();
+    },
+  };
+};
+
+const loadApiKeys = ({ API_KEYS, API_KEYS_FILE }: Config): readonly string[] =>
+  API_KEYS_FILE === undefined ? API_KEYS : [...API_KEYS, ...loadApiKeyFile(API_KEYS_FILE)];
+
+const toReadiness = ({ mode, isUp }: WiredStore, draining: boolean, tools: number): Ready => {
+  const status = isUp() ? 'ready' : 'degraded';
+  return { status: draining ? 'draining' : status, store: { mode, status: isUp() ? 'up' : 'down' }, tools };
+};
+
+const Package = z.object({ version: z.string() });
+const readVersion = (): string =>
+  Package.parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version;

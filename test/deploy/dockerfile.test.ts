@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { ROOT } from './script-sandbox.ts';
+
+// Comments and line breaks out: one instruction a line.
+const instructions = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
+  .replace(/^#.*\n/gm, '')
+  .replace(/\\\n\s*/g, '')
+  .split('\n')
+  .filter((line) => line !== '');
+const finalStage = instructions.slice(instructions.findLastIndex((line) => line.startsWith('FROM ')));
+
+const wordsOf = (prefix: string): readonly string[] => {
+  const line = finalStage.find((each) => each.startsWith(prefix));
+  return z.array(z.string()).parse(JSON.parse(line?.slice(line.indexOf('[')) ?? 'null'));
+};
+
+test('the image starts node itself, not as root', () => {
+  expect(wordsOf('ENTRYPOINT')).toEqual([]);
+  expect(wordsOf('CMD')).toEqual(['node', 'dist/main.js']);
+  expect(finalStage).toContain('USER node');
+  expect(finalStage).toContain('STOPSIGNAL SIGTERM');
+  expect(finalStage[0]).toBe('FROM node:26-bookworm-slim');
+});
+
+test('the image installs production dependencies without a second Node', () => {
+  expect(instructions).toContain('RUN npm ci --omit=dev --omit=optional');
+  expect(finalStage.filter((line) => line.startsWith('COPY') || line.startsWith('RUN'))).toEqual([
+    'COPY package.json ./',
+    'COPY --from=dependencies /app/node_modules node_modules',
+    'COPY --from=build /app/dist dist',
+    'COPY --chown=node:node examples/workspace /workspace',
+  ]);
+});
+
+test('what the Dockerfile copies is what the build context lets through', () => {
+  const copied = instructions
+    .filter((line) => line.startsWith('COPY ') && !line.includes('--from='))
+    .flatMap((line) => line.split(' ').slice(1, -1))
+    .filter((word) => !word.startsWith('--'));
+  const admitted = readFileSync(join(ROOT, '.dockerignore'), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('!'))
+    .map((line) => line.slice(1));
+  expect(admitted.sort()).toEqual([...new Set(copied)].sort());
+});
+
+const listen = async (server: Server): Promise<string> => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
+  return String(address.port);
+};
+
+/** The exit code of the image's health check against what answers at these ports. */
+const healthOf = async (environment: Readonly<Record<string, string>>): Promise<unknown> => {
+  const [command, ...words] = wordsOf('HEALTHCHECK');
+  expect(command).toBe('node');
+  const probe = spawn(process.execPath, words, { env: environment, stdio: 'inherit' });
+  const [code]: unknown[] = await once(probe, 'exit');
+  return code;
+};
+
+test('the health check asks for /live on the port of the service', async () => {
+  const server = createServer((request, response) => {
+    response.statusCode = request.url === '/live' ? 200 : 404;
+    response.end();
+  });
+  const port = await listen(server);
+  expect(await healthOf({ PORT: port })).toBe(0);
+  server.close();
+});
+
+test('the health check fails on an error, on silence and where nobody listens', async () => {
+  const broken = createServer((_, response) => {
+    response.statusCode = 500;
+    response.end();
+  });
+  const silent = createServer(() => undefined);
+  const [brokenPort, silentPort] = [await listen(broken), await listen(silent)];
+  expect(await Promise.all([{ PORT: brokenPort }, { PORT: silentPort }, { PORT: '1' }].map(healthOf))).toEqual([
+    1, 1, 1,
+  ]);
+  broken.close();
+  silent.closeAllConnections();
+  silent.close();
+});

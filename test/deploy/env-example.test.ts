@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseEnv } from 'node:util';
+import { expect, test } from 'vitest';
+import { SETTINGS } from '../../src/config.ts';
+import { ROOT } from './script-sandbox.ts';
+
+const text = readFileSync(join(ROOT, '.env.example'), 'utf8');
+const settings = text.split('\n').filter((line) => /^# [A-Z_]+=/.test(line));
+
+test('a copy of the example changes nothing', () => {
+  expect(parseEnv(text)).toEqual({});
+});
+
+test('every setting has a line of explanation above it, and a value that can be read', () => {
+  const lines = text.split('\n');
+  for (const setting of settings) {
+    expect(lines[lines.indexOf(setting) - 1], setting).toMatch(/^# (false = )?[A-Za-z].*\.$/);
+    expect(Object.keys(parseEnv(setting.slice(2)))).toHaveLength(1);
+  }
+});
+
+test('the settings that operators rely on are there, once each, with their defaults', () => {
+  const values = Object.fromEntries(settings.flatMap((line) => Object.entries(parseEnv(line.slice(2)))));
+  expect(settings).toHaveLength(Object.keys(values).length);
+  expect(values).toEqual({
+    HOST: '127.0.0.1',
+    PORT: '8080',
+    ALLOW_ANONYMOUS: 'false',
+    API_KEYS: '',
+    API_KEYS_FILE: '',
+    ALLOWED_ORIGINS: '',
+    LOG_LEVEL: 'info',
+    REDIS_URL: 'redis://127.0.0.1:6379',
+    WORKSPACE_DIR: '',
+    GRACEFUL_TOOL_ERRORS: 'true',
+    FETCH_ALLOW_PRIVATE: 'false',
+    MAX_BATCH_CALLS: '64',
+    MAX_BODY_BYTES: '1048576',
+    MAX_RESULT_BYTES: '1048576',
+    MAX_DEADLINE_MS: '300000',
+    BATCH_CONCURRENCY: '16',
+    REQUEST_TIMEOUT_MS: '30000',
+    METRICS_MAX_TOOLS: '40',
+    SESSION_TTL_SECONDS: '86400',
+    SESSION_RETRIES: '20',
+    SESSION_BUDGET_COOLDOWN_SECONDS: '900',
+    RETRY_BUDGET_ON_STORE_DOWN: 'local',
+    SHUTDOWN_GRACE_MS: '25000',
+  });
+});
+
+test('the example names every setting that the service reads, and none that it ignores', () => {
+  const named = settings.map((line) => line.slice(2, line.indexOf('=')));
+  expect(named.sort()).toEqual(Object.keys(SETTINGS).sort());
+});

@@ -1,0 +1,26 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+// Each turn puts a new link over the old one by rename, so the name is never missing. Ends by itself, should nobody stop it.
+const SWAP = `
+  const { renameSync, symlinkSync } = require('node:fs');
+  const [name, good, evil] = process.argv.slice(1);
+  const until = Date.now() + 20_000;
+  process.stdout.write('swapping');
+  while (Date.now() < until)
+    for (const target of [evil, good]) { symlinkSync(target, name + '.next'); renameSync(name + '.next', name); }`;
+
+export type SwappedLink = { readonly name: string; readonly good: string; readonly evil: string };
+
+/** A process that makes `name` a symbolic link to `good` and to `evil` by turns, as fast as it can, until disposed. */
+export const startLinkSwapper = async ({ name, good, evil }: SwappedLink): Promise<AsyncDisposable> => {
+  const child = spawn(process.execPath, ['-e', SWAP, name, good, evil], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  await once(child.stdout, 'data');
+  return {
+    [Symbol.asyncDispose]: async () => {
+      child.kill();
+      await exited;
+    },
+  };
+};

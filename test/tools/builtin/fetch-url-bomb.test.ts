@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto';
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { expect, onTestFinished, test } from 'vitest';
+import { createFetchUrl } from '../../../src/tools/builtin/fetch-url.ts';
+import { answering, failureOf, startHttpTarget } from '../../support/http-target.ts';
+import { runTool } from '../../support/run-tool.ts';
+
+// In a file of its own: the peak of memory is the process's, and other tests have peaks too.
+
+const createTool = () => {
+  const { tool, close } = createFetchUrl({ privateAddresses: 'allow' });
+  onTestFinished(close);
+  return tool;
+};
+
+const PIECE = Buffer.alloc(10_000_000);
+const PIECES = 50;
+/** Half a gigabyte of zeros. gzip and zstd may be laid end to end; brotli may not, and comes as one piece. */
+const BOMBS = {
+  gzip: Buffer.concat(Array.from({ length: PIECES }, () => gzipSync(PIECE))),
+  zstd: Buffer.concat(Array.from({ length: PIECES }, () => zstdCompressSync(PIECE))),
+  br: brotliCompressSync(PIECE),
+};
+
+test.each(['gzip', 'zstd', 'br'] as const)('a %s bomb is cut, and memory does not follow it', async (coding) => {
+  const target = await startHttpTarget(
+    answering(200, { 'content-encoding': coding, 'content-type': 'text/plain' }, BOMBS[coding]),
+  );
+  const tool = createTool();
+  const peakBefore = process.resourceUsage().maxRSS;
+  expect(await runTool(tool, { url: target.origin, max_bytes: 100 })).toMatchObject({
+    value: { content: '\0'.repeat(100), truncated: true },
+  });
+  const grownKilobytes = process.resourceUsage().maxRSS - peakBefore;
+  expect(grownKilobytes).toBeLessThan(32_000);
+});
+
+test('the beginning of a large compressed page is shown, however little of it was asked for', async () => {
+  const page = randomBytes(2_000_000).toString('base64');
+  const target = await startHttpTarget(answering(200, { 'content-encoding': 'gzip' }, gzipSync(page)));
+  expect(await runTool(createTool(), { url: target.origin, max_bytes: 10 })).toMatchObject({
+    value: { content: page.slice(0, 10), truncated: true },
+  });
+});
+
+test('a compressed body that goes on for ever and unpacks to nothing is cut', async () => {
+  const header = Buffer.from('1f8b0800000000000003', 'hex');
+  const emptyBlocks = Buffer.alloc(50_000, Buffer.from('000000ffff', 'hex'));
+  const target = await startHttpTarget((response) => {
+    response.writeHead(200, { 'content-encoding': 'gzip' }).write(header);
+    const pour = (): void => {
+      while (response.write(emptyBlocks));
+    };
+    response.on('drain', pour);
+    pour();
+  });
+  expect(await failureOf(runTool(createTool(), { url: target.origin }))).toMatchObject({
+    name: 'TerminalToolError',
+    message: `'127.0.0.1:${target.port}' sent an answer that cannot be read (more compressed than decompressed bytes). Use another source.`,
+  });
+  await expect.poll(target.open).toBe(0);
+});

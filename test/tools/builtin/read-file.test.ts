@@ -1,0 +1,301 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { link, readdir, symlink, truncate } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { createReadFile } from '../../../src/tools/builtin/read-file.ts';
+import { startLinkSwapper } from '../../support/link-swapper.ts';
+import { runTool } from '../../support/run-tool.ts';
+import { createTemporaryWorkspace } from '../../support/temporary-workspace.ts';
+
+const Part = z.object({ content: z.string(), next_offset: z.number().optional() });
+
+const refused = (message: string) => expect.objectContaining({ name: 'RetryableToolError', message });
+
+test('a file is given as its path and its text', async () => {
+  await using held = await createTemporaryWorkspace({ 'minutes/june.md': 'Grüße, 世界 🌍\r\n' });
+  expect(await runTool(createReadFile(held.workspace), { path: './minutes/june.md' })).toEqual({
+    path: 'minutes/june.md',
+    content: 'Grüße, 世界 🌍\r\n',
+  });
+});
+
+test('an empty file is an empty success', async () => {
+  await using held = await createTemporaryWorkspace({ 'empty.md': '' });
+  expect(await runTool(createReadFile(held.workspace), { path: 'empty.md' })).toMatchObject({
+    message: 'The file is empty.',
+    value: { path: 'empty.md', content: '' },
+  });
+});
+
+test('a missing file names the near one and says where to look', async () => {
+  await using held = await createTemporaryWorkspace({ 'notes.md': 'hello', 'todo.txt': '' });
+  const reading = runTool(createReadFile(held.workspace), { path: 'note.md' });
+  const error = await reading.catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({
+    name: 'FileNotFoundError',
+    message: "there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+    cause: { code: 'ENOENT' },
+  });
+  expect(error instanceof Error && Object.getOwnPropertyDescriptor(error, 'hint')?.value).toBe(
+    'Call list_files to see what is there.',
+  );
+});
+
+test.each([
+  ['budget.xlsx', "there is no file 'budget.xlsx' in the workspace."],
+  ['NOTES.md', "there is no file 'NOTES.md' in the workspace. Did you mean 'notes.md'?"],
+  ['docs/notes.md', "there is no file 'docs/notes.md' in the workspace. Did you mean 'notes.md'?"],
+  ['minutes/jun.md', "there is no file 'minutes/jun.md' in the workspace. Did you mean 'minutes/june.md'?"],
+  ['june.md', "there is no file 'june.md' in the workspace. Did you mean 'minutes/june.md'?"],
+  ['notes.md/x', "there is no file 'notes.md/x' in the workspace."],
+  ['minute', "there is no file 'minute' in the workspace."],
+  ['a\nb', "there is no file 'a\\u000ab' in the workspace."],
+])('the missing file %j is answered with what is near, if anything is', async (path, message) => {
+  await using held = await createTemporaryWorkspace({ 'notes.md': '', 'minutes/june.md': '' });
+  await expect(runTool(createReadFile(held.workspace), { path })).rejects.toThrow(
+    expect.objectContaining({ name: 'FileNotFoundError', message }),
+  );
+});
+
+test('a long file comes in parts that together are the file', async () => {
+  const text = 'aé世🌍\n'.repeat(200);
+  await using held = await createTemporaryWorkspace({ 'long.md': text });
+  const readFile = createReadFile(held.workspace);
+  expect(await runTool(readFile, { path: 'long.md', limit: 5 })).toEqual({
+    path: 'long.md',
+    content: 'aé世',
+    truncated: true,
+    next_offset: 6,
+    total_bytes: 2_200,
+  });
+  for (const limit of [1, 2, 7, 4096, 65_536]) {
+    const parts: string[] = [];
+    let offset = 0;
+    while (offset < 2_200 && parts.length < 2_200) {
+      const part = await runTool(readFile, { path: 'long.md', offset, limit });
+      const { content, next_offset: next } = Part.parse(part);
+      parts.push(content);
+      offset = next ?? 2_200;
+    }
+    expect(parts.join('') === text).toBe(true);
+  }
+});
+
+test('without a limit 64 KiB are read', async () => {
+  await using held = await createTemporaryWorkspace({ 'long.md': 'x'.repeat(65_537) });
+  expect(await runTool(createReadFile(held.workspace), { path: 'long.md' })).toEqual({
+    path: 'long.md',
+    content: 'x'.repeat(65_536),
+    truncated: true,
+    next_offset: 65_536,
+    total_bytes: 65_537,
+  });
+});
+
+test('a file exactly as long as the limit is not truncated', async () => {
+  await using held = await createTemporaryWorkspace({ 'a.md': 'abcé' });
+  expect(await runTool(createReadFile(held.workspace), { path: 'a.md', limit: 5 })).toEqual({
+    path: 'a.md',
+    content: 'abcé',
+  });
+});
+
+test('an offset within a character begins at the next one', async () => {
+  await using held = await createTemporaryWorkspace({ 'a.md': '世界' });
+  expect(await runTool(createReadFile(held.workspace), { path: 'a.md', offset: 1 })).toEqual({
+    path: 'a.md',
+    content: '界',
+  });
+});
+
+test('an offset at the end is empty, one past the end is refused with the size', async () => {
+  await using held = await createTemporaryWorkspace({ 'a.md': 'abc' });
+  const readFile = createReadFile(held.workspace);
+  expect(await runTool(readFile, { path: 'a.md', offset: 3 })).toMatchObject({
+    message: 'The end of the file is reached.',
+    value: { path: 'a.md', content: '' },
+  });
+  await expect(runTool(readFile, { path: 'a.md', offset: 9_007_199_254_740_991 })).rejects.toThrow(
+    refused("offset 9007199254740991 is past the end of 'a.md', which has 3 bytes. Send a smaller offset."),
+  );
+});
+
+test.each([
+  [{ path: '' }, 'path: '],
+  [{ path: 'a.md', limit: 131_073 }, 'limit: '],
+  [{ path: 'a.md', limit: 0 }, 'limit: '],
+  [{ path: 'a.md', offset: -1 }, 'offset: '],
+])('the arguments %j are refused by the schema', async (input, text) => {
+  await using held = await createTemporaryWorkspace({ 'a.md': 'abc' });
+  await expect(runTool(createReadFile(held.workspace), input)).rejects.toThrow(text);
+});
+
+test('a file of 50 GB is read a part at a time, and its holes are refused as binary', async () => {
+  await using held = await createTemporaryWorkspace({ 'huge.log': 'line\n'.repeat(20_000) });
+  await truncate(join(held.root, 'huge.log'), 50_000_000_000);
+  const readFile = createReadFile(held.workspace);
+  expect(await runTool(readFile, { path: 'huge.log', limit: 5 })).toEqual({
+    path: 'huge.log',
+    content: 'line\n',
+    truncated: true,
+    next_offset: 5,
+    total_bytes: 50_000_000_000,
+  });
+  await expect(runTool(readFile, { path: 'huge.log', offset: 49_999_999_000, limit: 131_072 })).rejects.toThrow(
+    refused("'huge.log' is binary, or not UTF-8 text. Choose a text file."),
+  );
+});
+
+test.each([
+  ['NUL bytes', Buffer.from('ab\0cd')],
+  ['Latin-1', Buffer.from('Gr\u00fc\u00dfe', 'latin1')],
+  ['half a character at the end', Buffer.from([0x61, 0xe4, 0xb8])],
+  ['UTF-16', Buffer.from('hello', 'utf16le')],
+])('a file with %s is refused and not repaired', async (_what, bytes) => {
+  await using held = await createTemporaryWorkspace({ 'data.bin': bytes });
+  await expect(runTool(createReadFile(held.workspace), { path: 'data.bin' })).rejects.toThrow(
+    refused("'data.bin' is binary, or not UTF-8 text. Choose a text file."),
+  );
+});
+
+test('a directory is refused', async () => {
+  await using held = await createTemporaryWorkspace({ 'minutes/june.md': '' });
+  await expect(runTool(createReadFile(held.workspace), { path: 'minutes' })).rejects.toThrow(
+    refused("'minutes' is a directory, not a file. Choose the path of a regular file."),
+  );
+});
+
+test('eight reads of a FIFO are refused at once and leave the file system free', async () => {
+  await using held = await createTemporaryWorkspace({ 'notes.md': 'hello' });
+  execFileSync('mkfifo', [join(held.root, 'pipe')]);
+  const readFile = createReadFile(held.workspace);
+  const reads = Array.from({ length: 8 }, () => runTool(readFile, { path: 'pipe' }));
+  for (const read of await Promise.allSettled(reads))
+    expect(read).toMatchObject({
+      reason: { message: "'pipe' is no regular file but a FIFO. Choose the path of a regular file." },
+    });
+  expect(await runTool(readFile, { path: 'notes.md' })).toEqual({ path: 'notes.md', content: 'hello' });
+});
+
+test('a socket is refused', async () => {
+  await using held = await createTemporaryWorkspace();
+  const server = createServer().listen(join(held.root, 'socket'));
+  await once(server, 'listening');
+  await expect(runTool(createReadFile(held.workspace), { path: 'socket' })).rejects.toThrow(
+    refused("'socket' is no regular file but a socket. Choose the path of a regular file."),
+  );
+  server.close();
+});
+
+test('a hard link to a file outside is refused', async () => {
+  await using held = await createTemporaryWorkspace();
+  await link(join(held.outside, 'secret.txt'), join(held.root, 'mine.txt'));
+  await expect(runTool(createReadFile(held.workspace), { path: 'mine.txt' })).rejects.toThrow(
+    refused(
+      "'mine.txt' is a hard link and may belong to a place outside the workspace. Choose the path of a regular file.",
+    ),
+  );
+});
+
+test('symbolic links are followed as long as they end inside', async () => {
+  await using held = await createTemporaryWorkspace({ 'minutes/june.md': 'sunny' });
+  await symlink('minutes', join(held.root, 'by-month'));
+  await symlink('../minutes/june.md', join(held.root, 'minutes', 'latest.md'));
+  const readFile = createReadFile(held.workspace);
+  expect(await runTool(readFile, { path: 'by-month/latest.md' })).toEqual({
+    path: 'by-month/latest.md',
+    content: 'sunny',
+  });
+});
+
+test.each([
+  ['file.txt', 'file.txt'],
+  ['relative.txt', 'relative.txt'],
+  ['dir/secret.txt', 'dir/secret.txt'],
+  ['dir/no-such-file.txt', 'dir'],
+  ['dir/no/such/file.txt', 'dir'],
+  ['environ', 'environ'],
+  ['null', 'null'],
+  ['root', 'root'],
+])('the symbolic link %s that leads out is refused, and nothing tells what is there', async (path, named) => {
+  await using held = await createTemporaryWorkspace();
+  const at = (name: string): string => join(held.root, name);
+  await symlink(join(held.outside, 'secret.txt'), at('file.txt'));
+  await symlink('../ws-evil/secret.txt', at('relative.txt'));
+  await symlink(held.outside, at('dir'));
+  await symlink('/proc/self/environ', at('environ'));
+  await symlink('/dev/null', at('null'));
+  await symlink('/proc/self/root', at('root'));
+  await expect(runTool(createReadFile(held.workspace), { path })).rejects.toThrow(
+    refused(`'${named}' is a symbolic link that leads out of the workspace. Choose a path inside the workspace.`),
+  );
+});
+
+test('a dangling symbolic link is a missing file, a circle is refused', async () => {
+  await using held = await createTemporaryWorkspace();
+  await symlink('nowhere', join(held.root, 'dangling'));
+  await symlink('circle', join(held.root, 'circle'));
+  const readFile = createReadFile(held.workspace);
+  await expect(runTool(readFile, { path: 'dangling' })).rejects.toThrow(
+    "there is no file 'dangling' in the workspace.",
+  );
+  await expect(runTool(readFile, { path: 'circle' })).rejects.toThrow(
+    refused("'circle' is a symbolic link that leads in a circle. Choose another path."),
+  );
+});
+
+test('a name that no file system takes is refused', async () => {
+  await using held = await createTemporaryWorkspace();
+  await expect(runTool(createReadFile(held.workspace), { path: 'x'.repeat(300) })).rejects.toThrow(
+    refused(`The path '${'x'.repeat(79)}…' is too long. Send names of at most 255 bytes each.`),
+  );
+});
+
+test('a path of two thousand missing directories is answered at once', async () => {
+  await using held = await createTemporaryWorkspace();
+  await expect(runTool(createReadFile(held.workspace), { path: 'a/'.repeat(2000) })).rejects.toThrow(
+    `there is no file '${'a/'.repeat(39)}a…' in the workspace.`,
+  );
+});
+
+test.each([
+  ['a file', 'swapped', 'notes.md', 'secret.txt'],
+  ['a directory on the way', 'swapped/secret.txt', 'minutes', ''],
+])('%s that becomes a link out during the call never gives the secret', async (_what, path, good, evil) => {
+  await using held = await createTemporaryWorkspace({ 'notes.md': 'inside', 'minutes/secret.txt': 'inside' });
+  await using _swapper = await startLinkSwapper({
+    name: join(held.root, 'swapped'),
+    good,
+    evil: join(held.outside, evil),
+  });
+  const readFile = createReadFile(held.workspace);
+  const seen = new Map<string, number>();
+  const until = performance.now() + 1500;
+  while (performance.now() < until) {
+    const reads = Array.from({ length: 8 }, () =>
+      runTool(readFile, { path }).then(
+        (value) => JSON.stringify(value),
+        (thrown: unknown) => String(thrown),
+      ),
+    );
+    for (const end of await Promise.all(reads)) seen.set(end, (seen.get(end) ?? 0) + 1);
+  }
+  // Both sides of the race were met, and nothing else.
+  expect([...seen.keys()].sort()).toEqual([
+    `RetryableToolError: '${path}' is a symbolic link that leads out of the workspace. Choose a path inside the workspace.`,
+    JSON.stringify({ path, content: 'inside' }),
+  ]);
+});
+
+test('two hundred good and failed calls leave no file open', async () => {
+  await using held = await createTemporaryWorkspace({ 'notes.md': 'hello' });
+  await symlink(held.outside, join(held.root, 'dir'));
+  const readFile = createReadFile(held.workspace);
+  const before = (await readdir('/proc/self/fd')).length;
+  for (let round = 0; round < 50; round += 1)
+    await Promise.allSettled(['notes.md', 'note.md', 'dir/x', '.'].map((path) => runTool(readFile, { path })));
+  expect((await readdir('/proc/self/fd')).length).toBeLessThanOrEqual(before + 4);
+});

@@ -1,0 +1,19 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    // Processes, not threads: tests send signals, start servers and break things that a process must not share.
+    pool: 'forks',
+    // As many as the cores of a small CI machine: more would measure the scheduler where a test watches a deadline.
+    maxWorkers: 2,
+    // A whole service starts in some tests, a property runs 2 000 times in others; a test that hangs ends here.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    watch: false,
+    // `test.only` would make a run pass that has not run everything.
+    allowOnly: false,
+    // .ci/run counts from this report.
+    reporters: ['default', ['json', { outputFile: 'node_modules/.cache/recourse/test-report.json' }]],
+  },
+});
