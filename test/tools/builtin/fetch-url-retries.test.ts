@@ -47,6 +47,13 @@ test.each([
   expect(clock.pauses).toEqual([125, 250]);
 });
 
+test('a busy server whose error page never ends is tried again at once', async () => {
+  const drip: Answerer = (response) => void response.writeHead(503).write('and on and on');
+  const target = await startHttpTarget(inTurn(drip, answering(200, {}, 'at last')));
+  const tool = createTool({ clock: createInstantClock(), limitMs: 900 });
+  expect(await runTool(tool, { url: target.origin })).toMatchObject({ content: 'at last' });
+});
+
 test('the waits double and lie between half and whole by chance', async () => {
   const clock = createInstantClock(0.5);
   const target = await startHttpTarget(answering(503));
@@ -188,8 +195,11 @@ test('name servers that fail are asked three times', async () => {
 });
 
 test('name servers that never answer do not hold the call beyond its limit', async () => {
+  const startedAt = performance.now();
   const tool = createTool({ limitMs: 100, lookup: () => new Promise(() => undefined) });
   expect(await failureOf(runTool(tool, { url: 'http://name.test/' }))).toMatchObject({
     message: "URL 'http://name.test/' did not answer within 1 second. Try again later or use another source.",
   });
+  // The connection's own limit is 5 s.
+  expect(performance.now() - startedAt).toBeLessThan(4_000);
 });

@@ -46,7 +46,7 @@ export type ExchangeOptions = {
 const SUCCESS_STATUS = 200;
 const FIRST_STATUS_BEYOND_SUCCESS = 300;
 // Enough for the few words an error page starts with; a dripping one must not eat the time of the call.
-const ERROR_BODY_MS = 2_000;
+const ERROR_BODY_MS = 1_000;
 const NONE: BoundedBody = { bytes: new Uint8Array(0), cut: null };
 
 /** One GET to one place, no redirect followed, nothing repeated. Never rejects. */

@@ -1,0 +1,148 @@
+import { expect, test } from 'vitest';
+import { readSourceFiles, type SourceFile } from './source-files.ts';
+
+const FILES = readSourceFiles();
+
+const folderOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] ?? '') : 'src');
+
+// What may be imported from where: the table of docs/architecture.md.
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  contract: [],
+  tools: ['contract'],
+  executor: ['contract', 'tools'],
+  sessions: ['contract', 'executor'],
+  telemetry: ['contract', 'executor'],
+  auth: ['contract'],
+  routes: ['contract', 'executor'],
+  src: ['contract', 'tools', 'executor', 'sessions', 'telemetry', 'auth', 'routes'],
+};
+
+const PORTS = [
+  'executor/call-context.ts',
+  'executor/call-observer.ts',
+  'executor/failure.ts',
+  'executor/session-store.ts',
+  'executor/store-observer.ts',
+];
+
+const MAY_USE: Readonly<Record<string, RegExp>> = {
+  contract: /^zod$/,
+  tools: /^(zod|ajv|ajv-formats|ajv\/.*)$/,
+  'tools/builtin': /^(zod|fastest-levenshtein|ipaddr\.js|undici|node:.*)$/,
+  executor: /^(fastest-levenshtein|node:util)$/,
+  sessions: /^(zod|lru-cache|ioredis|node:crypto|node:fs)$/,
+  telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:perf_hooks)$/,
+  auth: /^(node:crypto|node:fs)$/,
+  routes: /^(zod|fastify|@fastify\/.*|node:http|node:net)$/,
+  src: /^(zod|fastify|@fastify\/.*|pino|ulid|node:.*)$/,
+};
+
+const offences = (check: (file: SourceFile) => readonly string[]): readonly string[] =>
+  FILES.flatMap((file) => check(file).map((what) => `${file.path} → ${what}`));
+
+test('the files that are checked are there', () => {
+  expect(FILES.length).toBeGreaterThan(60);
+  expect(FILES.map(({ path }) => path)).toContain('executor/execute-call.ts');
+  expect(FILES.find(({ path }) => path === 'executor/execute-call.ts')?.local.length).toBeGreaterThan(8);
+});
+
+test('imports point downwards only', () => {
+  const upwards = offences(({ path, local }) =>
+    local
+      .filter(({ from }) => folderOf(from) !== folderOf(path))
+      .filter(({ from }) => !MAY_IMPORT[folderOf(path)]?.includes(folderOf(from)))
+      .map(({ from }) => from),
+  );
+  expect(upwards).toEqual([]);
+});
+
+test('the edges know the executor by its ports alone', () => {
+  const inside = offences(({ path, local }) =>
+    ['sessions', 'telemetry'].includes(folderOf(path))
+      ? local
+          .filter(({ from }) => folderOf(from) === 'executor' && from !== 'executor/redact-secrets.ts')
+          .filter(({ from }) => !PORTS.includes(from))
+          .map(({ from }) => from)
+      : [],
+  );
+  expect(inside).toEqual([]);
+});
+
+test('routes and telemetry use types of what is below them, never its code', () => {
+  const values = offences(({ path, local }) =>
+    local
+      .filter(({ kind }) => kind === 'value')
+      .filter(
+        ({ from }) =>
+          (folderOf(path) === 'routes' && folderOf(from) === 'executor') ||
+          (folderOf(path) === 'telemetry' && folderOf(from) === 'tools'),
+      )
+      .map(({ from }) => from),
+  );
+  expect(values).toEqual([]);
+});
+
+test('packages are used only where the table allows them', () => {
+  const strangers = offences(({ path, packages }) => {
+    const key = path.startsWith('tools/builtin/') ? 'tools/builtin' : folderOf(path);
+    return packages.map(({ from }) => from).filter((name) => !MAY_USE[key]?.test(name));
+  });
+  expect(strangers).toEqual([]);
+});
+
+test('ioredis is known to the Redis client alone', () => {
+  const users = FILES.filter(({ packages }) => packages.some(({ from }) => from === 'ioredis'));
+  expect(users.map(({ path }) => path)).toEqual(['sessions/redis-client.ts']);
+});
+
+test('no file imports itself through others', () => {
+  const edges = new Map(FILES.map(({ path, local }) => [path, local.map(({ from }) => from)]));
+  const cycles: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
+    if (done.has(path) || trail.includes(path)) return;
+    for (const next of edges.get(path) ?? []) visit(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of edges.keys()) visit(path, []);
+  expect(cycles).toEqual([]);
+});
+
+test('only main.ts reads the environment', () => {
+  const readers = FILES.filter(({ code }) => /\bprocess\.env\b|\benv\b.*from 'node:process'/.test(code));
+  expect(readers.map(({ path }) => path)).toEqual(['main.ts']);
+});
+
+// Exceptions become values in few places; each of these says why it may.
+const MAY_CATCH = [
+  'executor/answer-batch.ts',
+  'executor/classify-thrown.ts',
+  'executor/execute-batch.ts',
+  'executor/parse-json.ts',
+  'executor/run-invocation.ts',
+  'executor/to-call-end.ts',
+  'executor/to-json-value.ts',
+  'main.ts',
+  'routes/json-body.ts',
+  'sessions/fallback-session-store.ts',
+  'sessions/redis-session-store.ts',
+  'telemetry/create-call-observer.ts',
+  'telemetry/describe-error.ts',
+  'tools/schema-check.ts',
+];
+
+test('only the listed files catch, beside the built-in tools', () => {
+  const catchers = FILES.filter(({ code }) => /\bcatch\s*[({]/.test(code)).map(({ path }) => path);
+  expect(catchers.filter((path) => !path.startsWith('tools/builtin/'))).toEqual(MAY_CATCH);
+});
+
+test('no file is longer than 250 lines', () => {
+  expect(FILES.filter(({ lines }) => lines > 250).map(({ path, lines }) => `${path}: ${lines}`)).toEqual([]);
+});
+
+test('no file has a name that says nothing', () => {
+  const names = FILES.flatMap(({ path }) => path.replace(/\.ts$/, '').split('/'));
+  const empty = ['utils', 'helpers', 'common', 'types', 'services', 'manager', 'index'];
+  expect(names.filter((name) => empty.includes(name))).toEqual([]);
+});
