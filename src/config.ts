@@ -16,6 +16,9 @@ const flag = (standard: boolean) =>
     .transform((word) => FLAGS[word])
     .default(standard);
 
+const oneOf = <const Word extends string>(words: readonly Word[]) =>
+  z.enum(words, `must be one of ${words.join(', ')}`);
+
 const list = z
   .string()
   .transform((text) => text.split(',').flatMap((item) => item.trim() || []))
@@ -23,7 +26,10 @@ const list = z
 
 const TENANT_KEY = /^[a-z0-9][a-z0-9_-]{0,63}=[0-9a-f]{64}$/;
 const API_KEY_RULE = 'must be a comma-separated list of tenant=SHA-256, for example acme=5e88…';
-const isRedisUrl = (url: string): boolean => /^rediss?:\/\/\S+$/.test(url.trim());
+const isRedisUrl = (url: string): boolean => /^rediss?:\/\/\S+$/.test(url.trim()) && URL.canParse(url.trim());
+// As a browser sends it: what has a path, or no scheme, would never match.
+const isOrigin = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+$/.test(text);
+const ORIGIN_RULE = 'must be a comma-separated list of origins, for example https://app.example.com';
 const MAX_TIMER_MS = 2_147_483_647; // a longer setTimeout fires at once
 
 /** Every setting: how it is read, its default, and what it is for. docs/configuration.md is made from this. */
@@ -45,9 +51,10 @@ export const SETTINGS = {
     .string()
     .optional()
     .describe('A file of such pairs, one a line; lines that start with # are comments.'),
-  ALLOWED_ORIGINS: list.describe('Comma-separated origins that browsers may call from, besides loopback ones.'),
-  LOG_LEVEL: z
-    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+  ALLOWED_ORIGINS: list
+    .refine((origins) => origins.every(isOrigin), ORIGIN_RULE)
+    .describe('Comma-separated origins that browsers may call from, besides loopback ones.'),
+  LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('The least severe level that is logged.'),
   REDIS_URL: z
@@ -85,8 +92,7 @@ export const SETTINGS = {
   SESSION_BUDGET_COOLDOWN_SECONDS: whole(900, 0).describe(
     "A blocked tool is free again this long after its last failed round; 0 = not before the session's end.",
   ),
-  RETRY_BUDGET_ON_STORE_DOWN: z
-    .enum(['local', 'open', 'closed'])
+  RETRY_BUDGET_ON_STORE_DOWN: oneOf(['local', 'open', 'closed'])
     .default('local')
     .describe('While Redis is away: count in this process, do not count, or refuse calls with `store_unavailable`.'),
   SHUTDOWN_GRACE_MS: whole(25_000, 0, MAX_TIMER_MS).describe('Time running calls get after SIGTERM, in milliseconds.'),
@@ -102,29 +108,50 @@ export type Config = Readonly<z.infer<typeof Settings>>;
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 
-const Checked = Settings.superRefine((config, context) => {
-  const refuse = (name: keyof Config, message: string): void =>
-    context.addIssue({ code: 'custom', path: [name], message });
-  const anonymous = config.API_KEYS.length === 0 && config.API_KEYS_FILE === undefined;
-  if (anonymous && !config.ALLOW_ANONYMOUS && !isLoopback(config.HOST))
-    refuse(
-      'HOST',
-      `is ${config.HOST}, which others can reach, and there are no API keys: set API_KEYS, or ALLOW_ANONYMOUS=true if everyone may call`,
-    );
-  if (config.SESSION_TTL_SECONDS * 1000 <= config.MAX_DEADLINE_MS)
-    refuse('SESSION_TTL_SECONDS', 'must be longer than MAX_DEADLINE_MS, or a session could end before its batch');
-});
+/** What does not fit together. Asked only where every setting it reads is right by itself. */
+type Rule = {
+  readonly setting: keyof Config;
+  readonly reads: readonly (keyof Config)[];
+  readonly isBroken: (config: Config) => boolean;
+  readonly toProblem: (config: Config) => string;
+};
 
-/** Reads the settings from the environment; an empty value means unset. Gives every mistake at once. */
+const RULES: readonly Rule[] = [
+  {
+    setting: 'HOST',
+    reads: ['HOST', 'API_KEYS', 'API_KEYS_FILE', 'ALLOW_ANONYMOUS'],
+    isBroken: ({ HOST, API_KEYS, API_KEYS_FILE, ALLOW_ANONYMOUS }) =>
+      API_KEYS.length === 0 && API_KEYS_FILE === undefined && !ALLOW_ANONYMOUS && !isLoopback(HOST),
+    toProblem: ({ HOST }) =>
+      `is ${HOST}, which others can reach, and there are no API keys: set API_KEYS, or ALLOW_ANONYMOUS=true if everyone may call`,
+  },
+  {
+    setting: 'SESSION_TTL_SECONDS',
+    reads: ['SESSION_TTL_SECONDS', 'MAX_DEADLINE_MS'],
+    isBroken: ({ SESSION_TTL_SECONDS, MAX_DEADLINE_MS }) => SESSION_TTL_SECONDS * 1000 <= MAX_DEADLINE_MS,
+    toProblem: () => 'must be longer than MAX_DEADLINE_MS, or a session could end before its batch',
+  },
+];
+
+/**
+ * Reads the settings from the environment; an empty value means unset. Gives every mistake at once, and then a config
+ * in which the wrong settings stand at their defaults, so that the others can be looked into further.
+ */
 export const loadConfig = (
   environment: Readonly<Record<string, string | undefined>>,
-): { readonly config: Config } | { readonly mistakes: readonly string[] } => {
+): { readonly config: Config } | { readonly config: Config; readonly mistakes: readonly string[] } => {
   const given = Object.fromEntries(
     Object.keys(SETTINGS).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
   );
-  // The first pass finds what single settings have wrong, the second what does not fit together.
-  const single = Settings.safeParse(given);
-  const parsed = single.success ? Checked.safeParse(given) : single;
-  if (parsed.success) return { config: parsed.data };
-  return { mistakes: parsed.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`) };
+  const parsed = Settings.safeParse(given);
+  const issues = parsed.success ? [] : parsed.error.issues;
+  const wrong = new Set(issues.map(({ path }) => path.join('.')));
+  const right = Object.fromEntries(Object.entries(given).filter(([name]) => !wrong.has(name)));
+  const config = parsed.success ? parsed.data : Settings.parse(right);
+  const broken = RULES.filter(({ reads, isBroken }) => !reads.some((name) => wrong.has(name)) && isBroken(config));
+  const mistakes = [
+    ...issues.map(({ path, message }) => `${path.join('.')} ${message}`),
+    ...broken.map(({ setting, toProblem }) => `${setting} ${toProblem(config)}`),
+  ];
+  return mistakes.length === 0 ? { config } : { config, mistakes };
 };

@@ -273,18 +273,19 @@ test.each([
   });
   const readFile = createReadFile(held.workspace);
   const seen = new Set<string>();
-  const until = performance.now() + 1500;
-  while (performance.now() < until) {
+  const started = performance.now();
+  // Under load one process may stand still for a second: go on until both sides of the race were met.
+  const isOver = (): boolean => performance.now() - started > (seen.size < 2 ? 20_000 : 1500);
+  while (!isOver()) {
     const reads = Array.from({ length: 8 }, () =>
       runTool(readFile, { path }).then(
         (value) => JSON.stringify(value),
         (thrown: unknown) => (thrown instanceof Error ? thrown.name : 'no error'),
       ),
     );
-    for (const end of await Promise.all(reads)) seen.add(end);
+    // A link that is replaced while the kernel follows it may read as empty: that is "not found", and rare.
+    for (const end of await Promise.all(reads)) if (end !== 'FileNotFoundError') seen.add(end);
   }
-  // A link that is replaced while the kernel follows it may read as empty: that is "not found", and rare.
-  seen.delete('FileNotFoundError');
   // Both sides of the race were met, and nothing else.
   expect([...seen].sort()).toEqual(['RetryableToolError', JSON.stringify({ path, content: 'inside' })]);
 });

@@ -149,8 +149,10 @@ test.each(['swapped/x.md', 'swapped/new/x.md'])(
     await using _swapper = await startLinkSwapper({ name, good: 'minutes', evil: held.outside });
     const writeFile = createWriteFile(held.workspace);
     const seen = new Set<string>();
-    const until = performance.now() + 1500;
-    while (performance.now() < until) {
+    const started = performance.now();
+    // Under load one process may stand still for a second: go on until both sides of the race were met.
+    const isOver = (): boolean => performance.now() - started > (seen.size < 2 ? 20_000 : 1500);
+    while (!isOver()) {
       const writes = Array.from({ length: 8 }, () =>
         runTool(writeFile, { path, content: 'x' }).then(
           () => 'written',

@@ -1,0 +1,165 @@
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { ToolResult } from '#src/contract/tool-result.ts';
+import { createExecutor, type Executor } from '#src/executor/execute-batch.ts';
+import type { SessionStore } from '#src/executor/session-store.ts';
+import { createToolSlots } from '#src/executor/tool-slots.ts';
+import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
+import { createMemorySessionStore, createRequestSessionStore } from '#src/sessions/memory-session-store.ts';
+import { createCallLog } from '#src/telemetry/create-call-log.ts';
+import { createCallObserver } from '#src/telemetry/create-call-observer.ts';
+import { createFailureLog } from '#src/telemetry/create-failure-log.ts';
+import { createMetrics } from '#src/telemetry/metrics.ts';
+import { createToolRegistry } from '#src/tools/registry.ts';
+import type { Tool } from '#src/tools/tool.ts';
+import { type AnyBatch, anyBatch, anyTools } from './any-batch.ts';
+
+const RUNS = 2000;
+const MAX_BATCH_CALLS = 8;
+const now = (): number => performance.now();
+const settings = { sessionRetries: 5, cooldownMs: 0, ttlMs: 60_000 };
+
+type StoreState = 'up' | 'down' | 'slow' | 'settles_never';
+
+/** A store in one of the states a real one gets into, as the executor sees it: behind the fall-back. */
+const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore => {
+  const memory = createMemorySessionStore({ mode: 'redis', settings, maxSessions: 100, now });
+  const lost = async (): Promise<never> => {
+    throw new Error('Command timed out');
+  };
+  const primary: Record<StoreState, SessionStore> = {
+    up: memory,
+    down: { admit: lost },
+    slow: { admit: (round) => new Promise((resolve) => setTimeout(() => resolve(memory.admit(round)), 5)) },
+    settles_never: { admit: async (round) => ({ ...(await memory.admit(round)), settle: lost }) },
+  };
+  return createFallbackSessionStore({
+    primary: primary[state],
+    local: createMemorySessionStore({ mode: 'local', settings, maxSessions: 100, now }),
+    policy,
+    observer: {
+      operationEnded: () => undefined,
+      operationFailed: () => undefined,
+      availabilityChanged: () => undefined,
+    },
+    now,
+  });
+};
+
+const createSubject = (tools: readonly Tool[], sessions: SessionStore) => {
+  const log = pino({ level: 'silent' });
+  const metrics = createMetrics('0.0.0');
+  const violations: unknown[] = [];
+  const observer = createCallObserver({ metrics, log, tools: tools.map(({ name }) => name), maxTools: 40 });
+  const executor = createExecutor({
+    registry: createToolRegistry(tools),
+    sessions,
+    requests: createRequestSessionStore({ settings, now }),
+    observer: { ...observer, contractViolated: (error) => violations.push(error) },
+    failureLog: createFailureLog({ log, now, createReference: () => 'reference' }),
+    createLog: createCallLog(log),
+    slots: createToolSlots(),
+    now,
+    gracefulErrors: 'on',
+    maxResultBytes: 1024,
+    maxBatchCalls: MAX_BATCH_CALLS,
+    batchConcurrency: 4,
+    sessionRetries: settings.sessionRetries,
+  });
+  return { executor, violations };
+};
+
+let batches = 0;
+
+const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unknown[]> => {
+  batches += 1;
+  const source = JSON.stringify({ calls: batch.calls });
+  const parsed: { readonly calls: readonly unknown[] } = JSON.parse(source);
+  const results = await executor.executeBatch({
+    requestId: `request_${batches}`,
+    batchId: `batch_${batches}`,
+    tenant: 'test',
+    mayUse: (name) => name !== 'tool_3',
+    sessionKey: batch.session,
+    roundId: batch.roundId,
+    calls: parsed.calls,
+    source,
+    order: batch.order,
+    onError: batch.onError,
+    deadlineMs: batch.deadlineMs,
+    onClientGone: (listener) => {
+      if (batch.clientGoneAfterMs === null) return () => undefined;
+      const timer = setTimeout(listener, batch.clientGoneAfterMs);
+      return () => clearTimeout(timer);
+    },
+  });
+  return results.map((json): unknown => JSON.parse(json));
+};
+
+const expectWhole = (batch: AnyBatch, results: readonly unknown[]): void => {
+  const valid = results.map((result) => ToolResult.parse(result));
+  expect(valid.map(({ index }) => index)).toEqual(batch.calls.map((_, index) => index));
+  for (const result of valid) {
+    expect(result.success).toBe(result.outcome === 'success');
+    expect(result.error === null).toBe(result.success);
+    if (!result.success) expect(result.message).not.toBe('');
+    expect(result.message.length).toBeLessThanOrEqual(2000);
+    expect(result.error?.code).not.toBe('internal_error');
+    if (result.index >= MAX_BATCH_CALLS) expect(result.success).toBe(false);
+  }
+};
+
+const seen = new Set<string>();
+
+// Most of a run is waiting for time limits: four quarters wait at the same time.
+test.concurrent.for([1, 2, 3, 4])(
+  'every call is answered once, in its place, whatever tools, store and siblings do (quarter %i)',
+  { timeout: 240_000 },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        anyTools,
+        fc.array(fc.array(anyBatch, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 4 }),
+        fc.constantFrom<StoreState>('up', 'up', 'down', 'slow', 'settles_never'),
+        fc.constantFrom<StoreDownPolicy>('local', 'open', 'closed'),
+        async (tools, waves, state, policy) => {
+          const { executor, violations } = createSubject(tools, createStore(state, policy));
+          for (const concurrent of waves) {
+            const answers = await Promise.all(concurrent.map((batch) => post(executor, batch)));
+            for (const [place, batch] of concurrent.entries()) expectWhole(batch, answers[place] ?? []);
+            for (const result of answers.flat()) seen.add(ToolResult.parse(result).error?.code ?? 'ok');
+          }
+          expect(violations).toEqual([]);
+        },
+      ),
+      { numRuns: RUNS / 4 },
+    );
+  },
+);
+
+test('the generated batches reach every code they are meant to reach', () => {
+  // A property that never sees a failure proves nothing.
+  const reachable = [
+    'ok',
+    'invalid_call',
+    'unknown_tool',
+    'invalid_arguments',
+    'retry_requested',
+    'tool_failed',
+    'tool_exception',
+    'timeout',
+    'invalid_output',
+    'output_too_large',
+    'upstream_rate_limited',
+    'upstream_unavailable',
+    'not_authorized',
+    'retry_budget_exhausted',
+    'call_limit_exceeded',
+    'not_executed',
+    'cancelled',
+    'overloaded',
+    'store_unavailable',
+  ];
+  expect(reachable.filter((code) => !seen.has(code))).toEqual([]);
+});
