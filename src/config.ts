@@ -108,30 +108,37 @@ export type Config = Readonly<z.infer<typeof Settings>>;
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 
-/** What does not fit together. Asked only where every setting it reads is right by itself. */
+/** A way in which settings do not fit together. Asked only where every setting it reads is right by itself. */
 type Rule = {
   readonly setting: keyof Config;
   readonly reads: readonly (keyof Config)[];
-  readonly isBroken: (config: Config) => boolean;
-  readonly toProblem: (config: Config) => string;
+  readonly toProblem: (config: Config) => string | null;
 };
 
 const RULES: readonly Rule[] = [
   {
     setting: 'HOST',
     reads: ['HOST', 'API_KEYS', 'API_KEYS_FILE', 'ALLOW_ANONYMOUS'],
-    isBroken: ({ HOST, API_KEYS, API_KEYS_FILE, ALLOW_ANONYMOUS }) =>
-      API_KEYS.length === 0 && API_KEYS_FILE === undefined && !ALLOW_ANONYMOUS && !isLoopback(HOST),
-    toProblem: ({ HOST }) =>
-      `is ${HOST}, which others can reach, and there are no API keys: set API_KEYS, or ALLOW_ANONYMOUS=true if everyone may call`,
+    toProblem: ({ HOST, API_KEYS, API_KEYS_FILE, ALLOW_ANONYMOUS }) =>
+      ALLOW_ANONYMOUS || API_KEYS.length > 0 || API_KEYS_FILE !== undefined || isLoopback(HOST)
+        ? null
+        : `is ${HOST}, which others can reach, and there are no API keys: set API_KEYS, or ALLOW_ANONYMOUS=true if everyone may call`,
   },
   {
     setting: 'SESSION_TTL_SECONDS',
     reads: ['SESSION_TTL_SECONDS', 'MAX_DEADLINE_MS'],
-    isBroken: ({ SESSION_TTL_SECONDS, MAX_DEADLINE_MS }) => SESSION_TTL_SECONDS * 1000 <= MAX_DEADLINE_MS,
-    toProblem: () => 'must be longer than MAX_DEADLINE_MS, or a session could end before its batch',
+    toProblem: ({ SESSION_TTL_SECONDS, MAX_DEADLINE_MS }) =>
+      SESSION_TTL_SECONDS * 1000 > MAX_DEADLINE_MS
+        ? null
+        : 'must be longer than MAX_DEADLINE_MS, or a session could end before its batch',
   },
 ];
+
+const findClashes = (config: Config, wrong: ReadonlySet<string>): readonly string[] =>
+  RULES.filter(({ reads }) => !reads.some((setting) => wrong.has(setting))).flatMap(({ setting, toProblem }) => {
+    const problem = toProblem(config);
+    return problem === null ? [] : [`${setting} ${problem}`];
+  });
 
 /**
  * Reads the settings from the environment; an empty value means unset. Gives every mistake at once, and then a config
@@ -148,10 +155,9 @@ export const loadConfig = (
   const wrong = new Set(issues.map(({ path }) => path.join('.')));
   const right = Object.fromEntries(Object.entries(given).filter(([name]) => !wrong.has(name)));
   const config = parsed.success ? parsed.data : Settings.parse(right);
-  const broken = RULES.filter(({ reads, isBroken }) => !reads.some((name) => wrong.has(name)) && isBroken(config));
   const mistakes = [
     ...issues.map(({ path, message }) => `${path.join('.')} ${message}`),
-    ...broken.map(({ setting, toProblem }) => `${setting} ${toProblem(config)}`),
+    ...findClashes(config, wrong),
   ];
   return mistakes.length === 0 ? { config } : { config, mistakes };
 };

@@ -1,21 +1,24 @@
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
+import { loadApiKeyFile } from './auth/api-keys.ts';
 import { type Config, loadConfig } from './config.ts';
 import { describeCauses } from './telemetry/describe-error.ts';
 import { createLogger } from './telemetry/logger.ts';
+import { createWorkspace } from './tools/builtin/workspace/workspace.ts';
 import { type Service, wire } from './wiring.ts';
 
 const main = async (): Promise<void> => {
   const loaded = loadConfig(process.env);
-  if ('mistakes' in loaded) return refuseToStart(loaded.mistakes);
   const { config } = loaded;
+  const mistakes = [...('mistakes' in loaded ? loaded.mistakes : []), ...(await findPathMistakes(config))];
+  if (mistakes.length > 0) return refuseToStart(mistakes);
   const log = createLogger({ level: config.LOG_LEVEL, format: process.stdout.isTTY ? 'pretty' : 'json' });
   process.on('unhandledRejection', (reason) => log.error({ causes: describeCauses(reason) }, 'unhandled rejection'));
   try {
     const service = await wire(config, log);
     stopOnSignals(service, config, log);
     await service.app.listen({ host: config.HOST, port: config.PORT });
-    announce(service.app.server.address(), log);
+    announce(service.app.server.address(), config, log);
   } catch (error) {
     refuseToStart([toStartProblem(error, config)]);
   }
@@ -26,33 +29,79 @@ const refuseToStart = (problems: readonly string[]): void => {
   process.exit(1);
 };
 
+// Tried by those who will read them, so that these mistakes stand in one list with all others.
+const findPathMistakes = async ({ API_KEYS_FILE, WORKSPACE_DIR }: Config): Promise<readonly string[]> => {
+  const mistakes = await Promise.all([
+    API_KEYS_FILE === undefined ? null : mistakeOf('API_KEYS_FILE', () => readKeys(API_KEYS_FILE)),
+    WORKSPACE_DIR === undefined ? null : mistakeOf('WORKSPACE_DIR', () => createWorkspace({ root: WORKSPACE_DIR })),
+  ]);
+  return mistakes.filter((mistake) => mistake !== null);
+};
+
+const readKeys = (path: string): void => {
+  // Without a key everybody would be let in: not what somebody wants who names a file of keys.
+  if (loadApiKeyFile(path).length === 0) throw new Error(`API_KEYS_FILE ${path} holds no key.`);
+};
+
+const mistakeOf = async (setting: string, read: () => unknown): Promise<string | null> => {
+  try {
+    await read();
+    return null;
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    return problem.startsWith(setting) ? problem : `${setting}: ${problem}`;
+  }
+};
+
 const toStartProblem = (error: unknown, { HOST, PORT }: Config): string => {
   if (!(error instanceof Error)) return String(error);
   const { code } = Object.assign({ code: '' }, error);
-  if (code === 'EADDRINUSE') return `port ${PORT} on ${HOST} is in use: stop what listens there, or set PORT.`;
-  if (code === 'EACCES') return `port ${PORT} on ${HOST} may not be used by this user: set PORT to 1024 or more.`;
-  return error.message;
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${PORT} on ${HOST} is in use: stop what listens there, or set PORT.`;
+    case 'EACCES':
+      return `port ${PORT} on ${HOST} may not be used by this user: set PORT to 1024 or more.`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `HOST ${HOST} is not an address of this machine: set HOST to one that is, or to 0.0.0.0 for all.`;
+    default:
+      return error.message;
+  }
 };
 
-const announce = (address: AddressInfo | string | null, log: Logger): void => {
+const announce = (address: AddressInfo | string | null, config: Config, log: Logger): void => {
   if (address === null || typeof address === 'string') return;
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
   log.info({ address: address.address, port: address.port }, 'listening');
-  const call = '{"calls":[{"id":"call_1","name":"read_file","arguments":{"path":"notes.md"}}]}';
   const url = `http://${host.replace(/^(0\.0\.0\.0|\[::\])$/, '127.0.0.1')}:${address.port}`;
-  process.stderr.write(
-    `Recourse serves on ${url}. Try:\n\n  curl -s ${url}/tool-calls -H 'content-type: application/json' -d '${call}'\n\n`,
-  );
+  process.stderr.write(`Recourse serves on ${url}. Try:\n\n  ${toCurlLine(url, config)}\n\n`);
 };
+
+// Quoted, for zsh would take the brackets of an IPv6 address for a pattern.
+const toCurlLine = (url: string, { API_KEYS, API_KEYS_FILE, WORKSPACE_DIR }: Config): string => {
+  const key = API_KEYS.length > 0 || API_KEYS_FILE !== undefined ? ` -H "authorization: Bearer $YOUR_KEY"` : '';
+  // Only of the example workspace is it known what is in it.
+  const call =
+    WORKSPACE_DIR === undefined
+      ? '{"id":"call_1","name":"read_file","arguments":{"path":"notes.md"}}'
+      : '{"id":"call_1","name":"list_files","arguments":{}}';
+  return `curl -s '${url}/tool-calls' -H 'content-type: application/json'${key} -d '{"calls":[${call}]}'`;
+};
+
+// When a process group is told to end, `npm start` hands the signal on to the service, which has had it already.
+const SAME_SIGNAL_MS = 1000;
 
 /** SIGTERM and SIGINT drain: no new batch, the running ones get their grace, exit 0. A second signal ends at once. */
 const stopOnSignals = (service: Service, config: Config, log: Logger): void => {
-  let stopping = false;
+  let stoppingSince: number | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {
-    if (stopping) process.exit(1);
-    stopping = true;
-    log.info({ signal }, 'draining');
-    void stop(service, config, log);
+    if (stoppingSince === null) {
+      stoppingSince = performance.now();
+      log.info({ signal }, 'draining');
+      void stop(service, config, log);
+      return;
+    }
+    if (performance.now() - stoppingSince >= SAME_SIGNAL_MS) process.exit(1);
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);

@@ -1,6 +1,7 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
+import type { Warning } from '../contract/tool-result.ts';
 import type { Batch } from './batch.ts';
-import type { RanCall } from './call-end.ts';
+import type { CallEnd, RanCall } from './call-end.ts';
 import { failed } from './call-end.ts';
 import type { CallObserver, FailureLog, ToolInvoked } from './call-observer.ts';
 import { DUPLICATE_ID_WARNING, type Duplicates } from './duplicate-calls.ts';
@@ -87,10 +88,13 @@ const renderAnswer = (
   terms: AnswerTerms,
 ): string => {
   const { end, durationMs } = ran;
-  const shared = done.duplicates.sharedIds.has(call.index) ? [DUPLICATE_ID_WARNING] : [];
-  const warnings = end.kind === 'success' ? [...end.warnings, ...shared] : shared;
-  const marks = [...(end.kind === 'success' ? end.marks : []), ...(replayed ? (['replayed'] as const) : [])];
-  const parts: RenderedParts = { call, durationMs, marks, warnings };
+  const marks = end.kind === 'success' ? end.marks : NO_MARKS;
+  const parts: RenderedParts = {
+    call,
+    durationMs,
+    marks: replayed ? [...marks, 'replayed'] : marks,
+    warnings: toWarnings(call, end, done),
+  };
   const event = toEvent(call, ran, replayed, done);
   terms.observer.toolInvoked(event);
   if (end.kind === 'success') return renderSuccess(end, parts);
@@ -100,6 +104,14 @@ const renderAnswer = (
   const reference = terms.failureLog.write({ ...event, failure, fault: FAILURE_POLICY[failure.code].fault });
   const suffix = toSuffix(failure, bucket === UNKNOWN_TOOL ? null : bucket, budget);
   return renderFailure(end, { ...parts, reference, suffix, retry: toRetryState(failure, budget, done.admission) });
+};
+
+const NO_MARKS: readonly never[] = [];
+
+const toWarnings = ({ index }: ResolvedCall, end: CallEnd, { batch, duplicates }: RanBatch): readonly Warning[] => {
+  const own = end.kind === 'success' ? end.warnings : [];
+  if (batch.notices.length === 0 && duplicates.sharedIds.size === 0) return own;
+  return [...own, ...(duplicates.sharedIds.has(index) ? [DUPLICATE_ID_WARNING] : []), ...batch.notices];
 };
 
 const toEvent = (call: ResolvedCall, ran: RanCall, replayed: boolean, { batch }: RanBatch): ToolInvoked => {

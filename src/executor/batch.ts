@@ -1,3 +1,5 @@
+import type { Warning } from '../contract/tool-result.ts';
+
 /** An accepted batch, from whoever accepted it. Times in milliseconds. */
 export type Batch = {
   readonly requestId: string;
@@ -16,4 +18,6 @@ export type Batch = {
   readonly deadlineMs: number;
   /** Subscribes to the client's going away; gives the way to unsubscribe. */
   readonly onClientGone: (listener: () => void) => () => void;
+  /** Said on every result of the batch. */
+  readonly notices: readonly Warning[];
 };

@@ -18,6 +18,12 @@ export type ToolCallsOptions = {
   readonly maxDeadlineMs: number;
 };
 
+// Better said than silently ignored: whoever sends a key relies on it.
+const NOT_IDEMPOTENT = {
+  code: 'idempotency_not_supported',
+  message: 'The Idempotency-Key was not honoured: sending this batch again runs it again.',
+} as const;
+
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** POST /tool-calls: strict on the envelope, deaf to what is inside a call, 200 for whatever comes of the calls. */
@@ -25,7 +31,8 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
   app.post('/tool-calls', { schema: TOOL_CALLS_SCHEMA }, async (request: FastifyRequest, reply: FastifyReply) => {
     const { value, source } = toBody(request.body);
     const envelope = parseEnvelope(value);
-    checkIdempotencyKey(request.headers['idempotency-key']);
+    const idempotencyKey = request.headers['idempotency-key'];
+    checkIdempotencyKey(idempotencyKey);
     const { tenant, mayUse } = options.callerOf(request);
     const sessionId = envelope.session_id ?? null;
     const results = await options.executeBatch({
@@ -40,6 +47,7 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
       order: envelope.order,
       onError: envelope.on_error,
       deadlineMs: Math.min(envelope.deadline_ms ?? options.maxDeadlineMs, options.maxDeadlineMs),
+      notices: idempotencyKey === undefined ? [] : [NOT_IDEMPOTENT],
       onClientGone: (listener) => whenClientGone(reply, listener),
     });
     // Assembled from the proved JSON of each result: one BigInt must not cost the whole batch its answer.

@@ -122,6 +122,7 @@ const anyOutput = fc.constantFrom<z.ZodType | undefined>(
   z.unknown(),
   z.object({ a: z.number() }),
   z.string(),
+  z.unknown().refine(async () => throwIt(() => new Error('output refine'))),
 );
 
 /** Up to five tools of every kind, with limits so short that hanging ones end at once. */

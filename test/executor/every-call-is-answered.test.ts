@@ -85,6 +85,7 @@ const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unkno
     roundId: batch.roundId,
     calls: parsed.calls,
     source,
+    notices: [],
     order: batch.order,
     onError: batch.onError,
     deadlineMs: batch.deadlineMs,

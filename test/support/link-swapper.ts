@@ -6,6 +6,7 @@ const SWAP = `
   const { renameSync, symlinkSync } = require('node:fs');
   const [name, good, evil] = process.argv.slice(1);
   const until = Date.now() + 30_000;
+  symlinkSync(good, name);
   process.stdout.write('swapping');
   while (Date.now() < until)
     for (const target of [evil, good]) { symlinkSync(target, name + '.next'); renameSync(name + '.next', name); }`;

@@ -274,7 +274,7 @@ test.each([
   const readFile = createReadFile(held.workspace);
   const seen = new Set<string>();
   const started = performance.now();
-  // Under load one process may stand still for a second: go on until both sides of the race were met.
+  // Under load one process may stand still for a second: go on until both sides of the race are met.
   const isOver = (): boolean => performance.now() - started > (seen.size < 2 ? 20_000 : 1500);
   while (!isOver()) {
     const reads = Array.from({ length: 8 }, () =>

@@ -150,7 +150,7 @@ test.each(['swapped/x.md', 'swapped/new/x.md'])(
     const writeFile = createWriteFile(held.workspace);
     const seen = new Set<string>();
     const started = performance.now();
-    // Under load one process may stand still for a second: go on until both sides of the race were met.
+    // Under load one process may stand still for a second: go on until both sides of the race are met.
     const isOver = (): boolean => performance.now() - started > (seen.size < 2 ? 20_000 : 1500);
     while (!isOver()) {
       const writes = Array.from({ length: 8 }, () =>

@@ -1,0 +1,162 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { onTestFinished } from 'vitest';
+import type { LogLine } from './start-service.ts';
+
+/** Who is meant by a signal: the service alone, or its whole process group, as a terminal's Ctrl-C or an init does. */
+export type SignalTarget = 'service' | 'group';
+
+export type ProcessExit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+
+export type EndedProcess = ProcessExit & {
+  readonly stdout: string;
+  readonly stderr: string;
+};
+
+/** A service in a process of its own, started as a user starts it. Killed with its process group when the test ends. */
+export type RunningProcess = {
+  readonly url: string;
+  readonly port: number;
+  /** Everything on stdout that is a line of the log. */
+  readonly logLines: () => readonly LogLine[];
+  readonly stderr: () => string;
+  /** Resolves with the first log line of this message, also where it came before; rejects when the process ends without. */
+  readonly logged: (message: string) => Promise<LogLine>;
+  readonly send: (signal: NodeJS.Signals, target: SignalTarget) => void;
+  /** Of what was started: the service, or the npm around it. */
+  readonly exited: Promise<ProcessExit>;
+};
+
+export type Launch = {
+  readonly by: 'node' | 'npm';
+  readonly environment?: Readonly<Record<string, string>>;
+};
+
+export const ROOT = join(import.meta.dirname, '../..');
+// It listens after about a second; a machine under full load takes longer.
+const START_TIMEOUT_MS = 20_000;
+
+const COMMANDS = {
+  node: ['node', 'src/main.ts'],
+  npm: ['npm', 'start'],
+} as const satisfies Record<Launch['by'], readonly [string, string]>;
+
+/** What the child sees: no setting of whoever runs the tests, and the Node that npm scripts would get. */
+export const cleanEnvironment = (settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
+  PATH: [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter),
+  HOME: process.env['HOME'],
+  npm_config_update_notifier: 'false',
+  ...settings,
+});
+
+type Child = {
+  readonly process: ChildProcess;
+  readonly pid: number;
+  readonly stdout: string[];
+  readonly stderr: string[];
+  readonly exited: Promise<ProcessExit>;
+};
+
+const launch = ({ by, environment = {} }: Launch): Child => {
+  const [command, ...words] = COMMANDS[by];
+  // Detached: it leads a process group, which can be told to end and be cleared away as a whole.
+  const child = spawn(command, words, {
+    cwd: ROOT,
+    env: cleanEnvironment(environment),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const { pid, stdout, stderr } = child;
+  if (pid === undefined) throw new Error(`${command} cannot be started.`);
+  const texts = { stdout: new Array<string>(), stderr: new Array<string>() };
+  stdout.setEncoding('utf8').on('data', (text: string) => void texts.stdout.push(text));
+  stderr.setEncoding('utf8').on('data', (text: string) => void texts.stderr.push(text));
+  const { promise: exited, resolve } = Promise.withResolvers<ProcessExit>();
+  // 'close', not 'exit': only then everything it wrote has been read.
+  child.once('close', (code, signal) => resolve({ code, signal }));
+  onTestFinished(async () => {
+    killGroup(pid);
+    await exited;
+  });
+  return { process: child, pid, ...texts, exited };
+};
+
+const killGroup = (pid: number): void => {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+};
+
+/** Starts the service and waits for its log line `listening`. Rejects with what it wrote where it ends before. */
+export const startProcess = async ({ by, environment = {} }: Launch): Promise<RunningProcess> => {
+  const child = launch({ by, environment: { PORT: '0', ...environment } });
+  const log = readLog(child);
+  const port = (await log.logged('listening'))['port'];
+  if (typeof port !== 'number') throw new Error('The log line `listening` names no port.');
+  const servicePid = by === 'node' ? child.pid : onlyChildOf(child.pid);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    logLines: log.lines,
+    stderr: () => child.stderr.join(''),
+    logged: log.logged,
+    send: (signal, target) => void process.kill(target === 'service' ? servicePid : -child.pid, signal),
+    exited: child.exited,
+  };
+};
+
+/** Starts the service with settings it cannot serve with, and waits for its end. */
+export const runToEnd = async (settings: Launch): Promise<EndedProcess> => {
+  const child = launch(settings);
+  const exit = await Promise.race([child.exited, rejectAfter(START_TIMEOUT_MS, 'The process did not end.')]);
+  return { ...exit, stdout: child.stdout.join(''), stderr: child.stderr.join('') };
+};
+
+const rejectAfter = async (ms: number, problem: string): Promise<never> => {
+  const signal = AbortSignal.timeout(ms);
+  await once(signal, 'abort');
+  throw new Error(problem);
+};
+
+const readLog = (child: Child): Pick<RunningProcess, 'logged'> & { readonly lines: () => readonly LogLine[] } => {
+  const lines: LogLine[] = [];
+  const waiting = new Set<() => void>();
+  const { stdout } = child.process;
+  if (stdout === null) throw new Error('The process was started without a stdout.');
+  createInterface({ input: stdout }).on('line', (line) => {
+    // npm says on the same stream what it starts.
+    if (!line.startsWith('{')) return;
+    const parsed: unknown = JSON.parse(line);
+    if (typeof parsed === 'object' && parsed !== null) lines.push({ ...parsed });
+    for (const look of waiting) look();
+  });
+  const logged = (message: string): Promise<LogLine> => {
+    const { promise, resolve } = Promise.withResolvers<LogLine>();
+    const look = (): void => {
+      const found = lines.find(({ msg }) => msg === message);
+      if (found !== undefined) resolve(found);
+    };
+    waiting.add(look);
+    look();
+    const problem = (why: string): Error => new Error(`${why} without logging '${message}':\n${child.stderr.join('')}`);
+    const ended = child.exited.then(({ code, signal }) => {
+      throw problem(`The process ended (${code ?? signal})`);
+    });
+    return Promise.race([promise, ended, rejectAfter(START_TIMEOUT_MS, problem('Time passed').message)]).finally(() =>
+      waiting.delete(look),
+    );
+  };
+  return { lines: () => lines, logged };
+};
+
+// The shell that npm starts becomes the service by `exec`: that is what the script in package.json promises.
+const onlyChildOf = (pid: number): number => {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+  if (children.length !== 1) throw new Error(`npm has the children ${children.join(', ')}, not one.`);
+  return Number(children[0]);
+};
