@@ -62,9 +62,10 @@ export const buildApp = async (options: AppOptions): Promise<FastifyInstance> =>
   addJsonBodyParser(app);
   addProblemHandler(app, options.onBug);
   addRequestGate(app, options);
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? '_unmatched';
     options.onResponse({ method: request.method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 });
+    done();
   });
   await app.register(swagger, { openapi: { openapi: '3.1.0', info: toInfo(options.version) } });
   await app.register(addRoutes, options);

@@ -144,6 +144,7 @@ const waitForSlot = (
     });
     const stopWaiting = settings.slots.whenTaken(call.tool, () => {
       unsubscribe();
-      resolve(run());
+      // Not here and now: whoever gave the slot back must not run, or pay for, somebody else's handler.
+      resolve(Promise.resolve().then(run));
     });
   });

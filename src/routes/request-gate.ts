@@ -31,20 +31,24 @@ const isOpen = (request: FastifyRequest): boolean => {
 /** Decides before a body is read whether a request comes in: its origin, its key, and whether the service still takes calls. */
 export const addRequestGate = (app: FastifyInstance, options: GateOptions): void => {
   app.decorateRequest('caller', null);
-  app.addHook('onRequest', async (request, reply) => {
+  // A callback, not a promise: this runs for every request.
+  app.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
-    const { origin, host } = request.headers;
-    if (!options.mayComeFrom({ origin, host, secFetchSite: textOf(request.headers['sec-fetch-site']) }))
-      throw new ProblemError(403, 'forbidden_origin', 'This origin may not call. Add it to ALLOWED_ORIGINS.');
-    if (isOpen(request)) return;
-    if (options.isDraining())
-      throw new ProblemError(503, 'draining', 'The service is stopping. Send the batch again.', { 'retry-after': '1' });
-    request.caller = options.authenticate(keyOf(request));
-    if (request.caller === null)
-      throw new ProblemError(401, 'unauthorized', 'Send a valid key as Authorization: Bearer … or X-API-Key.', {
-        'www-authenticate': 'Bearer',
-      });
+    done(toRefusal(request, options));
   });
+};
+
+const toRefusal = (request: FastifyRequest, options: GateOptions): ProblemError | undefined => {
+  const { origin, host } = request.headers;
+  if (!options.mayComeFrom({ origin, host, secFetchSite: textOf(request.headers['sec-fetch-site']) }))
+    return new ProblemError(403, 'forbidden_origin', 'This origin may not call. Add it to ALLOWED_ORIGINS.');
+  if (isOpen(request)) return undefined;
+  if (options.isDraining())
+    return new ProblemError(503, 'draining', 'The service is stopping. Send the batch again.', { 'retry-after': '1' });
+  request.caller = options.authenticate(keyOf(request));
+  if (request.caller !== null) return undefined;
+  const detail = 'Send a valid key as Authorization: Bearer … or X-API-Key.';
+  return new ProblemError(401, 'unauthorized', detail, { 'www-authenticate': 'Bearer' });
 };
 
 /** The caller the gate let in. */
