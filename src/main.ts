@@ -12,7 +12,7 @@ const main = async (): Promise<void> => {
   const { config } = loaded;
   const mistakes = [...('mistakes' in loaded ? loaded.mistakes : []), ...(await findPathMistakes(config))];
   if (mistakes.length > 0) return refuseToStart(mistakes);
-  const log = createLogger({ level: config.LOG_LEVEL, format: process.stdout.isTTY ? 'pretty' : 'json' });
+  const log = await createLogger({ level: config.LOG_LEVEL, format: process.stdout.isTTY ? 'pretty' : 'json' });
   process.on('unhandledRejection', (reason) => log.error({ causes: describeCauses(reason) }, 'unhandled rejection'));
   try {
     const service = await wire(config, log);

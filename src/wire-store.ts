@@ -3,7 +3,6 @@ import type { Config } from './config.ts';
 import type { BudgetSettings, SessionStore } from './executor/session-store.ts';
 import { createFallbackSessionStore } from './sessions/fallback-session-store.ts';
 import { createMemorySessionStore, createRequestSessionStore } from './sessions/memory-session-store.ts';
-import { createRedisClient } from './sessions/redis-client.ts';
 import { createRedisSessionStore } from './sessions/redis-session-store.ts';
 import { createStoreObserver } from './telemetry/create-store-observer.ts';
 import type { Metrics } from './telemetry/metrics.ts';
@@ -27,7 +26,12 @@ const toBudgetSettings = (config: Config): BudgetSettings => ({
 });
 
 /** The session store the settings ask for: Redis behind its fall-back, or this process's memory. */
-export const wireStore = (config: Config, log: Logger, metrics: Metrics, now: () => number): WiredStore => {
+export const wireStore = async (
+  config: Config,
+  log: Logger,
+  metrics: Metrics,
+  now: () => number,
+): Promise<WiredStore> => {
   const settings = toBudgetSettings(config);
   const requests = createRequestSessionStore({ settings, now });
   const observer = createStoreObserver({ metrics, log, now });
@@ -35,6 +39,8 @@ export const wireStore = (config: Config, log: Logger, metrics: Metrics, now: ()
     const sessions = createMemorySessionStore({ mode: 'memory', settings, maxSessions: MAX_SESSIONS, now });
     return { mode: 'memory', sessions, requests, isUp: () => true, close: () => undefined };
   }
+  // Only here: ioredis is 9 MB that the embedded store need not pay.
+  const { createRedisClient } = await import('./sessions/redis-client.ts');
   const client = createRedisClient(config.REDIS_URL);
   client.onError((error) => observer.operationFailed('connect', error));
   client.connect();

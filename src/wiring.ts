@@ -45,7 +45,7 @@ export const wire = async (config: Config, log: Logger, extraTools: readonly Too
   });
   const registry = createToolRegistry([...builtin.tools, ...extraTools]);
   const metrics = createMetrics(version);
-  const store = wireStore(config, log, metrics, now);
+  const store = await wireStore(config, log, metrics, now);
   const observer = createCallObserver({
     metrics,
     log,

@@ -9,6 +9,8 @@ export type ToolState = {
   /** Time of the last failed round, Unix milliseconds. */
   failedAt: number;
   lastError: string;
+  /** The holds that rounds under way have on it. */
+  claims: Claim[];
 };
 
 /**
@@ -18,7 +20,6 @@ export type ToolState = {
 export type Claim = {
   /** The batch that made it. */
   readonly id: string;
-  readonly tool: string;
   /** "" for a round without a name. */
   readonly round: string;
   readonly retry: boolean;
@@ -31,8 +32,10 @@ export type Claim = {
   running: number;
   failed: boolean;
   succeeded: boolean;
-  /** Which verdict is in the tool's numbers now; `void` = it was, and a reset has wiped it. */
+  /** Which verdict is in the tool's numbers now; `void` = it was `failed`, and the tool has been made clean since. */
   applied: 'none' | 'failed' | 'succeeded' | 'void';
+  /** While `void`: the claim whose success did that, for it may turn out mixed; "" where it stays so. */
+  wipedBy: string;
   /** What a success of this round wiped, should the round turn out mixed. */
   wipedFailures: number;
   wipedUsed: number;
@@ -42,22 +45,13 @@ export type Claim = {
 export type SessionState = {
   readonly born: string;
   readonly tools: Map<string, ToolState>;
-  claims: Claim[];
   /** Retries whose outcome was never heard of: lost for the session, not for the tool. */
   lost: number;
-  /** The last named round that so far named known tools only, and the last that named an unknown one; "" for none. */
+  /** The last named round, if it has named known tools only so far and unknown names have failed; else "". */
   knownRound: string;
-  unknownRound: string;
 };
 
-export const createSessionState = (born: string): SessionState => ({
-  born,
-  tools: new Map(),
-  claims: [],
-  lost: 0,
-  knownRound: '',
-  unknownRound: '',
-});
+export const createSessionState = (born: string): SessionState => ({ born, tools: new Map(), lost: 0, knownRound: '' });
 
 /** Whether the claim holds a retry that has neither failed nor come back. */
 export const isOpen = (claim: Claim): boolean => claim.retry && claim.running > 0 && claim.applied !== 'failed';
@@ -65,35 +59,43 @@ export const isOpen = (claim: Claim): boolean => claim.retry && claim.running > 
 export const toolState = (session: SessionState, name: string): ToolState => {
   const known = session.tools.get(name);
   if (known !== undefined) return known;
-  const fresh = { failures: 0, used: 0, epoch: 0, failedAt: 0, lastError: '' };
+  const fresh: ToolState = { failures: 0, used: 0, epoch: 0, failedAt: 0, lastError: '', claims: [] };
   session.tools.set(name, fresh);
   return fresh;
 };
 
 /** Retries of one tool that are running now. */
-export const openRetries = (session: SessionState, name: string): number =>
-  session.claims.filter((claim) => claim.tool === name && isOpen(claim)).length;
+export const openRetries = ({ claims }: ToolState): number =>
+  claims.reduce((open, claim) => open + (isOpen(claim) ? 1 : 0), 0);
 
-/** Retries of the session that failed, run, or were lost. */
+/** Retries that one tool holds of its session's: failed or running. */
+export const heldRetries = (tool: ToolState): number => tool.used + openRetries(tool);
+
+/** Retries of the session that failed, run, or were lost. Looks at every tool: once a step, not once a tool. */
 export const spentRetries = (session: SessionState): number => {
-  let spent = session.lost + session.claims.filter(isOpen).length;
-  for (const tool of session.tools.values()) spent += tool.used;
+  let spent = session.lost;
+  for (const tool of session.tools.values()) spent += heldRetries(tool);
   return spent;
 };
 
 /** Drops claims whose lease is over. The tool has an unsettled retry back; the session does not. */
 export const expireClaims = (session: SessionState, now: number): void => {
-  if (session.claims.length === 0) return;
-  for (const claim of session.claims) if (claim.lease <= now && isOpen(claim)) session.lost += 1;
-  session.claims = session.claims.filter((claim) => claim.lease > now);
+  for (const tool of session.tools.values()) {
+    if (tool.claims.length === 0) continue;
+    for (const claim of tool.claims) if (claim.lease <= now && isOpen(claim)) session.lost += 1;
+    tool.claims = tool.claims.filter((claim) => claim.lease > now);
+  }
 };
 
-/** Makes the tool clean: its tokens go back to the session, and verdicts that were counted are gone. */
-export const refresh = (session: SessionState, name: string): void => {
-  const state = toolState(session, name);
-  state.failures = 0;
-  state.used = 0;
-  for (const claim of session.claims.filter(({ tool }) => tool === name)) {
+/**
+ * Makes the tool clean: its tokens go back to the session, and verdicts that were counted are gone. `by` is the claim
+ * whose success does it and which may take it back; "" where nothing can.
+ */
+export const refresh = (tool: ToolState, by: string): void => {
+  tool.failures = 0;
+  tool.used = 0;
+  for (const claim of tool.claims) {
+    claim.wipedBy = claim.applied === 'failed' ? by : '';
     if (claim.applied === 'failed') claim.applied = 'void';
     claim.wipedFailures = 0;
     claim.wipedUsed = 0;

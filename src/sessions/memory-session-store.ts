@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { BudgetMode } from '../contract/tool-result.ts';
-import type { Admission, Budget, BudgetSettings, Round, SessionStore } from '../executor/session-store.ts';
+import type { Admission, Budget, BudgetSettings, Round, SessionStore, ToolOutcome } from '../executor/session-store.ts';
 import { admitRound, toBudget } from './admit-round.ts';
-import { createSessionState, type SessionState } from './budget-state.ts';
-import { settleRound } from './settle-round.ts';
+import { createSessionState, expireClaims, type SessionState, spentRetries, toolState } from './budget-state.ts';
+import { isWorthSettling, settleRound } from './settle-round.ts';
 
 export type MemorySessionStore = SessionStore & {
   /** Forgets every session: what was counted while another store was away must not outlive that. */
@@ -25,6 +25,8 @@ export const createMemorySessionStore = (options: {
     max: options.maxSessions,
     ttl: settings.ttlMs,
     updateAgeOnGet: true,
+    // At its default the cache looks at the clock once a millisecond of real time, whatever `now` says.
+    ttlResolution: 0,
     perf: { now },
   });
   const bornOrKnown = (round: Round): SessionState => {
@@ -37,8 +39,8 @@ export const createMemorySessionStore = (options: {
   return {
     admit: async (round) => {
       const session = bornOrKnown(round);
-      const isCurrent = (): boolean => sessions.get(round.sessionKey) === session;
-      return admitTo(session, round, { mode, scope: 'session', settings, now, isCurrent });
+      const findCurrent = (): SessionState | undefined => sessions.get(round.sessionKey);
+      return admitTo(session, round, { mode, scope: 'session', settings, now, findCurrent });
     },
     clear: () => sessions.clear(),
   };
@@ -49,14 +51,13 @@ export const createRequestSessionStore = (options: {
   readonly settings: BudgetSettings;
   readonly now: () => number;
 }): SessionStore => ({
-  admit: async (round) =>
-    admitTo(createSessionState(round.batchId), round, {
-      ...options,
-      mode: 'memory',
-      scope: 'request',
-      isCurrent: () => true,
-    }),
+  admit: async (round) => {
+    const session = createSessionState(round.batchId);
+    return admitTo(session, round, { ...options, mode: 'memory', scope: 'request', findCurrent: () => session });
+  },
 });
+
+const UNCHANGED: ReadonlyMap<string, Budget> = new Map();
 
 const admitTo = (
   session: SessionState,
@@ -64,21 +65,34 @@ const admitTo = (
   terms: Pick<Admission, 'mode' | 'scope'> & {
     readonly settings: BudgetSettings;
     readonly now: () => number;
-    /** False once the session has begun another life: a settle must not write into that. */
-    readonly isCurrent: () => boolean;
+    /** The session as it is now; another object once it has begun another life, into which no settle must write. */
+    readonly findCurrent: () => SessionState | undefined;
   },
 ): Admission => {
   const { mode, scope, settings, now } = terms;
   const admitted = admitRound(session, round, settings, now());
-  const budgets = (): ReadonlyMap<string, Budget> =>
-    new Map(round.tools.map((tool) => [tool.name, toBudget(session, tool, settings)]));
+  const isWorth = (outcome: ToolOutcome): boolean =>
+    isWorthSettling(outcome, admitted.get(outcome.name)?.claimId == null ? 'nothing' : 'a claim');
   return {
     mode,
     scope,
     permits: new Map([...admitted].map(([name, { permit }]) => [name, permit])),
     settle: async (outcomes) => {
-      if (terms.isCurrent()) settleRound(session, outcomes, admitted, now());
-      return budgets();
+      if (!outcomes.some(isWorth)) return UNCHANGED;
+      const current = terms.findCurrent();
+      if (current === session) settleRound(session, outcomes, admitted, now());
+      return readBudgets(current ?? createSessionState(''), round, settings, now());
     },
   };
+};
+
+const readBudgets = (
+  session: SessionState,
+  round: Round,
+  { sessionRetries }: BudgetSettings,
+  now: number,
+): ReadonlyMap<string, Budget> => {
+  expireClaims(session, now);
+  const left = sessionRetries - spentRetries(session);
+  return new Map(round.tools.map(({ name, retries }) => [name, toBudget(toolState(session, name), retries, left)]));
 };

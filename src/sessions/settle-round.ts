@@ -1,8 +1,17 @@
 import type { ToolOutcome } from '../executor/session-store.ts';
 import type { AdmittedTool } from './admit-round.ts';
-import { type Claim, expireClaims, refresh, type SessionState, toolState } from './budget-state.ts';
+import { type Claim, expireClaims, refresh, type SessionState, type ToolState, toolState } from './budget-state.ts';
 
 const MAX_ERROR_LENGTH = 200;
+
+/** What is kept of a failure's text: at most 200 characters, none of them half of one. */
+export const toErrorLine = (error: string): string => error.slice(0, MAX_ERROR_LENGTH).toWellFormed();
+
+/** Whether settling this outcome can change a budget: not where nothing was held and nothing failed. */
+export const isWorthSettling = (
+  { failed, succeeded, interrupted }: ToolOutcome,
+  holds: 'a claim' | 'nothing',
+): boolean => (holds === 'nothing' ? failed && !succeeded : failed || succeeded || !interrupted);
 
 /**
  * Settles a round: failed → a retry is used; succeeded → it is returned and, where nobody failed since, the tool is
@@ -21,12 +30,12 @@ export const settleRound = (
     if (terms === undefined || terms.permit.decision === 'denied' || terms.permit.decision === 'unavailable') continue;
     settleTool(session, outcome, terms, now);
   }
-  session.claims = session.claims.filter((claim) => claim.running > 0 || claim.joinUntil > now);
 };
 
 const settleTool = (session: SessionState, outcome: ToolOutcome, terms: AdmittedTool, now: number): void => {
   if (outcome.interrupted && !outcome.failed && !outcome.succeeded) return;
-  const claim = session.claims.find(({ id, tool }) => id === terms.claimId && tool === outcome.name);
+  const tool = toolState(session, outcome.name);
+  const claim = tool.claims.find(({ id }) => id === terms.claimId);
   if (claim === undefined) {
     settleUnclaimed(session, outcome, terms, now);
     return;
@@ -35,23 +44,27 @@ const settleTool = (session: SessionState, outcome: ToolOutcome, terms: Admitted
   claim.failed ||= outcome.failed;
   claim.succeeded ||= outcome.succeeded;
   const verdict = toVerdict(claim);
-  if (verdict === claim.applied || (verdict === 'failed' && claim.applied === 'void')) return;
-  undo(session, claim);
-  apply(session, claim, verdict, outcome.error, now);
+  const isCounted = verdict === claim.applied || (verdict === 'failed' && claim.applied === 'void');
+  if (!isCounted) {
+    undo(tool, claim);
+    apply(tool, claim, verdict, outcome.error, now);
+  }
+  tool.claims = tool.claims.filter(({ running, joinUntil }) => running > 0 || joinUntil > now);
 };
 
-// No claim: a first attempt without a name, or a retry that settles after its lease. The lost token of the latter is
-// known now to be used.
+// No claim: a first attempt without a name, or a batch that settles after its lease and is a round of its own now. A
+// retry that the lease took for lost is known here to be used.
 const settleUnclaimed = (session: SessionState, outcome: ToolOutcome, terms: AdmittedTool, now: number): void => {
+  const tool = toolState(session, outcome.name);
   const late = terms.permit.decision === 'retry';
   if (outcome.failed && !outcome.succeeded) {
-    countFailure(session, outcome.name, outcome.error, now);
+    countFailure(tool, outcome.error, now);
     if (!late) return;
-    toolState(session, outcome.name).used += 1;
+    tool.used += 1;
     session.lost = Math.max(0, session.lost - 1);
   }
   const clean = outcome.succeeded && !outcome.failed;
-  if (clean && late && toolState(session, outcome.name).epoch === terms.epoch) refresh(session, outcome.name);
+  if (clean && late && tool.epoch === terms.epoch) refresh(tool, '');
 };
 
 const toVerdict = (claim: Claim): 'none' | 'failed' | 'succeeded' => {
@@ -59,45 +72,55 @@ const toVerdict = (claim: Claim): 'none' | 'failed' | 'succeeded' => {
   return claim.failed ? 'failed' : 'succeeded';
 };
 
-const countFailure = (session: SessionState, name: string, error: string, now: number): void => {
-  const state = toolState(session, name);
-  state.failures += 1;
-  state.epoch += 1;
-  state.failedAt = now;
-  state.lastError = error.slice(0, MAX_ERROR_LENGTH);
+const countFailure = (tool: ToolState, error: string, now: number): void => {
+  tool.failures += 1;
+  tool.epoch += 1;
+  tool.failedAt = now;
+  tool.lastError = toErrorLine(error);
 };
 
 const apply = (
-  session: SessionState,
+  tool: ToolState,
   claim: Claim,
   verdict: 'none' | 'failed' | 'succeeded',
   error: string,
   now: number,
 ): void => {
-  const state = toolState(session, claim.tool);
   claim.applied = verdict;
+  claim.wipedBy = '';
   if (verdict === 'failed') {
-    countFailure(session, claim.tool, error, now);
-    if (claim.retry) state.used += 1;
+    countFailure(tool, error, now);
+    if (claim.retry) tool.used += 1;
   }
   // A success that began before somebody else's failure must not wipe it.
-  if (verdict !== 'succeeded' || !claim.retry || claim.epoch !== state.epoch) return;
-  const { failures, used } = state;
-  refresh(session, claim.tool);
+  if (verdict !== 'succeeded' || !claim.retry || claim.epoch !== tool.epoch) return;
+  const { failures, used } = tool;
+  refresh(tool, claim.id);
   claim.wipedFailures = failures;
   claim.wipedUsed = used;
 };
 
-const undo = (session: SessionState, claim: Claim): void => {
-  const state = toolState(session, claim.tool);
+// The round has turned out mixed: what its verdict did is taken back.
+const undo = (tool: ToolState, claim: Claim): void => {
+  const retries = claim.retry ? 1 : 0;
   if (claim.applied === 'failed') {
-    state.failures = Math.max(0, state.failures - 1);
-    if (claim.retry) state.used = Math.max(0, state.used - 1);
+    tool.failures = Math.max(0, tool.failures - 1);
+    tool.used = Math.max(0, tool.used - retries);
   }
-  if (claim.applied === 'succeeded') {
-    state.failures += claim.wipedFailures;
-    state.used += claim.wipedUsed;
-    claim.wipedFailures = 0;
-    claim.wipedUsed = 0;
+  if (claim.applied === 'succeeded') restore(tool, claim);
+  const wiper = tool.claims.find(({ id }) => claim.applied === 'void' && id === claim.wipedBy);
+  if (wiper === undefined) return;
+  wiper.wipedFailures = Math.max(0, wiper.wipedFailures - 1);
+  wiper.wipedUsed = Math.max(0, wiper.wipedUsed - retries);
+};
+
+const restore = (tool: ToolState, claim: Claim): void => {
+  tool.failures += claim.wipedFailures;
+  tool.used += claim.wipedUsed;
+  claim.wipedFailures = 0;
+  claim.wipedUsed = 0;
+  for (const wiped of tool.claims.filter(({ wipedBy }) => wipedBy === claim.id)) {
+    wiped.applied = 'failed';
+    wiped.wipedBy = '';
   }
 };

@@ -1,5 +1,4 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { build as buildPretty } from 'pino-pretty';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
@@ -8,10 +7,13 @@ const FLUSH_EVERY_MS = 100;
 const BUFFER_BYTES = 4096;
 
 /** One JSON object a line on stdout, or coloured text where stdout is a terminal. */
-export const createLogger = (options: { readonly level: LogLevel; readonly format: 'json' | 'pretty' }): Logger => {
+export const createLogger = async (options: {
+  readonly level: LogLevel;
+  readonly format: 'json' | 'pretty';
+}): Promise<Logger> => {
   const destination: DestinationStream =
     options.format === 'pretty'
-      ? buildPretty({ sync: true, translateTime: 'HH:MM:ss.l', ignore: 'pid,hostname' })
+      ? (await import('pino-pretty')).build({ sync: true, translateTime: 'HH:MM:ss.l', ignore: 'pid,hostname' })
       : pino.destination({ dest: 1, sync: false, minLength: BUFFER_BYTES, periodicFlush: FLUSH_EVERY_MS });
   return pino({ level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 };

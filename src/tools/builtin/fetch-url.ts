@@ -5,8 +5,9 @@ import { RetryableToolError } from '../tool-errors.ts';
 import { empty, ok } from '../tool-values.ts';
 import { type AddressPolicy, isAnyAddress, isPublicAddress } from './http/address-policy.ts';
 import { ACCEPT_ENCODING } from './http/bounded-body.ts';
-import { type Answer, isSuccess } from './http/exchange.ts';
-import { createHttpClient, type Fetched } from './http/http-client.ts';
+import type { Answer } from './http/exchange.ts';
+import type { Fetched, HttpClient } from './http/http-client.ts';
+import { isSuccess } from './http/is-success.ts';
 import { createDnsLookup, type Lookup, lookupBySystem } from './http/lookup.ts';
 import { toResponseFailure } from './http/response-failure.ts';
 import { showText, showUrl } from './http/show-url.ts';
@@ -70,12 +71,15 @@ export const createFetchUrl = (
 ): { readonly tool: Tool; readonly close: () => Promise<void> } => {
   const { privateAddresses, clock = systemRetryClock, limitMs = DEFAULT_LIMIT_MS } = options;
   const ports = privateAddresses === 'allow' ? 'any' : 'web';
-  const client = createHttpClient({
-    mayConnect: privateAddresses === 'allow' ? isAnyAddress : (options.isPublic ?? isPublicAddress),
-    lookup: options.lookup ?? (privateAddresses === 'allow' ? lookupBySystem : createDnsLookup()),
-    ports,
-    clock,
-  });
+  let client: Promise<HttpClient> | undefined;
+  // With the first call: undici is 8 MB and 70 ms that a service which never fetches need not pay.
+  const openClient = async (): Promise<HttpClient> =>
+    (await import('./http/http-client.ts')).createHttpClient({
+      mayConnect: privateAddresses === 'allow' ? isAnyAddress : (options.isPublic ?? isPublicAddress),
+      lookup: options.lookup ?? (privateAddresses === 'allow' ? lookupBySystem : createDnsLookup()),
+      ports,
+      clock,
+    });
   const headers = {
     'user-agent': options.userAgent ?? DEFAULT_USER_AGENT,
     accept: 'text/*, application/json, application/xml;q=0.9, */*;q=0.5',
@@ -83,7 +87,8 @@ export const createFetchUrl = (
   };
   const run = async ({ url: text, max_bytes: maxBytes }: z.output<typeof input>, { signal }: ToolContext) => {
     const url = parseTargetUrl(text, ports);
-    const fetched = await client.get({ url, headers, maxBytes, limitMs, signal });
+    client ??= openClient();
+    const fetched = await (await client).get({ url, headers, maxBytes, limitMs, signal });
     if (fetched.kind === 'answer' && isSuccess(fetched.status)) return toPage(fetched, maxBytes);
     throw toResponseFailure(fetched, { url, limitMs, nowMs: clock.now() });
   };
@@ -98,7 +103,7 @@ export const createFetchUrl = (
     output,
     run,
   });
-  return { tool, close: client.close };
+  return { tool, close: async () => (await client)?.close() };
 };
 
 const toPage = ({ url, status, headers, body, attempts }: Answer & Fetched, maxBytes: number) => {

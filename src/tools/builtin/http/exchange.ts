@@ -4,6 +4,7 @@ import type { Executed } from '../../../contract/failure.ts';
 import { type BoundedBody, discardBody, readBoundedBody, UnreadableBodyError } from './bounded-body.ts';
 import { codeOf } from './error-code.ts';
 import { AddressRefusedError, ConnectFailure } from './guarded-connector.ts';
+import { isSuccess } from './is-success.ts';
 import type { Hop } from './redirects.ts';
 import { withTimeLimit } from './time-limit.ts';
 
@@ -43,8 +44,6 @@ export type ExchangeOptions = {
   readonly wantedBytes: (status: number) => number;
 };
 
-const SUCCESS_STATUS = 200;
-const FIRST_STATUS_BEYOND_SUCCESS = 300;
 // Enough for the few words an error page starts with; a dripping one must not eat the time of the call.
 const ERROR_BODY_MS = 1_000;
 const NONE: BoundedBody = { bytes: new Uint8Array(0), cut: null };
@@ -64,9 +63,6 @@ export const exchange = async ({ url, headers }: Hop, options: ExchangeOptions):
     return signal.aborted ? toNoAnswer('too_slow', 'maybe', thrown) : classifySilence(thrown);
   }
 };
-
-/** Whether the status says that the body is what was asked for. */
-export const isSuccess = (status: number): boolean => status >= SUCCESS_STATUS && status < FIRST_STATUS_BEYOND_SUCCESS;
 
 const readBody = async (
   status: number,

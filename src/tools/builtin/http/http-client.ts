@@ -1,7 +1,8 @@
 import { Agent } from 'undici';
 import type { AddressPolicy } from './address-policy.ts';
-import { type Answer, exchange, isSuccess, type NoAnswer } from './exchange.ts';
+import { type Answer, exchange, type NoAnswer } from './exchange.ts';
 import { createGuardedConnector } from './guarded-connector.ts';
+import { isSuccess } from './is-success.ts';
 import type { Lookup } from './lookup.ts';
 import { type Hop, isRedirect, MAX_REDIRECTS, toNextHop } from './redirects.ts';
 import type { PortRule } from './target-url.ts';
