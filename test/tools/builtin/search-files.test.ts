@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { linkSync } from 'node:fs';
 import { link, symlink, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -128,11 +129,19 @@ test.each([
 
 test('an abort ends a search that is under way', async () => {
   await using held = await createTemporaryWorkspace();
-  execFileSync('sh', ['-c', 'seq -f "many-%06g" 1000 | xargs touch'], { cwd: held.root });
-  const controller = new AbortController();
-  const searching = runTool(createSearchFiles(held.workspace), { query: 'gate' }, controller.signal);
-  setImmediate(() => controller.abort());
-  await expect(searching).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }));
+  // Far more than fifty milliseconds' work; the names alone are read in five.
+  for (let index = 0; index < 5000; index += 1)
+    linkSync(join(held.outside, 'secret.txt'), join(held.root, `f-${index}`));
+  const searching = runTool(createSearchFiles(held.workspace), { query: 'gate' }, AbortSignal.timeout(50));
+  await expect(searching).rejects.toThrow(expect.objectContaining({ name: 'TimeoutError' }));
+});
+
+test('the limit of names holds for all directories together', async () => {
+  await using held = await createTemporaryWorkspace({ 'a/1': '', 'b/1': '', 'c/1': 'gate' });
+  const search = (maxEntries: number) =>
+    runTool(createSearchFiles(held.workspace, { ...LIMITS, maxEntries }), { query: 'gate' });
+  expect(await search(6)).toMatchObject({ count: 1 });
+  expect(await search(5)).toMatchObject({ value: { count: 0, truncated: true } });
 });
 
 test.each([
