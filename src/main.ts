@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { loadApiKeyFile } from './auth/api-keys.ts';
@@ -16,7 +18,7 @@ const main = async (): Promise<void> => {
   process.on('unhandledRejection', (reason) => log.error({ causes: describeCauses(reason) }, 'unhandled rejection'));
   try {
     const service = await wire(config, log);
-    stopOnSignals(service, config, log);
+    stopOnSignals(service, trackAnswers(service.app.server), config, log);
     await service.app.listen({ host: config.HOST, port: config.PORT });
     announce(service.app.server.address(), config, log);
   } catch (error) {
@@ -92,13 +94,13 @@ const toCurlLine = (url: string, { API_KEYS, API_KEYS_FILE, WORKSPACE_DIR }: Con
 const SAME_SIGNAL_MS = 1000;
 
 /** SIGTERM and SIGINT drain: no new batch, the running ones get their grace, exit 0. A second signal ends at once. */
-const stopOnSignals = (service: Service, config: Config, log: Logger): void => {
+const stopOnSignals = (service: Service, whenSent: WhenSent, config: Config, log: Logger): void => {
   let stoppingSince: number | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {
     if (stoppingSince === null) {
       stoppingSince = performance.now();
       log.info({ signal }, 'draining');
-      void stop(service, config, log);
+      void stop(service, whenSent, config, log);
       return;
     }
     if (performance.now() - stoppingSince >= SAME_SIGNAL_MS) process.exit(1);
@@ -107,14 +109,30 @@ const stopOnSignals = (service: Service, config: Config, log: Logger): void => {
   process.on('SIGINT', onSignal);
 };
 
+/** Resolves when every request that had come in whole by now is answered to the last byte. */
+type WhenSent = () => Promise<unknown>;
+
+const trackAnswers = (server: Server): WhenSent => {
+  const open = new Set<ServerResponse>();
+  server.on('request', (_request, answer) => {
+    open.add(answer);
+    answer.once('close', () => open.delete(answer));
+  });
+  return () => Promise.all([...open].filter(({ req }) => req.complete).map((answer) => once(answer, 'close')));
+};
+
 const ANSWER_MS = 1000;
 
-const stop = async ({ app, executor, drain, close }: Service, config: Config, log: Logger): Promise<void> => {
+const stop = async (service: Service, whenSent: WhenSent, config: Config, log: Logger): Promise<void> => {
+  const { app, executor, drain, close } = service;
+  const graceEndsAt = performance.now() + config.SHUTDOWN_GRACE_MS;
   drain();
   await within(config.SHUTDOWN_GRACE_MS, executor.whenIdle());
   // What is still running is cut off; its batches are answered all the same.
   executor.endAll();
   await within(ANSWER_MS, executor.whenIdle());
+  // Before the server closes: up to Node 26 that cuts off an answer which is given but not yet sent to its end.
+  await within(Math.max(ANSWER_MS, graceEndsAt - performance.now()), whenSent());
   await within(ANSWER_MS, app.close());
   await within(ANSWER_MS, close());
   log.info('stopped');

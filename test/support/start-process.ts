@@ -6,8 +6,8 @@ import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
 import type { LogLine } from './start-service.ts';
 
-/** Who is meant by a signal: the service alone, or its whole process group, as a terminal's Ctrl-C or an init does. */
-export type SignalTarget = 'service' | 'group';
+/** Who gets a signal: the service alone, what started it (npm), or the whole process group, as by a terminal's Ctrl-C. */
+export type SignalTarget = 'service' | 'starter' | 'group';
 
 export type ProcessExit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
@@ -71,22 +71,23 @@ const launch = ({ by, environment = {} }: Launch): Child => {
   });
   const { pid, stdout, stderr } = child;
   if (pid === undefined) throw new Error(`${command} cannot be started.`);
-  const texts = { stdout: new Array<string>(), stderr: new Array<string>() };
+  const texts = { stdout: [] as string[], stderr: [] as string[] };
   stdout.setEncoding('utf8').on('data', (text: string) => void texts.stdout.push(text));
   stderr.setEncoding('utf8').on('data', (text: string) => void texts.stderr.push(text));
   const { promise: exited, resolve } = Promise.withResolvers<ProcessExit>();
   // 'close', not 'exit': only then everything it wrote has been read.
   child.once('close', (code, signal) => resolve({ code, signal }));
   onTestFinished(async () => {
-    killGroup(pid);
+    signalIfThere(-pid, 'SIGKILL');
     await exited;
   });
   return { process: child, pid, ...texts, exited };
 };
 
-const killGroup = (pid: number): void => {
+// What has ended already needs no signal.
+const signalIfThere = (pid: number, signal: NodeJS.Signals): void => {
   try {
-    process.kill(-pid, 'SIGKILL');
+    process.kill(pid, signal);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
@@ -98,14 +99,15 @@ export const startProcess = async ({ by, environment = {} }: Launch): Promise<Ru
   const log = readLog(child);
   const port = (await log.logged('listening'))['port'];
   if (typeof port !== 'number') throw new Error('The log line `listening` names no port.');
-  const servicePid = by === 'node' ? child.pid : onlyChildOf(child.pid);
+  const service = by === 'node' ? child.pid : onlyChildOf(child.pid);
+  const pids = { service, starter: child.pid, group: -child.pid };
   return {
     url: `http://127.0.0.1:${port}`,
     port,
     logLines: log.lines,
     stderr: () => child.stderr.join(''),
     logged: log.logged,
-    send: (signal, target) => void process.kill(target === 'service' ? servicePid : -child.pid, signal),
+    send: (signal, target) => signalIfThere(pids[target], signal),
     exited: child.exited,
   };
 };
