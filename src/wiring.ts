@@ -49,7 +49,7 @@ export const wire = async (config: Config, log: Logger, extraTools: readonly Too
   const observer = createCallObserver({
     metrics,
     log,
-    tools: registry.list().map(({ name }) => name),
+    tools: registry.list(),
     maxTools: config.METRICS_MAX_TOOLS,
   });
   const executor = createExecutor({

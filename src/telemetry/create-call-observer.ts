@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Fault, Outcome } from '../contract/failure.ts';
+import type { Effects, Fault, Outcome } from '../contract/failure.ts';
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { BatchAnswered, CallObserver, ToolInvoked } from '../executor/call-observer.ts';
 import { describeCauses } from './describe-error.ts';
@@ -23,13 +23,14 @@ type CallSeries = { readonly calls: CountSeries; readonly failures: CountSeries 
 export const createCallObserver = (options: {
   readonly metrics: Metrics;
   readonly log: Logger;
-  readonly tools: readonly string[];
+  readonly tools: readonly { readonly name: string; readonly effects: Effects }[];
   readonly maxTools: number;
 }): CallObserver => {
   const { metrics, log } = options;
-  const named = new Set(options.tools.slice(0, options.maxTools));
+  const named = new Set(options.tools.slice(0, options.maxTools).map(({ name }) => name));
   const seriesOf = createSeriesLookup(metrics, named);
-  for (const tool of [...options.tools, '_unknown']) initialise(tool, metrics, named);
+  createCallSeries(metrics, named, '_unknown', 'unknown_tool', 'retry');
+  for (const tool of options.tools) initialise(tool, metrics, named);
   const queue = metrics.toolCallQueue({ pool: 'inline' });
   const size = metrics.batchSize({});
   const overhead = metrics.batchOverhead({});
@@ -128,11 +129,14 @@ const createCallSeries = (
   };
 };
 
-const initialise = (tool: string, metrics: Metrics, named: ReadonlySet<string>): void => {
-  if (tool === '_unknown') {
-    createCallSeries(metrics, named, tool, 'unknown_tool', 'retry');
-    return;
+const initialise = (
+  { name, effects }: { readonly name: string; readonly effects: Effects },
+  metrics: Metrics,
+  named: ReadonlySet<string>,
+): void => {
+  createCallSeries(metrics, named, name, null, 'success');
+  for (const code of COMMON_CODES) {
+    const outcome = FAILURE_POLICY[code].outcome[effects === 'write' ? 'write' : 'safe'];
+    if (outcome !== 'success') createCallSeries(metrics, named, name, code, outcome);
   }
-  createCallSeries(metrics, named, tool, null, 'success');
-  for (const code of COMMON_CODES) createCallSeries(metrics, named, tool, code, FAILURE_POLICY[code].outcome.safe);
 };

@@ -51,7 +51,7 @@ const createSubject = (tools: readonly Tool[], sessions: SessionStore) => {
   const log = pino({ level: 'silent' });
   const metrics = createMetrics('0.0.0');
   const violations: unknown[] = [];
-  const observer = createCallObserver({ metrics, log, tools: tools.map(({ name }) => name), maxTools: 40 });
+  const observer = createCallObserver({ metrics, log, tools, maxTools: 40 });
   const executor = createExecutor({
     registry: createToolRegistry(tools),
     sessions,
