@@ -1,0 +1,106 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { expect, test } from 'vitest';
+import { SETTINGS } from '#src/config.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const NOT_OURS = ['node_modules', 'dist', 'coverage', '.git', '.cache'];
+
+type Page = { readonly path: string; readonly text: string };
+
+const readPage = (path: string): Page => ({ path, text: readFileSync(join(ROOT, path), 'utf8') });
+
+const PAGES: readonly Page[] = globSync('**/*.md', { cwd: ROOT, exclude: (path) => NOT_OURS.includes(path) })
+  .sort()
+  .map(readPage);
+
+/** Every match of `pattern` (its first group, or the whole) in the pages for which `accepts` says no, with its page. */
+const offences = (pattern: RegExp, accepts: (found: string, page: Page) => boolean): readonly string[] =>
+  PAGES.flatMap((page) =>
+    [...page.text.matchAll(pattern)]
+      .map(([whole, group]) => group ?? whole)
+      .filter((found) => !accepts(found, page))
+      .map((found) => `${page.path}: ${found}`),
+  );
+
+test('the pages that are checked are there', () => {
+  const paths = PAGES.map(({ path }) => path);
+  expect(paths).toEqual(expect.arrayContaining(['README.md', 'CHANGELOG.md', 'docs/contract.md', 'docs/semantics.md']));
+  expect(paths.filter((path) => path.includes('node_modules'))).toEqual([]);
+  expect(PAGES.map(({ text }) => [...text.matchAll(LINK)].length).reduce((sum, links) => sum + links)).toBeGreaterThan(
+    60,
+  );
+});
+
+const LINK = /\]\(([^)\s]+)\)/g;
+
+// As GitHub makes them: lower case, without punctuation, a hyphen for each space.
+const anchorsOf = ({ text }: Page): readonly string[] =>
+  [...text.replace(/^```.*?^```/gms, '').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .trim()
+      .replaceAll(' ', '-'),
+  );
+
+const leadsSomewhere = (link: string, page: Page): boolean => {
+  if (/^[a-z]+:/.test(link)) return true;
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? page.path : normalize(join(dirname(page.path), decodeURIComponent(path)));
+  if (target.startsWith('..') || !existsSync(join(ROOT, target))) return false;
+  return anchor === undefined || anchorsOf(readPage(target)).includes(anchor);
+};
+
+test('every relative link leads to a file, and to a heading in it where it names one', () => {
+  expect(offences(LINK, leadsSomewhere)).toEqual([]);
+});
+
+const isSetting = (name: string): boolean => Object.hasOwn(SETTINGS, name);
+
+// Words of this form that are not ours: of systems, of commands that a reader types, and of other programs.
+const OTHER_WORDS: readonly string[] = ['YOUR_KEY'];
+
+test('every setting that a page names is one', () => {
+  const named = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g;
+  expect(offences(named, (name) => isSetting(name) || OTHER_WORDS.includes(name))).toEqual([]);
+  expect(offences(/^(?:[^|]*\|)?\s*`([A-Z]{4,})`/gm, isSetting)).toEqual([]);
+});
+
+test('every metric that a page names is one', () => {
+  const metrics = new Set(readPage('docs/metrics.md').text.match(/(?<=^\| `)recourse_\w+/gm));
+  expect(metrics.size).toBeGreaterThan(15);
+  const isMetric = (name: string): boolean =>
+    metrics.has(name) || metrics.has(name.replace(/_(bucket|sum|count)$/, ''));
+  expect(offences(/\brecourse_[a-z_]+/g, isMetric)).toEqual([]);
+});
+
+test('every file of this repository that a page names is there', () => {
+  const named = /`((?:src|test|docs|scripts|openapi|examples|deploy|bench)\/[\w./-]*\w(?:\.\w+)?)`/g;
+  // What a reader is asked to make.
+  const toBeMade = ['src/tools/builtin/room-tools.ts', 'src/tools/builtin/roll-dice.ts', 'bench/results.md'];
+  expect(offences(named, (path) => toBeMade.includes(path) || existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+test('README.md says how to start and how to test, in one command each', () => {
+  const { text } = readPage('README.md');
+  expect(text).toContain('npm ci && npm start');
+  expect(text).toContain('npm ci && npm test');
+});
+
+test('docs/architecture.md lists the files that may catch as the imports test holds them', () => {
+  const { text: page } = readPage('docs/architecture.md');
+  const { text: held } = readPage('test/architecture/imports.test.ts');
+  const listed = page.slice(page.indexOf('## Who may catch')).match(/(?<=^\| `src\/)[\w./-]+(?=`)/gm) ?? [];
+  const mayCatch = /const MAY_CATCH = \[(.*?)\];/s.exec(held)?.[1]?.match(/(?<=')[^']+(?=',)/g) ?? [];
+  expect(mayCatch.length).toBeGreaterThan(5);
+  expect([...listed].sort()).toEqual([...mayCatch].sort());
+});
+
+test('docs/decisions/README.md lists every decision, and every decision says context, decision and consequences', () => {
+  const decisions = PAGES.filter(({ path }) => /^docs\/decisions\/\d{4}-/.test(path));
+  const listed = readPage('docs/decisions/README.md').text.match(/(?<=\]\()\d{4}-[\w-]+\.md(?=\))/g) ?? [];
+  expect(decisions.map(({ path }) => path.replace('docs/decisions/', ''))).toEqual([...listed]);
+  const parts = decisions.map(({ path, text }) => [path, text.match(/(?<=^## ).+$/gm)]);
+  expect(parts).toEqual(decisions.map(({ path }) => [path, ['Context', 'Decision', 'Consequences']]));
+});
