@@ -8,11 +8,11 @@ import { addMetricsRoute, type Exposition } from './routes/metrics.ts';
 import {
   addProblemHandler,
   createClientErrorHandler,
-  ProblemError,
   refuseOtherMethods,
+  sendHttpProblem,
 } from './routes/problem-handler.ts';
 import { addRequestGate, callerOf, type GateOptions } from './routes/request-gate.ts';
-import type { Ready } from './routes/route-schemas.ts';
+import { DOCUMENT_COMPONENTS, type Ready } from './routes/route-schemas.ts';
 import { addToolCallsRoute, type ToolCallsOptions } from './routes/tool-calls.ts';
 import { addToolsRoutes } from './routes/tools.ts';
 
@@ -47,9 +47,10 @@ export const buildApp = async (options: AppOptions): Promise<FastifyInstance> =>
     requestIdHeader: false,
     genReqId: ({ headers }) => toRequestId(headers['x-request-id'], options.createId),
     clientErrorHandler: createClientErrorHandler(options.createId),
-    frameworkErrors: (_error, request, reply) => {
+    // Answered here: what is thrown inside the router ends the process.
+    frameworkErrors: (error, request, reply) => {
       void reply.header('x-request-id', request.id);
-      throw new ProblemError(400, 'bad_request', 'The path is malformed.');
+      void sendHttpProblem(request, reply, error.statusCode ?? 400);
     },
     http: {
       headersTimeout: Math.min(MAX_HEADERS_MS, options.requestTimeoutMs),
@@ -67,7 +68,9 @@ export const buildApp = async (options: AppOptions): Promise<FastifyInstance> =>
     options.onResponse({ method: request.method, route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 });
     done();
   });
-  await app.register(swagger, { openapi: { openapi: '3.1.0', info: toInfo(options.version) } });
+  await app.register(swagger, {
+    openapi: { openapi: '3.1.0', info: toInfo(options.version), components: DOCUMENT_COMPONENTS },
+  });
   await app.register(addRoutes, options);
   await app.register(swaggerUi, { routePrefix: '/docs' });
   return app;

@@ -3,7 +3,8 @@ import { cutText } from '../tools/describe-value.ts';
 import type { Tool } from '../tools/tool.ts';
 import { TOOL_ERROR } from '../tools/tool-errors.ts';
 import { type Failure, toFailure } from './failure.ts';
-import { MAX_MESSAGE_LENGTH, noMessageText } from './failure-text.ts';
+import { MAX_MESSAGE_LENGTH, noMessageText, withoutFrames } from './failure-text.ts';
+import { redactSecrets } from './redact-secrets.ts';
 
 type Thrower = Pick<Tool, 'name' | 'effects'>;
 
@@ -61,7 +62,7 @@ const detailsOf = (thrown: unknown) => {
   const retryAfterMs = read(thrown, 'retryAfterMs');
   return {
     type: typeNameOf(thrown),
-    hint: typeof hint === 'string' && hint !== '' ? cutText(hint, MAX_MESSAGE_LENGTH) : null,
+    hint: typeof hint === 'string' && hint !== '' ? toPlainText(hint) : null,
     retryAfterMs: typeof retryAfterMs === 'number' && retryAfterMs >= 0 ? retryAfterMs : null,
     payload: read(thrown, 'value') ?? null,
     thrown,
@@ -83,8 +84,12 @@ const withHint = (thrown: unknown, tool: Thrower): string => {
 const textOf = (thrown: unknown): string => {
   if (thrown === null || thrown === undefined) return '';
   const text = typeof thrown === 'object' || typeof thrown === 'function' ? textOfObject(thrown) : toText(thrown);
-  return cutText(withoutFrames(text.slice(0, 4 * MAX_MESSAGE_LENGTH)).trim(), MAX_MESSAGE_LENGTH);
+  return toPlainText(text);
 };
+
+// Redacted before it is cut: half a password has no shape by which it could be known.
+const toPlainText = (text: string): string =>
+  cutText(redactSecrets(withoutFrames(text.slice(0, 4 * MAX_MESSAGE_LENGTH))).trim(), MAX_MESSAGE_LENGTH);
 
 const textOfObject = (thrown: object): string => {
   const message = read(thrown, 'message');
@@ -97,10 +102,6 @@ const toText = (thrown: unknown): string => {
   const text = attempt(() => String(thrown));
   return typeof text === 'string' ? text : '';
 };
-
-// Some libraries put a whole stack into the message. A model has no use for frames and must not see host paths.
-const withoutFrames = (text: string): string =>
-  text.replace(/^[ \t]*at .*(?::\d+:\d+|<anonymous>|native)\)?$/gm, '').replace(/\n{2,}/g, '\n');
 
 const typeNameOf = (thrown: unknown): string => {
   const named = read(thrown, 'name');

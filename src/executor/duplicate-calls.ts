@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Warning } from '../contract/tool-result.ts';
 import { parseArguments } from './parse-arguments.ts';
 import type { ReadyCall, ResolvedCall } from './resolve-call.ts';
@@ -27,24 +26,22 @@ export const findDuplicates = (calls: readonly ResolvedCall[], source: string): 
   const copies = new Map<number, number>();
   const sharedIds = new Set<number>();
   for (const group of byId.values()) {
-    const originals = findOriginals(group, copies, source);
-    if (originals.length > 1) for (const { index } of group) sharedIds.add(index);
+    const distinct = markCopies(group, copies, source);
+    if (distinct > 1) for (const { index } of group) sharedIds.add(index);
   }
   return { copies, sharedIds };
 };
 
-const findOriginals = (
-  group: readonly ResolvedCall[],
-  copies: Map<number, number>,
-  source: string,
-): readonly ResolvedCall[] => {
-  const originals: ResolvedCall[] = [];
+/** Enters the copies of one id, and gives how many different calls it stands for. Reads each call's arguments once. */
+const markCopies = (group: readonly ResolvedCall[], copies: Map<number, number>, source: string): number => {
+  const originals = new Map<string | number, number>();
   for (const call of group) {
-    const original = originals.find((earlier) => isRepeat(earlier, call, source));
-    if (original === undefined) originals.push(call);
-    else copies.set(call.index, original.index);
+    const said = call.kind === 'ready' ? toSaid(call, source) : call.index;
+    const original = originals.get(said);
+    if (original === undefined) originals.set(said, call.index);
+    else copies.set(call.index, original);
   }
-  return originals;
+  return originals.size;
 };
 
 // null where every id stands once, which is all but every batch.
@@ -56,14 +53,17 @@ const groupById = (calls: readonly ResolvedCall[]): ReadonlyMap<string | number,
   return ids.size === identified.length ? null : Map.groupBy(identified, ({ id }) => id ?? '');
 };
 
-const isRepeat = (earlier: ResolvedCall, later: ResolvedCall, source: string): boolean =>
-  earlier.kind === 'ready' &&
-  later.kind === 'ready' &&
-  earlier.tool === later.tool &&
-  haveSameArguments(earlier, later, source);
+/** What a call says, the same for calls that say the same. Arguments that cannot be read are as different as their texts. */
+const toSaid = ({ tool, given, index }: ReadyCall, source: string): string | number => {
+  const parsed = parseArguments(given, source, tool);
+  if (parsed.ok) return `${tool.name}\n${toCanonicalText(parsed.value)}`;
+  return typeof given === 'string' ? `${tool.name}\nnot read\n${given}` : index;
+};
 
-const haveSameArguments = (earlier: ReadyCall, later: ReadyCall, source: string): boolean => {
-  const one = parseArguments(earlier.given, source, earlier.tool);
-  const other = parseArguments(later.given, source, later.tool);
-  return one.ok && other.ok && isDeepStrictEqual(one.value, other.value);
+// Recursive: what parseArguments lets through is at most 64 levels deep.
+const toCanonicalText = (value: unknown): string => {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(toCanonicalText).join(',')}]`;
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${toCanonicalText(member)}`).join(',')}}`;
 };

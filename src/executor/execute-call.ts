@@ -145,6 +145,11 @@ const waitForSlot = (
     const stopWaiting = settings.slots.whenTaken(call.tool, () => {
       unsubscribe();
       // Not here and now: whoever gave the slot back must not run, or pay for, somebody else's handler.
-      resolve(Promise.resolve().then(run));
+      resolve(Promise.resolve().then(() => (batch.isDraining() ? giveUpSlot(call, settings) : run())));
     });
   });
+
+const giveUpSlot = (call: ReadyCall, { slots }: CallSettings): RanCall => {
+  slots.giveBack(call.tool);
+  return ended(failed(toNotStarted('shutdown')));
+};

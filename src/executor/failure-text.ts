@@ -13,6 +13,13 @@ const MAX_NAME_ECHO = 80;
 export const echoName = (name: string): string =>
   cutText(name.slice(0, MAX_NAME_ECHO + 1), MAX_NAME_ECHO).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd');
 
+// Some libraries put a whole stack into the message, as lines or escaped. A model has no use for frames and must not
+// see host paths.
+const FRAME = /(?:^|\\n)[ \t]*at (?:(?!\\n).)*(?::\d+:\d+|<anonymous>|native)\)?(?=$|\\n|["'])/gm;
+
+/** A text without the stack frames in it. */
+export const withoutFrames = (text: string): string => text.replace(FRAME, '').replace(/\n{2,}/g, '\n');
+
 export const invalidCallText = (problem: string): string =>
   `${problem} Send each call as an object such as {"id": "call_1", "name": "echo", "arguments": {}}.`;
 
@@ -25,16 +32,16 @@ export const notAnObjectText = (tool: Tool, received: string): string =>
 export const unusableArgumentsText = (tool: Tool, problem: string): string =>
   `Arguments for '${tool.name}' ${problem} Fix this and call '${tool.name}' again.`;
 
-/** One line an issue, at most ten; a single missing parameter in one sentence (seed 002). */
-export const invalidArgumentsText = (tool: Tool, issues: readonly Issue[]): string => {
+/** One line an issue, at most ten, of `total`; a single missing parameter in one sentence (seed 002). */
+export const invalidArgumentsText = (tool: Tool, issues: readonly Issue[], total: number): string => {
   const [only] = issues;
-  if (issues.length === 1 && only !== undefined && isMissing(only))
+  if (total === 1 && only !== undefined && isMissing(only))
     return `Required parameter '${only.path}' missing. Fix this and call '${tool.name}' again.`;
   const lines = issues
     .slice(0, MAX_ISSUE_LINES)
     .map(({ path, message }) => `- ${path === '' ? '' : `${path}: `}${message}`);
-  const more = issues.length - lines.length;
-  const problems = issues.length === 1 ? '1 problem' : `${issues.length} problems`;
+  const more = total - lines.length;
+  const problems = total === 1 ? '1 problem' : `${total} problems`;
   return [
     `Invalid arguments for '${tool.name}' (${problems}):`,
     ...lines.map((line) => cutText(line, 180)),

@@ -8,7 +8,13 @@ const keyProblem = (key: string): string => `use the key '${key}', which is not 
 const numberProblem = (literal: string): string =>
   `hold the number ${literal.slice(0, 40)}, which JSON numbers cannot carry exactly: send it as a string.`;
 
-type Walk = { readonly stack: (readonly [node: object, depth: number])[]; nodes: number; readonly source: string };
+type Walk = {
+  readonly stack: (readonly [node: object, depth: number])[];
+  nodes: number;
+  readonly source: string;
+  /** Read from `source` when the first number asks for it, once: a body may hold a hundred thousand such numbers. */
+  wideLiterals: ReadonlyMap<number, string> | null;
+};
 
 /**
  * What is wrong with a parsed JSON value before any schema sees it: too deep, too many nodes, keys that reach for
@@ -16,7 +22,7 @@ type Walk = { readonly stack: (readonly [node: object, depth: number])[]; nodes:
  * value was parsed from: 6e23 is a legal float, 12345678901234567890123 is not, and only the text can tell.
  */
 export const findShapeProblem = (value: object, source: string): string | null => {
-  const walk: Walk = { stack: [[value, 1]], nodes: 0, source };
+  const walk: Walk = { stack: [[value, 1]], nodes: 0, source, wideLiterals: null };
   for (let next = walk.stack.pop(); next !== undefined; next = walk.stack.pop()) {
     const problem = findNodeProblem(next[0], next[1], walk);
     if (problem !== null) return problem;
@@ -30,36 +36,40 @@ const findNodeProblem = (node: object, depth: number, walk: Walk): string | null
     walk.nodes += 1;
     if (walk.nodes > MAX_NODES) return SIZE_PROBLEM;
     const member: unknown = Reflect.get(node, key);
-    const problem = findMemberProblem(key, member, walk.source);
+    const problem = findMemberProblem(key, member, walk);
     if (problem !== null) return problem;
     if (typeof member === 'object' && member !== null) walk.stack.push([member, depth + 1]);
   }
   return null;
 };
 
-const findMemberProblem = (key: string, member: unknown, source: string): string | null => {
+const findMemberProblem = (key: string, member: unknown, walk: Walk): string | null => {
   if (key === '__proto__') return keyProblem(key);
   if (key === 'constructor' && typeof member === 'object' && member !== null && Object.hasOwn(member, 'prototype'))
     return keyProblem('constructor.prototype');
   if (typeof member !== 'number' || isExact(member)) return null;
-  const literal = Number.isFinite(member) ? findIntegerLiteral(source, member) : 'beyond 1.8e308';
-  return literal === null ? null : numberProblem(literal);
+  if (!Number.isFinite(member)) return numberProblem('beyond 1.8e308');
+  walk.wideLiterals ??= toWideLiterals(walk.source);
+  const literal = walk.wideLiterals.get(member);
+  return literal === undefined ? null : numberProblem(literal);
 };
 
 const isExact = (value: number): boolean =>
   Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
 
-const TOKEN = /"|-?\d+(\.\d+)?([eE][+-]?\d+)?/g;
+// A string, or a whole number of 16 digits or more: shorter ones are exact. A fraction or an exponent makes it a float.
+const TOKEN = /"|(?<![\d.eE+-])-?\d{16,}(?![\d.eE])/g;
 
-/** The first integer literal of `source`, outside strings, that was parsed as `value`; null where there is none. */
-const findIntegerLiteral = (source: string, value: number): string | null => {
+/** The long integer literals of `source`, outside strings, by the number they were parsed as. */
+const toWideLiterals = (source: string): ReadonlyMap<number, string> => {
+  const literals = new Map<number, string>();
   TOKEN.lastIndex = 0;
   for (let token = TOKEN.exec(source); token !== null; token = TOKEN.exec(source)) {
-    const [literal, fraction, exponent] = token;
+    const [literal] = token;
     if (literal === '"') TOKEN.lastIndex = skipString(source, TOKEN.lastIndex);
-    else if (fraction === undefined && exponent === undefined && Number(literal) === value) return literal;
+    else literals.set(Number(literal), literal);
   }
-  return null;
+  return literals;
 };
 
 const skipString = (source: string, start: number): number => {

@@ -20,13 +20,15 @@ const problemOf = (text: string): string | { readonly value: unknown } => {
 
 const isUnexpectedToken = (text: string): boolean => {
   const problem = problemOf(text);
-  return typeof problem === 'string' && problem.startsWith('Unexpected token');
+  return typeof problem === 'string' && namesToken(problem);
 };
+
+// V8 has a message of its own for NaN, undefined and [object Object], and for other short texts: `"NaN" is not valid JSON`.
+const namesToken = (problem: string): boolean => /^(Unexpected token|".*" is not valid JSON$)/s.test(problem);
 
 const withPosition = (problem: string, text: string): string => {
   if (problem.startsWith('Unexpected end')) return `unexpected end at position ${text.length}`;
-  if (!problem.startsWith('Unexpected token'))
-    return problem.replace(/ in JSON(?= at )/, '').replace(/ \(line.*$/s, '');
+  if (!namesToken(problem)) return problem.replace(/ in JSON(?= at )/, '').replace(/ \(line.*$/s, '');
   // The shortest prefix that is wrong, and not only incomplete, ends with the culprit.
   let right = text.length;
   for (let left = 1; left < right; ) {

@@ -47,9 +47,14 @@ export const resolveCall = (entry: unknown, index: number, resolving: Resolving)
   return { ...head, kind: 'ready', tool, given: Reflect.get(entry, 'arguments'), timeoutMs };
 };
 
-/** Ids are echoed, so that the caller finds its call again; anything but a text or a number becomes null. */
+/**
+ * Ids are echoed, so that the caller finds its call again; anything but a text or a number becomes null. So does a
+ * number that lost digits in parsing: it could be the id of another call.
+ */
 const toId = (id: unknown): string | number | null =>
-  typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id)) ? id : null;
+  typeof id === 'string' || (typeof id === 'number' && isEchoable(id)) ? id : null;
+
+const isEchoable = (id: number): boolean => Number.isSafeInteger(id) || (Number.isFinite(id) && !Number.isInteger(id));
 
 const refuse = (head: CallHead, problem: string): ResolvedCall => ({
   ...head,

@@ -1,4 +1,4 @@
-import type { Warning } from '../contract/tool-result.ts';
+import type { Issue, Warning } from '../contract/tool-result.ts';
 import { cutText } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import { isToldValue, toldKind } from '../tools/tool-values.ts';
@@ -12,13 +12,17 @@ import {
   MAX_MESSAGE_LENGTH,
   timeoutText,
   tooLargeText,
+  withoutFrames,
 } from './failure-text.ts';
+import { redactSecrets } from './redact-secrets.ts';
 import type { RunEnd } from './run-invocation.ts';
-import { type JsonProof, toJsonValue } from './to-json-value.ts';
+import { type JsonProof, MAX_PREVIEW_LENGTH, toJsonValue } from './to-json-value.ts';
 
 export type EndTerms = { readonly graceful: 'on' | 'off'; readonly maxResultBytes: number };
 
-const MAX_TRUNCATED_LENGTH = 8192;
+// As many as a model may mend at once; 80 000 invented keys would be ten times the request.
+const MAX_ISSUES = 100;
+const MAX_ISSUE_LENGTH = 500;
 
 /** What a run means for its call: classification of whatever was thrown, and proof that the value is JSON. Total. */
 export const toCallEnd = (run: RunEnd, tool: Tool, terms: EndTerms): CallEnd => {
@@ -28,9 +32,7 @@ export const toCallEnd = (run: RunEnd, tool: Tool, terms: EndTerms): CallEnd => 
     case 'threw':
       return toThrownEnd(run.thrown, tool, terms);
     case 'invalid_arguments':
-      return failed(
-        toFailure('invalid_arguments', invalidArgumentsText(tool, run.issues), tool, { issues: run.issues }),
-      );
+      return toInvalidArguments(run.issues, tool);
     case 'invalid_output': {
       const [first] = run.issues;
       const where = first === undefined || first.path === '' ? '' : `${first.path}: `;
@@ -42,6 +44,18 @@ export const toCallEnd = (run: RunEnd, tool: Tool, terms: EndTerms): CallEnd => 
       return failed(toFailure('cancelled', cutOffText(tool), tool));
   }
 };
+
+const toInvalidArguments = (found: readonly Issue[], tool: Tool): CallEnd => {
+  const issues = found.slice(0, MAX_ISSUES).map(toPlainIssue);
+  return failed(toFailure('invalid_arguments', invalidArgumentsText(tool, issues, found.length), tool, { issues }));
+};
+
+// A refinement that throws puts its own words into the message.
+const toPlainIssue = (issue: Issue): Issue => ({
+  ...issue,
+  path: cutText(issue.path, MAX_ISSUE_LENGTH),
+  message: cutText(redactSecrets(withoutFrames(issue.message.slice(0, 4 * MAX_ISSUE_LENGTH))).trim(), MAX_ISSUE_LENGTH),
+});
 
 const toThrownEnd = (thrown: unknown, tool: Tool, terms: EndTerms): CallEnd => {
   const failure = classifyThrown(thrown, tool, terms.graceful);
@@ -99,7 +113,7 @@ const toUnusable = (tool: Tool, problem: string): CallEnd => {
 const toTooLarge = (tool: Tool, proof: Extract<JsonProof, { kind: 'too_large' }>, limitBytes: number): CallEnd => {
   const message = tooLargeText(tool, limitBytes);
   if (isSafe(tool)) return failed(toFailure('output_too_large', message, tool));
-  const preview = proof.json === null ? null : cutText(proof.json, Math.min(MAX_TRUNCATED_LENGTH, limitBytes >> 2));
+  const preview = proof.json === null ? null : cutText(proof.json, Math.min(MAX_PREVIEW_LENGTH, limitBytes >> 2));
   return toSuccess({
     valueJson: JSON.stringify(preview),
     marks: ['truncated'],

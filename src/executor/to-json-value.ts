@@ -1,14 +1,24 @@
-/** A value proved to be JSON, as text; or why it is none, or that it is over the cap (`json`: its text, where there is one). */
+import { withArticle } from '../tools/describe-value.ts';
+
+/** A value proved to be JSON, as text; or why it is none, or that it is over the cap (`json`: its text, or the beginning). */
 export type JsonProof =
   | { readonly kind: 'json'; readonly json: string }
   | { readonly kind: 'invalid'; readonly problem: string }
   | { readonly kind: 'too_large'; readonly json: string | null };
 
+/** Whoever wants to show the beginning of a value that is too large needs no more of it. */
+export const MAX_PREVIEW_LENGTH = 8192;
+// Cutting a text that was put together from pieces makes all of it first.
+const MAX_FLATTENED_LENGTH = 16_777_216;
+
+const toPreview = (text: string): string | null =>
+  text.length > MAX_FLATTENED_LENGTH ? null : JSON.stringify(text.slice(0, MAX_PREVIEW_LENGTH));
+
 /** Turns a tool's value into JSON text of at most `maxBytes` UTF-8 bytes. Total; undefined becomes null. */
 export const toJsonValue = (value: unknown, maxBytes: number): JsonProof => {
   if (value === undefined || value === null) return { kind: 'json', json: 'null' };
   // Measured first: turning half a gigabyte into JSON only to refuse it would stop the whole service meanwhile.
-  if (typeof value === 'string' && value.length > maxBytes) return { kind: 'too_large', json: null };
+  if (typeof value === 'string' && value.length > maxBytes) return { kind: 'too_large', json: toPreview(value) };
   const text = stringify(value);
   if (typeof text !== 'string') return text;
   const over = text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes);
@@ -17,16 +27,25 @@ export const toJsonValue = (value: unknown, maxBytes: number): JsonProof => {
 
 const stringify = (value: unknown): string | JsonProof => {
   try {
-    return JSON.stringify(value) ?? { kind: 'invalid', problem: `a ${typeof value} is not JSON` };
+    return JSON.stringify(value) ?? { kind: 'invalid', problem: `${withArticle(typeof value)} is not JSON` };
   } catch (thrown) {
     return toProblem(thrown);
   }
 };
 
 const toProblem = (thrown: unknown): JsonProof => {
-  const message = thrown instanceof Error ? thrown.message : '';
+  const message = messageOf(thrown);
   if (message.startsWith('Invalid string length')) return { kind: 'too_large', json: null };
   if (message.includes('BigInt')) return { kind: 'invalid', problem: 'a BigInt is not JSON; return it as a string' };
   if (message.includes('circular')) return { kind: 'invalid', problem: 'it refers to itself' };
   return { kind: 'invalid', problem: 'it cannot be written as JSON' };
+};
+
+// A tool's own toJSON may throw anything: a revoked proxy, on which even `instanceof` throws, or a message that is none.
+const messageOf = (thrown: unknown): string => {
+  try {
+    return thrown instanceof Error && typeof thrown.message === 'string' ? thrown.message : '';
+  } catch (_hostile) {
+    return '';
+  }
 };

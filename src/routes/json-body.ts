@@ -23,7 +23,7 @@ export const addJsonBodyParser = (app: FastifyInstance): void => {
 
 const checkEncoding = (contentType: string, contentEncoding: string | undefined): void => {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(contentType)?.[1] ?? 'utf-8';
-  if (!/^utf-?8$/i.test(charset) || (contentEncoding ?? 'identity') !== 'identity')
+  if (!/^utf-?8$/i.test(charset) || !/^(identity)?$/i.test(contentEncoding ?? ''))
     throw new ProblemError(415, 'unsupported_media_type', MEDIA_TYPE);
 };
 

@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import { type Server, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type {} from '@fastify/swagger';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../contract/problem.ts';
@@ -30,16 +30,21 @@ export const toProblem = (status: number, code: string, detail: string, requestI
   request_id: requestId,
 });
 
-const WORDS: ReadonlyMap<number, readonly [code: string, detail: string]> = new Map([
+type Words = readonly [code: string, detail: string];
+
+const WORDS: ReadonlyMap<number, Words> = new Map<number, Words>([
   [400, ['bad_request', 'The request is malformed.']],
   [404, ['not_found', 'There is nothing at this path. See GET /openapi.json for what there is.']],
   [408, ['request_timeout', 'The request did not arrive in time. Send it again, faster.']],
   [413, ['body_too_large', 'The body is larger than MAX_BODY_BYTES. Send fewer or smaller calls.']],
   [414, ['uri_too_long', 'The path is too long.']],
   [415, ['unsupported_media_type', 'Send application/json in UTF-8, without Content-Encoding.']],
+  [417, ['expectation_failed', 'Only Expect: 100-continue can be met.']],
   [431, ['headers_too_large', 'The headers are too large.']],
   [503, ['unavailable', 'The service is stopping. Try again.']],
 ]);
+
+const wordsOf = (status: number): Words => WORDS.get(status) ?? ['bad_request', 'The request is malformed.'];
 
 const statusOf = (error: unknown): number => {
   const status = typeof error === 'object' && error !== null ? Reflect.get(error, 'statusCode') : undefined;
@@ -60,19 +65,23 @@ export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, 
     onBug(error, request.id);
     return sendProblem(request, reply, 500, ['internal_error', 'The service failed. It is not your fault; try again.']);
   });
-  app.setNotFoundHandler((request, reply) => sendProblem(request, reply, 404, WORDS.get(404) ?? ['not_found', '']));
+  app.setNotFoundHandler((request, reply) => sendHttpProblem(request, reply, 404));
 };
 
 export const sendProblem = (
   request: FastifyRequest,
   reply: FastifyReply,
   status: number,
-  [code, detail]: readonly [string, string],
+  [code, detail]: Words,
 ): FastifyReply =>
   reply
     .code(status)
     .type(PROBLEM_TYPE)
     .send(JSON.stringify(toProblem(status, code, detail, request.id)));
+
+/** The problem that an HTTP status of the framework stands for. */
+export const sendHttpProblem = (request: FastifyRequest, reply: FastifyReply, status: number): FastifyReply =>
+  sendProblem(request, reply, status, wordsOf(status));
 
 const PARSER_STATUS: ReadonlyMap<string, number> = new Map([
   ['HPE_HEADER_OVERFLOW', 431],
@@ -83,28 +92,49 @@ const PARSER_STATUS: ReadonlyMap<string, number> = new Map([
 /** Answers what Node's HTTP parser refuses, in the same form; the error handler never sees these. */
 export const createClientErrorHandler =
   (createId: () => string) =>
-  (error: NodeJS.ErrnoException, socket: Socket): void => {
+  (error: NodeJS.ErrnoException, socket: Duplex): void => {
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
     const status = PARSER_STATUS.get(error.code ?? '') ?? 400;
-    const [code, detail] = WORDS.get(status) ?? ['bad_request', 'The request is malformed.'];
-    const id = createId();
-    const body = JSON.stringify(toProblem(status, code, detail, id));
-    const head = [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
-      `Content-Type: ${PROBLEM_TYPE}`,
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      `X-Request-Id: ${id}`,
-      'Connection: close',
-    ];
-    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+    endWithProblem(socket, status, wordsOf(status), createId());
   };
+
+/** Answers what Node's HTTP server refuses by itself, without a body of ours: CONNECT, and an Expect it does not know. */
+export const addServerProblems = (server: Server, createId: () => string): void => {
+  server.on('connect', (_request, socket: Duplex) =>
+    endWithProblem(socket, 405, ['method_not_allowed', 'This is no proxy.'], createId(), ['Allow: GET, HEAD, POST']),
+  );
+  server.on('checkExpectation', (request, _response) => endWithProblem(request.socket, 417, wordsOf(417), createId()));
+};
+
+/**
+ * Written past Node's response, and the connection closed: what the client sends after such an answer must not be
+ * taken for (the rest of) a request, and one that never closes its side must not keep a socket.
+ */
+const endWithProblem = (
+  socket: Duplex,
+  status: number,
+  [code, detail]: Words,
+  id: string,
+  headers: readonly string[] = [],
+): void => {
+  const body = JSON.stringify(toProblem(status, code, detail, id));
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}`,
+    `Content-Type: ${PROBLEM_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${id}`,
+    'Connection: close',
+    ...headers,
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+};
 
 /** Answers 405 with `Allow` for every other method of a path. */
 export const refuseOtherMethods = (app: FastifyInstance, url: string, allowed: readonly string[]): void => {
-  const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
+  const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'].filter(
     (method) => !allowed.includes(method),
   );
   app.route({

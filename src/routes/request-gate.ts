@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { ProblemError } from './problem-handler.ts';
+import { addServerProblems, ProblemError } from './problem-handler.ts';
 
 /** Whoever calls, as far as the routes care. */
 export type RequestCaller = { readonly tenant: string; readonly mayUse: (tool: string) => boolean };
@@ -18,6 +18,7 @@ export type GateOptions = {
     readonly secFetchSite: string | undefined;
   }) => boolean;
   readonly isDraining: () => boolean;
+  readonly createId: () => string;
 };
 
 // What operators and browsers read without a key; also open while draining.
@@ -30,6 +31,7 @@ const isOpen = (request: FastifyRequest): boolean => {
 
 /** Decides before a body is read whether a request comes in: its origin, its key, and whether the service still takes calls. */
 export const addRequestGate = (app: FastifyInstance, options: GateOptions): void => {
+  addServerProblems(app.server, options.createId);
   app.decorateRequest('caller', null);
   // A callback, not a promise: this runs for every request.
   app.addHook('onRequest', (request, reply, done) => {

@@ -4,15 +4,22 @@ import { ToolCall, ToolCallsRequest } from '../contract/tool-call.ts';
 import { ToolCatalogue, ToolDescription } from '../contract/tool-description.ts';
 import { ToolCallsResponse } from '../contract/tool-result.ts';
 
+/** The schemas that the document names once, under `components`; filled by the conversions below. */
+const COMPONENTS: Record<string, object> = {};
+
 // For the document only: nothing is validated or serialised with these (a response schema turns one NaN into a 500).
-const toSchema = (schema: z.ZodType, io: 'input' | 'output') => {
-  const {
-    $schema: _dialect,
-    id: _id,
-    ...rest
-  } = z.toJSONSchema(schema, { io, reused: 'inline', unrepresentable: 'any' });
-  return rest;
+const toSchema = (schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> => {
+  const converted = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  const { $schema: _dialect, $defs = {}, ...rest } = toComponentReferences(converted);
+  for (const [name, component] of Object.entries($defs)) COMPONENTS[name] = withoutId(component);
+  return withoutId(rest);
 };
+
+const toComponentReferences = (schema: object): { readonly [member: string]: unknown; readonly $defs?: object } =>
+  JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', '"#/components/schemas/'));
+
+const withoutId = (schema: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(schema).filter(([member]) => member !== 'id'));
 
 const ok = (schema: z.ZodType, description: string) => ({
   description,
@@ -98,3 +105,6 @@ export const METRICS_SCHEMA = {
   tags: ['operations'],
   response: { 200: { description: 'Text format 0.0.4.', content: { 'text/plain': { schema: { type: 'string' } } } } },
 };
+
+/** What the references of the schemas above point to. */
+export const DOCUMENT_COMPONENTS = { schemas: COMPONENTS };

@@ -74,14 +74,15 @@ const toDetail = (issues: readonly z.core.$ZodIssue[]): string =>
   issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`)).join('; ');
 
 const checkIdempotencyKey = (key: string | readonly string[] | undefined): void => {
-  if (key === undefined || (typeof key === 'string' && /^[\x20-\x7e]{1,257}$/.test(key) && unquote(key).length <= 255))
-    return;
+  if (key === undefined || (typeof key === 'string' && isIdempotencyKey(key))) return;
   throw new ProblemError(
     400,
     'invalid_idempotency_key',
     'Idempotency-Key must be 1 to 255 printable ASCII characters.',
   );
 };
+
+const isIdempotencyKey = (key: string): boolean => /^[\x20-\x7e]{1,255}$/.test(unquote(key));
 
 const unquote = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
 
@@ -90,6 +91,8 @@ const whenClientGone = (reply: FastifyReply, listener: () => void): (() => void)
   const onClose = (): void => {
     if (!reply.raw.writableFinished) listener();
   };
+  // It may have gone while its body was being read.
+  if (reply.raw.destroyed) listener();
   reply.raw.once('close', onClose);
   return () => reply.raw.off('close', onClose);
 };

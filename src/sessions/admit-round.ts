@@ -68,32 +68,41 @@ const toAdmitted = (decided: Decision, budget: Budget, epoch: number): AdmittedT
   return { permit: { decision: 'denied', denial: decided.denial, budget }, claimId, epoch };
 };
 
-const admitTool = (tool: ToolState, asked: Asked, admitting: Admitting): Decision => {
+const admitTool = (tool: ToolState, asked: Asked, admitting: Admitting): Decision =>
+  joinRound(tool, asked, admitting) ?? refuse(tool, asked, admitting) ?? begin(tool, admitting);
+
+// A batch of a round that is under way takes over its reservation.
+const joinRound = (tool: ToolState, asked: Asked, admitting: Admitting): Decision | null => {
   const { round, now } = admitting;
   const joined = findJoinable(tool, round, now);
-  if (joined !== undefined && mayJoin(tool, joined, asked, admitting)) {
-    joined.running += 1;
-    joined.lease = Math.max(joined.lease, now + round.leaseMs);
-    return { decision: joined.retry ? 'retry' : 'free', claimId: joined.id };
-  }
-  const isBlocked = joined !== undefined || (tool.failures > 0 && !hasRetryLeft(tool, asked, admitting));
-  if (isBlocked) {
-    const denial = toDenial(tool, asked);
-    if (denial === 'running' || !hasCooled(tool, admitting)) return deny(tool, asked, denial, admitting);
-    refresh(tool, '');
-    tool.claims = tool.claims.filter((claim) => claim !== joined);
-  }
-  const retry = tool.failures > 0;
-  const claims = retry || round.roundId !== null;
-  if (claims) tool.claims.push(createClaim(round, { retry, epoch: tool.epoch, running: 1 }, now));
-  return { decision: retry ? 'retry' : 'free', claimId: claims ? round.batchId : null };
+  if (joined === undefined) return null;
+  // What came back, or was never held, is held anew, and must be there. Where nothing stands the round goes on free.
+  const holds = isOpen(joined) || joined.applied === 'failed';
+  if (!holds && tool.failures === 0) joined.retry = false;
+  if (joined.retry && !holds && !hasRetryLeft(tool, asked, admitting)) return null;
+  joined.running += 1;
+  joined.lease = Math.max(joined.lease, now + round.leaseMs);
+  return { decision: joined.retry ? 'retry' : 'free', claimId: joined.id };
 };
 
-// A refused round that named an unknown tool has named it all the same: remembered by a claim that holds nothing.
-const deny = (tool: ToolState, asked: Asked, denial: Denial, { round, now }: Admitting): Decision => {
-  if (asked.name === UNKNOWN_TOOL && round.roundId !== null && findJoinable(tool, round, now) === undefined)
-    tool.claims.push(createClaim(round, { retry: true, epoch: tool.epoch, running: 0 }, now));
-  return { decision: 'denied', denial, claimId: null };
+// Null where no failure stands, a retry is left, or what was exhausted has cooled down and is made fresh. While a
+// retry runs nothing is exhausted yet: its end decides.
+const refuse = (tool: ToolState, asked: Asked, admitting: Admitting): Decision | null => {
+  const { round, now } = admitting;
+  if (tool.failures === 0 || hasRetryLeft(tool, asked, admitting)) return null;
+  const denial = toDenial(tool, asked);
+  if (denial === 'running' || !hasCooled(tool, admitting)) return { decision: 'denied', denial, claimId: null };
+  const former = findJoinable(tool, round, now);
+  refresh(tool, '');
+  tool.claims = tool.claims.filter((claim) => claim !== former);
+  return null;
+};
+
+const begin = (tool: ToolState, { round, now }: Admitting): Decision => {
+  const retry = tool.failures > 0;
+  if (!retry && round.roundId === null) return { decision: 'free', claimId: null };
+  tool.claims.push(createClaim(round, { retry, epoch: tool.epoch, running: 1 }, now));
+  return { decision: retry ? 'retry' : 'free', claimId: round.batchId };
 };
 
 const findJoinable = (tool: ToolState, { roundId }: Round, now: number): Claim | undefined =>
@@ -111,19 +120,11 @@ const createClaim = (round: Round, terms: Pick<Claim, 'retry' | 'epoch' | 'runni
     succeeded: false,
     applied: 'none',
     wipedBy: '',
+    charged: 0,
     wipedFailures: 0,
     wipedUsed: 0,
   };
 };
-
-// A batch of a round that is under way takes over its reservation. One whose retry has come back must find it free,
-// unless nothing stands against the tool any more.
-const mayJoin = (tool: ToolState, claim: Claim, asked: Asked, admitting: Admitting): boolean =>
-  !claim.retry ||
-  isOpen(claim) ||
-  claim.applied === 'failed' ||
-  tool.failures === 0 ||
-  hasRetryLeft(tool, asked, admitting);
 
 const hasRetryLeft = (tool: ToolState, asked: Asked, { settings, spent }: Admitting): boolean =>
   heldRetries(tool) < asked.retries && spent < settings.sessionRetries;
@@ -150,16 +151,28 @@ export const toBudget = (tool: ToolState, retries: number, sessionLeft: number):
   };
 };
 
+// Not a tool: under this name stand, as claims that hold nothing, the named rounds that named an unknown tool.
+const UNKNOWN_ROUNDS = '';
+
 // A round that names only known tools clears the bucket of unknown names. A named round is known to do so only when
 // the next one begins.
 const forgiveUnknownNames = (session: SessionState, round: Round, now: number): void => {
   if (round.tools.length === 0) return;
-  const unknown = session.tools.get(UNKNOWN_TOOL);
+  const knows = !round.tools.some((tool) => tool.name === UNKNOWN_TOOL);
   const name = round.roundId ?? '';
+  const hasNamed = hasNamedUnknown(session, round, knows ? 'known' : 'unknown', now);
   const { knownRound } = session;
   session.knownRound = '';
+  const unknown = session.tools.get(UNKNOWN_TOOL);
   if (unknown === undefined || unknown.failures === 0) return;
-  const knows = !round.tools.some((tool) => tool.name === UNKNOWN_TOOL);
   if ((knownRound !== '' && knownRound !== name) || (knows && name === '')) refresh(unknown, '');
-  if (knows && findJoinable(unknown, round, now) === undefined) session.knownRound = name;
+  if (!hasNamed) session.knownRound = name;
+};
+
+const hasNamedUnknown = (session: SessionState, round: Round, names: 'known' | 'unknown', now: number): boolean => {
+  if (round.roundId === null) return names === 'unknown';
+  const rounds = toolState(session, UNKNOWN_ROUNDS);
+  if (findJoinable(rounds, round, now) !== undefined) return true;
+  if (names === 'unknown') rounds.claims.push(createClaim(round, { retry: false, epoch: 0, running: 0 }, now));
+  return names === 'unknown';
 };

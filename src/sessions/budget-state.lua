@@ -2,7 +2,8 @@
 -- settle.lua when they are loaded. The twin of budget-state.ts.
 --
 -- One hash per session:
---   born, lost, known_round, unknown_round      of the session
+--   born, lost, known_round                     of the session
+--   spent                                       what its tools hold and it has lost; for reading, never for reckoning
 --   claims                                      JSON array of claims
 --   failures:<tool> used:<tool> epoch:<tool> failed_at:<tool> error:<tool>
 
@@ -27,21 +28,35 @@ local function server_now()
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
-local function load_claims(json)
-  local claims = {}
-  local decoded, list = pcall(cjson.decode, json or '[]')
-  if not decoded or type(list) ~= 'table' then return claims end
+local function tool_state(session, name)
+  local state = session.tools[name]
+  if not state then
+    local saved = session.saved
+    state = {
+      failures = digits(saved['failures:' .. name]), used = digits(saved['used:' .. name]),
+      epoch = digits(saved['epoch:' .. name]), failed_at = digits(saved['failed_at:' .. name]),
+      error = saved['error:' .. name] or '', claims = {},
+    }
+    session.tools[name] = state
+  end
+  return state
+end
+
+local function load_claims(session)
+  local decoded, list = pcall(cjson.decode, session.saved['claims'] or '[]')
+  if not decoded or type(list) ~= 'table' then return end
   for _, item in ipairs(list) do
     if type(item) == 'table' and type(item.id) == 'string' and type(item.tool) == 'string' then
+      local claims = tool_state(session, item.tool).claims
       claims[#claims + 1] = {
         id = item.id, tool = item.tool, round = text(item.round), retry = item.retry == true,
         epoch = count(item.epoch), join_until = count(item.join_until), lease = count(item.lease),
         running = count(item.running), failed = item.failed == true, succeeded = item.succeeded == true,
-        applied = text(item.applied), wiped_failures = count(item.wiped_failures), wiped_used = count(item.wiped_used),
+        applied = text(item.applied), wiped_by = text(item.wiped_by), charged = count(item.charged),
+        wiped_failures = count(item.wiped_failures), wiped_used = count(item.wiped_used),
       }
     end
   end
-  return claims
 end
 
 local function load_session(key)
@@ -51,31 +66,44 @@ local function load_session(key)
   session.born = session.saved['born'] or ''
   session.lost = digits(session.saved['lost'])
   session.known_round = session.saved['known_round'] or ''
-  session.unknown_round = session.saved['unknown_round'] or ''
-  session.claims = load_claims(session.saved['claims'])
+  load_claims(session)
   return session
 end
 
-local function tool_state(session, name)
-  local state = session.tools[name]
-  if not state then
-    local saved = session.saved
-    state = {
-      failures = digits(saved['failures:' .. name]), used = digits(saved['used:' .. name]),
-      epoch = digits(saved['epoch:' .. name]), failed_at = digits(saved['failed_at:' .. name]),
-      error = saved['error:' .. name] or '',
-    }
-    session.tools[name] = state
+local function is_open(claim)
+  return claim.retry and claim.running > 0 and claim.applied ~= 'failed'
+end
+
+local function open_retries(state)
+  local open = 0
+  for _, claim in ipairs(state.claims) do
+    if is_open(claim) then open = open + 1 end
   end
-  return state
+  return open
+end
+
+local function held_retries(state)
+  return state.used + open_retries(state)
+end
+
+-- Looks at every tool: once a step, not once a tool.
+local function spent_retries(session)
+  local spent = session.lost
+  for field, value in pairs(session.saved) do
+    if string.sub(field, 1, 5) == 'used:' and not session.tools[string.sub(field, 6)] then
+      spent = spent + digits(value)
+    end
+  end
+  for _, state in pairs(session.tools) do spent = spent + held_retries(state) end
+  return spent
 end
 
 -- Writes what differs from what was loaded, in chunks: Lua's unpack ends near 8 000.
 local function save_session(session, key, ttl_ms)
+  local claims = {}
   local wanted = {
-    born = session.born, known_round = session.known_round, unknown_round = session.unknown_round,
-    lost = string.format('%d', session.lost),
-    claims = #session.claims > 0 and cjson.encode(session.claims) or '',
+    born = session.born, known_round = session.known_round, lost = string.format('%d', session.lost),
+    spent = string.format('%d', spent_retries(session)),
   }
   for name, state in pairs(session.tools) do
     wanted['failures:' .. name] = string.format('%d', state.failures)
@@ -83,7 +111,9 @@ local function save_session(session, key, ttl_ms)
     wanted['epoch:' .. name] = string.format('%d', state.epoch)
     wanted['failed_at:' .. name] = string.format('%d', state.failed_at)
     wanted['error:' .. name] = state.error
+    for _, claim in ipairs(state.claims) do claims[#claims + 1] = claim end
   end
+  wanted.claims = #claims > 0 and cjson.encode(claims) or ''
   local set, gone = {}, {}
   for field, value in pairs(wanted) do
     local saved = session.saved[field]
@@ -99,65 +129,40 @@ local function save_session(session, key, ttl_ms)
   redis.call('PEXPIRE', key, ttl_ms)
 end
 
-local function is_open(claim)
-  return claim.retry and claim.running > 0 and claim.applied ~= 'failed'
-end
-
-local function open_retries(session, name)
-  local open = 0
-  for _, claim in ipairs(session.claims) do
-    if claim.tool == name and is_open(claim) then open = open + 1 end
-  end
-  return open
-end
-
-local function spent_retries(session)
-  local spent = session.lost
-  for _, claim in ipairs(session.claims) do
-    if is_open(claim) then spent = spent + 1 end
-  end
-  for field, value in pairs(session.saved) do
-    if string.sub(field, 1, 5) == 'used:' and not session.tools[string.sub(field, 6)] then
-      spent = spent + digits(value)
-    end
-  end
-  for _, state in pairs(session.tools) do spent = spent + state.used end
-  return spent
-end
-
-local function keep_claims(session, keeps)
+local function keep_claims(state, keeps)
   local kept = {}
-  for _, claim in ipairs(session.claims) do
+  for _, claim in ipairs(state.claims) do
     if keeps(claim) then kept[#kept + 1] = claim end
   end
-  session.claims = kept
+  state.claims = kept
 end
 
 local function expire_claims(session, now)
-  for _, claim in ipairs(session.claims) do
-    if claim.lease <= now and is_open(claim) then session.lost = session.lost + 1 end
+  for _, state in pairs(session.tools) do
+    for _, claim in ipairs(state.claims) do
+      if claim.lease <= now and is_open(claim) then session.lost = session.lost + 1 end
+    end
+    keep_claims(state, function(claim) return claim.lease > now end)
   end
-  keep_claims(session, function(claim) return claim.lease > now end)
 end
 
-local function refresh(session, name)
-  local state = tool_state(session, name)
+-- `by` is the claim whose success does it and which may take it back; '' where nothing can.
+local function refresh(state, by)
   state.failures = 0
   state.used = 0
-  for _, claim in ipairs(session.claims) do
-    if claim.tool == name then
-      if claim.applied == 'failed' then claim.applied = 'void' end
-      claim.wiped_failures = 0
-      claim.wiped_used = 0
-    end
+  for _, claim in ipairs(state.claims) do
+    claim.wiped_by = (claim.applied == 'failed') and by or ''
+    if claim.applied == 'failed' then claim.applied = 'void' end
+    claim.wiped_failures = 0
+    claim.wiped_used = 0
   end
 end
 
 -- decision, claim id, epoch, failures, used, remaining, limited_by, last error
-local function report(session, decision, claim_id, name, retries, session_retries)
-  local state = tool_state(session, name)
-  local of_tool = math.max(0, retries - state.used - open_retries(session, name))
-  local of_session = math.max(0, session_retries - spent_retries(session))
+local function report(state, decision, claim_id, retries, session_left)
+  local of_tool = math.max(0, retries - held_retries(state))
+  local of_session = math.max(0, session_left)
   local limited_by = of_session < of_tool and 'session' or 'tool'
-  return { decision, claim_id, state.epoch, state.failures, state.used, math.min(of_tool, of_session), limited_by, state.error }
+  local failure = state.failures > 0 and state.error or ''
+  return { decision, claim_id, state.epoch, state.failures, state.used, math.min(of_tool, of_session), limited_by, failure }
 end

@@ -22,7 +22,7 @@ export type Claim = {
   readonly id: string;
   /** "" for a round without a name. */
   readonly round: string;
-  readonly retry: boolean;
+  retry: boolean;
   /** The tool's epoch when the round began. */
   readonly epoch: number;
   /** Until when further batches of the round may join: one lease from its start, so no name is a free pass for ever. */
@@ -36,6 +36,8 @@ export type Claim = {
   applied: 'none' | 'failed' | 'succeeded' | 'void';
   /** While `void`: the claim whose success did that, for it may turn out mixed; "" where it stays so. */
   wipedBy: string;
+  /** Retries that its failure used: 1 or 0. */
+  charged: number;
   /** What a success of this round wiped, should the round turn out mixed. */
   wipedFailures: number;
   wipedUsed: number;

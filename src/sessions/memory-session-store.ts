@@ -71,8 +71,11 @@ const admitTo = (
 ): Admission => {
   const { mode, scope, settings, now } = terms;
   const admitted = admitRound(session, round, settings, now());
-  const isWorth = (outcome: ToolOutcome): boolean =>
-    isWorthSettling(outcome, admitted.get(outcome.name)?.claimId == null ? 'nothing' : 'a claim');
+  const isWorth = (outcome: ToolOutcome): boolean => {
+    const one = admitted.get(outcome.name);
+    if (one === undefined || one.permit.decision === 'denied') return false;
+    return isWorthSettling(outcome, one.claimId === null ? 'nothing' : 'a claim');
+  };
   return {
     mode,
     scope,

@@ -7,6 +7,8 @@ export type RedisClient = {
   /** Starts connecting and goes on trying; never rejects. */
   readonly connect: () => void;
   readonly onReady: (listener: () => void) => void;
+  /** The connection, or an attempt at one, has ended without `disconnect`. */
+  readonly onLost: (listener: () => void) => void;
   readonly onError: (listener: (error: unknown) => void) => void;
   readonly disconnect: () => void;
 };
@@ -35,13 +37,18 @@ const retryDelay = (attempt: number): number =>
 export const createRedisClient = (url: string): RedisClient => {
   const nodes = url.split(',').map((node) => node.trim());
   const client = nodes.length > 1 ? createCluster(nodes) : createStandalone(url);
+  let wanted = true;
   return {
     call: (command, ...parameters) => client.call(command, ...parameters),
     // The outcome of the first attempt is told by the events; later ones are the retry strategy's.
     connect: () => void client.connect().then(ignore, ignore),
     onReady: (listener) => void client.on('ready', listener),
     onError: (listener) => void client.on('error', listener),
-    disconnect: () => client.disconnect(),
+    onLost: (listener) => void client.on('close', () => wanted && listener()),
+    disconnect: () => {
+      wanted = false;
+      client.disconnect();
+    },
   };
 };
 

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
-import type { Budget, BudgetSettings, Permit, Round, SessionStore, ToolOutcome } from '../executor/session-store.ts';
+import type { Budget, BudgetSettings, Permit, Round, ToolOutcome } from '../executor/session-store.ts';
+import type { WatchedSessionStore } from './fallback-session-store.ts';
 import type { RedisClient } from './redis-client.ts';
+import { isWorthSettling, toErrorLine } from './settle-round.ts';
 
 const Counter = z.int().nonnegative();
 const Report = z.tuple([
@@ -26,12 +28,17 @@ const Settled = z.array(Report);
 export const createRedisSessionStore = (options: {
   readonly client: RedisClient;
   readonly settings: BudgetSettings;
-}): SessionStore => {
+}): WatchedSessionStore => {
   const { client, settings } = options;
   const runAdmit = createScript(client, 'admit.lua');
   const runSettle = createScript(client, 'settle.lua');
   const terms = [String(settings.ttlMs), String(settings.sessionRetries)] as const;
   return {
+    // Whoever may connect may still lack the right to run scripts: only a script that ran says that it serves.
+    watch: ({ lost, back, refused }) => {
+      client.onLost(lost);
+      client.onReady(() => void client.call('EVAL', 'return 1', '0').then(back, refused));
+    },
     admit: async (round) => {
       const [ttl, retries] = terms;
       const head = [
@@ -45,14 +52,9 @@ export const createRedisSessionStore = (options: {
       const tools = round.tools.flatMap((tool) => [tool.name, String(tool.retries)]);
       const [born, ...reports] = Admitted.parse(await runAdmit(toKey(round.sessionKey), [...head, ...tools]));
       const settle = async (outcomes: readonly ToolOutcome[]): Promise<ReadonlyMap<string, Budget>> => {
-        const settling = toSettleArguments(round, reports, outcomes);
-        if (settling.length === 0) return new Map();
-        const answer = await runSettle(toKey(round.sessionKey), [
-          born,
-          ...terms,
-          ...settling.flatMap((one) => one.words),
-        ]);
-        return toBudgets(Settled.parse(answer), settling);
+        const words = toSettleWords(round, reports, outcomes);
+        if (words.length === 0) return new Map();
+        return toBudgets(Settled.parse(await runSettle(toKey(round.sessionKey), [born, ...terms, ...words])), round);
       };
       return { mode: 'redis', scope: 'session', permits: toPermits(round, reports, settings), settle };
     },
@@ -76,7 +78,7 @@ const toPermit = (report: Report, limit: number): Permit => {
   return { decision: 'denied', denial: decision === '' ? 'tool' : decision, budget };
 };
 
-// No reports: every tool is free and nothing stands against it.
+// No reports: every tool is free, and the session has spent nothing.
 const toPermits = (round: Round, reports: readonly Report[], settings: BudgetSettings): ReadonlyMap<string, Permit> =>
   new Map(
     round.tools.map(({ name, retries }, position) => {
@@ -97,31 +99,29 @@ const toFreePermit = (limit: number, { sessionRetries }: BudgetSettings): Permit
   },
 });
 
-type Settling = { readonly name: string; readonly retries: number; readonly words: readonly string[] };
+const NO_HOLD = ['free', '', 0] as const;
 
-// A first attempt of a round without a name that ran clean changes nothing: it is not sent at all.
-const toSettleArguments = (
+// Empty where settling cannot change a budget: such a round costs no second command. Else every tool of the round is
+// named, for what is left is told of all.
+const toSettleWords = (
   round: Round,
   reports: readonly Report[],
   outcomes: readonly ToolOutcome[],
-): readonly Settling[] => {
-  const isClean = reports.length === 0 && outcomes.every(({ failed, interrupted }) => !failed && !interrupted);
-  if (isClean) return [];
-  const positions = new Map(round.tools.map(({ name }, position) => [name, position]));
-  return outcomes.flatMap((outcome) => {
-    const position = positions.get(outcome.name) ?? -1;
-    const tool = round.tools[position];
-    if (tool === undefined) return [];
-    const [decision, claimId, epoch] = reports[position] ?? (['free', '', 0] as const);
-    if (decision !== 'free' && decision !== 'retry') return [];
-    const retries = String(tool.retries);
-    const words = [tool.name, retries, decision, claimId, String(epoch), toWord(outcome), toLine(outcome.error)];
-    return [{ name: tool.name, retries: tool.retries, words }];
+): readonly string[] => {
+  const outcomeOf = new Map(outcomes.map((outcome) => [outcome.name, outcome]));
+  const tools = round.tools.map(({ name, retries }, position) => {
+    const [decision, claimId, epoch] = reports[position] ?? NO_HOLD;
+    const outcome = outcomeOf.get(name);
+    const isLetIn = outcome !== undefined && (decision === 'free' || decision === 'retry');
+    const isWorth = isLetIn && isWorthSettling(outcome, claimId === '' ? 'nothing' : 'a claim');
+    const line = [name, String(retries), isLetIn ? decision : 'none', claimId, String(epoch), ...toWords(outcome)];
+    return { isWorth, line };
   });
+  return tools.some(({ isWorth }) => isWorth) ? tools.flatMap(({ line }) => line) : [];
 };
 
-const MAX_ERROR_LENGTH = 200;
-const toLine = (error: string): string => error.slice(0, MAX_ERROR_LENGTH);
+const toWords = (outcome: ToolOutcome | undefined): readonly [string, string] =>
+  outcome === undefined ? ['neither', ''] : [toWord(outcome), toErrorLine(outcome.error)];
 
 const toWord = ({ failed, succeeded, interrupted }: ToolOutcome): string => {
   if (failed) return succeeded ? 'mixed' : 'failed';
@@ -129,11 +129,11 @@ const toWord = ({ failed, succeeded, interrupted }: ToolOutcome): string => {
   return interrupted ? 'interrupted' : 'neither';
 };
 
-const toBudgets = (reports: readonly Report[], settling: readonly Settling[]): ReadonlyMap<string, Budget> =>
+const toBudgets = (reports: readonly Report[], { tools }: Round): ReadonlyMap<string, Budget> =>
   new Map(
-    settling.flatMap(({ name, retries }, position) => {
-      const report = reports[position];
-      return report === undefined ? [] : [[name, toBudget(report, retries)] as const];
+    reports.flatMap((report, position) => {
+      const tool = tools[position];
+      return tool === undefined ? [] : [[tool.name, toBudget(report, tool.retries)] as const];
     }),
   );
 

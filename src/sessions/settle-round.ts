@@ -90,7 +90,8 @@ const apply = (
   claim.wipedBy = '';
   if (verdict === 'failed') {
     countFailure(tool, error, now);
-    if (claim.retry) tool.used += 1;
+    claim.charged = claim.retry ? 1 : 0;
+    tool.used += claim.charged;
   }
   // A success that began before somebody else's failure must not wipe it.
   if (verdict !== 'succeeded' || !claim.retry || claim.epoch !== tool.epoch) return;
@@ -102,16 +103,15 @@ const apply = (
 
 // The round has turned out mixed: what its verdict did is taken back.
 const undo = (tool: ToolState, claim: Claim): void => {
-  const retries = claim.retry ? 1 : 0;
   if (claim.applied === 'failed') {
     tool.failures = Math.max(0, tool.failures - 1);
-    tool.used = Math.max(0, tool.used - retries);
+    tool.used = Math.max(0, tool.used - claim.charged);
   }
   if (claim.applied === 'succeeded') restore(tool, claim);
   const wiper = tool.claims.find(({ id }) => claim.applied === 'void' && id === claim.wipedBy);
   if (wiper === undefined) return;
   wiper.wipedFailures = Math.max(0, wiper.wipedFailures - 1);
-  wiper.wipedUsed = Math.max(0, wiper.wipedUsed - retries);
+  wiper.wipedUsed = Math.max(0, wiper.wipedUsed - claim.charged);
 };
 
 const restore = (tool: ToolState, claim: Claim): void => {

@@ -2,99 +2,120 @@
 --
 -- KEYS[1]  the session's hash
 -- ARGV     born of the session at admission, expiry ms, retries of the session,
---          then per tool: name, retries, decision (free or retry), claim id or "", epoch at admission,
---          outcome (failed, succeeded, mixed, neither or interrupted), text of the failure
+--          then per tool of the round: name, retries, decision (free, retry, or none where nothing is to be settled),
+--          claim id or "", epoch at admission, outcome (failed, succeeded, mixed, neither or interrupted), text of
+--          the failure
 -- Output   per tool: a report. Where the session has begun another life nothing is written.
 -- Cost     one HGETALL and what changed
 
 local key, born, ttl_ms, session_retries = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 local FIRST, STRIDE = 4, 7
 
-local function count_failure(session, name, failure, now)
-  local state = tool_state(session, name)
+local function count_failure(state, failure, now)
   state.failures = state.failures + 1
   state.epoch = state.epoch + 1
   state.failed_at = now
   state.error = failure
 end
 
-local function settle_unclaimed(session, tool, now)
-  local state = tool_state(session, tool.name)
+-- No claim: a first attempt without a name, or a batch that settles after its lease and is a round of its own now. A
+-- retry that the lease took for lost is known here to be used.
+local function settle_unclaimed(session, state, tool, now)
   if tool.outcome == 'failed' then
-    count_failure(session, tool.name, tool.failure, now)
+    count_failure(state, tool.failure, now)
     if tool.retry then
       state.used = state.used + 1
       session.lost = math.max(0, session.lost - 1)
     end
   elseif tool.outcome == 'succeeded' and tool.retry and state.epoch == tool.epoch then
-    refresh(session, tool.name)
+    refresh(state, '')
   end
 end
 
-local function undo(session, claim)
-  local state = tool_state(session, claim.tool)
+local function restore(state, claim)
+  state.failures = state.failures + claim.wiped_failures
+  state.used = state.used + claim.wiped_used
+  claim.wiped_failures = 0
+  claim.wiped_used = 0
+  for _, wiped in ipairs(state.claims) do
+    if wiped.wiped_by == claim.id then
+      wiped.applied = 'failed'
+      wiped.wiped_by = ''
+    end
+  end
+end
+
+-- The round has turned out mixed: what its verdict did is taken back.
+local function undo(state, claim)
   if claim.applied == 'failed' then
     state.failures = math.max(0, state.failures - 1)
-    if claim.retry then state.used = math.max(0, state.used - 1) end
+    state.used = math.max(0, state.used - claim.charged)
   elseif claim.applied == 'succeeded' then
-    state.failures = state.failures + claim.wiped_failures
-    state.used = state.used + claim.wiped_used
-    claim.wiped_failures = 0
-    claim.wiped_used = 0
+    restore(state, claim)
+  elseif claim.applied == 'void' then
+    for _, wiper in ipairs(state.claims) do
+      if wiper.id == claim.wiped_by then
+        wiper.wiped_failures = math.max(0, wiper.wiped_failures - 1)
+        wiper.wiped_used = math.max(0, wiper.wiped_used - claim.charged)
+      end
+    end
   end
 end
 
-local function apply(session, claim, verdict, failure, now)
-  local state = tool_state(session, claim.tool)
+local function apply(state, claim, verdict, failure, now)
   claim.applied = verdict
+  claim.wiped_by = ''
   if verdict == 'failed' then
-    count_failure(session, claim.tool, failure, now)
-    if claim.retry then state.used = state.used + 1 end
+    count_failure(state, failure, now)
+    claim.charged = claim.retry and 1 or 0
+    state.used = state.used + claim.charged
   elseif verdict == 'succeeded' and claim.retry and claim.epoch == state.epoch then
     local failures, used = state.failures, state.used
-    refresh(session, claim.tool)
+    refresh(state, claim.id)
     claim.wiped_failures = failures
     claim.wiped_used = used
   end
 end
 
-local function find_claim(session, tool)
-  for _, claim in ipairs(session.claims) do
-    if claim.id == tool.claim_id and claim.tool == tool.name then return claim end
+local function find_claim(state, id)
+  for _, claim in ipairs(state.claims) do
+    if claim.id == id then return claim end
   end
   return nil
 end
 
 local function settle_tool(session, tool, now)
-  if tool.outcome == 'interrupted' then return end
-  local claim = find_claim(session, tool)
-  if not claim then return settle_unclaimed(session, tool, now) end
+  if tool.decision == 'none' or tool.outcome == 'interrupted' then return end
+  local state = tool_state(session, tool.name)
+  local claim = find_claim(state, tool.claim_id)
+  if not claim then return settle_unclaimed(session, state, tool, now) end
   claim.running = math.max(0, claim.running - 1)
   claim.failed = claim.failed or tool.outcome == 'failed' or tool.outcome == 'mixed'
   claim.succeeded = claim.succeeded or tool.outcome == 'succeeded' or tool.outcome == 'mixed'
   local verdict = 'none'
   if claim.failed ~= claim.succeeded then verdict = claim.failed and 'failed' or 'succeeded' end
-  if verdict == claim.applied or (verdict == 'failed' and claim.applied == 'void') then return end
-  undo(session, claim)
-  apply(session, claim, verdict, tool.failure, now)
+  if verdict ~= claim.applied and not (verdict == 'failed' and claim.applied == 'void') then
+    undo(state, claim)
+    apply(state, claim, verdict, tool.failure, now)
+  end
+  keep_claims(state, function(kept) return kept.running > 0 or kept.join_until > now end)
 end
 
 local now = server_now()
 local session = load_session(key)
 local current = session.born == born
-local answer = {}
 expire_claims(session, now)
 for i = FIRST, #ARGV, STRIDE do
   if current then
     settle_tool(session, {
-      name = ARGV[i], retry = ARGV[i + 2] == 'retry', claim_id = ARGV[i + 3], epoch = digits(ARGV[i + 4]),
-      outcome = ARGV[i + 5], failure = ARGV[i + 6],
+      name = ARGV[i], decision = ARGV[i + 2], retry = ARGV[i + 2] == 'retry', claim_id = ARGV[i + 3],
+      epoch = digits(ARGV[i + 4]), outcome = ARGV[i + 5], failure = ARGV[i + 6],
     }, now)
   end
 end
-keep_claims(session, function(claim) return claim.running > 0 or claim.join_until > now end)
-for i = FIRST, #ARGV, STRIDE do
-  answer[#answer + 1] = report(session, '', '', ARGV[i], tonumber(ARGV[i + 1]), session_retries)
-end
 if current then save_session(session, key, ttl_ms) end
+local answer, left = {}, session_retries - spent_retries(session)
+for i = FIRST, #ARGV, STRIDE do
+  answer[#answer + 1] = report(tool_state(session, ARGV[i]), '', '', tonumber(ARGV[i + 1]), left)
+end
 return answer

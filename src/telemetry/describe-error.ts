@@ -27,10 +27,13 @@ const describe = (thrown: unknown): DescribedError => {
     typeof stack === 'string' ? stack.split('\n', MAX_FRAMES + 30).filter((line) => /^\s+at /.test(line)) : [];
   return {
     type: typeof name === 'string' ? name.slice(0, 80) : typeof thrown,
-    message: redactSecrets((typeof message === 'string' ? message : toText(thrown)).slice(0, MAX_TEXT)),
-    stack: frames.slice(0, MAX_FRAMES).map((line) => redactSecrets(line.trim().slice(0, MAX_TEXT))),
+    message: toLogText(typeof message === 'string' ? message : toText(thrown)),
+    stack: frames.slice(0, MAX_FRAMES).map((line) => toLogText(line.trim())),
   };
 };
+
+// Redacted before it is cut: half a password has no shape by which it could be known.
+const toLogText = (text: string): string => redactSecrets(text.slice(0, 4 * MAX_TEXT)).slice(0, MAX_TEXT);
 
 const read = (from: unknown, key: string): unknown => {
   if ((typeof from !== 'object' && typeof from !== 'function') || from === null) return undefined;

@@ -26,9 +26,8 @@ export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
   /** false: an exception of this tool is fatal for the agent's run. Default: as the service says. */
   readonly gracefulErrors?: boolean;
   readonly sequential?: boolean;
-  readonly polling?: boolean;
+  /** How many calls may run at once in this process. */
   readonly concurrency?: number;
-  readonly maxCallsPerSession?: number;
   /** Where the tool tells failures by its value: returns the error (an Error or a text), or undefined for a success. */
   readonly extractError?: (value: unknown) => unknown;
   readonly source?: string;
@@ -60,10 +59,15 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
     Number.isSafeInteger(value) && value >= least && value <= most
       ? value
       : refuse(member, `must be a whole number from ${least} to ${most}, not ${String(value)}`);
-  const optional = (member: 'concurrency' | 'maxCallsPerSession'): number | null =>
-    definition[member] === undefined ? null : whole(member, definition[member], 1);
-  const input = toSchemaCheck(definition.input, 'input');
-  const output = definition.output === undefined ? null : toSchemaCheck(definition.output, 'output');
+  const compile = (side: 'input' | 'output', schema: z.ZodType | JsonSchema): SchemaCheck => {
+    try {
+      return toSchemaCheck(schema, side);
+    } catch (error) {
+      throw new TypeError(`Tool '${name}': ${side} is no usable schema.`, { cause: error });
+    }
+  };
+  const input = compile('input', definition.input);
+  const output = definition.output === undefined ? null : compile('output', definition.output);
   return {
     ...DEFAULTS,
     ...pickGiven(definition),
@@ -74,19 +78,18 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
     outputSchema: output?.jsonSchema ?? null,
     retries: whole('retries', definition.retries ?? DEFAULT_RETRIES[effects], 0),
     timeoutMs: whole('timeoutMs', definition.timeoutMs ?? DEFAULT_TIMEOUT_MS, 1, MAX_TIMEOUT_MS),
-    concurrency: optional('concurrency'),
-    maxCallsPerSession: optional('maxCallsPerSession'),
+    concurrency: definition.concurrency === undefined ? null : whole('concurrency', definition.concurrency, 1),
     exampleArguments: toExampleArguments(input.jsonSchema),
     prepare: toPrepare(input, definition.run),
     checkOutput: output === null ? null : toOutputCheck(output),
   };
 };
 
-const DEFAULTS = { gracefulErrors: null, sequential: false, polling: false, source: 'builtin', extractError: null };
+const DEFAULTS = { gracefulErrors: null, sequential: false, source: 'builtin', extractError: null };
 
 const pickGiven = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefinition<Schema>) => {
-  const { gracefulErrors, sequential, polling, source, extractError } = definition;
-  const given = Object.entries({ gracefulErrors, sequential, polling, source, extractError });
+  const { gracefulErrors, sequential, source, extractError } = definition;
+  const given = Object.entries({ gracefulErrors, sequential, source, extractError });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 };
 

@@ -12,7 +12,7 @@ export const describeTool = (tool: Tool): ToolDescription => ({
     timeout_ms: tool.timeoutMs,
     retries: tool.retries,
     concurrency: tool.concurrency,
-    max_calls_per_session: tool.maxCallsPerSession,
+    max_calls_per_session: null,
   },
   available: true,
   unavailable_reason: null,

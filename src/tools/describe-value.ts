@@ -1,4 +1,5 @@
 const MAX_ECHO = 80;
+const ECHOED: ReadonlySet<string> = new Set(['string', 'number', 'boolean']);
 
 /** Text cut to `limit` characters, with an ellipsis where something is missing; never splits a surrogate pair. */
 export const cutText = (text: string, limit: number): string => {
@@ -23,7 +24,7 @@ export const describeValue = (value: unknown, sensitive: 'show' | 'hide' = 'show
   const type = jsonTypeOf(value);
   if (type === 'null') return 'null';
   if (type === 'undefined') return 'nothing';
-  if (type === 'array' || type === 'object') return withArticle(type);
+  if (!ECHOED.has(type)) return withArticle(type);
   if (sensitive === 'hide') return `${withArticle(type)} (hidden)`;
   return `the ${type} ${cutText(JSON.stringify(value) ?? String(value), MAX_ECHO)}`;
 };

@@ -33,23 +33,31 @@ const toStrict = (schema: z.ZodType): z.ZodType =>
 
 const toZodCheck = (given: z.ZodType, side: Side): SchemaCheck => {
   const schema = side === 'input' ? toStrict(given) : given;
-  const jsonSchema = z.toJSONSchema(schema, { io: side, unrepresentable: 'any' });
+  let mayWait = false;
+  const jsonSchema = z.toJSONSchema(schema, {
+    io: side,
+    unrepresentable: 'any',
+    override: ({ zodSchema }) => {
+      mayWait ||= runsForeignCode(zodSchema);
+    },
+  });
   const toChecked = (result: z.ZodSafeParseResult<unknown>, input: unknown): Checked =>
     result.success
       ? { ok: true, value: result.data }
       : { ok: false, issues: fromZodIssues(result.error.issues, input, jsonSchema) };
-  return {
-    jsonSchema,
-    check: (value) => {
-      try {
-        return toChecked(schema.safeParse(value), value);
-      } catch (thrown) {
-        if (!(thrown instanceof z.core.$ZodAsyncError)) throw thrown;
-        return schema.safeParseAsync(value).then((result) => toChecked(result, value));
-      }
-    },
-  };
+  // Code of the tool's own may be asynchronous. Trying it synchronously first would run it twice and leave a promise
+  // behind that nobody handles.
+  const check: SchemaCheck['check'] = mayWait
+    ? (value) => schema.safeParseAsync(value).then((result) => toChecked(result, value))
+    : (value) => toChecked(schema.safeParse(value), value);
+  return { jsonSchema, check };
 };
+
+/** Whether checking runs a refinement or a transformation that the tool brought along. */
+const runsForeignCode = ({ _zod: { def } }: z.core.$ZodTypes): boolean =>
+  FOREIGN_TYPES.has(def.type) || (def.checks ?? []).some((check) => check._zod.def.check === 'custom');
+
+const FOREIGN_TYPES: ReadonlySet<string> = new Set(['custom', 'pipe', 'promise', 'transform']);
 
 // Where a schema already says what happens to further members, its own word stands.
 const SPEAKS_OF_FURTHER_MEMBERS = [

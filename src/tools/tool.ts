@@ -48,11 +48,8 @@ export type Tool = {
   readonly gracefulErrors: boolean | null;
   /** A barrier in a batch: calls before it finish first, calls after it wait. */
   readonly sequential: boolean;
-  /** The same answer again and again is expected. */
-  readonly polling: boolean;
   /** How many calls may run at once in this process; null = no limit of its own. */
   readonly concurrency: number | null;
-  readonly maxCallsPerSession: number | null;
   /** Where it comes from, for people: `builtin`, a file. */
   readonly source: string;
   /** One valid-looking arguments object as JSON text, for messages. */

@@ -15,3 +15,17 @@ test('every generated document says what the code says', async () => {
   ]);
   for (const [path, text] of documents) expect(readFileSync(join(ROOT, path), 'utf8'), path).toBe(text);
 });
+
+test('every reference of the OpenAPI document leads somewhere', () => {
+  const document: unknown = JSON.parse(readFileSync(join(ROOT, 'openapi/openapi.json'), 'utf8'));
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path ?? '');
+  expect(references.length).toBeGreaterThan(5);
+  const lookUp = (path: string): unknown =>
+    path
+      .split('/')
+      .reduce<unknown>(
+        (part, key) => (typeof part === 'object' && part !== null ? Reflect.get(part, key) : undefined),
+        document,
+      );
+  expect(references.filter((path) => lookUp(path) === undefined)).toEqual([]);
+});
