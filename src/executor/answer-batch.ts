@@ -8,6 +8,7 @@ import { DUPLICATE_ID_WARNING, type Duplicates } from './duplicate-calls.ts';
 import { bucketOf } from './execute-call.ts';
 import { toFailure } from './failure.ts';
 import { INTERNAL_ERROR_TEXT } from './failure-text.ts';
+import type { OpenWork } from './open-work.ts';
 import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffix } from './render-result.ts';
 import type { ResolvedCall } from './resolve-call.ts';
 import { toRoundOutcomes } from './round-outcomes.ts';
@@ -17,8 +18,8 @@ export type AnswerTerms = {
   readonly now: () => number;
   readonly observer: CallObserver;
   readonly failureLog: FailureLog;
-  /** Keeps an unawaited settlement alive until it ends, so that draining can wait for it. */
-  readonly track: (settling: Promise<unknown>) => void;
+  /** Where a settlement that nobody waits for is noted, so that draining can. */
+  readonly open: OpenWork;
 };
 
 export type RanBatch = {
@@ -36,12 +37,14 @@ type Answered = { readonly call: ResolvedCall; readonly ran: RanCall; readonly r
 export const createAnswerBatch =
   (terms: AnswerTerms) =>
   async (done: RanBatch): Promise<readonly string[]> => {
+    const { copies } = done.duplicates;
     const answered = done.calls.map((call): Answered => {
-      const original = done.duplicates.copies.get(call.index);
+      const original = copies.size === 0 ? undefined : copies.get(call.index);
       const ran = done.ran.get(original ?? call.index) ?? lostCall(terms);
       return { call, ran, replayed: original !== undefined };
     });
-    const budgets = await settle(done, answered, terms);
+    const settling = settle(done, answered, terms);
+    const budgets = settling === null ? NO_BUDGETS : await settling;
     const results = answered.map((one) => renderAnswer(one, done, budgets, terms));
     observeBatch(done, answered, terms);
     return results;
@@ -55,24 +58,31 @@ const lostCall = (terms: AnswerTerms): RanCall => {
 
 const NO_BUDGETS: ReadonlyMap<string, Budget> = new Map();
 
-const settle = async (
+/** Null where the answer need not wait: first attempts that all succeeded change no budget. */
+const settle = (
   done: RanBatch,
   answered: readonly Answered[],
   terms: AnswerTerms,
-): Promise<ReadonlyMap<string, Budget>> => {
-  const { admission } = done;
-  if (admission === null) return NO_BUDGETS;
+): Promise<ReadonlyMap<string, Budget>> | null => {
+  const { admission, batch } = done;
+  if (admission === null) return null;
+  const clean = answered.every(({ ran }) => ran.end.kind === 'success') && isFree(admission);
+  // Of a named round the store must hear all the same: a later batch of it may fail, which makes it mixed.
+  if (clean && batch.roundId === null) return null;
   const run = answered.filter(({ replayed }) => !replayed).map(({ call, ran }) => ({ call, end: ran.end }));
-  const isClean =
-    run.every(({ end }) => end.kind === 'success') &&
-    [...admission.permits.values()].every(({ decision }) => decision === 'free');
   const settling = admission.settle(toRoundOutcomes(run)).catch((error: unknown) => {
     terms.observer.contractViolated(error);
     return NO_BUDGETS;
   });
-  if (!isClean) return settling;
-  terms.track(settling);
-  return NO_BUDGETS;
+  if (!clean) return settling;
+  terms.open.begin();
+  void settling.then(terms.open.end);
+  return null;
+};
+
+const isFree = ({ permits }: Admission): boolean => {
+  for (const { decision } of permits.values()) if (decision !== 'free') return false;
+  return true;
 };
 
 const budgetOf = (name: string, done: RanBatch, settled: ReadonlyMap<string, Budget>): Budget | undefined => {

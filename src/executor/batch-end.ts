@@ -1,14 +1,16 @@
+import type { Client } from './batch.ts';
+
 /** What may end a batch before its calls do. The first one counts. */
 export type BatchEndCause = 'deadline' | 'client_gone' | 'shutdown';
 
-/** Tells whoever runs a call of a batch that the batch is over. */
+/** Tells whoever runs a call of a batch that the batch is over. Moments are milliseconds of the executor's clock. */
 export type BatchEnd = {
-  /** null while the batch goes on. */
-  readonly cause: () => BatchEndCause | null;
+  /** null while the batch goes on at the given moment. */
+  readonly causeAt: (moment: number) => BatchEndCause | null;
   /** Calls back once, at the end; gives the way to unsubscribe. */
   readonly onEnd: (listener: (cause: BatchEndCause) => void) => () => void;
-  /** Milliseconds left until the deadline, by the clock of the executor. */
-  readonly remainingMs: () => number;
+  /** Milliseconds left until the deadline. */
+  readonly remainingAt: (moment: number) => number;
 };
 
 export type BatchEndControl = BatchEnd & {
@@ -17,12 +19,13 @@ export type BatchEndControl = BatchEnd & {
   readonly close: () => void;
 };
 
-/** The timer starts with the first listener: a batch that only runs synchronous handlers never needs one. */
-export const createBatchEnd = (deadlineMs: number, now: () => number): BatchEndControl => {
+/** Timer and subscription start with the first listener: a batch of synchronous handlers never needs them. */
+export const createBatchEnd = (deadlineMs: number, client: Client, now: () => number): BatchEndControl => {
   const endsAt = now() + deadlineMs;
   const listeners = new Set<(cause: BatchEndCause) => void>();
   let ended: BatchEndCause | null = null;
   let timer: NodeJS.Timeout | undefined;
+  let unsubscribe = (): void => undefined;
   const end = (cause: BatchEndCause): void => {
     if (ended !== null) return;
     ended = cause;
@@ -30,21 +33,26 @@ export const createBatchEnd = (deadlineMs: number, now: () => number): BatchEndC
     for (const listener of listeners) listener(cause);
     listeners.clear();
   };
-  const remainingMs = (): number => Math.max(0, endsAt - now());
+  const listen = (): void => {
+    timer = setTimeout(() => end('deadline'), Math.ceil(Math.max(0, endsAt - now())));
+    unsubscribe = client.whenGone(() => end('client_gone'));
+  };
   return {
-    remainingMs,
-    cause: () => {
-      if (ended === null && now() >= endsAt) end('deadline');
+    remainingAt: (moment) => Math.max(0, endsAt - moment),
+    causeAt: (moment) => {
+      if (ended === null && client.isGone()) end('client_gone');
+      if (ended === null && moment >= endsAt) end('deadline');
       return ended;
     },
     onEnd: (listener) => {
-      timer ??= setTimeout(() => end('deadline'), Math.ceil(remainingMs()));
+      if (timer === undefined) listen();
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
     end,
     close: () => {
       clearTimeout(timer);
+      unsubscribe();
       listeners.clear();
     },
   };

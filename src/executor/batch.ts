@@ -1,5 +1,12 @@
 import type { Warning } from '../contract/tool-result.ts';
 
+/** Whoever waits for the answer. */
+export type Client = {
+  readonly isGone: () => boolean;
+  /** Subscribes to its going away; gives the way to unsubscribe. */
+  readonly whenGone: (listener: () => void) => () => void;
+};
+
 /** An accepted batch, from whoever accepted it. Times in milliseconds. */
 export type Batch = {
   readonly requestId: string;
@@ -16,8 +23,7 @@ export type Batch = {
   readonly order: 'parallel' | 'sequential';
   readonly onError: 'continue' | 'stop';
   readonly deadlineMs: number;
-  /** Subscribes to the client's going away; gives the way to unsubscribe. */
-  readonly onClientGone: (listener: () => void) => () => void;
+  readonly client: Client;
   /** Said on every result of the batch. */
   readonly notices: readonly Warning[];
 };

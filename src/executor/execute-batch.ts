@@ -3,17 +3,18 @@ import type { Tool } from '../tools/tool.ts';
 import { admitBatch } from './admit-batch.ts';
 import { createAnswerBatch } from './answer-batch.ts';
 import type { Batch } from './batch.ts';
-import { type BatchEnd, createBatchEnd } from './batch-end.ts';
+import { type BatchEnd, type BatchEndCause, createBatchEnd } from './batch-end.ts';
 import { failed, type RanCall } from './call-end.ts';
 import type { FailureLog } from './call-observer.ts';
 import { type Duplicates, findDuplicates } from './duplicate-calls.ts';
 import { type CallSettings, executeCall, type RunningBatch, toNotStarted } from './execute-call.ts';
 import { toFailure } from './failure.ts';
 import { INTERNAL_ERROR_TEXT, notExecutedText, OVERLOADED_TEXT } from './failure-text.ts';
+import { createOpenWork } from './open-work.ts';
 import { renderFailure } from './render-result.ts';
 import { type ResolvedCall, resolveCall } from './resolve-call.ts';
 import { scheduleCalls } from './schedule-calls.ts';
-import type { SessionStore } from './session-store.ts';
+import type { Permit, SessionStore } from './session-store.ts';
 
 /** One JSON text per call, in the order of the calls; never rejects. */
 export type ExecuteBatch = (batch: Batch) => Promise<readonly string[]>;
@@ -38,19 +39,20 @@ export type Executor = {
   readonly whenIdle: () => Promise<void>;
 };
 
+const NO_PERMITS: ReadonlyMap<string, Permit> = new Map();
+
 export const createExecutor = (settings: ExecutorSettings): Executor => {
-  const open = new Set<Promise<unknown>>();
+  const open = createOpenWork();
   const ends = new Set<ReturnType<typeof createBatchEnd>>();
   let draining = false;
-  const track = (work: Promise<unknown>): void => {
-    const tracked = work.finally(() => open.delete(tracked));
-    open.add(tracked);
-  };
-  const answerBatch = createAnswerBatch({ ...settings, track });
+  const isDraining = (): boolean => draining;
+  const answerBatch = createAnswerBatch({ ...settings, open });
 
   const runBatch = async (batch: Batch, end: BatchEnd): Promise<readonly string[]> => {
     const startedAt = settings.now();
-    const calls = batch.calls.map((entry, index) => resolveCall(entry, index, { ...settings, mayUse: batch.mayUse }));
+    const { registry, maxBatchCalls } = settings;
+    const resolving = { registry, maxBatchCalls, mayUse: batch.mayUse };
+    const calls = batch.calls.map((entry, index) => resolveCall(entry, index, resolving));
     const duplicates = findDuplicates(calls, batch.source);
     const admission = await admitBatch(batch, calls, settings);
     const running: RunningBatch = {
@@ -58,43 +60,37 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
       session: batch.sessionKey,
       source: batch.source,
       end,
-      permits: admission?.permits ?? new Map(),
-      isDraining: () => draining,
+      permits: admission?.permits ?? NO_PERMITS,
+      isDraining,
     };
     const ran = await runCalls(batch, calls, duplicates, running, settings);
     return answerBatch({ batch, startedAt, calls, duplicates, admission, ran });
   };
 
   const executeBatch: ExecuteBatch = async (batch) => {
-    const end = createBatchEnd(batch.deadlineMs, settings.now);
-    const unsubscribe = batch.onClientGone(() => end.end('client_gone'));
+    const end = createBatchEnd(batch.deadlineMs, batch.client, settings.now);
     ends.add(end);
+    open.begin();
     try {
       return await runBatch(batch, end);
     } catch (error) {
       return batch.calls.map((_, index) => renderLost(index, error, batch, settings));
     } finally {
-      unsubscribe();
       end.close();
       ends.delete(end);
+      open.end();
     }
   };
 
   return {
-    executeBatch: (batch) => {
-      const answered = executeBatch(batch);
-      track(answered);
-      return answered;
-    },
+    executeBatch,
     drain: () => {
       draining = true;
     },
     endAll: () => {
       for (const end of ends) end.end('shutdown');
     },
-    whenIdle: async () => {
-      while (open.size > 0) await Promise.allSettled(open);
-    },
+    whenIdle: open.whenNone,
   };
 };
 
@@ -120,8 +116,8 @@ const runCalls = (
     concurrency: settings.batchConcurrency,
     execute: (call) => executeSafely(call, running, settings),
     skip: (call, failedName) => unstarted(call, 'not_executed', notExecutedText(failedName)),
-    giveUp: (call) => giveUp(call, running.end),
-    isOver: () => running.end.cause() !== null,
+    giveUp: (call) => giveUp(call, running.end.causeAt(settings.now()) ?? 'deadline'),
+    isOver: () => running.end.causeAt(settings.now()) !== null,
     whenOver: () => new Promise((resolve) => void running.end.onEnd(() => resolve())),
   });
 
@@ -133,8 +129,7 @@ const unstarted = (call: ResolvedCall, code: 'not_executed' | 'overloaded', mess
   late: null,
 });
 
-const giveUp = (call: ResolvedCall, end: BatchEnd): RanCall => {
-  const cause = end.cause() ?? 'deadline';
+const giveUp = (call: ResolvedCall, cause: BatchEndCause): RanCall => {
   if (cause === 'deadline') return unstarted(call, 'overloaded', OVERLOADED_TEXT);
   return { end: failed(toNotStarted(cause)), durationMs: 0, late: null };
 };

@@ -42,24 +42,27 @@ export const executeCall = (
   settings: CallSettings,
 ): RanCall | Promise<RanCall> => {
   if (call.kind === 'refused') return ended(failed(call.failure));
-  const obstacle = findObstacle(call, batch, settings);
+  const askedAt = settings.now();
+  const obstacle = findObstacle(call, askedAt, batch, settings);
   if (obstacle !== null) return ended(failed(obstacle));
   if (call.kind === 'unknown_tool') return ended(failed(call.failure));
   const input = parseArguments(call.given, batch.source, call.tool);
   if (!input.ok) return ended(failed(input.failure));
-  const askedAt = settings.now();
-  const run = (): RanCall | Promise<RanCall> => runCall(call, input.value, batch, { ...settings, askedAt });
-  return settings.slots.tryTake(call.tool) ? run() : waitForSlot(call, batch, settings, run);
+  const run = (waitedMs: number) =>
+    runCall(call, input.value, batch, settings, { startedAt: askedAt + waitedMs, waitedMs });
+  if (settings.slots.tryTake(call.tool)) return run(0);
+  return waitForSlot(call, batch, settings, () => run(settings.now() - askedAt));
 };
 
 const ended = (end: CallEnd): RanCall => ({ end, durationMs: 0, late: null });
 
 const findObstacle = (
   call: Exclude<ResolvedCall, { kind: 'refused' }>,
+  moment: number,
   batch: RunningBatch,
   settings: CallSettings,
 ): Failure | null => {
-  const cause = batch.end.cause();
+  const cause = batch.end.causeAt(moment);
   const tool = call.kind === 'ready' ? call.tool : null;
   if (cause !== null) return toNotStarted(cause);
   if (batch.isDraining()) return toFailure('shutting_down', text.SHUTTING_DOWN_TEXT, tool);
@@ -90,11 +93,11 @@ const runCall = (
   call: ReadyCall,
   input: Readonly<Record<string, unknown>>,
   batch: RunningBatch,
-  settings: CallSettings & { readonly askedAt: number },
+  settings: CallSettings,
+  { startedAt, waitedMs }: { readonly startedAt: number; readonly waitedMs: number },
 ): RanCall | Promise<RanCall> => {
   const { tool } = call;
   const { now, observer } = settings;
-  const startedAt = now();
   const permit = batch.permits.get(tool.name);
   const context = new CallContext({
     requestId: batch.requestId,
@@ -104,8 +107,8 @@ const runCall = (
     retriesLeft: permit !== undefined && 'budget' in permit ? (permit.budget?.remaining ?? tool.retries) : tool.retries,
     createLog: settings.createLog,
   });
-  observer.callStarted(startedAt - settings.askedAt);
-  const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.end.remainingMs())));
+  observer.callStarted(waitedMs);
+  const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.end.remainingAt(startedAt))));
   const giveBack = (): void => {
     observer.callEnded();
     settings.slots.giveBack(tool);

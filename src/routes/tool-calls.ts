@@ -48,7 +48,7 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
       onError: envelope.on_error,
       deadlineMs: Math.min(envelope.deadline_ms ?? options.maxDeadlineMs, options.maxDeadlineMs),
       notices: idempotencyKey === undefined ? [] : [NOT_IDEMPOTENT],
-      onClientGone: (listener) => whenClientGone(reply, listener),
+      client: { isGone: () => reply.raw.destroyed, whenGone: (listener) => whenClientGone(reply, listener) },
     });
     // Assembled from the proved JSON of each result: one BigInt must not cost the whole batch its answer.
     const head = `{"request_id":${JSON.stringify(request.id)},"session_id":${JSON.stringify(sessionId)},"results":[`;

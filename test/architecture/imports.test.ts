@@ -33,7 +33,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   sessions: /^(zod|lru-cache|ioredis|node:crypto|node:fs)$/,
   telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:perf_hooks)$/,
   auth: /^(node:crypto|node:fs)$/,
-  routes: /^(zod|fastify|@fastify\/.*|node:http|node:net|node:stream)$/,
+  routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:http|node:net|node:stream)$/,
   src: /^(zod|fastify|@fastify\/.*|pino|ulid|node:.*)$/,
 };
 

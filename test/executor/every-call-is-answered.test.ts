@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { ToolResult } from '#src/contract/tool-result.ts';
+import type { Client } from '#src/executor/batch.ts';
 import { createExecutor, type Executor } from '#src/executor/execute-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import { createToolSlots } from '#src/executor/tool-slots.ts';
@@ -70,6 +71,19 @@ const createSubject = (tools: readonly Tool[], sessions: SessionStore) => {
   return { executor, violations };
 };
 
+/** A client that goes away after a time, or stays. */
+const createClient = (goneAfterMs: number | null): Client => {
+  const goneAt = now() + (goneAfterMs ?? Number.POSITIVE_INFINITY);
+  return {
+    isGone: () => now() >= goneAt,
+    whenGone: (listener) => {
+      if (goneAfterMs === null) return () => undefined;
+      const timer = setTimeout(listener, Math.max(0, goneAt - now()));
+      return () => clearTimeout(timer);
+    },
+  };
+};
+
 let batches = 0;
 
 const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unknown[]> => {
@@ -89,11 +103,7 @@ const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unkno
     order: batch.order,
     onError: batch.onError,
     deadlineMs: batch.deadlineMs,
-    onClientGone: (listener) => {
-      if (batch.clientGoneAfterMs === null) return () => undefined;
-      const timer = setTimeout(listener, batch.clientGoneAfterMs);
-      return () => clearTimeout(timer);
-    },
+    client: createClient(batch.clientGoneAfterMs),
   });
   return results.map((json): unknown => JSON.parse(json));
 };
