@@ -1,4 +1,4 @@
-import { type Server, STATUS_CODES } from 'node:http';
+import { type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type {} from '@fastify/swagger';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -98,8 +98,23 @@ export const createClientErrorHandler =
       return;
     }
     const status = PARSER_STATUS.get(error.code ?? '') ?? 400;
-    endWithProblem(socket, status, wordsOf(status), createId());
+    afterOwedAnswers(socket, () => endWithProblem(socket, status, wordsOf(status), createId()));
   };
+
+const afterOwedAnswers = (socket: Duplex, act: () => void): void => {
+  const owed = findOwedAnswer(socket);
+  if (owed !== null) owed.once('finish', () => afterOwedAnswers(socket, act));
+  else if (socket.writable) act();
+};
+
+/**
+ * The response that is still owed to an earlier, whole request of the connection: what is refused came after it, and
+ * must not be answered in its place. Node has no public way to ask.
+ */
+const findOwedAnswer = (socket: Duplex): ServerResponse | null => {
+  const response: unknown = Reflect.get(socket, '_httpMessage');
+  return response instanceof ServerResponse && response.req.complete ? response : null;
+};
 
 /** Answers what Node's HTTP server refuses by itself, without a body of ours: CONNECT, and an Expect it does not know. */
 export const addServerProblems = (server: Server, createId: () => string): void => {

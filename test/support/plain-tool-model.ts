@@ -1,0 +1,139 @@
+export type PlainOutcome = 'failed' | 'succeeded' | 'mixed' | 'neither' | 'interrupted';
+
+/** A round as one tool sees it. */
+export type Attempt = {
+  readonly round: string | null;
+  retry: boolean;
+  readonly epoch: number;
+  readonly joinUntil: number;
+  lease: number;
+  unsettled: number;
+  failed: boolean;
+  succeeded: boolean;
+  /** The failed rounds that its success forgave, as long as they may come back. */
+  forgave: readonly Standing[];
+};
+
+/** A failed round that counts; `by` is null where it came after its lease, or had nothing to be remembered by. */
+type Standing = { readonly by: Attempt | null; readonly retry: boolean };
+
+/** What one tool of a session remembers, as lists. Part of the plain model of the retry budget. */
+export class PlainTool {
+  epoch = 0;
+  lastFailedAt = 0;
+  lastError = '';
+  private standing: readonly Standing[] = [];
+  private attempts: readonly Attempt[] = [];
+
+  failures(): number {
+    return this.standing.length;
+  }
+
+  used(): number {
+    return this.standing.filter(({ retry }) => retry).length;
+  }
+
+  running(): number {
+    return this.attempts.filter((attempt) => this.isRunning(attempt)).length;
+  }
+
+  held(): number {
+    return this.used() + this.running();
+  }
+
+  /** Ends the leases that are over; gives how many retries were running under them. */
+  endLeases(now: number): number {
+    const over = this.attempts.filter(({ lease }) => lease <= now);
+    const lost = over.filter((attempt) => this.isRunning(attempt)).length;
+    this.attempts = this.attempts.filter(({ lease }) => lease > now);
+    return lost;
+  }
+
+  findAttempt(round: string | null, now: number): Attempt | undefined {
+    if (round === null) return undefined;
+    return this.attempts.find((attempt) => attempt.round === round && attempt.joinUntil > now);
+  }
+
+  /** Whether a further batch of the round may run, where there is `room` for a retry or not. */
+  mayGoOn(own: Attempt, room: 'room' | 'no room'): boolean {
+    if (this.isRunning(own) || this.hasFailed(own)) return true;
+    if (this.standing.length === 0) own.retry = false;
+    return !own.retry || room === 'room';
+  }
+
+  begin(round: string | null, lease: number): Attempt {
+    const attempt = {
+      round,
+      retry: this.standing.length > 0,
+      epoch: this.epoch,
+      joinUntil: lease,
+      lease,
+      unsettled: 1,
+      failed: false,
+      succeeded: false,
+      forgave: [],
+    };
+    this.attempts = [...this.attempts, attempt];
+    return attempt;
+  }
+
+  drop(own: Attempt | undefined): void {
+    this.attempts = this.attempts.filter((attempt) => attempt !== own);
+  }
+
+  has(attempt: Attempt | null): attempt is Attempt {
+    return attempt !== null && this.attempts.includes(attempt);
+  }
+
+  makeFresh(): void {
+    this.standing = [];
+    for (const attempt of this.attempts) attempt.forgave = [];
+  }
+
+  fail(by: Attempt | null, decision: 'free' | 'retry', error: string, now: number): void {
+    this.standing = [...this.standing, { by, retry: decision === 'retry' }];
+    this.epoch += 1;
+    this.lastFailedAt = now;
+    this.lastError = error;
+  }
+
+  settle(attempt: Attempt, outcome: PlainOutcome, error: string, now: number): void {
+    const before = toVerdict(attempt);
+    attempt.unsettled -= 1;
+    attempt.failed ||= outcome === 'failed' || outcome === 'mixed';
+    attempt.succeeded ||= outcome === 'succeeded' || outcome === 'mixed';
+    if (toVerdict(attempt) !== before) this.judge(attempt, error, now);
+    const isOver = attempt.unsettled === 0 && (attempt.round === null || attempt.joinUntil <= now);
+    if (isOver) this.drop(attempt);
+  }
+
+  private judge(attempt: Attempt, error: string, now: number): void {
+    this.takeBack(attempt);
+    const verdict = toVerdict(attempt);
+    if (verdict === 'failed') this.fail(attempt, attempt.retry ? 'retry' : 'free', error, now);
+    if (verdict !== 'succeeded' || !attempt.retry || attempt.epoch !== this.epoch) return;
+    const { standing } = this;
+    this.makeFresh();
+    attempt.forgave = standing;
+  }
+
+  private takeBack(attempt: Attempt): void {
+    const isOther = (one: Standing): boolean => one.by !== attempt;
+    for (const other of this.attempts) other.forgave = other.forgave.filter(isOther);
+    this.standing = [...attempt.forgave, ...this.standing.filter(isOther)];
+    attempt.forgave = [];
+  }
+
+  private hasFailed(attempt: Attempt): boolean {
+    return this.standing.some(({ by }) => by === attempt);
+  }
+
+  private isRunning(attempt: Attempt): boolean {
+    return attempt.retry && attempt.unsettled > 0 && !this.hasFailed(attempt);
+  }
+}
+
+const toVerdict = ({ failed, succeeded }: Attempt): 'none' | 'failed' | 'succeeded' => {
+  if (failed === succeeded) return 'none';
+  return failed ? 'failed' : 'succeeded';
+};
