@@ -53,6 +53,8 @@ export const buildApp = async (options: AppOptions): Promise<FastifyInstance> =>
       void sendHttpProblem(request, reply, error.statusCode ?? 400);
     },
     http: {
+      // Node would answer without a body; the gate refuses such a request in the usual form.
+      requireHostHeader: false,
       headersTimeout: Math.min(MAX_HEADERS_MS, options.requestTimeoutMs),
       connectionsCheckingInterval: CONNECTION_CHECK_MS,
     },

@@ -9,7 +9,7 @@ export const ToolCall = z
     id: z
       .unknown()
       .optional()
-      .describe('A string of any length or a number is echoed as sent; anything else becomes null.'),
+      .describe('A string of any length or a number is echoed; a number beyond 2^53-1 and anything else becomes null.'),
     name: z.string().min(1).describe('The name of the tool.'),
     arguments: z
       .union([z.record(z.string(), z.unknown()), z.string(), z.null()])

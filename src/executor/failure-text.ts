@@ -70,7 +70,7 @@ export const denialText = (name: string, denial: Denial, budget: Budget, session
   if (denial === 'running')
     return `Not executed: the last retry of '${name}' is still running in another batch of this session. Wait for its result.`;
   if (denial === 'session')
-    return `This session has used its ${sessionRetries} retries. '${name}' was not run; use what you have, or say what could not be done.`;
+    return `This session has used its ${sessionRetries === 1 ? 'one retry' : `${sessionRetries} retries`}. '${name}' was not run; use what you have, or say what could not be done.`;
   const last = budget.lastError === '' ? '' : ` Last error: ${budget.lastError}`;
   return `Tool '${name}' failed ${times(budget.failures)} and is blocked for this session. Do not call it again: use another tool, or say what could not be done.${last}`;
 };

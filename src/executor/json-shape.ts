@@ -1,3 +1,5 @@
+import { skipString } from './json-text.ts';
+
 const MAX_DEPTH = 64;
 // zod's recursive schemas throw out of safeParse on deep input, and a million nodes block the event loop.
 const MAX_NODES = 100_000;
@@ -70,13 +72,4 @@ const toWideLiterals = (source: string): ReadonlyMap<number, string> => {
     else literals.set(Number(literal), literal);
   }
   return literals;
-};
-
-const skipString = (source: string, start: number): number => {
-  for (let end = source.indexOf('"', start); end !== -1; end = source.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (source[end - 1 - backslashes] === '\\') backslashes += 1;
-    if (backslashes % 2 === 0) return end + 1;
-  }
-  return source.length;
 };

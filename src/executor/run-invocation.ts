@@ -45,12 +45,19 @@ type Handler = (context: ToolContext) => unknown;
 const start = (tool: Tool, run: Handler, terms: RunTerms): RunEnd | Promise<RunEnd> => {
   try {
     const returned = run(terms.context);
-    if (isThenable(returned)) return raceDeadline(finishLater(tool, returned), tool, terms);
+    const kind = classifyReturned(returned);
+    if (kind === 'unreadable') return UNREADABLE;
+    if (kind === 'promise') return raceDeadline(finishLater(tool, returned), tool, terms);
     const checked = checkOutput(tool, returned);
     return checked instanceof Promise ? raceDeadline(checked, tool, terms) : checked;
   } catch (thrown) {
     return { kind: 'threw', thrown };
   }
+};
+
+const UNREADABLE: RunEnd = {
+  kind: 'invalid_output',
+  issues: [{ path: '', expected: 'a value', received: 'none', message: 'it cannot be read' }],
 };
 
 const continueLater = async (
@@ -129,7 +136,12 @@ const raceDeadline = (work: Promise<RunEnd>, tool: Tool, terms: RunTerms): Promi
 const toPayload = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && isToldValue(value) ? value.value : value;
 
-const isThenable = (value: unknown): boolean =>
-  ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
-  'then' in value &&
-  typeof value.then === 'function';
+// Even asking may throw: on a revoked proxy, or where `then` is a getter.
+const classifyReturned = (value: unknown): 'promise' | 'value' | 'unreadable' => {
+  if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return 'value';
+  try {
+    return 'then' in value && typeof value.then === 'function' ? 'promise' : 'value';
+  } catch (_hostile) {
+    return 'unreadable';
+  }
+};

@@ -1,4 +1,5 @@
 import { withArticle } from '../tools/describe-value.ts';
+import { isDeeperThan } from './json-text.ts';
 
 /** A value proved to be JSON, as text; or why it is none, or that it is over the cap (`json`: its text, or the beginning). */
 export type JsonProof =
@@ -22,8 +23,14 @@ export const toJsonValue = (value: unknown, maxBytes: number): JsonProof => {
   const text = stringify(value);
   if (typeof text !== 'string') return text;
   const over = text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes);
-  return over ? { kind: 'too_large', json: text } : { kind: 'json', json: text };
+  if (over) return { kind: 'too_large', json: text };
+  if (isDeeperThan(text, MAX_DEPTH))
+    return { kind: 'invalid', problem: `it is nested deeper than ${MAX_DEPTH} levels` };
+  return { kind: 'json', json: text };
 };
+
+// Common JSON parsers give up at about a thousand levels, and would refuse the whole batch for one such value.
+const MAX_DEPTH = 500;
 
 const stringify = (value: unknown): string | JsonProof => {
   try {

@@ -42,6 +42,8 @@ export const addRequestGate = (app: FastifyInstance, options: GateOptions): void
 
 const toRefusal = (request: FastifyRequest, options: GateOptions): ProblemError | undefined => {
   const { origin, host } = request.headers;
+  if (host === undefined && request.raw.httpVersion === '1.1')
+    return new ProblemError(400, 'bad_request', 'The request has no Host header.');
   if (!options.mayComeFrom({ origin, host, secFetchSite: textOf(request.headers['sec-fetch-site']) }))
     return new ProblemError(403, 'forbidden_origin', 'This origin may not call. Add it to ALLOWED_ORIGINS.');
   if (isOpen(request)) return undefined;

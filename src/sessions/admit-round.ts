@@ -8,6 +8,7 @@ import {
 } from '../executor/session-store.ts';
 import {
   type Claim,
+  dropEndedClaims,
   expireClaims,
   heldRetries,
   isOpen,
@@ -173,6 +174,8 @@ const hasNamedUnknown = (session: SessionState, round: Round, names: 'known' | '
   if (round.roundId === null) return names === 'unknown';
   const rounds = toolState(session, UNKNOWN_ROUNDS);
   if (findJoinable(rounds, round, now) !== undefined) return true;
-  if (names === 'unknown') rounds.claims.push(createClaim(round, { retry: false, epoch: 0, running: 0 }, now));
-  return names === 'unknown';
+  if (names === 'known') return false;
+  rounds.claims.push(createClaim(round, { retry: false, epoch: 0, running: 0 }, now));
+  dropEndedClaims(rounds, now);
+  return true;
 };

@@ -109,8 +109,10 @@ local function has_named_unknown(session, now)
   if round == '' then return unknown end
   local rounds = tool_state(session, '')
   if joinable(rounds, now) then return true end
-  if unknown then make_claim(rounds, '', false, 0, now) end
-  return unknown
+  if not unknown then return false end
+  make_claim(rounds, '', false, 0, now)
+  drop_ended_claims(rounds, now)
+  return true
 end
 
 -- A round that names only known tools clears the bucket of unknown names; a named one when the next begins.

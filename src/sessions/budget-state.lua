@@ -146,6 +146,23 @@ local function expire_claims(session, now)
   end
 end
 
+-- A claim costs every later step of its session. Of those without a running batch only the latest are kept.
+local MAX_ENDED_CLAIMS = 16
+
+local function drop_ended_claims(state, now)
+  local surplus = -MAX_ENDED_CLAIMS
+  keep_claims(state, function(claim)
+    local kept = claim.running > 0 or claim.join_until > now
+    if kept and claim.running == 0 then surplus = surplus + 1 end
+    return kept
+  end)
+  keep_claims(state, function(claim)
+    if claim.running > 0 or surplus <= 0 then return true end
+    surplus = surplus - 1
+    return false
+  end)
+end
+
 -- `by` is the claim whose success does it and which may take it back; '' where nothing can.
 local function refresh(state, by)
   state.failures = 0

@@ -89,6 +89,21 @@ export const expireClaims = (session: SessionState, now: number): void => {
   }
 };
 
+// A claim costs every later step of its session: 600 of them took Redis 50 ms. More rounds than this are not under way
+// at once in one session, and of those that are, each with a batch still running is kept.
+const MAX_ENDED_CLAIMS = 16;
+
+/** Drops the claims that nobody can join any more, and of those without a running batch all but the latest. */
+export const dropEndedClaims = (tool: ToolState, now: number): void => {
+  const kept = tool.claims.filter(({ running, joinUntil }) => running > 0 || joinUntil > now);
+  let surplus = kept.filter(({ running }) => running === 0).length - MAX_ENDED_CLAIMS;
+  tool.claims = kept.filter(({ running }) => {
+    if (running > 0 || surplus <= 0) return true;
+    surplus -= 1;
+    return false;
+  });
+};
+
 /**
  * Makes the tool clean: its tokens go back to the session, and verdicts that were counted are gone. `by` is the claim
  * whose success does it and which may take it back; "" where nothing can.

@@ -65,7 +65,7 @@ const admitTo = (
   terms: Pick<Admission, 'mode' | 'scope'> & {
     readonly settings: BudgetSettings;
     readonly now: () => number;
-    /** The session as it is now; another object once it has begun another life, into which no settle must write. */
+    /** The session as it is now: another object once it has begun another life. */
     readonly findCurrent: () => SessionState | undefined;
   },
 ): Admission => {
@@ -82,9 +82,9 @@ const admitTo = (
     permits: new Map([...admitted].map(([name, { permit }]) => [name, permit])),
     settle: async (outcomes) => {
       if (!outcomes.some(isWorth)) return UNCHANGED;
-      const current = terms.findCurrent();
-      if (current === session) settleRound(session, outcomes, admitted, now());
-      return readBudgets(current ?? createSessionState(''), round, settings, now());
+      // Into its own object: where the session has begun another life, that one is nobody's any more.
+      settleRound(session, outcomes, admitted, now());
+      return readBudgets(terms.findCurrent() ?? createSessionState(''), round, settings, now());
     },
   };
 };

@@ -1,6 +1,14 @@
 import type { ToolOutcome } from '../executor/session-store.ts';
 import type { AdmittedTool } from './admit-round.ts';
-import { type Claim, expireClaims, refresh, type SessionState, type ToolState, toolState } from './budget-state.ts';
+import {
+  type Claim,
+  dropEndedClaims,
+  expireClaims,
+  refresh,
+  type SessionState,
+  type ToolState,
+  toolState,
+} from './budget-state.ts';
 
 const MAX_ERROR_LENGTH = 200;
 
@@ -49,7 +57,7 @@ const settleTool = (session: SessionState, outcome: ToolOutcome, terms: Admitted
     undo(tool, claim);
     apply(tool, claim, verdict, outcome.error, now);
   }
-  tool.claims = tool.claims.filter(({ running, joinUntil }) => running > 0 || joinUntil > now);
+  dropEndedClaims(tool, now);
 };
 
 // No claim: a first attempt without a name, or a batch that settles after its lease and is a round of its own now. A

@@ -98,7 +98,7 @@ local function settle_tool(session, tool, now)
     undo(state, claim)
     apply(state, claim, verdict, tool.failure, now)
   end
-  keep_claims(state, function(kept) return kept.running > 0 or kept.join_until > now end)
+  drop_ended_claims(state, now)
 end
 
 local now = server_now()

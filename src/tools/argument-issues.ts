@@ -14,6 +14,12 @@ type Finding = {
 
 const MISSING = 'required parameter missing';
 
+// Eighty thousand bad items are one mistake. Those past the hundredth are counted, not worded: each would take the
+// memory of its whole path.
+const MAX_WORDED = 100;
+const COUNTED: Issue = { path: '', expected: '', received: '', message: 'more of the same' };
+const MAX_STEP_LENGTH = 100;
+
 /** Whether the issue says that a required parameter is not there. */
 export const isMissing = (issue: Issue): boolean => issue.message === MISSING;
 
@@ -25,7 +31,7 @@ const toValueAt = (input: unknown, path: readonly PropertyKey[]): unknown =>
   );
 
 const toIssue = (finding: Finding, input: unknown, schema: JsonSchema): Issue => {
-  const path = finding.path.map(String).join('.');
+  const path = finding.path.map((step) => cutText(String(step), MAX_STEP_LENGTH)).join('.');
   const value = toValueAt(input, finding.path);
   const received = describeValue(value, isSensitive(schema, finding.path) ? 'hide' : 'show');
   const { expected } = finding;
@@ -38,6 +44,10 @@ const toIssue = (finding: Finding, input: unknown, schema: JsonSchema): Issue =>
   const message = finding.kind === 'rule' ? cutText(expected, 300) : `expected ${expected}, got ${received}`;
   return { path, expected, received, message };
 };
+
+/** As many issues as there are findings; only the first hundred have words of their own. */
+const toIssues = <Finding>(findings: readonly Finding[], word: (finding: Finding) => Issue): Issue[] =>
+  findings.map((finding, position) => (position < MAX_WORDED ? word(finding) : COUNTED));
 
 const toJsonList = (values: readonly unknown[]): string =>
   values.length === 1 ? JSON.stringify(values[0]) : `one of ${values.map((value) => JSON.stringify(value)).join(', ')}`;
@@ -57,7 +67,7 @@ const toZodFindings = (issue: z.core.$ZodIssue): readonly Finding[] => {
 
 /** zod's issues in our words. */
 export const fromZodIssues = (issues: readonly z.core.$ZodIssue[], input: unknown, schema: JsonSchema): Issue[] =>
-  issues.flatMap(toZodFindings).map((finding) => toIssue(finding, input, schema));
+  toIssues(issues.flatMap(toZodFindings), (finding) => toIssue(finding, input, schema));
 
 const toPath = (pointer: string, input: unknown): readonly PropertyKey[] => {
   const steps = pointer.split('/').slice(1);
@@ -93,4 +103,4 @@ const toAjvFinding = (error: ErrorObject, input: unknown): Finding => {
 
 /** Ajv's errors in our words. */
 export const fromAjvErrors = (errors: readonly ErrorObject[], input: unknown, schema: JsonSchema): Issue[] =>
-  errors.map((error) => toIssue(toAjvFinding(error, input), input, schema));
+  toIssues(errors, (error) => toIssue(toAjvFinding(error, input), input, schema));

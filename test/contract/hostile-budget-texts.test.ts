@@ -75,7 +75,7 @@ test('the retries of the session can be gone before those of the tool', async ()
     outcome: 'refused',
     executed: 'no',
     message:
-      "This session has used its 1 retries. 'breaks' was not run; use what you have, or say what could not be done.",
+      "This session has used its one retry. 'breaks' was not run; use what you have, or say what could not be done.",
     error: { code: 'retry_budget_exhausted' },
     retry: { allowed: false, limit: 3, used: 1, remaining: 0, limited_by: 'session', scope: 'session', mode: 'memory' },
   });

@@ -65,10 +65,10 @@ test.each(UNUSABLE)(
 
 // Returned from an async function, these end as its exception: the language asks every returned object for `then`.
 test.each(['revoked_proxy', 'trap'])('a tool that returns %s fails alone', async (returned) => {
-  for (const later of [false, true]) {
-    const { error } = await answerOne(service, { name: `returns_${returned}`, arguments: { later } });
-    expect(['invalid_output', 'tool_exception']).toContain(error?.code);
-  }
+  const codeOf = async (later: boolean) =>
+    (await answerOne(service, { name: `returns_${returned}`, arguments: { later } })).error?.code;
+  expect(await codeOf(false)).toBe('invalid_output');
+  expect(await codeOf(true)).toBe('tool_exception');
 });
 
 test.each([
@@ -120,7 +120,7 @@ test('exactly as many bytes as a result may have are taken', async () => {
 
 test('a value of a hundred thousand levels costs its neighbours nothing', async () => {
   const { error } = await answerOne(service, { name: 'returns_deep' });
-  expect(['ok', 'invalid_output']).toContain(error?.code ?? 'ok');
+  expect(error?.code).toBe('invalid_output');
 });
 
 test('everything that is returned has its expectation', () => {

@@ -105,6 +105,14 @@ test('headers of 20 kB are refused', async () => {
   });
 });
 
+test('a request without a Host is refused, as HTTP/1.0 it is taken', async () => {
+  expectProblem(await sendRaw(service.port, 'GET /live HTTP/1.1\r\n\r\n'), {
+    ...MALFORMED,
+    detail: 'The request has no Host header.',
+  });
+  expect((await sendRaw(service.port, 'GET /live HTTP/1.0\r\n\r\n')).body).toBe('{"status":"live"}');
+});
+
 test('an Expect that nobody knows is refused, with a body', async () => {
   const request = toPostText(toNote('expected'), [['Expect', 'miracles']]);
   expectProblem(await sendRaw(service.port, request), {

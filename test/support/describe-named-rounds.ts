@@ -115,6 +115,16 @@ export const describeNamedRounds = (createStore: CreateStoreUnderTest): void => 
       expect((await play()).decisions).toEqual(['tool']);
     });
 
+    test('the latest sixteen rounds are remembered, and every one that still runs', async () => {
+      const session = createBudgetSession(createStore({ ...ROOMY, sessionRetries: 100 }), { x: 50 });
+      const running = await session.begin(['x'], { round: 'running' });
+      for (let turn = 1; turn <= 17; turn += 1) await inRound(session, `turn_${turn}`, 'F');
+      expect((await inRound(session, 'turn_2', 'F')).budgetOf('x')).toMatchObject({ failures: 17 });
+      expect((await inRound(session, 'turn_1', 'F')).budgetOf('x')).toMatchObject({ failures: 18 });
+      expect((await inRound(session, 'running', 'F')).budgetOf('x')).toMatchObject({ failures: 19 });
+      expect((await running.end({ x: 'F' }))('x')).toMatchObject({ failures: 19 });
+    });
+
     test('one name in two sessions is two rounds', async () => {
       const subject = createStore(ROOMY);
       const [one, two] = [createBudgetSession(subject), createBudgetSession(subject)];

@@ -75,6 +75,16 @@ export const describeUnknownNames = (createStore: CreateStoreUnderTest): void =>
       expect((await session.begin(['_unknown'], { round: 'three' })).decisions).toEqual(['retry']);
     });
 
+    test('of the named rounds that named unknown tools the latest sixteen are remembered', async () => {
+      const session = create();
+      for (let turn = 1; turn <= 17; turn += 1) await session.run({ _unknown: 'F' }, { round: `turn_${turn}` });
+      await session.run({ x: 'S' }, { round: 'turn_2' });
+      expect((await session.begin(['_unknown'], { round: 'next' })).decisions).toEqual(['tool']);
+      await session.run({ x: 'S' }, { round: 'turn_2' });
+      await session.run({ x: 'S' }, { round: 'turn_1' });
+      expect((await session.begin(['_unknown'], { round: 'after' })).decisions).toEqual(['free']);
+    });
+
     test('a round that found nothing to clear does not clear what fails after it', async () => {
       const session = create();
       const slow = await session.begin(['_unknown']);

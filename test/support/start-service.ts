@@ -46,6 +46,8 @@ export const startService = async (
     drain: service.drain,
     stop: async () => {
       service.executor.endAll();
+      // A client that keeps a refused request open must not keep a test waiting.
+      service.app.server.closeAllConnections();
       await service.app.close();
       await service.close();
     },
