@@ -18,7 +18,7 @@ export const createLogger = async (options: {
           dest: 1,
           sync: false,
           minLength: BUFFER_BYTES,
-          maxWrite: BUFFER_BYTES,
+          maxWrite: 2 * BUFFER_BYTES,
           periodicFlush: FLUSH_EVERY_MS,
         });
   return pino({ level: options.level, base: null, timestamp: createIsoTime() }, destination);
