@@ -40,7 +40,9 @@ const toDistinctTools = (calls: readonly ResolvedCall[]): readonly { name: strin
     if (call.kind === 'ready') tools.set(call.tool.name, call.tool.retries);
     if (call.kind === 'unknown_tool') tools.set(UNKNOWN_TOOL, UNKNOWN_RETRIES);
   }
-  return Array.from(tools, ([name, retries]) => ({ name, retries }));
+  const distinct: { name: string; retries: number }[] = [];
+  for (const [name, retries] of tools) distinct.push({ name, retries });
+  return distinct;
 };
 
 const observeDecision = (tool: string, permit: Permit, { mode }: Admission, observer: CallObserver): void => {

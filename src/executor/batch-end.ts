@@ -22,7 +22,7 @@ export type BatchEndControl = BatchEnd & {
 /** Timer and subscription start with the first listener: a batch of synchronous handlers never needs them. */
 export const createBatchEnd = (deadlineMs: number, client: Client, now: () => number): BatchEndControl => {
   const endsAt = now() + deadlineMs;
-  const listeners = new Set<(cause: BatchEndCause) => void>();
+  let listeners: Set<(cause: BatchEndCause) => void> | undefined;
   let ended: BatchEndCause | null = null;
   let timer: NodeJS.Timeout | undefined;
   let unsubscribe = (): void => undefined;
@@ -30,8 +30,9 @@ export const createBatchEnd = (deadlineMs: number, client: Client, now: () => nu
     if (ended !== null) return;
     ended = cause;
     clearTimeout(timer);
-    for (const listener of listeners) listener(cause);
-    listeners.clear();
+    const told = listeners ?? [];
+    listeners = undefined;
+    for (const listener of told) listener(cause);
   };
   const listen = (): void => {
     timer = setTimeout(() => end('deadline'), Math.ceil(Math.max(0, endsAt - now())));
@@ -46,14 +47,15 @@ export const createBatchEnd = (deadlineMs: number, client: Client, now: () => nu
     },
     onEnd: (listener) => {
       if (timer === undefined) listen();
+      listeners ??= new Set();
       listeners.add(listener);
-      return () => listeners.delete(listener);
+      return () => void listeners?.delete(listener);
     },
     end,
     close: () => {
       clearTimeout(timer);
       unsubscribe();
-      listeners.clear();
+      listeners = undefined;
     },
   };
 };

@@ -27,6 +27,7 @@ export const scheduleCalls = async (
 ): Promise<ReadonlyMap<number, RanCall>> => {
   const ends = new Map<number, RanCall>();
   if (schedule.order === 'sequential') await runInOrder(calls, schedule, ends);
+  else if (!calls.some(isBarrier)) await runGroup(calls, schedule, ends);
   else for (const group of toGroups(calls)) await runGroup(group, schedule, ends);
   return ends;
 };
@@ -44,10 +45,12 @@ const runInOrder = async (
   }
 };
 
+const isBarrier = (call: ResolvedCall): boolean => call.kind === 'ready' && call.tool.sequential;
+
 const toGroups = (calls: readonly ResolvedCall[]): readonly (readonly ResolvedCall[])[] => {
   const groups: ResolvedCall[][] = [[]];
   for (const call of calls) {
-    if (call.kind === 'ready' && call.tool.sequential) groups.push([call], []);
+    if (isBarrier(call)) groups.push([call], []);
     else groups.at(-1)?.push(call);
   }
   return groups.filter((group) => group.length > 0);

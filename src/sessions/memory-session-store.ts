@@ -1,7 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import type { BudgetMode } from '../contract/tool-result.ts';
-import type { Admission, Budget, BudgetSettings, Round, SessionStore, ToolOutcome } from '../executor/session-store.ts';
-import { admitRound, toBudget } from './admit-round.ts';
+import type {
+  Admission,
+  Budget,
+  BudgetSettings,
+  Permit,
+  Round,
+  SessionStore,
+  ToolOutcome,
+} from '../executor/session-store.ts';
+import { type AdmittedTool, admitRound, toBudget } from './admit-round.ts';
 import { createSessionState, expireClaims, type SessionState, spentRetries, toolState } from './budget-state.ts';
 import { isWorthSettling, settleRound } from './settle-round.ts';
 
@@ -70,7 +78,9 @@ const admitTo = (
   },
 ): Admission => {
   const { mode, scope, settings, now } = terms;
-  const admitted = admitRound(session, round, settings, now());
+  const admitted = isUntouched(session, round)
+    ? admitFresh(round, settings)
+    : admitRound(session, round, settings, now());
   const isWorth = (outcome: ToolOutcome): boolean => {
     const one = admitted.get(outcome.name);
     if (one === undefined || one.permit.decision === 'denied') return false;
@@ -79,7 +89,7 @@ const admitTo = (
   return {
     mode,
     scope,
-    permits: new Map([...admitted].map(([name, { permit }]) => [name, permit])),
+    permits: toPermits(admitted),
     settle: async (outcomes) => {
       if (!outcomes.some(isWorth)) return UNCHANGED;
       // Into its own object: where the session has begun another life, that one is nobody's any more.
@@ -87,6 +97,28 @@ const admitTo = (
       return readBudgets(terms.findCurrent() ?? createSessionState(''), round, settings, now());
     },
   };
+};
+
+const toPermits = (admitted: ReadonlyMap<string, AdmittedTool>): ReadonlyMap<string, Permit> => {
+  const permits = new Map<string, Permit>();
+  for (const [name, { permit }] of admitted) permits.set(name, permit);
+  return permits;
+};
+
+// Nothing has ever failed in the session and the round has no name to remember: every tool is free and nothing is
+// written. That is all but every batch.
+const isUntouched = (session: SessionState, round: Round): boolean =>
+  session.tools.size === 0 && session.lost === 0 && round.roundId === null;
+
+const FRESH_TOOL = { failures: 0, used: 0, epoch: 0, failedAt: 0, lastError: '', claims: [] };
+
+const admitFresh = (round: Round, { sessionRetries }: BudgetSettings): ReadonlyMap<string, AdmittedTool> => {
+  const admitted = new Map<string, AdmittedTool>();
+  for (const { name, retries } of round.tools) {
+    const budget = toBudget(FRESH_TOOL, retries, sessionRetries);
+    admitted.set(name, { permit: { decision: 'free', budget }, claimId: null, epoch: 0 });
+  }
+  return admitted;
 };
 
 const readBudgets = (

@@ -14,6 +14,8 @@ export type RedisClient = {
 };
 
 const COMMAND_TIMEOUT_MS = 50;
+// When ioredis itself ends a command that nobody waits for any more.
+const ABANDONED_COMMAND_MS = 1000;
 const MAX_RECONNECT_DELAY_MS = 1000;
 
 // ioredis 6 by default waits 73 s until a command fails, runs a script again whose reply was lost, and keeps timed-out
@@ -22,7 +24,7 @@ const SHARED_OPTIONS = {
   lazyConnect: true,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
-  commandTimeout: COMMAND_TIMEOUT_MS,
+  commandTimeout: ABANDONED_COMMAND_MS,
   connectTimeout: 1000,
   socketTimeout: 2000,
   enableAutoPipelining: false,
@@ -39,7 +41,7 @@ export const createRedisClient = (url: string): RedisClient => {
   const client = nodes.length > 1 ? createCluster(nodes) : createStandalone(url);
   let wanted = true;
   return {
-    call: (command, ...parameters) => client.call(command, ...parameters),
+    call: (command, ...parameters) => withDeadline(client.call(command, ...parameters)),
     // The outcome of the first attempt is told by the events; later ones are the retry strategy's.
     connect: () => void client.connect().then(ignore, ignore),
     onReady: (listener) => void client.on('ready', listener),
@@ -53,6 +55,18 @@ export const createRedisClient = (url: string): RedisClient => {
 };
 
 const ignore = (): void => undefined;
+
+/**
+ * Rejects when no answer has come in time. Not commandTimeout: that is a timer alone, and where a burst of requests
+ * kept the event loop busy it fires before the answers that are there are read. They are read before an immediate.
+ */
+const withDeadline = (answer: Promise<unknown>): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(new Error('Command timed out'));
+    const timer = setTimeout(() => setImmediate(giveUp), COMMAND_TIMEOUT_MS);
+    const ended = (): void => clearTimeout(timer);
+    answer.then(resolve, reject).then(ended, ended);
+  });
 
 const createStandalone = (url: string): Redis =>
   new Redis(url, { ...SHARED_OPTIONS, enableOfflineQueue: false, retryStrategy: retryDelay });

@@ -31,6 +31,7 @@ export const createCallObserver = (options: {
   const seriesOf = createSeriesLookup(metrics, named);
   createCallSeries(metrics, named, '_unknown', 'unknown_tool', 'retry');
   for (const tool of options.tools) initialise(tool, metrics, named);
+  const decisionOf = createDecisionLookup(metrics);
   const queue = metrics.toolCallQueue({ pool: 'inline' });
   const size = metrics.batchSize({});
   const overhead = metrics.batchOverhead({});
@@ -50,7 +51,7 @@ export const createCallObserver = (options: {
       logBatch(log, batch);
     }),
     budgetDecided: safely(({ tool, decision, denial, mode }) => {
-      metrics.budgetDecisions({ tool, decision, mode }).count += 1;
+      decisionOf(tool, decision, mode).count += 1;
       if (denial === 'tool' || denial === 'session') metrics.budgetExhausted({ tool, scope: denial }).count += 1;
     }),
     callStarted: safely((queueMs: number) => {
@@ -98,6 +99,19 @@ const createSafely =
 const labelsOf = (tool: string, code: keyof typeof FAILURE_POLICY | null, outcome: Outcome) => {
   const fault: Fault | 'none' = code === null ? 'none' : FAILURE_POLICY[code].fault;
   return { tool, outcome, code: code ?? 'ok', fault };
+};
+
+/** The series of a budget decision, found without making labels each time. */
+const createDecisionLookup = (metrics: Metrics) => {
+  const known = new Map<string, Map<string, CountSeries>>();
+  return (tool: string, decision: string, mode: string): CountSeries => {
+    const kind = `${decision} ${mode}`;
+    const ofKind = known.get(kind) ?? new Map<string, CountSeries>();
+    if (ofKind.size === 0) known.set(kind, ofKind);
+    const series = ofKind.get(tool) ?? metrics.budgetDecisions({ tool, decision, mode });
+    ofKind.set(tool, series);
+    return series;
+  };
 };
 
 const createSeriesLookup = (metrics: Metrics, named: ReadonlySet<string>) => {

@@ -64,9 +64,11 @@ class Tally {
   readonly observe = (value: number): void => {
     this.sum += value;
     this.count += 1;
-    const place = this.bounds.findIndex((bound) => value <= bound);
-    const so = this.counts[place];
-    if (so !== undefined) this.counts[place] = so + 1;
+    const { bounds, counts } = this;
+    let place = 0;
+    while (place < bounds.length && value > (bounds[place] ?? 0)) place += 1;
+    const so = counts[place];
+    if (so !== undefined) counts[place] = so + 1;
   };
 }
 
