@@ -97,7 +97,6 @@ const runCall = (
   { startedAt, waitedMs }: { readonly startedAt: number; readonly waitedMs: number },
 ): RanCall | Promise<RanCall> => {
   const { tool } = call;
-  const { now, observer } = settings;
   const permit = batch.permits.get(tool.name);
   const context = new CallContext({
     requestId: batch.requestId,
@@ -107,27 +106,29 @@ const runCall = (
     retriesLeft: permit !== undefined && 'budget' in permit ? (permit.budget?.remaining ?? tool.retries) : tool.retries,
     createLog: settings.createLog,
   });
-  observer.callStarted(waitedMs);
+  settings.observer.callStarted(waitedMs);
   const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.end.remainingAt(startedAt))));
+  const run = runInvocation(tool, input, { context, timeoutMs, end: batch.end });
+  if (run instanceof Promise) return run.then((ended) => finishCall(ended, call, startedAt, settings));
+  return finishCall(run, call, startedAt, settings);
+};
+
+const finishCall = (run: RunEnd, call: ReadyCall, startedAt: number, settings: CallSettings): RanCall => {
+  const { tool } = call;
+  const durationMs = settings.now() - startedAt;
+  const graceful = (tool.gracefulErrors ?? settings.gracefulErrors === 'on') ? 'on' : 'off';
+  const end = toCallEnd(run, tool, { graceful, maxResultBytes: settings.maxResultBytes });
   const giveBack = (): void => {
-    observer.callEnded();
+    settings.observer.callEnded();
     settings.slots.giveBack(tool);
   };
-  const finish = (run: RunEnd): RanCall => {
-    const durationMs = now() - startedAt;
-    const graceful = (tool.gracefulErrors ?? settings.gracefulErrors === 'on') ? 'on' : 'off';
-    const end = toCallEnd(run, tool, { graceful, maxResultBytes: settings.maxResultBytes });
-    if (!('late' in run)) giveBack();
-    const late = 'late' in run ? run.late.then((reality) => noteLate(reality, call, observer)).finally(giveBack) : null;
+  if ('late' in run) {
+    // The slot is free again when the handler really ends, not when its call was answered.
+    const late = run.late.then((reality) => noteLate(reality, call, settings.observer)).finally(giveBack);
     return { end, durationMs, late };
-  };
-  const run = runInvocation(tool, input, {
-    context,
-    timeoutMs,
-    end: batch.end,
-    abort: (reason) => context.abort(reason),
-  });
-  return run instanceof Promise ? run.then(finish) : finish(run);
+  }
+  giveBack();
+  return { end, durationMs, late: null };
 };
 
 const noteLate = (reality: RunEnd, call: ReadyCall, observer: CallObserver): void =>

@@ -13,11 +13,10 @@ export type RunEnd =
   | { readonly kind: 'cut_off'; readonly late: Promise<RunEnd> };
 
 export type RunTerms = {
-  readonly context: ToolContext;
+  /** What the handler gets, and the way to tell it through its signal that nobody waits any longer. */
+  readonly context: ToolContext & { readonly abort: (reason: Error) => void };
   readonly timeoutMs: number;
   readonly end: BatchEnd;
-  /** Tells the handler, through its signal, that nobody waits any longer. */
-  readonly abort: (reason: Error) => void;
 };
 
 /**
@@ -120,14 +119,14 @@ const raceDeadline = (work: Promise<RunEnd>, tool: Tool, terms: RunTerms): Promi
     };
     const timeOut = (): void => {
       settle({ kind: 'timed_out', limitMs: terms.timeoutMs, late: work });
-      terms.abort(new DOMException('The deadline of this call passed.', 'TimeoutError'));
+      terms.context.abort(new DOMException('The deadline of this call passed.', 'TimeoutError'));
     };
     const unsubscribe = terms.end.onEnd((cause) => {
       if (cause === 'deadline') return timeOut();
       // A write that runs is let finish: cutting it off would only hide what it did (semantics, section 5).
       if (cause === 'client_gone' && tool.effects === 'write') return undefined;
       settle({ kind: 'cut_off', late: work });
-      return terms.abort(new DOMException('Nobody waits for this call any more.', 'AbortError'));
+      return terms.context.abort(new DOMException('Nobody waits for this call any more.', 'AbortError'));
     });
     const timer = setTimeout(timeOut, terms.timeoutMs);
     work.then(settle, (thrown: unknown) => settle({ kind: 'threw', thrown }));

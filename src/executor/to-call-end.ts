@@ -70,7 +70,7 @@ const toReturnedEnd = (returned: unknown, tool: Tool, terms: EndTerms): CallEnd 
   const proof = toJsonValue(unpacked.value, terms.maxResultBytes);
   if (proof.kind === 'invalid') return toUnusable(tool, proof.problem);
   if (proof.kind === 'too_large') return toTooLarge(tool, proof, terms.maxResultBytes);
-  return toSuccess({ valueJson: proof.json, message: unpacked.message, marks: unpacked.marks });
+  return toSuccess(proof.json, unpacked.message, unpacked.marks, NO_MARKS);
 };
 
 type Unpacked = { readonly value: unknown; readonly message: string; readonly marks: readonly 'empty'[] };
@@ -88,35 +88,25 @@ const unpack = (returned: unknown): Unpacked | null => {
   }
 };
 
-const toSuccess = (parts: {
-  readonly valueJson: string;
-  readonly message?: string;
-  readonly marks?: readonly ('empty' | 'truncated')[];
-  readonly warnings?: readonly Warning[];
-}): CallEnd => ({
-  kind: 'success',
-  executed: 'yes',
-  message: '',
-  marks: NO_MARKS,
-  warnings: NO_MARKS,
-  ...parts,
-});
+const toSuccess = (
+  valueJson: string,
+  message: string,
+  marks: readonly ('empty' | 'truncated')[],
+  warnings: readonly Warning[],
+): CallEnd => ({ kind: 'success', executed: 'yes', valueJson, message, marks, warnings });
 
 // What a write tool did cannot be undone by refusing its answer: it stays a success, with a warning.
 const toUnusable = (tool: Tool, problem: string): CallEnd => {
   const message = invalidOutputText(tool, problem);
   return isSafe(tool)
     ? failed(toFailure('invalid_output', message, tool))
-    : toSuccess({ valueJson: 'null', warnings: [{ code: 'invalid_output', message }] });
+    : toSuccess('null', '', NO_MARKS, [{ code: 'invalid_output', message }]);
 };
 
 const toTooLarge = (tool: Tool, proof: Extract<JsonProof, { kind: 'too_large' }>, limitBytes: number): CallEnd => {
   const message = tooLargeText(tool, limitBytes);
   if (isSafe(tool)) return failed(toFailure('output_too_large', message, tool));
   const preview = proof.json === null ? null : cutText(proof.json, Math.min(MAX_PREVIEW_LENGTH, limitBytes >> 2));
-  return toSuccess({
-    valueJson: JSON.stringify(preview),
-    marks: ['truncated'],
-    warnings: [{ code: 'output_too_large', message: `The result was larger than ${limitBytes} bytes and is cut.` }],
-  });
+  const warning = { code: 'output_too_large', message: `The result was larger than ${limitBytes} bytes and is cut.` };
+  return toSuccess(JSON.stringify(preview), '', ['truncated'], [warning]);
 };

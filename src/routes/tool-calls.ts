@@ -37,7 +37,8 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
     const sessionId = envelope.session_id ?? null;
     const results = await options.executeBatch({
       requestId: request.id,
-      batchId: options.createId(),
+      // The id made for the request will do, unless the caller chose it: its ids may come twice.
+      batchId: request.headers['x-request-id'] === undefined ? request.id : options.createId(),
       tenant,
       mayUse,
       sessionKey: sessionId === null ? null : options.toSessionKey(tenant, sessionId),

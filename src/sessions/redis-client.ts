@@ -35,13 +35,16 @@ const SHARED_OPTIONS = {
 const retryDelay = (attempt: number): number =>
   Math.min(MAX_RECONNECT_DELAY_MS, 50 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
 
-/** A client for one server (`redis://`, `rediss://`) or, for a comma-separated list of URLs, a cluster. */
-export const createRedisClient = (url: string): RedisClient => {
+/**
+ * A client for one server (`redis://`, `rediss://`) or, for a comma-separated list of URLs, a cluster. Gives up an
+ * answer after `answerWithinMs` milliseconds, at most 1 000.
+ */
+export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_MS): RedisClient => {
   const nodes = url.split(',').map((node) => node.trim());
   const client = nodes.length > 1 ? createCluster(nodes) : createStandalone(url);
   let wanted = true;
   return {
-    call: (command, ...parameters) => withDeadline(client.call(command, ...parameters)),
+    call: (command, ...parameters) => withDeadline(client.call(command, ...parameters), answerWithinMs),
     // The outcome of the first attempt is told by the events; later ones are the retry strategy's.
     connect: () => void client.connect().then(ignore, ignore),
     onReady: (listener) => void client.on('ready', listener),
@@ -60,10 +63,10 @@ const ignore = (): void => undefined;
  * Rejects when no answer has come in time. Not commandTimeout: that is a timer alone, and where a burst of requests
  * kept the event loop busy it fires before the answers that are there are read. They are read before an immediate.
  */
-const withDeadline = (answer: Promise<unknown>): Promise<unknown> =>
+const withDeadline = (answer: Promise<unknown>, ms: number): Promise<unknown> =>
   new Promise((resolve, reject) => {
     const giveUp = (): void => reject(new Error('Command timed out'));
-    const timer = setTimeout(() => setImmediate(giveUp), COMMAND_TIMEOUT_MS);
+    const timer = setTimeout(() => setImmediate(giveUp), ms);
     const ended = (): void => clearTimeout(timer);
     answer.then(resolve, reject).then(ended, ended);
   });
