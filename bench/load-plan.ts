@@ -1,0 +1,22 @@
+import * as z from 'zod';
+
+/** One run of the load generator. */
+export const LoadPlan = z.object({
+  url: z.string(),
+  kind: z.enum(['succeeding', 'failing']),
+  calls: z.int().positive(),
+  connections: z.int().positive(),
+  seconds: z.number().positive(),
+});
+export type LoadPlan = Readonly<z.infer<typeof LoadPlan>>;
+
+/** What came of a run. `failures` counts every answer but 200, every broken connection and every time-out. */
+export const LoadResult = z.object({
+  answers: z.int().nonnegative(),
+  failures: z.int().nonnegative(),
+  seconds: z.number().positive(),
+  /** Latencies of the run, in milliseconds. */
+  p50: z.number(),
+  p99: z.number(),
+});
+export type LoadResult = Readonly<z.infer<typeof LoadResult>>;

@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
+import { claimCores } from './cores.ts';
+import { describeSurroundings } from './describe-surroundings.ts';
+import { startLoad } from './measure-load.ts';
+import { type Contender, measureServers, type Series } from './measure-servers.ts';
+import { measureStart, type Start, type Starts } from './measure-start.ts';
+import { loadOptions, type Options, PARTS } from './options.ts';
+import { createProcesses } from './processes.ts';
+import { type Server, type Surroundings, startBareRoute, startService } from './servers.ts';
+import { toReport } from './to-report.ts';
+
+const RESULTS = join(import.meta.dirname, 'results.md');
+const STARTS = 5;
+
+const say = (line: string): void => {
+  process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
+};
+
+/** Everything the bench opened, to be closed in whichever way it ends. */
+type Opened = { readonly surroundings: Surroundings; redis: RedisServer | null };
+
+const bench = async (options: Options, opened: Opened): Promise<void> => {
+  const { surroundings } = opened;
+  const settings = describeSurroundings(options, surroundings.cores);
+  for (const line of settings) say(line);
+  const starts = options.parts.includes('start') ? await measureStarts(surroundings) : null;
+  const series = options.parts.includes('bare') ? await measureAll(options, opened) : [];
+  const report = toReport({ series, starts, settings });
+  process.stdout.write(`\n${report}\n`);
+  if (options.parts.length < PARTS.length) return say('Only parts were measured: bench/results.md stays as it was.');
+  writeFileSync(RESULTS, `${report}\n`);
+  say('Written to bench/results.md.');
+};
+
+const measureStarts = async (surroundings: Surroundings): Promise<Starts> => {
+  const first = await measureStart(surroundings);
+  say(`first start, nothing compiled yet: ${showStart(first)}`);
+  const later: Start[] = [];
+  for (let count = 1; count <= STARTS; count += 1) {
+    const start = await measureStart(surroundings);
+    later.push(start);
+    say(`start ${count} of ${STARTS}: ${showStart(start)}`);
+  }
+  return { first, later };
+};
+
+const showStart = ({ firstAnswerMs, idleMb }: Start): string =>
+  `${firstAnswerMs.toFixed(0)} ms, idle ${idleMb.toFixed(0)} MB`;
+
+const measureAll = async (options: Options, opened: Opened): Promise<readonly Series[]> => {
+  const { surroundings } = opened;
+  const contenders = new Map<Contender, Server>([['bare', await startBareRoute(surroundings)]]);
+  if (options.parts.includes('embedded')) contenders.set('embedded', await startService(surroundings, null));
+  if (options.parts.includes('redis')) {
+    // A child of this process, which is on the load core: so is Redis.
+    opened.redis = await startRedisServer();
+    contenders.set('redis', await startService(surroundings, opened.redis.url));
+  }
+  if (options.parts.includes('failing')) contenders.set('failing', await startService(surroundings, null));
+  const measure = startLoad(surroundings.cores, surroundings.processes, surroundings.path);
+  return measureServers(contenders, measure, options, say);
+};
+
+const closeAll = async ({ surroundings, redis }: Opened): Promise<void> => {
+  await surroundings.processes.endAll();
+  await redis?.stop();
+  rmSync(surroundings.directory, { recursive: true, force: true });
+};
+
+const closeOnSignals = (opened: Opened): void => {
+  const onSignal = (): void => {
+    say('Ending every process of the bench.');
+    void closeAll(opened).finally(() => process.exit(130));
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, onSignal);
+};
+
+const main = async (): Promise<void> => {
+  const options = loadOptions(process.argv.slice(2));
+  const directory = mkdtempSync(join(tmpdir(), 'recourse-bench-'));
+  const path = process.env['PATH'] ?? '';
+  const opened: Opened = {
+    surroundings: { cores: claimCores(), processes: createProcesses(), directory, path },
+    redis: null,
+  };
+  closeOnSignals(opened);
+  try {
+    await bench(options, opened);
+  } finally {
+    await closeAll(opened);
+  }
+};
+
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`bench failed: ${error instanceof Error ? error.message : String(error)}\n`);
+  // What was waiting for an answer may still wait.
+  process.exit(1);
+}

@@ -1,0 +1,121 @@
+import type { Series } from './measure-servers.ts';
+import type { Starts } from './measure-start.ts';
+import { COMPARED_TO } from './options.ts';
+import { type Summary, summarise } from './summarise.ts';
+import { MAX_FIRST_ANSWER_MS, MAX_IDLE_MB, RATIO_TARGETS } from './targets.ts';
+
+export type Measured = {
+  readonly series: readonly Series[];
+  /** null where they were not measured. */
+  readonly starts: Starts | null;
+  /** When, where, of what and how: a line each. */
+  readonly settings: readonly string[];
+};
+
+const NAMES = {
+  bare: '(a) bare Fastify route',
+  embedded: '(b) service, embedded store',
+  redis: '(c) service, Redis',
+  failing: '(d) service, failing calls',
+} as const;
+
+const RATIO_NAMES = { embedded: '(b) to (a)', redis: '(c) to (a)', failing: '(d) to (b)' } as const;
+
+/** The whole report as Markdown, readable as plain text, too. */
+export const toReport = ({ series, starts, settings }: Measured): string =>
+  [
+    '# Bench results',
+    'Written by `npm run bench`. What the figures mean, and what they leave out: [README](README.md).',
+    settings.map((line) => `- ${line}`).join('\n'),
+    ...(series.length === 0
+      ? []
+      : ['## Ratios', toRatioTable(series), ...toWarnings(series), '## Servers', toServerTable(series)]),
+    ...(starts === null ? [] : ['## At rest', toRestTable(starts)]),
+  ].join('\n\n');
+
+const toWarnings = (series: readonly Series[]): readonly string[] =>
+  series.flatMap(({ warning }) => (warning === null ? [] : [`**Warning:** ${warning}`]));
+
+const toServerTable = (series: readonly Series[]): string =>
+  toTable(
+    ['server', 'calls', 'batches/s', 'calls/s', 'CPU µs a batch', 'core busy', 'p50 ms', 'p99 ms'],
+    series.map(({ contender, calls, runs }) => {
+      const middle = (pick: (run: Series['runs'][number]) => number): number => summarise(runs.map(pick)).median;
+      const batches = middle(({ batchesPerSecond }) => batchesPerSecond);
+      const busy = middle((run) => run.busy);
+      return [
+        NAMES[contender],
+        String(calls),
+        batches.toFixed(0),
+        (batches * calls).toFixed(0),
+        middle(({ cpuMicrosPerBatch }) => cpuMicrosPerBatch).toFixed(1),
+        `${(busy * 100).toFixed(0)} %`,
+        middle(({ p50 }) => p50).toFixed(0),
+        middle(({ p99 }) => p99).toFixed(0),
+      ];
+    }),
+  );
+
+const toRatioTable = (series: readonly Series[]): string =>
+  toTable(
+    ['ratio', 'calls', 'throughput', 'lowest', 'highest', 'by CPU time', 'lowest', 'highest', 'target', ''],
+    series.flatMap((one) => {
+      if (one.contender === 'bare') return [];
+      const reference = COMPARED_TO[one.contender];
+      const other = series.find(({ contender, calls }) => contender === reference && calls === one.calls);
+      if (other === undefined) return [];
+      const speed = pairwise(one, other, ({ batchesPerSecond }) => batchesPerSecond);
+      const work = pairwise(other, one, ({ cpuMicrosPerBatch }) => cpuMicrosPerBatch);
+      const target = RATIO_TARGETS[one.contender][one.calls];
+      const cells = [...toCells(speed, 2), ...toCells(work, 2), `≥ ${target}`, toVerdict(speed.median >= target)];
+      return [[RATIO_NAMES[one.contender], String(one.calls), ...cells]];
+    }),
+  );
+
+/** Divides round by round, so that what slows the whole machine down for a while slows both. */
+const pairwise = (one: Series, other: Series, pick: (run: Series['runs'][number]) => number): Summary =>
+  summarise(
+    one.runs.flatMap((run, round) => {
+      const beside = other.runs[round];
+      return beside === undefined ? [] : [pick(run) / pick(beside)];
+    }),
+  );
+
+const toRestTable = ({ first, later }: Starts): string => {
+  const answer = summarise(later.map(({ firstAnswerMs }) => firstAnswerMs));
+  const resident = summarise(later.map(({ residentMb }) => residentMb));
+  const idle = summarise(later.map(({ idleMb }) => idleMb));
+  return toTable(
+    ['figure', 'median', 'lowest', 'highest', 'target', ''],
+    [
+      [
+        'start to first answer, ms',
+        ...toCells(answer, 0),
+        `≤ ${MAX_FIRST_ANSWER_MS}`,
+        met(answer, MAX_FIRST_ANSWER_MS),
+      ],
+      ['the same, nothing compiled yet, ms', ...toCells(summarise([first.firstAnswerMs]), 0), '', ''],
+      ['memory after the first answer, MB', ...toCells(resident, 0), '', ''],
+      ['memory after an idle second, MB', ...toCells(idle, 0), `≤ ${MAX_IDLE_MB}`, met(idle, MAX_IDLE_MB)],
+      ['the same, nothing compiled yet, MB', ...toCells(summarise([first.idleMb]), 0), '', ''],
+    ],
+  );
+};
+
+const toCells = ({ median, lowest, highest }: Summary, digits: number): readonly string[] =>
+  [median, lowest, highest].map((value) => value.toFixed(digits));
+
+const met = ({ median }: Summary, most: number): string => toVerdict(median <= most);
+
+const toVerdict = (isMet: boolean): string => (isMet ? 'met' : '**missed**');
+
+/** A Markdown table; the first column is aligned to the left, all others to the right. */
+const toTable = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const widths = head.map((title, column) => Math.max(2, title.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const pad = (cell: string, column: number): string =>
+    column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0);
+  const rule = widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
+  return [head.map(pad), rule, ...rows.map((row) => row.map(pad))]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
+};
