@@ -61,6 +61,8 @@ const UNKNOWN = '_unknown';
  * - A batch that settles after its lease is a round of its own. If it was a retry and failed, the retry that was lost
  *   is used instead.
  * - Cooling concerns what is exhausted, in the tool or the session; while a retry of the tool runs its end is awaited.
+ * - It remembers every named round until its lease is over; the stores forget all but the latest sixteen, which the random
+ *   sessions never reach.
  * - A named round is known to name only known tools when another round begins. A refused one has named its tools, too.
  */
 export class PlainBudgetModel {

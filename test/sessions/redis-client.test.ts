@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
+import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
+import { connectToRedis } from '#test/support/session-stores-under-test.ts';
+
+let server: RedisServer;
+let client: RedisClient;
+
+beforeEach(async () => {
+  server = await startRedisServer();
+  client = createRedisClient(server.url);
+  client.onError(() => undefined);
+  const ready = new Promise<void>((resolve) => client.onReady(resolve));
+  client.connect();
+  await ready;
+});
+
+afterEach(async () => {
+  client.disconnect();
+  await server.stop();
+});
+
+const block = (ms: number): void => {
+  const until = performance.now() + ms;
+  while (performance.now() < until) Math.sqrt(until);
+};
+
+test('an answer that came while the event loop was busy is no time-out', async () => {
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    const answer = client.call('PING');
+    block(150);
+    expect(await answer).toBe('PONG');
+  }
+});
+
+test('without an answer a command fails, and the next one does not wait for it', async () => {
+  server.pause();
+  await expect(client.call('PING')).rejects.toThrow('Command timed out');
+  const startedAt = performance.now();
+  await expect(Promise.all([client.call('PING'), client.call('PING')])).rejects.toThrow('Command timed out');
+  // Far less than the 73 s that ioredis takes by itself.
+  expect(performance.now() - startedAt).toBeLessThan(5_000);
+});
+
+test("an answer that comes after its command has failed is nobody's: later ones get their own", async () => {
+  server.pause();
+  await expect(client.call('ECHO', 'late')).rejects.toThrow('Command timed out');
+  server.resume();
+  const echo = () => client.call('ECHO', 'next').catch(String);
+  await expect.poll(echo, { timeout: 10_000 }).toBe('next');
+});
+
+test('while nothing is connected a command fails at once', async () => {
+  const lost = new Promise<void>((resolve) => client.onLost(resolve));
+  await server.kill();
+  await lost;
+  await expect(client.call('PING')).rejects.toThrow();
+});
+
+test('disconnecting is not a loss', async () => {
+  const redis = await connectToRedis(server.url);
+  const losses: string[] = [];
+  client.onLost(() => losses.push('lost'));
+  client.disconnect();
+  // Once the server has let it go, an answer of the server comes after the end of its connection.
+  await expect
+    .poll(async () =>
+      String(await redis.client('LIST'))
+        .trim()
+        .split('\n'),
+    )
+    .toHaveLength(1);
+  await redis.echo('later');
+  redis.disconnect();
+  expect(losses).toEqual([]);
+});
+
+test('disconnecting ends what is under way', async () => {
+  server.pause();
+  const pending = client.call('PING');
+  client.disconnect();
+  await expect(pending).rejects.toThrow();
+});
