@@ -18,7 +18,8 @@ export const echoName = (name: string): string =>
 const FRAME = /(?:^|\\n)[ \t]*at (?:(?!\\n).)*(?::\d+:\d+|<anonymous>|native)\)?(?=$|\\n|["'])/gm;
 
 /** A text without the stack frames in it. */
-export const withoutFrames = (text: string): string => text.replace(FRAME, '').replace(/\n{2,}/g, '\n');
+export const withoutFrames = (text: string): string =>
+  text.includes('at ') ? text.replace(FRAME, '').replace(/\n{2,}/g, '\n') : text;
 
 export const invalidCallText = (problem: string): string =>
   `${problem} Send each call as an object such as {"id": "call_1", "name": "echo", "arguments": {}}.`;

@@ -25,7 +25,8 @@ export const toRoundOutcomes = (
       failed: so.failed || isCharged(end),
       succeeded: so.succeeded || end.kind === 'success',
       interrupted: so.interrupted || isInterrupted(end),
-      error: isCharged(end) && end.kind === 'failure' ? toLine(end.failure.message) : so.error,
+      // Several failures of one round are one mistake: the first speaks for it.
+      error: so.error === '' && isCharged(end) && end.kind === 'failure' ? toLine(end.failure.message) : so.error,
     });
   }
   return [...outcomes.values()];
