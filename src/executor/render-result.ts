@@ -29,12 +29,9 @@ export const renderFailure = (
   const error = {
     code: failure.code,
     type: failure.type,
-    hint: failure.hint === null ? null : redactSecrets(failure.hint),
-    issues: failure.issues.map((issue) => ({
-      ...issue,
-      received: redactSecrets(issue.received),
-      message: redactSecrets(issue.message),
-    })),
+    // Hint and issues were cleaned where they were made, before they were cut.
+    hint: failure.hint,
+    issues: failure.issues,
     retry_after_ms: failure.retryAfterMs,
     fatal: failure.fatal,
     reference: parts.reference,

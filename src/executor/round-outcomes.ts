@@ -6,7 +6,7 @@ import type { ResolvedCall } from './resolve-call.ts';
 import type { ToolOutcome } from './session-store.ts';
 
 /** Whether this end counts as a failure of the tool in its session. */
-export const isCharged = (end: CallEnd): boolean =>
+const isCharged = (end: CallEnd): boolean =>
   end.kind === 'failure' && !end.failure.fatal && FAILURE_POLICY[end.failure.code].charges !== false;
 
 const isInterrupted = (end: CallEnd): boolean =>

@@ -68,7 +68,7 @@ export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, 
   app.setNotFoundHandler((request, reply) => sendHttpProblem(request, reply, 404));
 };
 
-export const sendProblem = (
+const sendProblem = (
   request: FastifyRequest,
   reply: FastifyReply,
   status: number,

@@ -21,7 +21,7 @@ const REASONS = [
 ] as const;
 
 /** Why a command failed, as one of a closed list: Redis's own error word, a time-out, or the connection. */
-export const toReason = (error: unknown): string => {
+const toReason = (error: unknown): string => {
   const message = error instanceof Error ? error.message : '';
   const word = REASONS.find((reason) => message.startsWith(reason));
   if (word !== undefined) return word.toLowerCase();

@@ -14,7 +14,7 @@ export const cutText = (text: string, limit: number): string => {
 export const withArticle = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 
 /** The JSON type of a value: string, number, boolean, null, array, object, or undefined. */
-export const jsonTypeOf = (value: unknown): string => {
+const jsonTypeOf = (value: unknown): string => {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'array' : typeof value;
 };

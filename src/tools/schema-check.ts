@@ -16,7 +16,7 @@ export type SchemaCheck = {
 };
 
 /** Whether `schema` is a zod 4 schema and not a plain JSON Schema. */
-export const isZodSchema = (schema: z.ZodType | JsonSchema): schema is z.ZodType => '_zod' in schema;
+const isZodSchema = (schema: z.ZodType | JsonSchema): schema is z.ZodType => '_zod' in schema;
 
 type Side = 'input' | 'output';
 

@@ -1,31 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Admission } from '#src/executor/session-store.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 import {
-  connectToRedis,
   createMemoryUnderTest,
   createRedisUnderTest,
   type StoreUnderTest,
+  useRedis,
 } from '#test/support/session-stores-under-test.ts';
 
 const RUNS = 300;
 const LEASE_MS = 65_000;
 
-let server: RedisForTests;
-let redis: Redis;
-
-beforeAll(async () => {
-  server = await redisForTests();
-  redis = await connectToRedis(server.url);
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
-});
+const redis = useRedis();
 
 // Wider than what the executor sends: retries that change, flags in any combination, any text.
 const anyName = fc.constantFrom('a', 'b', 'c', '_unknown', 'toString', 'é:1');
@@ -102,7 +89,7 @@ test('memory and Redis give the same permits and the same budgets, step by step'
     fc.asyncProperty(anySettings, anySteps, async (settings, steps) => {
       const key = `both:${randomUUID()}`;
       const inMemory = await play(createMemoryUnderTest(settings), key, steps);
-      expect(await play(createRedisUnderTest(redis, settings), key, steps)).toEqual(inMemory);
+      expect(await play(createRedisUnderTest(redis(), settings), key, steps)).toEqual(inMemory);
     }),
     { numRuns: RUNS },
   );

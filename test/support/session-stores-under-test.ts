@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
+import { afterAll, beforeAll } from 'vitest';
 import type { BudgetMode } from '#src/contract/tool-result.ts';
 import type { BudgetSettings, SessionStore } from '#src/executor/session-store.ts';
 import type { StoreObserver, StoreOperation } from '#src/executor/store-observer.ts';
@@ -11,6 +12,7 @@ import {
 import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';
 import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
+import { type RedisForTests, redisForTests } from './redis-server.ts';
 
 /** A store and what a test may do to its sessions without waiting. */
 export type StoreUnderTest = {
@@ -114,4 +116,22 @@ export const createFallback = (
   const local = createMemorySessionStore({ mode: 'local', settings, maxSessions: 100, now });
   const { policy = 'local' } = options;
   return { store: createFallbackSessionStore({ primary, local, policy, observer: log.observer, now }), log };
+};
+
+/** A Redis for the tests of one file, connected before them and let go after them. */
+export const useRedis = (): (() => Redis) => {
+  let server: RedisForTests | undefined;
+  let client: Redis | undefined;
+  beforeAll(async () => {
+    server = await redisForTests();
+    client = await connectToRedis(server.url);
+  });
+  afterAll(async () => {
+    client?.disconnect();
+    await server?.stop();
+  });
+  return () => {
+    if (client === undefined) throw new Error('Redis is there only while tests run.');
+    return client;
+  };
 };
