@@ -24,6 +24,16 @@ const list = z
   .transform((text) => text.split(',').flatMap((item) => item.trim() || []))
   .default([]);
 
+const listOf = (pattern: RegExp, rule: string, standard: readonly string[] = []) =>
+  z
+    .string()
+    .transform((text) => text.split(',').flatMap((item) => item.trim() || []))
+    .refine((items) => items.every((item) => pattern.test(item)), rule)
+    .default([...standard]);
+
+const VARIABLES_RULE = 'must be a comma-separated list of names of environment variables';
+const PERMISSION = /^(fs-read|fs-write|net|child|worker|addons|wasi)$/;
+const PERMISSIONS_RULE = 'must be a comma-separated list of fs-read, fs-write, net, child, worker, addons, wasi';
 const TENANT_KEY = /^[a-z0-9][a-z0-9_-]{0,63}=[0-9a-f]{64}$/;
 const API_KEY_RULE = 'must be a comma-separated list of tenant=SHA-256, for example acme=5e88…';
 const isRedisUrl = (url: string): boolean => /^rediss?:\/\/\S+$/.test(url.trim()) && URL.canParse(url.trim());
@@ -68,6 +78,40 @@ export const SETTINGS = {
       'Where retry budgets are kept: redis://, rediss://, or a comma-separated list of cluster nodes. Unset: in the memory of this process.',
     ),
   WORKSPACE_DIR: z.string().optional().describe('Root of the file tools. Unset: the example workspace.'),
+  TOOLS_DIR: z
+    .string()
+    .optional()
+    .describe("A directory of a team's own tools, loaded by processes of their own and watched for changes."),
+  TOOLS_ENV: listOf(/^[A-Za-z_]\w*$/, VARIABLES_RULE).describe(
+    'Comma-separated variables that every tool host gets, beside PATH, HOME, TZ, LANG and NODE_EXTRA_CA_CERTS.',
+  ),
+  TOOLS_ENV_ALLOW: listOf(/^[A-Za-z_]\w*\*?$/, `${VARIABLES_RULE}, or beginnings of names such as GITHUB_*`).describe(
+    'Comma-separated variables, or beginnings of names such as `GITHUB_*`, that a tool gets where it asks for them.',
+  ),
+  TOOLS_PERMISSIONS: listOf(PERMISSION, PERMISSIONS_RULE, ['fs-read', 'fs-write', 'net', 'child']).describe(
+    "What tool hosts may do under Node's permission model: fs-read, fs-write, net, child, worker, addons, wasi.",
+  ),
+  TOOLS_INLINE: list.describe(
+    'Comma-separated names of tools of TOOLS_DIR that may run inside the service, as they ask to: their faults are then its own.',
+  ),
+  TOOL_HOSTS_MIN: whole(2, 0, 1024).describe('Tool hosts that are kept warm.'),
+  TOOL_HOSTS_MAX: whole(32, 1, 1024).describe(
+    'Most tool hosts; one call each at a time. Idle ones beyond TOOL_HOSTS_MIN end after 30 s.',
+  ),
+  TOOL_HOST_MEMORY_MB: whole(512, 64, 65_536).describe(
+    'Memory of one tool host in MiB; beyond it a call ends as `out_of_memory`.',
+  ),
+  TOOL_HOST_MAX_CALLS: whole(1000, 1).describe('Calls after which a tool host is replaced by a fresh one.'),
+  TOOL_CONCURRENCY: whole(64, 1, 10_000).describe(
+    'Calls of one tool that run at once, for tools that say nothing else; in tool hosts at most half of TOOL_HOSTS_MAX.',
+  ),
+  MAX_CONCURRENT_CALLS: whole(256, 1, 100_000).describe('Calls that run at once, over all batches.'),
+  MAX_QUEUED_CALLS: whole(1024, 0, 100_000).describe(
+    'Calls that wait for a slot, over all batches; while that many do, further batches are answered 503.',
+  ),
+  MAX_EVENT_LOOP_LAG_MS: whole(250, 10, MAX_TIMER_MS).describe(
+    'While the event loop lags by more, in milliseconds, part of the batches is answered 503 before it is read.',
+  ),
   MAX_BATCH_CALLS: whole(64, 1, 1024).describe(
     'Calls of a batch that are run; those past it are `call_limit_exceeded`.',
   ),
@@ -123,6 +167,12 @@ const RULES: readonly Rule[] = [
       ALLOW_ANONYMOUS || API_KEYS.length > 0 || API_KEYS_FILE !== undefined || isLoopback(HOST)
         ? null
         : `is ${HOST}, which others can reach, and there are no API keys: set API_KEYS, or ALLOW_ANONYMOUS=true if everyone may call`,
+  },
+  {
+    setting: 'TOOL_HOSTS_MIN',
+    reads: ['TOOL_HOSTS_MIN', 'TOOL_HOSTS_MAX'],
+    toProblem: ({ TOOL_HOSTS_MIN, TOOL_HOSTS_MAX }) =>
+      TOOL_HOSTS_MIN <= TOOL_HOSTS_MAX ? null : 'must not be larger than TOOL_HOSTS_MAX',
   },
   {
     setting: 'SESSION_TTL_SECONDS',

@@ -1,4 +1,4 @@
-import type { ToolContext, ToolLog } from '../tools/tool.ts';
+import type { ToolContext, ToolLog, ToolProgress } from '../tools/tool.ts';
 
 /** Makes a call's log, with the call's ids on every line. */
 export type CreateCallLog = (ids: {
@@ -16,6 +16,9 @@ export type CallFacts = {
   readonly createLog: CreateCallLog;
 };
 
+// A handler that reports every row it reads must not drown the log.
+const MAX_PROGRESS = 1000;
+
 /** A call's context and the way to abort its signal. Signal and log are made when the handler first asks for them. */
 export class CallContext implements ToolContext {
   readonly session: string | null;
@@ -25,6 +28,7 @@ export class CallContext implements ToolContext {
   #controller: AbortController | undefined;
   #log: ToolLog | undefined;
   #reason: Error | undefined;
+  #progressLeft = MAX_PROGRESS;
 
   constructor(facts: CallFacts) {
     this.session = facts.session;
@@ -47,6 +51,12 @@ export class CallContext implements ToolContext {
     this.#log ??= this.#facts.createLog(this.#facts);
     return this.#log;
   }
+
+  readonly progress = (update: ToolProgress): void => {
+    if (this.#progressLeft === 0) return;
+    this.#progressLeft -= 1;
+    this.log.debug('progress', { ...update });
+  };
 
   abort(reason: Error): void {
     this.#reason = reason;

@@ -5,8 +5,10 @@ import type { CallObserver } from './call-observer.ts';
 import { type Failure, toFailure } from './failure.ts';
 import * as text from './failure-text.ts';
 import { parseArguments } from './parse-arguments.ts';
+import type { Tool } from '../tools/tool.ts';
 import type { ReadyCall, ResolvedCall } from './resolve-call.ts';
-import { type RunEnd, runInvocation } from './run-invocation.ts';
+import { type RunEnd, type RunTerms, runInvocation } from './run-invocation.ts';
+import type { RunHosted } from './run-hosted.ts';
 import type { Permit } from './session-store.ts';
 import { toCallEnd } from './to-call-end.ts';
 import type { ToolSlots } from './tool-slots.ts';
@@ -30,6 +32,8 @@ export type CallSettings = {
   readonly slots: ToolSlots;
   readonly createLog: CreateCallLog;
   readonly observer: CallObserver;
+  /** Runs the calls of tools whose code lives in processes of its own. */
+  readonly runHosted: RunHosted;
 };
 
 /**
@@ -108,16 +112,31 @@ const runCall = (
   });
   settings.observer.callStarted(waitedMs);
   const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.end.remainingAt(startedAt))));
-  const run = runInvocation(tool, input, { context, timeoutMs, end: batch.end });
+  const run = runAnywhere(tool, input, { context, timeoutMs, end: batch.end }, settings);
   if (run instanceof Promise) return run.then((ended) => finishCall(ended, call, startedAt, settings));
   return finishCall(run, call, startedAt, settings);
 };
 
+const runAnywhere = (
+  tool: Tool,
+  input: Readonly<Record<string, unknown>>,
+  terms: RunTerms,
+  settings: CallSettings,
+): RunEnd | Promise<RunEnd> =>
+  tool.runsIn === 'service'
+    ? runInvocation(tool, input, terms)
+    : settings.runHosted(tool, input, { ...terms, graceful: gracefulOf(tool, settings) });
+
+const gracefulOf = (tool: Tool, { gracefulErrors }: CallSettings): 'on' | 'off' =>
+  (tool.gracefulErrors ?? gracefulErrors === 'on') ? 'on' : 'off';
+
 const finishCall = (run: RunEnd, call: ReadyCall, startedAt: number, settings: CallSettings): RanCall => {
   const { tool } = call;
   const durationMs = settings.now() - startedAt;
-  const graceful = (tool.gracefulErrors ?? settings.gracefulErrors === 'on') ? 'on' : 'off';
-  const end = toCallEnd(run, tool, { graceful, maxResultBytes: settings.maxResultBytes });
+  const end = toCallEnd(run, tool, {
+    graceful: gracefulOf(tool, settings),
+    maxResultBytes: settings.maxResultBytes,
+  });
   const giveBack = (): void => {
     settings.observer.callEnded();
     settings.slots.giveBack(tool);
@@ -131,8 +150,11 @@ const finishCall = (run: RunEnd, call: ReadyCall, startedAt: number, settings: C
   return { end, durationMs, late: null };
 };
 
-const noteLate = (reality: RunEnd, call: ReadyCall, observer: CallObserver): void =>
-  observer.lateResult(call.tool.name, reality.kind === 'returned' ? 'returned' : 'threw');
+const noteLate = (reality: RunEnd | null, call: ReadyCall, observer: CallObserver): void => {
+  if (reality === null) return;
+  const returned = reality.kind === 'returned' || (reality.kind === 'ended' && reality.end.kind === 'success');
+  observer.lateResult(call.tool.name, returned ? 'returned' : 'threw');
+};
 
 const waitForSlot = (
   call: ReadyCall,

@@ -1,7 +1,8 @@
 import type { Issue } from '../contract/tool-result.ts';
-import type { Tool, ToolContext } from '../tools/tool.ts';
+import type { InlineTool, ToolContext } from '../tools/tool.ts';
 import { isToldValue } from '../tools/tool-values.ts';
 import type { BatchEnd } from './batch-end.ts';
+import type { CallEnd } from './call-end.ts';
 
 /** How running a handler ended, as a value. The first cause wins. */
 export type RunEnd =
@@ -9,8 +10,10 @@ export type RunEnd =
   | { readonly kind: 'threw'; readonly thrown: unknown }
   | { readonly kind: 'invalid_arguments'; readonly issues: readonly Issue[] }
   | { readonly kind: 'invalid_output'; readonly issues: readonly Issue[] }
-  | { readonly kind: 'timed_out'; readonly limitMs: number; readonly late: Promise<RunEnd> }
-  | { readonly kind: 'cut_off'; readonly late: Promise<RunEnd> };
+  /** Another process ran it and has said what came of it, or its death says so. */
+  | { readonly kind: 'ended'; readonly end: CallEnd }
+  | { readonly kind: 'timed_out'; readonly limitMs: number; readonly late: Promise<RunEnd | null> }
+  | { readonly kind: 'cut_off'; readonly late: Promise<RunEnd | null> };
 
 export type RunTerms = {
   /** What the handler gets, and the way to tell it through its signal that nobody waits any longer. */
@@ -22,10 +25,10 @@ export type RunTerms = {
 /**
  * Checks the arguments, runs the handler and checks its output under one deadline. Never throws or rejects: this is
  * the only place where tool code is caught. A handler that answers at once costs no promise and no timer; one that
- * goes on after its deadline is left running, and `late` tells its real end.
+ * goes on after its deadline is left running, and `late` tells its real end (null where its process was killed).
  */
 export const runInvocation = (
-  tool: Tool,
+  tool: InlineTool,
   input: Readonly<Record<string, unknown>>,
   terms: RunTerms,
 ): RunEnd | Promise<RunEnd> => {
@@ -41,7 +44,7 @@ export const runInvocation = (
 
 type Handler = (context: ToolContext) => unknown;
 
-const start = (tool: Tool, run: Handler, terms: RunTerms): RunEnd | Promise<RunEnd> => {
+const start = (tool: InlineTool, run: Handler, terms: RunTerms): RunEnd | Promise<RunEnd> => {
   try {
     const returned = run(terms.context);
     const kind = classifyReturned(returned);
@@ -60,8 +63,8 @@ const UNREADABLE: RunEnd = {
 };
 
 const continueLater = async (
-  tool: Tool,
-  preparing: ReturnType<Tool['prepare']>,
+  tool: InlineTool,
+  preparing: ReturnType<InlineTool['prepare']>,
   context: ToolContext,
 ): Promise<RunEnd> => {
   try {
@@ -73,7 +76,7 @@ const continueLater = async (
   }
 };
 
-const runToEnd = async (tool: Tool, run: Handler, context: ToolContext): Promise<RunEnd> => {
+const runToEnd = async (tool: InlineTool, run: Handler, context: ToolContext): Promise<RunEnd> => {
   try {
     return await finishLater(tool, run(context));
   } catch (thrown) {
@@ -81,7 +84,7 @@ const runToEnd = async (tool: Tool, run: Handler, context: ToolContext): Promise
   }
 };
 
-const finishLater = async (tool: Tool, returned: unknown): Promise<RunEnd> => {
+const finishLater = async (tool: InlineTool, returned: unknown): Promise<RunEnd> => {
   try {
     return await checkOutput(tool, await returned);
   } catch (thrown) {
@@ -89,7 +92,7 @@ const finishLater = async (tool: Tool, returned: unknown): Promise<RunEnd> => {
   }
 };
 
-const checkOutput = (tool: Tool, value: unknown): RunEnd | Promise<RunEnd> => {
+const checkOutput = (tool: InlineTool, value: unknown): RunEnd | Promise<RunEnd> => {
   const declared = tool.extractError?.(toPayload(value));
   if (declared !== undefined && declared !== null) return { kind: 'threw', thrown: declared };
   if (tool.checkOutput === null) return { kind: 'returned', value };
@@ -110,7 +113,7 @@ const toCheckProblem = (thrown: unknown): string => {
   return text === '' ? 'they could not be checked' : `they could not be checked: ${text}`;
 };
 
-const raceDeadline = (work: Promise<RunEnd>, tool: Tool, terms: RunTerms): Promise<RunEnd> =>
+const raceDeadline = (work: Promise<RunEnd>, tool: InlineTool, terms: RunTerms): Promise<RunEnd> =>
   new Promise((resolve) => {
     const settle = (end: RunEnd): void => {
       clearTimeout(timer);

@@ -38,6 +38,8 @@ export const toCallEnd = (run: RunEnd, tool: Tool, terms: EndTerms): CallEnd => 
       const where = first === undefined || first.path === '' ? '' : `${first.path}: `;
       return toUnusable(tool, `${where}${first?.message ?? 'it breaks the output schema'}`);
     }
+    case 'ended':
+      return run.end;
     case 'timed_out':
       return failed(toFailure('timeout', timeoutText(tool, run.limitMs), tool));
     case 'cut_off':

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { toExampleArguments } from './example-arguments.ts';
 import { type Checked, type SchemaCheck, toSchemaCheck } from './schema-check.ts';
-import type { Prepared, Tool, ToolContext } from './tool.ts';
+import type { InlineTool, Prepared, ToolContext } from './tool.ts';
 
 /** What a tool says about itself. Only the first five members are required. */
 export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
@@ -31,6 +31,10 @@ export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
   /** Where the tool tells failures by its value: returns the error (an Error or a text), or undefined for a success. */
   readonly extractError?: (value: unknown) => unknown;
   readonly source?: string;
+  /** `inline`: run inside the service. Only where the operator names the tool in TOOLS_INLINE. Default `process`. */
+  readonly isolation?: 'process' | 'inline';
+  /** Environment variables the tool reads. It gets those that the operator's TOOLS_ENV_ALLOW matches. */
+  readonly env?: readonly string[];
 };
 
 /** What the handler gets: the schema's output type, or a plain record for a JSON Schema. */
@@ -46,7 +50,7 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set(['_unknown', '_other']);
  * Declares a tool. Throws a TypeError that names the tool and the member when the declaration is wrong: a bad name,
  * unknown `effects`, a negative, fractional or non-finite number, a schema that cannot be compiled.
  */
-export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefinition<Schema>): Tool => {
+export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefinition<Schema>): InlineTool => {
   const { name, effects } = definition;
   checkName(name);
   const refuse = (member: string, rule: string): never => {
@@ -55,6 +59,9 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
   if (!Object.hasOwn(DEFAULT_RETRIES, effects)) refuse('effects', "must be 'read', 'idempotent' or 'write'");
   if (typeof definition.description !== 'string') refuse('description', 'must be a text');
   if (typeof definition.run !== 'function') refuse('run', 'must be a function');
+  const { isolation = 'process', env = [] } = definition;
+  if (isolation !== 'process' && isolation !== 'inline') refuse('isolation', "must be 'process' or 'inline'");
+  if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
   const whole = (member: string, value: number, least: number, most = Number.MAX_SAFE_INTEGER): number =>
     Number.isSafeInteger(value) && value >= least && value <= most
       ? value
@@ -71,6 +78,9 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
   return {
     ...DEFAULTS,
     ...pickGiven(definition),
+    runsIn: 'service',
+    isolation,
+    env,
     name,
     description: definition.description,
     effects,
@@ -96,7 +106,7 @@ const pickGiven = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefini
 const toPrepare = <Schema extends z.ZodType | JsonSchema>(
   input: SchemaCheck,
   run: ToolDefinition<Schema>['run'],
-): Tool['prepare'] => {
+): InlineTool['prepare'] => {
   const toPrepared = (checked: Checked): Prepared =>
     checked.ok
       ? // The one place where a schema's word is taken for a type: `checked` comes from that very schema.
@@ -108,13 +118,15 @@ const toPrepare = <Schema extends z.ZodType | JsonSchema>(
   };
 };
 
-const toOutputCheck = (output: SchemaCheck): NonNullable<Tool['checkOutput']> => {
+const toOutputCheck = (output: SchemaCheck): NonNullable<InlineTool['checkOutput']> => {
   const toIssues = (checked: Checked): readonly Issue[] => (checked.ok ? [] : checked.issues);
   return (value) => {
     const checked = output.check(value);
     return checked instanceof Promise ? checked.then(toIssues) : toIssues(checked);
   };
 };
+
+const isVariableName = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z_]\w*$/.test(name);
 
 const checkName = (name: unknown): void => {
   if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(name))

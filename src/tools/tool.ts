@@ -10,6 +10,13 @@ export type ToolLog = {
   ) => void;
 };
 
+/** How far a call is: `progress` of `total`, in any unit, rising; and what is being done. */
+export type ToolProgress = {
+  readonly progress: number;
+  readonly total?: number | undefined;
+  readonly message?: string | undefined;
+};
+
 /** What a handler may know about the call it answers. */
 export type ToolContext = {
   /** Aborted at the deadline of the call and when the client goes away. */
@@ -19,6 +26,8 @@ export type ToolContext = {
   /** The id the model gave the call. */
   readonly callId: string | number | null;
   readonly log: ToolLog;
+  /** Tells whoever watches how far the call is. At most a thousand a call are passed on. */
+  readonly progress: (update: ToolProgress) => void;
   /** How many retries of this tool the session still has, should this call fail. */
   readonly retriesLeft: number;
   readonly isLastAttempt: boolean;
@@ -34,8 +43,8 @@ export type Prepared =
   | { readonly ok: true; readonly invocation: Invocation }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-/** A tool as the executor knows it: its metadata, and three functions that may throw. */
-export type Tool = {
+/** What is known of a tool wherever it runs. */
+export type ToolFacts = {
   readonly name: string;
   readonly description: string;
   readonly effects: Effects;
@@ -48,12 +57,21 @@ export type Tool = {
   readonly gracefulErrors: boolean | null;
   /** A barrier in a batch: calls before it finish first, calls after it wait. */
   readonly sequential: boolean;
-  /** How many calls may run at once in this process; null = no limit of its own. */
+  /** How many calls may run at once in this process; null = as the service says. */
   readonly concurrency: number | null;
   /** Where it comes from, for people: `builtin`, a file. */
   readonly source: string;
   /** One valid-looking arguments object as JSON text, for messages. */
   readonly exampleArguments: string;
+  /** What a tool of a tools directory asks for; the service's own tools always run inside it. */
+  readonly isolation: 'process' | 'inline';
+  /** Environment variables that its process should get beside those all get. */
+  readonly env: readonly string[];
+};
+
+/** A tool that runs inside this process: what is known of it, and three functions that may throw. */
+export type InlineTool = ToolFacts & {
+  readonly runsIn: 'service';
   /** Checks the arguments against the schema. A promise only where the schema itself is asynchronous. */
   readonly prepare: (input: Readonly<Record<string, unknown>>) => Prepared | Promise<Prepared>;
   /** What is wrong with the output, empty where nothing is; null where the tool declared no output schema. */
@@ -61,6 +79,21 @@ export type Tool = {
   /** A failure hidden in a returned value, as the tool declares it; undefined where the value is a success. */
   readonly extractError: ((value: unknown) => unknown) | null;
 };
+
+/** A file of a tools directory in one version; a new version is a new object. Its sources are kept: the file on disk may be edited, or broken, by now. */
+export type ToolFile = {
+  /** Absolute. */
+  readonly path: string;
+  /** The tools directory. */
+  readonly root: string;
+  /** Absolute path → text, of all source files of the directory as they were read together. */
+  readonly sources: ReadonlyMap<string, string>;
+};
+
+/** A tool whose code is only ever loaded by tool hosts, processes of their own. */
+export type HostedTool = ToolFacts & { readonly runsIn: 'host'; readonly file: ToolFile };
+
+export type Tool = InlineTool | HostedTool;
 
 /** Whether a repeat can do no harm. */
 export const isSafe = (tool: Pick<Tool, 'effects'>): boolean => tool.effects !== 'write';

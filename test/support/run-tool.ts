@@ -1,5 +1,5 @@
 import type { Issue } from '../../src/contract/tool-result.ts';
-import type { Tool, ToolContext } from '../../src/tools/tool.ts';
+import type { InlineTool, ToolContext } from '../../src/tools/tool.ts';
 import { isToldValue } from '../../src/tools/tool-values.ts';
 
 const ignore = (): void => {};
@@ -11,13 +11,21 @@ const SILENT: ToolContext['log'] = { debug: ignore, info: ignore, warn: ignore, 
  * values that the output schema refuses, throw a TypeError that lists the issues.
  */
 export const runTool = async (
-  tool: Tool,
+  tool: InlineTool,
   input: Readonly<Record<string, unknown>> = {},
   signal: AbortSignal = new AbortController().signal,
 ): Promise<unknown> => {
   const prepared = await tool.prepare(input);
   if (!prepared.ok) throw toTypeError(prepared.issues);
-  const context = { signal, session: null, callId: null, log: SILENT, retriesLeft: 3, isLastAttempt: false };
+  const context = {
+    signal,
+    session: null,
+    callId: null,
+    log: SILENT,
+    progress: ignore,
+    retriesLeft: 3,
+    isLastAttempt: false,
+  };
   const given = await prepared.invocation.run(context);
   const value = typeof given === 'object' && given !== null && isToldValue(given) ? given.value : given;
   const issues = (await tool.checkOutput?.(value)) ?? [];

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { defineTool } from '../define-tool.ts';
-import type { Tool, ToolContext } from '../tool.ts';
+import type { InlineTool, ToolContext } from '../tool.ts';
 import { RetryableToolError } from '../tool-errors.ts';
 import { empty, ok } from '../tool-values.ts';
 import { type AddressPolicy, isAnyAddress, isPublicAddress } from './http/address-policy.ts';
@@ -68,7 +68,7 @@ const output = z.object({
  */
 export const createFetchUrl = (
   options: FetchUrlOptions,
-): { readonly tool: Tool; readonly close: () => Promise<void> } => {
+): { readonly tool: InlineTool; readonly close: () => Promise<void> } => {
   const { privateAddresses, clock = systemRetryClock, limitMs = DEFAULT_LIMIT_MS } = options;
   const ports = privateAddresses === 'allow' ? 'any' : 'web';
   let client: Promise<HttpClient> | undefined;

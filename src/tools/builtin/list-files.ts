@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import * as z from 'zod';
 import { defineTool } from '../define-tool.ts';
-import type { Tool } from '../tool.ts';
+import type { InlineTool } from '../tool.ts';
 import { RetryableToolError } from '../tool-errors.ts';
 import { empty, ok } from '../tool-values.ts';
 import { tellFileErrors, unlessUnreadable } from './workspace/file-errors.ts';
@@ -36,7 +36,7 @@ const ListFilesOutput = z.object({
 });
 
 /** `list_files`: one directory, not what lies below; sorted by name, at most 500 entries a call. */
-export const createListFiles = (workspace: Workspace): Tool =>
+export const createListFiles = (workspace: Workspace): InlineTool =>
   defineTool({
     name: 'list_files',
     description:

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { defineTool } from '../define-tool.ts';
-import type { Tool } from '../tool.ts';
+import type { InlineTool } from '../tool.ts';
 import { RetryableToolError } from '../tool-errors.ts';
 import { empty } from '../tool-values.ts';
 import { tellFileErrors } from './workspace/file-errors.ts';
@@ -36,7 +36,7 @@ const ReadFileOutput = z.object({
 });
 
 /** `read_file`: UTF-8 text of one file, at most 128 KiB a call. */
-export const createReadFile = (workspace: Workspace): Tool =>
+export const createReadFile = (workspace: Workspace): InlineTool =>
   defineTool({
     name: 'read_file',
     description:

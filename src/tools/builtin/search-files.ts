@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { defineTool } from '../define-tool.ts';
-import type { Tool } from '../tool.ts';
+import type { InlineTool } from '../tool.ts';
 import { empty } from '../tool-values.ts';
 import { tellFileErrors } from './workspace/file-errors.ts';
 import { toMissing } from './workspace/missing.ts';
@@ -37,7 +37,7 @@ const SearchFilesOutput = z.object({
 });
 
 /** `search_files`: plain text in the lines of text files. `limits` are for tests. */
-export const createSearchFiles = (workspace: Workspace, limits: SearchLimits = DEFAULT_SEARCH_LIMITS): Tool =>
+export const createSearchFiles = (workspace: Workspace, limits: SearchLimits = DEFAULT_SEARCH_LIMITS): InlineTool =>
   defineTool({
     name: 'search_files',
     description:

@@ -4,7 +4,7 @@ import { lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { posix } from 'node:path';
 import * as z from 'zod';
 import { defineTool } from '../define-tool.ts';
-import type { Tool } from '../tool.ts';
+import type { InlineTool } from '../tool.ts';
 import { RetryableToolError } from '../tool-errors.ts';
 import { tellFileErrors, unlessCode } from './workspace/file-errors.ts';
 import { type Place, withPlace } from './workspace/place.ts';
@@ -39,7 +39,7 @@ const WriteFileOutput = z.object({
  * "it may have happened", which is untrue of a write that happens at once or not at all, and a model would have one
  * retry only. A call that was cut off replaces nothing any more, so it cannot overwrite a later one.
  */
-export const createWriteFile = (workspace: Workspace): Tool =>
+export const createWriteFile = (workspace: Workspace): InlineTool =>
   defineTool({
     name: 'write_file',
     description:

@@ -1,0 +1,15 @@
+import type { ToolFacts, ToolFile } from '../tool.ts';
+
+export type LoadedToolFile =
+  /** `imported`: the absolute paths of the directory's source files that loading it took, its own among them. */
+  | { readonly kind: 'loaded'; readonly tools: readonly ToolFacts[]; readonly imported: readonly string[] }
+  /** `reason`: one line for people: what the file threw, or that it did not end. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** Where the code of tool files lives: processes of their own. */
+export type ToolFileHosts = {
+  /** Loads the file in a process of its own and gives what its tools say of themselves; at most 2 s; never rejects. */
+  readonly load: (file: ToolFile) => Promise<LoadedToolFile>;
+  /** No call of this version will come any more: its idle processes end now, busy ones after their call. */
+  readonly retire: (file: ToolFile) => void;
+};
