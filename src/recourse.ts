@@ -1,6 +1,6 @@
 // What a tool file of a tools directory imports as `recourse`.
 // biome-ignore lint/performance/noBarrelFile: the one public entry; tools must not know where things lie.
-export * as z from 'zod';
+export { z } from 'zod';
 export type { Effects, Executed } from './contract/failure.ts';
 export type { JsonSchema } from './contract/tool-description.ts';
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts';

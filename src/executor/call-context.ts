@@ -14,6 +14,8 @@ export type CallFacts = {
   readonly session: string | null;
   readonly retriesLeft: number;
   readonly createLog: CreateCallLog;
+  /** Where progress goes; to the call's log if left out. */
+  readonly onProgress?: (update: ToolProgress) => void;
 };
 
 // A handler that reports every row it reads must not drown the log.
@@ -55,7 +57,8 @@ export class CallContext implements ToolContext {
   readonly progress = (update: ToolProgress): void => {
     if (this.#progressLeft === 0) return;
     this.#progressLeft -= 1;
-    this.log.debug('progress', { ...update });
+    if (this.#facts.onProgress === undefined) this.log.debug('progress', { ...update });
+    else this.#facts.onProgress(update);
   };
 
   abort(reason: Error): void {

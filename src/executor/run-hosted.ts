@@ -1,5 +1,5 @@
 import type { HostedTool } from '../tools/tool.ts';
-import type { RunEnd, RunTerms } from './run-invocation.ts';
+import type { RunEnd, RunTerms } from './run-end.ts';
 
 export type HostedTerms = RunTerms & {
   /** Whether an exception that the tool did not classify is a result like others (`on`) or fatal. */

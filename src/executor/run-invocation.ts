@@ -1,26 +1,10 @@
 import type { Issue } from '../contract/tool-result.ts';
 import type { InlineTool, ToolContext } from '../tools/tool.ts';
 import { isToldValue } from '../tools/tool-values.ts';
-import type { BatchEnd } from './batch-end.ts';
-import type { CallEnd } from './call-end.ts';
+import { raceDeadline } from './race-deadline.ts';
+import type { RunEnd, RunTerms } from './run-end.ts';
 
-/** How running a handler ended, as a value. The first cause wins. */
-export type RunEnd =
-  | { readonly kind: 'returned'; readonly value: unknown }
-  | { readonly kind: 'threw'; readonly thrown: unknown }
-  | { readonly kind: 'invalid_arguments'; readonly issues: readonly Issue[] }
-  | { readonly kind: 'invalid_output'; readonly issues: readonly Issue[] }
-  /** Another process ran it and has said what came of it, or its death says so. */
-  | { readonly kind: 'ended'; readonly end: CallEnd }
-  | { readonly kind: 'timed_out'; readonly limitMs: number; readonly late: Promise<RunEnd | null> }
-  | { readonly kind: 'cut_off'; readonly late: Promise<RunEnd | null> };
-
-export type RunTerms = {
-  /** What the handler gets, and the way to tell it through its signal that nobody waits any longer. */
-  readonly context: ToolContext & { readonly abort: (reason: Error) => void };
-  readonly timeoutMs: number;
-  readonly end: BatchEnd;
-};
+export type { RunEnd, RunTerms } from './run-end.ts';
 
 /**
  * Checks the arguments, runs the handler and checks its output under one deadline. Never throws or rejects: this is
@@ -112,28 +96,6 @@ const toCheckProblem = (thrown: unknown): string => {
   const text = thrown instanceof Error ? thrown.message : '';
   return text === '' ? 'they could not be checked' : `they could not be checked: ${text}`;
 };
-
-const raceDeadline = (work: Promise<RunEnd>, tool: InlineTool, terms: RunTerms): Promise<RunEnd> =>
-  new Promise((resolve) => {
-    const settle = (end: RunEnd): void => {
-      clearTimeout(timer);
-      unsubscribe();
-      resolve(end);
-    };
-    const timeOut = (): void => {
-      settle({ kind: 'timed_out', limitMs: terms.timeoutMs, late: work });
-      terms.context.abort(new DOMException('The deadline of this call passed.', 'TimeoutError'));
-    };
-    const unsubscribe = terms.end.onEnd((cause) => {
-      if (cause === 'deadline') return timeOut();
-      // A write that runs is let finish: cutting it off would only hide what it did (semantics, section 5).
-      if (cause === 'client_gone' && tool.effects === 'write') return undefined;
-      settle({ kind: 'cut_off', late: work });
-      return terms.context.abort(new DOMException('Nobody waits for this call any more.', 'AbortError'));
-    });
-    const timer = setTimeout(timeOut, terms.timeoutMs);
-    work.then(settle, (thrown: unknown) => settle({ kind: 'threw', thrown }));
-  });
 
 const toPayload = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && isToldValue(value) ? value.value : value;

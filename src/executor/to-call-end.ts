@@ -15,7 +15,7 @@ import {
   withoutFrames,
 } from './failure-text.ts';
 import { redactSecrets } from './redact-secrets.ts';
-import type { RunEnd } from './run-invocation.ts';
+import type { RunEnd } from './run-end.ts';
 import { type JsonProof, MAX_PREVIEW_LENGTH, toJsonValue } from './to-json-value.ts';
 
 export type EndTerms = { readonly graceful: 'on' | 'off'; readonly maxResultBytes: number };

@@ -37,6 +37,15 @@ export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
   readonly env?: readonly string[];
 };
 
+/** Whether `defineTool` made this, of whichever copy of this module. */
+export const isDefinedTool = (value: unknown): value is InlineTool =>
+  typeof value === 'object' &&
+  value !== null &&
+  'runsIn' in value &&
+  value.runsIn === 'service' &&
+  'prepare' in value &&
+  typeof value.prepare === 'function';
+
 /** What the handler gets: the schema's output type, or a plain record for a JSON Schema. */
 export type ToolArguments<Schema> = Schema extends z.ZodType ? z.output<Schema> : Readonly<Record<string, unknown>>;
 
@@ -56,12 +65,7 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
   const refuse = (member: string, rule: string): never => {
     throw new TypeError(`Tool '${name}': ${member} ${rule}.`);
   };
-  if (!Object.hasOwn(DEFAULT_RETRIES, effects)) refuse('effects', "must be 'read', 'idempotent' or 'write'");
-  if (typeof definition.description !== 'string') refuse('description', 'must be a text');
-  if (typeof definition.run !== 'function') refuse('run', 'must be a function');
-  const { isolation = 'process', env = [] } = definition;
-  if (isolation !== 'process' && isolation !== 'inline') refuse('isolation', "must be 'process' or 'inline'");
-  if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
+  checkMembers(definition, refuse);
   const whole = (member: string, value: number, least: number, most = Number.MAX_SAFE_INTEGER): number =>
     Number.isSafeInteger(value) && value >= least && value <= most
       ? value
@@ -79,8 +83,8 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
     ...DEFAULTS,
     ...pickGiven(definition),
     runsIn: 'service',
-    isolation,
-    env,
+    isolation: definition.isolation ?? 'process',
+    env: definition.env ?? [],
     name,
     description: definition.description,
     effects,
@@ -124,6 +128,17 @@ const toOutputCheck = (output: SchemaCheck): NonNullable<InlineTool['checkOutput
     const checked = output.check(value);
     return checked instanceof Promise ? checked.then(toIssues) : toIssues(checked);
   };
+};
+
+const checkMembers = <Schema extends z.ZodType | JsonSchema>(
+  { effects, description, run, isolation = 'process', env = [] }: ToolDefinition<Schema>,
+  refuse: (member: string, rule: string) => never,
+): void => {
+  if (!Object.hasOwn(DEFAULT_RETRIES, effects)) refuse('effects', "must be 'read', 'idempotent' or 'write'");
+  if (typeof description !== 'string') refuse('description', 'must be a text');
+  if (typeof run !== 'function') refuse('run', 'must be a function');
+  if (isolation !== 'process' && isolation !== 'inline') refuse('isolation', "must be 'process' or 'inline'");
+  if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
 };
 
 const isVariableName = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z_]\w*$/.test(name);

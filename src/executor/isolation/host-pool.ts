@@ -1,0 +1,230 @@
+import { availableParallelism } from 'node:os';
+import type { LoadedToolFile, ToolFileHosts } from '../../tools/directory/load-tool-file.ts';
+import type { ToolFile } from '../../tools/tool.ts';
+import { type Death, type RestartReason, toRestartReason } from './classify-death.ts';
+import {
+  countPhase,
+  createFileHosts,
+  type FileHosts,
+  findMember,
+  type HostWaiter,
+  learnFrom,
+  noteTrouble,
+  type PoolMember,
+} from './file-hosts.ts';
+import type { ToolHost } from './tool-host.ts';
+
+export type HostPoolSettings = {
+  /** Starts a process for a version of a file; null where the system gives none. */
+  readonly startHost: (hosts: FileHosts) => ToolHost | null;
+  readonly minHosts: number;
+  readonly maxHosts: number;
+  /** Calls after which a host is replaced. */
+  readonly maxCalls: number;
+  readonly now: () => number;
+  /** `restart`: why it must be replaced, null where it need not be. */
+  readonly onEnded: (member: PoolMember, death: Death, restart: RestartReason | null) => void;
+};
+
+const IDLE_MS = 30_000;
+// Starting is what costs a core; more at a time would only make each one later.
+const MAX_STARTING = Math.max(2, availableParallelism());
+const OWN_FAULTS: readonly (RestartReason | null)[] = ['crash', 'exit', 'oom', 'flood'];
+
+/**
+ * Warm processes for tool files. Each belongs to one version of one file for its life, so that no tool ever runs in a
+ * process that another file's code has touched. Grows where calls wait; shrinks to `minHosts` when nothing happens.
+ */
+export class HostPool implements ToolFileHosts {
+  readonly members: ReadonlySet<PoolMember>;
+  readonly #members = new Set<PoolMember>();
+  readonly #files = new Map<ToolFile, FileHosts>();
+  readonly #settings: HostPoolSettings;
+  readonly #whenEmpty: (() => void)[] = [];
+  #isClosing = false;
+
+  constructor(settings: HostPoolSettings) {
+    this.#settings = settings;
+    this.members = this.#members;
+  }
+
+  /** Loads a version in a process of its own, which stays as its first host. Never rejects. */
+  async load(file: ToolFile): Promise<LoadedToolFile> {
+    const hosts = createFileHosts(file);
+    this.#files.set(file, hosts);
+    const member = this.#start(hosts);
+    if (member === null) return { kind: 'failed', reason: 'no process could be started for it' };
+    const loaded = await member.host.loaded;
+    if (loaded.kind === 'failed') this.retire(file);
+    else learnFrom(hosts, loaded);
+    // It had to start without the variables that its tools ask for.
+    if (hosts.asked.length > 0) member.host.kill('recycle');
+    this.#keepWarm();
+    return loaded;
+  }
+
+  retire(file: ToolFile): void {
+    const hosts = this.#files.get(file);
+    if (hosts === undefined) return;
+    hosts.retired = true;
+    for (const member of hosts.members) if (member.phase === 'idle') member.host.kill('surplus');
+    this.#forget(hosts);
+  }
+
+  /** Hands over a host of this file as soon as there is one; gives the way to stop waiting. */
+  obtain(file: ToolFile, waiter: HostWaiter): () => void {
+    const hosts = this.#hostsOf(file);
+    const idle = findMember(hosts.members, 'idle', 'newest');
+    if (idle !== undefined) {
+      this.#occupy(idle, waiter);
+      return () => undefined;
+    }
+    const waitMs = hosts.restartAt - this.#settings.now();
+    if (hosts.members.size === 0 && waitMs > 0) {
+      waiter.fail('its process keeps ending', waitMs);
+      return () => undefined;
+    }
+    hosts.waiting.add(waiter);
+    this.#grow(hosts);
+    return () => void hosts.waiting.delete(waiter);
+  }
+
+  /** The call in this host has been answered, and the host may have another. */
+  giveBack(member: PoolMember): void {
+    member.hosts.troubles = 0;
+    this.#settle(member);
+  }
+
+  /** Ends what has been idle for long, and starts what is missing. Called every few seconds. */
+  tidy(): void {
+    const { now, minHosts } = this.#settings;
+    let spare = this.#members.size - minHosts;
+    for (const member of this.#members) {
+      if (spare <= 0) break;
+      if (member.phase !== 'idle' || now() - member.since <= IDLE_MS || member.host.isEnding()) continue;
+      member.host.kill('surplus');
+      spare -= 1;
+    }
+    this.#keepWarm();
+  }
+
+  /** Ends all processes at once; none starts any more. */
+  killAll(): void {
+    this.#isClosing = true;
+    for (const { host } of this.#members) host.kill('shutdown');
+  }
+
+  whenEmpty(): Promise<void> {
+    if (this.#members.size === 0) return Promise.resolve();
+    return new Promise((resolve) => void this.#whenEmpty.push(resolve));
+  }
+
+  #start(hosts: FileHosts): PoolMember | null {
+    const host = this.#isClosing ? null : this.#settings.startHost(hosts);
+    if (host === null) {
+      this.#failWaiting(hosts, 'no process could be started for it');
+      return null;
+    }
+    const member: PoolMember = { host, hosts, phase: 'starting', since: this.#settings.now() };
+    this.#members.add(member);
+    hosts.members.add(member);
+    void host.loaded.then((loaded) => {
+      if (loaded.kind === 'loaded') return this.#settle(member);
+      host.kill('surplus');
+      return this.#failWaiting(hosts, loaded.reason);
+    });
+    void host.ended.then((death) => this.#onEnded(member, death));
+    return member;
+  }
+
+  #failWaiting(hosts: FileHosts, reason: string): void {
+    const { now } = this.#settings;
+    noteTrouble(hosts, now());
+    const waiting = [...hosts.waiting];
+    hosts.waiting.clear();
+    for (const waiter of waiting) waiter.fail(reason, Math.max(0, hosts.restartAt - now()));
+  }
+
+  /** What becomes of a host that is free: the next call, a pause, or its end. */
+  #settle(member: PoolMember): void {
+    const { host, hosts } = member;
+    if (host.isEnding()) return;
+    const [waiter] = hosts.waiting;
+    if (host.isSpent() || host.answered() >= this.#settings.maxCalls) host.kill('recycle');
+    else if (waiter !== undefined) this.#occupy(member, waiter);
+    else if (hosts.retired || this.#isClosing) host.kill('surplus');
+    else this.#enter(member, 'idle');
+  }
+
+  #occupy(member: PoolMember, waiter: HostWaiter): void {
+    member.hosts.waiting.delete(waiter);
+    this.#enter(member, 'busy');
+    waiter.take(member);
+  }
+
+  #enter(member: PoolMember, phase: PoolMember['phase']): void {
+    member.phase = phase;
+    member.since = this.#settings.now();
+  }
+
+  #onEnded(member: PoolMember, death: Death): void {
+    const { hosts } = member;
+    const { now } = this.#settings;
+    this.#members.delete(member);
+    hosts.members.delete(member);
+    const restart = toRestartReason(death);
+    if (OWN_FAULTS.includes(restart)) noteTrouble(hosts, now());
+    this.#settings.onEnded(member, death, restart);
+    if (this.#members.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
+    this.#forget(hosts);
+    // As warm as before: the next call should not pay for this one.
+    if (restart !== null && hosts.isLoaded && !hosts.retired) this.#replace(hosts);
+    for (const others of this.#files.values()) if (others.waiting.size > 0) this.#grow(others);
+    this.#keepWarm();
+  }
+
+  #replace(hosts: FileHosts): void {
+    const waitMs = hosts.restartAt - this.#settings.now();
+    if (waitMs > 0) setTimeout(() => this.#replace(hosts), waitMs).unref();
+    else if (this.#hasRoom() && findMember(hosts.members, 'idle', 'newest') === undefined) this.#start(hosts);
+  }
+
+  #hasRoom(): boolean {
+    const { members, settings } = { members: this.#members, settings: this.#settings };
+    return !this.#isClosing && members.size < settings.maxHosts && countPhase(members, 'starting') < MAX_STARTING;
+  }
+
+  /** Starts hosts for the calls that wait, as far as there is room; makes room where only idle hosts are in the way. */
+  #grow(hosts: FileHosts): void {
+    if (hosts.restartAt > this.#settings.now()) return;
+    let missing = hosts.waiting.size - countPhase(hosts.members, 'starting');
+    while (missing > 0 && this.#hasRoom() && this.#start(hosts) !== null) missing -= 1;
+    if (missing > 0 && this.#members.size >= this.#settings.maxHosts)
+      findMember(this.#members, 'idle', 'oldest')?.host.kill('surplus');
+  }
+
+  #keepWarm(): void {
+    const moment = this.#settings.now();
+    const ready = [...this.#files.values()].filter(
+      (hosts) => hosts.isLoaded && !hosts.retired && hosts.restartAt <= moment,
+    );
+    while (this.#members.size < this.#settings.minHosts && this.#hasRoom()) {
+      const [fewest] = ready.sort((a, b) => a.members.size - b.members.size);
+      if (fewest === undefined || this.#start(fewest) === null) return;
+    }
+  }
+
+  /** A call may still come for a version that is gone: it was let in before. */
+  #hostsOf(file: ToolFile): FileHosts {
+    const known = this.#files.get(file);
+    if (known !== undefined) return known;
+    const hosts = createFileHosts(file);
+    hosts.retired = true;
+    this.#files.set(file, hosts);
+    return hosts;
+  }
+
+  #forget(hosts: FileHosts): void {
+    if (hosts.retired && hosts.members.size === 0 && hosts.waiting.size === 0) this.#files.delete(hosts.file);
+  }
+}

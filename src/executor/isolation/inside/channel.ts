@@ -1,0 +1,28 @@
+import { Socket } from 'node:net';
+import { createFrameReader, encodeFrame, type Frame } from '../frames.ts';
+import type { HostMessage } from '../host-messages.ts';
+
+/** The host's end of the line to the service. */
+export type Channel = {
+  /** Sends a message; `body` is text that the service does not parse with it. */
+  readonly send: (message: HostMessage, body?: string) => void;
+};
+
+const CHANNEL_FD = 3;
+// An argument object fits a request body; the sources of a tools directory are bounded by the service.
+const MAX_BODY_BYTES = 536_870_912;
+
+// Kept here, before a tool's code could put its own in their place.
+const { stringify } = JSON;
+const kill = process.kill.bind(process);
+
+/** Opens the line. When the service is gone the whole process group ends: nobody would ever read an answer again. */
+export const openChannel = (onFrame: (frame: Frame) => void): Channel => {
+  const socket = new Socket({ fd: CHANNEL_FD, readable: true, writable: true });
+  const end = (): void => void kill(-process.pid, 'SIGKILL');
+  const reader = createFrameReader({ maxBodyBytes: MAX_BODY_BYTES, onFrame, onFault: end });
+  socket.on('data', reader.read);
+  socket.on('end', end);
+  socket.on('error', end);
+  return { send: (message, body = '') => void socket.write(encodeFrame(stringify(message), body)) };
+};

@@ -1,0 +1,232 @@
+import type { LoadedToolFile } from '../../tools/directory/load-tool-file.ts';
+import type { HostedTool, ToolFile } from '../../tools/tool.ts';
+import type { CallEnd } from '../call-end.ts';
+import type { Death, KillReason } from './classify-death.ts';
+import { createFrameReader, encodeFrame } from './frames.ts';
+import { type CallListener, HostConversation, type HostListener } from './host-conversation.ts';
+import type { HostOrder } from './host-messages.ts';
+import { type HostLaunch, type HostProcess, launchHost } from './launch-host.ts';
+import { createOutputTail } from './output-tail.ts';
+
+/** What a call in a host needs. */
+export type HostedCall = Pick<CallListener, 'tool' | 'log' | 'progress'> & {
+  readonly tool: HostedTool;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly session: string | null;
+  readonly callId: string | number | null;
+  readonly retriesLeft: number;
+  readonly graceful: 'on' | 'off';
+};
+
+/** What came of a call in a host: its end, or the host's. `began`: the handler may have run. */
+export type HostedEnd =
+  | { readonly kind: 'ended'; readonly end: CallEnd }
+  | { readonly kind: 'died'; readonly death: Death; readonly began: boolean };
+
+export type HostSettings = {
+  readonly launch: HostLaunch;
+  readonly maxResultBytes: number;
+  readonly createNonce: () => string;
+  readonly listener: HostListener & { readonly onLine: (stream: 'stdout' | 'stderr', line: string) => void };
+};
+
+/** One tool host as the service sees it: a process that has loaded one file and answers one call at a time. */
+export type ToolHost = {
+  readonly pid: number;
+  /** Never rejects. */
+  readonly loaded: Promise<LoadedToolFile>;
+  /** Runs a call; never rejects. One at a time. */
+  readonly run: (call: HostedCall) => Promise<HostedEnd>;
+  /** Aborts the signal of the call that runs. */
+  readonly abort: (reason: 'TimeoutError' | 'AbortError') => void;
+  /** Ends the whole process group at once. */
+  readonly kill: (reason: KillReason) => void;
+  readonly ended: Promise<Death>;
+  readonly isEnding: () => boolean;
+  /** Whether its state can be trusted no more: a call changed it, or something was thrown behind its back. */
+  readonly isSpent: () => boolean;
+  /** Calls it has answered. */
+  readonly answered: () => number;
+};
+
+type RunningCall = { readonly nonce: string; began: boolean; readonly onDeath: (death: Death) => void };
+
+// The clock of a file starts when its process is up: a busy machine is not the file's fault.
+const LOAD_MS = 2000;
+const START_MS = 15_000;
+// What a process wrote last may be read after it has ended; a grandchild may hold its pipes open for ever.
+const LAST_WORDS_MS = 50;
+
+/** Starts a host for one version of a file. Throws where no process can be started. */
+export const createToolHost = (
+  file: ToolFile,
+  sources: readonly (readonly [path: string, text: string])[],
+  settings: HostSettings,
+): ToolHost => {
+  const started = launchHost(settings.launch);
+  const { pid, channel } = started;
+  let killedFor: KillReason | null = null;
+  let ending: Death | null = null;
+  let spent = false;
+  let answered = 0;
+  let running: RunningCall | null = null;
+
+  const kill = (reason: KillReason): void => {
+    killedFor ??= reason;
+    killGroup(pid);
+  };
+  const listener: HostListener = {
+    ...settings.listener,
+    onUnfit: (tool, reason) => {
+      spent = true;
+      settings.listener.onUnfit(tool, reason);
+      // A call that runs still ends by itself; one that was sent meanwhile never begins, and another host takes it.
+      if (running === null || !running.began) kill('recycle');
+    },
+  };
+  const conversation = new HostConversation(listener, kill);
+  const reader = createFrameReader({
+    maxBodyBytes: Math.max(settings.maxResultBytes, MIN_BODY_BYTES),
+    onFrame: (frame) => conversation.read(frame),
+    onFault: () => kill('flood'),
+  });
+  const output = watchOutput(started, settings, kill);
+  const ended = whenEnded(started, () => ({ killedFor, lastLines: output.lines() })).then((death) => {
+    ending = death;
+    running?.onDeath(death);
+    return death;
+  });
+  channel.on('data', reader.read);
+  channel.on('error', () => undefined);
+  // Its code may have closed the line. Where it is only ending, what it ended with is told shortly.
+  channel.on('end', () => setTimeout(() => ending ?? kill('forgery'), LAST_WORDS_MS * 2).unref());
+  const send = (order: HostOrder, body: string): void => void channel.write(encodeFrame(JSON.stringify(order), body));
+
+  return {
+    pid,
+    loaded: startLoading({ file, sources, settings, conversation, send, kill, ended }),
+    run: (call) => {
+      const nonce = settings.createNonce();
+      output.reset();
+      if (ending !== null) return Promise.resolve({ kind: 'died', death: ending, began: false });
+      return new Promise((resolve) => {
+        const current: RunningCall = {
+          nonce,
+          began: false,
+          onDeath: (death) => resolve({ kind: 'died', death, began: current.began }),
+        };
+        running = current;
+        conversation.expectCall(nonce, {
+          ...call,
+          onBegan: () => {
+            current.began = true;
+          },
+          onEnd: (end) => {
+            running = null;
+            answered += 1;
+            resolve({ kind: 'ended', end });
+          },
+        });
+        send(toCallOrder(nonce, call), JSON.stringify(call.input));
+      });
+    },
+    abort: (reason) => {
+      if (running !== null) send({ type: 'abort', nonce: running.nonce, reason }, '');
+    },
+    kill,
+    ended,
+    isEnding: () => ending !== null || killedFor !== null,
+    isSpent: () => spent,
+    answered: () => answered,
+  };
+};
+
+// Descriptions of a file's tools may be larger than any result.
+const MIN_BODY_BYTES = 8_388_608;
+
+const toCallOrder = (nonce: string, call: HostedCall): HostOrder => ({
+  type: 'call',
+  nonce,
+  tool: call.tool.name,
+  session: call.session,
+  callId: call.callId,
+  retriesLeft: call.retriesLeft,
+  graceful: call.graceful,
+});
+
+/** SIGKILL to the host and whatever it started in its process group. */
+const killGroup = (pid: number): void => {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch (_gone) {
+    // The last of the group has ended already.
+  }
+};
+
+const watchOutput = (host: HostProcess, { listener }: HostSettings, kill: ToolHost['kill']) => {
+  const onFlood = (): void => kill('flood');
+  const stdout = createOutputTail(host.stdout, { onLine: (line) => listener.onLine('stdout', line), onFlood });
+  const stderr = createOutputTail(host.stderr, { onLine: (line) => listener.onLine('stderr', line), onFlood });
+  return {
+    lines: stderr.lines,
+    reset: (): void => {
+      stdout.reset();
+      stderr.reset();
+    },
+  };
+};
+
+const whenEnded = (
+  { child, pid, ...streams }: HostProcess,
+  circumstances: () => Pick<Death, 'killedFor' | 'lastLines'>,
+): Promise<Death> =>
+  new Promise((resolve) => {
+    child.once('exit', (exitCode, signal) => {
+      killGroup(pid);
+      const tell = (): void => {
+        clearTimeout(timer);
+        for (const stream of Object.values(streams)) stream.destroy();
+        resolve({ pid, exitCode, signal, ...circumstances() });
+      };
+      const timer = setTimeout(tell, LAST_WORDS_MS);
+      child.once('close', tell);
+    });
+  });
+
+const startLoading = (terms: {
+  readonly file: ToolFile;
+  readonly sources: readonly (readonly [path: string, text: string])[];
+  readonly settings: HostSettings;
+  readonly conversation: HostConversation;
+  readonly send: (order: HostOrder, body: string) => void;
+  readonly kill: ToolHost['kill'];
+  readonly ended: Promise<Death>;
+}): Promise<LoadedToolFile> =>
+  new Promise((resolve) => {
+    const { file, settings, conversation } = terms;
+    const nonce = settings.createNonce();
+    const settle = (loaded: LoadedToolFile): void => {
+      clearTimeout(timer);
+      resolve(loaded);
+    };
+    const giveUp = (reason: string) => (): void => {
+      settle({ kind: 'failed', reason });
+      terms.kill('timeout');
+    };
+    let timer = setTimeout(giveUp(`its process did not start within ${START_MS / 1000} s`), START_MS);
+    conversation.expectLoad(nonce, {
+      onLoading: () => {
+        clearTimeout(timer);
+        timer = setTimeout(giveUp(`it did not finish loading within ${LOAD_MS / 1000} s`), LOAD_MS);
+      },
+      onLoaded: settle,
+    });
+    void terms.ended.then((death) => settle({ kind: 'failed', reason: toEndReason(death) }));
+    const order = { path: file.path, root: file.root, maxResultBytes: settings.maxResultBytes };
+    terms.send({ type: 'load', nonce, ...order }, JSON.stringify(terms.sources));
+  });
+
+const toEndReason = ({ exitCode, signal, lastLines }: Death): string => {
+  const how = signal === null ? `exit code ${exitCode}` : `signal ${signal}`;
+  return [`its process ended while loading: ${how}`, ...lastLines.slice(-3)].join(' | ');
+};
