@@ -1,31 +1,5 @@
 import type { FailureCode } from '../../contract/failure.ts';
-
-/** Why the service itself ended a host. */
-export type KillReason =
-  | 'timeout'
-  | 'abort'
-  | 'memory'
-  | 'flood'
-  | 'forgery'
-  /** It has answered enough calls, or its state cannot be trusted any more. */
-  | 'recycle'
-  /** Nobody needs it: idle for long, of a version that is gone, in the way of another file. */
-  | 'surplus'
-  | 'shutdown';
-
-/** How a host ended. */
-export type Death = {
-  readonly pid: number;
-  readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
-  /** null where it ended by itself. */
-  readonly killedFor: KillReason | null;
-  /** The last lines it wrote to stderr. */
-  readonly lastLines: readonly string[];
-};
-
-/** What the metrics call it. */
-export type RestartReason = 'timeout' | 'oom' | 'crash' | 'exit' | 'recycle' | 'flood';
+import type { Death, RestartReason } from './isolation-observer.ts';
 
 const OUT_OF_MEMORY = /heap out of memory|Allocation failed|OutOfMemory|out of memory/i;
 

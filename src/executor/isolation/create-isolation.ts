@@ -1,33 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { ToolFileHosts } from '../../tools/directory/load-tool-file.ts';
 import type { RunHosted } from '../run-hosted.ts';
-import type { Death, RestartReason } from './classify-death.ts';
 import { createRunHosted } from './create-run-hosted.ts';
 import { createDescendantsSweep } from './descendants-sweep.ts';
 import { countPhase, type FileHosts, type PoolMember } from './file-hosts.ts';
-import type { DroppedReason } from './host-conversation.ts';
 import { HOST_MARK, toHostEnvironment } from './host-environment.ts';
 import { HostPool } from './host-pool.ts';
+import type { IsolationObserver } from './isolation-observer.ts';
 import { readResidentBytes } from './memory-watch.ts';
 import { toThrown } from './read-answer.ts';
 import { createToolHost, type ToolHost } from './tool-host.ts';
 
 export type HostPhase = PoolMember['phase'];
-
-/** Who hears of what tool hosts do beside answering. */
-export type IsolationObserver = {
-  /** `restart`: why it must be replaced; null where it need not be. */
-  readonly hostEnded: (file: string, death: Death, restart: RestartReason | null) => void;
-  readonly messageDropped: (reason: DroppedReason) => void;
-  /** A tool threw where nobody waited for it, mostly after its call had been answered. */
-  readonly strayThrown: (tool: string | null, file: string, thrown: unknown) => void;
-  /** A tool changed what calls of its process share: that process is replaced. */
-  readonly hostUnfit: (tool: string | null, file: string, reason: string) => void;
-  /** A tool wrote a line to stdout or stderr. */
-  readonly lineWritten: (file: string, stream: 'stdout' | 'stderr', line: string) => void;
-  /** A call waited this long for a process. */
-  readonly hostObtained: (waitedMs: number) => void;
-};
 
 export type IsolationSettings = {
   readonly minHosts: number;
@@ -125,13 +109,12 @@ const endLarge = (members: Iterable<PoolMember>, { now, memoryMb }: IsolationSet
   const limit = memoryMb * 1_048_576;
   for (const member of members) {
     const { host, phase } = member;
-    if (phase === 'starting' || host.isEnding() || hasJustBegun(member, now())) continue;
-    const bytes = readResidentBytes(host.pid) ?? 0;
+    const bytes = isWorthALook(member, now()) ? (readResidentBytes(host.pid) ?? 0) : 0;
     if (phase === 'busy' && bytes > limit) host.kill('memory');
     if (phase === 'idle' && bytes > limit * GROWN) host.kill('recycle');
   }
 };
 
 // Most calls are over before the next look.
-const hasJustBegun = ({ phase, since }: PoolMember, now: number): boolean =>
-  phase === 'busy' && now - since < LOOK_AT_MEMORY_EVERY_MS;
+const isWorthALook = ({ host, phase, since }: PoolMember, now: number): boolean =>
+  phase !== 'starting' && !host.isEnding() && (phase === 'idle' || now - since >= LOOK_AT_MEMORY_EVERY_MS);

@@ -7,10 +7,11 @@ import { cutOffText, OVERLOADED_TEXT } from '../failure-text.ts';
 import { raceDeadline } from '../race-deadline.ts';
 import type { RunEnd } from '../run-end.ts';
 import type { HostedTerms, RunHosted } from '../run-hosted.ts';
-import { classifyDeath, type Death, toDeathError } from './classify-death.ts';
+import { classifyDeath, toDeathError } from './classify-death.ts';
 import type { PoolMember } from './file-hosts.ts';
 import type { HostPool } from './host-pool.ts';
 import { crashedText, notStartedText, outOfMemoryText } from './host-texts.ts';
+import type { Death } from './isolation-observer.ts';
 import type { HostedCall, HostedEnd } from './tool-host.ts';
 
 // A handler that listens to its signal ends within these, and its process lives on; any other is killed. At the

@@ -4,9 +4,8 @@ import type { CallEnd } from '../call-end.ts';
 import { parseJson } from '../parse-json.ts';
 import type { Frame } from './frames.ts';
 import { HostMessage, LoadedBody, type ThrownPart } from './host-messages.ts';
+import type { DroppedReason } from './isolation-observer.ts';
 import { readAnswer } from './read-answer.ts';
-
-export type DroppedReason = 'forged' | 'second' | 'limit';
 
 /** Who hears of what a host does beside answering. */
 export type HostListener = {

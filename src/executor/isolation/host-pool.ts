@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { LoadedToolFile, ToolFileHosts } from '../../tools/directory/load-tool-file.ts';
 import type { ToolFile } from '../../tools/tool.ts';
-import { type Death, type RestartReason, toRestartReason } from './classify-death.ts';
+import { toRestartReason } from './classify-death.ts';
 import {
   countPhase,
   createFileHosts,
@@ -12,6 +12,7 @@ import {
   noteTrouble,
   type PoolMember,
 } from './file-hosts.ts';
+import type { Death, RestartReason } from './isolation-observer.ts';
 import type { ToolHost } from './tool-host.ts';
 
 export type HostPoolSettings = {

@@ -1,10 +1,10 @@
 import type { LoadedToolFile } from '../../tools/directory/load-tool-file.ts';
 import type { HostedTool, ToolFile } from '../../tools/tool.ts';
 import type { CallEnd } from '../call-end.ts';
-import type { Death, KillReason } from './classify-death.ts';
 import { createFrameReader, encodeFrame } from './frames.ts';
 import { type CallListener, HostConversation, type HostListener } from './host-conversation.ts';
 import type { HostOrder } from './host-messages.ts';
+import type { Death, KillReason } from './isolation-observer.ts';
 import { type HostLaunch, type HostProcess, launchHost } from './launch-host.ts';
 import { createOutputTail } from './output-tail.ts';
 

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { isDefinedTool } from '../../../tools/define-tool.ts';
+import { findExportedTools } from '../../../tools/directory/exported-tools.ts';
 import { serveToolImports } from '../../../tools/directory/tool-imports.ts';
 import type { InlineTool } from '../../../tools/tool.ts';
 
@@ -17,6 +17,5 @@ export const loadTools = async ({ path, api, sources }: LoadRequest): Promise<Lo
   const imported = new Set<string>();
   serveToolImports({ api, sourceOf: (file) => sources.get(file), onImport: (file) => void imported.add(file) });
   const module: object = await import(pathToFileURL(path).href);
-  const tools = new Set(Object.values(module).flat().filter(isDefinedTool));
-  return { tools: [...tools], imported: [...imported] };
+  return { tools: findExportedTools(module), imported: [...imported] };
 };
