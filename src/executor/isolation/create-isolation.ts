@@ -7,7 +7,7 @@ import { countPhase, type FileHosts, type PoolMember } from './file-hosts.ts';
 import { HOST_MARK, toHostEnvironment } from './host-environment.ts';
 import { HostPool } from './host-pool.ts';
 import type { IsolationObserver } from './isolation-observer.ts';
-import { readResidentBytes } from './memory-watch.ts';
+import { readResidentBytes } from './process-control.ts';
 import { toThrown } from './read-answer.ts';
 import { createToolHost, type ToolHost } from './tool-host.ts';
 
@@ -52,7 +52,7 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
     ...settings,
     startHost: (hosts) => {
       const mark = randomUUID();
-      const host = tryStart(hosts, mark, settings);
+      const host = startHost(hosts, mark, settings);
       if (host !== null) marks.set(host, mark);
       return host;
     },
@@ -79,7 +79,7 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
   };
 };
 
-const tryStart = (hosts: FileHosts, mark: string, settings: IsolationSettings): ToolHost | null => {
+const startHost = (hosts: FileHosts, mark: string, settings: IsolationSettings): ToolHost | null => {
   const { observer, environment, sharedVariables: shared, allowedVariables: allowed } = settings;
   const { path, root } = hosts.file;
   const launch = {
@@ -96,12 +96,7 @@ const tryStart = (hosts: FileHosts, mark: string, settings: IsolationSettings): 
     onLine: (stream: 'stdout' | 'stderr', line: string) => observer.lineWritten(path, stream, line),
   };
   const { maxResultBytes } = settings;
-  try {
-    return createToolHost(hosts.file, hosts.sources, { launch, maxResultBytes, createNonce: randomUUID, listener });
-  } catch (_refused) {
-    // The system has no process left to give: whoever waits for this host is told so.
-    return null;
-  }
+  return createToolHost(hosts.file, hosts.sources, { launch, maxResultBytes, createNonce: randomUUID, listener });
 };
 
 /** Ends hosts that hold more memory than they may: a heap has a limit of its own, buffers have none. */
@@ -109,7 +104,7 @@ const endLarge = (members: Iterable<PoolMember>, { now, memoryMb }: IsolationSet
   const limit = memoryMb * 1_048_576;
   for (const member of members) {
     const { host, phase } = member;
-    const bytes = isWorthALook(member, now()) ? (readResidentBytes(host.pid) ?? 0) : 0;
+    const bytes = isWorthALook(member, now()) ? readResidentBytes(host.pid) : 0;
     if (phase === 'busy' && bytes > limit) host.kill('memory');
     if (phase === 'idle' && bytes > limit * GROWN) host.kill('recycle');
   }

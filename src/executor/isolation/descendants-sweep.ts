@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { HOST_MARK } from './host-environment.ts';
+import { endProcess } from './process-control.ts';
 
 export type DescendantsSweep = {
   /** This host has ended: whatever still carries its mark must end, too. */
@@ -41,13 +42,5 @@ const sweep = async (marks: ReadonlySet<string>): Promise<void> => {
     const at = environment.indexOf(`${HOST_MARK}=`);
     if (at === -1 || !marks.has(environment.slice(at + HOST_MARK.length + 1).split('\0', 1)[0] ?? '')) continue;
     endProcess(Number(entry));
-  }
-};
-
-const endProcess = (pid: number): void => {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (_gone) {
-    // It has ended by itself.
   }
 };

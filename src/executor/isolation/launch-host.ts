@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import type { Duplex, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { startProcess, stepBehind } from './process-control.ts';
 
 /** What a host may do, in the words of TOOLS_PERMISSIONS. */
 export type HostPermission = 'fs-read' | 'fs-write' | 'net' | 'child' | 'worker' | 'addons' | 'wasi';
@@ -46,26 +46,19 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
 const SETPRIV = '/usr/bin/setpriv';
 const DIE_WITH_PARENT = existsSync(SETPRIV) ? [SETPRIV, '--pdeathsig', 'KILL'] : [];
 
-// The service must answer while its tools compute.
-const NICENESS = 5;
-// When memory is short the kernel should end a host, not the service: the highest score goes first.
-const OOM_SCORE = '800';
-
-/** Starts a host in a process group of its own. Throws what the system says when it starts no process. */
-export const launchHost = (launch: HostLaunch): HostProcess => {
+/** Starts a host in a process group of its own. null where the system gives no process. */
+export const launchHost = (launch: HostLaunch): HostProcess | null => {
   const [command = process.execPath, ...words] = [...DIE_WITH_PARENT, process.execPath, ...toFlags(launch), ENTRY];
-  const child = spawn(command, words, {
-    env: launch.environment,
+  const child = startProcess(command, words, {
+    env: { ...launch.environment },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     detached: true,
   });
-  // Without a listener a process that cannot be started would end the service.
-  child.on('error', () => undefined);
+  if (child === null) return null;
   const { pid, stdout, stderr } = child;
   const channel = child.stdio[3];
-  if (pid === undefined || stdout === null || stderr === null || !isDuplex(channel))
-    throw new Error('No process could be started.');
-  yieldTo(pid);
+  if (pid === undefined || stdout === null || stderr === null || !isDuplex(channel)) return null;
+  stepBehind(pid);
   return { child, pid, stdout, stderr, channel };
 };
 
@@ -82,13 +75,3 @@ const toFlags = ({ permissions, memoryMb, root }: HostLaunch): readonly string[]
   '--disable-warning=SecurityWarning',
   '--disable-warning=ExperimentalWarning',
 ];
-
-/** Puts the process behind the service, in the queue for the processor and before it in the kernel's choice for memory. */
-const yieldTo = (pid: number): void => {
-  try {
-    setPriority(pid, NICENESS);
-    writeFileSync(`/proc/${pid}/oom_score_adj`, OOM_SCORE);
-  } catch (_refused) {
-    // It may have ended already, or the system has no such thing: neither is a reason not to use it.
-  }
-};

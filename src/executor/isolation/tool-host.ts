@@ -7,6 +7,7 @@ import type { HostOrder } from './host-messages.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
 import { type HostLaunch, type HostProcess, launchHost } from './launch-host.ts';
 import { createOutputTail } from './output-tail.ts';
+import { endProcess } from './process-control.ts';
 
 /** What a call in a host needs. */
 export type HostedCall = Pick<CallListener, 'tool' | 'log' | 'progress'> & {
@@ -57,13 +58,14 @@ const START_MS = 15_000;
 // What a process wrote last may be read after it has ended; a grandchild may hold its pipes open for ever.
 const LAST_WORDS_MS = 50;
 
-/** Starts a host for one version of a file. Throws where no process can be started. */
+/** Starts a host for one version of a file; null where the system gives no process. */
 export const createToolHost = (
   file: ToolFile,
   sources: readonly (readonly [path: string, text: string])[],
   settings: HostSettings,
-): ToolHost => {
+): ToolHost | null => {
   const started = launchHost(settings.launch);
+  if (started === null) return null;
   const { pid, channel } = started;
   let killedFor: KillReason | null = null;
   let ending: Death | null = null;
@@ -73,7 +75,7 @@ export const createToolHost = (
 
   const kill = (reason: KillReason): void => {
     killedFor ??= reason;
-    killGroup(pid);
+    endProcess(-pid);
   };
   const listener: HostListener = {
     ...settings.listener,
@@ -154,15 +156,6 @@ const toCallOrder = (nonce: string, call: HostedCall): HostOrder => ({
   graceful: call.graceful,
 });
 
-/** SIGKILL to the host and whatever it started in its process group. */
-const killGroup = (pid: number): void => {
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch (_gone) {
-    // The last of the group has ended already.
-  }
-};
-
 const watchOutput = (host: HostProcess, { listener }: HostSettings, kill: ToolHost['kill']) => {
   const onFlood = (): void => kill('flood');
   const stdout = createOutputTail(host.stdout, { onLine: (line) => listener.onLine('stdout', line), onFlood });
@@ -182,7 +175,8 @@ const whenEnded = (
 ): Promise<Death> =>
   new Promise((resolve) => {
     child.once('exit', (exitCode, signal) => {
-      killGroup(pid);
+      // Whatever it started in its process group ends with it.
+      endProcess(-pid);
       const tell = (): void => {
         clearTimeout(timer);
         for (const stream of Object.values(streams)) stream.destroy();
