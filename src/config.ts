@@ -107,10 +107,10 @@ export const SETTINGS = {
   ),
   MAX_CONCURRENT_CALLS: whole(256, 1, 100_000).describe('Calls that run at once, over all batches.'),
   MAX_QUEUED_CALLS: whole(1024, 0, 100_000).describe(
-    'Calls that wait for a slot, over all batches; while that many do, further batches are answered 503.',
+    'Calls that wait for a slot, over all batches; while that many do, batches of callers that hold their share of them are answered 503.',
   ),
   MAX_EVENT_LOOP_LAG_MS: whole(250, 10, MAX_TIMER_MS).describe(
-    'While the event loop lags by more, in milliseconds, part of the batches is answered 503 before it is read.',
+    'While the event loop keeps lagging by more, in milliseconds, part of the batches is answered 503 before it is read.',
   ),
   MAX_BATCH_CALLS: whole(64, 1, 1024).describe(
     'Calls of a batch that are run; those past it are `call_limit_exceeded`.',

@@ -7,6 +7,7 @@ import { type Config, loadConfig } from './config.ts';
 import { describeCauses } from './telemetry/describe-error.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { createWorkspace } from './tools/builtin/workspace/workspace.ts';
+import { readDirectory } from './tools/directory/read-directory.ts';
 import { type Service, wire } from './wiring.ts';
 
 const main = async (): Promise<void> => {
@@ -17,7 +18,9 @@ const main = async (): Promise<void> => {
   const log = await createLogger({ level: config.LOG_LEVEL, format: process.stdout.isTTY ? 'pretty' : 'json' });
   process.on('unhandledRejection', (reason) => log.error({ causes: describeCauses(reason) }, 'unhandled rejection'));
   try {
-    const service = await wire(config, log);
+    const service = await wire(config, log, { environment: process.env });
+    // Whatever it ends by: a second signal, a port that is in use, an exception nobody caught.
+    process.on('exit', service.killHosts);
     stopOnSignals(service, trackAnswers(service.app.server), config, log);
     await service.app.listen({ host: config.HOST, port: config.PORT });
     announce(service.app.server.address(), config, log);
@@ -32,10 +35,12 @@ const refuseToStart = (problems: readonly string[]): void => {
 };
 
 // Tried by those who will read them, so that these mistakes stand in one list with all others.
-const findPathMistakes = async ({ API_KEYS_FILE, WORKSPACE_DIR }: Config): Promise<readonly string[]> => {
+const findPathMistakes = async (config: Config): Promise<readonly string[]> => {
+  const { API_KEYS_FILE, WORKSPACE_DIR, TOOLS_DIR } = config;
   const mistakes = await Promise.all([
     API_KEYS_FILE === undefined ? null : mistakeOf('API_KEYS_FILE', () => readKeys(API_KEYS_FILE)),
     WORKSPACE_DIR === undefined ? null : mistakeOf('WORKSPACE_DIR', () => createWorkspace({ root: WORKSPACE_DIR })),
+    TOOLS_DIR === undefined ? null : mistakeOf('TOOLS_DIR', () => readDirectory(TOOLS_DIR)),
   ]);
   return mistakes.filter((mistake) => mistake !== null);
 };

@@ -10,7 +10,6 @@ import { createOriginRule } from './auth/origin-rule.ts';
 import type { Config } from './config.ts';
 import { createIdFactory } from './create-id.ts';
 import { createExecutor, type Executor } from './executor/execute-batch.ts';
-import { createToolSlots } from './executor/tool-slots.ts';
 import type { Ready } from './routes/route-schemas.ts';
 import { createCallLog } from './telemetry/create-call-log.ts';
 import { createCallObserver } from './telemetry/create-call-observer.ts';
@@ -19,22 +18,33 @@ import { createResponseObserver } from './telemetry/create-response-observer.ts'
 import { describeCauses } from './telemetry/describe-error.ts';
 import { createMetrics } from './telemetry/metrics.ts';
 import { createBuiltinTools } from './tools/builtin-tools.ts';
-import { describeTool } from './tools/describe-tool.ts';
 import { createToolRegistry } from './tools/registry.ts';
 import type { Tool } from './tools/tool.ts';
+import { wireLoad } from './wire-load.ts';
 import { type WiredStore, wireStore } from './wire-store.ts';
+import { wireTools } from './wire-tools.ts';
 
 export type Service = {
   readonly app: FastifyInstance;
   readonly executor: Executor;
   /** Readiness says no, new batches are refused, no further call starts. */
   readonly drain: () => void;
+  /** Ends the processes of tools without waiting for it: for a process that exits. */
+  readonly killHosts: () => void;
   /** Gives back what `wire` opened, after the app is closed. */
   readonly close: () => Promise<void>;
 };
 
-/** Puts the parts together; the only place that knows them all. `extraTools` are offered beside the built-in ones. */
-export const wire = async (config: Config, log: Logger, extraTools: readonly Tool[] = []): Promise<Service> => {
+export type WireOptions = {
+  /** Offered beside the built-in ones. */
+  readonly extraTools?: readonly Tool[];
+  /** Of which tool hosts get what the settings name. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+};
+
+/** Puts the parts together; the only place that knows them all. */
+export const wire = async (config: Config, log: Logger, options: WireOptions = {}): Promise<Service> => {
+  const { extraTools = [], environment = {} } = options;
   const version = readVersion();
   const createId = createIdFactory();
   const now = (): number => performance.now();
@@ -43,15 +53,13 @@ export const wire = async (config: Config, log: Logger, extraTools: readonly Too
     privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
     userAgent: `recourse/${version}`,
   });
-  const registry = createToolRegistry([...builtin.tools, ...extraTools]);
   const metrics = createMetrics(version);
   const store = await wireStore(config, log, metrics, now);
-  const observer = createCallObserver({
-    metrics,
-    log,
-    tools: registry.list(),
-    maxTools: config.METRICS_MAX_TOOLS,
-  });
+  const observer = createCallObserver({ metrics, log, maxTools: config.METRICS_MAX_TOOLS });
+  const load = wireLoad(config, metrics, observer, now);
+  const registry = createToolRegistry([...builtin.tools, ...extraTools], load.limitOf);
+  observer.toolsOffered(registry.list());
+  const tools = await wireTools(config, { log, metrics, observer, registry, now, environment });
   const executor = createExecutor({
     registry,
     sessions: store.sessions,
@@ -59,16 +67,12 @@ export const wire = async (config: Config, log: Logger, extraTools: readonly Too
     observer,
     failureLog: createFailureLog({ log, now, createReference: createId }),
     createLog: createCallLog(log),
-    slots: createToolSlots(),
+    slots: load.slots,
+    runHosted: tools.runHosted,
     now,
-    gracefulErrors: config.GRACEFUL_TOOL_ERRORS ? 'on' : 'off',
-    maxResultBytes: config.MAX_RESULT_BYTES,
-    maxBatchCalls: config.MAX_BATCH_CALLS,
-    batchConcurrency: config.BATCH_CONCURRENCY,
-    sessionRetries: config.SESSION_RETRIES,
+    ...toCallLimits(config),
   });
   const keys = loadApiKeys(config);
-  const descriptions = registry.list().map(describeTool);
   const state = { draining: false };
   const app = await buildApp({
     version,
@@ -81,11 +85,12 @@ export const wire = async (config: Config, log: Logger, extraTools: readonly Too
       callers: keys.length === 0 ? 'anonymous' : 'known',
     }),
     isDraining: () => state.draining,
+    shed: load.shed,
     executeBatch: executor.executeBatch,
     toSessionKey: (tenant, sessionId) => `${tenant}:${hash('sha256', sessionId)}`,
     createId,
-    describeTools: () => descriptions,
-    readiness: () => toReadiness(store, state.draining, descriptions.length),
+    describeTools: registry.describe,
+    readiness: () => toReadiness(store, state.draining, registry.list().length),
     exposition: { contentType: metrics.registry.contentType, metrics: () => metrics.registry.metrics() },
     onResponse: createResponseObserver(metrics),
     onBug: (error, requestId) => log.error({ request_id: requestId, causes: describeCauses(error) }, 'request failed'),
@@ -97,12 +102,23 @@ export const wire = async (config: Config, log: Logger, extraTools: readonly Too
       state.draining = true;
       executor.drain();
     },
-    close: () => {
+    killHosts: tools.killHosts,
+    close: async () => {
+      load.stop();
       store.close();
-      return builtin.close();
+      await Promise.all([tools.close(), builtin.close()]);
     },
   };
 };
+
+const toCallLimits = (config: Config) =>
+  ({
+    gracefulErrors: config.GRACEFUL_TOOL_ERRORS ? 'on' : 'off',
+    maxResultBytes: config.MAX_RESULT_BYTES,
+    maxBatchCalls: config.MAX_BATCH_CALLS,
+    batchConcurrency: config.BATCH_CONCURRENCY,
+    sessionRetries: config.SESSION_RETRIES,
+  }) as const;
 
 const loadApiKeys = ({ API_KEYS, API_KEYS_FILE }: Config): readonly string[] =>
   API_KEYS_FILE === undefined ? API_KEYS : [...API_KEYS, ...loadApiKeyFile(API_KEYS_FILE)];

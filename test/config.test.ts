@@ -20,6 +20,18 @@ const DEFAULTS = {
   API_KEYS: [],
   ALLOWED_ORIGINS: [],
   LOG_LEVEL: 'info',
+  TOOLS_ENV: [],
+  TOOLS_ENV_ALLOW: [],
+  TOOLS_PERMISSIONS: ['fs-read', 'fs-write', 'net', 'child'],
+  TOOLS_INLINE: [],
+  TOOL_HOSTS_MIN: 2,
+  TOOL_HOSTS_MAX: 32,
+  TOOL_HOST_MEMORY_MB: 512,
+  TOOL_HOST_MAX_CALLS: 1000,
+  TOOL_CONCURRENCY: 64,
+  MAX_CONCURRENT_CALLS: 256,
+  MAX_QUEUED_CALLS: 1024,
+  MAX_EVENT_LOOP_LAG_MS: 250,
   MAX_BATCH_CALLS: 64,
   MAX_BODY_BYTES: 1_048_576,
   MAX_RESULT_BYTES: 1_048_576,
@@ -41,7 +53,7 @@ test('without settings everything stands at its documented default', () => {
 });
 
 test('an empty value means unset, for every setting', () => {
-  const names = [...Object.keys(DEFAULTS), 'API_KEYS_FILE', 'REDIS_URL', 'WORKSPACE_DIR'];
+  const names = [...Object.keys(DEFAULTS), 'API_KEYS_FILE', 'REDIS_URL', 'WORKSPACE_DIR', 'TOOLS_DIR'];
   expect(configOf(Object.fromEntries(names.map((name) => [name, ''])))).toEqual(DEFAULTS);
   expect(configOf({ PORT: undefined })).toEqual(DEFAULTS);
 });
@@ -56,6 +68,8 @@ test('an explicit 0 survives', () => {
     SESSION_RETRIES: '0',
     SESSION_BUDGET_COOLDOWN_SECONDS: '0',
     SHUTDOWN_GRACE_MS: '0',
+    TOOL_HOSTS_MIN: '0',
+    MAX_QUEUED_CALLS: '0',
   };
   expect(configOf(zeros)).toEqual({
     ...DEFAULTS,
@@ -63,6 +77,8 @@ test('an explicit 0 survives', () => {
     SESSION_RETRIES: 0,
     SESSION_BUDGET_COOLDOWN_SECONDS: 0,
     SHUTDOWN_GRACE_MS: 0,
+    TOOL_HOSTS_MIN: 0,
+    MAX_QUEUED_CALLS: 0,
   });
 });
 
@@ -82,6 +98,13 @@ test.each([
   ['MAX_DEADLINE_MS', '0', 'MAX_DEADLINE_MS must be from 1 to 2147483647'],
   // A longer timer fires at once.
   ['SHUTDOWN_GRACE_MS', '2147483648', 'SHUTDOWN_GRACE_MS must be from 0 to 2147483647'],
+  ['TOOL_HOSTS_MAX', '0', 'TOOL_HOSTS_MAX must be from 1 to 1024'],
+  ['TOOL_HOST_MEMORY_MB', '63', 'TOOL_HOST_MEMORY_MB must be from 64 to 65536'],
+  ['TOOL_HOST_MAX_CALLS', '0', 'TOOL_HOST_MAX_CALLS must be from 1 to 9007199254740991'],
+  ['TOOL_CONCURRENCY', '0', 'TOOL_CONCURRENCY must be from 1 to 10000'],
+  ['MAX_CONCURRENT_CALLS', '0', 'MAX_CONCURRENT_CALLS must be from 1 to 100000'],
+  ['MAX_QUEUED_CALLS', '100001', 'MAX_QUEUED_CALLS must be from 0 to 100000'],
+  ['MAX_EVENT_LOOP_LAG_MS', '9', 'MAX_EVENT_LOOP_LAG_MS must be from 10 to 2147483647'],
   ['REQUEST_TIMEOUT_MS', '99', 'REQUEST_TIMEOUT_MS must be from 100 to 2147483647'],
 ])('%s=%s is out of range', (name, text, mistake) => {
   expect(mistakesOf({ [name]: text })).toEqual([mistake]);
@@ -185,6 +208,36 @@ test('a session must outlive the longest batch', () => {
   expect(mistakesOf({ SESSION_TTL_SECONDS: '60', MAX_DEADLINE_MS: '60000' })).toEqual([mistake]);
   expect(configOf({ SESSION_TTL_SECONDS: '301' }).SESSION_TTL_SECONDS).toBe(301);
   expect(configOf({ SESSION_TTL_SECONDS: '61', MAX_DEADLINE_MS: '60000' }).MAX_DEADLINE_MS).toBe(60_000);
+});
+
+test('no more tool hosts are kept warm than there may be', () => {
+  const mistake = 'TOOL_HOSTS_MIN must not be larger than TOOL_HOSTS_MAX';
+  expect(mistakesOf({ TOOL_HOSTS_MAX: '1' })).toEqual([mistake]);
+  expect(mistakesOf({ TOOL_HOSTS_MIN: '33' })).toEqual([mistake]);
+  expect(configOf({ TOOL_HOSTS_MIN: '3', TOOL_HOSTS_MAX: '3' }).TOOL_HOSTS_MIN).toBe(3);
+});
+
+test('variables for tools are named one by one, or by a beginning where a tool has to ask for them', () => {
+  const rule = 'must be a comma-separated list of names of environment variables';
+  const names = { TOOLS_ENV: 'LC_ALL, proxy1', TOOLS_ENV_ALLOW: 'GITHUB_*,TOKEN' };
+  expect(configOf(names)).toMatchObject({
+    TOOLS_ENV: ['LC_ALL', 'proxy1'],
+    TOOLS_ENV_ALLOW: ['GITHUB_*', 'TOKEN'],
+  });
+  for (const name of ['GITHUB_*', 'A=B', '1A', 'A-B', 'A B'])
+    expect(mistakesOf({ TOOLS_ENV: name })).toEqual([`TOOLS_ENV ${rule}`]);
+  for (const name of ['*', '*_TOKEN', 'A*B', 'A=B'])
+    expect(mistakesOf({ TOOLS_ENV_ALLOW: name })).toEqual([
+      `TOOLS_ENV_ALLOW ${rule}, or beginnings of names such as GITHUB_*`,
+    ]);
+});
+
+test('a permission that does not exist is refused', () => {
+  expect(configOf({ TOOLS_PERMISSIONS: 'fs-read, net' }).TOOLS_PERMISSIONS).toEqual(['fs-read', 'net']);
+  for (const word of ['all', 'fs', 'FS-READ', 'fs-read net'])
+    expect(mistakesOf({ TOOLS_PERMISSIONS: word })).toEqual([
+      'TOOLS_PERMISSIONS must be a comma-separated list of fs-read, fs-write, net, child, worker, addons, wasi',
+    ]);
 });
 
 test('mistakes of single settings and of settings together are listed in one go', () => {

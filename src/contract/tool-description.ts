@@ -20,7 +20,10 @@ export const ToolDescription = z
       max_calls_per_session: z.number().nullable(),
     }),
     available: z.boolean(),
+    /** One line for people, where `available` is false. */
     unavailable_reason: z.string().nullable(),
+    /** Only where a newer version of the tool cannot be loaded, and why; the one before it serves. */
+    outdated_reason: z.string().optional(),
     source: z.string(),
   })
   .meta({ id: 'ToolDescription' });

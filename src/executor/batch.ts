@@ -13,6 +13,8 @@ export type Batch = {
   /** Unique to this batch; the request id may be the caller's and come twice. */
   readonly batchId: string;
   readonly tenant: string;
+  /** Between whom the slots of the service are shared: the tenant, or the address of whoever is anonymous. */
+  readonly caller: string;
   readonly mayUse: (tool: string) => boolean;
   /** Opaque key of tenant and session; null without a session. */
   readonly sessionKey: string | null;

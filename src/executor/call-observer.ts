@@ -1,5 +1,6 @@
-import type { Executed, FailureCode, Fault, Outcome } from '../contract/failure.ts';
+import type { Effects, Executed, FailureCode, Fault, Outcome } from '../contract/failure.ts';
 import type { BudgetMode } from '../contract/tool-result.ts';
+import type { Tool } from '../tools/tool.ts';
 import type { Failure } from './failure.ts';
 import type { Denial } from './session-store.ts';
 
@@ -40,14 +41,32 @@ export type BudgetDecision = {
   readonly mode: BudgetMode;
 };
 
+/** Where calls run: inside the service, or in tool hosts. */
+export type Pool = 'inline' | 'hosted';
+
+export const poolOf = ({ runsIn }: Pick<Tool, 'runsIn'>): Pool => (runsIn === 'host' ? 'hosted' : 'inline');
+
+/**
+ * Why the service did not take on work: a batch before it was read (`queue`, `event_loop`, `memory`), or a call that
+ * waited or wanted to (`queue_full`, `deadline`).
+ */
+export type ShedReason = 'queue' | 'event_loop' | 'memory' | 'queue_full' | 'deadline';
+
 /** Watches what the executor does. A subscriber that throws changes nothing. */
 export type CallObserver = {
   readonly toolInvoked: (event: ToolInvoked) => void;
   readonly batchAnswered: (event: BatchAnswered) => void;
   readonly budgetDecided: (event: BudgetDecision) => void;
+  /** A call began to wait for a slot. */
+  readonly callQueued: (pool: Pool) => void;
+  /** It waits no longer, whatever came of it. */
+  readonly callUnqueued: (pool: Pool) => void;
   /** A call waited this long for a slot before its handler began. */
-  readonly callStarted: (queueMs: number) => void;
-  readonly callEnded: () => void;
+  readonly callStarted: (pool: Pool, queueMs: number) => void;
+  readonly callEnded: (pool: Pool) => void;
+  readonly shed: (reason: ShedReason) => void;
+  /** These tools may be called from now on: their numbers begin at 0. Those known already change nothing. */
+  readonly toolsOffered: (tools: readonly { readonly name: string; readonly effects: Effects }[]) => void;
   /** A handler ended after its call had been answered. */
   readonly lateResult: (tool: string, ended: 'returned' | 'threw') => void;
   /** Our own bug reached the last-resort net. */

@@ -58,6 +58,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
     const running: RunningBatch = {
       requestId: batch.requestId,
       session: batch.sessionKey,
+      caller: batch.caller,
       source: batch.source,
       end,
       permits: admission?.permits ?? NO_PERMITS,

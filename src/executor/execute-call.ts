@@ -1,22 +1,24 @@
+import type { Tool } from '../tools/tool.ts';
 import type { BatchEnd, BatchEndCause } from './batch-end.ts';
 import { CallContext, type CreateCallLog } from './call-context.ts';
-import { type CallEnd, failed, type RanCall } from './call-end.ts';
-import type { CallObserver } from './call-observer.ts';
+import { failed, type RanCall } from './call-end.ts';
+import { type CallObserver, poolOf } from './call-observer.ts';
 import { type Failure, toFailure } from './failure.ts';
 import * as text from './failure-text.ts';
+import type { CallSlots } from './overload/call-slots.ts';
 import { parseArguments } from './parse-arguments.ts';
-import type { Tool } from '../tools/tool.ts';
 import type { ReadyCall, ResolvedCall } from './resolve-call.ts';
-import { type RunEnd, type RunTerms, runInvocation } from './run-invocation.ts';
 import type { RunHosted } from './run-hosted.ts';
+import { type RunEnd, type RunTerms, runInvocation } from './run-invocation.ts';
 import type { Permit } from './session-store.ts';
 import { toCallEnd } from './to-call-end.ts';
-import type { ToolSlots } from './tool-slots.ts';
 
 /** What the calls of one batch share while they run. */
 export type RunningBatch = {
   readonly requestId: string;
   readonly session: string | null;
+  /** Between whom the slots of the service are shared. */
+  readonly caller: string;
   /** The body's text, which alone tells how a number was written. */
   readonly source: string;
   readonly end: BatchEnd;
@@ -29,7 +31,7 @@ export type CallSettings = {
   readonly maxResultBytes: number;
   readonly sessionRetries: number;
   readonly now: () => number;
-  readonly slots: ToolSlots;
+  readonly slots: CallSlots;
   readonly createLog: CreateCallLog;
   readonly observer: CallObserver;
   /** Runs the calls of tools whose code lives in processes of its own. */
@@ -45,20 +47,20 @@ export const executeCall = (
   batch: RunningBatch,
   settings: CallSettings,
 ): RanCall | Promise<RanCall> => {
-  if (call.kind === 'refused') return ended(failed(call.failure));
+  if (call.kind === 'refused') return toUnstarted(call.failure);
   const askedAt = settings.now();
   const obstacle = findObstacle(call, askedAt, batch, settings);
-  if (obstacle !== null) return ended(failed(obstacle));
-  if (call.kind === 'unknown_tool') return ended(failed(call.failure));
+  if (obstacle !== null) return toUnstarted(obstacle);
+  if (call.kind === 'unknown_tool') return toUnstarted(call.failure);
   const input = parseArguments(call.given, batch.source, call.tool);
-  if (!input.ok) return ended(failed(input.failure));
+  if (!input.ok) return toUnstarted(input.failure);
   const run = (waitedMs: number) =>
     runCall(call, input.value, batch, settings, { startedAt: askedAt + waitedMs, waitedMs });
-  if (settings.slots.tryTake(call.tool)) return run(0);
-  return waitForSlot(call, batch, settings, () => run(settings.now() - askedAt));
+  if (settings.slots.tryTake(call.tool, batch.caller)) return run(0);
+  return waitForSlot(call, batch, settings, { askedAt, run: () => run(settings.now() - askedAt) });
 };
 
-const ended = (end: CallEnd): RanCall => ({ end, durationMs: 0, late: null });
+const toUnstarted = (failure: Failure): RanCall => ({ end: failed(failure), durationMs: 0, late: null });
 
 const findObstacle = (
   call: Exclude<ResolvedCall, { kind: 'refused' }>,
@@ -110,11 +112,11 @@ const runCall = (
     retriesLeft: permit !== undefined && 'budget' in permit ? (permit.budget?.remaining ?? tool.retries) : tool.retries,
     createLog: settings.createLog,
   });
-  settings.observer.callStarted(waitedMs);
+  settings.observer.callStarted(poolOf(tool), waitedMs);
   const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.end.remainingAt(startedAt))));
   const run = runAnywhere(tool, input, { context, timeoutMs, end: batch.end }, settings);
-  if (run instanceof Promise) return run.then((ended) => finishCall(ended, call, startedAt, settings));
-  return finishCall(run, call, startedAt, settings);
+  if (run instanceof Promise) return run.then((ended) => finishCall(ended, call, startedAt, batch, settings));
+  return finishCall(run, call, startedAt, batch, settings);
 };
 
 const runAnywhere = (
@@ -130,23 +132,32 @@ const runAnywhere = (
 const gracefulOf = (tool: Tool, { gracefulErrors }: CallSettings): 'on' | 'off' =>
   (tool.gracefulErrors ?? gracefulErrors === 'on') ? 'on' : 'off';
 
-const finishCall = (run: RunEnd, call: ReadyCall, startedAt: number, settings: CallSettings): RanCall => {
+const finishCall = (
+  run: RunEnd,
+  call: ReadyCall,
+  startedAt: number,
+  { caller }: RunningBatch,
+  settings: CallSettings,
+): RanCall => {
   const { tool } = call;
+  const { slots, observer } = settings;
   const durationMs = settings.now() - startedAt;
   const end = toCallEnd(run, tool, {
     graceful: gracefulOf(tool, settings),
     maxResultBytes: settings.maxResultBytes,
   });
-  const giveBack = (): void => {
-    settings.observer.callEnded();
-    settings.slots.giveBack(tool);
+  const handlerEnded = (): void => {
+    observer.callEnded(poolOf(tool));
+    slots.ended(tool);
   };
+  slots.learn(tool, durationMs, 'late' in run ? 'cut_off' : 'by_itself');
+  slots.answered(caller);
   if ('late' in run) {
-    // The slot is free again when the handler really ends, not when its call was answered.
-    const late = run.late.then((reality) => noteLate(reality, call, settings.observer)).finally(giveBack);
+    // The slot of the tool is free again when the handler really ends, not when its call was answered.
+    const late = run.late.then((reality) => noteLate(reality, call, observer)).finally(handlerEnded);
     return { end, durationMs, late };
   }
-  giveBack();
+  handlerEnded();
   return { end, durationMs, late: null };
 };
 
@@ -156,26 +167,46 @@ const noteLate = (reality: RunEnd | null, call: ReadyCall, observer: CallObserve
   observer.lateResult(call.tool.name, returned ? 'returned' : 'threw');
 };
 
+/** Ends with the call's run, or without one: at the end of the batch, or when the slots have dropped it. */
 const waitForSlot = (
   call: ReadyCall,
   batch: RunningBatch,
   settings: CallSettings,
-  run: () => RanCall | Promise<RanCall>,
+  { askedAt, run }: { readonly askedAt: number; readonly run: () => RanCall | Promise<RanCall> },
 ): Promise<RanCall> =>
   new Promise((resolve) => {
+    const { tool } = call;
+    const { slots, observer } = settings;
+    observer.callQueued(poolOf(tool));
+    const settle = (ran: RanCall | Promise<RanCall>): void => {
+      unsubscribe();
+      observer.callUnqueued(poolOf(tool));
+      resolve(ran);
+    };
     const unsubscribe = batch.end.onEnd((cause) => {
       stopWaiting();
-      const overloaded = toFailure('overloaded', text.OVERLOADED_TEXT, call.tool);
-      resolve(ended(failed(cause === 'deadline' ? overloaded : toNotStarted(cause))));
+      settle(toUnstarted(cause === 'deadline' ? toOverloaded(text.OVERLOADED_TEXT, tool) : toNotStarted(cause)));
     });
-    const stopWaiting = settings.slots.whenTaken(call.tool, () => {
-      unsubscribe();
+    const stopWaiting = slots.wait({
+      tool,
+      caller: batch.caller,
+      endsAt: askedAt + batch.end.remainingAt(askedAt),
+      timeoutMs: call.timeoutMs,
       // Not here and now: whoever gave the slot back must not run, or pay for, somebody else's handler.
-      resolve(Promise.resolve().then(() => (batch.isDraining() ? giveUpSlot(call, settings) : run())));
+      taken: () =>
+        settle(Promise.resolve().then(() => (batch.isDraining() ? giveUpSlots(call, batch, settings) : run()))),
+      dropped: ({ reason, retryAfterMs }) => {
+        observer.shed(reason);
+        settle(toUnstarted(toOverloaded(text.dropText(reason), tool, retryAfterMs)));
+      },
     });
   });
 
-const giveUpSlot = (call: ReadyCall, { slots }: CallSettings): RanCall => {
-  slots.giveBack(call.tool);
-  return ended(failed(toNotStarted('shutdown')));
+const toOverloaded = (message: string, tool: Tool, retryAfterMs: number | null = null): Failure =>
+  toFailure('overloaded', message, tool, { retryAfterMs });
+
+const giveUpSlots = ({ tool }: ReadyCall, { caller }: RunningBatch, { slots }: CallSettings): RanCall => {
+  slots.answered(caller);
+  slots.ended(tool);
+  return toUnstarted(toNotStarted('shutdown'));
 };

@@ -2,6 +2,7 @@ import type { Issue } from '../contract/tool-result.ts';
 import { isMissing } from '../tools/argument-issues.ts';
 import { cutText } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
+import type { DropReason } from './overload/slot-request.ts';
 import type { Budget, Denial } from './session-store.ts';
 
 /** The model reads no more of one message. */
@@ -98,6 +99,15 @@ export const CANCELLED_BY_CLIENT_TEXT = 'Not executed: the caller went away befo
 export const CANCELLED_BY_DEADLINE_TEXT = "Not executed: the batch's deadline passed before this call started.";
 export const OVERLOADED_TEXT =
   "Not executed: no slot became free before the batch's deadline. Send fewer calls at once, or try later.";
+
+const DROP_TEXTS = {
+  queue_full: 'Not executed: too many calls are waiting already. Send fewer calls at once, or send this one later.',
+  deadline:
+    "Not executed: what was left of the batch's deadline would not have been enough. Send fewer calls at once, or allow more time.",
+} as const satisfies Record<DropReason, string>;
+
+export const dropText = (reason: DropReason): string => DROP_TEXTS[reason];
+
 export const SHUTTING_DOWN_TEXT = 'Not executed: the service is shutting down. Send this call again in a few seconds.';
 export const STORE_UNAVAILABLE_TEXT =
   'Not executed: the session store is unavailable and no calls are run without it. Try later, or say what could not be done.';

@@ -4,6 +4,9 @@ import { addServerProblems, ProblemError } from './problem-handler.ts';
 /** Whoever calls, as far as the routes care. */
 export type RequestCaller = { readonly tenant: string; readonly mayUse: (tool: string) => boolean };
 
+/** Why a batch is not taken now, and when it may be. */
+export type Shed = { readonly reason: string; readonly retryAfterSeconds: number };
+
 declare module 'fastify' {
   interface FastifyRequest {
     caller: RequestCaller | null;
@@ -18,6 +21,8 @@ export type GateOptions = {
     readonly secFetchSite: string | undefined;
   }) => boolean;
   readonly isDraining: () => boolean;
+  /** Whether the service has too much to do for a batch of this caller; null where it has not. */
+  readonly shed: (caller: string) => Shed | null;
   readonly createId: () => string;
 };
 
@@ -28,6 +33,10 @@ const isOpen = (request: FastifyRequest): boolean => {
   const path = request.routeOptions.url;
   return path === undefined || OPEN_PATHS.has(path) || path.startsWith('/docs');
 };
+
+// The only requests that cost much, and the only ones that are ever refused for it.
+const isBatch = ({ method, routeOptions }: FastifyRequest): boolean =>
+  method === 'POST' && routeOptions.url === '/tool-calls';
 
 /** Decides before a body is read whether a request comes in: its origin, its key, and whether the service still takes calls. */
 export const addRequestGate = (app: FastifyInstance, options: GateOptions): void => {
@@ -50,15 +59,29 @@ const toRefusal = (request: FastifyRequest, options: GateOptions): ProblemError 
   if (options.isDraining())
     return new ProblemError(503, 'draining', 'The service is stopping. Send the batch again.', { 'retry-after': '1' });
   request.caller = options.authenticate(keyOf(request));
-  if (request.caller !== null) return undefined;
-  const detail = 'Send a valid key as Authorization: Bearer … or X-API-Key.';
-  return new ProblemError(401, 'unauthorized', detail, { 'www-authenticate': 'Bearer' });
+  if (request.caller === null) {
+    const detail = 'Send a valid key as Authorization: Bearer … or X-API-Key.';
+    return new ProblemError(401, 'unauthorized', detail, { 'www-authenticate': 'Bearer' });
+  }
+  return isBatch(request) ? toOverload(options.shed(callerKeyOf(request))) : undefined;
+};
+
+const toOverload = (shed: Shed | null): ProblemError | undefined => {
+  if (shed === null) return undefined;
+  const detail = `The service has too much to do (${shed.reason}). Nothing has run; send the batch again after the time in Retry-After.`;
+  return new ProblemError(503, 'overloaded', detail, { 'retry-after': String(shed.retryAfterSeconds) });
 };
 
 /** The caller the gate let in. */
 export const callerOf = (request: FastifyRequest): RequestCaller => {
   if (request.caller === null) throw new ProblemError(401, 'unauthorized', 'Send a valid key.');
   return request.caller;
+};
+
+/** Between whom the service shares its slots: tenants, and the addresses of those who have no key. */
+export const callerKeyOf = (request: FastifyRequest): string => {
+  const { tenant } = callerOf(request);
+  return tenant === 'anonymous' ? (request.socket.remoteAddress ?? tenant) : tenant;
 };
 
 const textOf = (header: string | readonly string[] | undefined): string | undefined =>

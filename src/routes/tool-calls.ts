@@ -4,6 +4,7 @@ import { ToolCallsRequest } from '../contract/tool-call.ts';
 import type { Batch } from '../executor/batch.ts';
 import type { JsonBody } from './json-body.ts';
 import { ProblemError } from './problem-handler.ts';
+import { callerKeyOf } from './request-gate.ts';
 import { TOOL_CALLS_SCHEMA } from './route-schemas.ts';
 
 export type ToolCallsOptions = {
@@ -40,6 +41,7 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
       // The id made for the request will do, unless the caller chose it: its ids may come twice.
       batchId: request.headers['x-request-id'] === undefined ? request.id : options.createId(),
       tenant,
+      caller: callerKeyOf(request),
       mayUse,
       sessionKey: sessionId === null ? null : options.toSessionKey(tenant, sessionId),
       roundId: envelope.round_id ?? null,

@@ -17,22 +17,21 @@ const COMMON_CODES = [
   'retry_budget_exhausted',
 ] as const;
 
+type OfferedTool = { readonly name: string; readonly effects: Effects };
+
 type CallSeries = { readonly calls: CountSeries; readonly failures: CountSeries | null; readonly duration: TimeSeries };
 
 /** Turns what the executor tells into metrics and log lines. Nothing here can change a call: see `createSafely`. */
 export const createCallObserver = (options: {
   readonly metrics: Metrics;
   readonly log: Logger;
-  readonly tools: readonly { readonly name: string; readonly effects: Effects }[];
   readonly maxTools: number;
 }): CallObserver => {
   const { metrics, log } = options;
-  const named = new Set(options.tools.slice(0, options.maxTools).map(({ name }) => name));
+  const named = new Set<string>();
   const seriesOf = createSeriesLookup(metrics, named);
   createCallSeries(metrics, named, '_unknown', 'unknown_tool', 'retry');
-  for (const tool of options.tools) initialise(tool, metrics, named);
   const decisionOf = createDecisionLookup(metrics);
-  const queue = metrics.toolCallQueue({ pool: 'inline' });
   const size = metrics.batchSize({});
   const overhead = metrics.batchOverhead({});
   const violations = metrics.contractViolations({});
@@ -54,13 +53,28 @@ export const createCallObserver = (options: {
       decisionOf(tool, decision, mode).count += 1;
       if (denial === 'tool' || denial === 'session') metrics.budgetExhausted({ tool, scope: denial }).count += 1;
     }),
-    callStarted: safely((queueMs: number) => {
-      queue.observe(queueMs / 1000);
-      metrics.callsInFlight.count += 1;
-    }),
-    callEnded: () => {
-      metrics.callsInFlight.count -= 1;
+    callQueued: (pool) => {
+      metrics.callsQueued[pool].count += 1;
     },
+    callUnqueued: (pool) => {
+      metrics.callsQueued[pool].count -= 1;
+    },
+    callStarted: (pool, queueMs) => {
+      metrics.toolCallQueue[pool].observe(queueMs / 1000);
+      metrics.callsInFlight[pool].count += 1;
+    },
+    callEnded: (pool) => {
+      metrics.callsInFlight[pool].count -= 1;
+    },
+    shed: (reason) => {
+      metrics.shed[reason].count += 1;
+    },
+    toolsOffered: safely((tools: readonly OfferedTool[]) => {
+      for (const tool of tools) {
+        if (named.size < options.maxTools) named.add(tool.name);
+        initialise(tool, metrics, named);
+      }
+    }),
     lateResult: (tool, ended) => {
       metrics.lateResults({ tool, ended }).count += 1;
     },
@@ -143,11 +157,7 @@ const createCallSeries = (
   };
 };
 
-const initialise = (
-  { name, effects }: { readonly name: string; readonly effects: Effects },
-  metrics: Metrics,
-  named: ReadonlySet<string>,
-): void => {
+const initialise = ({ name, effects }: OfferedTool, metrics: Metrics, named: ReadonlySet<string>): void => {
   createCallSeries(metrics, named, name, null, 'success');
   for (const code of COMMON_CODES) {
     const outcome = FAILURE_POLICY[code].outcome[effects === 'write' ? 'write' : 'safe'];

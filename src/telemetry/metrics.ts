@@ -1,9 +1,8 @@
-import { performance } from 'node:perf_hooks';
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import { type CountSeries, createTallyCounter, createTallyHistogram } from './tally.ts';
+import { createOverloadMetrics } from './overload-metrics.ts';
+import { createTallyCounter, createTallyHistogram } from './tally.ts';
 
 const CALL_BUCKETS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
-const QUEUE_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 const REQUEST_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const STORE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
@@ -31,6 +30,7 @@ export const createMetrics = (version: string) => {
   return {
     registry,
     ...createCallMetrics(registry),
+    ...createOverloadMetrics(registry),
     ...createServiceMetrics(registry),
     ...createStoreMetrics(registry),
   };
@@ -59,12 +59,6 @@ const createCallMetrics = (registry: Registry) => {
       ['tool', 'outcome'],
       CALL_BUCKETS,
     ),
-    toolCallQueue: histogram(
-      'tool_call_queue_seconds',
-      'Time a call waited for a slot of its tool.',
-      ['pool'],
-      QUEUE_BUCKETS,
-    ),
     batchSize: histogram('batch_size', 'Calls in an accepted batch.', [], SIZE_BUCKETS),
     batchOverhead: histogram(
       'batch_overhead_seconds',
@@ -92,56 +86,24 @@ const createCallMetrics = (registry: Registry) => {
       'Bugs of the service caught by its last-resort net. Must stay 0.',
       [],
     ),
-    callsInFlight: createPlainGauge(registry, 'recourse_calls_in_flight', 'Handlers that run now.', { pool: 'inline' }),
   };
 };
 
-/** A gauge whose hot path changes a plain number. */
-const createPlainGauge = (
-  registry: Registry,
-  name: string,
-  help: string,
-  labels: Readonly<Record<string, string>>,
-): CountSeries => {
-  const series = { count: 0 };
-  const gauge: Gauge<string> = new Gauge({
-    name,
-    help,
-    labelNames: Object.keys(labels),
-    registers: [registry],
-    collect: () => gauge.set(labels, series.count),
-  });
-  return series;
-};
-
-const createServiceMetrics = (registry: Registry) => {
-  let last = performance.eventLoopUtilization();
-  const utilisation = new Gauge({
-    name: 'recourse_event_loop_utilization_ratio',
-    help: 'Share of time the event loop was busy since the last scrape.',
-    registers: [registry],
-    collect: () => {
-      const now = performance.eventLoopUtilization();
-      utilisation.set(performance.eventLoopUtilization(now, last).utilization);
-      last = now;
-    },
-  });
-  return {
-    httpRequests: createTallyCounter({
-      registry,
-      name: 'recourse_http_requests_total',
-      help: 'HTTP requests answered; failures of calls are not visible here.',
-      labelNames: ['method', 'route', 'status_code'],
-    }),
-    httpDuration: createTallyHistogram({
-      registry,
-      name: 'recourse_http_request_duration_seconds',
-      help: 'Time from the head of a request to the end of its answer.',
-      labelNames: ['method', 'route', 'status_code'],
-      buckets: REQUEST_BUCKETS,
-    }),
-  };
-};
+const createServiceMetrics = (registry: Registry) => ({
+  httpRequests: createTallyCounter({
+    registry,
+    name: 'recourse_http_requests_total',
+    help: 'HTTP requests answered; failures of calls are not visible here.',
+    labelNames: ['method', 'route', 'status_code'],
+  }),
+  httpDuration: createTallyHistogram({
+    registry,
+    name: 'recourse_http_request_duration_seconds',
+    help: 'Time from the head of a request to the end of its answer.',
+    labelNames: ['method', 'route', 'status_code'],
+    buckets: REQUEST_BUCKETS,
+  }),
+});
 
 const createStoreMetrics = (registry: Registry) => ({
   storeUp: new Gauge({

@@ -99,16 +99,23 @@ class TallyHistogram extends Histogram<string> {
   // What prom-client calls for its values; it has no way to hand it counted buckets.
   async getForPromString(): Promise<object> {
     const { name, help } = this.#spec;
-    const values: MetricValueWithName<string>[] = [];
+    const values: (MetricValueWithName<string> & { readonly sharedLabels: Labels })[] = [];
+    // Its `get` would read the labels that buckets share; here each bucket carries all of its own.
+    const sharedLabels = {};
     for (const { labels, bounds, counts, sum, count } of this.#series.values()) {
       let below = 0;
       for (const [place, bound] of bounds.entries()) {
         below += counts[place] ?? 0;
-        values.push({ metricName: `${name}_bucket`, labels: { ...labels, le: String(bound) }, value: below });
+        values.push({
+          metricName: `${name}_bucket`,
+          labels: { ...labels, le: String(bound) },
+          sharedLabels,
+          value: below,
+        });
       }
-      values.push({ metricName: `${name}_bucket`, labels: { ...labels, le: '+Inf' }, value: count });
-      values.push({ metricName: `${name}_sum`, labels: { ...labels }, value: sum });
-      values.push({ metricName: `${name}_count`, labels: { ...labels }, value: count });
+      values.push({ metricName: `${name}_bucket`, labels: { ...labels, le: '+Inf' }, sharedLabels, value: count });
+      values.push({ metricName: `${name}_sum`, labels: { ...labels }, sharedLabels, value: sum });
+      values.push({ metricName: `${name}_count`, labels: { ...labels }, sharedLabels, value: count });
     }
     return { name, help, type: 'histogram', aggregator: 'sum', values };
   }

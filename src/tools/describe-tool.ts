@@ -1,8 +1,8 @@
 import type { ToolDescription } from '../contract/tool-description.ts';
-import type { Tool } from './tool.ts';
+import type { ToolFacts } from './tool.ts';
 
-/** A tool as the catalogue shows it. */
-export const describeTool = (tool: Tool): ToolDescription => ({
+/** A tool that serves, as the catalogue shows it. */
+export const describeTool = (tool: ToolFacts): ToolDescription => ({
   name: tool.name,
   description: tool.description,
   effects: tool.effects,
@@ -17,4 +17,17 @@ export const describeTool = (tool: Tool): ToolDescription => ({
   available: true,
   unavailable_reason: null,
   source: tool.source,
+});
+
+/** A tool that serves although a newer version of it cannot be loaded, for that reason. */
+export const describeOutdated = (tool: ToolFacts, reason: string): ToolDescription => ({
+  ...describeTool(tool),
+  outdated_reason: reason,
+});
+
+/** A tool that is known of and cannot be called, for that reason. */
+export const describeUnavailable = (tool: ToolFacts, reason: string): ToolDescription => ({
+  ...describeTool(tool),
+  available: false,
+  unavailable_reason: reason,
 });

@@ -1,14 +1,62 @@
-import type { Tool } from './tool.ts';
+import type { ToolDescription } from '../contract/tool-description.ts';
+import { describeOutdated, describeTool, describeUnavailable } from './describe-tool.ts';
+import type { Tool, ToolFacts } from './tool.ts';
 
-/** The tools of the service by name. */
+/** A tool that is known of and cannot be called, and why: one line for people. */
+export type UnavailableTool = { readonly facts: ToolFacts; readonly reason: string };
+
+/** What a tools directory has to offer at one moment. */
+export type ToolOffer = {
+  readonly tools: readonly Tool[];
+  readonly unavailable: readonly UnavailableTool[];
+  /** Tool name → why its newest version does not serve; the one before it does. */
+  readonly outdated: ReadonlyMap<string, string>;
+};
+
+/** The tools of the service by name. Names that a model sends are only ever keys of a Map here. */
 export type ToolRegistry = {
   readonly find: (name: string) => Tool | undefined;
   /** All tools, by name. */
   readonly list: () => readonly Tool[];
+  /** All tools and the unavailable ones as the catalogue shows them, by name; of one name, what serves comes first. */
+  readonly describe: () => readonly ToolDescription[];
+  /** Replaces all that was offered before, at once. Throws where names clash, and then changes nothing. */
+  readonly offer: (offer: ToolOffer) => void;
 };
 
-/** Throws where two tools share a name, and names both sources: a silent winner would be the wrong one. */
-export const createToolRegistry = (tools: Iterable<Tool>): ToolRegistry => {
+/** How many calls of a tool run at once; null = as many as come. */
+export type ConcurrencyOf = (tool: Tool) => number | null;
+
+/**
+ * Throws where two tools share a name, and names both sources: a silent winner would be the wrong one.
+ * `concurrencyOf`: what the catalogue shows where the service limits a tool further than it asks for.
+ */
+export const createToolRegistry = (
+  tools: Iterable<Tool>,
+  concurrencyOf: ConcurrencyOf = ({ concurrency }) => concurrency,
+): ToolRegistry => {
+  const fixed = [...tools];
+  const toState = (offer: ToolOffer) => {
+    const byName = toMap([...fixed, ...offer.tools]);
+    return { offer, byName, sorted: [...byName.values()].sort(compareNames) };
+  };
+  let state = toState({ tools: [], unavailable: [], outdated: new Map() });
+  let descriptions: readonly ToolDescription[] | null = null;
+  return {
+    find: (name) => state.byName.get(name),
+    list: () => state.sorted,
+    describe: () => {
+      descriptions ??= describeAll(state.sorted, state.offer, concurrencyOf);
+      return descriptions;
+    },
+    offer: (offer) => {
+      state = toState(offer);
+      descriptions = null;
+    },
+  };
+};
+
+const toMap = (tools: readonly Tool[]): ReadonlyMap<string, Tool> => {
   const byName = new Map<string, Tool>();
   for (const tool of tools) {
     const other = byName.get(tool.name);
@@ -16,6 +64,25 @@ export const createToolRegistry = (tools: Iterable<Tool>): ToolRegistry => {
       throw new Error(`Two tools are called '${tool.name}': one from ${other.source}, one from ${tool.source}.`);
     byName.set(tool.name, tool);
   }
-  const sorted = [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { find: (name) => byName.get(name), list: () => sorted };
+  return byName;
+};
+
+const describeAll = (
+  tools: readonly Tool[],
+  { unavailable, outdated }: ToolOffer,
+  concurrencyOf: ConcurrencyOf,
+): readonly ToolDescription[] => {
+  const serving = tools.map((tool) => {
+    const facts = { ...tool, concurrency: concurrencyOf(tool) };
+    const reason = outdated.get(tool.name);
+    return reason === undefined ? describeTool(facts) : describeOutdated(facts, reason);
+  });
+  const refused = unavailable.map(({ facts, reason }) => describeUnavailable(facts, reason));
+  // A stable sort: of one name, what serves stays before what does not.
+  return [...serving, ...refused].sort(compareNames);
+};
+
+const compareNames = (a: { readonly name: string }, b: { readonly name: string }): number => {
+  if (a.name === b.name) return 0;
+  return a.name < b.name ? -1 : 1;
 };

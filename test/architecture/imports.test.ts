@@ -21,6 +21,8 @@ const PORTS = [
   'executor/call-context.ts',
   'executor/call-observer.ts',
   'executor/failure.ts',
+  'executor/isolation/isolation-observer.ts',
+  'executor/overload/load-sample.ts',
   'executor/session-store.ts',
   'executor/store-observer.ts',
 ];
@@ -29,9 +31,11 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^zod$/,
   tools: /^(zod|ajv|ajv-formats|ajv\/.*)$/,
   'tools/builtin': /^(zod|fastest-levenshtein|ipaddr\.js|undici|node:.*)$/,
+  'tools/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(fastest-levenshtein|node:util)$/,
+  'executor/isolation': /^(zod|node:.*)$/,
   sessions: /^(zod|lru-cache|ioredis|node:crypto|node:fs)$/,
-  telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:perf_hooks)$/,
+  telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:os|node:path|node:perf_hooks|node:v8)$/,
   auth: /^(node:crypto|node:fs)$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:http|node:net|node:stream)$/,
   src: /^(zod|fastify|@fastify\/.*|pino|ulid|node:.*)$/,
@@ -84,7 +88,8 @@ test('routes and telemetry use types of what is below them, never its code', () 
 
 test('packages are used only where the table allows them', () => {
   const strangers = offences(({ path, packages }) => {
-    const key = path.startsWith('tools/builtin/') ? 'tools/builtin' : folderOf(path);
+    const inner = Object.keys(MAY_USE).find((folder) => folder.includes('/') && path.startsWith(`${folder}/`));
+    const key = inner ?? folderOf(path);
     return packages.map(({ from }) => from).filter((name) => !MAY_USE[key]?.test(name));
   });
   expect(strangers).toEqual([]);
@@ -93,6 +98,13 @@ test('packages are used only where the table allows them', () => {
 test('ioredis is known to the Redis client alone', () => {
   const users = FILES.filter(({ packages }) => packages.some(({ from }) => from === 'ioredis'));
   expect(users.map(({ path }) => path)).toEqual(['sessions/redis-client.ts']);
+});
+
+test('processes are started by one file alone', () => {
+  const starters = FILES.filter(({ packages }) =>
+    packages.some(({ from, kind }) => from === 'node:child_process' && kind === 'value'),
+  );
+  expect(starters.map(({ path }) => path)).toEqual(['executor/isolation/process-control.ts']);
 });
 
 test('no file imports itself through others', () => {
@@ -109,9 +121,9 @@ test('no file imports itself through others', () => {
   expect(cycles).toEqual([]);
 });
 
-test('only main.ts reads the environment', () => {
+test('only main.ts reads the environment, and a tool host its own', () => {
   const readers = FILES.filter(({ code }) => /\bprocess\.env\b|\benv\b.*from 'node:process'/.test(code));
-  expect(readers.map(({ path }) => path)).toEqual(['main.ts']);
+  expect(readers.map(({ path }) => path)).toEqual(['executor/isolation/inside/taint-check.ts', 'main.ts']);
 });
 
 // Exceptions become values in few places; each of these says why it may.
@@ -119,6 +131,11 @@ const MAY_CATCH = [
   'executor/answer-batch.ts',
   'executor/classify-thrown.ts',
   'executor/execute-batch.ts',
+  'executor/isolation/descendants-sweep.ts',
+  'executor/isolation/inside/host-main.ts',
+  'executor/isolation/inside/taint-check.ts',
+  'executor/isolation/inside/thrown-parts.ts',
+  'executor/isolation/process-control.ts',
   'executor/parse-json.ts',
   'executor/run-invocation.ts',
   'executor/to-call-end.ts',
@@ -130,6 +147,8 @@ const MAY_CATCH = [
   'telemetry/create-call-observer.ts',
   'telemetry/describe-error.ts',
   'tools/define-tool.ts',
+  'tools/directory/read-directory.ts',
+  'wire-tools.ts',
 ];
 
 test('only the listed files catch, beside the built-in tools', () => {

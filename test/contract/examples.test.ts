@@ -1,13 +1,13 @@
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { Problem } from '#src/contract/problem.ts';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import type { Tool } from '#src/tools/tool.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
+import { startProcess } from '#test/support/start-process.ts';
+import { callService, type RunningService, startService } from '#test/support/start-service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const EXAMPLES = join(ROOT, 'openapi/examples');
@@ -80,35 +80,21 @@ test.for(Object.entries(STATUS_OF_EXAMPLE))('%s: the service answers as the exam
   expect((status === 200 ? ToolCallsResponse : Problem).safeParse(answer.body).error).toBeUndefined();
 });
 
-/** The TypeScript blocks of a page that stand for a file of src/tools/builtin, loaded as such: their exports by name. */
-const loadPrintedTools = async (page: string): Promise<ReadonlyMap<string, unknown>> => {
-  const blocks = [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(
-    ([, code]) => code ?? '',
-  );
-  const code = blocks.filter((block) => block.includes("from '../define-tool.ts'"));
-  expect(code, page).toHaveLength(1);
-  mkdirSync(join(ROOT, '.cache'), { recursive: true });
-  const directory = mkdtempSync(join(ROOT, '.cache/printed-'));
+/** A tools directory with the one tool file that a page prints, served as the page says. */
+const servePrinted = async (page: string, environment: Readonly<Record<string, string>> = {}): Promise<string> => {
+  const blocks = [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code);
+  const files = blocks.filter((code) => code?.includes("from 'recourse'"));
+  expect(files, page).toHaveLength(1);
+  const directory = mkdtempSync(join(tmpdir(), 'recourse-printed-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
-  const file = join(directory, 'printed.ts');
-  writeFileSync(file, code.join('').replaceAll("from '../", "from '#src/tools/"));
-  const loaded: Readonly<Record<string, unknown>> = await import(pathToFileURL(file).href);
-  return new Map(Object.entries(loaded));
-};
-
-const isTool = (value: unknown): value is Tool => typeof value === 'object' && value !== null && 'prepare' in value;
-
-const serve = async (tools: unknown): Promise<RunningService> => {
-  const offered = [tools].flat().filter(isTool);
-  const running = await startService({}, offered);
-  onTestFinished(() => running.stop());
-  return running;
+  writeFileSync(join(directory, 'printed.ts'), files.join(''));
+  const settings = { TOOLS_DIR: directory, MAX_EVENT_LOOP_LAG_MS: '60000', ...environment };
+  return (await startProcess({ by: 'node', environment: settings })).url;
 };
 
 test('the tool that README.md prints runs, and its failure is counted as the page says', async () => {
-  const printed = await loadPrintedTools('README.md');
-  const running = await serve(printed.get('rollDice'));
-  const [good, bad] = await running.call([
+  const url = await servePrinted('README.md');
+  const [good, bad] = await callService(url, [
     { id: '0', name: 'roll_dice', arguments: { count: 3, sides: 6 } },
     { id: '1', name: 'roll_dice', arguments: { count: 2, sides: 1 } },
   ]);
@@ -117,8 +103,10 @@ test('the tool that README.md prints runs, and its failure is counted as the pag
     value: { rolls: [expect.any(Number), expect.any(Number), expect.any(Number)] },
   });
   expect(bad?.error?.code).toBe('retry_requested');
-  const series = 'recourse_tool_call_failures_total{tool="roll_dice",code="retry_requested",fault="caller"}';
-  expect(await running.metric(series)).toBe(1);
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toContain(
+    '\nrecourse_tool_call_failures_total{tool="roll_dice",code="retry_requested",fault="caller"} 1\n',
+  );
 });
 
 /** A room service: Elm is free but on Christmas Eve, Oak is taken, others are not there, and Ash has too many callers. */
@@ -144,15 +132,12 @@ const startRoomService = async (): Promise<string> => {
   return `http://127.0.0.1:${address.port}`;
 };
 
-const serveRooms = async (): Promise<RunningService> => {
-  const create = (await loadPrintedTools('docs/writing-tools.md')).get('createRoomTools');
-  if (typeof create !== 'function') throw new Error('docs/writing-tools.md prints no createRoomTools.');
-  return serve(create(await startRoomService()));
-};
+const serveRooms = async (): Promise<string> =>
+  servePrinted('docs/writing-tools.md', { ROOMS_URL: await startRoomService(), TOOLS_ENV_ALLOW: 'ROOMS_URL' });
 
 test('the tools that docs/writing-tools.md prints find rooms, or say that there is none', async () => {
-  const running = await serveRooms();
-  const [found, none, wrong] = await running.call([
+  const url = await serveRooms();
+  const [found, none, wrong] = await callService(url, [
     { name: 'list_free_rooms', arguments: { day: '2026-12-23', seats: 4 } },
     { name: 'list_free_rooms', arguments: { day: '2026-12-24', seats: 4 } },
     { name: 'list_free_rooms', arguments: { day: '24.12.2026', seats: '4' } },
@@ -166,9 +151,9 @@ test('the tools that docs/writing-tools.md prints find rooms, or say that there 
 });
 
 test('the tools that docs/writing-tools.md prints fail as its table says', async () => {
-  const running = await serveRooms();
+  const url = await serveRooms();
   const book = async (room: string, pin: unknown = '1234') => {
-    const [result] = await running.call([{ name: 'book_room', arguments: { day: '2026-12-23', room, pin } }]);
+    const [result] = await callService(url, [{ name: 'book_room', arguments: { day: '2026-12-23', room, pin } }]);
     return `${result?.outcome} ${result?.executed} ${result?.error?.code} ${result?.message}`;
   };
   const attempt = ' This was attempt 1 of 2; one retry is left.';

@@ -15,7 +15,9 @@ test('a copy of the example changes nothing', () => {
 test('every setting has a line of explanation above it, and a value that can be read', () => {
   const lines = text.split('\n');
   for (const setting of settings) {
-    expect(lines[lines.indexOf(setting) - 1], setting).toMatch(/^# (false = )?[A-Za-z].*\.$/);
+    // Settings that belong together may share their explanation.
+    const above = lines.slice(0, lines.indexOf(setting)).findLast((line) => !settings.includes(line));
+    expect(above, setting).toMatch(/^# (false = )?[A-Za-z].*\.$/);
     expect(Object.keys(parseEnv(setting.slice(2)))).toHaveLength(1);
   }
 });
@@ -33,6 +35,19 @@ test('the settings that operators rely on are there, once each, with their defau
     LOG_LEVEL: 'info',
     REDIS_URL: 'redis://127.0.0.1:6379',
     WORKSPACE_DIR: '',
+    TOOLS_DIR: '',
+    TOOLS_ENV: '',
+    TOOLS_ENV_ALLOW: '',
+    TOOLS_PERMISSIONS: 'fs-read,fs-write,net,child',
+    TOOLS_INLINE: '',
+    TOOL_HOSTS_MIN: '2',
+    TOOL_HOSTS_MAX: '32',
+    TOOL_HOST_MEMORY_MB: '512',
+    TOOL_HOST_MAX_CALLS: '1000',
+    TOOL_CONCURRENCY: '64',
+    MAX_CONCURRENT_CALLS: '256',
+    MAX_QUEUED_CALLS: '1024',
+    MAX_EVENT_LOOP_LAG_MS: '250',
     GRACEFUL_TOOL_ERRORS: 'true',
     FETCH_ALLOW_PRIVATE: 'false',
     MAX_BATCH_CALLS: '64',

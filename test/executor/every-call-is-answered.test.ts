@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import type { Client } from '#src/executor/batch.ts';
 import { createExecutor, type Executor } from '#src/executor/execute-batch.ts';
+import { createCallSlots } from '#src/executor/overload/call-slots.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
-import { createToolSlots } from '#src/executor/tool-slots.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { createMemorySessionStore, createRequestSessionStore } from '#src/sessions/memory-session-store.ts';
 import { createCallLog } from '#src/telemetry/create-call-log.ts';
@@ -52,7 +52,7 @@ const createSubject = (tools: readonly Tool[], sessions: SessionStore) => {
   const log = pino({ level: 'silent' });
   const metrics = createMetrics('0.0.0');
   const violations: unknown[] = [];
-  const observer = createCallObserver({ metrics, log, tools, maxTools: 40 });
+  const observer = createCallObserver({ metrics, log, maxTools: 40 });
   const executor = createExecutor({
     registry: createToolRegistry(tools),
     sessions,
@@ -60,7 +60,10 @@ const createSubject = (tools: readonly Tool[], sessions: SessionStore) => {
     observer: { ...observer, contractViolated: (error) => violations.push(error) },
     failureLog: createFailureLog({ log, now, createReference: () => 'reference' }),
     createLog: createCallLog(log),
-    slots: createToolSlots(),
+    slots: createCallSlots({ maxConcurrentCalls: 6, toolConcurrency: 4, maxHostedCalls: 1, maxQueuedCalls: 5, now }),
+    runHosted: async () => {
+      throw new Error('There are no hosted tools here.');
+    },
     now,
     gracefulErrors: 'on',
     maxResultBytes: 1024,
@@ -94,6 +97,7 @@ const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unkno
     requestId: `request_${batches}`,
     batchId: `batch_${batches}`,
     tenant: 'test',
+    caller: `caller_${batches % 2}`,
     mayUse: (name) => name !== 'tool_3',
     sessionKey: batch.session,
     roundId: batch.roundId,

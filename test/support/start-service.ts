@@ -33,7 +33,7 @@ export const startService = async (
   if ('mistakes' in loaded) throw new Error(loaded.mistakes.join('\n'));
   const lines: string[] = [];
   const log = pino({ level: loaded.config.LOG_LEVEL, base: null }, { write: (line: string) => void lines.push(line) });
-  const service = await wire(loaded.config, log, tools);
+  const service = await wire(loaded.config, log, { extraTools: tools, environment: process.env });
   await service.app.listen({ host: loaded.config.HOST, port: loaded.config.PORT });
   const { port } = toAddress(service.app.server.address());
   const url = `http://127.0.0.1:${port}`;

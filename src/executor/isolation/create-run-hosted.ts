@@ -34,7 +34,7 @@ export const createRunHosted = (options: {
     const obtained = await obtainHost();
     if ('failure' in obtained) return { kind: 'ended', end: failed(obtained.failure) };
     options.onWaited(now() - askedAt);
-    const running: Running = { member: obtained.member };
+    const running: Running = { member: obtained.member, isStopped: false };
     const work = runIn(pool, running, toCall(tool, input, terms), obtainHost);
     const timeoutMs = Math.max(1, Math.min(terms.timeoutMs, Math.ceil(terms.end.remainingAt(now()))));
     return raceDeadline(work, tool, {
@@ -80,7 +80,11 @@ const toNotRun = (tool: HostedTool, thrown: Error, retryAfterMs: number): Failur
     thrown,
   });
 
-type Running = { member: PoolMember };
+type Running = {
+  member: PoolMember;
+  /** The call has been answered without it. */
+  isStopped: boolean;
+};
 
 /** What came of the call in its host; null where the host was ended after the call had been answered. */
 const runIn = async (
@@ -94,6 +98,10 @@ const runIn = async (
   // The host had ended before it heard of the call: its handler has not run, so another host may run it.
   const obtained = await obtainAnother();
   if ('failure' in obtained) return { kind: 'ended', end: failed(obtained.failure) };
+  if (running.isStopped) {
+    pool.giveBack(obtained.member);
+    return null;
+  }
   running.member = obtained.member;
   return toRunEnd(await runOnce(pool, obtained.member, call), call.tool);
 };
@@ -137,8 +145,9 @@ const toDeathEnd = (death: Death, began: boolean, tool: HostedTool): RunEnd | nu
 };
 
 /** Tells the handler that nobody waits, and ends its process group unless it ends by itself. */
-const stop = (running: Readonly<Running>, work: Promise<unknown>, { name }: Error): void => {
+const stop = (running: Running, work: Promise<unknown>, { name }: Error): void => {
   const reason = name === 'TimeoutError' ? 'TimeoutError' : 'AbortError';
+  running.isStopped = true;
   running.member.host.abort(reason);
   const timer = setTimeout(
     () => running.member.host.kill(reason === 'TimeoutError' ? 'timeout' : 'abort'),

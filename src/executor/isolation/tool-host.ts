@@ -74,19 +74,18 @@ export const createToolHost = (
   let running: RunningCall | null = null;
 
   const kill = (reason: KillReason): void => {
+    // Its number may be another process's by now.
+    if (ending !== null) return;
     killedFor ??= reason;
     endProcess(-pid);
   };
-  const listener: HostListener = {
-    ...settings.listener,
-    onUnfit: (tool, reason) => {
-      spent = true;
-      settings.listener.onUnfit(tool, reason);
-      // A call that runs still ends by itself; one that was sent meanwhile never begins, and another host takes it.
-      if (running === null || !running.began) kill('recycle');
-    },
+  const onUnfit: HostListener['onUnfit'] = (tool, reason) => {
+    spent = true;
+    settings.listener.onUnfit(tool, reason);
+    // A call that runs still ends by itself; one that was sent meanwhile never begins, and another host takes it.
+    if (running === null || !running.began) kill('recycle');
   };
-  const conversation = new HostConversation(listener, kill);
+  const conversation = new HostConversation({ ...settings.listener, onUnfit }, kill);
   const reader = createFrameReader({
     maxBodyBytes: Math.max(settings.maxResultBytes, MIN_BODY_BYTES),
     onFrame: (frame) => conversation.read(frame),

@@ -1,0 +1,89 @@
+import type { Tool } from '../../tools/tool.ts';
+import { type ConcurrencySettings, createConcurrencyLimit } from './concurrency-limit.ts';
+import { type Caller, createCaller, createLane, type Lane } from './waiting-calls.ts';
+
+/** What is taken of the slots of the service, of its hosts and of every tool, and by whom. */
+export type SlotCounts = {
+  readonly laneOf: (tool: Tool) => Lane;
+  /** The same, with the limits of this version of the tool from now on. */
+  readonly renewedLaneOf: (tool: Tool) => Lane;
+  readonly callerOf: (key: string) => Caller;
+  /** Whether a call of the tool could run now. */
+  readonly isOpen: (lane: Lane) => boolean;
+  readonly take: (tool: Tool, lane: Lane, caller: Caller) => void;
+  readonly giveBackOfService: (caller: Caller) => void;
+  readonly giveBackOfTool: (tool: Tool, lane: Lane) => void;
+  readonly areAllTaken: (of: 'service' | 'hosts') => boolean;
+  readonly running: () => number;
+};
+
+// Callers that do nothing are forgotten once there are so many, or as many again as are busy.
+const LEAST_REMEMBERED = 1024;
+
+export const createSlotCounts = (settings: ConcurrencySettings & { readonly now: () => number }): SlotCounts => {
+  const { maxConcurrentCalls, maxHostedCalls, now } = settings;
+  const limitOf = createConcurrencyLimit(settings);
+  const lanes = new Map<string, Lane>();
+  let running = 0;
+  let hosted = 0;
+  const laneOf = (tool: Tool): Lane => {
+    const known = lanes.get(tool.name);
+    if (known !== undefined) return known;
+    const lane = createLane(tool, limitOf(tool));
+    lanes.set(tool.name, lane);
+    return lane;
+  };
+  return {
+    laneOf,
+    renewedLaneOf: (tool) => {
+      const lane = laneOf(tool);
+      if (lane.tool === tool) return lane;
+      lane.tool = tool;
+      lane.limit = limitOf(tool);
+      return lane;
+    },
+    callerOf: createCallerLookup(),
+    isOpen: (lane) =>
+      running < maxConcurrentCalls &&
+      lane.running < lane.limit &&
+      (lane.tool.runsIn === 'service' || hosted < maxHostedCalls),
+    take: (tool, lane, caller) => {
+      running += 1;
+      caller.running += 1;
+      lane.running += 1;
+      if (tool.runsIn === 'host') hosted += 1;
+      if (lane.running >= lane.limit) lane.busySince = now();
+    },
+    giveBackOfService: (caller) => {
+      running -= 1;
+      caller.running -= 1;
+    },
+    giveBackOfTool: (tool, lane) => {
+      if (lane.running >= lane.limit) lane.busySince = now();
+      lane.running -= 1;
+      if (tool.runsIn === 'host') hosted -= 1;
+    },
+    areAllTaken: (of) => (of === 'service' ? running >= maxConcurrentCalls : hosted >= maxHostedCalls),
+    running: () => running,
+  };
+};
+
+const createCallerLookup = (): ((key: string) => Caller) => {
+  const callers = new Map<string, Caller>();
+  let pruneAt = LEAST_REMEMBERED;
+  return (key) => {
+    const known = callers.get(key);
+    if (known !== undefined) return known;
+    if (callers.size >= pruneAt) {
+      forgetIdle(callers);
+      pruneAt = Math.max(LEAST_REMEMBERED, 2 * callers.size);
+    }
+    const caller = createCaller();
+    callers.set(key, caller);
+    return caller;
+  };
+};
+
+const forgetIdle = (callers: Map<string, Caller>): void => {
+  for (const [key, { running, waiting }] of callers) if (running + waiting === 0) callers.delete(key);
+};

@@ -1,0 +1,76 @@
+import { totalmem } from 'node:os';
+import { type EventLoopUtilization, performance } from 'node:perf_hooks';
+import { getHeapStatistics } from 'node:v8';
+import type { LoadSample } from '../executor/overload/load-sample.ts';
+import type { Metrics } from './metrics.ts';
+
+export type LoadSampler = { readonly stop: () => void };
+
+export type LoadSamplerOptions = {
+  readonly metrics: Pick<Metrics, 'eventLoopLag' | 'eventLoopUtilization'>;
+  readonly onSample: (sample: LoadSample) => void;
+};
+
+const INTERVAL_MS = 100;
+// A lag must still be there when the next scrape comes, and not for ever.
+const KEPT_INTERVALS = 100;
+// The gauge is the mean of about the last twenty intervals: one alone says little to whoever looks every 15 s.
+const GAUGE_WEIGHT = 0.05;
+
+/** Measures every 100 ms how the process does, and keeps it from ending no longer than anything else does. */
+export const startLoadSampler = ({ metrics, onSample }: LoadSamplerOptions): LoadSampler => {
+  const memoryLimit = findMemoryLimit();
+  const longest = createRecentMaximum();
+  let measuredAt = performance.now();
+  let utilized = performance.eventLoopUtilization();
+  let smoothed = 0;
+  const measure = (): void => {
+    const moment = performance.now();
+    const lagMs = Math.max(0, moment - measuredAt - INTERVAL_MS);
+    measuredAt = moment;
+    const { utilization, total } = readUtilization(utilized);
+    utilized = total;
+    smoothed += (utilization - smoothed) * GAUGE_WEIGHT;
+    metrics.eventLoopLag.set(longest(lagMs) / 1000);
+    metrics.eventLoopUtilization.set(smoothed);
+    onSample({ lagMs, utilization, memory: readMemory(memoryLimit) });
+  };
+  const timer = setInterval(measure, INTERVAL_MS).unref();
+  return { stop: () => clearInterval(timer) };
+};
+
+// Since the process began it is an average that knows nothing of the last minute: only differences count.
+const readUtilization = (
+  before: EventLoopUtilization,
+): { readonly utilization: number; readonly total: EventLoopUtilization } => {
+  const total = performance.eventLoopUtilization();
+  return { utilization: performance.eventLoopUtilization(total, before).utilization, total };
+};
+
+/** Bytes the system gives the process: the limit of its control group, else the memory of the machine. */
+const findMemoryLimit = (): number => {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+};
+
+const readMemory = (memoryLimit: number): number => {
+  const { used_heap_size: usedHeap, heap_size_limit: heapLimit } = getHeapStatistics();
+  return Math.max(usedHeap / heapLimit, process.memoryUsage.rss() / memoryLimit);
+};
+
+/** The largest of the last one to two times KEPT_INTERVALS values. */
+const createRecentMaximum = (): ((value: number) => number) => {
+  let earlier = 0;
+  let current = 0;
+  let count = 0;
+  return (value) => {
+    if (count === KEPT_INTERVALS) {
+      earlier = current;
+      current = 0;
+      count = 0;
+    }
+    count += 1;
+    current = Math.max(current, value);
+    return Math.max(earlier, current);
+  };
+};

@@ -1,0 +1,84 @@
+import { relative } from 'node:path';
+import type { InlineTool, ToolFacts, ToolFile } from '../tool.ts';
+import { toFileReason } from './file-reason.ts';
+import type { LoadedToolFile } from './load-tool-file.ts';
+import { type DirectorySnapshot, isToolFile } from './read-directory.ts';
+
+/** A tool file as it was when it could be loaded. */
+export type FileVersion = {
+  readonly file: ToolFile;
+  readonly tools: readonly ToolFacts[];
+  /** Those of its tools that run inside the service, by name. */
+  readonly inline: ReadonlyMap<string, InlineTool>;
+  /** Absolute paths of what loading it took. */
+  readonly imported: readonly string[];
+};
+
+/** Whether a tool of this version runs outside of the service. */
+export const needsHosts = ({ tools, inline }: Pick<FileVersion, 'tools' | 'inline'>): boolean =>
+  tools.some(({ name }) => !inline.has(name));
+
+/** What is known of one tool file. */
+export type FileState = {
+  /** The last version that could be loaded; it serves. */
+  readonly good: FileVersion | null;
+  /** Why the newest version cannot be loaded: one line for people. Null where `good` is the newest. */
+  readonly failure: string | null;
+};
+
+/** By path relative to the directory: a directory that is replaced as a whole keeps its files' names. */
+export type FileStates = ReadonlyMap<string, FileState>;
+
+export type LoadVersion = (
+  file: ToolFile,
+) => Promise<
+  | (Extract<LoadedToolFile, { kind: 'loaded' }> & Pick<FileVersion, 'inline'>)
+  | Extract<LoadedToolFile, { kind: 'failed' }>
+>;
+
+export type LoadOptions = { readonly load: LoadVersion; readonly loadsAtOnce: number };
+
+/**
+ * What is known of the tool files of a new snapshot. A file of which nothing changed that it imports stays the very
+ * version that it was; others are loaded, `loadsAtOnce` of them together.
+ */
+export const loadChangedFiles = async (
+  before: FileStates,
+  snapshot: DirectorySnapshot,
+  { load, loadsAtOnce }: LoadOptions,
+): Promise<FileStates> => {
+  const paths = [...snapshot.sources.keys(), ...snapshot.unreadable.keys()].filter(isToolFile).sort();
+  const states = new Map<string, FileState>();
+  // Set now, so that the order does not depend on which file is loaded first.
+  for (const path of paths) states.set(relative(snapshot.root, path), { good: null, failure: null });
+  const waiting = paths.values();
+  const loadNext = async (): Promise<void> => {
+    for (const path of waiting) {
+      const name = relative(snapshot.root, path);
+      states.set(name, await toState(path, before.get(name)?.good ?? null, snapshot, load));
+    }
+  };
+  await Promise.all(Array.from({ length: loadsAtOnce }, loadNext));
+  return states;
+};
+
+const toState = async (
+  path: string,
+  good: FileVersion | null,
+  snapshot: DirectorySnapshot,
+  load: LoadVersion,
+): Promise<FileState> => {
+  const unreadable = snapshot.unreadable.get(path);
+  if (unreadable !== undefined) return { good, failure: `The file ${unreadable}.` };
+  if (good !== null && isUnchanged(good, snapshot)) return { good, failure: null };
+  const file: ToolFile = { path, root: snapshot.root, sources: snapshot.sources };
+  const loaded = await load(file);
+  if (loaded.kind === 'failed') return { good, failure: toFileReason(loaded.reason, snapshot.root) };
+  const { tools, imported, inline } = loaded;
+  return { good: { file, tools, imported, inline }, failure: null };
+};
+
+// Of a file that failed it is not known what it imports, so it is tried again after every change. A directory that was
+// swapped by its link has other paths, and so nothing of it is unchanged.
+const isUnchanged = ({ file, imported }: FileVersion, { sources }: DirectorySnapshot): boolean =>
+  [file.path, ...imported].every((path) => sources.get(path) === file.sources.get(path));

@@ -1,0 +1,81 @@
+import { availableParallelism } from 'node:os';
+import type { ToolOffer } from '../registry.ts';
+import type { ToolFile } from '../tool.ts';
+import { type FileStates, loadChangedFiles, needsHosts } from './file-versions.ts';
+import type { ToolFileHosts } from './load-tool-file.ts';
+import { createLoadVersion, type InlineTools } from './load-version.ts';
+import { type DirectoryLog, type DirectoryMoment, logChanges } from './log-changes.ts';
+import { type DirectorySnapshot, readDirectory } from './read-directory.ts';
+import { settleNames } from './settle-names.ts';
+import { createDirectoryWatcher } from './watch-directory.ts';
+
+export type ToolDirectoryOptions = {
+  readonly root: string;
+  readonly hosts: ToolFileHosts;
+  /** Told all that is offered, whenever files changed. What was offered before counts no more. */
+  readonly publish: (offer: ToolOffer) => void;
+  /** Names of the service's own tools. */
+  readonly taken: ReadonlySet<string>;
+  readonly inline: InlineTools;
+  readonly log: DirectoryLog;
+  /** How long to wait between two looks at the directory. Default 500. */
+  readonly pollMs?: number;
+  /** How many files are loaded together. Default: twice the cores, at least 4. */
+  readonly loadsAtOnce?: number;
+};
+
+export type ToolDirectory = {
+  /**
+   * Resolves when every file is loaded or has failed, and watches from then on. Rejects with one sentence for people
+   * where the directory cannot be read.
+   */
+  readonly start: () => Promise<void>;
+  /** From now on nothing is published, and no file is retired. */
+  readonly stop: () => void;
+};
+
+/** Offers the tools of a directory, and what becomes of them while its files change. */
+export const createToolDirectory = (options: ToolDirectoryOptions): ToolDirectory => {
+  const { root, hosts, taken, log, pollMs = 500 } = options;
+  const load = createLoadVersion(options);
+  const loadsAtOnce = options.loadsAtOnce ?? Math.max(4, 2 * availableParallelism());
+  const state = { stopped: false, now: toMoment(new Map(), taken, new Map()) };
+
+  const apply = async (snapshot: DirectorySnapshot): Promise<void> => {
+    const before = state.now;
+    const files = await loadChangedFiles(before.states, snapshot, { load, loadsAtOnce });
+    if (state.stopped) return;
+    state.now = toMoment(files, taken, before.settled.holders);
+    options.publish(state.now.settled.offer);
+    // Only now: until here calls came in for them.
+    for (const file of filesGone(before.states, files)) hosts.retire(file);
+    logChanges(before, state.now, log);
+  };
+
+  const watcher = createDirectoryWatcher({ root, pollMs, apply, log });
+  return {
+    start: async () => {
+      const snapshot = await readDirectory(root);
+      await apply(snapshot);
+      if (!state.stopped) watcher.start(snapshot);
+    },
+    stop: () => {
+      state.stopped = true;
+      watcher.stop();
+    },
+  };
+};
+
+const toMoment = (
+  states: FileStates,
+  taken: ReadonlySet<string>,
+  holders: ReadonlyMap<string, string>,
+): DirectoryMoment => ({ states, settled: settleNames(states, { taken, holders }) });
+
+/** Versions that had hosts before and need none now. */
+const filesGone = (before: FileStates, now: FileStates): readonly ToolFile[] => {
+  const filesOf = (states: FileStates): readonly ToolFile[] =>
+    [...states.values()].flatMap(({ good }) => (good !== null && needsHosts(good) ? [good.file] : []));
+  const kept = new Set(filesOf(now));
+  return filesOf(before).filter((file) => !kept.has(file));
+};

@@ -1,0 +1,29 @@
+import type { Config } from './config.ts';
+import type { CallObserver } from './executor/call-observer.ts';
+import { type CallSlots, createCallSlots } from './executor/overload/call-slots.ts';
+import { type ConcurrencyLimit, createConcurrencyLimit } from './executor/overload/concurrency-limit.ts';
+import { createLoadGate, type LoadGate } from './executor/overload/load-gate.ts';
+import { startLoadSampler } from './telemetry/load-sampler.ts';
+import type { Metrics } from './telemetry/metrics.ts';
+
+export type WiredLoad = {
+  readonly slots: CallSlots;
+  /** What a tool's own limit comes to. */
+  readonly limitOf: ConcurrencyLimit;
+  readonly shed: LoadGate['shed'];
+  /** Measures no longer. */
+  readonly stop: () => void;
+};
+
+/** What keeps the service useful when more is asked of it than it can do. */
+export const wireLoad = (config: Config, metrics: Metrics, observer: CallObserver, now: () => number): WiredLoad => {
+  const concurrency = {
+    maxConcurrentCalls: config.MAX_CONCURRENT_CALLS,
+    toolConcurrency: config.TOOL_CONCURRENCY,
+    maxHostedCalls: config.TOOL_HOSTS_MAX,
+  };
+  const slots = createCallSlots({ ...concurrency, maxQueuedCalls: config.MAX_QUEUED_CALLS, now });
+  const gate = createLoadGate({ slots, maxLagMs: config.MAX_EVENT_LOOP_LAG_MS, onShed: observer.shed });
+  const sampler = startLoadSampler({ metrics, onSample: gate.observe });
+  return { slots, limitOf: createConcurrencyLimit(concurrency), shed: gate.shed, stop: sampler.stop };
+};

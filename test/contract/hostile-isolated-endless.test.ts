@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  answerAlone,
+  answerBoth,
+  answerInFullBatch,
+  becomes,
+  findByArgument,
+  findHosts,
+  type IsolatedLab,
+  restartsFor,
+  startIsolated,
+  toVerdict,
+} from '#test/support/hostile-tools/isolated-lab.ts';
+
+let service: IsolatedLab;
+
+beforeAll(async () => {
+  service = await startIsolated(['endless']);
+});
+
+afterAll(() => service.stopClean());
+
+const ENDLESS = [
+  'never_settles_there',
+  'ignores_its_signal',
+  'spins',
+  'spins_in_turns',
+  'catastrophic_regex',
+  'waits_without_a_turn',
+  'waits_for_a_child',
+  'refine_hangs_there',
+  'refine_spins',
+  'obeys_its_signal',
+  'answers_late',
+];
+
+test.each(ENDLESS)('%s ends at its deadline, alone and among 63 good calls', async (name) => {
+  for (const result of await answerBoth(service, { name, arguments: {} }))
+    expect(toVerdict(result)).toEqual({
+      code: 'timeout',
+      outcome: 'retry',
+      executed: 'maybe',
+      value: null,
+      message: `Tool '${name}' timed out after 300 ms. It is safe to call it again; ask for less.`,
+    });
+});
+
+test.each(['never_settles_there_write', 'spins_write'])('what %s did is not known', async (name) => {
+  for (const result of await answerBoth(service, { name, arguments: {} }))
+    expect(toVerdict(result)).toEqual({
+      code: 'timeout',
+      outcome: 'unknown',
+      executed: 'maybe',
+      value: null,
+      message: `Tool '${name}' did not answer within 300 ms. It may or may not have taken effect. Check before calling it again. This was attempt 1 of 2; one retry is left.`,
+    });
+});
+
+test('a call may shorten the limit of its tool and not lengthen it', async () => {
+  const results = await answerInFullBatch(service, [
+    { name: 'spins', timeout_ms: 50 },
+    { name: 'spins', timeout_ms: 1_000_000 },
+  ]);
+  expect(results.map(({ message }) => message)).toEqual([
+    "Tool 'spins' timed out after 50 ms. It is safe to call it again; ask for less.",
+    "Tool 'spins' timed out after 300 ms. It is safe to call it again; ask for less.",
+  ]);
+});
+
+test('the process of a spinning call is gone soon after, and the next call has another one', async () => {
+  await answerAlone(service, { name: 'tells_its_process' });
+  const before = new Set(findHosts());
+  const killed = await restartsFor(service, 'timeout');
+  await answerAlone(service, { name: 'spins', timeout_ms: 50 });
+  await becomes(() => restartsFor(service, 'timeout'), killed + 1);
+  expect([...before].filter((pid) => !findHosts().includes(pid))).toHaveLength(1);
+  const next = await answerAlone(service, { name: 'tells_its_process' });
+  expect(next).toMatchObject({ outcome: 'success', executed: 'yes' });
+});
+
+test('what a killed call had started is gone with it', async () => {
+  await answerAlone(service, { name: 'waits_for_a_child' });
+  await becomes(() => findByArgument('86400.25'), []);
+});
+
+test('a tool that obeys its signal keeps its process', async () => {
+  const processOf = async () => (await answerAlone(service, { name: 'tells_its_process' })).value;
+  const pid = await processOf();
+  const killed = await restartsFor(service, 'timeout');
+  await answerAlone(service, { name: 'obeys_its_signal', timeout_ms: 50 });
+  await answerAlone(service, { name: 'answers_late', timeout_ms: 50 });
+  expect(await processOf()).toBe(pid);
+  expect(await restartsFor(service, 'timeout')).toBe(killed);
+});
+
+test('an answer that comes after the deadline is counted and not taken', async () => {
+  const late = () => service.metric('recourse_late_results_total{tool="answers_late",ended="succeeded"}');
+  const before = (await late()) ?? 0;
+  expect((await answerAlone(service, { name: 'answers_late', timeout_ms: 50 })).error?.code).toBe('timeout');
+  await becomes(late, before + 1);
+});

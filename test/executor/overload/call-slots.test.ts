@@ -1,0 +1,245 @@
+import { expect, test } from 'vitest';
+import { createSlotLab, hostedTool, inlineTool } from './slot-lab.ts';
+
+const search = inlineTool('search');
+const fetch = inlineTool('fetch');
+
+test('as many calls run as the service allows, and the next one waits for the first that is answered', () => {
+  const { slots, story, want, release } = createSlotLab({ maxConcurrentCalls: 2 });
+  want('a1', search, 'a');
+  want('a2', fetch, 'a');
+  want('a3', search, 'a');
+  expect(story).toEqual([]);
+  expect(slots.isIdle()).toBe(false);
+  release(fetch, 'a');
+  expect(story).toEqual(['a3 taken']);
+  release(search, 'a');
+  release(search, 'a');
+  expect(slots.isIdle()).toBe(true);
+});
+
+test('a handler that goes on after its answer keeps the slot of its tool and not that of the service', () => {
+  const { slots, story, want } = createSlotLab({ maxConcurrentCalls: 1 });
+  const hanging = inlineTool('hanging', 1);
+  want('a1', hanging, 'a');
+  slots.answered('a');
+  expect(slots.tryTake(search, 'a')).toBe(true);
+  want('a2', hanging, 'a');
+  slots.answered('a');
+  expect(story).toEqual([]);
+  slots.ended(hanging);
+  expect(story).toEqual(['a2 taken']);
+});
+
+test('a call that waits for its tool holds up no other tool', () => {
+  const { slots, want } = createSlotLab({ maxQueuedCalls: 3 });
+  const hanging = inlineTool('hanging', 1);
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) want(name, hanging, 'a');
+  expect(slots.tryTake(search, 'a')).toBe(true);
+  expect(slots.isFullFor('a')).toBe(false);
+});
+
+test('a hosted tool that says nothing gets half of the hosts, and all hosts together no more than there are', () => {
+  const { slots } = createSlotLab({ maxHostedCalls: 5 });
+  const [one, two, three] = [hostedTool('one'), hostedTool('two'), hostedTool('three')];
+  expect([1, 2, 3].map(() => slots.tryTake(one, 'a'))).toEqual([true, true, false]);
+  expect([1, 2, 3].map(() => slots.tryTake(two, 'a'))).toEqual([true, true, false]);
+  expect([1, 2].map(() => slots.tryTake(three, 'a'))).toEqual([true, false]);
+  slots.answered('a');
+  expect(slots.tryTake(three, 'a')).toBe(false);
+  slots.ended(one);
+  expect(slots.tryTake(three, 'a')).toBe(true);
+});
+
+test('a hosted tool may ask for more than half of the hosts, and one host serves a tool at least', () => {
+  const greedy = createSlotLab({ maxHostedCalls: 4 }).slots;
+  const tool = hostedTool('greedy', 9);
+  expect([1, 2, 3, 4, 5].map(() => greedy.tryTake(tool, 'a'))).toEqual([true, true, true, true, false]);
+  const single = createSlotLab({ maxHostedCalls: 1 }).slots;
+  expect([1, 2].map(() => single.tryTake(hostedTool('modest'), 'a'))).toEqual([true, false]);
+});
+
+test('a new version of a tool brings its own limit, and what runs of the old one still counts', () => {
+  const { slots } = createSlotLab();
+  slots.tryTake(inlineTool('search', 1), 'a');
+  const renewed = inlineTool('search', 2);
+  expect([1, 2].map(() => slots.tryTake(renewed, 'a'))).toEqual([true, false]);
+});
+
+test('a caller that floods does not delay the single call of another one', () => {
+  const { story, want, release } = createSlotLab({ maxConcurrentCalls: 2 });
+  for (let call = 1; call <= 50; call += 1) want(`flood${call}`, search, 'flood');
+  want('single', search, 'b');
+  release(search, 'flood');
+  expect(story).toEqual(['single taken']);
+});
+
+test('two callers that always want more get the same share, however long their calls are', () => {
+  const { story, want, release } = createSlotLab({ maxConcurrentCalls: 8 });
+  for (let call = 1; call <= 40; call += 1) want(`long${call}`, search, 'long');
+  for (let call = 1; call <= 40; call += 1) want(`short${call}`, search, 'short');
+  // The long calls do not end: only what the first eight give back is there to share.
+  for (let ended = 0; ended < 4; ended += 1) release(search, 'long');
+  expect(story).toEqual(['short1 taken', 'short2 taken', 'short3 taken', 'short4 taken']);
+  for (let ended = 0; ended < 10; ended += 1) release(search, 'short');
+  expect(story.slice(4)).toEqual([5, 6, 7, 8, 9, 10, 11, 12, 13, 14].map((call) => `short${call} taken`));
+});
+
+test('the calls of one caller for one tool run in the order they came', () => {
+  const { story, want, release } = createSlotLab({ maxConcurrentCalls: 1 });
+  for (const name of ['a0', 'a1', 'a2', 'a3']) want(name, search, 'a');
+  for (let ended = 0; ended < 3; ended += 1) release(search, 'a');
+  expect(story).toEqual(['a1 taken', 'a2 taken', 'a3 taken']);
+});
+
+test('who has stopped waiting is not called, and its turn is the next one’s', () => {
+  const { story, want, release } = createSlotLab({ maxConcurrentCalls: 1 });
+  want('a0', search, 'a');
+  const stop = want('a1', search, 'a');
+  want('a2', search, 'a');
+  stop();
+  stop();
+  release(search, 'a');
+  stop();
+  expect(story).toEqual(['a2 taken']);
+});
+
+test('a full queue drops the newest call of the caller that has most in it, or the newcomer that would have most', () => {
+  const { story, want } = createSlotLab({ maxConcurrentCalls: 1, maxQueuedCalls: 4 });
+  for (const name of ['a0', 'a1', 'a2', 'a3', 'a4']) want(name, search, 'a');
+  want('a5', search, 'a');
+  want('b1', search, 'b');
+  want('c1', search, 'c');
+  want('d1', search, 'd');
+  // Now everybody has as much as everybody else: who comes last goes.
+  want('e1', search, 'e');
+  expect(story).toEqual(['a5', 'a4', 'a3', 'a2', 'e1'].map((name) => `${name} queue_full`));
+});
+
+test('within one caller a full queue drops from the longest line: one hanging tool keeps no other from waiting', () => {
+  const { story, want, release } = createSlotLab({ maxConcurrentCalls: 2, maxQueuedCalls: 3 });
+  const hanging = inlineTool('hanging', 1);
+  for (const name of ['h0', 'h1', 'h2', 'h3']) want(name, hanging, 'a');
+  want('s0', search, 'a');
+  want('s1', search, 'a');
+  expect(story).toEqual(['h3 queue_full']);
+  release(search, 'a');
+  expect(story).toEqual(['h3 queue_full', 's1 taken']);
+});
+
+test('without a queue nothing waits', () => {
+  const { slots, story, want } = createSlotLab({ maxConcurrentCalls: 1, maxQueuedCalls: 0 });
+  expect(slots.isFullFor('b')).toBe(false);
+  want('a0', search, 'a');
+  want('b0', search, 'b');
+  expect(story).toEqual(['b0 queue_full']);
+  expect(slots.isFullFor('b')).toBe(true);
+});
+
+test('a full queue is full for the callers that hold their share of it, and for no other', () => {
+  const { slots, want } = createSlotLab({ maxConcurrentCalls: 1, maxQueuedCalls: 4 });
+  want('a0', search, 'a');
+  for (const name of ['a1', 'a2', 'a3']) want(name, search, 'a');
+  want('b1', search, 'b');
+  expect([slots.isFullFor('a'), slots.isFullFor('b'), slots.isFullFor('c')]).toEqual([true, false, false]);
+});
+
+/** A tool that has taken `durationMs` thirty times. */
+const learned = (
+  lab: ReturnType<typeof createSlotLab>,
+  tool: ReturnType<typeof inlineTool>,
+  durationMs: number,
+): void => {
+  for (let call = 0; call < 30; call += 1) lab.slots.learn(tool, durationMs, 'by_itself');
+};
+
+test('a call whose time is over when its turn comes does not start', () => {
+  const { story, want, release, advance } = createSlotLab({ maxConcurrentCalls: 1 });
+  want('a0', search, 'a');
+  want('a1', search, 'a', { endsAt: 50 });
+  want('a2', search, 'a');
+  advance(50);
+  release(search, 'a');
+  expect(story).toEqual(['a1 deadline', 'a2 taken']);
+});
+
+test('a call with less time left than its tool usually takes does not start, once that is known', () => {
+  const lab = createSlotLab({ maxConcurrentCalls: 1 });
+  lab.want('a0', search, 'a');
+  for (let call = 0; call < 19; call += 1) lab.slots.learn(search, 100, 'by_itself');
+  lab.want('a1', search, 'a', { endsAt: 50 });
+  lab.release(search, 'a');
+  expect(lab.story).toEqual(['a1 taken']);
+  lab.slots.learn(search, 100, 'by_itself');
+  lab.want('a2', search, 'a', { endsAt: 200 });
+  lab.advance(150);
+  lab.want('a3', search, 'a', { endsAt: 400 });
+  lab.release(search, 'a');
+  expect(lab.story).toEqual(['a1 taken', 'a2 deadline', 'a3 taken']);
+});
+
+test('calls that were cut off do not teach how long a tool usually takes', () => {
+  const lab = createSlotLab({ maxConcurrentCalls: 1 });
+  lab.want('a0', search, 'a');
+  for (let call = 0; call < 50; call += 1) lab.slots.learn(search, 30_000, 'cut_off');
+  lab.want('a1', search, 'a', { endsAt: 1000 });
+  expect(lab.story).toEqual([]);
+});
+
+test('a call that wants to be cut off early needs no more time than that', () => {
+  const lab = createSlotLab({ maxConcurrentCalls: 1 });
+  lab.want('a0', search, 'a');
+  learned(lab, search, 1000);
+  lab.want('a1', search, 'a', { endsAt: 100, timeoutMs: 50 });
+  lab.want('a2', search, 'a', { endsAt: 100, timeoutMs: 500 });
+  expect(lab.story).toEqual(['a2 deadline']);
+});
+
+test('a call that could not get its turn in time is dropped at once, and told when to come again', () => {
+  const lab = createSlotLab({ maxConcurrentCalls: 2 });
+  learned(lab, search, 100);
+  lab.want('a0', search, 'a');
+  lab.want('a0', search, 'a');
+  for (let call = 1; call <= 20; call += 1) lab.want(`a${call}`, search, 'a');
+  // Twenty are ahead of it and two run at a time, 100 ms each: a second, and its own time.
+  lab.want('late', search, 'a', { endsAt: 900 });
+  lab.want('early', search, 'a', { endsAt: 2000 });
+  // Of another caller only one is ahead of the next: they take turns.
+  lab.want('other', search, 'b', { endsAt: 900 });
+  expect(lab.story).toEqual(['late deadline']);
+  expect(lab.retryAfterMs).toEqual([1000]);
+});
+
+test('nobody is made to wait for a tool that has given back no slot for twice its time limit', () => {
+  const lab = createSlotLab();
+  const hanging = inlineTool('hanging', 1, 10_000);
+  lab.want('a0', hanging, 'a');
+  lab.slots.answered('a');
+  lab.advance(20_000);
+  lab.want('a1', hanging, 'a', { endsAt: 80_000 });
+  expect(lab.story).toEqual([]);
+  lab.advance(1);
+  lab.want('a2', hanging, 'a', { endsAt: 80_000 });
+  expect(lab.story).toEqual(['a2 deadline']);
+  lab.slots.ended(hanging);
+  lab.want('a3', hanging, 'a', { endsAt: 80_000 });
+  expect(lab.story).toEqual(['a2 deadline', 'a1 taken']);
+});
+
+test('without anything learned a dropped call is asked to come again after a second', () => {
+  const lab = createSlotLab({ maxConcurrentCalls: 1, maxQueuedCalls: 0 });
+  lab.want('a0', search, 'a');
+  lab.want('a1', search, 'a');
+  expect(lab.retryAfterMs).toEqual([1000]);
+  expect(lab.slots.retryAfterMs()).toBe(1000);
+});
+
+test('ten thousand callers leave nothing behind that slows the next one down', () => {
+  const { slots, story, want, release } = createSlotLab({ maxConcurrentCalls: 1, maxQueuedCalls: 20_000 });
+  want('first', search, 'first');
+  for (let caller = 0; caller < 10_000; caller += 1) want(`${caller}`, search, `caller_${caller}`);
+  release(search, 'first');
+  for (let caller = 0; caller < 10_000; caller += 1) release(search, `caller_${caller}`);
+  expect(story).toEqual(Array.from({ length: 10_000 }, (_, caller) => `${caller} taken`));
+  expect(slots.isIdle()).toBe(true);
+});
