@@ -2,18 +2,32 @@
 const TEXT =
   'Ask the harbour office when the ferry to the outer islands leaves, and how long the crossing takes. '.trim();
 
-/** Whether `echo` gets its parameter. A failing call carries the same text in a member that nobody reads. */
-export type CallKind = 'succeeding' | 'failing';
+/** Whether `echo` gets its parameter; a failing call carries the same text in a member that nobody reads. Or what else is called. */
+export const CALL_KINDS = ['succeeding', 'failing', 'isolated', 'sleeping'] as const;
+export type CallKind = (typeof CALL_KINDS)[number];
 
-const toCall = (kind: CallKind, index: number) => ({
-  id: `call_${String(index).padStart(2, '0')}`,
-  name: 'echo',
-  ...(kind === 'succeeding' ? { arguments: { text: TEXT } } : { arguments: {}, pad: TEXT }),
-});
+/** How long a `sleeping` call takes, in milliseconds. */
+export const SLEEP_MS = 10;
 
-/** The JSON text of one batch; equally long for both kinds. */
-export const toBody = (kind: CallKind, calls: number, sessionId: string): string =>
-  JSON.stringify({ session_id: sessionId, calls: Array.from({ length: calls }, (_, index) => toCall(kind, index)) });
+const CALLS = {
+  succeeding: { name: 'echo', arguments: { text: TEXT } },
+  failing: { name: 'echo', arguments: {}, pad: TEXT },
+  isolated: { name: 'echo_isolated', arguments: { text: TEXT } },
+  sleeping: { name: 'sleep_isolated', arguments: { ms: SLEEP_MS } },
+} as const satisfies Record<CallKind, unknown>;
+
+/** The name of the tool that calls of a kind ask for. */
+export const toolOf = (kind: CallKind): string => CALLS[kind].name;
+
+const toCall = (kind: CallKind, index: number) => ({ id: `call_${String(index).padStart(2, '0')}`, ...CALLS[kind] });
+
+/** The JSON text of one batch; equally long for succeeding and failing calls. */
+export const toBody = (kind: CallKind, calls: number, sessionId: string, deadlineMs?: number): string =>
+  JSON.stringify({
+    session_id: sessionId,
+    calls: Array.from({ length: calls }, (_, index) => toCall(kind, index)),
+    deadline_ms: deadlineMs,
+  });
 
 // As long as what autocannon puts in the place of FRESH_SESSION.
 const SESSION_DIGITS = 33;
@@ -21,9 +35,9 @@ const FRESH_SESSION = 's_[<id>]';
 const ROTATING_SESSIONS = 256;
 
 /** Bodies to send in turn: of rotating sessions where calls succeed, of a new session each where they fail. */
-export const toBodies = (kind: CallKind, calls: number): readonly string[] =>
+export const toBodies = (kind: CallKind, calls: number, deadlineMs?: number): readonly string[] =>
   kind === 'failing'
     ? [toBody(kind, calls, FRESH_SESSION)]
     : Array.from({ length: ROTATING_SESSIONS }, (_, session) =>
-        toBody(kind, calls, `s_${String(session).padStart(SESSION_DIGITS, '0')}`),
+        toBody(kind, calls, `s_${String(session).padStart(SESSION_DIGITS, '0')}`, deadlineMs),
       );

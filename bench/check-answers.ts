@@ -11,7 +11,7 @@ type Answer = { readonly bytes: number; readonly members: string };
 export const checkAnswer = async (url: string, kind: CallKind, calls: number): Promise<Answer> => {
   const text = await postBatch(url, kind, calls);
   const { results } = ToolCallsResponse.parse(JSON.parse(text));
-  const expected = kind === 'succeeding' ? 'ok' : 'invalid_arguments';
+  const expected = kind === 'failing' ? 'invalid_arguments' : 'ok';
   const codes = results.map(({ error }) => error?.code ?? 'ok');
   if (results.length !== calls || codes.some((code) => code !== expected))
     throw new Error(`${url} should answer ${calls} times ${expected}, but its codes are: ${codes.join(', ')}.`);

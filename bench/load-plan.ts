@@ -1,9 +1,10 @@
 import * as z from 'zod';
+import { CALL_KINDS } from './bodies.ts';
 
 /** One run of the load generator. */
 export const LoadPlan = z.object({
   url: z.string(),
-  kind: z.enum(['succeeding', 'failing']),
+  kind: z.enum(CALL_KINDS),
   calls: z.int().positive(),
   connections: z.int().positive(),
   seconds: z.number().positive(),

@@ -1,10 +1,7 @@
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import { type Cores, onCore } from './cores.ts';
+import { startAsking } from './ask-process.ts';
 import { type LoadPlan, LoadResult } from './load-plan.ts';
 import { readCpuSeconds } from './process-usage.ts';
-import type { Processes } from './processes.ts';
-import type { Server } from './servers.ts';
+import type { Server, Surroundings } from './servers.ts';
 
 /** One run against one server. */
 export type Run = {
@@ -20,20 +17,13 @@ export type Run = {
 export type MeasureLoad = (server: Server, plan: Omit<LoadPlan, 'url'>) => Promise<Run>;
 
 const MICROS_PER_SECOND = 1_000_000;
-// A run that has not ended this long after its time is stuck.
-const OVERTIME_MS = 30_000;
 
 /** Starts the load generator on the load core; it serves for all runs, so that it is warm. */
-export const startLoad = (cores: Cores, processes: Processes, path: string): MeasureLoad => {
-  const script = fileURLToPath(new URL('send-load.ts', import.meta.url));
-  const words = onCore(cores.pinned ? cores.load : null, [process.execPath, script]);
-  const load = processes.start({ words, environment: { PATH: path }, output: 'ignore', channel: 'ipc' });
+export const startLoad = (surroundings: Surroundings): MeasureLoad => {
+  const ask = startAsking('send-load.ts', surroundings);
   return async (server, plan) => {
-    const signal = AbortSignal.timeout(plan.seconds * 1000 + OVERTIME_MS);
     const before = readCpuSeconds(server.process.pid);
-    load.child.send({ ...plan, url: server.url } satisfies LoadPlan);
-    const answered = once(load.child, 'message', { signal });
-    const [message]: unknown[] = await Promise.race([answered, load.failure, server.process.failure]);
+    const message = await ask(server, { ...plan, url: server.url } satisfies LoadPlan, plan.seconds);
     const cpuSeconds = readCpuSeconds(server.process.pid) - before;
     return toRun(LoadResult.parse(message), cpuSeconds);
   };

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
-/** What can be measured: four servers under load, and the service at rest. */
-export const PARTS = ['bare', 'embedded', 'redis', 'failing', 'start'] as const;
+/** What can be measured: four servers under load, the service at rest, and its tool hosts. */
+export const PARTS = ['bare', 'embedded', 'redis', 'failing', 'start', 'isolated', 'overload', 'kill'] as const;
 export type Part = (typeof PARTS)[number];
 
 /** What a figure is a ratio to. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { claimCores } from './cores.ts';
 import { describeSurroundings } from './describe-surroundings.ts';
+import { measureIsolation } from './isolation/measure-isolation.ts';
 import { startLoad } from './measure-load.ts';
 import { type Contender, measureServers, type Series } from './measure-servers.ts';
 import { measureStart, type Start, type Starts } from './measure-start.ts';
@@ -28,7 +29,8 @@ const bench = async (options: Options, opened: Opened): Promise<void> => {
   for (const line of settings) say(line);
   const starts = options.parts.includes('start') ? await measureStarts(surroundings) : null;
   const series = options.parts.includes('bare') ? await measureAll(options, opened) : [];
-  const report = toReport({ series, starts, settings });
+  const isolation = await measureIsolation({ options, surroundings, progress: say });
+  const report = toReport({ series, starts, isolation, settings });
   process.stdout.write(`\n${report}\n`);
   if (options.parts.length < PARTS.length) return say('Only parts were measured: bench/results.md stays as it was.');
   writeFileSync(RESULTS, `${report}\n`);
@@ -60,8 +62,10 @@ const measureAll = async (options: Options, opened: Opened): Promise<readonly Se
     contenders.set('redis', await startService(surroundings, opened.redis.url));
   }
   if (options.parts.includes('failing')) contenders.set('failing', await startService(surroundings, null));
-  const measure = startLoad(surroundings.cores, surroundings.processes, surroundings.path);
-  return measureServers(contenders, measure, options, say);
+  const series = await measureServers(contenders, startLoad(surroundings), options, say);
+  // What is measured next should have its core for itself.
+  for (const server of contenders.values()) await server.process.end();
+  return series;
 };
 
 const closeAll = async ({ surroundings, redis }: Opened): Promise<void> => {

@@ -36,13 +36,21 @@ export const startBareRoute = async (surroundings: Surroundings): Promise<Server
   });
 };
 
-/** The service as `npm start` runs it, with its default settings; metrics are kept and each batch is logged to a file. */
-export const startService = async (surroundings: Surroundings, redisUrl: string | null): Promise<Server> => {
+/**
+ * The service as `npm start` runs it, with its default settings but for those given; metrics are kept and each batch is
+ * logged to a file.
+ */
+export const startService = async (
+  surroundings: Surroundings,
+  redisUrl: string | null,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Server> => {
   const port = await findFreePort();
   const log = openSync(join(surroundings.directory, `service-${port}.log`), 'a');
   return start(surroundings, port, {
     words: [process.execPath, fileOf('../src/main.ts')],
     environment: {
+      ...settings,
       PORT: String(port),
       REDIS_URL: redisUrl ?? '',
       // As `npm start` has it: the code compiled by one start serves the next. Empty when the bench begins.

@@ -5,12 +5,12 @@ export type ServiceCounts = {
   readonly contractViolations: number;
 };
 
-/** Reads the counts from GET /metrics of a service. */
-export const readServiceCounts = async (url: string): Promise<ServiceCounts> => {
+/** Reads the counts of one tool from GET /metrics of a service. */
+export const readServiceCounts = async (url: string, tool = 'echo'): Promise<ServiceCounts> => {
   const answer = await fetch(new URL('/metrics', url));
   const lines = (await answer.text()).split('\n');
   return {
-    codes: sumBy('code', 'recourse_tool_calls_total{tool="echo"', lines),
+    codes: sumBy('code', `recourse_tool_calls_total{tool="${tool}"`, lines),
     modes: sumBy('mode', 'recourse_retry_budget_decisions_total{', lines),
     contractViolations: [...sumBy('', 'recourse_contract_violations_total', lines).values()].reduce(add, 0),
   };

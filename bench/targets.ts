@@ -12,3 +12,13 @@ export type BatchSize = (typeof BATCH_SIZES)[number];
 
 export const MAX_FIRST_ANSWER_MS = 800;
 export const MAX_IDLE_MB = 110;
+
+/** What a tool host may add to a call, at the median. */
+export const MAX_ADDED_MS = 0.15;
+/** Isolated calls that one core of the service must give to hosts in a second. */
+export const MIN_ISOLATED_PER_SECOND = 6000;
+/** Least share of the peak that is left of it under ten times as much. */
+export const MIN_GOODPUT = 0.8;
+/** From a deadline to its answer, and from there until the hosts are as they were: at most, in 99 of 100 cases. */
+export const MAX_ANSWER_AFTER_DEADLINE_MS = 50;
+export const MAX_WHOLE_AGAIN_MS = 300;

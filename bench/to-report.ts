@@ -1,13 +1,16 @@
+import { type IsolationMeasured, toIsolationSections } from './isolation/to-isolation-sections.ts';
 import type { Series } from './measure-servers.ts';
 import type { Starts } from './measure-start.ts';
 import { COMPARED_TO } from './options.ts';
 import { type Summary, summarise } from './summarise.ts';
 import { MAX_FIRST_ANSWER_MS, MAX_IDLE_MB, RATIO_TARGETS } from './targets.ts';
+import { toCells, toTable, toVerdict } from './to-table.ts';
 
 export type Measured = {
   readonly series: readonly Series[];
   /** null where they were not measured. */
   readonly starts: Starts | null;
+  readonly isolation: IsolationMeasured;
   /** When, where, of what and how: a line each. */
   readonly settings: readonly string[];
 };
@@ -22,7 +25,7 @@ const NAMES = {
 const RATIO_NAMES = { embedded: '(b) to (a)', redis: '(c) to (a)', failing: '(d) to (b)' } as const;
 
 /** The whole report as Markdown, readable as plain text, too. */
-export const toReport = ({ series, starts, settings }: Measured): string =>
+export const toReport = ({ series, starts, isolation, settings }: Measured): string =>
   [
     '# Bench results',
     'Written by `npm run bench`. What the figures mean, and what they leave out: [README](README.md).',
@@ -31,6 +34,7 @@ export const toReport = ({ series, starts, settings }: Measured): string =>
       ? []
       : ['## Ratios', toRatioTable(series), ...toWarnings(series), '## Servers', toServerTable(series)]),
     ...(starts === null ? [] : ['## At rest', toRestTable(starts)]),
+    ...toIsolationSections(isolation),
   ].join('\n\n');
 
 const toWarnings = (series: readonly Series[]): readonly string[] =>
@@ -92,30 +96,17 @@ const toRestTable = ({ first, later }: Starts): string => {
         'start to first answer, ms',
         ...toCells(answer, 0),
         `≤ ${MAX_FIRST_ANSWER_MS}`,
-        met(answer, MAX_FIRST_ANSWER_MS),
+        toVerdict(answer.median <= MAX_FIRST_ANSWER_MS),
       ],
       ['the same, nothing compiled yet, ms', ...toCells(summarise([first.firstAnswerMs]), 0), '', ''],
       ['memory after the first answer, MB', ...toCells(resident, 0), '', ''],
-      ['memory after an idle second, MB', ...toCells(idle, 0), `≤ ${MAX_IDLE_MB}`, met(idle, MAX_IDLE_MB)],
+      [
+        'memory after an idle second, MB',
+        ...toCells(idle, 0),
+        `≤ ${MAX_IDLE_MB}`,
+        toVerdict(idle.median <= MAX_IDLE_MB),
+      ],
       ['the same, nothing compiled yet, MB', ...toCells(summarise([first.idleMb]), 0), '', ''],
     ],
   );
-};
-
-const toCells = ({ median, lowest, highest }: Summary, digits: number): readonly string[] =>
-  [median, lowest, highest].map((value) => value.toFixed(digits));
-
-const met = ({ median }: Summary, most: number): string => toVerdict(median <= most);
-
-const toVerdict = (isMet: boolean): string => (isMet ? 'met' : '**missed**');
-
-/** A Markdown table; the first column is aligned to the left, all others to the right. */
-const toTable = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
-  const widths = head.map((title, column) => Math.max(2, title.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  const pad = (cell: string, column: number): string =>
-    column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0);
-  const rule = widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
-  return [head.map(pad), rule, ...rows.map((row) => row.map(pad))]
-    .map((cells) => `| ${cells.join(' | ')} |`)
-    .join('\n');
 };

@@ -26,8 +26,12 @@ const MODULE_SYNTAX = /^\s*(?:import\b(?!\s*\()|export\b)/m;
  */
 export const serveToolImports = (imports: ToolImports): void => {
   registerHooks({
-    resolve: (specifier, context, next) =>
-      specifier === 'recourse' ? { url: imports.api, shortCircuit: true } : next(specifier, context),
+    resolve: (specifier, context, next) => {
+      if (specifier === 'recourse') return { url: imports.api, shortCircuit: true };
+      const url = toKeptUrl(specifier, context.parentURL, imports.sourceOf);
+      // Not asked of the disk: there the file may be gone by now, or a link may lead to another version.
+      return url === null ? next(specifier, context) : { url, shortCircuit: true };
+    },
     load: (url, context, next) => {
       const path = toPath(url);
       const source = path === null ? undefined : imports.sourceOf(path);
@@ -36,6 +40,15 @@ export const serveToolImports = (imports: ToolImports): void => {
       return { format: context.format ?? toFormat(path, source), source, shortCircuit: true };
     },
   });
+};
+
+const RELATIVE_OR_FILE = /^(?:\.{1,2}\/|file:)/;
+
+const toKeptUrl = (specifier: string, parent: string | undefined, sourceOf: ToolImports['sourceOf']): string | null => {
+  if (!RELATIVE_OR_FILE.test(specifier) || !URL.canParse(specifier, parent)) return null;
+  const { href } = new URL(specifier, parent);
+  const path = toPath(href);
+  return path !== null && sourceOf(path) !== undefined ? href : null;
 };
 
 const toPath = (url: string): string | null =>

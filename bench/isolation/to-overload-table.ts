@@ -1,0 +1,84 @@
+import { MIN_GOODPUT } from '../targets.ts';
+import { toTable, toVerdict } from '../to-table.ts';
+import type { Overload, Stretch } from './measure-overload.ts';
+
+type Row = {
+  readonly title: string;
+  readonly toCell: (stretch: Stretch) => string;
+  readonly target?: string;
+  readonly isMet?: (stretch: Stretch) => boolean;
+};
+
+// A generator that cannot keep its rate measures something else.
+const LEAST_SENT = 0.95;
+
+const perSecond = (count: number, { seconds }: Stretch): string => (count / seconds).toFixed(0);
+
+/** What became of the calls at once and at ten times the peak; the verdicts are on ten times. */
+export const toOverloadTable = (overload: Overload): string => {
+  const { peakPerSecond, stretches, afterPerSecond, memory } = overload;
+  const tenfold = stretches.at(-1);
+  const columns = stretches.map(({ ratePerSecond }) => `${(ratePerSecond / peakPerSecond).toFixed(0)} × peak`);
+  const rows = toRows(overload).map(({ title, toCell, target, isMet }) => [
+    title,
+    ...stretches.map(toCell),
+    target ?? '',
+    tenfold === undefined || isMet === undefined ? '' : toVerdict(isMet(tenfold)),
+  ]);
+  const single = [
+    ['peak before, closed loop, successes/s', peakPerSecond.toFixed(0)],
+    ['the same afterwards', afterPerSecond.toFixed(0)],
+    ['memory of the service before, MB', memory.beforeMb.toFixed(0)],
+    ['highest', memory.highestMb.toFixed(0)],
+    ['two seconds afterwards', memory.afterMb.toFixed(0)],
+  ];
+  return [toTable(['figure', ...columns, 'target', ''], rows), toTable(['figure', ''], single)].join('\n\n');
+};
+
+const toRows = ({ peakPerSecond, deadlineMs }: Overload): readonly Row[] => {
+  const toGoodput = ({ result, seconds }: Stretch): number => result.successesInTime / seconds / peakPerSecond;
+  const toSent = ({ result, ratePerSecond, seconds }: Stretch): number => result.sent / seconds / ratePerSecond;
+  const countOthers = ({ result }: Stretch): number => Object.values(result.others).reduce((sum, n) => sum + n, 0);
+  return [
+    { title: 'calls sent/s', toCell: (stretch) => perSecond(stretch.result.sent, stretch) },
+    {
+      title: 'share of the rate that was sent',
+      toCell: (stretch) => toSent(stretch).toFixed(2),
+      target: `≥ ${LEAST_SENT}`,
+      isMet: (stretch) => toSent(stretch) >= LEAST_SENT,
+    },
+    {
+      title: 'sent late, p50 and p99 ms',
+      toCell: ({ result }) => `${result.latenessP50.toFixed(1)}, ${result.latenessP99.toFixed(1)}`,
+    },
+    { title: 'connections', toCell: ({ result }) => String(result.connections) },
+    { title: 'successes/s', toCell: (stretch) => perSecond(stretch.result.successesInTime, stretch) },
+    {
+      title: 'goodput: the same to the peak',
+      toCell: (stretch) => toGoodput(stretch).toFixed(2),
+      target: `≥ ${MIN_GOODPUT}`,
+      isMet: (stretch) => toGoodput(stretch) >= MIN_GOODPUT,
+    },
+    { title: 'successes, p50 ms', toCell: ({ result }) => result.successP50.toFixed(0) },
+    {
+      title: 'successes, p99 ms',
+      toCell: ({ result }) => result.successP99.toFixed(0),
+      target: `≤ ${deadlineMs}`,
+      isMet: ({ result }) => result.successP99 <= deadlineMs,
+    },
+    { title: '503 before the body was read, /s', toCell: (stretch) => perSecond(stretch.result.refused, stretch) },
+    { title: '`overloaded` results/s', toCell: (stretch) => perSecond(stretch.result.overloaded, stretch) },
+    {
+      title: 'anything else, in all',
+      toCell: showOthers,
+      target: '0',
+      isMet: (stretch) => countOthers(stretch) === 0,
+    },
+    { title: 'service busy', toCell: ({ busy }) => `${(busy * 100).toFixed(0)} %` },
+  ];
+};
+
+const showOthers = ({ result }: Stretch): string =>
+  Object.entries(result.others)
+    .map(([what, count]) => `${count} ${what}`)
+    .join(', ') || '0';

@@ -1,0 +1,12 @@
+import { defineTool, z } from 'recourse';
+
+/** Never ends, and listens to nobody: only the end of its process stops it. */
+export const spinIsolated = defineTool({
+  name: 'spin_isolated',
+  description: 'Loops for ever.',
+  effects: 'read',
+  input: z.object({}),
+  run: () => {
+    for (;;);
+  },
+});

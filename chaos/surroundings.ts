@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
+import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
+import type { Accounts } from './accounts.ts';
+import { findProcesses } from './look-at-processes.ts';
+import { createReplica, type Replica, SHUTDOWN_GRACE_MS } from './replica.ts';
+import { copyToolFiles, type ToolFiles } from './tool-files.ts';
+
+/** Everything a run opened. */
+export type Surroundings = {
+  /** For logs, the ledger, the workspace and the tools. */
+  readonly directory: string;
+  readonly ledgerFile: string;
+  readonly redis: RedisServer;
+  readonly proxy: TcpProxy;
+  readonly replicas: readonly Replica[];
+  readonly toolFiles: ToolFiles;
+  /** In environments or command lines of all that the replicas start. */
+  readonly marks: readonly string[];
+  /** Argument of `sleep` that only processes of this run have. */
+  readonly sleepSeconds: string;
+  /** Ends everything and removes the directory, unless its logs are to be read. */
+  readonly close: (directory: 'remove' | 'keep') => Promise<void>;
+};
+
+const ROOT = join(import.meta.dirname, '..');
+const REPLICAS = ['replica 1', 'replica 2'];
+// A host that hogs memory is stopped early, and takes little from the rest of the machine.
+const TOOL_HOST_MEMORY_MB = 160;
+
+/** Starts Redis and the proxy before it; replicas are made, and not started yet. */
+export const prepareSurroundings = async (accounts: Accounts): Promise<Surroundings> => {
+  const directory = mkdtempSync(join(tmpdir(), 'recourse-chaos-'));
+  const ledgerFile = join(directory, 'ledger.txt');
+  writeFileSync(ledgerFile, '');
+  mkdirSync(join(directory, 'workspace'));
+  writeFileSync(join(directory, 'workspace', 'notes.md'), '# Notes\n\nWhat a read finds.\n');
+  const toolFiles = copyToolFiles(join(directory, 'tools'));
+  const redis = await startRedisServer();
+  const proxy = await startTcpProxy({ to: redis.port });
+  const mark = `chaos-run-${process.pid}-${Date.now()}`;
+  const sleepSeconds = `1000.${process.pid}${Date.now() % 100_000}`;
+  const environment = {
+    PATH: [join(ROOT, 'node_modules/.bin'), process.env['PATH'] ?? ''].join(delimiter),
+    REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
+    WORKSPACE_DIR: join(directory, 'workspace'),
+    TOOLS_DIR: toolFiles.directory,
+    TOOLS_ENV: 'CHAOS_LEDGER,CHAOS_MARK',
+    CHAOS_LEDGER: ledgerFile,
+    CHAOS_MARK: mark,
+    TOOL_HOST_MEMORY_MB: String(TOOL_HOST_MEMORY_MB),
+    SHUTDOWN_GRACE_MS: String(SHUTDOWN_GRACE_MS),
+    NODE_COMPILE_CACHE: join(directory, 'compiled'),
+  };
+  const ports = await Promise.all(REPLICAS.map(findFreePort));
+  const replicas = REPLICAS.map((name, place) =>
+    createReplica(
+      { name, port: ports[place] ?? 0, environment, logFile: join(directory, `${name.replace(' ', '-')}.log`) },
+      ({ told, code, signal }) => {
+        if (!told) accounts.offend('bad_exit', `${name} ended by itself with ${code ?? signal}`);
+      },
+    ),
+  );
+  const marks = [mark, sleepSeconds];
+  const close = async (fate: 'remove' | 'keep'): Promise<void> => {
+    await Promise.all(replicas.map((replica) => replica.stop('process')));
+    endProcesses(marks);
+    proxy.close();
+    await redis.stop();
+    if (fate === 'remove') rmSync(directory, { recursive: true, force: true });
+  };
+  return { directory, ledgerFile, redis, proxy, replicas, toolFiles, marks, sleepSeconds, close };
+};
+
+/** What the service left behind is ours all the same. */
+const endProcesses = (marks: readonly string[]): void => {
+  for (const { pid } of findProcesses(marks)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    }
+  }
+};
+
+const findFreePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('No free port was given.');
+  return address.port;
+};

@@ -1,0 +1,12 @@
+import { defineTool, z } from 'recourse';
+
+export const spin = defineTool({
+  name: 'spin',
+  description: 'Blocks its process.',
+  effects: 'read',
+  input: z.object({}),
+  timeoutMs: 300,
+  run: () => {
+    for (;;);
+  },
+});

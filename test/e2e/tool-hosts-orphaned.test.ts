@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { startHostedService } from '../support/hosted-service.ts';
+
+test('when the service is killed its hosts end: idle, hanging and spinning ones', async () => {
+  const { running, call, began, processes, allGone } = await startHostedService({ by: 'node' });
+  const lost = Promise.allSettled([call([{ name: 'hang' }]), call([{ name: 'spin' }]), call([{ name: 'spin' }])]);
+  await began(3);
+  await call([{ name: 'note', arguments: { id: 'x' } }]);
+  expect(processes.hosts().length).toBeGreaterThanOrEqual(4);
+  running.send('SIGKILL', 'service');
+  expect(await running.exited).toEqual({ code: null, signal: 'SIGKILL' });
+  await allGone();
+  await lost;
+});
+
+test('when the service is killed, what tools started ends too', async () => {
+  const { running, call, began, processes, allGone } = await startHostedService({ by: 'node' });
+  await call([{ name: 'beget' }]);
+  const lost = Promise.allSettled([call([{ name: 'beget_and_hang' }])]);
+  await began(1);
+  expect(processes.pids().length - processes.hosts().length).toBe(4);
+  running.send('SIGKILL', 'service');
+  await running.exited;
+  await allGone();
+  await lost;
+});
