@@ -129,13 +129,20 @@ export class HostPool implements ToolFileHosts {
     const member: PoolMember = { host, hosts, phase: 'starting', since: this.#settings.now() };
     this.#members.add(member);
     hosts.members.add(member);
-    void host.loaded.then((loaded) => {
-      if (loaded.kind === 'loaded') return this.#settle(member);
-      host.kill('surplus');
-      return this.#failWaiting(hosts, loaded.reason);
-    });
+    void host.loaded.then((loaded) => this.#onLoaded(member, loaded));
     void host.ended.then((death) => this.#onEnded(member, death));
     return member;
+  }
+
+  #onLoaded(member: PoolMember, loaded: LoadedToolFile): void {
+    if (loaded.kind === 'loaded') {
+      this.#settle(member);
+      // Only so many start at once: now another may.
+      this.#growAll();
+      return;
+    }
+    member.host.kill('surplus');
+    this.#failWaiting(member.hosts, loaded.reason);
   }
 
   #failWaiting(hosts: FileHosts, reason: string): void {
@@ -180,7 +187,7 @@ export class HostPool implements ToolFileHosts {
     this.#forget(hosts);
     // As warm as before: the next call should not pay for this one.
     if (restart !== null && hosts.isLoaded && !hosts.retired) this.#replace(hosts);
-    for (const others of this.#files.values()) if (others.waiting.size > 0) this.#grow(others);
+    this.#growAll();
     this.#keepWarm();
   }
 
@@ -202,6 +209,10 @@ export class HostPool implements ToolFileHosts {
     while (missing > 0 && this.#hasRoom() && this.#start(hosts) !== null) missing -= 1;
     if (missing > 0 && this.#members.size >= this.#settings.maxHosts)
       findMember(this.#members, 'idle', 'oldest')?.host.kill('surplus');
+  }
+
+  #growAll(): void {
+    for (const hosts of this.#files.values()) if (hosts.waiting.size > 0) this.#grow(hosts);
   }
 
   #keepWarm(): void {

@@ -1,6 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { getPriority, setPriority } from 'node:os';
 
 // What the system may refuse: a process that has just ended is no error here, and one that cannot be started is an answer.
 
@@ -15,6 +15,27 @@ export const startProcess = (command: string, words: readonly string[], options:
 /** SIGKILL, to a process or (with a negative number) to a process group. */
 export const endProcess = (pid: number): void => void attempt(() => process.kill(pid, 'SIGKILL'));
 
+/** SIGKILL to a process that leads a group, to the group, and to all its descendants, wherever they have gone. */
+export const endFamily = (pid: number): void => {
+  // It must not start another one while they are counted. Once it has ended nobody knows any more whose they were.
+  attempt(() => process.kill(pid, 'SIGSTOP'));
+  const descendants = findDescendants(pid);
+  endProcess(-pid);
+  for (const descendant of descendants) endProcess(descendant);
+};
+
+const findDescendants = (pid: number): readonly number[] => {
+  const threads = attempt(() => readdirSync(`/proc/${pid}/task`)) ?? [];
+  const children = threads.flatMap((thread) => readChildren(pid, thread));
+  return children.flatMap((child) => [child, ...findDescendants(child)]);
+};
+
+const readChildren = (pid: number, thread: string): readonly number[] =>
+  (attempt(() => readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1')) ?? '')
+    .split(' ')
+    .filter((text) => /^\d+$/.test(text))
+    .map(Number);
+
 // The kernel's page size on both architectures that Node is pinned for.
 const PAGE_BYTES = 4096;
 
@@ -25,13 +46,14 @@ export const readResidentBytes = (pid: number): number => {
 };
 
 // The service must answer while its tools compute.
-const NICENESS = 5;
+const NICER = 5;
+const NICEST = 19;
 // When memory is short the kernel should end a host, not the service: the highest score goes first.
 const OOM_SCORE = '800';
 
 /** Puts a process behind the service, in the queue for the processor, and before it in the kernel's choice for memory. */
 export const stepBehind = (pid: number): void => {
-  attempt(() => setPriority(pid, NICENESS));
+  attempt(() => setPriority(pid, Math.min(NICEST, getPriority() + NICER)));
   attempt(() => writeFileSync(`/proc/${pid}/oom_score_adj`, OOM_SCORE));
 };
 

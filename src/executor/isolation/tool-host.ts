@@ -7,7 +7,7 @@ import type { HostOrder } from './host-messages.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
 import { type HostLaunch, type HostProcess, launchHost } from './launch-host.ts';
 import { createOutputTail } from './output-tail.ts';
-import { endProcess } from './process-control.ts';
+import { endFamily, endProcess } from './process-control.ts';
 
 /** What a call in a host needs. */
 export type HostedCall = Pick<CallListener, 'tool' | 'log' | 'progress'> & {
@@ -77,7 +77,7 @@ export const createToolHost = (
     // Its number may be another process's by now.
     if (ending !== null) return;
     killedFor ??= reason;
-    endProcess(-pid);
+    endFamily(pid);
   };
   const onUnfit: HostListener['onUnfit'] = (tool, reason) => {
     spent = true;
