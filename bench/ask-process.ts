@@ -15,7 +15,7 @@ export const startAsking = (script: string, { cores, processes, path }: Surround
   const words = onCore(cores.pinned ? cores.load : null, [process.execPath, file]);
   const asked = processes.start({ words, environment: { PATH: path }, output: 'ignore', channel: 'ipc' });
   return async (server, plan, seconds) => {
-    const signal = AbortSignal.timeout(seconds * 1000 + OVERTIME_MS);
+    const signal = AbortSignal.timeout(Math.ceil(seconds * 1000) + OVERTIME_MS);
     asked.child.send(plan);
     const answered = once(asked.child, 'message', { signal });
     const [message]: unknown[] = await Promise.race([answered, asked.failure, server.process.failure]);

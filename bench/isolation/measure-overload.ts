@@ -61,15 +61,7 @@ export const measureOverload = async (part: Part): Promise<Overload> => {
   );
 
   const beforeMb = readResidentMb(service.process.pid);
-  const watch = watchMemory(service);
-  const stretches: Stretch[] = [];
-  for (const times of TIMES_OVER) {
-    const seconds = times === 1 ? options.seconds : options.seconds * LONG;
-    const stretch = await offer(service, ask, peakPerSecond * times, seconds);
-    stretches.push(stretch);
-    progress(`overload: ${times} times the peak: ${showStretch(stretch)}`);
-  }
-  const highestMb = watch();
+  const { value: stretches, highestMb } = await watchMemory(service, () => offerAll(part, service, ask, peakPerSecond));
   await pause(QUIET_MS);
   const afterMb = readResidentMb(service.process.pid);
   const after = await measure(service, { ...load, seconds: options.seconds });
@@ -79,6 +71,22 @@ export const measureOverload = async (part: Part): Promise<Overload> => {
   return { peakPerSecond, deadlineMs: DEADLINE_MS, stretches, afterPerSecond: after.batchesPerSecond, memory };
 };
 
+const offerAll = async (
+  { options, progress }: Part,
+  service: Server,
+  ask: AskProcess,
+  peakPerSecond: number,
+): Promise<readonly Stretch[]> => {
+  const stretches: Stretch[] = [];
+  for (const times of TIMES_OVER) {
+    const seconds = times === 1 ? options.seconds : options.seconds * LONG;
+    const stretch = await offer(service, ask, peakPerSecond * times, seconds);
+    stretches.push(stretch);
+    progress(`overload: ${times} times the peak: ${showStretch(stretch)}`);
+  }
+  return stretches;
+};
+
 const offer = async (server: Server, ask: AskProcess, ratePerSecond: number, seconds: number): Promise<Stretch> => {
   const plan: PacedPlan = { url: server.url, ratePerSecond, seconds, deadlineMs: DEADLINE_MS };
   const before = readCpuSeconds(server.process.pid);
@@ -86,16 +94,23 @@ const offer = async (server: Server, ask: AskProcess, ratePerSecond: number, sec
   return { ratePerSecond, seconds, result, busy: (readCpuSeconds(server.process.pid) - before) / seconds };
 };
 
-/** Notes the highest memory from now on, until it is asked for. */
-const watchMemory = ({ process }: Server): (() => number) => {
+/** Does the work, and gives the highest memory meanwhile beside what it gives. */
+const watchMemory = async <Value>(
+  { process }: Server,
+  work: () => Promise<Value>,
+): Promise<{ readonly value: Value; readonly highestMb: number }> => {
   let highestMb = readResidentMb(process.pid);
   const timer = setInterval(() => {
-    highestMb = Math.max(highestMb, readResidentMb(process.pid));
+    // Where it has ended, whoever waits for an answer hears of that.
+    if (process.child.exitCode === null && process.child.signalCode === null)
+      highestMb = Math.max(highestMb, readResidentMb(process.pid));
   }, SAMPLE_MS);
-  return () => {
+  try {
+    const value = await work();
+    return { value, highestMb };
+  } finally {
     clearInterval(timer);
-    return highestMb;
-  };
+  }
 };
 
 const showStretch = ({ result, seconds, busy }: Stretch): string =>

@@ -94,7 +94,7 @@ test('a tool that obeys its signal keeps its process', async () => {
 });
 
 test('an answer that comes after the deadline is counted and not taken', async () => {
-  const late = () => service.metric('recourse_late_results_total{tool="answers_late",ended="succeeded"}');
+  const late = () => service.metric('recourse_late_results_total{tool="answers_late",ended="returned"}');
   const before = (await late()) ?? 0;
   expect((await answerAlone(service, { name: 'answers_late', timeout_ms: 50 })).error?.code).toBe('timeout');
   await becomes(late, before + 1);

@@ -61,12 +61,14 @@ test('the rows tell the story from the state of the service down to its process'
     'Fault split',
     'Retry budgets',
     'Session store',
+    'Tool hosts',
+    'Overload',
     'Runtime',
   ]);
 });
 
 test('there are panels, and every one has a title, a unit, a description and a query', () => {
-  expect(panels).toHaveLength(36);
+  expect(panels).toHaveLength(43);
   for (const panel of panels) {
     expect(panel.title).not.toBe('');
     expect(panel.description, panel.title).toMatch(/^[A-Z0-9].{20,}\.$/);

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { startHostedService } from '../support/hosted-service.ts';
-import type { Launch } from '../support/start-process.ts';
 
 const GRACE_MS = 2500;
 
@@ -82,21 +81,5 @@ test('a second SIGTERM ends the service at once, with all hosts and what their t
   // The grace would have been 25 s.
   expect(performance.now() - drainingSince).toBeLessThan(10_000);
   expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-  await allGone();
-});
-
-const STARTERS: readonly Launch['by'][] = ['node', 'npm'];
-
-test.each(STARTERS)('started by %s, a Ctrl-C does not reach the hosts whose calls are drained', async (by) => {
-  const { running, call, began, tell, processes, allGone } = await startHostedService({ by });
-  const answers = call([{ name: 'until_told' }, { name: 'until_told' }, { name: 'until_told' }]);
-  await began(3);
-  const before = processes.hosts();
-  running.send('SIGINT', 'group');
-  await running.logged('draining');
-  expect(processes.hosts()).toEqual(expect.arrayContaining([...before]));
-  tell();
-  expect((await answers).map(({ value }) => value)).toEqual(['told', 'told', 'told']);
-  await running.exited;
   await allGone();
 });
