@@ -40,7 +40,8 @@ COPY --chown=node:node examples/workspace /workspace
 ENV NODE_ENV=production \
     HOST=0.0.0.0 \
     PORT=8080 \
-    WORKSPACE_DIR=/workspace
+    WORKSPACE_DIR=/workspace \
+    NODE_COMPILE_CACHE=/tmp/recourse-compiled
 EXPOSE 8080
 USER node
 STOPSIGNAL SIGTERM

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -11,6 +12,8 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 30_000,
     watch: false,
+    // As `npm start` has it. Tool hosts start in half the time.
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/recourse/compiled') },
     // `test.only` would make a run pass that has not run everything.
     allowOnly: false,
     // .ci/run counts from this report.

@@ -10,6 +10,7 @@ export type HttpConnection = {
 
 export type ConnectionEvents = {
   readonly onAnswer: (answer: HttpAnswer) => void;
+  readonly onOpen?: () => void;
   /** It cannot be used any more. Not called after `close`. */
   readonly onBroken: (reason: string) => void;
 };
@@ -29,7 +30,10 @@ const STATUS_DIGITS = 3;
  * Opens a connection. A client of its own, on a bare socket: what the usual ones do for a request costs as much as what
  * is measured. Knows no chunks and no redirects, which the service does not send.
  */
-export const openConnection = (url: string, { onAnswer, onBroken }: ConnectionEvents): HttpConnection => {
+export const openConnection = (
+  url: string,
+  { onAnswer, onBroken, onOpen = () => undefined }: ConnectionEvents,
+): HttpConnection => {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
   let received = '';
@@ -52,6 +56,7 @@ export const openConnection = (url: string, { onAnswer, onBroken }: ConnectionEv
     received = '';
     return onAnswer(answer);
   });
+  socket.once('connect', onOpen);
   socket.on('error', (error) => giveUp(error.message));
   socket.on('close', () => giveUp('the connection was closed'));
   return {

@@ -1,13 +1,11 @@
 import { type HttpAnswer, type HttpConnection, openConnection } from './http-connection.ts';
 
 /** A connection, and whether an answer is awaited on it. */
-export type Line = { readonly connection: HttpConnection; sentAt: number; isWaiting: boolean };
+type Line = { readonly connection: HttpConnection; sentAt: number; isWaiting: boolean };
 
-/** Connections that are kept alive, as many as are needed at once. */
+/** Connections that are kept alive: opened beforehand, and never more. */
 export type LinePool = {
-  /** Opens so many beforehand. */
-  readonly open: (count: number) => void;
-  /** Sends on a free connection; false where all wait for an answer and there may be no more. */
+  /** Sends on a free connection; false where all wait for an answer. */
   readonly send: (request: string) => boolean;
   readonly size: () => number;
   readonly isWaiting: () => boolean;
@@ -17,40 +15,48 @@ export type LinePool = {
 
 export type LinePoolOptions = {
   readonly url: string;
-  readonly maxLines: number;
+  readonly lines: number;
   readonly onAnswer: (answer: HttpAnswer, tookMs: number) => void;
   /** A batch was sent and its connection broke. */
   readonly onLost: (reason: string) => void;
 };
 
-export const createLinePool = ({ url, maxLines, onAnswer, onLost }: LinePoolOptions): LinePool => {
+// A listening socket keeps 511 new connections; one more, and the kernel lets it wait for a second or longer.
+const OPENED_AT_ONCE = 100;
+
+/** Opens the connections; rejects where one cannot be opened. */
+export const openLinePool = async (options: LinePoolOptions): Promise<LinePool> => {
   const lines = new Set<Line>();
   const free: Line[] = [];
-  const openLine = (): Line => {
-    const connection = openConnection(url, {
-      onAnswer: (answer) => {
-        line.isWaiting = false;
-        free.push(line);
-        onAnswer(answer, performance.now() - line.sentAt);
-      },
-      onBroken: (reason) => {
-        lines.delete(line);
-        if (line.isWaiting) onLost(reason);
-        else free.splice(free.indexOf(line), 1);
-      },
+  const openLine = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const connection = openConnection(options.url, {
+        onOpen: () => {
+          lines.add(line);
+          free.push(line);
+          resolve();
+        },
+        onAnswer: (answer) => {
+          line.isWaiting = false;
+          free.push(line);
+          options.onAnswer(answer, performance.now() - line.sentAt);
+        },
+        onBroken: (reason) => {
+          reject(new Error(reason));
+          lines.delete(line);
+          if (line.isWaiting) options.onLost(reason);
+          else if (free.includes(line)) free.splice(free.indexOf(line), 1);
+        },
+      });
+      const line: Line = { connection, sentAt: 0, isWaiting: false };
     });
-    const line: Line = { connection, sentAt: 0, isWaiting: false };
-    lines.add(line);
-    return line;
-  };
+  while (lines.size < options.lines)
+    await Promise.all(Array.from({ length: Math.min(OPENED_AT_ONCE, options.lines - lines.size) }, openLine));
   const countWaiting = (): number => [...lines].filter(({ isWaiting }) => isWaiting).length;
   return {
-    open: (count) => {
-      for (let opened = 0; opened < count; opened += 1) free.push(openLine());
-    },
     send: (request) => {
-      const line = free.pop() ?? (lines.size < maxLines ? openLine() : null);
-      if (line === null) return false;
+      const line = free.pop();
+      if (line === undefined) return false;
       line.isWaiting = true;
       line.sentAt = performance.now();
       line.connection.send(request);

@@ -9,7 +9,7 @@ export const measureIsolation = async (part: Part): Promise<IsolationMeasured> =
   const { parts } = part.options;
   return {
     isolated: parts.includes('isolated') ? await measureIsolated(part) : null,
-    overload: parts.includes('overload') ? await measureOverload(part) : null,
+    overloads: parts.includes('overload') ? await measureOverload(part) : null,
     kills: parts.includes('kill') ? await measureKill(part) : null,
   };
 };

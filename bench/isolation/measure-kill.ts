@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
 import type { Server } from '../servers.ts';
+import { countHosts } from './count-hosts.ts';
 import { openConnection, toPost } from './http-connection.ts';
 import type { Part } from './part.ts';
 import { startToolService } from './tool-service.ts';
@@ -30,7 +31,7 @@ export const measureKill = async ({ options, surroundings, progress }: Part): Pr
   const wholeAfterMs: number[] = [];
   progress(`kill: ${calls} calls that never end`);
   for (let call = 0; call < calls; call += 1) {
-    const idle = await readIdle(service);
+    const idle = (await countHosts(service)).idle;
     answeredAfterMs.push((await spin(service.url)) - TIMEOUT_MS);
     const answeredAt = performance.now();
     await waitUntilIdle(service, idle);
@@ -64,17 +65,9 @@ const spin = (url: string): Promise<number> =>
 
 const waitUntilIdle = async (server: Server, idle: number): Promise<void> => {
   const giveUpAt = performance.now() + MOST_WAIT_MS;
-  while ((await readIdle(server)) < idle) {
+  while ((await countHosts(server)).idle < idle) {
     if (performance.now() > giveUpAt)
       throw new Error(`There were not ${idle} idle hosts again within ${MOST_WAIT_MS} ms.`);
     await pause(LOOK_EVERY_MS);
   }
-};
-
-/** How many hosts are idle, as GET /metrics says. */
-const readIdle = async ({ url }: Server): Promise<number> => {
-  const answer = await fetch(new URL('/metrics', url));
-  const count = /^recourse_tool_processes\{state="idle"\} (\d+)$/m.exec(await answer.text())?.[1];
-  if (count === undefined) throw new Error('GET /metrics does not tell the idle tool hosts.');
-  return Number(count);
 };

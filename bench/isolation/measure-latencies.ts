@@ -1,6 +1,7 @@
 import type { AskProcess } from '../ask-process.ts';
 import { checkAnswer } from '../check-answers.ts';
 import type { Server } from '../servers.ts';
+import { warmHostsUp } from './count-hosts.ts';
 import type { Part } from './part.ts';
 import { Timing, type TimingPlan } from './timing-plan.ts';
 
@@ -35,8 +36,7 @@ export const measureLatencies = async (
       inProcess: await measureOne(ask, server, { kind: 'succeeding', calls, seconds }),
       isolated: await measureOne(ask, server, { kind: 'isolated', calls, seconds }),
     });
-    // The first of each warms up.
-    await measurePair();
+    await warmHostsUp(server, measurePair);
     const rounds: TimingPair[] = [];
     for (let round = 1; round <= options.rounds; round += 1) {
       const pair = await measurePair();

@@ -1,17 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AskProcess, startAsking } from '../ask-process.ts';
-import { SLEEP_MS } from '../bodies.ts';
+import { SLEEP_MS, type SleepingKind } from '../bodies.ts';
 import { checkAnswer } from '../check-answers.ts';
-import { startLoad } from '../measure-load.ts';
-import { WARM_UP_SECONDS } from '../measure-servers.ts';
-import { readCpuSeconds, readResidentMb } from '../process-usage.ts';
+import { type MeasureLoad, startLoad } from '../measure-load.ts';
+import { readCpuSeconds } from '../process-usage.ts';
 import type { Server } from '../servers.ts';
+import { warmHostsUp } from './count-hosts.ts';
+import { type Memory, watchMemory } from './memory-watch.ts';
 import { type PacedPlan, PacedResult } from './paced-plan.ts';
 import type { Part } from './part.ts';
 import { moveHosts, startToolService } from './tool-service.ts';
 
 /** One stretch at a given rate. */
 export type Stretch = {
+  /** Of the peak. */
+  readonly times: number;
   readonly ratePerSecond: number;
   readonly seconds: number;
   readonly result: PacedResult;
@@ -20,97 +23,108 @@ export type Stretch = {
 };
 
 export type Overload = {
+  readonly sleepMs: number;
   /** Most successful calls in a second, found with a closed loop: what the hosts can do. */
   readonly peakPerSecond: number;
   readonly deadlineMs: number;
   readonly stretches: readonly Stretch[];
-  /** Successful calls in a second when it is over. */
+  /** Successful calls in a second when it is over, in a closed loop again. */
   readonly afterPerSecond: number;
-  /** Memory of the service, in MB. */
-  readonly memory: { readonly beforeMb: number; readonly highestMb: number; readonly afterMb: number };
+  readonly memory: Memory;
 };
 
 export const HOSTS = 16;
 const DEADLINE_MS = 500;
 const TIMES_OVER = [1, 10] as const;
+// Enough for all calls that can wait and for what comes in a quarter of a second, and within the usual limit of files.
+const CONNECTIONS = 4000;
 // Twice the hosts: none is ever without work, and nothing waits for long.
 const PEAK_CONNECTIONS = HOSTS * 2;
-const PEAK_RUNS = 3;
+const PEAK_RUNS = 2;
+const WARM_UP_SECONDS = 1;
 /** Of the tenfold stretch: twenty seconds where runs have three. */
 const LONG = 20 / 3;
-const SAMPLE_MS = 100;
 const QUIET_MS = 2000;
 
-/** Finds the peak, offers it and ten times as much on a clock of its own, and looks what became of the calls and the memory. */
-export const measureOverload = async (part: Part): Promise<Overload> => {
+/**
+ * Finds the peak, offers it and then ten times as much on a clock of its own, and looks what becomes of the calls and
+ * the memory. Calls of 10 ms are so many that ten times as many take the service's core as well; of 40 ms, only hosts.
+ */
+export const measureOverload = async (part: Part): Promise<readonly Overload[]> => {
+  const measure = startLoad(part.surroundings);
+  const ask = startAsking('isolation/send-paced.ts', part.surroundings);
+  const overloads: Overload[] = [];
+  for (const kind of ['sleeping', 'sleeping_long'] as const)
+    overloads.push(await measureKind({ part, measure, ask, kind }));
+  return overloads;
+};
+
+type Terms = {
+  readonly part: Part;
+  readonly measure: MeasureLoad;
+  readonly ask: AskProcess;
+  readonly kind: SleepingKind;
+};
+
+const measureKind = async (terms: Terms): Promise<Overload> => {
+  const { part, measure, kind } = terms;
   const { options, surroundings, progress } = part;
-  const measure = startLoad(surroundings);
-  const ask = startAsking('isolation/send-paced.ts', surroundings);
   const service = await startToolService(surroundings, { TOOL_HOSTS_MAX: String(HOSTS) });
   const mover = await moveHosts(surroundings, service);
-  await checkAnswer(service.url, 'sleeping', 1);
-  const load = { kind: 'sleeping', calls: 1, connections: PEAK_CONNECTIONS } as const;
-  progress(`overload: warming ${HOSTS} hosts up`);
-  await measure(service, { ...load, seconds: WARM_UP_SECONDS });
+  await checkAnswer(service.url, kind, 1);
+  const measurePeak = async (seconds: number): Promise<number> =>
+    (await measure(service, { kind, calls: 1, connections: PEAK_CONNECTIONS, seconds })).batchesPerSecond;
+  progress(`overload, ${kind}: warming up`);
+  await warmHostsUp(service, () => measurePeak(WARM_UP_SECONDS));
   const peaks: number[] = [];
-  for (let run = 0; run < PEAK_RUNS; run += 1)
-    peaks.push((await measure(service, { ...load, seconds: options.seconds })).batchesPerSecond);
+  for (let run = 0; run < PEAK_RUNS; run += 1) peaks.push(await measurePeak(options.seconds));
   const peakPerSecond = Math.max(...peaks);
-  progress(
-    `overload: peak ${peakPerSecond.toFixed(0)} calls/s of ${(HOSTS * 1000) / SLEEP_MS} that ${HOSTS} hosts could do`,
-  );
+  const possible = (HOSTS * 1000) / SLEEP_MS[kind];
+  progress(`overload, ${kind}: peak ${peakPerSecond.toFixed(0)} calls/s of ${possible} that ${HOSTS} hosts could do`);
 
-  const beforeMb = readResidentMb(service.process.pid);
-  const { value: stretches, highestMb } = await watchMemory(service, () => offerAll(part, service, ask, peakPerSecond));
+  const watch = watchMemory(service);
+  const stretches: Stretch[] = [];
+  try {
+    for (const times of TIMES_OVER) stretches.push(await offer(terms, service, peakPerSecond, times));
+  } finally {
+    watch.stop();
+  }
   await pause(QUIET_MS);
-  const afterMb = readResidentMb(service.process.pid);
-  const after = await measure(service, { ...load, seconds: options.seconds });
+  const memory = watch.toMemory();
+  const afterPerSecond = await measurePeak(options.seconds);
   mover.stop();
   await service.process.end();
-  const memory = { beforeMb, highestMb, afterMb };
-  return { peakPerSecond, deadlineMs: DEADLINE_MS, stretches, afterPerSecond: after.batchesPerSecond, memory };
+  return { sleepMs: SLEEP_MS[kind], peakPerSecond, deadlineMs: DEADLINE_MS, stretches, afterPerSecond, memory };
 };
 
-const offerAll = async (
-  { options, progress }: Part,
+const offer = async (
+  { part, ask, kind }: Terms,
   service: Server,
-  ask: AskProcess,
   peakPerSecond: number,
-): Promise<readonly Stretch[]> => {
-  const stretches: Stretch[] = [];
-  for (const times of TIMES_OVER) {
-    const seconds = times === 1 ? options.seconds : options.seconds * LONG;
-    const stretch = await offer(service, ask, peakPerSecond * times, seconds);
-    stretches.push(stretch);
-    progress(`overload: ${times} times the peak: ${showStretch(stretch)}`);
-  }
-  return stretches;
-};
-
-const offer = async (server: Server, ask: AskProcess, ratePerSecond: number, seconds: number): Promise<Stretch> => {
-  const plan: PacedPlan = { url: server.url, ratePerSecond, seconds, deadlineMs: DEADLINE_MS };
-  const before = readCpuSeconds(server.process.pid);
-  const result = PacedResult.parse(await ask(server, plan, seconds));
-  return { ratePerSecond, seconds, result, busy: (readCpuSeconds(server.process.pid) - before) / seconds };
-};
-
-/** Does the work, and gives the highest memory meanwhile beside what it gives. */
-const watchMemory = async <Value>(
-  { process }: Server,
-  work: () => Promise<Value>,
-): Promise<{ readonly value: Value; readonly highestMb: number }> => {
-  let highestMb = readResidentMb(process.pid);
-  const timer = setInterval(() => {
-    // Where it has ended, whoever waits for an answer hears of that.
-    if (process.child.exitCode === null && process.child.signalCode === null)
-      highestMb = Math.max(highestMb, readResidentMb(process.pid));
-  }, SAMPLE_MS);
-  try {
-    const value = await work();
-    return { value, highestMb };
-  } finally {
-    clearInterval(timer);
-  }
+  times: number,
+): Promise<Stretch> => {
+  const { options, progress } = part;
+  const seconds = times === 1 ? options.seconds : options.seconds * LONG;
+  const ratePerSecond = peakPerSecond * times;
+  const plan: PacedPlan = {
+    url: service.url,
+    kind,
+    ratePerSecond,
+    seconds,
+    deadlineMs: DEADLINE_MS,
+    connections: CONNECTIONS,
+  };
+  const before = readCpuSeconds(service.process.pid);
+  const result = PacedResult.parse(await ask(service, plan, seconds));
+  const stretch = {
+    times,
+    ratePerSecond,
+    seconds,
+    result,
+    busy: (readCpuSeconds(service.process.pid) - before) / seconds,
+  };
+  progress(`overload, ${kind}, ${times} times the peak: ${showStretch(stretch)}`);
+  return stretch;
 };
 
 const showStretch = ({ result, seconds, busy }: Stretch): string =>
@@ -118,5 +132,5 @@ const showStretch = ({ result, seconds, busy }: Stretch): string =>
     `${(result.sent / seconds).toFixed(0)}/s sent (late p99 ${result.latenessP99.toFixed(1)} ms, ${result.unsent} never)`,
     `${(result.successesInTime / seconds).toFixed(0)}/s succeeded (p99 ${result.successP99.toFixed(0)} ms)`,
     `${result.overloaded} overloaded, ${result.refused} refused, others ${JSON.stringify(result.others)}`,
-    `${result.connections} connections, service busy ${(busy * 100).toFixed(0)} %`,
+    `service busy ${(busy * 100).toFixed(0)} %`,
   ].join('; ');

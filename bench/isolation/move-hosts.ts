@@ -3,11 +3,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 
 /** Keeps the tool hosts of a service on one core, away from the service. */
-export type HostMover = {
-  /** How many hosts have been moved so far. */
-  readonly moved: () => number;
-  readonly stop: () => void;
-};
+export type HostMover = { readonly stop: () => void };
 
 const run = promisify(execFile);
 // A host that has just been started is on the service's core until somebody looks.
@@ -23,11 +19,11 @@ export const keepHostsOn = async (core: number, servicePid: number): Promise<Hos
   };
   await look();
   const timer = setInterval(() => void look(), LOOK_EVERY_MS);
-  return { moved: () => seen.size, stop: () => clearInterval(timer) };
+  return { stop: () => clearInterval(timer) };
 };
 
 /** Processes that a process has started and that live. Source: proc_pid_task(5); empty where the process has ended. */
-export const childrenOf = (pid: number): readonly number[] => {
+const childrenOf = (pid: number): readonly number[] => {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
       .trim()

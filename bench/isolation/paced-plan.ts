@@ -3,9 +3,11 @@ import * as z from 'zod';
 /** Batches of one call at moments that do not depend on the answers. */
 export const PacedPlan = z.object({
   url: z.string(),
+  kind: z.enum(['sleeping', 'sleeping_long']),
   ratePerSecond: z.number().positive(),
   seconds: z.number().positive(),
   deadlineMs: z.number().positive(),
+  connections: z.int().positive(),
 });
 export type PacedPlan = Readonly<z.infer<typeof PacedPlan>>;
 
@@ -28,6 +30,7 @@ export const PacedResult = z.object({
   /** How long after its moment a batch was sent. */
   latenessP50: z.number(),
   latenessP99: z.number(),
+  /** Connections that were left at the end. */
   connections: z.int(),
 });
 export type PacedResult = Readonly<z.infer<typeof PacedResult>>;

@@ -1,16 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { toBodies } from '../bodies.ts';
+import { toSleepingBody } from '../bodies.ts';
 import { toPost } from './http-connection.ts';
-import { createLinePool, type LinePool } from './line-pool.ts';
+import { type LinePool, openLinePool } from './line-pool.ts';
 import { PacedPlan, type PacedResult } from './paced-plan.ts';
 import { createPacedTally } from './paced-tally.ts';
 import { percentileOf } from './percentile.ts';
 
-// More than the service lets wait, and few enough for the usual limit of open files on both sides.
-const MAX_CONNECTIONS = 4000;
-// Opened before the clock starts: a storm of new connections would be another experiment.
-const FIRST_CONNECTIONS = 500;
-const OPENING_MS = 300;
 const TICK_MS = 1;
 // What was sent last has its whole deadline and then some.
 const LAST_ANSWERS_MS = 3000;
@@ -19,34 +14,32 @@ type Pace = Pick<PacedPlan, 'ratePerSecond' | 'seconds'>;
 type Sent = Pick<PacedResult, 'sent' | 'unsent' | 'latenessP50' | 'latenessP99'>;
 
 /** Sends on its own clock, whatever the answers do, and says how well it kept it. */
-const sendPaced = async ({ url, deadlineMs, ...pace }: PacedPlan): Promise<PacedResult> => {
-  const requests = toBodies('sleeping', 1, deadlineMs).map((body) => toPost(url, body));
+const sendPaced = async ({ url, kind, deadlineMs, connections, ...pace }: PacedPlan): Promise<PacedResult> => {
+  const request = toPost(url, toSleepingBody(kind, deadlineMs));
   const tally = createPacedTally();
   let isInTime = true;
-  const pool = createLinePool({
+  const pool = await openLinePool({
     url,
-    maxLines: MAX_CONNECTIONS,
+    lines: connections,
     onAnswer: (answer, tookMs) => tally.add(answer, tookMs, isInTime),
     onLost: tally.addOther,
   });
-  pool.open(FIRST_CONNECTIONS);
-  await pause(OPENING_MS);
-  const sent = await sendAll(pool, requests, pace);
+  const sent = await sendAll(pool, request, pace);
   isInTime = false;
   await waitForLast(pool, deadlineMs);
-  const connections = pool.size();
+  const left = pool.size();
   for (let unanswered = pool.close(); unanswered > 0; unanswered -= 1) tally.addOther('no answer');
-  return { ...sent, ...tally.toCounts(), connections };
+  return { ...sent, ...tally.toCounts(), connections: left };
 };
 
-const sendAll = async (pool: LinePool, requests: readonly string[], pace: Pace): Promise<Sent> => {
+const sendAll = async (pool: LinePool, request: string, pace: Pace): Promise<Sent> => {
   const { ratePerSecond, seconds } = pace;
   const startedAt = performance.now();
   const dueBy = (moment: number): number => Math.floor(((moment - startedAt) * ratePerSecond) / 1000);
   const lateness: number[] = [];
   while (performance.now() - startedAt < seconds * 1000) {
     const due = dueBy(performance.now());
-    while (lateness.length < due && pool.send(requests[lateness.length % requests.length] ?? ''))
+    while (lateness.length < due && pool.send(request))
       lateness.push(performance.now() - startedAt - (lateness.length * 1000) / ratePerSecond);
     await pause(TICK_MS);
   }

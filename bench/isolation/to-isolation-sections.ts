@@ -1,4 +1,3 @@
-import { SLEEP_MS } from '../bodies.ts';
 import type { Run } from '../measure-load.ts';
 import { type Summary, summarise } from '../summarise.ts';
 import { MAX_ADDED_MS, MAX_ANSWER_AFTER_DEADLINE_MS, MAX_WHOLE_AGAIN_MS, MIN_ISOLATED_PER_SECOND } from '../targets.ts';
@@ -14,12 +13,12 @@ import { toOverloadTable } from './to-overload-table.ts';
 /** null where a part was not measured. */
 export type IsolationMeasured = {
   readonly isolated: Isolated | null;
-  readonly overload: Overload | null;
+  readonly overloads: readonly Overload[] | null;
   readonly kills: Kills | null;
 };
 
 /** The parts of the report about tool hosts. */
-export const toIsolationSections = ({ isolated, overload, kills }: IsolationMeasured): readonly string[] => [
+export const toIsolationSections = ({ isolated, overloads, kills }: IsolationMeasured): readonly string[] => [
   ...(isolated === null
     ? []
     : [
@@ -28,12 +27,10 @@ export const toIsolationSections = ({ isolated, overload, kills }: IsolationMeas
         '## Isolated calls at full load',
         toThroughputTable(isolated.throughputs),
       ]),
-  ...(overload === null
-    ? []
-    : [
-        `## Overload: ${HOSTS} hosts, calls of ${SLEEP_MS} ms, deadline ${overload.deadlineMs} ms`,
-        toOverloadTable(overload),
-      ]),
+  ...(overloads ?? []).flatMap((overload) => [
+    `## Overload: ${HOSTS} hosts, calls of ${overload.sleepMs} ms, deadline ${overload.deadlineMs} ms`,
+    toOverloadTable(overload),
+  ]),
   ...(kills === null ? [] : [`## ${kills.wholeAfterMs.length} calls that never end, ms`, toKillTable(kills)]),
 ];
 

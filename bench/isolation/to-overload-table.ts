@@ -18,7 +18,7 @@ const perSecond = (count: number, { seconds }: Stretch): string => (count / seco
 export const toOverloadTable = (overload: Overload): string => {
   const { peakPerSecond, stretches, afterPerSecond, memory } = overload;
   const tenfold = stretches.at(-1);
-  const columns = stretches.map(({ ratePerSecond }) => `${(ratePerSecond / peakPerSecond).toFixed(0)} × peak`);
+  const columns = stretches.map(({ times }) => `${times} × peak`);
   const rows = toRows(overload).map(({ title, toCell, target, isMet }) => [
     title,
     ...stretches.map(toCell),

@@ -4,7 +4,7 @@ import { type HostMover, keepHostsOn } from './move-hosts.ts';
 
 const TOOLS = fileURLToPath(new URL('../tools', import.meta.url));
 
-const NOTHING_MOVED: HostMover = { moved: () => 0, stop: () => undefined };
+const NOTHING_MOVED: HostMover = { stop: () => undefined };
 
 /** Starts the service with the tools of the bench, whose hosts run on the service's core. */
 export const startToolService = (

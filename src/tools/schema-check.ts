@@ -1,5 +1,6 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import { createRequire } from 'node:module';
+import type * as Ajv from 'ajv/dist/2020.js';
+import type * as AjvFormats from 'ajv-formats';
 import * as z from 'zod';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
@@ -73,11 +74,20 @@ const SPEAKS_OF_FURTHER_MEMBERS = [
   '$ref',
 ];
 
+// Loaded with the first JSON Schema: 9 MB and 30 ms that a process with zod schemas alone need not pay.
+const createAjv = (): Ajv.Ajv2020 => {
+  const load = createRequire(import.meta.url);
+  const { Ajv2020 }: typeof Ajv = load('ajv/dist/2020.js');
+  const formats: typeof AjvFormats = load('ajv-formats');
+  const ajv = new Ajv2020({ allErrors: true, strict: false });
+  formats.default.default(ajv);
+  return ajv;
+};
+
 const toAjvCheck = (given: JsonSchema, side: Side): SchemaCheck => {
   const open = SPEAKS_OF_FURTHER_MEMBERS.some((keyword) => keyword in given);
   const jsonSchema = side === 'input' && !open ? { ...given, additionalProperties: false } : given;
-  const ajv = new Ajv2020({ allErrors: true, strict: false });
-  addFormats.default(ajv);
+  const ajv = createAjv();
   const validate = ajv.compile(jsonSchema);
   return {
     jsonSchema,

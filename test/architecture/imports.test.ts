@@ -29,7 +29,7 @@ const PORTS = [
 
 const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^zod$/,
-  tools: /^(zod|ajv|ajv-formats|ajv\/.*)$/,
+  tools: /^(zod|ajv|ajv-formats|ajv\/.*|node:module)$/,
   'tools/builtin': /^(zod|fastest-levenshtein|ipaddr\.js|undici|node:.*)$/,
   'tools/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(fastest-levenshtein|node:util)$/,

@@ -53,6 +53,6 @@ test('what was left behind by calls that were answered ends with the service', a
   expect(results.map(({ success }) => success)).toEqual(TOOLS.map(() => true));
   // They are there at first: what is looked for below can be found.
   for (const text of seconds) await becomes(() => findByArgument(text).length > 0, true);
-  await lab.stopClean();
+  await lab.stop();
   expect(seconds.flatMap(findByArgument)).toEqual([]);
 });

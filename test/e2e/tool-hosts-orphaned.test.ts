@@ -24,3 +24,19 @@ test('when the service is killed, what tools started ends too', async () => {
   await allGone();
   await lost;
 });
+
+test('when the service ends by a bug of its own, its hosts and what tools started end with it', async () => {
+  const throwing = "process.on('SIGUSR2',()=>{throw new Error('a bug')})";
+  const { running, call, began, allGone } = await startHostedService({
+    by: 'node',
+    environment: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(throwing)}` },
+  });
+  await call([{ name: 'beget' }]);
+  const lost = Promise.allSettled([call([{ name: 'beget_and_hang' }]), call([{ name: 'spin' }])]);
+  await began(2);
+  running.send('SIGUSR2', 'service');
+  expect(await running.exited).toEqual({ code: 1, signal: null });
+  expect(running.stderr()).toContain('Error: a bug');
+  await allGone();
+  await lost;
+});

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -60,5 +61,20 @@ test('a port that is in use leaves no tool host behind', async () => {
   const ended = await runToEnd({ by: 'node', environment });
   expect(ended.code).toBe(1);
   expect(ended.stderr).toBe(`recourse: port ${port} on 127.0.0.1 is in use: stop what listens there, or set PORT.\n`);
+  await expect.poll(processes.pids, { timeout: 5000 }).toEqual([]);
+});
+
+test('told to end while its tool files still load, it leaves no process behind', async () => {
+  const processes = watchHostProcesses();
+  const begets =
+    "import { spawn } from 'node:child_process'; spawn('sleep', ['600'], { stdio: 'ignore', detached: true });";
+  const { root } = makeDirectory({ 'a.mjs': `${begets} for (;;);`, 'b.mjs': 'for (;;);' });
+  const environment = cleanEnvironment({ PORT: '0', TOOLS_DIR: root, ...processes.environment });
+  const service = spawn('node', ['src/main.ts'], { cwd: ROOT, env: environment, stdio: 'ignore' });
+  const exited = once(service, 'exit');
+  // Two hosts, and what one of them has started.
+  await expect.poll(() => processes.pids().length, { timeout: 20_000, interval: 5 }).toBe(3);
+  service.kill('SIGTERM');
+  await exited;
   await expect.poll(processes.pids, { timeout: 5000 }).toEqual([]);
 });

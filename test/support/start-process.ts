@@ -49,6 +49,8 @@ export const cleanEnvironment = (settings: Readonly<Record<string, string>>): No
   PATH: [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter),
   HOME: process.env['HOME'],
   npm_config_update_notifier: 'false',
+  // As `npm start` has it.
+  NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/recourse/compiled'),
   ...settings,
 });
 

@@ -39,6 +39,7 @@ const SILENT = {
 export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
   const processes = watchHostProcesses();
   const ended: EndedHost[] = [];
+  const { now = () => performance.now() } = settings;
   const isolation = createIsolation({
     minHosts: 1,
     maxHosts: 4,
@@ -49,7 +50,7 @@ export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
     environment: { ...process.env, ...processes.environment },
     sharedVariables: ['RECOURSE_TEST_RUN'],
     allowedVariables: [],
-    now: () => performance.now(),
+    now,
     observer: {
       hostEnded: (_file, death, restart) => void ended.push({ death, restart }),
       messageDropped: () => undefined,
@@ -72,13 +73,13 @@ export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
       const file: ToolFile = { path: `${root}/${name}`, root, sources };
       const loaded = await isolation.hosts.load(file);
       if (loaded.kind === 'failed') throw new Error(`${name}: ${loaded.reason}`);
-      return toLabFile(isolation, file, loaded.tools);
+      return toLabFile(isolation, file, loaded.tools, now);
     },
     hostCount: () => isolation.count('starting') + isolation.count('idle') + isolation.count('busy'),
   };
 };
 
-const toLabFile = (isolation: Isolation, file: ToolFile, facts: readonly ToolFacts[]): LabFile => {
+const toLabFile = (isolation: Isolation, file: ToolFile, facts: readonly ToolFacts[], now: () => number): LabFile => {
   const tool = (name: string): HostedTool => {
     const found = facts.find((candidate) => candidate.name === name);
     if (found === undefined) throw new Error(`${file.path} has no tool ${name}`);
@@ -88,9 +89,7 @@ const toLabFile = (isolation: Isolation, file: ToolFile, facts: readonly ToolFac
     file,
     tool,
     call: async (name, input = {}, timeoutMs = 60_000) => {
-      const end = createBatchEnd(60_000, { isGone: () => false, whenGone: () => () => undefined }, () =>
-        performance.now(),
-      );
+      const end = createBatchEnd(60_000, { isGone: () => false, whenGone: () => () => undefined }, now);
       const ids = { requestId: 'r', tool: name, callId: null, session: null, retriesLeft: 0 };
       const context = new CallContext({ ...ids, createLog: () => SILENT });
       const ran = await isolation.runHosted(tool(name), input, { context, timeoutMs, end, graceful: 'on' });

@@ -1,5 +1,5 @@
 import { defineTool, type ToolContext, z } from 'recourse';
-import { CHANNEL, toFrame, writeAll } from './channel-access.ts';
+import { CHANNEL, SUCCESS, toFrame, writeAll } from './channel-access.ts';
 
 const MIB = 1_048_576;
 const NEVER = new Promise<never>(() => undefined);
@@ -33,8 +33,9 @@ export const tools = [
   flood('gigabyte_of_zeros_to_its_channel', () => writeGigabyte(CHANNEL, Buffer.alloc(MIB))),
   flood('gigabyte_of_ones_to_its_channel', () => writeGigabyte(CHANNEL, Buffer.alloc(MIB, 0xff))),
   flood('many_forged_answers', () => {
-    const end = { kind: 'success', message: '', marks: [], warnings: [] };
-    repeat(100_000, (time) => writeAll(CHANNEL, toFrame({ type: 'answer', nonce: `guess ${time}`, end }, '"forged"')));
+    repeat(100_000, (time) =>
+      writeAll(CHANNEL, toFrame({ type: 'answer', nonce: `guess ${time}`, end: SUCCESS }, '"forged"')),
+    );
     return NEVER;
   }),
   flood('many_forged_strays', () => {
@@ -46,6 +47,7 @@ export const tools = [
     );
     return NEVER;
   }),
+  flood('quiet_between_floods', () => 'quiet'),
   flood('many_log_lines', ({ log }) => {
     repeat(100_000, (time) => log.info('one of many', { time }));
     return 'logged';

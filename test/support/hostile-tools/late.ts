@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { writeSync } from 'node:fs';
 import { defineTool, z } from 'recourse';
 
 const LATER_MS = 20;
@@ -28,6 +29,7 @@ export const tools = [
   late('exits_late', () => process.exit(9)),
   late('aborts_late', () => process.abort()),
   late('spins_late', () => {
+    writeSync(2, 'spinning now\n');
     for (;;);
   }),
   defineTool({

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { flushCompileCache } from 'node:module';
 import { toToolFacts } from '../../../tools/directory/to-tool-facts.ts';
 import type { InlineTool } from '../../../tools/tool.ts';
 import { parseJson } from '../../parse-json.ts';
@@ -61,6 +62,8 @@ const load = async ({ nonce, path, maxResultBytes }: Extract<HostOrder, { type: 
     state.tools = new Map(tools.map((tool) => [tool.name, tool]));
     state.findTaint = createTaintCheck();
     channel.send({ type: 'loaded', nonce }, JSON.stringify({ tools: tools.map(toToolFacts), imported }));
+    // A host is killed, not ended, and would never write it: the next one starts in half the time.
+    setImmediate(() => flushCompileCache());
   } catch (thrown) {
     channel.send({ type: 'load_failed', nonce, reason: toReason(thrown) });
   }
