@@ -23,7 +23,7 @@ export const wireLoad = (config: Config, metrics: Metrics, observer: CallObserve
     maxHostedCalls: config.TOOL_HOSTS_MAX,
   };
   const slots = createCallSlots({ ...concurrency, maxQueuedCalls: config.MAX_QUEUED_CALLS, now });
-  const gate = createLoadGate({ slots, maxLagMs: config.MAX_EVENT_LOOP_LAG_MS, onShed: observer.shed });
+  const gate = createLoadGate({ slots, maxLagMs: config.MAX_EVENT_LOOP_LAG_MS, now, onShed: observer.shed });
   const sampler = startLoadSampler({ metrics, onSample: gate.observe });
   return { slots, limitOf: createConcurrencyLimit(concurrency), shed: gate.shed, stop: sampler.stop };
 };

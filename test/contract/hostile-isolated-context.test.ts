@@ -51,7 +51,9 @@ test('session, call id and retries cross the boundary, and log and progress come
     { level: 40, tool: name, call_id: 'call_7', fields: { fails: false, nested: { row: 7 } } },
   ]);
   expect(linesThatSay('a detail')).toHaveLength(1);
-  expect(linesThatSay('progress')).toMatchObject([{ level: 20, fields: { progress: 1, total: 2, message: 'half way' } }]);
+  expect(linesThatSay('progress')).toMatchObject([
+    { level: 20, fields: { progress: 1, total: 2, message: 'half way' } },
+  ]);
 });
 
 test('each failed round leaves one retry less, to the last', async () => {

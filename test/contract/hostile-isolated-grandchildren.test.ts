@@ -14,7 +14,11 @@ beforeAll(async () => {
   service = await startIsolated(['grandchildren']);
 });
 
-afterAll(() => service.stopClean());
+afterAll(async () => {
+  await service.stopClean();
+  // Only where a test has failed: it must not leave behind what it looked for.
+  for (const pid of findByArgument(`86400.${process.pid}`)) process.kill(pid, 'SIGKILL');
+});
 
 const TOOLS = [
   'leaves_a_child',

@@ -43,7 +43,7 @@ test('the settings that operators rely on are there, once each, with their defau
     TOOL_HOSTS_MIN: '2',
     TOOL_HOSTS_MAX: '32',
     TOOL_HOST_MEMORY_MB: '512',
-    TOOL_HOST_MAX_CALLS: '1000',
+    TOOL_HOST_MAX_CALLS: '10000',
     TOOL_CONCURRENCY: '64',
     MAX_CONCURRENT_CALLS: '256',
     MAX_QUEUED_CALLS: '1024',

@@ -23,6 +23,11 @@ export type CallSlots = {
   readonly ended: (tool: Tool) => void;
   /** Whether so many calls wait that another one of this caller, who has its share already, would be dropped. */
   readonly isFullFor: (caller: string) => boolean;
+  /**
+   * How many calls were started, and how many dropped while all slots of the service or all hosts were taken, since it
+   * was last asked. Calls that only their own tool's limit holds up do not count: that is not the service's overload.
+   */
+  readonly takeTurns: () => { readonly started: number; readonly dropped: number };
   /** No call runs or waits; handlers that go on after their answer do not count. */
   readonly isIdle: () => boolean;
   /** In how many milliseconds a slot may be had again, at a guess. */
@@ -47,8 +52,14 @@ export const createCallSlots = (options: CallSlotsOptions): CallSlots => {
   const waiting = createWaitingCalls();
   const estimate = createWaitEstimate(options, counts, waiting);
 
-  const drop = (request: SlotRequest, reason: DropReason): void =>
+  let turns = { started: 0, dropped: 0 };
+
+  const isSaturatedFor = (tool: Tool): boolean =>
+    counts.areAllTaken('service') || (tool.runsIn === 'host' && counts.areAllTaken('hosts'));
+  const drop = (request: SlotRequest, reason: DropReason): void => {
+    if (isSaturatedFor(request.tool)) turns.dropped += 1;
     request.dropped({ reason, retryAfterMs: estimate.retryAfterMs(counts.laneOf(request.tool)) });
+  };
   // No call ever waits that could run: each release starts what it made room for, and nothing overtakes.
   const startWaiting = (): void => {
     if (waiting.size() === 0) return;
@@ -61,6 +72,7 @@ export const createCallSlots = (options: CallSlotsOptions): CallSlots => {
       drop(request, 'deadline');
       return;
     }
+    turns.started += 1;
     counts.take(request.tool, line.lane, line.caller);
     request.taken();
   };
@@ -77,6 +89,7 @@ export const createCallSlots = (options: CallSlotsOptions): CallSlots => {
     tryTake: (tool, callerKey) => {
       const lane = counts.renewedLaneOf(tool);
       if (!counts.isOpen(lane)) return false;
+      turns.started += 1;
       counts.take(tool, lane, counts.callerOf(callerKey));
       return true;
     },
@@ -108,6 +121,11 @@ export const createCallSlots = (options: CallSlotsOptions): CallSlots => {
       waiting.size() >= maxQueuedCalls &&
       (counts.areAllTaken('service') || counts.areAllTaken('hosts')) &&
       counts.callerOf(callerKey).waiting * waiting.callers() >= waiting.size(),
+    takeTurns: () => {
+      const taken = turns;
+      turns = { started: 0, dropped: 0 };
+      return taken;
+    },
     isIdle: () => counts.running() === 0 && waiting.size() === 0,
     retryAfterMs: () => estimate.retryAfterMs(null),
   };

@@ -1,3 +1,4 @@
+import { createAdmittedShare } from './admitted-share.ts';
 import type { CallSlots } from './call-slots.ts';
 import type { LoadSample } from './load-sample.ts';
 
@@ -14,52 +15,59 @@ export type LoadGate = {
 };
 
 export type LoadGateOptions = {
-  readonly slots: Pick<CallSlots, 'isFullFor' | 'isIdle' | 'retryAfterMs'>;
+  readonly slots: Pick<CallSlots, 'isFullFor' | 'isIdle' | 'retryAfterMs' | 'takeTurns'>;
   readonly maxLagMs: number;
+  readonly now: () => number;
   readonly onShed: (reason: RefusalReason) => void;
 };
 
 const MOST_MEMORY = 0.9;
 // A loop that came late without having been busy was not given the processor: refusing batches would not help.
 const LEAST_UTILIZATION = 0.7;
-// One long computation, a collection of garbage or the first requests after the start lag once: that is no overload.
-const LATE_IN_A_ROW = 3;
-// The admitted share falls by a fifth and rises by a fiftieth an interval: near the right share it moves little, and a
-// second after a short spell all batches are let in again.
-const DECREASE = 0.8;
-const INCREASE = 0.02;
-const LEAST_ADMITTED = 0.05;
-// Steps of the golden ratio spread evenly, also over every second or tenth request: no caller is always the one.
-const STEP = 0.6180339887498949;
+const INTERVAL_MS = 100;
+// Fewer drops than this are single calls in a hurry. Where the door lets in just what can be run, a few remain.
+const MOST_DROPPED = 0.1;
 const MEMORY_RETRY_SECONDS = 5;
 
 /**
- * Decides at the door, from how the process does: a full queue refuses the callers that hold most of it, a lagging
- * event loop a share that follows the lag, and scarce memory everybody as long as anything runs.
+ * Decides at the door, from how the process does. A full queue refuses the callers that hold most of it; a queue that
+ * drops what it was given, and a lagging event loop, refuse a share; scarce memory everybody as long as anything runs.
  */
-export const createLoadGate = ({ slots, maxLagMs, onShed }: LoadGateOptions): LoadGate => {
-  let admitted = 1;
+export const createLoadGate = ({ slots, maxLagMs, now, onShed }: LoadGateOptions): LoadGate => {
+  const loop = createAdmittedShare();
+  const queue = createAdmittedShare();
   let memory = 0;
-  let lateInARow = 0;
-  let turn = 0;
-  const isUnlucky = (): boolean => {
-    turn = (turn + STEP) % 1;
-    return turn >= admitted;
+  let observedAt = now();
+
+  const observeLag = (lagMs: number, utilization: number): void => {
+    observedAt = now();
+    const isLate = lagMs > maxLagMs && utilization >= LEAST_UTILIZATION;
+    loop.observe(isLate ? 'bad' : 'good', lagMs / maxLagMs);
   };
+  // While more sockets are ready than one turn of the loop takes, libuv goes on reading and runs no timer: the interval
+  // that does not end is the lag.
+  const noticeSilence = (): void => {
+    const lagMs = now() - observedAt - INTERVAL_MS;
+    if (lagMs > maxLagMs) observeLag(lagMs, 1);
+  };
+  const toQueueRefusal = (): Refusal => ({
+    reason: 'queue',
+    retryAfterSeconds: Math.ceil(slots.retryAfterMs() / 1000),
+  });
   const judge = (caller: string): Refusal | null => {
     if (memory > MOST_MEMORY && !slots.isIdle()) return { reason: 'memory', retryAfterSeconds: MEMORY_RETRY_SECONDS };
-    if (slots.isFullFor(caller)) return { reason: 'queue', retryAfterSeconds: Math.ceil(slots.retryAfterMs() / 1000) };
-    return admitted < 1 && isUnlucky() ? { reason: 'event_loop', retryAfterSeconds: 1 } : null;
+    if (slots.isFullFor(caller) || queue.refusesNext()) return toQueueRefusal();
+    return loop.refusesNext() ? { reason: 'event_loop', retryAfterSeconds: 1 } : null;
   };
   return {
     observe: (sample) => {
       memory = sample.memory;
-      const isLate = sample.lagMs > maxLagMs && sample.utilization >= LEAST_UTILIZATION;
-      lateInARow = isLate ? lateInARow + 1 : 0;
-      if (!isLate) admitted = Math.min(1, admitted + INCREASE);
-      else if (admitted < 1 || lateInARow >= LATE_IN_A_ROW) admitted = Math.max(LEAST_ADMITTED, admitted * DECREASE);
+      observeLag(sample.lagMs, sample.utilization);
+      const { started, dropped } = slots.takeTurns();
+      queue.observe(dropped > MOST_DROPPED * (started + dropped) ? 'bad' : 'good');
     },
     shed: (caller) => {
+      noticeSilence();
       const refusal = judge(caller);
       if (refusal !== null) onShed(refusal.reason);
       return refusal;

@@ -22,6 +22,10 @@ const LONGEST_RETRY_MS = 30_000;
 // A tool that gives back no slot for twice its time limit, and at least so long, hangs: nobody should wait for it.
 const LEAST_STUCK_MS = 10_000;
 
+// The guess is one: what is let in should end before its deadline, not just at it.
+const WAIT_MARGIN = 1.2;
+const RUN_MARGIN = 1.5;
+
 const isHosted = ({ tool }: Lane): boolean => tool.runsIn === 'host';
 
 export const createWaitEstimate = (
@@ -42,13 +46,14 @@ export const createWaitEstimate = (
         : 0,
       counts.areAllTaken('service') ? (aheadOfAll(caller) * pace.meanMs()) / maxConcurrentCalls : 0,
     );
-  const needsMs = (request: SlotRequest, lane: Lane): number => Math.min(lane.pace.usualMs(), request.timeoutMs);
+  const needsMs = (request: SlotRequest, lane: Lane): number =>
+    Math.min(lane.pace.usualMs() * RUN_MARGIN, request.timeoutMs);
   const isStuck = (lane: Lane, moment: number): boolean =>
     lane.running >= lane.limit && moment - lane.busySince > Math.max(2 * lane.tool.timeoutMs, LEAST_STUCK_MS);
   return {
     pace,
     cannotBeInTime: (request, lane, caller, moment) =>
-      isStuck(lane, moment) || moment + toWaitMs(lane, caller) + needsMs(request, lane) > request.endsAt,
+      isStuck(lane, moment) || moment + toWaitMs(lane, caller) * WAIT_MARGIN + needsMs(request, lane) > request.endsAt,
     isTooLate: (request, lane, moment) => moment >= request.endsAt || moment + needsMs(request, lane) > request.endsAt,
     retryAfterMs: (lane) => {
       const ofService = (waiting.size() * pace.meanMs()) / maxConcurrentCalls;

@@ -1,86 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { PoolMember } from '#src/executor/isolation/file-hosts.ts';
-import { HostPool } from '#src/executor/isolation/host-pool.ts';
 import type { ToolFile } from '#src/tools/tool.ts';
-import { createScriptedHost, type ScriptedHost } from './scripted-host.ts';
+import { MAX_HOSTS, openPool, type ScriptedPool } from './scripted-pool.ts';
 
-const MAX_HOSTS = 3;
-
-/** A call that waits, and what it heard. */
-type Asked = { taken: PoolMember | null; ends: number; readonly stop: () => void; stopped: boolean };
-
-/** The pool over hosts that do what they are told, and what must hold at any moment. */
-const openPool = () => {
-  const state = { now: 0, closed: false, loading: 0 };
-  const started: ScriptedHost[] = [];
-  const asked: Asked[] = [];
-  const faults: string[] = [];
-  const pool = new HostPool({
-    minHosts: 1,
-    maxHosts: MAX_HOSTS,
-    maxCalls: 4,
-    now: () => state.now,
-    onEnded: () => undefined,
-    startHost: (hosts) => {
-      if (state.closed) faults.push('a host was started after the end');
-      // A load may go beyond; it does not leave it so.
-      if (state.loading === 0 && pool.members.size >= MAX_HOSTS) faults.push('more hosts than there may be');
-      const scripted = createScriptedHost(hosts, started.length + 1);
-      started.push(scripted);
-      return scripted.host;
-    },
-  });
-  const files: ToolFile[] = [];
-  const living = (): readonly ScriptedHost[] => started.filter(({ hasEnded }) => !hasEnded());
-  const running = (): readonly Asked[] => asked.filter(({ taken }) => taken !== null);
-  const pick = <Item>(items: readonly Item[], at: number): Item | undefined => items[at % Math.max(1, items.length)];
-  const take = (call: Asked, member: PoolMember): void => {
-    call.ends += 1;
-    if (call.stopped) faults.push('a call that had stopped waiting got a host');
-    if (running().some(({ taken }) => taken === member)) faults.push('two calls on one host');
-    if (member.host.isEnding()) faults.push('a call got a host that is ending');
-    call.taken = member;
-  };
-  const obtain = (file: ToolFile): void => {
-    const call: Asked = { taken: null, ends: 0, stopped: false, stop: () => stop() };
-    asked.push(call);
-    const stop = pool.obtain(file, {
-      take: (member) => take(call, member),
-      fail: () => {
-        call.ends += 1;
-      },
-    });
-  };
-  const finish = (call: Asked | undefined): void => {
-    if (call === undefined || call.taken === null) return;
-    const member = call.taken;
-    call.taken = null;
-    started.find(({ host }) => host === member.host)?.answer();
-    pool.giveBack(member);
-  };
-  /** What the test is told of a host's end frees the call that ran on it. */
-  const end = (scripted: ScriptedHost | undefined): void => {
-    if (scripted === undefined) return;
-    for (const call of asked) if (call.taken?.host === scripted.host) call.taken = null;
-    scripted.end();
-  };
-  const load = async (): Promise<void> => {
-    const file = { path: `/t/${files.length}.ts`, root: '/t', sources: new Map() };
-    files.push(file);
-    state.loading += 1;
-    const loaded = pool.load(file);
-    state.loading -= 1;
-    started.at(-1)?.load('loaded');
-    await loaded;
-  };
-  return { pool, state, started, asked, faults, files, living, running, pick, obtain, finish, end, load };
-};
-
-type Lab = ReturnType<typeof openPool>;
 type Step = readonly [what: string, at: number];
 
-const STEPS: Readonly<Record<string, (lab: Lab, at: number) => unknown>> = {
+const STEPS: Readonly<Record<string, (lab: ScriptedPool, at: number) => unknown>> = {
   obtain: ({ files, pick, obtain }, at) => {
     const file = pick(files, at);
     if (file !== undefined) obtain(file);
@@ -115,7 +40,7 @@ const STEPS: Readonly<Record<string, (lab: Lab, at: number) => unknown>> = {
 const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Everything that is under way comes to its end, as it does in time. */
-const bringToRest = async ({ living, running, finish, end, state, pool }: Lab): Promise<void> => {
+const bringToRest = async ({ living, running, finish, end, state, pool }: ScriptedPool): Promise<void> => {
   for (let round = 0; round < 60; round += 1) {
     for (const scripted of living()) scripted.load('loaded');
     await pause();
@@ -129,7 +54,7 @@ const bringToRest = async ({ living, running, finish, end, state, pool }: Lab): 
 
 const step = fc.tuple(fc.constantFrom('obtain', 'obtain', 'obtain', ...Object.keys(STEPS)), fc.nat(40));
 
-const play = async (steps: readonly Step[]): Promise<Lab> => {
+const play = async (steps: readonly Step[]): Promise<ScriptedPool> => {
   const lab = openPool();
   await lab.load();
   await lab.load();
@@ -173,30 +98,84 @@ test('whatever happened before, after the end all processes are killed, none sta
   );
 });
 
-test('a call that finds the pool full gets a host as soon as another file leaves one idle, without waiting for time to pass', async () => {
-  const lab = openPool();
-  const { files, obtain, asked, living, running, finish, end, faults } = lab;
-  await lab.load();
-  await lab.load();
-  const [a, b] = files;
-  if (a === undefined || b === undefined) throw new Error('There are no files.');
-  const goOn = async (): Promise<void> => {
+/** Every host that is starting loads and every host that is killed ends, until nothing happens. No time passes. */
+const goOn = async ({ living, end }: ScriptedPool): Promise<void> => {
+  for (let round = 0; round < 12; round += 1) {
     for (const scripted of living()) {
       if (scripted.host.isEnding()) end(scripted);
       else scripted.load('loaded');
     }
     await pause();
-  };
-  for (let n = 0; n < 3; n += 1) obtain(a);
-  for (let n = 0; n < 4; n += 1) await goOn();
-  expect(running()).toHaveLength(3);
-  obtain(b);
-  for (let n = 0; n < 4; n += 1) await goOn();
-  expect(asked[3]?.ends).toBe(0);
-  finish(asked[0]);
-  for (let n = 0; n < 4; n += 1) await goOn();
-  expect(asked[3]?.taken?.hosts.file).toBe(b);
-  // One made way, and no more than that.
-  expect(running()).toHaveLength(3);
-  expect(faults).toEqual([]);
+  }
+};
+
+/** A pool with one loaded file for each name. */
+const openLoaded = async (
+  names: readonly string[],
+  maxHosts?: number,
+): Promise<{ lab: ScriptedPool; files: ToolFile[] }> => {
+  const lab = openPool(maxHosts);
+  for (const _name of names) await lab.load();
+  return { lab, files: lab.files };
+};
+
+test('a call that finds the pool full gets a host as soon as another file leaves one idle', async () => {
+  const { lab, files } = await openLoaded(['a', 'b']);
+  const [a, b] = files;
+  if (a === undefined || b === undefined) throw new Error('There are no files.');
+  for (let n = 0; n < 3; n += 1) lab.obtain(a);
+  await goOn(lab);
+  expect(lab.running()).toHaveLength(3);
+  lab.obtain(b);
+  await goOn(lab);
+  expect(lab.asked[3]?.ends).toBe(0);
+  lab.finish(lab.asked[0]);
+  await goOn(lab);
+  expect(lab.asked[3]?.taken?.hosts.file).toBe(b);
+  expect(lab.running()).toHaveLength(3);
+  expect(lab.faults).toEqual([]);
+});
+
+test('one waiting call makes one idle host give way, however often the pool looks', async () => {
+  const { lab, files } = await openLoaded(['a', 'b']);
+  const [a, b] = files;
+  if (a === undefined || b === undefined) throw new Error('There are no files.');
+  for (let n = 0; n < 3; n += 1) lab.obtain(a);
+  await goOn(lab);
+  for (const call of lab.running()) lab.finish(call);
+  lab.obtain(b);
+  for (let n = 0; n < 5; n += 1) lab.pool.tidy();
+  expect(lab.living().filter(({ host }) => host.isEnding())).toHaveLength(1);
+});
+
+test('where only a few may start at once, the next starts as soon as one has started', async () => {
+  const { lab, files } = await openLoaded(['a'], 40);
+  const [a] = files;
+  if (a === undefined) throw new Error('There is no file.');
+  for (let n = 0; n < 20; n += 1) lab.obtain(a);
+  // Two at a time on a small machine, and 19 to start.
+  await goOn(lab);
+  expect(lab.running()).toHaveLength(20);
+  expect(lab.faults).toEqual([]);
+});
+
+test('more files than hosts there may be are loaded, and leave no more hosts than that', async () => {
+  const { lab } = await openLoaded(['a', 'b', 'c', 'd', 'e']);
+  await goOn(lab);
+  expect(lab.pool.members.size).toBe(3);
+});
+
+test('the idle hosts of a version that is gone end at once, busy ones after their call', async () => {
+  const { lab, files } = await openLoaded(['a', 'b']);
+  const [a, b] = files;
+  if (a === undefined || b === undefined) throw new Error('There are no files.');
+  lab.obtain(a);
+  lab.obtain(a);
+  await goOn(lab);
+  lab.finish(lab.asked[0]);
+  lab.pool.retire(a);
+  const ofA = (): boolean[] => lab.living().flatMap(({ hosts, host }) => (hosts.file === a ? [host.isEnding()] : []));
+  expect(ofA().sort()).toEqual([false, true]);
+  lab.finish(lab.asked[1]);
+  expect(ofA()).toEqual([true, true]);
 });

@@ -5,20 +5,25 @@ import type { LoadSample } from '#src/executor/overload/load-sample.ts';
 const CALM: LoadSample = { lagMs: 1, utilization: 0.3, memory: 0.2 };
 const LAGGING: LoadSample = { lagMs: 400, utilization: 1, memory: 0.2 };
 
-type Lab = { readonly gate: LoadGate; readonly counted: RefusalReason[] };
+type Turns = { readonly started: number; readonly dropped: number };
+type Lab = { readonly gate: LoadGate; readonly counted: RefusalReason[]; readonly clock: { ms: number }; turns: Turns };
 
 const createLab = (slots: { readonly full?: readonly string[]; readonly idle?: boolean } = {}): Lab => {
   const counted: RefusalReason[] = [];
+  const clock = { ms: 0 };
+  const lab = { counted, clock, turns: { started: 100, dropped: 0 } };
   const gate = createLoadGate({
     slots: {
       isFullFor: (caller) => slots.full?.includes(caller) ?? false,
       isIdle: () => slots.idle ?? false,
       retryAfterMs: () => 2300,
+      takeTurns: () => lab.turns,
     },
     maxLagMs: 250,
+    now: () => clock.ms,
     onShed: (reason) => counted.push(reason),
   });
-  return { gate, counted };
+  return Object.assign(lab, { gate });
 };
 
 const observe = (gate: LoadGate, sample: LoadSample, times: number): void => {
@@ -63,7 +68,7 @@ test('the longer the event loop lags, the more batches are refused, and some are
     observe(gate, LAGGING, intervals);
     return refusedOf(gate, 100);
   });
-  expect(refused[0]).toBe(20);
+  expect(refused[0]).toBe(31);
   expect(refused[1]).toBeGreaterThan(60);
   expect(refused[2]).toBe(95);
   expect(refused[3]).toBe(95);
@@ -79,7 +84,7 @@ test('one long block refuses nobody, nor do two, and a short spell is forgotten 
   }
   expect(refusedOf(gate, 100)).toBe(0);
   observe(gate, LAGGING, 3);
-  expect(refusedOf(gate, 100)).toBe(20);
+  expect(refusedOf(gate, 100)).toBe(31);
   observe(gate, CALM, 10);
   expect(refusedOf(gate, 100)).toBe(0);
 });
@@ -119,3 +124,32 @@ test.each([2, 5, 10])(
     expect(Math.max(...settled)).toBeLessThan(150);
   },
 );
+
+test('a queue that drops what it was given refuses a share at the door, and a few calls in a hurry do not', () => {
+  const lab = createLab();
+  lab.turns = { started: 90, dropped: 10 };
+  observe(lab.gate, CALM, 20);
+  expect(refusedOf(lab.gate, 100)).toBe(0);
+  lab.turns = { started: 80, dropped: 20 };
+  observe(lab.gate, CALM, 2);
+  expect(refusedOf(lab.gate, 100)).toBe(0);
+  observe(lab.gate, CALM, 10);
+  expect(refusedOf(lab.gate, 100)).toBeGreaterThan(70);
+  expect(new Set(lab.counted)).toEqual(new Set(['queue']));
+  lab.turns = { started: 80, dropped: 0 };
+  observe(lab.gate, CALM, 50);
+  expect(refusedOf(lab.gate, 100)).toBe(0);
+});
+
+test('a loop that only reads and never measures is noticed at the door', () => {
+  const { gate, clock, counted } = createLab();
+  gate.observe(CALM);
+  for (let interval = 0; interval < 3; interval += 1) {
+    clock.ms += 349;
+    expect(gate.shed('a')).toBe(null);
+    clock.ms += 2;
+    gate.shed('a');
+  }
+  expect(refusedOf(gate, 100)).toBeGreaterThan(15);
+  expect(new Set(counted)).toEqual(new Set(['event_loop']));
+});
