@@ -57,13 +57,16 @@ const toDeathFields = ({ pid, exitCode, signal, killedFor, lastLines }: Death) =
 
 /** Whether an equal line has not been written for a second. */
 const createQuiet = (now: () => number): ((key: string) => boolean) => {
-  let written = new Map<string, number>();
+  let written = new Set<string>();
+  let since = now();
   return (key) => {
-    const last = written.get(key);
-    if (last !== undefined && now() - last < QUIET_MS) return false;
-    // Forgotten all at once: it only has to remember a second.
-    if (written.size > LINES_A_SECOND) written = new Map();
-    written.set(key, now());
+    if (now() - since >= QUIET_MS) {
+      written = new Set();
+      since = now();
+    }
+    // Who throws something else each time must not fill the log either.
+    if (written.has(key) || written.size >= LINES_A_SECOND) return false;
+    written.add(key);
     return true;
   };
 };

@@ -15,9 +15,9 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await service.stopClean();
   // Only where a test has failed: it must not leave behind what it looked for.
   for (const pid of findByArgument(`86400.${process.pid}`)) process.kill(pid, 'SIGKILL');
+  await service.stopClean();
 });
 
 const TOOLS = [

@@ -31,11 +31,15 @@ export const toRestartReason = (death: Death): RestartReason | null => {
   }
 };
 
+const MAX_SAID = 800;
+
 /** The death as something thrown, for the log: how it ended and what it said last. */
 export const toDeathError = (death: Death): Error => {
   const how = death.signal === null ? `exit code ${death.exitCode}` : `signal ${death.signal}`;
   const why = death.killedFor === null ? '' : `, ended by the service (${death.killedFor})`;
-  const said = death.lastLines.length === 0 ? '' : ` Its last lines: ${death.lastLines.join(' | ')}`;
+  const last = death.lastLines.join(' | ');
+  // The log keeps the beginning of a text; of what was said it is the end that matters.
+  const said = last === '' ? '' : ` Its last lines: ${last.length > MAX_SAID ? `…${last.slice(-MAX_SAID)}` : last}`;
   const error = new Error(`The tool host ${death.pid} ended: ${how}${why}.${said}`);
   error.name = 'ToolHostEnded';
   return error;

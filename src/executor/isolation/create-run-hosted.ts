@@ -12,7 +12,8 @@ import type { PoolMember } from './file-hosts.ts';
 import type { HostPool } from './host-pool.ts';
 import { crashedText, notStartedText, outOfMemoryText } from './host-texts.ts';
 import type { Death } from './isolation-observer.ts';
-import type { HostedCall, HostedEnd } from './tool-host.ts';
+import type { HostedEnd } from './running-call.ts';
+import type { HostedCall } from './tool-host.ts';
 
 // A handler that listens to its signal ends within these, and its process lives on; any other is killed. At the
 // deadline nothing more can be gained by waiting; where only the client is gone, a moment to tidy up is worth it.
@@ -28,22 +29,32 @@ export const createRunHosted = (options: {
   readonly onWaited: (waitedMs: number) => void;
 }): RunHosted => {
   const { pool, now } = options;
-  return async (tool, input, terms) => {
+  const runInOne = async (call: HostedCall, terms: HostedTerms, attempt: Attempt): Promise<RunEnd> => {
     const askedAt = now();
-    const obtainHost = (): Promise<Obtained> => obtain(pool, tool, terms.end, now);
-    const obtained = await obtainHost();
+    const obtained = await obtain(pool, call.tool, terms.end, now);
     if ('failure' in obtained) return { kind: 'ended', end: failed(obtained.failure) };
     options.onWaited(now() - askedAt);
     const running: Running = { member: obtained.member, isStopped: false };
-    const work = runIn(pool, running, toCall(tool, input, terms), obtainHost);
+    const work = runIn(pool, running, call, attempt);
     const timeoutMs = Math.max(1, Math.min(terms.timeoutMs, Math.ceil(terms.end.remainingAt(now()))));
-    return raceDeadline(work, tool, {
+    return raceDeadline(work, call.tool, {
       timeoutMs,
       end: terms.end,
       context: { abort: (reason) => stop(running, work, reason) },
     });
   };
+  return async (tool, input, terms) => {
+    const call = toCall(tool, input, terms);
+    const first = await runInOne(call, terms, 'first');
+    // With all its time once more: waiting for another process is not what its limit is for.
+    return first === UNBEGUN ? runInOne(call, terms, 'last') : first;
+  };
 };
+
+/** The host had ended before it heard of the call: its handler has not run, so another host may run it. */
+const UNBEGUN: RunEnd = { kind: 'threw', thrown: null };
+
+type Attempt = 'first' | 'last';
 
 const obtain = (pool: HostPool, tool: HostedTool, end: BatchEnd, now: () => number): Promise<Obtained> =>
   new Promise((resolve) => {
@@ -87,23 +98,11 @@ type Running = {
 };
 
 /** What came of the call in its host; null where the host was ended after the call had been answered. */
-const runIn = async (
-  pool: HostPool,
-  running: Running,
-  call: HostedCall,
-  obtainAnother: () => Promise<Obtained>,
-): Promise<RunEnd | null> => {
-  const first = await runOnce(pool, running.member, call);
-  if (first.kind === 'ended' || first.began || !isReplaceable(first.death)) return toRunEnd(first, call.tool);
-  // The host had ended before it heard of the call: its handler has not run, so another host may run it.
-  const obtained = await obtainAnother();
-  if ('failure' in obtained) return { kind: 'ended', end: failed(obtained.failure) };
-  if (running.isStopped) {
-    pool.giveBack(obtained.member);
-    return null;
-  }
-  running.member = obtained.member;
-  return toRunEnd(await runOnce(pool, obtained.member, call), call.tool);
+const runIn = async (pool: HostPool, running: Running, call: HostedCall, attempt: Attempt): Promise<RunEnd | null> => {
+  const ran = await runOnce(pool, running.member, call);
+  if (ran.kind === 'ended' || ran.began || !isReplaceable(ran.death)) return toRunEnd(ran, call.tool);
+  if (running.isStopped) return null;
+  return attempt === 'first' ? UNBEGUN : toRunEnd(ran, call.tool);
 };
 
 const isReplaceable = ({ killedFor }: Death): boolean => killedFor === null || killedFor === 'recycle';

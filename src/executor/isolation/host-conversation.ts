@@ -43,6 +43,7 @@ const MAX_REMEMBERED = 16;
 export class HostConversation {
   readonly #listener: HostListener;
   readonly #onAbuse: (kind: 'flood' | 'forgery') => void;
+  readonly #maxResultBytes: number;
   #load: { readonly nonce: string; readonly listener: LoadListener } | null = null;
   #call: { readonly nonce: string; readonly listener: CallListener } | null = null;
   /** The tools of the last calls, by nonce. */
@@ -50,7 +51,8 @@ export class HostConversation {
   #messages = 0;
   #forged = 0;
 
-  constructor(listener: HostListener, onAbuse: (kind: 'flood' | 'forgery') => void) {
+  constructor(listener: HostListener, maxResultBytes: number, onAbuse: (kind: 'flood' | 'forgery') => void) {
+    this.#maxResultBytes = maxResultBytes;
     this.#listener = listener;
     this.#onAbuse = onAbuse;
   }
@@ -136,7 +138,7 @@ export class HostConversation {
   }
 
   #hearAnswer({ end }: Extract<CallMessage, { type: 'answer' }>, body: string, listener: CallListener): void {
-    const ended = readAnswer(end, body, listener.tool);
+    const ended = Buffer.byteLength(body) > this.#maxResultBytes ? null : readAnswer(end, body, listener.tool);
     if (ended === null) {
       this.#onAbuse('forgery');
       return;

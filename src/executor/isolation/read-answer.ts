@@ -1,6 +1,7 @@
 import type { HostedTool } from '../../tools/tool.ts';
 import { type CallEnd, failed } from '../call-end.ts';
 import { toFailure } from '../failure.ts';
+import { withoutFrames } from '../failure-text.ts';
 import { isDeeperThan } from '../json-text.ts';
 import { parseJson } from '../parse-json.ts';
 import type { HostEnd, ThrownPart } from './host-messages.ts';
@@ -17,7 +18,7 @@ export const readAnswer = (end: HostEnd, body: string, tool: HostedTool): CallEn
     return { kind: 'success', executed: 'yes', valueJson: body, message, marks, warnings };
   }
   const { kind: _kind, code, message, thrown, ...details } = end;
-  return failed(toFailure(code, message, tool, { ...details, thrown: toThrown(thrown) }), body);
+  return failed(toFailure(code, withoutFrames(message), tool, { ...details, thrown: toThrown(thrown) }), body);
 };
 
 /** The cause chain as it was in the host: objects that have what is read of errors. */

@@ -1,6 +1,5 @@
 import type { LoadedToolFile } from '../../tools/directory/load-tool-file.ts';
 import type { HostedTool, ToolFile } from '../../tools/tool.ts';
-import type { CallEnd } from '../call-end.ts';
 import { createFrameReader, encodeFrame } from './frames.ts';
 import { type CallListener, HostConversation, type HostListener } from './host-conversation.ts';
 import type { HostOrder } from './host-messages.ts';
@@ -8,6 +7,8 @@ import type { Death, KillReason } from './isolation-observer.ts';
 import { type HostLaunch, type HostProcess, launchHost } from './launch-host.ts';
 import { createOutputTail } from './output-tail.ts';
 import { endFamily, endProcess } from './process-control.ts';
+import { createRunningCall, type HostedEnd, type RunningCall } from './running-call.ts';
+import { startLoading } from './start-loading.ts';
 
 /** What a call in a host needs. */
 export type HostedCall = Pick<CallListener, 'tool' | 'log' | 'progress'> & {
@@ -18,11 +19,6 @@ export type HostedCall = Pick<CallListener, 'tool' | 'log' | 'progress'> & {
   readonly retriesLeft: number;
   readonly graceful: 'on' | 'off';
 };
-
-/** What came of a call in a host: its end, or the host's. `began`: the handler may have run. */
-export type HostedEnd =
-  | { readonly kind: 'ended'; readonly end: CallEnd }
-  | { readonly kind: 'died'; readonly death: Death; readonly began: boolean };
 
 export type HostSettings = {
   readonly launch: HostLaunch;
@@ -50,11 +46,6 @@ export type ToolHost = {
   readonly answered: () => number;
 };
 
-type RunningCall = { readonly nonce: string; began: boolean; readonly onDeath: (death: Death) => void };
-
-// The clock of a file starts when its process is up: a busy machine is not the file's fault.
-const LOAD_MS = 2000;
-const START_MS = 15_000;
 // What a process wrote last may be read after it has ended; a grandchild may hold its pipes open for ever.
 const LAST_WORDS_MS = 50;
 
@@ -83,9 +74,9 @@ export const createToolHost = (
     spent = true;
     settings.listener.onUnfit(tool, reason);
     // A call that runs still ends by itself; one that was sent meanwhile never begins, and another host takes it.
-    if (running === null || !running.began) kill('recycle');
+    if (running === null || !running.hasBegun()) kill('recycle');
   };
-  const conversation = new HostConversation({ ...settings.listener, onUnfit }, kill);
+  const conversation = new HostConversation({ ...settings.listener, onUnfit }, settings.maxResultBytes, kill);
   const reader = createFrameReader({
     maxBodyBytes: Math.max(settings.maxResultBytes, MIN_BODY_BYTES),
     onFrame: (frame) => conversation.read(frame),
@@ -94,7 +85,7 @@ export const createToolHost = (
   const output = watchOutput(started, settings, kill);
   const ended = whenEnded(started, () => ({ killedFor, lastLines: output.lines() })).then((death) => {
     ending = death;
-    running?.onDeath(death);
+    running?.die(death);
     return death;
   });
   channel.on('data', reader.read);
@@ -105,24 +96,19 @@ export const createToolHost = (
 
   return {
     pid,
-    loaded: startLoading({ file, sources, settings, conversation, send, kill, ended }),
+    loaded: startLoading({ ...settings, file, sources, conversation, send, kill, ended }),
     run: (call) => {
       const nonce = settings.createNonce();
       output.reset();
       if (ending !== null) return Promise.resolve({ kind: 'died', death: ending, began: false });
       return new Promise((resolve) => {
-        const current: RunningCall = {
-          nonce,
-          began: false,
-          onDeath: (death) => resolve({ kind: 'died', death, began: current.began }),
-        };
+        const current = createRunningCall(nonce, () => kill('recycle'), resolve);
         running = current;
         conversation.expectCall(nonce, {
           ...call,
-          onBegan: () => {
-            current.began = true;
-          },
+          onBegan: current.begin,
           onEnd: (end) => {
+            current.begin();
             running = null;
             answered += 1;
             resolve({ kind: 'ended', end });
@@ -185,41 +171,3 @@ const whenEnded = (
       child.once('close', tell);
     });
   });
-
-const startLoading = (terms: {
-  readonly file: ToolFile;
-  readonly sources: readonly (readonly [path: string, text: string])[];
-  readonly settings: HostSettings;
-  readonly conversation: HostConversation;
-  readonly send: (order: HostOrder, body: string) => void;
-  readonly kill: ToolHost['kill'];
-  readonly ended: Promise<Death>;
-}): Promise<LoadedToolFile> =>
-  new Promise((resolve) => {
-    const { file, settings, conversation } = terms;
-    const nonce = settings.createNonce();
-    const settle = (loaded: LoadedToolFile): void => {
-      clearTimeout(timer);
-      resolve(loaded);
-    };
-    const giveUp = (reason: string) => (): void => {
-      settle({ kind: 'failed', reason });
-      terms.kill('timeout');
-    };
-    let timer = setTimeout(giveUp(`its process did not start within ${START_MS / 1000} s`), START_MS);
-    conversation.expectLoad(nonce, {
-      onLoading: () => {
-        clearTimeout(timer);
-        timer = setTimeout(giveUp(`it did not finish loading within ${LOAD_MS / 1000} s`), LOAD_MS);
-      },
-      onLoaded: settle,
-    });
-    void terms.ended.then((death) => settle({ kind: 'failed', reason: toEndReason(death) }));
-    const order = { path: file.path, root: file.root, maxResultBytes: settings.maxResultBytes };
-    terms.send({ type: 'load', nonce, ...order }, JSON.stringify(terms.sources));
-  });
-
-const toEndReason = ({ exitCode, signal, lastLines }: Death): string => {
-  const how = signal === null ? `exit code ${exitCode}` : `signal ${signal}`;
-  return [`its process ended while loading: ${how}`, ...lastLines.slice(-3)].join(' | ');
-};

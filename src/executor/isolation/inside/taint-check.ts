@@ -8,6 +8,8 @@ const SHARED: ReadonlyMap<string, object> = new Map<string, object>([
   ['Function.prototype', Function.prototype],
   ['Array.prototype', Array.prototype],
   ['String.prototype', String.prototype],
+  ['RegExp.prototype', RegExp.prototype],
+  ['Buffer', Buffer],
   ['Number.prototype', Number.prototype],
   ['Date', Date],
   ['Date.prototype', Date.prototype],
@@ -24,6 +26,7 @@ type Snapshot = {
   readonly name: string;
   readonly target: object;
   readonly names: number;
+  readonly isExtensible: boolean;
   readonly members: readonly (readonly [key: PropertyKey, value: unknown])[];
 };
 
@@ -52,19 +55,23 @@ export const createTaintCheck = (): TaintCheck => {
   };
 };
 
-// Accessors are left alone: several globals of Node replace themselves by their value at the first use. So are symbols:
-// fetch keeps its agent under one from its first use on.
+// Accessors are left alone: several globals of Node replace themselves by their value at the first use. So are the
+// global object's symbols: fetch keeps its agent under one from its first use on.
 const toSnapshot = ([name, target]: readonly [string, object]): Snapshot => {
-  const names = Object.getOwnPropertyNames(target);
+  const names = keysOf(target);
   const members = names.flatMap((key) => {
     const descriptor = Object.getOwnPropertyDescriptor(target, key);
     return descriptor !== undefined && 'value' in descriptor ? [[key, descriptor.value] as const] : [];
   });
-  return { name, target, names: names.length, members };
+  return { name, target, names: names.length, isExtensible: Object.isExtensible(target), members };
 };
 
-const isChanged = ({ target, names, members }: Snapshot): boolean =>
-  Object.getOwnPropertyNames(target).length !== names ||
+const keysOf = (target: object): readonly PropertyKey[] =>
+  target === globalThis ? Object.getOwnPropertyNames(target) : Reflect.ownKeys(target);
+
+const isChanged = ({ target, names, isExtensible, members }: Snapshot): boolean =>
+  keysOf(target).length !== names ||
+  Object.isExtensible(target) !== isExtensible ||
   members.some(([key, value]) => !Object.is(Reflect.get(target, key), value));
 
 const toEnvironmentText = (): string => JSON.stringify(process.env);

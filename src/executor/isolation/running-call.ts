@@ -1,0 +1,40 @@
+import type { CallEnd } from '../call-end.ts';
+import type { Death } from './isolation-observer.ts';
+
+/** What came of a call in a host: its end, or the host's. `began`: the handler may have run. */
+export type HostedEnd =
+  | { readonly kind: 'ended'; readonly end: CallEnd }
+  | { readonly kind: 'died'; readonly death: Death; readonly began: boolean };
+
+/** A call that was sent to a host. */
+export type RunningCall = {
+  readonly nonce: string;
+  readonly begin: () => void;
+  readonly hasBegun: () => boolean;
+  readonly die: (death: Death) => void;
+};
+
+// A host that is free begins within a millisecond; a machine that is busy may keep it from that for a while.
+const BEGIN_MS = 1000;
+
+/** `onSilence`: what runs on from an earlier call holds it up; it has not begun, so another host may run it. */
+export const createRunningCall = (
+  nonce: string,
+  onSilence: () => void,
+  resolve: (end: HostedEnd) => void,
+): RunningCall => {
+  let began = false;
+  const timer = setTimeout(onSilence, BEGIN_MS);
+  return {
+    nonce,
+    hasBegun: () => began,
+    begin: () => {
+      began = true;
+      clearTimeout(timer);
+    },
+    die: (death) => {
+      clearTimeout(timer);
+      resolve({ kind: 'died', death, began });
+    },
+  };
+};
