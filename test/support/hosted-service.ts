@@ -73,7 +73,7 @@ export const startHostedService = async ({ by, environment = {} }: Launch): Prom
     running,
     processes,
     call: (calls, envelope = {}) => callService(running.url, calls, envelope),
-    began: (calls) => expect.poll(() => named('began-').length, { timeout: 20_000 }).toBe(calls),
+    began: (calls) => expect.poll(() => named('began-').length, { timeout: 60_000 }).toBe(calls),
     tell: () => write('told', ''),
     noted: () => named('noted-').map((path) => path.slice(path.lastIndexOf('-') + 1)),
     allGone: () => expect.poll(processes.pids, { timeout: 5000 }).toEqual([]),

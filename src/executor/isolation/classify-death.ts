@@ -31,6 +31,11 @@ export const toRestartReason = (death: Death): RestartReason | null => {
   }
 };
 
+const OWN_FAULTS: readonly (RestartReason | null)[] = ['crash', 'exit', 'oom', 'flood'];
+
+/** Whether the host's own code is to blame, so that the next one may fare no better. */
+export const isOwnFault = (restart: RestartReason | null): boolean => OWN_FAULTS.includes(restart);
+
 const MAX_SAID = 800;
 
 /** The death as something thrown, for the log: how it ended and what it said last. */

@@ -9,6 +9,7 @@ import { HostPool } from './host-pool.ts';
 import type { IsolationObserver } from './isolation-observer.ts';
 import { readResidentBytes } from './process-control.ts';
 import { toThrown } from './read-answer.ts';
+import { startWatchdog } from './start-watchdog.ts';
 import { createToolHost, type ToolHost } from './tool-host.ts';
 
 export type HostPhase = PoolMember['phase'];
@@ -47,11 +48,13 @@ const GROWN = 0.8;
 export const createIsolation = (settings: IsolationSettings): Isolation => {
   const { now, observer } = settings;
   const sweep = createDescendantsSweep();
+  const service = randomUUID();
+  const watchdog = startWatchdog(`${HOST_MARK}=${service}.`);
   const marks = new Map<ToolHost, string>();
   const pool = new HostPool({
     ...settings,
     startHost: (hosts) => {
-      const mark = randomUUID();
+      const mark = `${service}.${randomUUID()}`;
       const host = startHost(hosts, mark, settings);
       if (host !== null) marks.set(host, mark);
       return host;
@@ -75,6 +78,7 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
       pool.killAll();
       await pool.whenEmpty();
       await sweep.whenSwept();
+      watchdog.end();
     },
   };
 };

@@ -1,5 +1,6 @@
 import type { LoadedToolFile } from '../../tools/directory/load-tool-file.ts';
 import type { ToolFile } from '../../tools/tool.ts';
+import type { Death, RestartReason } from './isolation-observer.ts';
 import type { ToolHost } from './tool-host.ts';
 
 /** A call that waits for a host. Exactly one of the two is called. */
@@ -34,6 +35,18 @@ export type FileHosts = {
   troubles: number;
   /** No host starts before this moment. */
   restartAt: number;
+};
+
+export type HostPoolSettings = {
+  /** Starts a process for a version of a file; null where the system gives none. */
+  readonly startHost: (hosts: FileHosts) => ToolHost | null;
+  readonly minHosts: number;
+  readonly maxHosts: number;
+  /** Calls after which a host is replaced. */
+  readonly maxCalls: number;
+  readonly now: () => number;
+  /** `restart`: why it must be replaced, null where it need not be. */
+  readonly onEnded: (member: PoolMember, death: Death, restart: RestartReason | null) => void;
 };
 
 export const createFileHosts = (file: ToolFile): FileHosts => ({
@@ -72,6 +85,13 @@ export const noteTrouble = (hosts: FileHosts, now: number): void => {
 export const countPhase = (members: Iterable<PoolMember>, phase: PoolMember['phase']): number => {
   let count = 0;
   for (const member of members) if (member.phase === phase) count += 1;
+  return count;
+};
+
+/** How many are about to end: each makes room for another. */
+export const countEnding = (members: Iterable<PoolMember>): number => {
+  let count = 0;
+  for (const { host } of members) if (host.isEnding()) count += 1;
   return count;
 };
 

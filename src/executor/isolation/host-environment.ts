@@ -24,7 +24,7 @@ export const toHostEnvironment = (
   const names = [...ALWAYS, ...OF_NODE, ...rules.shared, ...asked.filter((name) => isAllowed(name, rules.allowed))];
   return Object.fromEntries(
     names.flatMap((name) => {
-      const value = rules.environment[name];
+      const value = Object.hasOwn(rules.environment, name) ? rules.environment[name] : undefined;
       return value === undefined ? [] : [[name, value]];
     }),
   );

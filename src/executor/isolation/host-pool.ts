@@ -1,36 +1,25 @@
 import { availableParallelism } from 'node:os';
 import type { LoadedToolFile, ToolFileHosts } from '../../tools/directory/load-tool-file.ts';
 import type { ToolFile } from '../../tools/tool.ts';
-import { toRestartReason } from './classify-death.ts';
+import { isOwnFault, toRestartReason } from './classify-death.ts';
 import {
+  countEnding,
   countPhase,
   createFileHosts,
   type FileHosts,
   findMember,
+  type HostPoolSettings,
   type HostWaiter,
   learnFrom,
   noteTrouble,
   type PoolMember,
 } from './file-hosts.ts';
-import type { Death, RestartReason } from './isolation-observer.ts';
-import type { ToolHost } from './tool-host.ts';
+import type { Death } from './isolation-observer.ts';
 
-export type HostPoolSettings = {
-  /** Starts a process for a version of a file; null where the system gives none. */
-  readonly startHost: (hosts: FileHosts) => ToolHost | null;
-  readonly minHosts: number;
-  readonly maxHosts: number;
-  /** Calls after which a host is replaced. */
-  readonly maxCalls: number;
-  readonly now: () => number;
-  /** `restart`: why it must be replaced, null where it need not be. */
-  readonly onEnded: (member: PoolMember, death: Death, restart: RestartReason | null) => void;
-};
-
+const KEEPS_ENDING = 'its process keeps ending';
 const IDLE_MS = 30_000;
 // Starting is what costs a core; more at a time would only make each one later.
 const MAX_STARTING = Math.max(2, availableParallelism());
-const OWN_FAULTS: readonly (RestartReason | null)[] = ['crash', 'exit', 'oom', 'flood'];
 
 /**
  * Warm processes for tool files. Each belongs to one version of one file for its life, so that no tool ever runs in a
@@ -60,6 +49,8 @@ export class HostPool implements ToolFileHosts {
     else learnFrom(hosts, loaded);
     // It had to start without the variables that its tools ask for.
     if (hosts.asked.length > 0) member.host.kill('recycle');
+    // Loads are not held up by a full pool, but do not leave it overfull.
+    if (this.#members.size > this.#settings.maxHosts) this.#evict();
     this.#keepWarm();
     return loaded;
   }
@@ -82,7 +73,7 @@ export class HostPool implements ToolFileHosts {
     }
     const waitMs = hosts.restartAt - this.#settings.now();
     if (hosts.members.size === 0 && waitMs > 0) {
-      waiter.fail('its process keeps ending', waitMs);
+      waiter.fail(KEEPS_ENDING, waitMs);
       return () => undefined;
     }
     hosts.waiting.add(waiter);
@@ -106,6 +97,8 @@ export class HostPool implements ToolFileHosts {
       member.host.kill('surplus');
       spare -= 1;
     }
+    // For calls whose file had to pause.
+    this.#growAll();
     this.#keepWarm();
   }
 
@@ -123,6 +116,7 @@ export class HostPool implements ToolFileHosts {
   #start(hosts: FileHosts): PoolMember | null {
     const host = this.#isClosing ? null : this.#settings.startHost(hosts);
     if (host === null) {
+      noteTrouble(hosts, this.#settings.now());
       this.#failWaiting(hosts, 'no process could be started for it');
       return null;
     }
@@ -142,12 +136,12 @@ export class HostPool implements ToolFileHosts {
       return;
     }
     member.host.kill('surplus');
+    noteTrouble(member.hosts, this.#settings.now());
     this.#failWaiting(member.hosts, loaded.reason);
   }
 
   #failWaiting(hosts: FileHosts, reason: string): void {
     const { now } = this.#settings;
-    noteTrouble(hosts, now());
     const waiting = [...hosts.waiting];
     hosts.waiting.clear();
     for (const waiter of waiting) waiter.fail(reason, Math.max(0, hosts.restartAt - now()));
@@ -161,7 +155,13 @@ export class HostPool implements ToolFileHosts {
     if (host.isSpent() || host.answered() >= this.#settings.maxCalls) host.kill('recycle');
     else if (waiter !== undefined) this.#occupy(member, waiter);
     else if (hosts.retired || this.#isClosing) host.kill('surplus');
-    else this.#enter(member, 'idle');
+    else this.#beIdle(member);
+  }
+
+  #beIdle(member: PoolMember): void {
+    this.#enter(member, 'idle');
+    // Another file's calls may have waited for somebody to make way.
+    if (this.#members.size >= this.#settings.maxHosts) this.#growAll();
   }
 
   #occupy(member: PoolMember, waiter: HostWaiter): void {
@@ -181,7 +181,9 @@ export class HostPool implements ToolFileHosts {
     this.#members.delete(member);
     hosts.members.delete(member);
     const restart = toRestartReason(death);
-    if (OWN_FAULTS.includes(restart)) noteTrouble(hosts, now());
+    // One that ended while it loaded is counted as a failed start.
+    if (isOwnFault(restart) && member.phase !== 'starting') noteTrouble(hosts, now());
+    if (hosts.members.size === 0 && hosts.restartAt > now()) this.#failWaiting(hosts, KEEPS_ENDING);
     this.#settings.onEnded(member, death, restart);
     if (this.#members.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
     this.#forget(hosts);
@@ -194,12 +196,11 @@ export class HostPool implements ToolFileHosts {
   #replace(hosts: FileHosts): void {
     const waitMs = hosts.restartAt - this.#settings.now();
     if (waitMs > 0) setTimeout(() => this.#replace(hosts), waitMs).unref();
-    else if (this.#hasRoom() && findMember(hosts.members, 'idle', 'newest') === undefined) this.#start(hosts);
+    else if (this.#hasRoom() && [...hosts.members].every(({ phase }) => phase === 'busy')) this.#start(hosts);
   }
 
   #hasRoom(): boolean {
-    const { members, settings } = { members: this.#members, settings: this.#settings };
-    return !this.#isClosing && members.size < settings.maxHosts && countPhase(members, 'starting') < MAX_STARTING;
+    return this.#members.size < this.#settings.maxHosts && countPhase(this.#members, 'starting') < MAX_STARTING;
   }
 
   /** Starts hosts for the calls that wait, as far as there is room; makes room where only idle hosts are in the way. */
@@ -207,8 +208,11 @@ export class HostPool implements ToolFileHosts {
     if (hosts.restartAt > this.#settings.now()) return;
     let missing = hosts.waiting.size - countPhase(hosts.members, 'starting');
     while (missing > 0 && this.#hasRoom() && this.#start(hosts) !== null) missing -= 1;
-    if (missing > 0 && this.#members.size >= this.#settings.maxHosts)
-      findMember(this.#members, 'idle', 'oldest')?.host.kill('surplus');
+    if (this.#members.size >= this.#settings.maxHosts && missing > countEnding(this.#members)) this.#evict();
+  }
+
+  #evict(): void {
+    findMember(this.#members, 'idle', 'oldest')?.host.kill('surplus');
   }
 
   #growAll(): void {

@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import type { Duplex, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { startProcess, stepBehind } from './process-control.ts';
@@ -41,15 +40,9 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
   wasi: ['--allow-wasi'],
 };
 
-// util-linux, on every Debian. With it even a spinning host dies with a service that was killed; without it only those
-// that still read their channel.
-const SETPRIV = '/usr/bin/setpriv';
-const DIE_WITH_PARENT = existsSync(SETPRIV) ? [SETPRIV, '--pdeathsig', 'KILL'] : [];
-
 /** Starts a host in a process group of its own. null where the system gives no process. */
 export const launchHost = (launch: HostLaunch): HostProcess | null => {
-  const [command = process.execPath, ...words] = [...DIE_WITH_PARENT, process.execPath, ...toFlags(launch), ENTRY];
-  const child = startProcess(command, words, {
+  const child = startProcess(process.execPath, [...toFlags(launch), ENTRY], {
     env: { ...launch.environment },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     detached: true,
