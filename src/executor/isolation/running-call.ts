@@ -15,7 +15,7 @@ export type RunningCall = {
 };
 
 // A host that is free begins within a millisecond; a machine that is busy may keep it from that for a while.
-const BEGIN_MS = 1000;
+const BEGIN_MS = 2000;
 
 /** `onSilence`: what runs on from an earlier call holds it up; it has not begun, so another host may run it. */
 export const createRunningCall = (
@@ -24,7 +24,8 @@ export const createRunningCall = (
   resolve: (end: HostedEnd) => void,
 ): RunningCall => {
   let began = false;
-  const timer = setTimeout(onSilence, BEGIN_MS);
+  // Only after another look at the channel: where this process itself was held up, the word is there already.
+  const timer = setTimeout(() => setImmediate(() => began || onSilence()), BEGIN_MS);
   return {
     nonce,
     hasBegun: () => began,

@@ -2,6 +2,7 @@ import type { Tool } from '../../tools/tool.ts';
 import type { ConcurrencySettings } from './concurrency-limit.ts';
 import { createSlotCounts } from './slot-counts.ts';
 import type { DropReason, SlotRequest } from './slot-request.ts';
+import { createTurnCounts, type Turns } from './turn-counts.ts';
 import { createWaitEstimate } from './wait-estimate.ts';
 import { type Caller, createWaitingCalls, type Lane, type WaitingCall } from './waiting-calls.ts';
 
@@ -27,7 +28,7 @@ export type CallSlots = {
    * How many calls were started, and how many dropped while all slots of the service or all hosts were taken, since it
    * was last asked. Calls that only their own tool's limit holds up do not count: that is not the service's overload.
    */
-  readonly takeTurns: () => { readonly started: number; readonly dropped: number };
+  readonly takeTurns: () => Turns;
   /** No call runs or waits; handlers that go on after their answer do not count. */
   readonly isIdle: () => boolean;
   /** In how many milliseconds a slot may be had again, at a guess. */
@@ -52,12 +53,10 @@ export const createCallSlots = (options: CallSlotsOptions): CallSlots => {
   const waiting = createWaitingCalls();
   const estimate = createWaitEstimate(options, counts, waiting);
 
-  let turns = { started: 0, dropped: 0 };
+  const turns = createTurnCounts();
 
-  const isSaturatedFor = (tool: Tool): boolean =>
-    counts.areAllTaken('service') || (tool.runsIn === 'host' && counts.areAllTaken('hosts'));
   const drop = (request: SlotRequest, reason: DropReason): void => {
-    if (isSaturatedFor(request.tool)) turns.dropped += 1;
+    if (counts.isSaturatedFor(request.tool)) turns.drop();
     request.dropped({ reason, retryAfterMs: estimate.retryAfterMs(counts.laneOf(request.tool)) });
   };
   // No call ever waits that could run: each release starts what it made room for, and nothing overtakes.
@@ -72,7 +71,7 @@ export const createCallSlots = (options: CallSlotsOptions): CallSlots => {
       drop(request, 'deadline');
       return;
     }
-    turns.started += 1;
+    turns.start();
     counts.take(request.tool, line.lane, line.caller);
     request.taken();
   };
@@ -89,7 +88,7 @@ export const createCallSlots = (options: CallSlotsOptions): CallSlots => {
     tryTake: (tool, callerKey) => {
       const lane = counts.renewedLaneOf(tool);
       if (!counts.isOpen(lane)) return false;
-      turns.started += 1;
+      turns.start();
       counts.take(tool, lane, counts.callerOf(callerKey));
       return true;
     },
@@ -121,11 +120,7 @@ export const createCallSlots = (options: CallSlotsOptions): CallSlots => {
       waiting.size() >= maxQueuedCalls &&
       (counts.areAllTaken('service') || counts.areAllTaken('hosts')) &&
       counts.callerOf(callerKey).waiting * waiting.callers() >= waiting.size(),
-    takeTurns: () => {
-      const taken = turns;
-      turns = { started: 0, dropped: 0 };
-      return taken;
-    },
+    takeTurns: turns.take,
     isIdle: () => counts.running() === 0 && waiting.size() === 0,
     retryAfterMs: () => estimate.retryAfterMs(null),
   };

@@ -14,6 +14,8 @@ export type SlotCounts = {
   readonly giveBackOfService: (caller: Caller) => void;
   readonly giveBackOfTool: (tool: Tool, lane: Lane) => void;
   readonly areAllTaken: (of: 'service' | 'hosts') => boolean;
+  /** Whether a call of the tool waits for what it shares with all others. */
+  readonly isSaturatedFor: (tool: Tool) => boolean;
   readonly running: () => number;
 };
 
@@ -64,6 +66,7 @@ export const createSlotCounts = (settings: ConcurrencySettings & { readonly now:
       if (tool.runsIn === 'host') hosted -= 1;
     },
     areAllTaken: (of) => (of === 'service' ? running >= maxConcurrentCalls : hosted >= maxHostedCalls),
+    isSaturatedFor: (tool) => running >= maxConcurrentCalls || (tool.runsIn === 'host' && hosted >= maxHostedCalls),
     running: () => running,
   };
 };
