@@ -39,6 +39,10 @@ export type Isolation = {
   readonly close: () => Promise<void>;
 };
 
+// The service does not listen before all files are loaded. One that has been loaded before may take its time: where it
+// does, the machine is busy, and giving up would only begin it all again.
+const FIRST_LOAD_MS = 2000;
+const LOAD_AGAIN_MS = 10_000;
 const TIDY_EVERY_MS = 5000;
 const LOOK_AT_MEMORY_EVERY_MS = 100;
 // Between calls a host that has grown this much is replaced before it fails one.
@@ -100,7 +104,14 @@ const startHost = (hosts: FileHosts, mark: string, settings: IsolationSettings):
     onLine: (stream: 'stdout' | 'stderr', line: string) => observer.lineWritten(path, stream, line),
   };
   const { maxResultBytes } = settings;
-  return createToolHost(hosts.file, hosts.sources, { launch, maxResultBytes, createNonce: randomUUID, listener });
+  const maxLoadMs = hosts.isLoaded ? LOAD_AGAIN_MS : FIRST_LOAD_MS;
+  return createToolHost(hosts.file, hosts.sources, {
+    launch,
+    maxLoadMs,
+    maxResultBytes,
+    createNonce: randomUUID,
+    listener,
+  });
 };
 
 /** Ends hosts that hold more memory than they may: a heap has a limit of its own, buffers have none. */

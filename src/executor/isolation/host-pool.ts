@@ -135,9 +135,11 @@ export class HostPool implements ToolFileHosts {
       this.#growAll();
       return;
     }
-    member.host.kill('surplus');
-    noteTrouble(member.hosts, this.#settings.now());
-    this.#failWaiting(member.hosts, loaded.reason);
+    const { host, hosts } = member;
+    host.kill('surplus');
+    noteTrouble(hosts, this.#settings.now());
+    // As long as the file has others that work, its calls may still have one of them.
+    if (countPhase(hosts.members, 'starting') === hosts.members.size) this.#failWaiting(hosts, loaded.reason);
   }
 
   #failWaiting(hosts: FileHosts, reason: string): void {

@@ -5,13 +5,13 @@ import type { HostOrder } from './host-messages.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
 
 // The clock of a file starts when its process is up: a busy machine is not the file's fault.
-const LOAD_MS = 2000;
 const START_MS = 15_000;
 
 /** Has a host load its file; gives what its tools say of themselves, or why it could not. Never rejects. */
 export const startLoading = (terms: {
   readonly file: ToolFile;
   readonly sources: readonly (readonly [path: string, text: string])[];
+  readonly maxLoadMs: number;
   readonly maxResultBytes: number;
   readonly createNonce: () => string;
   readonly conversation: HostConversation;
@@ -20,7 +20,7 @@ export const startLoading = (terms: {
   readonly ended: Promise<Death>;
 }): Promise<LoadedToolFile> =>
   new Promise((resolve) => {
-    const { file, conversation, maxResultBytes } = terms;
+    const { file, conversation, maxLoadMs, maxResultBytes } = terms;
     const nonce = terms.createNonce();
     const settle = (loaded: LoadedToolFile): void => {
       clearTimeout(timer);
@@ -34,7 +34,7 @@ export const startLoading = (terms: {
     conversation.expectLoad(nonce, {
       onLoading: () => {
         clearTimeout(timer);
-        timer = setTimeout(giveUp(`it did not finish loading within ${LOAD_MS / 1000} s`), LOAD_MS);
+        timer = setTimeout(giveUp(`it did not finish loading within ${maxLoadMs / 1000} s`), maxLoadMs);
       },
       onLoaded: settle,
     });

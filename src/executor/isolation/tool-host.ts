@@ -22,6 +22,8 @@ export type HostedCall = Pick<CallListener, 'tool' | 'log' | 'progress'> & {
 
 export type HostSettings = {
   readonly launch: HostLaunch;
+  /** Time to load the file, once the process is up. */
+  readonly maxLoadMs: number;
   readonly maxResultBytes: number;
   readonly createNonce: () => string;
   readonly listener: HostListener & { readonly onLine: (stream: 'stdout' | 'stderr', line: string) => void };

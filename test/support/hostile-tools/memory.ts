@@ -30,6 +30,6 @@ export const tools = [
   hungry('four_gigabytes_of_buffers', fillBuffers),
   hungry('parses_what_does_not_fit', () => JSON.parse(`[${'[1],'.repeat(20_000_000)}[1]]`)),
   hungry('text_too_long', () => 'x'.repeat(2 ** 29).repeat(8)),
-  hungry('keeps_buffers', () => held.push(Buffer.alloc(150 * MIB, 1))),
+  hungry('keeps_buffers', () => held.push(Buffer.alloc(270 * MIB, 1))),
   hungry('counts_what_it_keeps', () => held.length),
 ];
