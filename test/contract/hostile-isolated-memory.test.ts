@@ -62,13 +62,3 @@ test('a text that is too long for the language is an exception', async () => {
       message: 'RangeError: Invalid string length',
     });
 });
-
-test('a process that keeps too much after its answer is replaced before it fails a call', async () => {
-  // Its own 70 to 110 MB and the 270 MiB are more than eight tenths of the limit, and less than all of it.
-  const roomy = await startIsolated(['memory'], { TOOL_HOST_MEMORY_MB: '400' });
-  const before = await restartsFor(roomy, 'recycle');
-  expect(await answerAlone(roomy, { name: 'keeps_buffers' })).toMatchObject({ success: true, value: 1 });
-  await becomes(() => restartsFor(roomy, 'recycle'), before + 1);
-  expect(await answerAlone(roomy, { name: 'counts_what_it_keeps' })).toMatchObject({ success: true, value: 0 });
-  await roomy.stopClean();
-});
