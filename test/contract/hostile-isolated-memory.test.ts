@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   answerAlone,
   answerBoth,
-  becomes,
   type IsolatedLab,
   lineOf,
   residentMb,
