@@ -22,6 +22,10 @@ export const toPost = (url: string, body: string): string => {
   return `POST ${pathname} HTTP/1.1\r\nhost: ${host}\r\n${head}\r\n\r\n${body}`;
 };
 
+/** The bytes of a GET. */
+export const toGet = (url: string, path: string): string =>
+  `GET ${path} HTTP/1.1\r\nhost: ${new URL(url).host}\r\n\r\n`;
+
 const HEAD_END = '\r\n\r\n';
 const STATUS_AT = 'HTTP/1.1 '.length;
 const STATUS_DIGITS = 3;

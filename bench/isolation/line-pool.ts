@@ -1,7 +1,7 @@
-import { type HttpAnswer, type HttpConnection, openConnection } from './http-connection.ts';
+import { type HttpAnswer, type HttpConnection, openConnection, toGet } from './http-connection.ts';
 
 /** A connection, and whether an answer is awaited on it. */
-type Line = { readonly connection: HttpConnection; sentAt: number; isWaiting: boolean };
+type Line = { readonly connection: HttpConnection; sentAt: number; isWaiting: boolean; isUsed: boolean };
 
 /** Connections that are kept alive: opened beforehand, and never more. */
 export type LinePool = {
@@ -31,14 +31,17 @@ export const openLinePool = async (options: LinePoolOptions): Promise<LinePool> 
   const openLine = (): Promise<void> =>
     new Promise((resolve, reject) => {
       const connection = openConnection(options.url, {
-        onOpen: () => {
-          lines.add(line);
-          free.push(line);
-          resolve();
-        },
+        // A connection that says nothing for ten seconds is closed; one that has been used is kept.
+        onOpen: () => line.connection.send(toGet(options.url, '/live')),
         onAnswer: (answer) => {
-          line.isWaiting = false;
           free.push(line);
+          if (!line.isUsed) {
+            line.isUsed = true;
+            lines.add(line);
+            resolve();
+            return;
+          }
+          line.isWaiting = false;
           options.onAnswer(answer, performance.now() - line.sentAt);
         },
         onBroken: (reason) => {
@@ -48,7 +51,7 @@ export const openLinePool = async (options: LinePoolOptions): Promise<LinePool> 
           else if (free.includes(line)) free.splice(free.indexOf(line), 1);
         },
       });
-      const line: Line = { connection, sentAt: 0, isWaiting: false };
+      const line: Line = { connection, sentAt: 0, isWaiting: false, isUsed: false };
     });
   while (lines.size < options.lines)
     await Promise.all(Array.from({ length: Math.min(OPENED_AT_ONCE, options.lines - lines.size) }, openLine));

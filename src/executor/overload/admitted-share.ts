@@ -13,19 +13,26 @@ const BAD_IN_A_ROW = 3;
 const DECREASE = 0.8;
 const LARGEST_DECREASE = 0.5;
 const INCREASE = 0.03;
+// A second without a bad interval: what was too much is over.
+const GOOD_IN_A_ROW = 10;
+const FAST_INCREASE = 0.1;
 const LEAST_ADMITTED = 0.05;
 // Steps of the golden ratio spread evenly, also over every second or tenth request: no caller is always the one.
 const STEP = 0.6180339887498949;
+
+const toIncrease = (goodInARow: number): number => (goodInARow > GOOD_IN_A_ROW ? FAST_INCREASE : INCREASE);
 
 /** Begins with everything let in: additive increase, multiplicative decrease, spread without chance. */
 export const createAdmittedShare = (): AdmittedShare => {
   let admitted = 1;
   let badInARow = 0;
+  let goodInARow = 0;
   let turn = 0;
   return {
     observe: (was, severity = 1) => {
       badInARow = was === 'bad' ? badInARow + 1 : 0;
-      if (was === 'good') admitted = Math.min(1, admitted + INCREASE);
+      goodInARow = was === 'good' ? goodInARow + 1 : 0;
+      if (was === 'good') admitted = Math.min(1, admitted + toIncrease(goodInARow));
       else if (admitted < 1 || badInARow >= BAD_IN_A_ROW)
         admitted = Math.max(LEAST_ADMITTED, admitted * Math.max(LARGEST_DECREASE, DECREASE ** severity));
     },
