@@ -21,7 +21,8 @@ export type Sampling = {
 };
 
 const EVERY_MS = 1000;
-const LEAST_POINTS = 8;
+const FLOOR_POINTS = 10;
+const LEAST_POINTS = 3 * FLOOR_POINTS;
 
 /** Looks at every replica once a second. A restart begins a new window. */
 export const startSampling = (replicas: readonly Replica[]): Sampling => {
@@ -50,11 +51,23 @@ const toTrend = (replica: string, points: Window['points']): MemoryTrend => {
   const half = points.slice(Math.floor(points.length / 2));
   return {
     replica,
-    mbPerMinute: half.length < LEAST_POINTS ? null : toSlope(half),
+    mbPerMinute: half.length < LEAST_POINTS ? null : toSlope(toFloor(half)),
     seconds: half.length * (EVERY_MS / 1000),
     lastMb: points.at(-1)?.mb ?? 0,
     highestMb: Math.max(0, ...points.map(({ mb }) => mb)),
   };
+};
+
+/**
+ * The lowest point of every ten. Between collections of garbage memory rises and falls by tens of megabytes; a leak is
+ * what raises the lowest points.
+ */
+const toFloor = (points: Window['points']): Window['points'] => {
+  const lowest = (some: Window['points']): Window['points'] =>
+    some.length === 0 ? [] : [some.reduce((low, point) => (point.mb < low.mb ? point : low))];
+  const floor: Window['points'] = [];
+  for (let at = 0; at < points.length; at += FLOOR_POINTS) floor.push(...lowest(points.slice(at, at + FLOOR_POINTS)));
+  return floor;
 };
 
 /** The slope of the straight line with the least squares, in MB a minute. */
