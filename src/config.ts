@@ -98,7 +98,7 @@ export const SETTINGS = {
   TOOL_HOSTS_MAX: whole(32, 1, 1024).describe(
     'Most tool hosts; one call each at a time. Idle ones beyond TOOL_HOSTS_MIN end after 30 s.',
   ),
-  TOOL_HOST_MEMORY_MB: whole(512, 128, 65_536).describe(
+  TOOL_HOST_MEMORY_MB: whole(512, 160, 65_536).describe(
     'Memory of one tool host in MiB; beyond it a call ends as `out_of_memory`.',
   ),
   TOOL_HOST_MAX_CALLS: whole(10_000, 1).describe('Calls after which a tool host is replaced by a fresh one.'),

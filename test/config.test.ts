@@ -99,7 +99,7 @@ test.each([
   // A longer timer fires at once.
   ['SHUTDOWN_GRACE_MS', '2147483648', 'SHUTDOWN_GRACE_MS must be from 0 to 2147483647'],
   ['TOOL_HOSTS_MAX', '0', 'TOOL_HOSTS_MAX must be from 1 to 1024'],
-  ['TOOL_HOST_MEMORY_MB', '127', 'TOOL_HOST_MEMORY_MB must be from 128 to 65536'],
+  ['TOOL_HOST_MEMORY_MB', '159', 'TOOL_HOST_MEMORY_MB must be from 160 to 65536'],
   ['TOOL_HOST_MAX_CALLS', '0', 'TOOL_HOST_MAX_CALLS must be from 1 to 9007199254740991'],
   ['TOOL_CONCURRENCY', '0', 'TOOL_CONCURRENCY must be from 1 to 10000'],
   ['MAX_CONCURRENT_CALLS', '0', 'MAX_CONCURRENT_CALLS must be from 1 to 100000'],

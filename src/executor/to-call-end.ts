@@ -56,6 +56,7 @@ const toInvalidArguments = (found: readonly Issue[], tool: Tool): CallEnd => {
 const toPlainIssue = (issue: Issue): Issue => ({
   ...issue,
   path: cutText(issue.path, MAX_ISSUE_LENGTH),
+  expected: cutText(issue.expected, MAX_ISSUE_LENGTH),
   received: redactSecrets(issue.received),
   message: cutText(redactSecrets(withoutFrames(issue.message.slice(0, 4 * MAX_ISSUE_LENGTH))).trim(), MAX_ISSUE_LENGTH),
 });

@@ -38,7 +38,8 @@ export const createIsolationObserver = (options: {
         log.warn({ tool, file: basename(file), causes }, 'tool threw where nobody waited for it');
     },
     hostUnfit: (tool, file, reason) => {
-      if (mayRepeat(`${file} ${reason}`)) log.info({ tool, file: basename(file), reason }, 'tool changed its process');
+      if (mayRepeat(`${file} ${reason}`))
+        log.info({ tool, file: basename(file), reason }, 'tool left its process unfit');
     },
     lineWritten: (file, stream, line) => {
       if (mayPrint()) log.info({ file: basename(file), stream, line: redactSecrets(line) }, 'tool output');

@@ -121,7 +121,8 @@ const endLarge = (members: Iterable<PoolMember>, { now, memoryMb }: IsolationSet
     const { host, phase } = member;
     const bytes = isWorthALook(member, now()) ? readResidentBytes(host.pid) : 0;
     if (phase === 'busy' && bytes > limit) host.kill('memory');
-    if (phase === 'idle' && bytes > limit * GROWN) host.kill('recycle');
+    // One that is large from the start would only be followed by another.
+    if (phase === 'idle' && bytes > limit * GROWN && host.answered() > 0) host.kill('recycle');
   }
 };
 

@@ -45,16 +45,21 @@ export const createRunHosted = (options: {
   };
   return async (tool, input, terms) => {
     const call = toCall(tool, input, terms);
-    const first = await runInOne(call, terms, 'first');
-    // With all its time once more: waiting for another process is not what its limit is for.
-    return first === UNBEGUN ? runInOne(call, terms, 'last') : first;
+    for (let host = 1; host < MAX_HOSTS; host += 1) {
+      // Each time with all its time: waiting for another process is not what its limit is for.
+      const end = await runInOne(call, terms, 'one_of_several');
+      if (end !== UNBEGUN) return end;
+    }
+    return runInOne(call, terms, 'last');
   };
 };
 
 /** The host had ended before it heard of the call: its handler has not run, so another host may run it. */
 const UNBEGUN: RunEnd = { kind: 'threw', thrown: null };
 
-type Attempt = 'first' | 'last';
+type Attempt = 'one_of_several' | 'last';
+// A tool that spoils its process with every call ends the host that its next call was just sent to, again and again.
+const MAX_HOSTS = 5;
 
 const obtain = (pool: HostPool, tool: HostedTool, end: BatchEnd, now: () => number): Promise<Obtained> =>
   new Promise((resolve) => {
@@ -102,7 +107,7 @@ const runIn = async (pool: HostPool, running: Running, call: HostedCall, attempt
   const ran = await runOnce(pool, running.member, call);
   if (ran.kind === 'ended' || ran.began || !isReplaceable(ran.death)) return toRunEnd(ran, call.tool);
   if (running.isStopped) return null;
-  return attempt === 'first' ? UNBEGUN : toRunEnd(ran, call.tool);
+  return attempt === 'last' ? toRunEnd(ran, call.tool) : UNBEGUN;
 };
 
 const isReplaceable = ({ killedFor }: Death): boolean => killedFor === null || killedFor === 'recycle';
@@ -119,11 +124,12 @@ const toRunEnd = (ran: HostedEnd, tool: HostedTool): RunEnd | null =>
 const toCall = (
   tool: HostedTool,
   input: Readonly<Record<string, unknown>>,
-  { context, graceful }: HostedTerms,
+  { context, graceful, timeoutMs }: HostedTerms,
 ): HostedCall => ({
   tool,
   input,
   graceful,
+  timeoutMs,
   session: context.session,
   callId: context.callId,
   retriesLeft: context.retriesLeft,

@@ -109,3 +109,9 @@ export const findMember = (
   }
   return found;
 };
+
+/** The file that may have another host without a call for it, and has the fewest. */
+export const findLeastServed = (files: Iterable<FileHosts>, now: number): FileHosts | undefined => {
+  const ready = [...files].filter(({ isLoaded, retired, restartAt }) => isLoaded && !retired && restartAt <= now);
+  return ready.sort((a, b) => a.members.size - b.members.size)[0];
+};

@@ -4,7 +4,8 @@ export type Frame = { readonly head: string; readonly body: string };
 export type FrameReader = { readonly read: (chunk: Buffer) => void };
 
 const PREFIX_BYTES = 8;
-const MAX_HEAD_BYTES = 1_048_576;
+// A hundred issues of the arguments, each with its four texts.
+const MAX_HEAD_BYTES = 4_194_304;
 
 /** The bytes of a frame: the lengths of head and body as 32-bit big-endian numbers, then both as UTF-8. */
 export const encodeFrame = (head: string, body = ''): Buffer => {

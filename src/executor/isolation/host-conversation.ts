@@ -33,6 +33,9 @@ export type LoadListener = {
 
 // A call may log and report progress a thousand times each; who says more does not come from our side of the host.
 const MAX_MESSAGES = 4000;
+// Their heads and fields together, in bytes: a thousand log lines of the largest size.
+const MAX_MESSAGE_BYTES = 16_777_216;
+const MAX_FIELDS_LENGTH = 8192;
 const MAX_FORGED = 100;
 const MAX_REMEMBERED = 16;
 
@@ -49,12 +52,17 @@ export class HostConversation {
   /** The tools of the last calls, by nonce. */
   readonly #past = new Map<string, string>();
   #messages = 0;
+  #bytes = 0;
   #forged = 0;
+  #isOver = false;
 
   constructor(listener: HostListener, maxResultBytes: number, onAbuse: (kind: 'flood' | 'forgery') => void) {
     this.#maxResultBytes = maxResultBytes;
     this.#listener = listener;
-    this.#onAbuse = onAbuse;
+    this.#onAbuse = (kind) => {
+      this.#isOver = true;
+      onAbuse(kind);
+    };
   }
 
   expectLoad(nonce: string, listener: LoadListener): void {
@@ -63,6 +71,7 @@ export class HostConversation {
 
   expectCall(nonce: string, listener: CallListener): void {
     this.#messages = 0;
+    this.#bytes = 0;
     this.#call = { nonce, listener };
     this.#past.set(nonce, listener.tool.name);
     const [oldest] = this.#past.keys();
@@ -70,8 +79,10 @@ export class HostConversation {
   }
 
   read({ head, body }: Frame): void {
+    if (this.#isOver) return;
     this.#messages += 1;
-    if (this.#messages > MAX_MESSAGES) {
+    this.#bytes += head.length;
+    if (this.#messages > MAX_MESSAGES || this.#bytes > MAX_MESSAGE_BYTES) {
       this.#listener.onDropped('limit');
       this.#onAbuse('flood');
       return;
@@ -102,7 +113,12 @@ export class HostConversation {
   }
 
   #drop(nonce: string): void {
-    this.#listener.onDropped(this.#past.has(nonce) ? 'second' : 'forged');
+    // What is late comes from our own side of a host; only what nobody of ours could have sent is held against it.
+    if (this.#past.has(nonce)) {
+      this.#listener.onDropped('second');
+      return;
+    }
+    this.#listener.onDropped('forged');
     this.#forged += 1;
     if (this.#forged > MAX_FORGED) this.#onAbuse('forgery');
   }
@@ -126,7 +142,8 @@ export class HostConversation {
         listener.onBegan();
         break;
       case 'log':
-        listener.log()[message.level](message.message, toFields(body));
+        this.#bytes += body.length;
+        listener.log()[message.level](message.message, body.length > MAX_FIELDS_LENGTH ? {} : toFields(body));
         break;
       case 'progress':
         listener.progress(message);

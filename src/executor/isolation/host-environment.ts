@@ -1,5 +1,3 @@
-import type { ToolFacts } from '../../tools/tool.ts';
-
 export type EnvironmentRules = {
   /** The service's own. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -29,11 +27,6 @@ export const toHostEnvironment = (
     }),
   );
 };
-
-/** The variables that the tools of a file ask for, each once. */
-export const toAskedVariables = (tools: readonly ToolFacts[]): readonly string[] => [
-  ...new Set(tools.flatMap(({ env }) => env)),
-];
 
 const isAllowed = (name: string, allowed: readonly string[]): boolean =>
   allowed.some((rule) => (rule.endsWith('*') ? name.startsWith(rule.slice(0, -1)) : name === rule));

@@ -43,7 +43,7 @@ export const HostedFacts = z.object({
 });
 
 /** One link of an exception's cause chain. */
-const ThrownPart = z.object({ name: z.string(), message: z.string(), stack: z.string() });
+const ThrownPart = z.object({ name: z.string().max(100), message: z.string().max(8000), stack: z.string().max(8000) });
 export type ThrownPart = Readonly<z.infer<typeof ThrownPart>>;
 const Thrown = z.array(ThrownPart).max(8);
 

@@ -7,6 +7,7 @@ import {
   countPhase,
   createFileHosts,
   type FileHosts,
+  findLeastServed,
   findMember,
   type HostPoolSettings,
   type HostWaiter,
@@ -29,6 +30,8 @@ export class HostPool implements ToolFileHosts {
   readonly members: ReadonlySet<PoolMember>;
   readonly #members = new Set<PoolMember>();
   readonly #files = new Map<ToolFile, FileHosts>();
+  /** Also of versions that are gone: a call that was let in before still needs what was learned of them. */
+  readonly #known = new WeakMap<ToolFile, FileHosts>();
   readonly #settings: HostPoolSettings;
   readonly #whenEmpty: (() => void)[] = [];
   #isClosing = false;
@@ -42,13 +45,14 @@ export class HostPool implements ToolFileHosts {
   async load(file: ToolFile): Promise<LoadedToolFile> {
     const hosts = createFileHosts(file);
     this.#files.set(file, hosts);
+    this.#known.set(file, hosts);
     const member = this.#start(hosts);
-    if (member === null) return { kind: 'failed', reason: 'no process could be started for it' };
-    const loaded = await member.host.loaded;
+    const loaded: LoadedToolFile =
+      member === null ? { kind: 'failed', reason: 'no process could be started for it' } : await member.host.loaded;
     if (loaded.kind === 'failed') this.retire(file);
     else learnFrom(hosts, loaded);
     // It had to start without the variables that its tools ask for.
-    if (hosts.asked.length > 0) member.host.kill('recycle');
+    if (hosts.asked.length > 0) member?.host.kill('recycle');
     // Loads are not held up by a full pool, but do not leave it overfull.
     if (this.#members.size > this.#settings.maxHosts) this.#evict();
     this.#keepWarm();
@@ -84,6 +88,7 @@ export class HostPool implements ToolFileHosts {
   /** The call in this host has been answered, and the host may have another. */
   giveBack(member: PoolMember): void {
     member.hosts.troubles = 0;
+    member.hosts.restartAt = 0;
     this.#settle(member);
   }
 
@@ -190,13 +195,14 @@ export class HostPool implements ToolFileHosts {
     if (this.#members.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
     this.#forget(hosts);
     // As warm as before: the next call should not pay for this one.
-    if (restart !== null && hosts.isLoaded && !hosts.retired) this.#replace(hosts);
+    if (restart !== null && hosts.isLoaded) this.#replace(hosts);
     this.#growAll();
     this.#keepWarm();
   }
 
   #replace(hosts: FileHosts): void {
     const waitMs = hosts.restartAt - this.#settings.now();
+    if (hosts.retired) return;
     if (waitMs > 0) setTimeout(() => this.#replace(hosts), waitMs).unref();
     else if (this.#hasRoom() && [...hosts.members].every(({ phase }) => phase === 'busy')) this.#start(hosts);
   }
@@ -222,21 +228,17 @@ export class HostPool implements ToolFileHosts {
   }
 
   #keepWarm(): void {
-    const moment = this.#settings.now();
-    const ready = [...this.#files.values()].filter(
-      (hosts) => hosts.isLoaded && !hosts.retired && hosts.restartAt <= moment,
-    );
     while (this.#members.size < this.#settings.minHosts && this.#hasRoom()) {
-      const [fewest] = ready.sort((a, b) => a.members.size - b.members.size);
-      if (fewest === undefined || this.#start(fewest) === null) return;
+      const hosts = findLeastServed(this.#files.values(), this.#settings.now());
+      if (hosts === undefined || this.#start(hosts) === null) return;
     }
   }
 
   /** A call may still come for a version that is gone: it was let in before. */
   #hostsOf(file: ToolFile): FileHosts {
-    const known = this.#files.get(file);
-    if (known !== undefined) return known;
-    const hosts = createFileHosts(file);
+    const serving = this.#files.get(file);
+    if (serving !== undefined) return serving;
+    const hosts = this.#known.get(file) ?? createFileHosts(file);
     hosts.retired = true;
     this.#files.set(file, hosts);
     return hosts;

@@ -24,11 +24,20 @@ export const endFamily = (pid: number): void => {
   for (const descendant of descendants) endProcess(descendant);
 };
 
+// More than any tool needs. The look is synchronous, and what lies beyond is found by the host's mark.
+const MAX_DESCENDANTS = 500;
+
 const findDescendants = (pid: number): readonly number[] => {
-  const threads = attempt(() => readdirSync(`/proc/${pid}/task`)) ?? [];
-  const children = threads.flatMap((thread) => readChildren(pid, thread));
-  return children.flatMap((child) => [child, ...findDescendants(child)]);
+  const found: number[] = [];
+  for (let next: number | undefined = pid; next !== undefined; next = found[found.indexOf(next) + 1]) {
+    if (found.length >= MAX_DESCENDANTS) break;
+    found.push(...readAllChildren(next));
+  }
+  return found;
 };
+
+const readAllChildren = (pid: number): readonly number[] =>
+  (attempt(() => readdirSync(`/proc/${pid}/task`)) ?? []).flatMap((thread) => readChildren(pid, thread));
 
 const readChildren = (pid: number, thread: string): readonly number[] =>
   (attempt(() => readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1')) ?? '')

@@ -15,17 +15,22 @@ export type RunningCall = {
 };
 
 // A host that is free begins within a millisecond; a machine that is busy may keep it from that for a while.
-const BEGIN_MS = 2000;
+const LONGEST_SILENCE_MS = 2000;
+const SHORTEST_SILENCE_MS = 200;
+
+// A call with a short limit must have time left for another host.
+const toSilenceMs = (timeoutMs: number): number =>
+  Math.max(SHORTEST_SILENCE_MS, Math.min(LONGEST_SILENCE_MS, timeoutMs / 2));
 
 /** `onSilence`: what runs on from an earlier call holds it up; it has not begun, so another host may run it. */
 export const createRunningCall = (
-  nonce: string,
+  { nonce, timeoutMs }: { readonly nonce: string; readonly timeoutMs: number },
   onSilence: () => void,
   resolve: (end: HostedEnd) => void,
 ): RunningCall => {
   let began = false;
   // Only after another look at the channel: where this process itself was held up, the word is there already.
-  const timer = setTimeout(() => setImmediate(() => began || onSilence()), BEGIN_MS);
+  const timer = setTimeout(() => setImmediate(() => began || onSilence()), toSilenceMs(timeoutMs));
   return {
     nonce,
     hasBegun: () => began,

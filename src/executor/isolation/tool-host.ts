@@ -18,6 +18,7 @@ export type HostedCall = Pick<CallListener, 'tool' | 'log' | 'progress'> & {
   readonly callId: string | number | null;
   readonly retriesLeft: number;
   readonly graceful: 'on' | 'off';
+  readonly timeoutMs: number;
 };
 
 export type HostSettings = {
@@ -69,8 +70,9 @@ export const createToolHost = (
   const kill = (reason: KillReason): void => {
     // Its number may be another process's by now.
     if (ending !== null) return;
+    const isFirst = killedFor === null;
     killedFor ??= reason;
-    endFamily(pid);
+    if (isFirst) endFamily(pid);
   };
   const onUnfit: HostListener['onUnfit'] = (tool, reason) => {
     spent = true;
@@ -104,7 +106,7 @@ export const createToolHost = (
       output.reset();
       if (ending !== null) return Promise.resolve({ kind: 'died', death: ending, began: false });
       return new Promise((resolve) => {
-        const current = createRunningCall(nonce, () => kill('recycle'), resolve);
+        const current = createRunningCall({ nonce, timeoutMs: call.timeoutMs }, () => kill('recycle'), resolve);
         running = current;
         conversation.expectCall(nonce, {
           ...call,

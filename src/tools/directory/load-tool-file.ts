@@ -8,7 +8,7 @@ export type LoadedToolFile =
 
 /** Where the code of tool files lives: processes of their own. */
 export type ToolFileHosts = {
-  /** Loads the file in a process of its own and gives what its tools say of themselves; at most 2 s; never rejects. */
+  /** Loads the file in a process of its own and gives what its tools say of themselves; at most 2 s once that is up; never rejects. */
   readonly load: (file: ToolFile) => Promise<LoadedToolFile>;
   /** No call of this version will come any more: its idle processes end now, busy ones after their call. */
   readonly retire: (file: ToolFile) => void;

@@ -41,7 +41,9 @@ const createLoad =
         'tool runs in a process of its own, for TOOLS_INLINE does not name it',
       );
     if (allowed.length === 0) return { ...loaded, inline: new Map() };
-    return inline.load(file).then((tools) => withInline(loaded, allowed, tools), toFailed);
+    const inside = await inline.load(file).then((tools) => withInline(loaded, allowed, tools), toFailed);
+    if (inside.kind === 'failed') hosts.retire(file);
+    return inside;
   };
 
 type Loaded = Extract<LoadedToolFile, { kind: 'loaded' }>;

@@ -41,7 +41,7 @@ const MAX_LOG_TEXT = 1000;
 export const createHostCall = (tool: InlineTool, order: CallOrder, terms: HostTerms): HostCall & { start: Start } => {
   let isAnswered = false;
   const context = new CallContext({
-    ...createReports(order.nonce, terms.channel),
+    ...createReports(order.nonce, terms.channel, () => !isAnswered),
     requestId: '',
     tool: tool.name,
     callId: order.callId,
@@ -96,10 +96,11 @@ const toHostCode = (code: string): HostFailure['code'] =>
 type HostFailure = Extract<HostEnd, { kind: 'failure' }>;
 
 /** Log and progress of a call, as messages. Bounded here, so that a talkative tool is not taken for a flood. */
-const createReports = (nonce: string, channel: Channel) => {
+const createReports = (nonce: string, channel: Channel, isOpen: () => boolean) => {
   let left = MAX_MESSAGES;
   const write = (level: keyof ToolLog, message: string, fields: object): void => {
-    if (left === 0) return;
+    // After its answer a call has no line in the service's log any more.
+    if (left === 0 || !isOpen()) return;
     left -= 1;
     const proof = toJsonValue(fields, MAX_FIELDS_BYTES);
     const body = proof.kind === 'json' ? proof.json : '{"fields":"left out: they are too large, or no JSON"}';
@@ -112,7 +113,8 @@ const createReports = (nonce: string, channel: Channel) => {
     error: (message, fields = {}) => write('error', message, fields),
   };
   const onProgress = ({ progress, total, message }: ToolProgress): void => {
-    const numbers = typeof total === 'number' ? { progress: Number(progress), total } : { progress: Number(progress) };
+    if (!isOpen() || !Number.isFinite(progress)) return;
+    const numbers = Number.isFinite(total) ? { progress, total } : { progress };
     const text = message === undefined ? {} : { message: String(message).slice(0, MAX_LOG_TEXT) };
     channel.send({ type: 'progress', nonce, ...numbers, ...text });
   };
