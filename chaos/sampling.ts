@@ -22,7 +22,9 @@ export type Sampling = {
 
 const EVERY_MS = 1000;
 const FLOOR_POINTS = 10;
-const LEAST_POINTS = 3 * FLOOR_POINTS;
+// A short window has fewer points, and still four low ones.
+const LEAST_FLOORS = 4;
+const LEAST_POINTS = 8;
 
 /** Looks at every replica once a second. A restart begins a new window. */
 export const startSampling = (replicas: readonly Replica[]): Sampling => {
@@ -59,14 +61,15 @@ const toTrend = (replica: string, points: Window['points']): MemoryTrend => {
 };
 
 /**
- * The lowest point of every ten. Between collections of garbage memory rises and falls by tens of megabytes; a leak is
+ * The lowest point of every ten, in a short window of fewer. Between collections of garbage memory rises and falls by tens of megabytes; a leak is
  * what raises the lowest points.
  */
 const toFloor = (points: Window['points']): Window['points'] => {
   const lowest = (some: Window['points']): Window['points'] =>
     some.length === 0 ? [] : [some.reduce((low, point) => (point.mb < low.mb ? point : low))];
   const floor: Window['points'] = [];
-  for (let at = 0; at < points.length; at += FLOOR_POINTS) floor.push(...lowest(points.slice(at, at + FLOOR_POINTS)));
+  const width = Math.min(FLOOR_POINTS, Math.floor(points.length / LEAST_FLOORS));
+  for (let at = 0; at < points.length; at += width) floor.push(...lowest(points.slice(at, at + width)));
   return floor;
 };
 
