@@ -68,7 +68,7 @@ const toLatencyTable = (latencies: readonly Latency[]): string =>
     }),
   );
 
-const HOSTS_WORDS = { kept: 'kept for ever', recycled: 'replaced after 1000 calls' } as const;
+const HOSTS_WORDS = { kept: 'kept for ever', recycled: 'replaced after 10 000 calls' } as const;
 
 const toThroughputTable = (throughputs: readonly Throughput[]): string =>
   toTable(
