@@ -26,11 +26,17 @@ export const createLogger = async (options: {
 const createGatheringDestination = (): DestinationStream & { readonly flush: (done?: () => void) => void } => {
   const stdout = pino.destination({ dest: 1, sync: false });
   let gathered = '';
+  let isUnread = false;
+  // Else an error of its own would end the service, and pino's flush at exit would try for ever.
+  stdout.on('error', () => {
+    isUnread = true;
+    stdout.destroy();
+  });
   let timer: NodeJS.Timeout | undefined;
   const handOver = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    if (gathered !== '') stdout.write(gathered);
+    if (gathered !== '' && !isUnread) stdout.write(gathered);
     gathered = '';
   };
   process.on('exit', () => {
@@ -45,12 +51,13 @@ const createGatheringDestination = (): DestinationStream & { readonly flush: (do
     },
     flush: (done = () => undefined) => {
       handOver();
-      stdout.flush(done);
+      if (isUnread) done();
+      else stdout.flush(done);
     },
   };
 };
 
-// Not flushSync of pino's destination: up to sonic-boom 4.2 it tries again for ever where nobody reads any more, and the
+// Not flushSync: up to sonic-boom 4.2 it tries again for ever where nobody reads any more, and the
 // process never ends. What was handed over is on its way; only what was gathered since is still here.
 const writeLast = (text: string): void => {
   try {
