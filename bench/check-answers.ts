@@ -7,7 +7,7 @@ const MAX_SIZE_DIFFERENCE = 0.03;
 
 type Answer = { readonly bytes: number; readonly members: string };
 
-/** Posts one batch; throws unless every call came to what its kind says. Gives the size and the shape of the answer. */
+/** Posts one batch; throws unless every call came to what its kind says, without a warning. Gives the size and the shape of the answer. */
 export const checkAnswer = async (url: string, kind: CallKind, calls: number): Promise<Answer> => {
   const text = await postBatch(url, kind, calls);
   const { results } = ToolCallsResponse.parse(JSON.parse(text));
@@ -15,6 +15,8 @@ export const checkAnswer = async (url: string, kind: CallKind, calls: number): P
   const codes = results.map(({ error }) => error?.code ?? 'ok');
   if (results.length !== calls || codes.some((code) => code !== expected))
     throw new Error(`${url} should answer ${calls} times ${expected}, but its codes are: ${codes.join(', ')}.`);
+  const warnings = results.flatMap((result) => result.warnings ?? []).map(({ code }) => code);
+  if (warnings.length > 0) throw new Error(`${url} should warn of nothing, but does of: ${warnings.join(', ')}.`);
   return { bytes: Buffer.byteLength(text), members: toMembers(results[0]) };
 };
 

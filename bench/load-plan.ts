@@ -1,20 +1,27 @@
 import * as z from 'zod';
-import { CALL_KINDS } from './bodies.ts';
+import { CALL_KINDS, MANNERS } from './bodies.ts';
 
 /** One run of the load generator. */
 export const LoadPlan = z.object({
   url: z.string(),
   kind: z.enum(CALL_KINDS),
+  manner: z.enum(MANNERS).default('session'),
   calls: z.int().positive(),
   connections: z.int().positive(),
   seconds: z.number().positive(),
 });
 export type LoadPlan = Readonly<z.infer<typeof LoadPlan>>;
+/** The same as it is asked for. */
+export type LoadRequest = Readonly<z.input<typeof LoadPlan>>;
 
 /** What came of a run. `failures` counts every answer but 200, every broken connection and every time-out. */
 export const LoadResult = z.object({
   answers: z.int().nonnegative(),
   failures: z.int().nonnegative(),
+  /** How many answers had which status, and what else went wrong. */
+  told: z.string(),
+  /** Pieces of answers in which a result carries a warning. */
+  warned: z.int().nonnegative(),
   seconds: z.number().positive(),
   /** Latencies of the run, in milliseconds. */
   p50: z.number(),

@@ -1,5 +1,5 @@
 import { startAsking } from './ask-process.ts';
-import { type LoadPlan, LoadResult } from './load-plan.ts';
+import { type LoadRequest, LoadResult } from './load-plan.ts';
 import { readCpuSeconds } from './process-usage.ts';
 import type { Server, Surroundings } from './servers.ts';
 
@@ -14,7 +14,7 @@ export type Run = {
   readonly p99: number;
 };
 
-export type MeasureLoad = (server: Server, plan: Omit<LoadPlan, 'url'>) => Promise<Run>;
+export type MeasureLoad = (server: Server, plan: Omit<LoadRequest, 'url'>) => Promise<Run>;
 
 const MICROS_PER_SECOND = 1_000_000;
 
@@ -23,15 +23,16 @@ export const startLoad = (surroundings: Surroundings): MeasureLoad => {
   const ask = startAsking('send-load.ts', surroundings);
   return async (server, plan) => {
     const before = readCpuSeconds(server.process.pid);
-    const message = await ask(server, { ...plan, url: server.url } satisfies LoadPlan, plan.seconds);
+    const message = await ask(server, { ...plan, url: server.url } satisfies LoadRequest, plan.seconds);
     const cpuSeconds = readCpuSeconds(server.process.pid) - before;
     return toRun(LoadResult.parse(message), cpuSeconds);
   };
 };
 
-const toRun = ({ answers, failures, seconds, p50, p99 }: LoadResult, cpuSeconds: number): Run => {
+const toRun = ({ answers, failures, told, warned, seconds, p50, p99 }: LoadResult, cpuSeconds: number): Run => {
   if (failures > 0 || answers === 0)
-    throw new Error(`A run failed: ${answers} answers with 200, and ${failures} others, errors and time-outs.`);
+    throw new Error(`A run failed: ${answers} answers with 200, and ${failures} others, errors and time-outs: ${told}`);
+  if (warned > 0) throw new Error(`A run failed: ${warned} results carried a warning, and none should.`);
   return {
     batchesPerSecond: answers / seconds,
     cpuMicrosPerBatch: (cpuSeconds / answers) * MICROS_PER_SECOND,

@@ -1,7 +1,17 @@
 import { parseArgs } from 'node:util';
 
-/** What can be measured: four servers under load, the service at rest, and its tool hosts. */
-export const PARTS = ['bare', 'embedded', 'redis', 'failing', 'start', 'isolated', 'overload', 'kill'] as const;
+/** What can be measured: four servers under load, the service at rest, its tool hosts, and its sessions. */
+export const PARTS = [
+  'bare',
+  'embedded',
+  'redis',
+  'failing',
+  'start',
+  'isolated',
+  'overload',
+  'kill',
+  'sessions',
+] as const;
 export type Part = (typeof PARTS)[number];
 
 /** What a figure is a ratio to. */

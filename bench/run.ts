@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { claimCores } from './cores.ts';
 import { describeSurroundings } from './describe-surroundings.ts';
 import { measureIsolation } from './isolation/measure-isolation.ts';
@@ -10,7 +9,9 @@ import { type Contender, measureServers, type Series } from './measure-servers.t
 import { measureStart, type Start, type Starts } from './measure-start.ts';
 import { loadOptions, type Options, PARTS } from './options.ts';
 import { createProcesses } from './processes.ts';
+import { createRedisServers } from './redis-servers.ts';
 import { type Server, type Surroundings, startBareRoute, startService } from './servers.ts';
+import { measureSessions } from './sessions/measure-sessions.ts';
 import { toReport } from './to-report.ts';
 
 const RESULTS = join(import.meta.dirname, 'results.md');
@@ -20,17 +21,16 @@ const say = (line: string): void => {
   process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
 };
 
-/** Everything the bench opened, to be closed in whichever way it ends. */
-type Opened = { readonly surroundings: Surroundings; redis: RedisServer | null };
-
-const bench = async (options: Options, opened: Opened): Promise<void> => {
-  const { surroundings } = opened;
+const bench = async (options: Options, surroundings: Surroundings): Promise<void> => {
   const settings = describeSurroundings(options, surroundings.cores);
   for (const line of settings) say(line);
   const starts = options.parts.includes('start') ? await measureStarts(surroundings) : null;
-  const series = options.parts.includes('bare') ? await measureAll(options, opened) : [];
+  const series = options.parts.includes('bare') ? await measureAll(options, surroundings) : [];
   const isolation = await measureIsolation({ options, surroundings, progress: say });
-  const report = toReport({ series, starts, isolation, settings });
+  const sessions = options.parts.includes('sessions')
+    ? await measureSessions({ options, surroundings, progress: say })
+    : null;
+  const report = toReport({ series, starts, isolation, sessions, settings });
   process.stdout.write(`\n${report}\n`);
   if (options.parts.length < PARTS.length) return say('Only parts were measured: bench/results.md stays as it was.');
   writeFileSync(RESULTS, `${report}\n`);
@@ -52,32 +52,32 @@ const measureStarts = async (surroundings: Surroundings): Promise<Starts> => {
 const showStart = ({ firstAnswerMs, idleMb }: Start): string =>
   `${firstAnswerMs.toFixed(0)} ms, idle ${idleMb.toFixed(0)} MB`;
 
-const measureAll = async (options: Options, opened: Opened): Promise<readonly Series[]> => {
-  const { surroundings } = opened;
+const measureAll = async (options: Options, surroundings: Surroundings): Promise<readonly Series[]> => {
   const contenders = new Map<Contender, Server>([['bare', await startBareRoute(surroundings)]]);
   if (options.parts.includes('embedded')) contenders.set('embedded', await startService(surroundings, null));
   if (options.parts.includes('redis')) {
-    // A child of this process, which is on the load core: so is Redis.
-    opened.redis = await startRedisServer();
-    contenders.set('redis', await startService(surroundings, opened.redis.url));
+    const { url } = await surroundings.redisServers.start();
+    contenders.set('redis', await startService(surroundings, url));
   }
   if (options.parts.includes('failing')) contenders.set('failing', await startService(surroundings, null));
   const series = await measureServers(contenders, startLoad(surroundings), options, say);
   // What is measured next should have its core for itself.
   for (const server of contenders.values()) await server.process.end();
+  await surroundings.redisServers.stopAll();
   return series;
 };
 
-const closeAll = async ({ surroundings, redis }: Opened): Promise<void> => {
-  await surroundings.processes.endAll();
-  await redis?.stop();
-  rmSync(surroundings.directory, { recursive: true, force: true });
+/** Closes everything the bench opened, in whichever way it ends. */
+const closeAll = async ({ processes, redisServers, directory }: Surroundings): Promise<void> => {
+  await processes.endAll();
+  await redisServers.stopAll();
+  rmSync(directory, { recursive: true, force: true });
 };
 
-const closeOnSignals = (opened: Opened): void => {
+const closeOnSignals = (surroundings: Surroundings): void => {
   const onSignal = (): void => {
     say('Ending every process of the bench.');
-    void closeAll(opened).finally(() => process.exit(130));
+    void closeAll(surroundings).finally(() => process.exit(130));
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, onSignal);
 };
@@ -86,15 +86,14 @@ const main = async (): Promise<void> => {
   const options = loadOptions(process.argv.slice(2));
   const directory = mkdtempSync(join(tmpdir(), 'recourse-bench-'));
   const path = process.env['PATH'] ?? '';
-  const opened: Opened = {
-    surroundings: { cores: claimCores(), processes: createProcesses(), directory, path },
-    redis: null,
-  };
-  closeOnSignals(opened);
+  const processes = createProcesses();
+  const redisServers = createRedisServers();
+  const surroundings = { cores: claimCores(), processes, redisServers, directory, path };
+  closeOnSignals(surroundings);
   try {
-    await bench(options, opened);
+    await bench(options, surroundings);
   } finally {
-    await closeAll(opened);
+    await closeAll(surroundings);
   }
 };
 

@@ -1,26 +1,33 @@
 import autocannon from 'autocannon';
-import { toBodies } from './bodies.ts';
+import { FRESH_ID, ROTATING_SESSIONS, toBodies, toHeaders } from './bodies.ts';
 import { LoadPlan, type LoadResult } from './load-plan.ts';
 
+// Of a list of warnings: whole answers are not read here, which would cost more than sending them.
+const WARNED = Buffer.from('"warnings":[');
+
 /** Sends batches as fast as they are answered, one at a time on each connection. */
-const sendLoad = async ({ url, kind, calls, connections, seconds }: LoadPlan): Promise<LoadResult> => {
-  const bodies = toBodies(kind, calls);
+const sendLoad = async (plan: LoadPlan, run: number): Promise<LoadResult> => {
+  const { url, kind, manner, connections, seconds } = plan;
+  const toRequests = (connection: number) =>
+    toBodies({ ...plan, sessions: ROTATING_SESSIONS, run, connection }).map((body) => ({ body }));
   let started = 0;
+  let warned = 0;
   const result = await autocannon({
     url,
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...toHeaders(manner, FRESH_ID) },
     connections,
     duration: seconds,
     // Runs end at a sample: with samples of a second, one of three seconds may last four.
     sampleInt: 100,
-    idReplacement: kind === 'failing',
-    requests: bodies.slice(0, 1).map((body) => ({ body })),
-    // Each connection begins at another session, or all would be in the same one at the same time.
+    idReplacement: kind === 'failing' || manner === 'keyed' || manner === 'unkeyed',
+    requests: toRequests(0).slice(0, 1),
     setupClient: (client) => {
-      const first = Math.floor((started * bodies.length) / connections);
+      client.setRequests(toRequests(started));
+      client.on('body', (piece) => {
+        if (piece.includes(WARNED)) warned += 1;
+      });
       started += 1;
-      client.setRequests([...bodies.slice(first), ...bodies.slice(0, first)].map((body) => ({ body })));
     },
   });
   const answers = result.statusCodeStats?.['200']?.count ?? 0;
@@ -28,14 +35,18 @@ const sendLoad = async ({ url, kind, calls, connections, seconds }: LoadPlan): P
   return {
     answers,
     failures: others + result.errors + result.timeouts + result.mismatches,
+    told: JSON.stringify({ ...result.statusCodeStats, errors: result.errors, timeouts: result.timeouts }),
+    warned,
     seconds: result.duration,
     p50: result.latency.p50,
     p99: result.latency.p99,
   };
 };
 
+let runs = 0;
 process.on('message', (message) => {
-  void sendLoad(LoadPlan.parse(message)).then((result) => process.send?.(result));
+  runs += 1;
+  void sendLoad(LoadPlan.parse(message), runs).then((result) => process.send?.(result));
 });
 // Ends with the bench, however that ends.
 process.once('disconnect', () => process.exit(0));

@@ -4,9 +4,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type CallKind, toBody } from './bodies.ts';
+import { type CallKind, toBody, toSessionId, toText } from './bodies.ts';
 import { type Cores, onCore } from './cores.ts';
 import type { Processes, RunningProcess } from './processes.ts';
+import type { RedisServers } from './redis-servers.ts';
 
 /** A server under test, on the server core. */
 export type Server = { readonly url: string; readonly process: RunningProcess };
@@ -15,6 +16,7 @@ export type Server = { readonly url: string; readonly process: RunningProcess };
 export type Surroundings = {
   readonly cores: Cores;
   readonly processes: Processes;
+  readonly redisServers: RedisServers;
   /** For what servers write: removed after the bench. */
   readonly directory: string;
   readonly path: string;
@@ -90,14 +92,16 @@ const answerOrNull = async (url: string): Promise<string | null> => {
   }
 };
 
-const FIRST_SESSION = 's_000000000000000000000000000000999';
+// Beyond all that a load uses. Each batch is the first one of its session: nothing came before that could change it.
+let nextSession = 1_000_000;
 
 /** Posts one batch and gives the body of the answer; throws unless it is a 200. */
 export const postBatch = async (url: string, kind: CallKind, calls: number): Promise<string> => {
+  nextSession += 1;
   const answer = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: toBody(kind, calls, FIRST_SESSION),
+    body: toBody(kind, calls, toSessionId(nextSession), toText(0, 'a')),
   });
   const text = await answer.text();
   if (answer.status !== 200) throw new Error(`${url} answered ${answer.status}: ${text.slice(0, 500)}`);

@@ -1,7 +1,11 @@
-/** What a service has counted since it started: how many calls came to each code, and where rounds were decided. */
+/**
+ * What a service has counted since it started: how many calls came to each code, where rounds were decided, and what
+ * became of keyed batches.
+ */
 export type ServiceCounts = {
   readonly codes: ReadonlyMap<string, number>;
   readonly modes: ReadonlyMap<string, number>;
+  readonly keys: ReadonlyMap<string, number>;
   readonly contractViolations: number;
 };
 
@@ -12,6 +16,7 @@ export const readServiceCounts = async (url: string, tool = 'echo'): Promise<Ser
   return {
     codes: sumBy('code', `recourse_tool_calls_total{tool="${tool}"`, lines),
     modes: sumBy('mode', 'recourse_retry_budget_decisions_total{', lines),
+    keys: sumBy('result', 'recourse_idempotency_total{', lines),
     contractViolations: [...sumBy('', 'recourse_contract_violations_total', lines).values()].reduce(add, 0),
   };
 };
@@ -30,26 +35,29 @@ const sumBy = (label: string, prefix: string, lines: readonly string[]): Readonl
 // When a run ends, autocannon closes its connections without waiting for what is under way.
 const HUNG_UP_ON = 'cancelled';
 
-type Span = { readonly before: ServiceCounts; readonly after: ServiceCounts };
+export type Span = { readonly before: ServiceCounts; readonly after: ServiceCounts };
 
 /** Throws unless all calls between two readings came to `code`, and where the service met a bug of its own. */
-export const checkCodes = (code: string, { before, after }: Span): void => {
+export const checkCodes = (code: string, { before, after }: Span, excused: readonly string[] = []): void => {
   if (after.contractViolations > 0) throw new Error(`The service counted ${after.contractViolations} bugs of its own.`);
-  const codes = toShares(before.codes, after.codes, HUNG_UP_ON);
+  const codes = toShares(before.codes, after.codes, [HUNG_UP_ON, ...excused]);
   if (codes.get(code) !== 1) throw new Error(`Calls should come to ${code}, not ${show(codes)}.`);
 };
 
+/** Share of what was counted between two readings that is `name`, 0 to 1; 0 where nothing was. */
+export const toShareOf = (what: 'codes' | 'modes' | 'keys', name: string, { before, after }: Span): number =>
+  toShares(before[what], after[what]).get(name) ?? 0;
+
 /** Share of the rounds between two readings that were decided in `mode`, 0 to 1. */
-export const toShareIn = (mode: string, { before, after }: Span): number =>
-  toShares(before.modes, after.modes).get(mode) ?? 0;
+export const toShareIn = (mode: string, span: Span): number => toShareOf('modes', mode, span);
 
 const toShares = (
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,
-  leaveOut = '',
+  leaveOut: readonly string[] = [],
 ): ReadonlyMap<string, number> => {
   const grown = [...after]
-    .filter(([name]) => name !== leaveOut)
+    .filter(([name]) => !leaveOut.includes(name))
     .map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const);
   const total = grown.map(([, count]) => count).reduce(add, 0);
   return new Map(grown.filter(([, count]) => count > 0).map(([name, count]) => [name, count / total]));

@@ -9,3 +9,12 @@ export const summarise = (values: readonly number[]): Summary => {
   if (lower === undefined || upper === undefined) throw new Error('There is nothing to summarise.');
   return { median: (lower + upper) / 2, lowest: sorted[0] ?? lower, highest: sorted.at(-1) ?? upper };
 };
+
+/** Divides round by round, so that what slows the whole machine down for a while slows both. */
+export const toPairwise = <T>(one: readonly T[], other: readonly T[], pick: (run: T) => number): Summary =>
+  summarise(
+    one.flatMap((run, round) => {
+      const beside = other[round];
+      return beside === undefined ? [] : [pick(run) / pick(beside)];
+    }),
+  );

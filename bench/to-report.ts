@@ -2,7 +2,8 @@ import { type IsolationMeasured, toIsolationSections } from './isolation/to-isol
 import type { Series } from './measure-servers.ts';
 import type { Starts } from './measure-start.ts';
 import { COMPARED_TO } from './options.ts';
-import { type Summary, summarise } from './summarise.ts';
+import { type SessionsMeasured, toSessionSections } from './sessions/to-session-sections.ts';
+import { summarise, toPairwise } from './summarise.ts';
 import { MAX_FIRST_ANSWER_MS, MAX_IDLE_MB, RATIO_TARGETS } from './targets.ts';
 import { toCells, toTable, toVerdict } from './to-table.ts';
 
@@ -11,6 +12,7 @@ export type Measured = {
   /** null where they were not measured. */
   readonly starts: Starts | null;
   readonly isolation: IsolationMeasured;
+  readonly sessions: SessionsMeasured | null;
   /** When, where, of what and how: a line each. */
   readonly settings: readonly string[];
 };
@@ -25,7 +27,7 @@ const NAMES = {
 const RATIO_NAMES = { embedded: '(b) to (a)', redis: '(c) to (a)', failing: '(d) to (b)' } as const;
 
 /** The whole report as Markdown, readable as plain text, too. */
-export const toReport = ({ series, starts, isolation, settings }: Measured): string =>
+export const toReport = ({ series, starts, isolation, sessions, settings }: Measured): string =>
   [
     '# Bench results',
     'Written by `npm run bench`. What the figures mean, and what they leave out: [README](README.md).',
@@ -35,6 +37,7 @@ export const toReport = ({ series, starts, isolation, settings }: Measured): str
       : ['## Ratios', toRatioTable(series), ...toWarnings(series), '## Servers', toServerTable(series)]),
     ...(starts === null ? [] : ['## At rest', toRestTable(starts)]),
     ...toIsolationSections(isolation),
+    ...(sessions === null ? [] : toSessionSections(sessions)),
   ].join('\n\n');
 
 const toWarnings = (series: readonly Series[]): readonly string[] =>
@@ -68,20 +71,11 @@ const toRatioTable = (series: readonly Series[]): string =>
       const reference = COMPARED_TO[one.contender];
       const other = series.find(({ contender, calls }) => contender === reference && calls === one.calls);
       if (other === undefined) return [];
-      const speed = pairwise(one, other, ({ batchesPerSecond }) => batchesPerSecond);
-      const work = pairwise(other, one, ({ cpuMicrosPerBatch }) => cpuMicrosPerBatch);
+      const speed = toPairwise(one.runs, other.runs, ({ batchesPerSecond }) => batchesPerSecond);
+      const work = toPairwise(other.runs, one.runs, ({ cpuMicrosPerBatch }) => cpuMicrosPerBatch);
       const target = RATIO_TARGETS[one.contender][one.calls];
       const cells = [...toCells(speed, 2), ...toCells(work, 2), `≥ ${target}`, toVerdict(speed.median >= target)];
       return [[RATIO_NAMES[one.contender], String(one.calls), ...cells]];
-    }),
-  );
-
-/** Divides round by round, so that what slows the whole machine down for a while slows both. */
-const pairwise = (one: Series, other: Series, pick: (run: Series['runs'][number]) => number): Summary =>
-  summarise(
-    one.runs.flatMap((run, round) => {
-      const beside = other.runs[round];
-      return beside === undefined ? [] : [pick(run) / pick(beside)];
     }),
   );
 

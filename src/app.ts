@@ -4,6 +4,7 @@ import fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyReq
 import type { ToolDescription } from './contract/tool-description.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addJsonBodyParser } from './routes/json-body.ts';
+import { addKeptResultsRoute, type KeptResultsOptions } from './routes/kept-results.ts';
 import { addMetricsRoute, type Exposition } from './routes/metrics.ts';
 import {
   addProblemHandler,
@@ -13,11 +14,14 @@ import {
 } from './routes/problem-handler.ts';
 import { addRequestGate, callerOf, type GateOptions } from './routes/request-gate.ts';
 import { DOCUMENT_COMPONENTS, type Ready } from './routes/route-schemas.ts';
+import { addSessionsRoutes, type SessionsOptions } from './routes/sessions.ts';
 import { addToolCallsRoute, type ToolCallsOptions } from './routes/tool-calls.ts';
 import { addToolsRoutes } from './routes/tools.ts';
 
 export type AppOptions = GateOptions &
-  Omit<ToolCallsOptions, 'callerOf'> & {
+  Omit<ToolCallsOptions, 'callerOf'> &
+  Omit<SessionsOptions, 'callerOf'> &
+  Omit<KeptResultsOptions, 'callerOf'> & {
     readonly version: string;
     readonly maxBodyBytes: number;
     readonly requestTimeoutMs: number;
@@ -81,11 +85,16 @@ export const buildApp = async (options: AppOptions): Promise<FastifyInstance> =>
 // A plugin, so that swagger, registered before it, sees its routes.
 const addRoutes: FastifyPluginAsync<AppOptions> = async (app, options) => {
   addToolCallsRoute(app, { ...options, callerOf });
+  addKeptResultsRoute(app, { ...options, callerOf });
+  addSessionsRoutes(app, { ...options, callerOf });
   addToolsRoutes(app, { describeTools: options.describeTools, callerOf });
   addHealthRoutes(app, options.readiness);
   addMetricsRoute(app, options.exposition);
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
   refuseOtherMethods(app, '/tool-calls', ['POST']);
+  refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD']);
+  refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);
+  for (const url of ['/sessions/:id/budgets', '/sessions/:id/budgets/:tool']) refuseOtherMethods(app, url, ['DELETE']);
   for (const url of ['/tools', '/tools/:name', '/live', '/ready', '/metrics', '/openapi.json'])
     refuseOtherMethods(app, url, ['GET', 'HEAD']);
 };

@@ -136,9 +136,24 @@ export const SETTINGS = {
   SESSION_BUDGET_COOLDOWN_SECONDS: whole(900, 0).describe(
     "A blocked tool is free again this long after its last failed round; 0 = not before the session's end.",
   ),
+  SESSION_MAX_CALLS: whole(0, 0).describe(
+    'Calls that may run in one session; further ones are `call_limit_exceeded`. 0 = as many as come.',
+  ),
+  SESSION_MAX_ROUNDS: whole(0, 0).describe(
+    "Rounds of one session, which are its agent's steps; 25 is a common choice. 0 = as many as come.",
+  ),
+  SESSION_JOURNAL: whole(200, 0, 10_000).describe(
+    "Calls that a session's journal keeps, the last ones; 0 = no journal, and no slices of reducers.",
+  ),
   RETRY_BUDGET_ON_STORE_DOWN: oneOf(['local', 'open', 'closed'])
     .default('local')
     .describe('While Redis is away: count in this process, do not count, or refuse calls with `store_unavailable`.'),
+  CIRCUIT_FAILURES: whole(10, 0, 10_000).describe(
+    'Batches in a row in which a tool or its upstream was at fault that open its circuit breaker; 0 = no breaker.',
+  ),
+  CIRCUIT_OPEN_MS: whole(10_000, 1, MAX_TIMER_MS).describe(
+    'Time an open circuit refuses calls before one is let through as a probe, in milliseconds.',
+  ),
   SHUTDOWN_GRACE_MS: whole(25_000, 0, MAX_TIMER_MS).describe('Time running calls get after SIGTERM, in milliseconds.'),
   METRICS_MAX_TOOLS: whole(40, 1, 1000).describe('Tools that histograms name; further ones are `_other`.'),
   FETCH_ALLOW_PRIVATE: flag(false).describe(

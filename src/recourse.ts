@@ -2,8 +2,11 @@
 // biome-ignore lint/performance/noBarrelFile: the one public entry; tools must not know where things lie.
 export { z } from 'zod';
 export type { Effects, Executed } from './contract/failure.ts';
+export type { JournalEntry } from './contract/session.ts';
 export type { JsonSchema } from './contract/tool-description.ts';
+export { defineReducer } from './tools/define-reducer.ts';
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts';
+export type { Reducer } from './tools/reducer.ts';
 export type { ToolContext, ToolLog, ToolProgress } from './tools/tool.ts';
 export { RetryableToolError, TerminalToolError, UpstreamToolError } from './tools/tool-errors.ts';
 export { empty, ok } from './tools/tool-values.ts';

@@ -1,55 +1,89 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
-import type { BudgetSettings, SessionStore } from './executor/session-store.ts';
-import { createFallbackSessionStore } from './sessions/fallback-session-store.ts';
+import type { KeyedStore } from './executor/idempotency/keyed-store.ts';
+import type { SessionSettings, SessionStore } from './executor/session-store.ts';
+import { createMemoryKeyedStore } from './sessions/keyed/memory-keyed-store.ts';
 import { createMemorySessionStore, createRequestSessionStore } from './sessions/memory-session-store.ts';
-import { createRedisSessionStore } from './sessions/redis-session-store.ts';
 import { createStoreObserver } from './telemetry/create-store-observer.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 
 const MAX_SESSIONS = 100_000;
 const MAX_LOCAL_SESSIONS = 10_000;
+const MAX_RECORDS = 10_000;
 
-export type WiredStore = {
-  readonly mode: 'memory' | 'redis';
+/** What is kept between batches. */
+export type Stores = {
   readonly sessions: SessionStore;
+  readonly keys: KeyedStore;
+};
+
+export type WiredStore = Stores & {
+  readonly mode: 'memory' | 'redis';
   /** For batches without a session. */
   readonly requests: SessionStore;
   readonly isUp: () => boolean;
   readonly close: () => void;
 };
 
-const toBudgetSettings = (config: Config): BudgetSettings => ({
+/** What the settings say of all sessions. */
+export const toSessionSettings = (config: Config): SessionSettings => ({
   sessionRetries: config.SESSION_RETRIES,
   cooldownMs: config.SESSION_BUDGET_COOLDOWN_SECONDS * 1000,
   ttlMs: config.SESSION_TTL_SECONDS * 1000,
+  maxCalls: config.SESSION_MAX_CALLS,
+  maxRounds: config.SESSION_MAX_ROUNDS,
+  journal: config.SESSION_JOURNAL,
 });
 
-/** The session store the settings ask for: Redis behind its fall-back, or this process's memory. */
+/** The stores the settings ask for: Redis behind its fall-back, or this process's memory. */
 export const wireStore = async (
   config: Config,
   log: Logger,
   metrics: Metrics,
   now: () => number,
 ): Promise<WiredStore> => {
-  const settings = toBudgetSettings(config);
+  const settings = toSessionSettings(config);
   const requests = createRequestSessionStore({ settings, now });
   const observer = createStoreObserver({ metrics, log, now });
   if (config.REDIS_URL === undefined) {
     const sessions = createMemorySessionStore({ mode: 'memory', settings, maxSessions: MAX_SESSIONS, now });
-    return { mode: 'memory', sessions, requests, isUp: () => true, close: () => undefined };
+    const keys = createMemoryKeyedStore({ maxRecords: MAX_RECORDS, now });
+    return { mode: 'memory', sessions, keys, requests, isUp: () => true, close: () => undefined };
   }
+  return { ...(await wireRedis(config.REDIS_URL, config, { settings, observer, now })), mode: 'redis', requests };
+};
+
+type RedisTerms = {
+  readonly settings: SessionSettings;
+  readonly observer: ReturnType<typeof createStoreObserver>;
+  readonly now: () => number;
+};
+
+const wireRedis = async (
+  url: string,
+  config: Config,
+  { settings, observer, now }: RedisTerms,
+): Promise<Omit<WiredStore, 'mode' | 'requests'>> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
   const { createRedisClient } = await import('./sessions/redis-client.ts');
-  const client = createRedisClient(config.REDIS_URL);
+  const { createRedisSessionStore } = await import('./sessions/redis-session-store.ts');
+  const { createRedisKeyedStore } = await import('./sessions/keyed/redis-keyed-store.ts');
+  const { createStoreAvailability } = await import('./sessions/store-availability.ts');
+  const { createFallbackSessionStore } = await import('./sessions/fallback-session-store.ts');
+  const { createFallbackKeyedStore } = await import('./sessions/keyed/fallback-keyed-store.ts');
+  const client = createRedisClient(url);
   client.onError((error) => observer.operationFailed('connect', error));
+  const primary = createRedisSessionStore({ client, settings });
+  const local = createMemorySessionStore({ mode: 'local', settings, maxSessions: MAX_LOCAL_SESSIONS, now });
+  // One for both stores: an outage is one outage.
+  const availability = createStoreAvailability({ observer, now, onRecovered: local.clear, store: primary });
   client.connect();
   const sessions = createFallbackSessionStore({
-    primary: createRedisSessionStore({ client, settings }),
-    local: createMemorySessionStore({ mode: 'local', settings, maxSessions: MAX_LOCAL_SESSIONS, now }),
+    primary,
+    local,
     policy: config.RETRY_BUDGET_ON_STORE_DOWN,
-    observer,
-    now,
+    availability,
   });
-  return { mode: 'redis', sessions, requests, isUp: sessions.isUp, close: client.disconnect };
+  const keys = createFallbackKeyedStore({ primary: createRedisKeyedStore({ client }), availability });
+  return { sessions, keys, isUp: availability.isUp, close: client.disconnect };
 };

@@ -55,7 +55,7 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
   const directory = createToolDirectory({
     root: TOOLS_DIR,
     hosts: isolation.hosts,
-    taken: new Set(registry.list().map(({ name }) => name)),
+    taken: [...registry.list(), ...registry.reducers()],
     inline: { allowed: new Set(config.TOOLS_INLINE), load: createInlineLoader({ api: PUBLIC_API }) },
     log,
     publish: (offer) => {

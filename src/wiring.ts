@@ -9,19 +9,25 @@ import { createAuthenticate, loadApiKeyFile } from './auth/api-keys.ts';
 import { createOriginRule } from './auth/origin-rule.ts';
 import type { Config } from './config.ts';
 import { createIdFactory } from './create-id.ts';
+import type { ToolInvoked } from './executor/call-observer.ts';
+import type { CircuitBreakers } from './executor/circuit/circuit-breakers.ts';
+import { createCircuitBreakers } from './executor/circuit/create-circuit-breakers.ts';
 import { createExecutor, type Executor } from './executor/execute-batch.ts';
 import type { Ready } from './routes/route-schemas.ts';
 import { createCallLog } from './telemetry/create-call-log.ts';
 import { createCallObserver } from './telemetry/create-call-observer.ts';
+import { createCircuitObserver } from './telemetry/create-circuit-observer.ts';
 import { createFailureLog } from './telemetry/create-failure-log.ts';
 import { createResponseObserver } from './telemetry/create-response-observer.ts';
 import { describeCauses } from './telemetry/describe-error.ts';
-import { createMetrics } from './telemetry/metrics.ts';
+import { createMetrics, type Metrics } from './telemetry/metrics.ts';
+import { createBuiltinReducers } from './tools/builtin-reducers.ts';
 import { createBuiltinTools } from './tools/builtin-tools.ts';
-import { createToolRegistry } from './tools/registry.ts';
+import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
 import type { Tool } from './tools/tool.ts';
 import { wireLoad } from './wire-load.ts';
-import { type WiredStore, wireStore } from './wire-store.ts';
+import { wireReading } from './wire-reading.ts';
+import { type Stores, type WiredStore, wireStore } from './wire-store.ts';
 import { wireTools } from './wire-tools.ts';
 
 export type Service = {
@@ -40,14 +46,19 @@ export type WireOptions = {
   readonly extraTools?: readonly Tool[];
   /** Of which tool hosts get what the settings name. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Hear of every call; one that throws changes nothing. */
+  readonly subscribers?: readonly ((event: ToolInvoked) => void)[];
+  /** Puts something between the service and what it keeps. */
+  readonly wrapStores?: (stores: Stores) => Stores;
 };
+
+const now = (): number => performance.now();
 
 /** Puts the parts together; the only place that knows them all. */
 export const wire = async (config: Config, log: Logger, options: WireOptions = {}): Promise<Service> => {
-  const { extraTools = [], environment = {} } = options;
+  const { extraTools = [], environment = {}, subscribers = [] } = options;
   const version = readVersion();
   const createId = createIdFactory();
-  const now = (): number => performance.now();
   const builtin = await createBuiltinTools({
     workspaceDir: config.WORKSPACE_DIR ?? fileURLToPath(new URL('../examples/workspace', import.meta.url)),
     privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
@@ -55,45 +66,47 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   });
   const metrics = createMetrics(version);
   const store = await wireStore(config, log, metrics, now);
-  const observer = createCallObserver({ metrics, log, maxTools: config.METRICS_MAX_TOOLS });
+  const { sessions, keys } = options.wrapStores?.(store) ?? store;
+  const observer = createCallObserver({ metrics, log, maxTools: config.METRICS_MAX_TOOLS, subscribers, now });
   const load = wireLoad(config, metrics, observer, now);
-  const registry = createToolRegistry([...builtin.tools, ...extraTools], load.limitOf);
+  const registry = createToolRegistry([...builtin.tools, ...createBuiltinReducers(), ...extraTools], load.limitOf);
   observer.toolsOffered(registry.list());
   const tools = await wireTools(config, { log, metrics, observer, registry, now, environment });
   const executor = createExecutor({
     registry,
-    sessions: store.sessions,
+    sessions,
+    keys,
     requests: store.requests,
     observer,
     failureLog: createFailureLog({ log, now, createReference: createId }),
     createLog: createCallLog(log),
     slots: load.slots,
+    circuits: createCircuits(config, metrics, log, now),
     runHosted: tools.runHosted,
     now,
+    time: Date.now,
     ...toCallLimits(config),
   });
-  const keys = loadApiKeys(config);
+  const apiKeys = loadApiKeys(config);
   const state = { draining: false };
   const app = await buildApp({
     version,
     maxBodyBytes: config.MAX_BODY_BYTES,
     maxDeadlineMs: config.MAX_DEADLINE_MS,
     requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
-    authenticate: createAuthenticate(keys),
-    mayComeFrom: createOriginRule({
-      allowedOrigins: config.ALLOWED_ORIGINS,
-      callers: keys.length === 0 ? 'anonymous' : 'known',
-    }),
+    authenticate: createAuthenticate(apiKeys),
+    mayComeFrom: toOriginRule(config, apiKeys),
     isDraining: () => state.draining,
     shed: load.shed,
     executeBatch: executor.executeBatch,
-    toSessionKey: (tenant, sessionId) => `${tenant}:${hash('sha256', sessionId)}`,
+    ...KEYS,
+    ...wireReading(config, { sessions, keys, registry, runHosted: tools.runHosted, now }),
     createId,
     describeTools: registry.describe,
-    readiness: () => toReadiness(store, state.draining, registry.list().length),
+    readiness: () => toReadiness(store, state.draining, registry),
     exposition: { contentType: metrics.registry.contentType, metrics: () => metrics.registry.metrics() },
     onResponse: createResponseObserver(metrics),
-    onBug: (error, requestId) => log.error({ request_id: requestId, causes: describeCauses(error) }, 'request failed'),
+    onBug: (error, id) => log.error({ request_id: id, causes: describeCauses(error) }, 'request failed'),
   });
   return {
     app,
@@ -111,6 +124,15 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   };
 };
 
+// Whatever a caller chose is stored as its hash alone, and for its tenant alone.
+const toTenantKey = (tenant: string, chosen: string): string => `${tenant}:${hash('sha256', chosen)}`;
+const KEYS = { toSessionKey: toTenantKey, toRecordKey: toTenantKey, toRequestKey: toTenantKey };
+
+const createCircuits = (config: Config, metrics: Metrics, log: Logger, now: () => number): CircuitBreakers => {
+  const observer = createCircuitObserver({ metrics, log });
+  return createCircuitBreakers({ failures: config.CIRCUIT_FAILURES, openMs: config.CIRCUIT_OPEN_MS, observer, now });
+};
+
 const toCallLimits = (config: Config) =>
   ({
     gracefulErrors: config.GRACEFUL_TOOL_ERRORS ? 'on' : 'off',
@@ -118,14 +140,22 @@ const toCallLimits = (config: Config) =>
     maxBatchCalls: config.MAX_BATCH_CALLS,
     batchConcurrency: config.BATCH_CONCURRENCY,
     sessionRetries: config.SESSION_RETRIES,
+    journal: config.SESSION_JOURNAL,
   }) as const;
+
+const toOriginRule = ({ ALLOWED_ORIGINS }: Config, apiKeys: readonly string[]) =>
+  createOriginRule({ allowedOrigins: ALLOWED_ORIGINS, callers: apiKeys.length === 0 ? 'anonymous' : 'known' });
 
 const loadApiKeys = ({ API_KEYS, API_KEYS_FILE }: Config): readonly string[] =>
   API_KEYS_FILE === undefined ? API_KEYS : [...API_KEYS, ...loadApiKeyFile(API_KEYS_FILE)];
 
-const toReadiness = ({ mode, isUp }: WiredStore, draining: boolean, tools: number): Ready => {
+const toReadiness = ({ mode, isUp }: WiredStore, draining: boolean, { list }: ToolRegistry): Ready => {
   const status = isUp() ? 'ready' : 'degraded';
-  return { status: draining ? 'draining' : status, store: { mode, status: isUp() ? 'up' : 'down' }, tools };
+  return {
+    status: draining ? 'draining' : status,
+    store: { mode, status: isUp() ? 'up' : 'down' },
+    tools: list().length,
+  };
 };
 
 const Package = z.object({ version: z.string() });

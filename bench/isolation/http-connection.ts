@@ -16,10 +16,11 @@ export type ConnectionEvents = {
 };
 
 /** The bytes of a POST with a JSON body of ASCII characters. */
-export const toPost = (url: string, body: string): string => {
+export const toPost = (url: string, body: string, headers: Readonly<Record<string, string>> = {}): string => {
   const { pathname, host } = new URL(url);
-  const head = ['content-type: application/json', `content-length: ${body.length}`].join('\r\n');
-  return `POST ${pathname} HTTP/1.1\r\nhost: ${host}\r\n${head}\r\n\r\n${body}`;
+  const lines = { host, 'content-type': 'application/json', 'content-length': String(body.length), ...headers };
+  const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST ${pathname} HTTP/1.1\r\n${head.join('')}\r\n${body}`;
 };
 
 /** The bytes of a GET. */

@@ -3,7 +3,7 @@ import { checkAnswer } from '../check-answers.ts';
 import type { Server } from '../servers.ts';
 import { warmHostsUp } from './count-hosts.ts';
 import type { Part } from './part.ts';
-import { Timing, type TimingPlan } from './timing-plan.ts';
+import { Timing, type TimingRequest } from './timing-plan.ts';
 
 /** Where the tool hosts run: on the core of the service, or on that of the load. */
 export type Placement = 'with_service' | 'with_load';
@@ -49,5 +49,5 @@ export const measureLatencies = async (
   return latencies;
 };
 
-const measureOne = async (ask: AskProcess, server: Server, plan: Omit<TimingPlan, 'url'>): Promise<Timing> =>
-  Timing.parse(await ask(server, { ...plan, url: server.url } satisfies TimingPlan, plan.seconds));
+const measureOne = async (ask: AskProcess, server: Server, plan: Omit<TimingRequest, 'url'>): Promise<Timing> =>
+  Timing.parse(await ask(server, { ...plan, url: server.url } satisfies TimingRequest, plan.seconds));

@@ -73,7 +73,8 @@ const measureKind = async (terms: Terms): Promise<Overload> => {
   const mover = await moveHosts(surroundings, service);
   await checkAnswer(service.url, kind, 1);
   const measurePeak = async (seconds: number): Promise<number> =>
-    (await measure(service, { kind, calls: 1, connections: PEAK_CONNECTIONS, seconds })).batchesPerSecond;
+    (await measure(service, { kind, manner: 'no_session', calls: 1, connections: PEAK_CONNECTIONS, seconds }))
+      .batchesPerSecond;
   progress(`overload, ${kind}: warming up`);
   await warmHostsUp(service, () => measurePeak(WARM_UP_SECONDS));
   const peaks: number[] = [];

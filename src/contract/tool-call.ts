@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { SessionId } from './session.ts';
 
 /** Hard ceiling of `calls`; beyond it the envelope is refused. Fewer are run: see MAX_BATCH_CALLS. */
 export const MAX_ENVELOPE_CALLS = 1024;
@@ -21,12 +22,7 @@ export const ToolCall = z
 
 /** The envelope of POST /tool-calls. Strict on its own members, deaf to unknown ones, and it never looks into a call. */
 export const ToolCallsRequest = z.looseObject({
-  session_id: z
-    .string()
-    .min(1)
-    .max(256)
-    .nullish()
-    .describe('Budgets are kept per session; without one they hold for this request.'),
+  session_id: SessionId.nullish().describe('Budgets are kept per session; without one they hold for this request.'),
   round_id: z
     .string()
     .regex(/^[\x20-\x7e]{1,64}$/, 'must be 1 to 64 printable ASCII characters')

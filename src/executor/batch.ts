@@ -1,10 +1,18 @@
-import type { Warning } from '../contract/tool-result.ts';
-
 /** Whoever waits for the answer. */
 export type Client = {
   readonly isGone: () => boolean;
   /** Subscribes to its going away; gives the way to unsubscribe. */
   readonly whenGone: (listener: () => void) => () => void;
+};
+
+/** What a caller's Idempotency-Key stands for. */
+export type IdempotencyKey = {
+  /** As the caller chose it: what tools hand on to their upstream. */
+  readonly key: string;
+  /** Opaque key of tenant and key. */
+  readonly recordKey: string;
+  /** Opaque key of tenant and request id: under it the answer can be asked for again. */
+  readonly requestKey: string;
 };
 
 /** An accepted batch, from whoever accepted it. Times in milliseconds. */
@@ -25,7 +33,6 @@ export type Batch = {
   readonly order: 'parallel' | 'sequential';
   readonly onError: 'continue' | 'stop';
   readonly deadlineMs: number;
+  readonly idempotency: IdempotencyKey | null;
   readonly client: Client;
-  /** Said on every result of the batch. */
-  readonly notices: readonly Warning[];
 };

@@ -13,6 +13,8 @@ export type CallFacts = {
   readonly callId: string | number | null;
   readonly session: string | null;
   readonly retriesLeft: number;
+  /** null or left out: the batch came without an Idempotency-Key. */
+  readonly idempotencyKey?: string | null;
   readonly createLog: CreateCallLog;
   /** Where progress goes; to the call's log if left out. */
   readonly onProgress?: (update: ToolProgress) => void;
@@ -26,6 +28,7 @@ export class CallContext implements ToolContext {
   readonly session: string | null;
   readonly callId: string | number | null;
   readonly retriesLeft: number;
+  readonly idempotencyKey: string | null;
   readonly #facts: CallFacts;
   #controller: AbortController | undefined;
   #log: ToolLog | undefined;
@@ -36,6 +39,7 @@ export class CallContext implements ToolContext {
     this.session = facts.session;
     this.callId = facts.callId;
     this.retriesLeft = facts.retriesLeft;
+    this.idempotencyKey = facts.idempotencyKey ?? null;
     this.#facts = facts;
   }
 

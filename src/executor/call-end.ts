@@ -18,7 +18,13 @@ export type CallEnd =
 export type RanCall = {
   readonly end: CallEnd;
   readonly durationMs: number;
-  readonly late: Promise<unknown> | null;
+  /** What its handler came to after all; null where nobody will ever know. Never rejects. */
+  readonly late: Promise<CallEnd | null> | null;
+  /** The result of an earlier try of the same batch, as JSON text, in whose place nothing ran now. */
+  readonly kept?: string;
 };
 
 export const failed = (failure: Failure, valueJson = 'null'): CallEnd => ({ kind: 'failure', failure, valueJson });
+
+/** A call that did not run, for that reason. */
+export const unstarted = (failure: Failure): RanCall => ({ end: failed(failure), durationMs: 0, late: null });

@@ -21,6 +21,10 @@ export type ToolInvoked = {
   readonly fatal: boolean;
   readonly replayed: boolean;
   readonly durationMs: number;
+  /** What the model read. */
+  readonly message: string;
+  /** The value as JSON text; `null` on failures without a payload. Failures are events like successes. */
+  readonly valueJson: string;
 };
 
 /** One batch that has got its answer. Durations in milliseconds. */
@@ -52,6 +56,13 @@ export const poolOf = ({ runsIn }: Pick<Tool, 'runsIn'>): Pool => (runsIn === 'h
  */
 export type ShedReason = 'queue' | 'event_loop' | 'memory' | 'queue_full' | 'deadline';
 
+/**
+ * What became of a batch with an Idempotency-Key: `new`, or `resumed` where part of it ran again; `replayed` without
+ * running; refused for a `conflict` (409) or `mismatch` (422); `unknown` = a write whose first try nobody saw end;
+ * `unavailable` = the store was away.
+ */
+export type KeyUse = 'new' | 'resumed' | 'replayed' | 'conflict' | 'mismatch' | 'unknown' | 'unavailable';
+
 /** Watches what the executor does. A subscriber that throws changes nothing. */
 export type CallObserver = {
   readonly toolInvoked: (event: ToolInvoked) => void;
@@ -69,6 +80,10 @@ export type CallObserver = {
   readonly toolsOffered: (tools: readonly { readonly name: string; readonly effects: Effects }[]) => void;
   /** A handler ended after its call had been answered. */
   readonly lateResult: (tool: string, ended: 'returned' | 'threw') => void;
+  /** The loop guard refused a call. */
+  readonly loopDetected: (tool: string) => void;
+  /** What became of a batch with an Idempotency-Key. */
+  readonly keyUsed: (result: KeyUse) => void;
   /** Our own bug reached the last-resort net. */
   readonly contractViolated: (error: unknown) => void;
 };

@@ -1,5 +1,5 @@
 import type { Warning } from '../contract/tool-result.ts';
-import { parseArguments } from './parse-arguments.ts';
+import type { BatchArguments } from './batch-arguments.ts';
 import type { ReadyCall, ResolvedCall } from './resolve-call.ts';
 
 export type Duplicates = {
@@ -20,23 +20,23 @@ export const DUPLICATE_ID_WARNING: Warning = {
  * Finds calls that say the same thing twice: same non-empty id, name and arguments, which are run once. Ids alone
  * say nothing: several models emit `call_0` for every call.
  */
-export const findDuplicates = (calls: readonly ResolvedCall[], source: string): Duplicates => {
+export const findDuplicates = (calls: readonly ResolvedCall[], given: BatchArguments): Duplicates => {
   const byId = groupById(calls);
   if (byId === null) return NONE;
   const copies = new Map<number, number>();
   const sharedIds = new Set<number>();
   for (const group of byId.values()) {
-    const distinct = markCopies(group, copies, source);
+    const distinct = markCopies(group, copies, given);
     if (distinct > 1) for (const { index } of group) sharedIds.add(index);
   }
   return { copies, sharedIds };
 };
 
 /** Enters the copies of one id, and gives how many different calls it stands for. Reads each call's arguments once. */
-const markCopies = (group: readonly ResolvedCall[], copies: Map<number, number>, source: string): number => {
+const markCopies = (group: readonly ResolvedCall[], copies: Map<number, number>, given: BatchArguments): number => {
   const originals = new Map<string | number, number>();
   for (const call of group) {
-    const said = call.kind === 'ready' ? toSaid(call, source) : call.index;
+    const said = call.kind === 'ready' ? toSaid(call, given) : call.index;
     const original = originals.get(said);
     if (original === undefined) originals.set(said, call.index);
     else copies.set(call.index, original);
@@ -54,16 +54,8 @@ const groupById = (calls: readonly ResolvedCall[]): ReadonlyMap<string | number,
 };
 
 /** What a call says, the same for calls that say the same. Arguments that cannot be read are as different as their texts. */
-const toSaid = ({ tool, given, index }: ReadyCall, source: string): string | number => {
-  const parsed = parseArguments(given, source, tool);
-  if (parsed.ok) return `${tool.name}\n${toCanonicalText(parsed.value)}`;
-  return typeof given === 'string' ? `${tool.name}\nnot read\n${given}` : index;
-};
-
-// Recursive: what parseArguments lets through is at most 64 levels deep.
-const toCanonicalText = (value: unknown): string => {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(toCanonicalText).join(',')}]`;
-  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${toCanonicalText(member)}`).join(',')}}`;
+const toSaid = (call: ReadyCall, given: BatchArguments): string | number => {
+  const parsed = given.read(call);
+  if (parsed.ok) return `${call.tool.name}\n${given.textOf(call)}`;
+  return typeof call.given === 'string' ? `${call.tool.name}\nnot read\n${call.given}` : call.index;
 };

@@ -3,7 +3,7 @@ import { isMissing } from '../tools/argument-issues.ts';
 import { cutText } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import type { DropReason } from './overload/slot-request.ts';
-import type { Budget, Denial } from './session-store.ts';
+import type { Budget, CallLimit, Denial } from './session-store.ts';
 
 /** The model reads no more of one message. */
 export const MAX_MESSAGE_LENGTH = 2000;
@@ -91,6 +91,40 @@ export const notExecutedText = (name: string): string => `Not executed: the prec
 
 export const batchLimitText = (limit: number): string =>
   `Not executed: a batch runs at most ${limit} calls. Send this call again in another batch.`;
+
+/** Why the loop guard did not run a call that would have been the `times`-th in a row. */
+export const loopText = (name: string, cause: 'failed' | 'same_answer', times: number): string =>
+  cause === 'failed'
+    ? `Not executed: '${name}' was called ${times} times in a row with the same arguments and failed. Change the arguments or the approach.`
+    : `Not executed: '${name}' was called ${times} times in a row with the same arguments and gave the same answer. Use that answer, or change the arguments.`;
+
+const countOf = (count: number, noun: string): string => (count === 1 ? `one ${noun}` : `${count} ${noun}s`);
+
+/** Why a limit of the session did not let a call run. */
+export const callLimitText = (name: string, of: CallLimit, limit: number): string => {
+  if (of === 'session_rounds')
+    return `Not executed: this session has used its ${countOf(limit, 'round')}. Say what was done and what could not be done.`;
+  if (of === 'session_calls')
+    return `Not executed: this session has used its ${countOf(limit, 'call')}. Use what you have, or say what could not be done.`;
+  return limit === 0
+    ? `Not executed: '${name}' may not be called in this session. Other tools remain available.`
+    : `Not executed: '${name}' has used its ${countOf(limit, 'call')} for this session. Other tools remain available.`;
+};
+
+export const circuitOpenText = (name: string, retryAfterMs: number): string =>
+  `Not executed: '${name}' has been failing for everybody and rests for ${countOf(Math.max(1, Math.ceil(retryAfterMs / 1000)), 'more second')}. Use another tool, or say what could not be done.`;
+
+export const identicalCallText = (name: string, times: number): string =>
+  `'${name}' has given this very answer ${times} times in a row for the same arguments.`;
+
+export const outcomeUnknownText = (name: string): string =>
+  `An earlier try of this call to '${name}' was started, and how it ended is not known. It may or may not have taken effect. Check before calling it again.`;
+
+export const takenOverText = (name: string): string =>
+  `Another try of this batch has taken over, and this one did not run '${name}'. The other one may have. Check before calling it again.`;
+
+export const KEYED_STORE_UNAVAILABLE_TEXT =
+  'Not executed: the store that keeps Idempotency-Keys is unavailable, and without it nobody could tell a repeat. Send the batch again later.';
 
 export const notAuthorizedText = (name: string): string =>
   `The API key may not use '${name}'. Use another tool, or say what could not be done.`;

@@ -1,6 +1,6 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { CallEnd } from './call-end.ts';
-import { bucketOf } from './execute-call.ts';
+import { bucketOf } from './find-obstacle.ts';
 import { redactSecrets } from './redact-secrets.ts';
 import type { ResolvedCall } from './resolve-call.ts';
 import type { ToolOutcome } from './session-store.ts';

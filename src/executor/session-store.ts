@@ -1,7 +1,27 @@
+import type { Effects } from '../contract/failure.ts';
 import type { BudgetMode } from '../contract/tool-result.ts';
 
 /** The bucket that all names share which no tool has: each invented name would get a fresh budget otherwise. */
 export const UNKNOWN_TOOL = '_unknown';
+
+/** A tool as a round asks for it. */
+export type AskedTool = {
+  readonly name: string;
+  readonly retries: number;
+  /** Calls of it that may run in one session; null = as many as come. */
+  readonly maxCalls: number | null;
+  readonly effects: Effects;
+  /** The same call with the same answer is how it is meant to be used. */
+  readonly polling: boolean;
+};
+
+/** A call as a round asks for it, copies left out. */
+export type AskedCall = {
+  /** One of the round's tools. */
+  readonly tool: string;
+  /** 16 hex digits that stand for tool and arguments; null where the loop guard does not look. */
+  readonly fingerprint: string | null;
+};
 
 /** One round as it asks to be let in. A tool stands once in `tools`, in the order of the batch. */
 export type Round = {
@@ -13,7 +33,9 @@ export type Round = {
   readonly roundId: string | null;
   /** Milliseconds after which the round's reservations lapse if it never settles: batch deadline + 5 s. */
   readonly leaseMs: number;
-  readonly tools: readonly { readonly name: string; readonly retries: number }[];
+  readonly tools: readonly AskedTool[];
+  /** In the order of the batch. Empty where nothing counts calls: without a session. */
+  readonly calls: readonly AskedCall[];
 };
 
 /** What is left of a tool's retries in a session. All whole numbers, never below 0. */
@@ -33,12 +55,34 @@ export type Budget = {
 /** Why a round may not use a tool: its own retries are gone, the session's are, or its last one is still running. */
 export type Denial = 'tool' | 'session' | 'running';
 
-/** `free` = no failure is standing, `retry` = one retry is reserved. `budget` is null where nothing is counted. */
+/**
+ * `free` = no failure is standing, `retry` = one retry is reserved, `idle` = a failure is standing, and limits and
+ * loop guard left no call to run: nothing is reserved. `budget` is null where nothing is counted.
+ */
 export type Permit =
   | { readonly decision: 'free'; readonly budget: Budget | null }
   | { readonly decision: 'retry'; readonly budget: Budget | null }
+  | { readonly decision: 'idle'; readonly budget: Budget }
   | { readonly decision: 'denied'; readonly denial: Denial; readonly budget: Budget }
   | { readonly decision: 'unavailable' };
+
+/** How often in a row this very call failed for a reason the model owns, and gave this answer. */
+export type Streak = {
+  readonly failed: number;
+  readonly same: number;
+  /** 16 hex digits of the last answer; "" where the last time gave none. */
+  readonly answer: string;
+};
+
+/** What counts calls: all of the session, its rounds, or those of one tool in it. */
+export type CallLimit = 'session_calls' | 'session_rounds' | 'tool_calls';
+
+/** Whether one call may run, as far as limits and loop guard go. A denied tool's calls are not looked at: `run`. */
+export type CallVerdict =
+  | { readonly kind: 'run'; readonly streak: Streak | null }
+  /** `times`: how often in a row it has been made, this time included. */
+  | { readonly kind: 'loop'; readonly cause: 'failed' | 'same_answer'; readonly times: number }
+  | { readonly kind: 'limit'; readonly of: CallLimit; readonly limit: number };
 
 /** How the round went for one tool. Neither flag: terminal, refused or caused by the service. */
 export type ToolOutcome = {
@@ -52,30 +96,117 @@ export type ToolOutcome = {
   readonly error: string;
 };
 
+/**
+ * How one call ended, as the loop guard sees it: it `failed` for a reason the model owns, gave an `answer`, was
+ * `looped` (the guard refused it), ended in some `other` way, which ends its streaks, or did `not_run` for another
+ * reason, which leaves them.
+ */
+export type CallEnding = 'failed' | 'answered' | 'looped' | 'other' | 'not_run';
+
+/** One of the round's calls, settled. */
+export type SettledCall = AskedCall & {
+  readonly ending: CallEnding;
+  /** 16 hex digits of the answer; "" unless `answered`. */
+  readonly answer: string;
+  /** It ran or may have: it counts against the limits. */
+  readonly executed: boolean;
+};
+
+/** A call for the journal. */
+export type JournalLine = {
+  /** Whose retries left are entered; null = nobody's. */
+  readonly tool: string | null;
+  /** A JSON object's text, to which the store adds `retries_left`: what the tool has left after the round, or null. */
+  readonly json: string;
+};
+
+/** What came of a round. */
+export type RoundReport = {
+  readonly outcomes: readonly ToolOutcome[];
+  /** Those of `Round.calls`, in their order. */
+  readonly calls: readonly SettledCall[];
+  /** Every call of the batch, admitted or not, in its order; empty where no journal is kept. */
+  readonly journal: readonly JournalLine[];
+};
+
 /** A round that was let in, wholly or in part. It settles in the store that admitted it, or nowhere. */
 export type Admission = {
   readonly mode: BudgetMode;
   readonly scope: 'session' | 'request';
+  /** The number of this round in its session, from 1; 0 without a session. */
+  readonly step: number;
   /** One for every tool of the round. */
   readonly permits: ReadonlyMap<string, Permit>;
-  /** Ends the round's reservations, charges failures; gives the budgets after it. Rejects when the store fails. */
-  readonly settle: (outcomes: readonly ToolOutcome[]) => Promise<ReadonlyMap<string, Budget>>;
+  /** In the order of `Round.calls`; empty where each may run and none has a streak. */
+  readonly verdicts: readonly CallVerdict[];
+  /**
+   * Ends the round's reservations, charges failures, counts streaks, gives back calls that did not run, writes the
+   * journal; gives the budgets after it. Rejects when the store fails.
+   */
+  readonly settle: (report: RoundReport) => Promise<ReadonlyMap<string, Budget>>;
+  /** Adds to the journal what came of a call after its answer: a JSON object's text. Rejects when the store fails. */
+  readonly addLate: (json: string) => Promise<void>;
 };
 
+/** What a session remembers of a tool. */
+export type ToolRecord = {
+  readonly name: string;
+  readonly failures: number;
+  readonly used: number;
+  /** Retries that run now. */
+  readonly open: number;
+  /** Milliseconds since its last failed round; null where none is standing. */
+  readonly failedAgoMs: number | null;
+  readonly lastError: string;
+  /** Calls counted against `maxCalls`. */
+  readonly calls: number;
+  /** The highest of its last round's calls. */
+  readonly streak: { readonly failed: number; readonly same: number };
+};
+
+/** All that is kept of a session; empty for one never seen. */
+export type SessionRecord = {
+  readonly mode: BudgetMode;
+  readonly rounds: number;
+  readonly calls: number;
+  /** Retries used, running or lost. */
+  readonly spent: number;
+  /** By name. */
+  readonly tools: readonly ToolRecord[];
+  /** JSON texts, oldest first: the lines that settling wrote, and those of late results. */
+  readonly journal: readonly string[];
+};
+
+/** The store is away: nothing was read, ended or reset. */
+export class StoreUnavailableError extends Error {
+  override readonly name = 'StoreUnavailableError';
+}
+
 /**
- * Retry budgets of sessions. `admit` reserves retries atomically, so that the limit holds under any concurrency.
- * Rejects when the store cannot answer; the fall-back wrapper turns that into a policy.
+ * Sessions: retry budgets, streaks, limits and the journal. `admit` reserves atomically, so that every limit holds
+ * under any concurrency. All of these reject when the store cannot answer; the fall-back wrapper makes a policy of it.
  */
 export type SessionStore = {
   readonly admit: (round: Round) => Promise<Admission>;
+  readonly read: (sessionKey: string) => Promise<SessionRecord>;
+  /** Forgets the session. What still runs in it settles nowhere. */
+  readonly end: (sessionKey: string) => Promise<void>;
+  /** Makes one tool fresh, or all and the session's lost retries with them (null): budget and failure streaks. */
+  readonly reset: (sessionKey: string, tool: string | null) => Promise<void>;
 };
 
-/** The service's settings for all budgets. Times in milliseconds. */
-export type BudgetSettings = {
+/** The service's settings for all sessions. Times in milliseconds. */
+export type SessionSettings = {
   /** Retries failed or running, over all tools of a session that have not recovered. */
   readonly sessionRetries: number;
   /** How long a blocked tool stays blocked after its last failed round; 0 = for the session's life. */
   readonly cooldownMs: number;
   /** Sliding expiry of a session. */
   readonly ttlMs: number;
+  /** Calls that may run in a session; 0 = as many as come. */
+  readonly maxCalls: number;
+  /** Rounds of a session; 0 = as many as come. */
+  readonly maxRounds: number;
+  /** Calls a session's journal keeps; 0 = none. */
+  readonly journal: number;
 };

@@ -1,5 +1,5 @@
 /** The steps a session store takes. */
-export type StoreOperation = 'connect' | 'admit' | 'settle';
+export type StoreOperation = 'connect' | 'admit' | 'settle' | 'read' | 'end' | 'reset' | 'late' | 'keyed';
 
 /** Watches the session store: how long it takes, why it fails, whether it serves. Must not throw. */
 export type StoreObserver = {

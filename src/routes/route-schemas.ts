@@ -8,7 +8,7 @@ import { ToolCallsResponse } from '../contract/tool-result.ts';
 const COMPONENTS: Record<string, object> = {};
 
 // For the document only: nothing is validated or serialised with these (a response schema turns one NaN into a 500).
-const toSchema = (schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> => {
+export const toSchema = (schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> => {
   const converted = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
   const { $schema: _dialect, $defs = {}, ...rest } = toComponentReferences(converted);
   for (const [name, component] of Object.entries($defs)) COMPONENTS[name] = withoutId(component);
@@ -21,19 +21,25 @@ const toComponentReferences = (schema: object): { readonly [member: string]: unk
 const withoutId = (schema: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(schema).filter(([member]) => member !== 'id'));
 
-const ok = (schema: z.ZodType, description: string) => ({
+/** An answer of 200 with this body; `example` as the document shows it. */
+export const ok = (schema: z.ZodType, description: string, example?: unknown) => ({
   description,
-  content: { 'application/json': { schema: toSchema(schema, 'output') } },
+  content: {
+    'application/json': { schema: toSchema(schema, 'output'), ...(example === undefined ? {} : { example }) },
+  },
 });
 
-const problem = (description: string) => ({
+/** An answer that is a problem. */
+export const problem = (description: string, example?: Problem) => ({
   description,
-  content: { 'application/problem+json': { schema: toSchema(Problem, 'output') } },
+  content: {
+    'application/problem+json': { schema: toSchema(Problem, 'output'), ...(example === undefined ? {} : { example }) },
+  },
 });
 
 const ENVELOPE = z.object({ ...ToolCallsRequest.shape, calls: z.array(ToolCall).max(1024) });
 
-const PROBLEMS = {
+export const PROBLEMS = {
   400: problem('The envelope is malformed. Nothing has run.'),
   401: problem('No key, or a wrong one.'),
   403: problem('The origin may not call, or the key may not use this service.'),

@@ -1,29 +1,28 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { ToolCallsRequest } from '../contract/tool-call.ts';
-import type { Batch } from '../executor/batch.ts';
+import type { Batch, IdempotencyKey } from '../executor/batch.ts';
+import type { BatchAnswer } from '../executor/run-batch.ts';
 import type { JsonBody } from './json-body.ts';
 import { ProblemError } from './problem-handler.ts';
 import { callerKeyOf } from './request-gate.ts';
 import { TOOL_CALLS_SCHEMA } from './route-schemas.ts';
 
 export type ToolCallsOptions = {
-  readonly executeBatch: (batch: Batch) => Promise<readonly string[]>;
+  readonly executeBatch: (batch: Batch) => Promise<BatchAnswer>;
   readonly callerOf: (request: FastifyRequest) => {
     readonly tenant: string;
     readonly mayUse: (tool: string) => boolean;
   };
   /** An opaque key for a tenant's session. */
   readonly toSessionKey: (tenant: string, sessionId: string) => string;
+  /** An opaque key for a tenant's Idempotency-Key. */
+  readonly toRecordKey: (tenant: string, key: string) => string;
+  /** An opaque key for a tenant's request id. */
+  readonly toRequestKey: (tenant: string, requestId: string) => string;
   readonly createId: () => string;
   readonly maxDeadlineMs: number;
 };
-
-// Better said than silently ignored: whoever sends a key relies on it.
-const NOT_IDEMPOTENT = {
-  code: 'idempotency_not_supported',
-  message: 'The Idempotency-Key was not honoured: sending this batch again runs it again.',
-} as const;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
@@ -32,11 +31,10 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
   app.post('/tool-calls', { schema: TOOL_CALLS_SCHEMA }, async (request: FastifyRequest, reply: FastifyReply) => {
     const { value, source } = toBody(request.body);
     const envelope = parseEnvelope(value);
-    const idempotencyKey = request.headers['idempotency-key'];
-    checkIdempotencyKey(idempotencyKey);
     const { tenant, mayUse } = options.callerOf(request);
+    const idempotency = toIdempotency(request, tenant, options);
     const sessionId = envelope.session_id ?? null;
-    const results = await options.executeBatch({
+    const answer = await options.executeBatch({
       requestId: request.id,
       // The id made for the request will do, unless the caller chose it: its ids may come twice.
       batchId: request.headers['x-request-id'] === undefined ? request.id : options.createId(),
@@ -50,9 +48,11 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
       order: envelope.order,
       onError: envelope.on_error,
       deadlineMs: Math.min(envelope.deadline_ms ?? options.maxDeadlineMs, options.maxDeadlineMs),
-      notices: idempotencyKey === undefined ? [] : [NOT_IDEMPOTENT],
+      idempotency,
       client: { isGone: () => reply.raw.destroyed, whenGone: (listener) => whenClientGone(reply, listener) },
     });
+    const results = toResults(answer);
+    if (answer.kind === 'results' && answer.origin === 'replayed') void reply.header('idempotent-replayed', 'true');
     // Assembled from the proved JSON of each result: one BigInt must not cost the whole batch its answer.
     const head = `{"request_id":${JSON.stringify(request.id)},"session_id":${JSON.stringify(sessionId)},"results":[`;
     return reply.type(JSON_TYPE).send(`${head}${results.join(',')}]}`);
@@ -76,18 +76,36 @@ const parseEnvelope = (value: unknown): ToolCallsRequest => {
 const toDetail = (issues: readonly z.core.$ZodIssue[]): string =>
   issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`)).join('; ');
 
-const checkIdempotencyKey = (key: string | readonly string[] | undefined): void => {
-  if (key === undefined || (typeof key === 'string' && isIdempotencyKey(key))) return;
-  throw new ProblemError(
-    400,
-    'invalid_idempotency_key',
-    'Idempotency-Key must be 1 to 255 printable ASCII characters.',
-  );
+/** The caller's key, bare or quoted as a structured header's text; null where there is none. */
+const toIdempotency = (request: FastifyRequest, tenant: string, options: ToolCallsOptions): IdempotencyKey | null => {
+  const given = request.headers['idempotency-key'];
+  if (given === undefined) return null;
+  const key = typeof given === 'string' ? unquote(given) : '';
+  if (!/^[\x20-\x7e]{1,255}$/.test(key)) throw createKeyProblem();
+  const { toRecordKey, toRequestKey } = options;
+  return { key, recordKey: toRecordKey(tenant, key), requestKey: toRequestKey(tenant, request.id) };
 };
 
-const isIdempotencyKey = (key: string): boolean => /^[\x20-\x7e]{1,255}$/.test(unquote(key));
+const createKeyProblem = (): ProblemError =>
+  new ProblemError(400, 'invalid_idempotency_key', 'Idempotency-Key must be 1 to 255 printable ASCII characters.');
 
 const unquote = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
+
+const toResults = (answer: BatchAnswer): readonly string[] => {
+  if (answer.kind === 'results') return answer.results;
+  if (answer.kind === 'other_body')
+    throw new ProblemError(
+      422,
+      'idempotency_key_reused',
+      'This Idempotency-Key came with another body before. Nothing has run; use a new key for a new batch.',
+    );
+  throw new ProblemError(
+    409,
+    'idempotency_key_in_flight',
+    'A batch with this Idempotency-Key is still running. Nothing has run now; ask again after the time in Retry-After.',
+    { 'retry-after': String(Math.max(1, Math.ceil(answer.retryAfterMs / 1000))) },
+  );
+};
 
 // Not request.signal: up to fastify 5.12 it aborts once a POST body has been read (fastify#6725).
 const whenClientGone = (reply: FastifyReply, listener: () => void): (() => void) => {

@@ -1,109 +1,75 @@
-import type { Admission, Budget, Permit, Round, SessionStore, ToolOutcome } from '../executor/session-store.ts';
-import type { StoreObserver, StoreOperation } from '../executor/store-observer.ts';
-import type { MemorySessionStore } from './memory-session-store.ts';
+import {
+  type Admission,
+  type Budget,
+  type Permit,
+  type Round,
+  type SessionStore,
+  StoreUnavailableError,
+  type ToolOutcome,
+} from '../executor/session-store.ts';
+import type { StoreOperation } from '../executor/store-observer.ts';
+import type { StoreAvailability } from './store-availability.ts';
 
-/** What happens to budgets while the shared store is away: counted in this process, not counted, or calls refused. */
+/** What happens to sessions while the shared store is away: counted in this process, not counted, or calls refused. */
 export type StoreDownPolicy = 'local' | 'open' | 'closed';
 
-// One probe a second: an outage costs one time-out per second and replica, not one per batch.
-const PROBE_INTERVAL_MS = 1000;
-
-/** A store that may say by itself that it is lost or back, so that nobody has to ask in vain to learn it. */
-export type WatchedSessionStore = SessionStore & {
-  readonly watch?: (watcher: {
-    /** Its connection is gone. */
-    readonly lost: () => void;
-    /** It is connected and serves. */
-    readonly back: () => void;
-    /** It is connected and does not serve. */
-    readonly refused: (error: unknown) => void;
-  }) => void;
-};
-
-export type FallbackSessionStore = SessionStore & {
-  /** Whether the primary store served the last time it was asked, and has not been lost since. */
-  readonly isUp: () => boolean;
-};
+export type FallbackSessionStore = SessionStore & Pick<StoreAvailability, 'isUp'>;
 
 /**
- * Stands before a store that can fail and never rejects: while it is away the policy decides, and what was counted
- * here meanwhile is dropped when it is back. A round settles in the store that admitted it or nowhere.
+ * Stands before a store that can fail: while it is away the policy decides, and no batch notices more than that. A
+ * round settles in the store that admitted it or nowhere. What was asked for and cannot be done rejects with
+ * `StoreUnavailableError`: ending, resetting, and, unless the policy is `local`, reading.
  */
 export const createFallbackSessionStore = (options: {
-  readonly primary: WatchedSessionStore;
-  readonly local: MemorySessionStore;
+  readonly primary: SessionStore;
+  /** To be cleared when the primary store is back. */
+  readonly local: SessionStore;
   readonly policy: StoreDownPolicy;
-  readonly observer: StoreObserver;
-  readonly now: () => number;
+  readonly availability: StoreAvailability;
 }): FallbackSessionStore => {
-  const { primary, local, observer, now } = options;
-  let downUntil = 0;
-  let up = true;
-  const lost = (): void => {
-    downUntil = now() + PROBE_INTERVAL_MS;
-    if (up) observer.availabilityChanged('down');
-    up = false;
-  };
-  const fell = (operation: StoreOperation, error: unknown): void => {
-    observer.operationFailed(operation, error);
-    lost();
-  };
-  const recovered = (): void => {
-    downUntil = 0;
-    if (up) return;
-    up = true;
-    local.clear();
-    observer.availabilityChanged('up');
-  };
-  primary.watch?.({ lost, back: recovered, refused: (error) => fell('connect', error) });
+  const { primary, local, policy, availability } = options;
   const admitElsewhere = {
     local: (round: Round) => local.admit(round),
     open: async (round: Round) => admitUncounted(round, { decision: 'free', budget: null }),
     closed: async (round: Round) => admitUncounted(round, { decision: 'unavailable' }),
-  }[options.policy];
-  const settleSafely = async (
-    admission: Admission,
-    outcomes: readonly ToolOutcome[],
-  ): Promise<ReadonlyMap<string, Budget>> => {
-    const startedAt = now();
-    // Batches that were running when it went away: each would wait for a time-out of its own.
-    if (!up) return estimateBudgets(admission, outcomes);
-    try {
-      const budgets = await admission.settle(outcomes);
-      // None: there was nothing to settle, and the store was not asked.
-      if (budgets.size > 0) observer.operationEnded('settle', now() - startedAt);
-      return budgets;
-    } catch (error) {
-      fell('settle', error);
-      return estimateBudgets(admission, outcomes);
-    }
-  };
-
-  return {
-    isUp: () => up,
-    admit: async (round) => {
-      const startedAt = now();
-      if (startedAt < downUntil) return admitElsewhere(round);
-      // While it is down this batch is the probe; those beside it need not wait for it.
-      if (!up) downUntil = startedAt + PROBE_INTERVAL_MS;
-      try {
-        const admission = await primary.admit(round);
-        observer.operationEnded('admit', now() - startedAt);
-        recovered();
-        return { ...admission, settle: (outcomes) => settleSafely(admission, outcomes) };
-      } catch (error) {
-        fell('admit', error);
-        return admitElsewhere(round);
-      }
+  }[policy];
+  const settleThere = (admission: Admission): Admission => ({
+    ...admission,
+    settle: async (report) => {
+      const settled = await availability.attemptWhileUp('settle', () => admission.settle(report));
+      return settled.kind === 'answered' ? settled.answer : estimateBudgets(admission, report.outcomes);
     },
+    addLate: async (json) => void (await availability.attemptWhileUp('late', () => admission.addLate(json))),
+  });
+  const insist = async <Answer>(operation: StoreOperation, ask: () => Promise<Answer>): Promise<Answer> => {
+    const attempt = await availability.attemptWhileUp(operation, ask);
+    if (attempt.kind === 'answered') return attempt.answer;
+    throw new StoreUnavailableError('The session store is away.');
+  };
+  return {
+    isUp: availability.isUp,
+    admit: async (round) => {
+      const admitted = await availability.attempt('admit', () => primary.admit(round));
+      return admitted.kind === 'answered' ? settleThere(admitted.answer) : admitElsewhere(round);
+    },
+    read: async (sessionKey) => {
+      if (policy !== 'local') return insist('read', () => primary.read(sessionKey));
+      const read = await availability.attemptWhileUp('read', () => primary.read(sessionKey));
+      return read.kind === 'answered' ? read.answer : local.read(sessionKey);
+    },
+    end: (sessionKey) => insist('end', () => primary.end(sessionKey)),
+    reset: (sessionKey, tool) => insist('reset', () => primary.reset(sessionKey, tool)),
   };
 };
 
 const admitUncounted = (round: Round, permit: Permit): Admission => ({
   mode: 'local',
   scope: 'session',
+  step: 0,
   permits: new Map(round.tools.map(({ name }) => [name, permit])),
+  verdicts: [],
   settle: async () => new Map(),
+  addLate: async () => undefined,
 });
 
 // A time-out means "maybe applied", so it is never sent again. What the caller reads is then the likeliest: applied.
@@ -119,7 +85,7 @@ const estimateBudgets = (admission: Admission, outcomes: readonly ToolOutcome[])
 
 const afterwards = (budget: Budget, decision: Permit['decision'], outcome: ToolOutcome): Budget => {
   const { failed, succeeded, interrupted } = outcome;
-  if (decision === 'denied') return budget;
+  if (decision === 'denied' || decision === 'idle') return budget;
   const reserved = decision === 'retry' ? 1 : 0;
   if (failed && !succeeded) return { ...budget, failures: budget.failures + 1, used: budget.used + reserved };
   if (interrupted && !succeeded) return budget;

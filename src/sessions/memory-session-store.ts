@@ -1,17 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import type { BudgetMode } from '../contract/tool-result.ts';
-import type {
-  Admission,
-  Budget,
-  BudgetSettings,
-  Permit,
-  Round,
-  SessionStore,
-  ToolOutcome,
-} from '../executor/session-store.ts';
-import { type AdmittedTool, admitRound, toBudget } from './admit-round.ts';
-import { createSessionState, expireClaims, type SessionState, spentRetries, toolState } from './budget-state.ts';
-import { isWorthSettling, settleRound } from './settle-round.ts';
+import type { Admission, Budget, Round, SessionSettings, SessionStore } from '../executor/session-store.ts';
+import { createMemoryJournals, type MemoryJournals } from './memory-journals.ts';
+import { toBudget, toPermits } from './rules/admit-budgets.ts';
+import { admitRound, toGuardStep } from './rules/admit-round.ts';
+import { expireClaims, findTool, spentRetries } from './rules/budget-state.ts';
+import { toJournalText } from './rules/journal-text.ts';
+import { resetSession } from './rules/reset-session.ts';
+import { toEmptyRecord, toSessionRecord } from './rules/session-record.ts';
+import { createSessionState, type SessionState } from './rules/session-state.ts';
+import { settleRound } from './rules/settle-round.ts';
+import { toSettlement } from './rules/settlement.ts';
 
 export type MemorySessionStore = SessionStore & {
   /** Forgets every session: what was counted while another store was away must not outlive that. */
@@ -24,11 +23,12 @@ export type MemorySessionStore = SessionStore & {
  */
 export const createMemorySessionStore = (options: {
   readonly mode: BudgetMode;
-  readonly settings: BudgetSettings;
+  readonly settings: SessionSettings;
   readonly maxSessions: number;
   readonly now: () => number;
 }): MemorySessionStore => {
   const { mode, settings, now } = options;
+  const journals = createMemoryJournals(settings.journal);
   const sessions = new LRUCache<string, SessionState>({
     max: options.maxSessions,
     ttl: settings.ttlMs,
@@ -36,6 +36,7 @@ export const createMemorySessionStore = (options: {
     // At its default the cache looks at the clock once a millisecond of real time, whatever `now` says.
     ttlResolution: 0,
     perf: { now },
+    dispose: (session) => journals.drop(session),
   });
   const bornOrKnown = (round: Round): SessionState => {
     const known = sessions.get(round.sessionKey);
@@ -48,86 +49,84 @@ export const createMemorySessionStore = (options: {
     admit: async (round) => {
       const session = bornOrKnown(round);
       const findCurrent = (): SessionState | undefined => sessions.get(round.sessionKey);
-      return admitTo(session, round, { mode, scope: 'session', settings, now, findCurrent });
+      return admitTo(session, round, { mode, scope: 'session', settings, now, findCurrent, journals });
+    },
+    read: async (sessionKey) => {
+      const session = sessions.peek(sessionKey);
+      if (session === undefined) return toEmptyRecord(mode);
+      return { mode, ...toSessionRecord(session, now()), journal: journals.read(session) };
+    },
+    end: async (sessionKey) => void sessions.delete(sessionKey),
+    reset: async (sessionKey, tool) => {
+      const session = sessions.get(sessionKey);
+      if (session !== undefined) resetSession(session, tool, now());
     },
     clear: () => sessions.clear(),
   };
 };
 
-/** Budgets that hold for one request: what a batch without a session gets. */
+const NO_JOURNALS: MemoryJournals = { append: () => undefined, read: () => [], drop: () => undefined };
+const nothing = async (): Promise<void> => undefined;
+
+/** Budgets that hold for one request: what a batch without a session gets. Nothing is remembered after it. */
 export const createRequestSessionStore = (options: {
-  readonly settings: BudgetSettings;
+  readonly settings: SessionSettings;
   readonly now: () => number;
 }): SessionStore => ({
   admit: async (round) => {
     const session = createSessionState(round.batchId);
-    return admitTo(session, round, { ...options, mode: 'memory', scope: 'request', findCurrent: () => session });
+    const findCurrent = (): SessionState => session;
+    const terms = { ...options, mode: 'memory', scope: 'request', findCurrent, journals: NO_JOURNALS } as const;
+    return { ...admitTo(session, round, terms), step: 0 };
   },
+  read: async () => toEmptyRecord('memory'),
+  end: nothing,
+  reset: nothing,
 });
+
+type Terms = Pick<Admission, 'mode' | 'scope'> & {
+  readonly settings: SessionSettings;
+  readonly now: () => number;
+  /** The session as it is now: another object once it has begun another life. */
+  readonly findCurrent: () => SessionState | undefined;
+  readonly journals: MemoryJournals;
+};
 
 const UNCHANGED: ReadonlyMap<string, Budget> = new Map();
 
-const admitTo = (
-  session: SessionState,
-  round: Round,
-  terms: Pick<Admission, 'mode' | 'scope'> & {
-    readonly settings: BudgetSettings;
-    readonly now: () => number;
-    /** The session as it is now: another object once it has begun another life. */
-    readonly findCurrent: () => SessionState | undefined;
-  },
-): Admission => {
-  const { mode, scope, settings, now } = terms;
-  const admitted = isUntouched(session, round)
-    ? admitFresh(round, settings)
-    : admitRound(session, round, settings, now());
-  const isWorth = (outcome: ToolOutcome): boolean => {
-    const one = admitted.get(outcome.name);
-    if (one === undefined || one.permit.decision === 'denied') return false;
-    return isWorthSettling(outcome, one.claimId === null ? 'nothing' : 'a claim');
-  };
+const admitTo = (session: SessionState, round: Round, terms: Terms): Admission => {
+  const { mode, scope, settings, now, findCurrent, journals } = terms;
+  const { step, tools, verdicts } = admitRound(session, round, settings, now());
+  const guardStep = toGuardStep(round, step);
   return {
     mode,
     scope,
-    permits: toPermits(admitted),
-    settle: async (outcomes) => {
-      if (!outcomes.some(isWorth)) return UNCHANGED;
-      // Into its own object: where the session has begun another life, that one is nobody's any more.
-      settleRound(session, outcomes, admitted, now());
-      return readBudgets(terms.findCurrent() ?? createSessionState(''), round, settings, now());
+    step,
+    permits: toPermits(tools),
+    verdicts,
+    settle: async (report) => {
+      const settlement = toSettlement(round, { tools, verdicts }, report, settings);
+      if (settlement === null) return UNCHANGED;
+      const current = findCurrent();
+      if (current === session) settleRound(session, settlement, { tools, guardStep }, now());
+      const budgets = readBudgets(current ?? createSessionState(''), round, settings, now());
+      const lines = settlement.journal.map((line) => toJournalText(line, budgets));
+      if (current === session) journals.append(session, lines);
+      return budgets;
+    },
+    addLate: async (json) => {
+      if (findCurrent() === session) journals.append(session, [json]);
     },
   };
-};
-
-const toPermits = (admitted: ReadonlyMap<string, AdmittedTool>): ReadonlyMap<string, Permit> => {
-  const permits = new Map<string, Permit>();
-  for (const [name, { permit }] of admitted) permits.set(name, permit);
-  return permits;
-};
-
-// Nothing has ever failed in the session and the round has no name to remember: every tool is free and nothing is
-// written. That is all but every batch.
-const isUntouched = (session: SessionState, round: Round): boolean =>
-  session.tools.size === 0 && session.lost === 0 && round.roundId === null;
-
-const FRESH_TOOL = { failures: 0, used: 0, epoch: 0, failedAt: 0, lastError: '', claims: [] };
-
-const admitFresh = (round: Round, { sessionRetries }: BudgetSettings): ReadonlyMap<string, AdmittedTool> => {
-  const admitted = new Map<string, AdmittedTool>();
-  for (const { name, retries } of round.tools) {
-    const budget = toBudget(FRESH_TOOL, retries, sessionRetries);
-    admitted.set(name, { permit: { decision: 'free', budget }, claimId: null, epoch: 0 });
-  }
-  return admitted;
 };
 
 const readBudgets = (
   session: SessionState,
   round: Round,
-  { sessionRetries }: BudgetSettings,
+  { sessionRetries }: SessionSettings,
   now: number,
 ): ReadonlyMap<string, Budget> => {
   expireClaims(session, now);
   const left = sessionRetries - spentRetries(session);
-  return new Map(round.tools.map(({ name, retries }) => [name, toBudget(toolState(session, name), retries, left)]));
+  return new Map(round.tools.map(({ name, retries }) => [name, toBudget(findTool(session, name), retries, left)]));
 };

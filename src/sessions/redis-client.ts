@@ -2,13 +2,17 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 
 /** The little of a Redis client that the stores need. */
 export type RedisClient = {
-  /** Sends one command. Rejects within about 50 ms when Redis does not answer; such a command may have been applied. */
+  /**
+   * Sends one command, in a cluster to whoever serves its keys. Rejects within about 50 ms when Redis does not answer;
+   * such a command may have been applied.
+   */
   readonly call: (command: string, ...parameters: string[]) => Promise<unknown>;
   /** Starts connecting and goes on trying; never rejects. */
   readonly connect: () => void;
   readonly onReady: (listener: () => void) => void;
   /** The connection, or an attempt at one, has ended without `disconnect`. */
   readonly onLost: (listener: () => void) => void;
+  /** Of the connection, or of that to one node of a cluster; without a listener they are nobody's. */
   readonly onError: (listener: (error: unknown) => void) => void;
   readonly disconnect: () => void;
 };
@@ -28,8 +32,6 @@ const SHARED_OPTIONS = {
   connectTimeout: 1000,
   socketTimeout: 2000,
   enableAutoPipelining: false,
-  // A replica that was promoted or demoted: connect anew. Never 2, which would send the command again.
-  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } as const satisfies RedisOptions;
 
 const retryDelay = (attempt: number): number =>
@@ -47,8 +49,13 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
     call: (command, ...parameters) => withDeadline(client.call(command, ...parameters), answerWithinMs),
     // The outcome of the first attempt is told by the events; later ones are the retry strategy's.
     connect: () => void client.connect().then(ignore, ignore),
-    onReady: (listener) => void client.on('ready', listener),
-    onError: (listener) => void client.on('error', listener),
+    onReady: (listener) =>
+      void (client instanceof Cluster ? onNodesReady(client, listener) : client.on('ready', listener)),
+    onError: (listener) => {
+      client.on('error', listener);
+      // What ioredis says of one node of a cluster.
+      client.on('node error', listener);
+    },
     onLost: (listener) => void client.on('close', () => wanted && listener()),
     disconnect: () => {
       wanted = false;
@@ -58,6 +65,14 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
 };
 
 const ignore = (): void => undefined;
+
+// A cluster connects to a node with the first command for it, and refuses every other one until that is done: so it is
+// ready when all nodes are connected to, and a node that joins or comes back later is news as well.
+const onNodesReady = (cluster: Cluster, listener: () => void): void => {
+  const open = (node: Redis): Promise<void> => (node.status === 'wait' ? node.connect() : Promise.resolve());
+  cluster.on('ready', () => void Promise.allSettled(cluster.nodes().map(open)).then(listener));
+  cluster.on('+node', (node: Redis) => void (cluster.status === 'ready' && node.once('ready', listener)));
+};
 
 /**
  * Rejects when no answer has come in time. Not commandTimeout: that is a timer alone, and where a burst of requests
@@ -71,8 +86,35 @@ const withDeadline = (answer: Promise<unknown>, ms: number): Promise<unknown> =>
     answer.then(resolve, reject).then(ended, ended);
   });
 
+// A server that was demoted: behind its name another one may be the master by now. At most once a second, or a replica
+// that stays one would be connected to anew for each command. Never 2, which would send the command again.
+const createReconnectRule = (): ((error: Error) => boolean) => {
+  let lastAt = Number.NEGATIVE_INFINITY;
+  return ({ message }) => {
+    const now = performance.now();
+    if (!message.startsWith('READONLY') || now - lastAt < MAX_RECONNECT_DELAY_MS) return false;
+    lastAt = now;
+    return true;
+  };
+};
+
 const createStandalone = (url: string): Redis =>
-  new Redis(url, { ...SHARED_OPTIONS, enableOfflineQueue: false, retryStrategy: retryDelay });
+  new Redis(url, {
+    ...SHARED_OPTIONS,
+    enableOfflineQueue: false,
+    retryStrategy: retryDelay,
+    reconnectOnError: createReconnectRule(),
+  });
+
+// The nodes that a cluster names itself are reached as the first one is: ioredis keeps what a URL says to that URL.
+const toAccess = (url: string): { username?: string; password?: string; tls?: Record<string, never> } => {
+  const { protocol, username, password } = new URL(url);
+  return {
+    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
+    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+    ...(protocol === 'rediss:' ? { tls: {} } : {}),
+  };
+};
 
 const createCluster = (nodes: readonly string[]): Cluster =>
   new Cluster([...nodes], {
@@ -80,5 +122,14 @@ const createCluster = (nodes: readonly string[]): Cluster =>
     enableOfflineQueue: false,
     lazyConnect: true,
     clusterRetryStrategy: retryDelay,
-    redisOptions: SHARED_OPTIONS,
+    // How long a silent node is asked who serves what, before the next one is.
+    slotsRefreshTimeout: 1000,
+    // By default ioredis sends a command again whose connection was lost: it may have been applied. Where the cluster
+    // is down the answer to a second try would come when nobody waits for it any more.
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
+    // A slot that is on its way: what was refused was not applied. Four tries end before the caller's patience does.
+    retryDelayOnTryAgain: 10,
+    maxRedirections: 5,
+    redisOptions: { ...SHARED_OPTIONS, ...toAccess(nodes[0] ?? '') },
   });

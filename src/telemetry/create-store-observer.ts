@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
-import type { StoreObserver } from '../executor/store-observer.ts';
+import type { StoreObserver, StoreOperation } from '../executor/store-observer.ts';
 import { describeCauses } from './describe-error.ts';
 import type { Metrics } from './metrics.ts';
+import type { TimeSeries } from './tally.ts';
 
 // An outage is one story, not one line per batch.
 const LOG_EVERY_MS = 10_000;
@@ -38,11 +39,17 @@ export const createStoreObserver = (options: {
 }): StoreObserver => {
   const { metrics, log, now } = options;
   const loggedAt = new Map<string, number>();
+  const durationOf = (operation: StoreOperation) => metrics.storeDuration({ operation });
   const durations = {
-    connect: metrics.storeDuration({ operation: 'connect' }),
-    admit: metrics.storeDuration({ operation: 'admit' }),
-    settle: metrics.storeDuration({ operation: 'settle' }),
-  };
+    connect: durationOf('connect'),
+    admit: durationOf('admit'),
+    settle: durationOf('settle'),
+    read: durationOf('read'),
+    end: durationOf('end'),
+    reset: durationOf('reset'),
+    late: durationOf('late'),
+    keyed: durationOf('keyed'),
+  } satisfies Record<StoreOperation, TimeSeries>;
   metrics.storeUp.set(1);
   return {
     operationEnded: (operation, durationMs) => durations[operation].observe(durationMs / 1000),

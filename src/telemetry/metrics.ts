@@ -1,10 +1,10 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { createOverloadMetrics } from './overload-metrics.ts';
+import { createSessionMetrics } from './session-metrics.ts';
 import { createTallyCounter, createTallyHistogram } from './tally.ts';
 
 const CALL_BUCKETS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 const REQUEST_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
-const STORE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1];
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 // promtool check metrics refuses these three: gauges whose names end in _total.
@@ -32,7 +32,7 @@ export const createMetrics = (version: string) => {
     ...createCallMetrics(registry),
     ...createOverloadMetrics(registry),
     ...createServiceMetrics(registry),
-    ...createStoreMetrics(registry),
+    ...createSessionMetrics(registry),
   };
 };
 
@@ -102,26 +102,5 @@ const createServiceMetrics = (registry: Registry) => ({
     help: 'Time from the head of a request to the end of its answer.',
     labelNames: ['method', 'route', 'status_code'],
     buckets: REQUEST_BUCKETS,
-  }),
-});
-
-const createStoreMetrics = (registry: Registry) => ({
-  storeUp: new Gauge({
-    name: 'recourse_session_store_up',
-    help: '1 while the session store serves, 0 while the fall-back does.',
-    registers: [registry],
-  }),
-  storeDuration: createTallyHistogram({
-    registry,
-    name: 'recourse_session_store_operation_duration_seconds',
-    help: 'Time of one round trip to the session store.',
-    labelNames: ['operation'],
-    buckets: STORE_BUCKETS,
-  }),
-  storeErrors: new Counter({
-    name: 'recourse_session_store_errors_total',
-    help: 'Round trips to the session store that failed.',
-    labelNames: ['operation', 'reason'],
-    registers: [registry],
   }),
 });

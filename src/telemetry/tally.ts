@@ -1,4 +1,4 @@
-import { Counter, Histogram, type MetricValueWithName, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type MetricValueWithName, type Registry } from 'prom-client';
 
 type Labels = Readonly<Record<string, string>>;
 type Spec = {
@@ -19,25 +19,47 @@ export type TimeSeries = { readonly observe: (value: number) => void };
  * prom-client three times a call cost more than the rest of the executor.
  */
 export const createTallyCounter = (spec: Spec): ((labels: Labels) => CountSeries) => {
-  const series = new Map<string, CountSeries & { readonly labels: Labels }>();
+  const { seriesOf, all } = createSeries(spec.labelNames);
   const counter = new Counter({
-    name: spec.name,
-    help: spec.help,
-    labelNames: [...spec.labelNames],
-    registers: [spec.registry],
+    ...toMetric(spec),
     collect: () => {
       counter.reset();
-      for (const { labels, count } of series.values()) counter.inc(labels, count);
+      for (const { labels, count } of all()) counter.inc(labels, count);
     },
   });
-  return (labels) => {
-    const key = spec.labelNames.map((name) => labels[name]).join('\n');
-    const known = series.get(key);
-    if (known !== undefined) return known;
+  return seriesOf;
+};
+
+/** A gauge of the same kind: whoever has a series sets its `count`. */
+export const createTallyGauge = (spec: Spec): ((labels: Labels) => CountSeries) => {
+  const { seriesOf, all } = createSeries(spec.labelNames);
+  const gauge = new Gauge({
+    ...toMetric(spec),
+    collect: () => {
+      for (const { labels, count } of all()) gauge.set(labels, count);
+    },
+  });
+  return seriesOf;
+};
+
+const toMetric = ({ registry, name, help, labelNames }: Spec) => ({
+  name,
+  help,
+  labelNames: [...labelNames],
+  registers: [registry],
+});
+
+const createSeries = (labelNames: readonly string[]) => {
+  const known = new Map<string, CountSeries & { readonly labels: Labels }>();
+  const seriesOf = (labels: Labels): CountSeries => {
+    const key = labelNames.map((name) => labels[name]).join('\n');
+    const found = known.get(key);
+    if (found !== undefined) return found;
     const fresh = { labels, count: 0 };
-    series.set(key, fresh);
+    known.set(key, fresh);
     return fresh;
   };
+  return { seriesOf, all: () => known.values() };
 };
 
 /** A histogram of the same kind. `buckets` are upper bounds in rising order, in the unit of the name. */

@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { Effects } from '../contract/failure.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
+import { type DeclaredBreakerKey, toBreakerKey } from './breaker-key.ts';
 import { toExampleArguments } from './example-arguments.ts';
 import { type Checked, type SchemaCheck, toSchemaCheck } from './schema-check.ts';
 import type { InlineTool, Prepared, ToolContext } from './tool.ts';
@@ -28,6 +29,15 @@ export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
   readonly sequential?: boolean;
   /** How many calls may run at once in this process. */
   readonly concurrency?: number;
+  /** How many calls of it may run in one session. 0 = none. Default: as many as come. */
+  readonly maxCallsPerSession?: number;
+  /** true: the same call with the same answer is how it is meant to be used, and never taken for a loop. */
+  readonly polling?: boolean;
+  /**
+   * Which upstream a call talks to, so that one that is down closes the tool for its own calls only: the name of an
+   * argument, or, for a tool that runs inside the service, a function of the arguments as they were sent.
+   */
+  readonly breakerKey?: DeclaredBreakerKey;
   /** Where the tool tells failures by its value: returns the error (an Error or a text), or undefined for a success. */
   readonly extractError?: (value: unknown) => unknown;
   readonly source?: string;
@@ -82,6 +92,8 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
   return {
     ...DEFAULTS,
     ...pickGiven(definition),
+    ...toBreakerKey(definition.breakerKey, input.jsonSchema, refuse),
+    role: 'tool',
     runsIn: 'service',
     isolation: definition.isolation ?? 'process',
     env: definition.env ?? [],
@@ -93,17 +105,21 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
     retries: whole('retries', definition.retries ?? DEFAULT_RETRIES[effects], 0),
     timeoutMs: whole('timeoutMs', definition.timeoutMs ?? DEFAULT_TIMEOUT_MS, 1, MAX_TIMEOUT_MS),
     concurrency: definition.concurrency === undefined ? null : whole('concurrency', definition.concurrency, 1),
+    maxCallsPerSession:
+      definition.maxCallsPerSession === undefined
+        ? null
+        : whole('maxCallsPerSession', definition.maxCallsPerSession, 0),
     exampleArguments: toExampleArguments(input.jsonSchema),
     prepare: toPrepare(input, definition.run),
     checkOutput: output === null ? null : toOutputCheck(output),
   };
 };
 
-const DEFAULTS = { gracefulErrors: null, sequential: false, source: 'builtin', extractError: null };
+const DEFAULTS = { gracefulErrors: null, sequential: false, polling: false, source: 'builtin', extractError: null };
 
 const pickGiven = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefinition<Schema>) => {
-  const { gracefulErrors, sequential, source, extractError } = definition;
-  const given = Object.entries({ gracefulErrors, sequential, source, extractError });
+  const { gracefulErrors, sequential, polling, source, extractError } = definition;
+  const given = Object.entries({ gracefulErrors, sequential, polling, source, extractError });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 };
 
@@ -131,12 +147,13 @@ const toOutputCheck = (output: SchemaCheck): NonNullable<InlineTool['checkOutput
 };
 
 const checkMembers = <Schema extends z.ZodType | JsonSchema>(
-  { effects, description, run, isolation = 'process', env = [] }: ToolDefinition<Schema>,
+  { effects, description, run, polling, isolation = 'process', env = [] }: ToolDefinition<Schema>,
   refuse: (member: string, rule: string) => never,
 ): void => {
   if (!Object.hasOwn(DEFAULT_RETRIES, effects)) refuse('effects', "must be 'read', 'idempotent' or 'write'");
   if (typeof description !== 'string') refuse('description', 'must be a text');
   if (typeof run !== 'function') refuse('run', 'must be a function');
+  if (polling !== undefined && typeof polling !== 'boolean') refuse('polling', 'must be true or false');
   if (isolation !== 'process' && isolation !== 'inline') refuse('isolation', "must be 'process' or 'inline'");
   if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
 };

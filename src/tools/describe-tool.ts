@@ -12,7 +12,7 @@ export const describeTool = (tool: ToolFacts): ToolDescription => ({
     timeout_ms: tool.timeoutMs,
     retries: tool.retries,
     concurrency: tool.concurrency,
-    max_calls_per_session: null,
+    max_calls_per_session: tool.maxCallsPerSession,
   },
   available: true,
   unavailable_reason: null,

@@ -7,6 +7,7 @@ export type UnavailableTool = { readonly facts: ToolFacts; readonly reason: stri
 
 /** What a tools directory has to offer at one moment. */
 export type ToolOffer = {
+  /** Tools and reducers, as each says of itself. */
   readonly tools: readonly Tool[];
   readonly unavailable: readonly UnavailableTool[];
   /** Tool name → why its newest version does not serve; the one before it does. */
@@ -18,6 +19,8 @@ export type ToolRegistry = {
   readonly find: (name: string) => Tool | undefined;
   /** All tools, by name. */
   readonly list: () => readonly Tool[];
+  /** All reducers, by name. A reducer is no tool: nothing else here knows of it. */
+  readonly reducers: () => readonly Tool[];
   /** All tools and the unavailable ones as the catalogue shows them, by name; of one name, what serves comes first. */
   readonly describe: () => readonly ToolDescription[];
   /** Replaces all that was offered before, at once. Throws where names clash, and then changes nothing. */
@@ -28,7 +31,7 @@ export type ToolRegistry = {
 export type ConcurrencyOf = (tool: Tool) => number | null;
 
 /**
- * Throws where two tools share a name, and names both sources: a silent winner would be the wrong one.
+ * Throws where two tools, or two reducers, share a name, and names both sources: a silent winner would be the wrong one.
  * `concurrencyOf`: what the catalogue shows where the service limits a tool further than it asks for.
  */
 export const createToolRegistry = (
@@ -37,14 +40,17 @@ export const createToolRegistry = (
 ): ToolRegistry => {
   const fixed = [...tools];
   const toState = (offer: ToolOffer) => {
-    const byName = toMap([...fixed, ...offer.tools]);
-    return { offer, byName, sorted: [...byName.values()].sort(compareNames) };
+    const all = [...fixed, ...offer.tools];
+    const byName = toMap(all, 'tool');
+    const reducers = toMap(all, 'reducer');
+    return { offer, byName, sorted: toSorted(byName), reducers: toSorted(reducers) };
   };
   let state = toState({ tools: [], unavailable: [], outdated: new Map() });
   let descriptions: readonly ToolDescription[] | null = null;
   return {
     find: (name) => state.byName.get(name),
     list: () => state.sorted,
+    reducers: () => state.reducers,
     describe: () => {
       descriptions ??= describeAll(state.sorted, state.offer, concurrencyOf);
       return descriptions;
@@ -56,12 +62,12 @@ export const createToolRegistry = (
   };
 };
 
-const toMap = (tools: readonly Tool[]): ReadonlyMap<string, Tool> => {
+const toMap = (all: readonly Tool[], role: Tool['role']): ReadonlyMap<string, Tool> => {
   const byName = new Map<string, Tool>();
-  for (const tool of tools) {
+  for (const tool of all.filter((candidate) => candidate.role === role)) {
     const other = byName.get(tool.name);
     if (other !== undefined)
-      throw new Error(`Two tools are called '${tool.name}': one from ${other.source}, one from ${tool.source}.`);
+      throw new Error(`Two ${role}s are called '${tool.name}': one from ${other.source}, one from ${tool.source}.`);
     byName.set(tool.name, tool);
   }
   return byName;
@@ -77,10 +83,14 @@ const describeAll = (
     const reason = outdated.get(tool.name);
     return reason === undefined ? describeTool(facts) : describeOutdated(facts, reason);
   });
-  const refused = unavailable.map(({ facts, reason }) => describeUnavailable(facts, reason));
+  const refused = unavailable
+    .filter(({ facts }) => facts.role === 'tool')
+    .map(({ facts, reason }) => describeUnavailable(facts, reason));
   // A stable sort: of one name, what serves stays before what does not.
   return [...serving, ...refused].sort(compareNames);
 };
+
+const toSorted = (byName: ReadonlyMap<string, Tool>): readonly Tool[] => [...byName.values()].sort(compareNames);
 
 const compareNames = (a: { readonly name: string }, b: { readonly name: string }): number => {
   if (a.name === b.name) return 0;

@@ -31,6 +31,11 @@ export type ToolContext = {
   /** How many retries of this tool the session still has, should this call fail. */
   readonly retriesLeft: number;
   readonly isLastAttempt: boolean;
+  /**
+   * The same for each repeat of this very call, for an upstream that takes such keys; null where the batch came without
+   * an Idempotency-Key.
+   */
+  readonly idempotencyKey: string | null;
 };
 
 /** Arguments that passed the schema, bound to their handler. Only `Tool.prepare` makes one. */
@@ -45,6 +50,8 @@ export type Prepared =
 
 /** What is known of a tool wherever it runs. */
 export type ToolFacts = {
+  /** A reducer is run like a tool, over a session's journal, and no model ever sees it. */
+  readonly role: 'tool' | 'reducer';
   readonly name: string;
   readonly description: string;
   readonly effects: Effects;
@@ -59,6 +66,12 @@ export type ToolFacts = {
   readonly sequential: boolean;
   /** How many calls may run at once in this process; null = as the service says. */
   readonly concurrency: number | null;
+  /** How many calls of it may run in one session; null = as many as come. */
+  readonly maxCallsPerSession: number | null;
+  /** The same call with the same answer is how it is meant to be used. */
+  readonly polling: boolean;
+  /** The argument that says which upstream a call talks to; null = always the same one, or a function tells. */
+  readonly breakerKey: string | null;
   /** Where it comes from, for people: `builtin`, a file. */
   readonly source: string;
   /** One valid-looking arguments object as JSON text, for messages. */
@@ -69,7 +82,7 @@ export type ToolFacts = {
   readonly env: readonly string[];
 };
 
-/** A tool that runs inside this process: what is known of it, and three functions that may throw. */
+/** A tool that runs inside this process: what is known of it, and functions that may throw. */
 export type InlineTool = ToolFacts & {
   readonly runsIn: 'service';
   /** Checks the arguments against the schema. A promise only where the schema itself is asynchronous. */
@@ -78,6 +91,11 @@ export type InlineTool = ToolFacts & {
   readonly checkOutput: ((value: unknown) => readonly Issue[] | Promise<readonly Issue[]>) | null;
   /** A failure hidden in a returned value, as the tool declares it; undefined where the value is a success. */
   readonly extractError: ((value: unknown) => unknown) | null;
+  /**
+   * Which upstream a call with these arguments talks to, whether an argument or a function says so; null = always the
+   * same one. Asked before the arguments are checked.
+   */
+  readonly breakerKeyOf: ((input: Readonly<Record<string, unknown>>) => unknown) | null;
 };
 
 /** A file of a tools directory in one version; a new version is a new object. Its sources are kept: the file on disk may be edited, or broken, by now. */

@@ -65,6 +65,8 @@ const OTHER_WORDS: readonly string[] = [
   'ROOMS_URL',
   'NODE_COMPILE_CACHE',
   'NODE_EXTRA_CA_CERTS',
+  'RECOURSE_API_KEY',
+  'RECOURSE_URL',
   'YOUR_KEY',
 ];
 

@@ -5,32 +5,53 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { Problem } from '#src/contract/problem.ts';
+import { SessionView } from '#src/contract/session.ts';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
+import {
+  INVALID_SESSION_ID_EXAMPLE,
+  KEPT_RESULTS_EXAMPLE,
+  NOT_KEPT_EXAMPLE,
+  SESSION_EXAMPLE,
+} from '#src/routes/session-examples.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { callService, type RunningService, startService } from '#test/support/start-service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const EXAMPLES = join(ROOT, 'openapi/examples');
 
-// Each with the HTTP status it is about: a file that is missing here, or a name without a file, fails below.
-const STATUS_OF_EXAMPLE = {
-  'budget-exhausted.json': 200,
-  'failure-with-suggestion.json': 200,
-  'invalid-arguments.json': 200,
-  'mixed-batch.json': 200,
-  'nothing-found.json': 200,
-  'problem.json': 400,
-  'success.json': 200,
-  'unknown-tool.json': 200,
+// Each with the HTTP status it is about and what its body is: a file that is missing here, or a name without a file,
+// fails below.
+const EXPECTED = {
+  'budget-exhausted.json': [200, ToolCallsResponse],
+  'failure-with-suggestion.json': [200, ToolCallsResponse],
+  'invalid-arguments.json': [200, ToolCallsResponse],
+  'invalid-session-id.json': [400, Problem],
+  'kept-results.json': [200, ToolCallsResponse],
+  'mixed-batch.json': [200, ToolCallsResponse],
+  'nothing-found.json': [200, ToolCallsResponse],
+  'problem.json': [400, Problem],
+  'result-not-kept.json': [404, Problem],
+  'session-budgets-reset.json': [204, z.null()],
+  'session-ended.json': [204, z.null()],
+  'session-never-seen.json': [200, SessionView],
+  'session-tool-reset.json': [204, z.null()],
+  'session.json': [200, SessionView],
+  'success.json': [200, ToolCallsResponse],
+  'unknown-tool.json': [200, ToolCallsResponse],
 } as const;
 
 const Example = z.strictObject({
   about: z.string().min(1),
-  /** Requests that were sent before this one. */
+  /** Batches that were posted before this request, and what their headers said. */
   earlier: z.array(z.unknown()).default([]),
-  request: z.unknown(),
+  earlier_headers: z.record(z.string(), z.string()).default({}),
+  method: z.enum(['GET', 'POST', 'DELETE']).default('POST'),
+  path: z.string().default('/tool-calls'),
+  /** The body of a POST. */
+  request: z.unknown().optional(),
   response: z.strictObject({ status: z.int(), content_type: z.string(), body: z.unknown() }),
 });
+type Example = z.infer<typeof Example>;
 
 let service: RunningService;
 
@@ -40,25 +61,38 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
-const post = async (body: unknown): Promise<z.infer<typeof Example>['response']> => {
-  const answer = await fetch(`${service.url}/tool-calls`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+type Asked = Pick<Example, 'method' | 'path' | 'request'> & { readonly headers: Readonly<Record<string, string>> };
+
+const ask = async ({ method, path, request, headers }: Asked): Promise<Example['response']> => {
+  const answer = await fetch(`${service.url}${path}`, {
+    method,
+    ...(method === 'POST'
+      ? { headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(request) }
+      : {}),
   });
+  const text = await answer.text();
   return {
     status: answer.status,
     content_type: answer.headers.get('content-type') ?? '',
-    body: await answer.json(),
+    body: text === '' ? null : JSON.parse(text),
   };
 };
 
+const readExample = (file: string): Example => Example.parse(JSON.parse(readFileSync(join(EXAMPLES, file), 'utf8')));
+
 // What differs from one answer to the next, once it has been seen to look right; and the tools, which are a deployer's own.
+const VARYING: ReadonlyMap<string, readonly [RegExp, string]> = new Map([
+  ['request_id', [/^[0-9A-HJKMNP-TV-Z]{26}$/, 'ULID']],
+  ['reference', [/^[0-9A-HJKMNP-TV-Z]{26}$/, 'ULID']],
+  ['duration_ms', [/^\d+(\.\d+)?$/, 'DURATION']],
+  ['time', [/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, 'TIME']],
+  ['message', [/(?<=Available tools: )[\w, ]+\./, '….']],
+]);
+
 const normaliseMember = (key: string, value: unknown): unknown => {
-  if (key === 'request_id' || key === 'reference')
-    return /^[0-9A-HJKMNP-TV-Z]{26}$/.test(String(value)) ? 'ULID' : value;
-  if (key === 'duration_ms') return typeof value === 'number' && value >= 0 ? 'DURATION' : value;
-  return key === 'message' ? String(value).replace(/(?<=Available tools: )[\w, ]+\./, '….') : value;
+  const [pattern, instead] = VARYING.get(key) ?? [];
+  if (pattern === undefined || instead === undefined || !pattern.test(String(value))) return value;
+  return String(value).replace(pattern, instead);
 };
 
 const normalise = (body: unknown): unknown => JSON.parse(JSON.stringify(body, normaliseMember));
@@ -68,16 +102,23 @@ test('every example is about a status, and every file of them is tried', () => {
     globSync('**', { cwd: EXAMPLES })
       .filter((path) => path !== '.')
       .sort(),
-  ).toEqual(Object.keys(STATUS_OF_EXAMPLE));
+  ).toEqual(Object.keys(EXPECTED));
 });
 
-test.for(Object.entries(STATUS_OF_EXAMPLE))('%s: the service answers as the example says', async ([file, status]) => {
-  const example = Example.parse(JSON.parse(readFileSync(join(EXAMPLES, file), 'utf8')));
-  for (const earlier of example.earlier) expect((await post(earlier)).status).toBe(200);
-  const answer = await post(example.request);
-  expect(normalise(answer)).toEqual(normalise(example.response));
+test.for(Object.entries(EXPECTED))('%s: the service answers as the example says', async ([file, [status, schema]]) => {
+  const { earlier, earlier_headers: headers, response, ...asked } = readExample(file);
+  for (const request of earlier)
+    expect((await ask({ method: 'POST', path: '/tool-calls', request, headers })).status).toBe(200);
+  const answer = await ask({ ...asked, headers: {} });
+  expect(normalise(answer)).toEqual(normalise(response));
   expect(answer.status).toBe(status);
-  expect((status === 200 ? ToolCallsResponse : Problem).safeParse(answer.body).error).toBeUndefined();
+  expect(schema.safeParse(answer.body).error).toBeUndefined();
+});
+
+test('what openapi.json shows as examples are the bodies of the files', () => {
+  const shown = [SESSION_EXAMPLE, KEPT_RESULTS_EXAMPLE, NOT_KEPT_EXAMPLE, INVALID_SESSION_ID_EXAMPLE];
+  const files = ['session.json', 'kept-results.json', 'result-not-kept.json', 'invalid-session-id.json'];
+  expect(shown).toEqual(files.map((file) => readExample(file).response.body));
 });
 
 /** A tools directory with the one tool file that a page prints, served as the page says. */

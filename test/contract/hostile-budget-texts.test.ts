@@ -29,10 +29,10 @@ afterAll(async () => {
 });
 
 /** The text of the only hostile call of each of five rounds of a session. */
-const sayInRounds = async (from: RunningService, entry: unknown, session: string): Promise<readonly string[]> => {
+const sayInRounds = async (from: RunningService, entry: object, session: string): Promise<readonly string[]> => {
   const texts: string[] = [];
   for (let round = 0; round < 5; round += 1)
-    texts.push((await answerOne(from, entry, { session_id: session })).message);
+    texts.push((await answerOne(from, { ...entry, arguments: { round } }, { session_id: session })).message);
   return texts;
 };
 

@@ -54,7 +54,7 @@ test.each([
 test.each([
   ['"session_id":""', 'session_id: Too small: expected string to have >=1 characters'],
   ['"session_id":5', 'session_id: Invalid input: expected string, received number'],
-  [`"session_id":"${'x'.repeat(257)}"`, 'session_id: Too big: expected string to have <=256 characters'],
+  [`"session_id":"${'x'.repeat(257)}"`, 'session_id: must be 1 to 256 characters'],
   ['"round_id":""', 'round_id: must be 1 to 64 printable ASCII characters'],
   ['"round_id":"a\\nb"', 'round_id: must be 1 to 64 printable ASCII characters'],
   [`"round_id":"${'x'.repeat(65)}"`, 'round_id: must be 1 to 64 printable ASCII characters'],

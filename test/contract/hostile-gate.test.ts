@@ -189,7 +189,11 @@ test('TRACE is no way to read headers back', async () => {
 
 test.each([
   ['/nope', 'not_found', 'There is nothing at this path. See GET /openapi.json for what there is.'],
-  ['/tool-calls/', 'not_found', 'There is nothing at this path. See GET /openapi.json for what there is.'],
+  [
+    '/tool-calls/',
+    'result_not_kept',
+    'No results are kept under this request id: its batch came without an Idempotency-Key, is still running, or is too long ago.',
+  ],
   ['/tools/nope', 'tool_not_found', 'There is no tool of that name. GET /tools lists what there is.'],
   ['/tools/__proto__', 'tool_not_found', 'There is no tool of that name. GET /tools lists what there is.'],
   ['/tools/%00', 'tool_not_found', 'There is no tool of that name. GET /tools lists what there is.'],

@@ -42,6 +42,7 @@ test('session, call id and retries cross the boundary, and log and progress come
     callId: 'call_7',
     retriesLeft: 3,
     isLastAttempt: false,
+    idempotencyKey: null,
     aborted: false,
   };
   expect(first).toMatchObject({ success: true, value: report });

@@ -33,6 +33,7 @@ const WORDS = [
   'le',
   'sum',
   'min',
+  'max',
   'rate',
   'increase',
   'topk',
@@ -60,6 +61,7 @@ test('the rows tell the story from the state of the service down to its process'
     'Tools: $tool',
     'Fault split',
     'Retry budgets',
+    'Sessions and idempotency',
     'Session store',
     'Tool hosts',
     'Overload',
@@ -68,7 +70,7 @@ test('the rows tell the story from the state of the service down to its process'
 });
 
 test('there are panels, and every one has a title, a unit, a description and a query', () => {
-  expect(panels).toHaveLength(43);
+  expect(panels).toHaveLength(47);
   for (const panel of panels) {
     expect(panel.title).not.toBe('');
     expect(panel.description, panel.title).toMatch(/^[A-Z0-9].{20,}\.$/);
@@ -107,6 +109,14 @@ test('the service exports every metric that a query names', async () => {
   const named = new Set(queries.flatMap(metricsOf));
   named.delete('up');
   expect([...named].filter((metric) => !exported.includes(metric))).toEqual([]);
+});
+
+test('the dashboard draws every metric of the service but its version', async () => {
+  const drawn = new Set(queries.flatMap(metricsOf).map((metric) => metric.replace(/_(bucket|sum|count)$/, '')));
+  const own = (await createMetrics('1.0.0').registry.getMetricsAsJSON())
+    .map(({ name }) => name)
+    .filter((name) => name.startsWith('recourse_'));
+  expect(own.filter((metric) => !drawn.has(metric))).toEqual(['recourse_build_info']);
 });
 
 test('every query can be narrowed to a replica, and every rate adapts to the scrape interval', () => {

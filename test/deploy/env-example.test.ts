@@ -60,7 +60,12 @@ test('the settings that operators rely on are there, once each, with their defau
     SESSION_TTL_SECONDS: '86400',
     SESSION_RETRIES: '20',
     SESSION_BUDGET_COOLDOWN_SECONDS: '900',
+    SESSION_MAX_CALLS: '0',
+    SESSION_MAX_ROUNDS: '0',
+    SESSION_JOURNAL: '200',
     RETRY_BUDGET_ON_STORE_DOWN: 'local',
+    CIRCUIT_FAILURES: '10',
+    CIRCUIT_OPEN_MS: '10000',
     SHUTDOWN_GRACE_MS: '25000',
   });
 });

@@ -3,11 +3,16 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import type { Client } from '#src/executor/batch.ts';
+import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
 import { createExecutor, type Executor } from '#src/executor/execute-batch.ts';
+import type { KeyedStore } from '#src/executor/idempotency/keyed-store.ts';
 import { createCallSlots } from '#src/executor/overload/call-slots.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
+import type { StoreObserver } from '#src/executor/store-observer.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
+import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { createMemorySessionStore, createRequestSessionStore } from '#src/sessions/memory-session-store.ts';
+import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import { createCallLog } from '#src/telemetry/create-call-log.ts';
 import { createCallObserver } from '#src/telemetry/create-call-observer.ts';
 import { createFailureLog } from '#src/telemetry/create-failure-log.ts';
@@ -19,7 +24,13 @@ import { type AnyBatch, anyBatch, anyTools } from './any-batch.ts';
 const RUNS = 2000;
 const MAX_BATCH_CALLS = 8;
 const now = (): number => performance.now();
-const settings = { sessionRetries: 5, cooldownMs: 0, ttlMs: 60_000 };
+const settings = { sessionRetries: 5, cooldownMs: 0, ttlMs: 60_000, maxCalls: 40, maxRounds: 12, journal: 20 };
+
+const OBSERVER: StoreObserver = {
+  operationEnded: () => undefined,
+  operationFailed: () => undefined,
+  availabilityChanged: () => undefined,
+};
 
 type StoreState = 'up' | 'down' | 'slow' | 'settles_never';
 
@@ -31,31 +42,30 @@ const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore =
   };
   const primary: Record<StoreState, SessionStore> = {
     up: memory,
-    down: { admit: lost },
-    slow: { admit: (round) => new Promise((resolve) => setTimeout(() => resolve(memory.admit(round)), 5)) },
-    settles_never: { admit: async (round) => ({ ...(await memory.admit(round)), settle: lost }) },
+    down: { ...memory, admit: lost },
+    slow: { ...memory, admit: (round) => new Promise((resolve) => setTimeout(() => resolve(memory.admit(round)), 5)) },
+    settles_never: { ...memory, admit: async (round) => ({ ...(await memory.admit(round)), settle: lost }) },
   };
-  return createFallbackSessionStore({
-    primary: primary[state],
-    local: createMemorySessionStore({ mode: 'local', settings, maxSessions: 100, now }),
-    policy,
-    observer: {
-      operationEnded: () => undefined,
-      operationFailed: () => undefined,
-      availabilityChanged: () => undefined,
-    },
-    now,
-  });
+  const local = createMemorySessionStore({ mode: 'local', settings, maxSessions: 100, now });
+  const availability = createStoreAvailability({ observer: OBSERVER, now, onRecovered: local.clear });
+  return createFallbackSessionStore({ primary: primary[state], local, policy, availability });
 };
 
-const createSubject = (tools: readonly Tool[], sessions: SessionStore) => {
+/** Records of keyed batches, kept or away. */
+const createKeys = (state: StoreState): KeyedStore => {
+  const keys = createMemoryKeyedStore({ maxRecords: 100, now });
+  return state === 'down' ? { ...keys, open: async () => ({ kind: 'unavailable' }) } : keys;
+};
+
+const createSubject = (tools: readonly Tool[], sessions: SessionStore, keys: KeyedStore) => {
   const log = pino({ level: 'silent' });
   const metrics = createMetrics('0.0.0');
   const violations: unknown[] = [];
-  const observer = createCallObserver({ metrics, log, maxTools: 40 });
+  const observer = createCallObserver({ metrics, log, maxTools: 40, now });
   const executor = createExecutor({
     registry: createToolRegistry(tools),
     sessions,
+    keys,
     requests: createRequestSessionStore({ settings, now }),
     observer: { ...observer, contractViolated: (error) => violations.push(error) },
     failureLog: createFailureLog({ log, now, createReference: () => 'reference' }),
@@ -64,7 +74,10 @@ const createSubject = (tools: readonly Tool[], sessions: SessionStore) => {
     runHosted: async () => {
       throw new Error('There are no hosted tools here.');
     },
+    circuits: createCircuitBreakers({ failures: 4, openMs: 50, observer: { circuitChanged: () => undefined }, now }),
     now,
+    time: Date.now,
+    journal: settings.journal,
     gracefulErrors: 'on',
     maxResultBytes: 1024,
     maxBatchCalls: MAX_BATCH_CALLS,
@@ -93,7 +106,8 @@ const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unkno
   batches += 1;
   const source = JSON.stringify({ calls: batch.calls });
   const parsed: { readonly calls: readonly unknown[] } = JSON.parse(source);
-  const results = await executor.executeBatch({
+  const key = `key_${batches}`;
+  const answer = await executor.executeBatch({
     requestId: `request_${batches}`,
     batchId: `batch_${batches}`,
     tenant: 'test',
@@ -103,13 +117,14 @@ const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unkno
     roundId: batch.roundId,
     calls: parsed.calls,
     source,
-    notices: [],
+    idempotency: batches % 2 === 0 ? null : { key, recordKey: key, requestKey: key },
     order: batch.order,
     onError: batch.onError,
     deadlineMs: batch.deadlineMs,
     client: createClient(batch.clientGoneAfterMs),
   });
-  return results.map((json): unknown => JSON.parse(json));
+  if (answer.kind !== 'results') throw new Error(`A new key is never ${answer.kind}.`);
+  return answer.results.map((json): unknown => JSON.parse(json));
 };
 
 const expectWhole = (batch: AnyBatch, results: readonly unknown[]): void => {
@@ -139,7 +154,7 @@ test.concurrent.for([1, 2, 3, 4])(
         fc.constantFrom<StoreState>('up', 'up', 'down', 'slow', 'settles_never'),
         fc.constantFrom<StoreDownPolicy>('local', 'open', 'closed'),
         async (tools, waves, state, policy) => {
-          const { executor, violations } = createSubject(tools, createStore(state, policy));
+          const { executor, violations } = createSubject(tools, createStore(state, policy), createKeys(state));
           for (const concurrent of waves) {
             const answers = await Promise.all(concurrent.map((batch) => post(executor, batch)));
             for (const [place, batch] of concurrent.entries()) expectWhole(batch, answers[place] ?? []);
@@ -175,6 +190,8 @@ test('the generated batches reach every code they are meant to reach', () => {
     'cancelled',
     'overloaded',
     'store_unavailable',
+    'loop_detected',
+    'circuit_open',
   ];
   expect(reachable.filter((code) => !seen.has(code))).toEqual([]);
 });

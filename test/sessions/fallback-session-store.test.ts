@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { StoreUnavailableError } from '#src/executor/session-store.ts';
 import { becomeReady, createOutageLab, PATIENCE_MS, RECOVERY } from '#test/support/outage-lab.ts';
 
 let lab: Awaited<ReturnType<typeof createOutageLab>>;
@@ -143,4 +144,81 @@ test('an answer that comes too late may have been applied: the command is not se
   const next = [await session.begin(['x']), await session.begin(['x'])];
   expect(next.flatMap(({ decisions }) => decisions)).toEqual(['retry', 'running']);
   expect(log.failed[0]).toBe('admit: Command timed out');
+});
+
+test('while it is away nothing is ended or reset, and that is said', async () => {
+  const subject = await lab.createReady();
+  const session = subject.open();
+  await session.run({ y: 'F' });
+  await lab.goDown(subject);
+  await expect(subject.store.end(session.key)).rejects.toThrow(StoreUnavailableError);
+  await expect(subject.store.reset(session.key, null)).rejects.toThrow(StoreUnavailableError);
+  await expect(subject.store.reset(session.key, 'y')).rejects.toThrow('The session store is away.');
+  await lab.comeBack(subject);
+  expect((await session.begin(['y'])).decisions).toEqual(['tool']);
+  await subject.store.reset(session.key, 'y');
+  expect((await session.begin(['y'])).decisions).toEqual(['free']);
+  await subject.store.end(session.key);
+  expect(await subject.store.read(session.key)).toMatchObject({ mode: 'redis', rounds: 0, tools: [] });
+});
+
+test('while it is away what is counted here can be read', async () => {
+  const subject = await lab.createReady();
+  const session = subject.open();
+  await session.run({ x: 'F', y: 'F' });
+  await lab.goDown(subject);
+  await session.run({ y: 'F' });
+  const here = await subject.store.read(session.key);
+  expect(here).toMatchObject({ mode: 'local', rounds: 1, tools: [{ name: 'y', failures: 1 }] });
+  await lab.comeBack(subject);
+  const there = await subject.store.read(session.key);
+  expect(there).toMatchObject({ mode: 'redis', rounds: 1, tools: [{ name: 'x' }, { name: 'y' }] });
+});
+
+test.each(['open', 'closed'] as const)(
+  'policy %s counts nothing here, and there is nothing to be read',
+  async (policy) => {
+    const subject = await lab.createReady({ policy });
+    const session = subject.open();
+    await session.run({ y: 'F' });
+    await lab.goDown(subject);
+    const { admission } = await session.begin(['y']);
+    expect([admission.step, admission.verdicts]).toEqual([0, []]);
+    await admission.addLate('{}');
+    await expect(subject.store.read(session.key)).rejects.toThrow(StoreUnavailableError);
+    await lab.comeBack(subject);
+    expect(await subject.store.read(session.key)).toMatchObject({ mode: 'redis', rounds: 1 });
+  },
+);
+
+test('frozen: who reads, ends or resets waits once, and not again however much later', async () => {
+  const { store, log, clock } = await lab.createReady();
+  lab.server.pause();
+  await expect(store.end('tenant:frozen')).rejects.toThrow(StoreUnavailableError);
+  clock.advance(5_000);
+  await expect(store.reset('tenant:frozen', null)).rejects.toThrow(StoreUnavailableError);
+  expect((await store.read('tenant:frozen')).mode).toBe('local');
+  expect(log.failed).toEqual(['end: Command timed out']);
+});
+
+test('a Redis that answers reads and takes no writes is not taken for one that is back', async () => {
+  const { store, open, log, clock } = await lab.createReady();
+  const redis = await lab.direct();
+  await redis.call('CONFIG', 'SET', 'min-replicas-to-write', '1');
+  const session = open();
+  await session.run({ y: 'F' });
+  clock.advance(5_000);
+  expect(await store.read(session.key)).toMatchObject({ mode: 'local', rounds: 1 });
+  expect((await session.begin(['y'])).decisions).toEqual(['tool']);
+  expect(log.states).toEqual(['down']);
+});
+
+test('a late result of a round that Redis admitted is written there or nowhere, and disturbs nobody', async () => {
+  const subject = await lab.createReady();
+  const round = await subject.open().begin(['x']);
+  await lab.goDown(subject);
+  await expect(round.admission.addLate('{}')).resolves.toBeUndefined();
+  await lab.comeBack(subject);
+  await expect(round.admission.addLate('{}')).resolves.toBeUndefined();
+  expect(subject.log.failed.filter((text) => text.startsWith('late'))).toEqual([]);
 });

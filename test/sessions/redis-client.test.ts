@@ -81,3 +81,20 @@ test('disconnecting ends what is under way', async () => {
   client.disconnect();
   await expect(pending).rejects.toThrow();
 });
+
+test('a server that became a replica is connected to anew, for another may be the master: once a second at most', async () => {
+  const redis = await connectToRedis(server.url);
+  await redis.replicaof('127.0.0.1', 1);
+  redis.disconnect();
+  const readyAt: number[] = [];
+  client.onReady(() => readyAt.push(performance.now()));
+  const write = () => client.call('SET', 'a', 'b').catch(String);
+  expect(await write()).toMatch('READONLY');
+  const count = async (): Promise<number> => {
+    await write();
+    return readyAt.length;
+  };
+  await expect.poll(count, { timeout: 20_000, interval: 2 }).toBe(4);
+  const [first = 0] = readyAt;
+  expect((readyAt.at(-1) ?? 0) - first).toBeGreaterThan(2000);
+});

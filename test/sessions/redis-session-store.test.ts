@@ -1,13 +1,15 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Admission, SessionStore } from '#src/executor/session-store.ts';
-import { runBudgetModel } from '#test/support/budget-commands.ts';
 import { type BudgetSession, createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
+import { createCallSession } from '#test/support/call-session.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
+import { runSessionModel } from '#test/support/run-session-model.ts';
 import {
   connectToRedis,
   createRedisUnderTest,
   type StoreUnderTest,
+  toJournalKey,
   toRedisKey,
 } from '#test/support/session-stores-under-test.ts';
 
@@ -31,38 +33,79 @@ afterAll(async () => {
 const create = (retries: Readonly<Record<string, number>> = {}): BudgetSession =>
   createBudgetSession(createRedisUnderTest(redis, ROOMY), retries);
 
-test('a session is one hash, and its key is one hash tag of tenant and session', async () => {
-  const session = create();
-  await session.run({ a: 'F', b: 'S', _unknown: 'F' }, { round: 'turn_1' });
-  await session.run({ a: 'F', b: 'S' });
-  expect(await redis.keys('*')).toEqual([`recourse:{${session.key}}`]);
-  expect(await redis.type(toRedisKey(session.key))).toBe('hash');
+const JOURNAL = { ...ROOMY, journal: 200 };
+const LINE = { tool: 'a', json: '{"n":1}' };
+
+test('a session is one hash and one list, and their keys have one hash tag of tenant and session', async () => {
+  const session = createCallSession(createRedisUnderTest(redis, JOURNAL));
+  await (await session.begin(['a 1', 'b 1'], 'turn_1')).end(['fails', '=1'], [LINE]);
+  const key = `recourse:{${session.key}}`;
+  expect((await redis.keys('*')).sort()).toEqual([key, `${key}:journal`]);
+  expect([await redis.type(key), await redis.type(`${key}:journal`)]).toEqual(['hash', 'list']);
 });
 
 /** A store that looks after each step whether the session would live for ever. */
 const withLifetimeCheck = (subject: StoreUnderTest): StoreUnderTest => {
-  const check = async (key: string): Promise<void> => expect(await redis.pttl(toRedisKey(key))).not.toBe(-1);
+  const after = async <Answer>(key: string, step: Promise<Answer>): Promise<Answer> => {
+    const answer = await step;
+    const [session, journal] = [await redis.pttl(toRedisKey(key)), await redis.pttl(toJournalKey(key))];
+    expect([session, journal]).not.toContain(-1);
+    return answer;
+  };
   const watched = (admission: Admission, key: string): Admission => ({
     ...admission,
-    settle: async (outcomes) => {
-      const budgets = await admission.settle(outcomes);
-      await check(key);
-      return budgets;
-    },
+    settle: (report) => after(key, admission.settle(report)),
+    addLate: (json) => after(key, admission.addLate(json)),
   });
-  const store: SessionStore = {
+  const { store } = subject;
+  const checked: SessionStore = {
     admit: async (round) => {
-      const admission = await subject.store.admit(round);
+      const admission = await after(round.sessionKey, store.admit(round));
       expect(await redis.pttl(toRedisKey(round.sessionKey))).toBeGreaterThan(0);
       return watched(admission, round.sessionKey);
     },
+    read: (key) => after(key, store.read(key)),
+    end: (key) => after(key, store.end(key)),
+    reset: (key, tool) => after(key, store.reset(key, tool)),
   };
-  return { ...subject, store };
+  return { ...subject, store: checked };
 };
 
 test('no step of random sessions leaves a key without an expiry', { timeout: 120_000 }, async () => {
-  const seen = await runBudgetModel((settings) => withLifetimeCheck(createRedisUnderTest(redis, settings)), 200);
-  expect(seen.size).toBe(5);
+  const seen = await runSessionModel((settings) => {
+    const subject = withLifetimeCheck(createRedisUnderTest(redis, settings));
+    return { ...subject, stores: [subject.store] };
+  }, 200);
+  expect(seen.size).toBeGreaterThan(8);
+});
+
+test('hash and journal expire together, whichever step was the last', async () => {
+  const { store } = createRedisUnderTest(redis, JOURNAL);
+  const session = createCallSession({ store });
+  const [key, journal] = [toRedisKey(session.key), toJournalKey(session.key)];
+  const renewedBy = async (step: () => Promise<unknown>): Promise<readonly boolean[]> => {
+    for (const one of [key, journal]) await redis.pexpire(one, 5_000);
+    await step();
+    return [(await redis.pttl(key)) > 500_000, (await redis.pttl(journal)) > 500_000];
+  };
+  const first = await session.begin(['a 1']);
+  await first.end(['fails'], [LINE]);
+  expect(await renewedBy(() => session.begin(['b 1']))).toEqual([true, true]);
+  expect(await renewedBy(() => session.begin(['a 1']))).toEqual([true, true]);
+  expect(await renewedBy(() => first.end(['over'], [LINE]))).toEqual([true, true]);
+  expect(await renewedBy(() => first.admission.addLate('{}'))).toEqual([true, true]);
+  expect(await renewedBy(() => store.reset(session.key, 'a'))).toEqual([true, true]);
+  expect(await renewedBy(() => session.read())).toEqual([false, false]);
+});
+
+test('a new life begins without the journal of the one before, also where that comes without its hash', async () => {
+  const session = createCallSession(createRedisUnderTest(redis, JOURNAL));
+  for (const calls of [['a 1'], ['a 1', '_unknown -']]) {
+    await redis.del(toRedisKey(session.key));
+    await redis.rpush(toJournalKey(session.key), '{"of":"an earlier life"}');
+    await session.begin(calls);
+    expect(await redis.exists(toJournalKey(session.key))).toBe(0);
+  }
 });
 
 test('each step sets the expiry anew, refusals too', async () => {
@@ -117,7 +160,20 @@ const commandsOf = async (act: () => Promise<unknown>): Promise<readonly string[
   return seen;
 };
 
-test('a clean batch costs one command, a failing one two, a refused one one', async () => {
+test('a step is one command', async () => {
+  const { store } = createRedisUnderTest(redis, JOURNAL);
+  const session = createCallSession({ store }, { x: { retries: 1 } });
+  await session.play({ 'x 1': 'fails', 'y 1': '=1' });
+  for (const step of [() => store.read(session.key), () => store.reset(session.key, null)]) await step();
+  const twice = ['EVALSHA', 'EVALSHA'];
+  expect(await commandsOf(() => session.play({ 'a 1': '=1', 'b 1': '=1' }))).toEqual(twice);
+  expect(await commandsOf(() => session.play({ 'x 1': 'fails', 'a 1': 'fails' }, 'round'))).toEqual(twice);
+  expect(await commandsOf(() => store.read(session.key))).toEqual(['EVALSHA']);
+  expect(await commandsOf(() => store.reset(session.key, 'x'))).toEqual(['EVALSHA']);
+  expect(await commandsOf(() => store.end(session.key))).toEqual(['DEL']);
+});
+
+test('a settlement that would write nothing is not sent', async () => {
   const session = create({ x: 1 });
   await session.run({ x: 'F', y: 'F' });
   await session.run({ x: 'S', y: 'S' });
@@ -128,6 +184,24 @@ test('a clean batch costs one command, a failing one two, a refused one one', as
   expect(await commandsOf(() => session.run({ x: 'F' }))).toEqual(['EVALSHA']);
   // The session has spent a retry now; what is clean stays as cheap as before.
   expect(await commandsOf(() => session.run({ a: 'S', b: 'T' }))).toEqual(['EVALSHA']);
+});
+
+/** What a script calls while `act` runs. */
+const callsOfScripts = async (act: () => Promise<unknown>): Promise<readonly string[]> => {
+  await redis.config('RESETSTAT');
+  await act();
+  const lines = (await redis.info('commandstats')).split('\r\n');
+  const names = lines.map((line) => /^cmdstat_([a-z]+):/.exec(line)?.[1] ?? '');
+  return names.filter((name) => ['hmget', 'hgetall', 'hset', 'pexpire', 'hdel', 'del', 'time'].includes(name)).sort();
+};
+
+test('a clean admission looks at its own fields alone, however much the session holds', async () => {
+  const session = createCallSession(createRedisUnderTest(redis, JOURNAL));
+  await session.play({ 'a 1': '=1', 'b 1': '=1', 'c 1': 'fails' });
+  await session.play({ 'c 2': '=1' });
+  const cheap = ['hmget', 'hset', 'pexpire'];
+  expect(await callsOfScripts(() => session.begin(['a 2', 'b 2', 'd 1']))).toEqual(cheap);
+  expect(await callsOfScripts(() => session.begin(['a 1']))).toContain('hgetall');
 });
 
 test('a server that has lost the scripts gets them again, at either step, and no step is taken twice', async () => {
@@ -159,8 +233,18 @@ test.each(BAD_NUMBERS)('a counter that reads %j reads as 0', async (bad) => {
   };
   expect(await after('failures:x')).toEqual(['free', 0, 1, 2]);
   expect(await after('used:x')).toEqual(['retry', 2, 0, 2]);
-  for (const field of ['epoch:x', 'failed_at:x', 'lost', 'spent', 'failures:_unknown', 'used:z'])
-    expect(await after(field)).toEqual(['retry', 2, 1, 2]);
+  const others = [
+    'epoch:x',
+    'failed_at:x',
+    'lost',
+    'spent',
+    'failures:_unknown',
+    'used:z',
+    'rounds',
+    'calls',
+    'calls:x',
+  ];
+  for (const field of others) expect(await after(field)).toEqual(['retry', 2, 1, 2]);
 });
 
 const BAD_CLAIMS = [

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { Admission, Budget, BudgetSettings, ToolOutcome } from '#src/executor/session-store.ts';
+import type { Admission, AskedCall, Budget, SessionSettings, ToolOutcome } from '#src/executor/session-store.ts';
 import type { StoreUnderTest } from './session-stores-under-test.ts';
 
 /** How a round went for a tool: Failed, Succeeded, Mixed, Terminal (neither), Interrupted. */
 export type Mark = 'F' | 'S' | 'M' | 'T' | 'I';
 
 /** `free`, `retry`, or why not: `tool`, `session`, `running`. */
-export type Decision = 'free' | 'retry' | 'tool' | 'session' | 'running' | 'unavailable';
+export type Decision = 'free' | 'retry' | 'idle' | 'tool' | 'session' | 'running' | 'unavailable';
 
 export type OpenRound = {
   readonly admission: Admission;
@@ -33,7 +33,15 @@ export type BudgetSession = {
   readonly forget: () => Promise<void>;
 };
 
-export const ROOMY: BudgetSettings = { sessionRetries: 20, cooldownMs: 0, ttlMs: 600_000 };
+/** Settings that limit nothing but retries. */
+export const ROOMY: SessionSettings = {
+  sessionRetries: 20,
+  cooldownMs: 0,
+  ttlMs: 600_000,
+  maxCalls: 0,
+  maxRounds: 0,
+  journal: 0,
+};
 const LEASE_MS = 60_000;
 const UNKNOWN_RETRIES = 3;
 
@@ -42,7 +50,8 @@ const run = randomUUID();
 let sessions = 0;
 let batches = 0;
 
-const toDecision = (permit: ReturnType<Admission['permits']['get']>): Decision => {
+/** How a permit reads in a test. */
+export const toDecision = (permit: ReturnType<Admission['permits']['get']>): Decision => {
   if (permit === undefined) throw new Error('The tool was not admitted.');
   return permit.decision === 'denied' ? permit.denial : permit.decision;
 };
@@ -54,6 +63,9 @@ const toOutcome = (name: string, mark: Mark, error: string): ToolOutcome => ({
   interrupted: mark === 'I',
   error: mark === 'F' || mark === 'M' ? error : '',
 });
+
+// One call of each tool, at which the loop guard does not look.
+const toCall = (tool: string): AskedCall => ({ tool, fingerprint: null });
 
 const found = (budget: Budget | null | undefined): Budget => {
   if (budget === null || budget === undefined) throw new Error('Nothing was counted.');
@@ -71,7 +83,8 @@ const toOpenRound = (admission: Admission, tools: readonly string[]): OpenRound 
     budgetOf: admitted,
     end: async (marks, error = 'it failed') => {
       const outcomes = Object.entries(marks).map(([name, mark]) => toOutcome(name, mark, error));
-      const budgets = await admission.settle(outcomes);
+      const calls = tools.map((tool) => ({ ...toCall(tool), ending: 'not_run', answer: '', executed: true }) as const);
+      const budgets = await admission.settle({ outcomes, calls, journal: [] });
       return (tool) => budgets.get(tool) ?? admitted(tool);
     },
   };
@@ -92,7 +105,14 @@ export const createBudgetSession = (
       batchId: `batch_${batches}`,
       roundId: terms.round ?? null,
       leaseMs: terms.leaseMs ?? LEASE_MS,
-      tools: names.map((name) => ({ name, retries: retries[name] ?? (name === '_unknown' ? UNKNOWN_RETRIES : 2) })),
+      tools: names.map((name) => ({
+        name,
+        retries: retries[name] ?? (name === '_unknown' ? UNKNOWN_RETRIES : 2),
+        maxCalls: null,
+        effects: 'read',
+        polling: false,
+      })),
+      calls: names.map(toCall),
     });
     return toOpenRound(admission, names);
   };

@@ -61,7 +61,11 @@ export const post = async (
   return { status: answer.status, headers: new Map(answer.headers), body: await answer.text() };
 };
 
-const toGood = (place: number): string => `{"id":"good_${place}","name":"echo","arguments":{"text":"good ${place}"}}`;
+// Another text each time: the same call with the same answer would be warned of.
+let turns = 0;
+const toText = (place: number): string => `good ${place} of ${turns}`;
+const toGood = (place: number): string =>
+  `{"id":"good_${place}","name":"echo","arguments":{"text":"${toText(place)}"}}`;
 
 /**
  * Posts hostile entries of `calls` (JSON texts) in one batch with a good call before, between and after them. Checks
@@ -72,6 +76,8 @@ export const answerAmongGood = async (
   entries: readonly string[],
   envelope: Readonly<Record<string, unknown>> = {},
 ): Promise<readonly ToolResult[]> => {
+  turns += 1;
+  const values = [toText(0), ...entries.map((_, place) => toText(place + 1))];
   const calls = [toGood(0), ...entries.flatMap((entry, place) => [entry, toGood(place + 1)])];
   const members = JSON.stringify(envelope).slice(1, -1);
   const body = `{${members}${members === '' ? '' : ','}"calls":[${calls.join(',')}]}`;
@@ -84,7 +90,7 @@ export const answerAmongGood = async (
       success: true,
       outcome: 'success',
       executed: 'yes',
-      value: { text: `good ${good.index / 2}` },
+      value: { text: values[good.index / 2] },
       message: '',
       error: null,
       retry: null,

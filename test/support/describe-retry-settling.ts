@@ -144,9 +144,11 @@ export const describeRetrySettling = (createStore: CreateStoreUnderTest): void =
       const session = createBudgetSession(createStore(ROOMY), { x: 1 });
       await session.run({ x: 'F' });
       const { admission } = await session.begin(['x'], { leaseMs: 10_000 });
-      const budgets = await admission.settle([
-        { name: 'x', failed: true, succeeded: false, interrupted: true, error: 'e' },
-      ]);
+      const budgets = await admission.settle({
+        outcomes: [{ name: 'x', failed: true, succeeded: false, interrupted: true, error: 'e' }],
+        calls: [],
+        journal: [],
+      });
       expect(budgets.get('x')).toMatchObject({ failures: 2, used: 1, remaining: 0 });
       await session.age(20_000);
       expect((await session.begin(['x'])).decisions).toEqual(['tool']);

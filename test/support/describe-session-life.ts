@@ -52,7 +52,7 @@ export const describeSessionLife = (createStore: CreateStoreUnderTest): void => 
   describe('rule 5, exhausted', () => {
     const COOLDOWN_MS = 900_000;
     const exhaust = async (cooldownMs: number) => {
-      const subject = createStore({ sessionRetries: 4, cooldownMs, ttlMs: 86_400_000 });
+      const subject = createStore({ ...ROOMY, sessionRetries: 4, cooldownMs, ttlMs: 86_400_000 });
       const session = createBudgetSession(subject);
       await session.run({ y: 'F' });
       for (let round = 0; round < 3; round += 1) await session.run({ x: 'F' });
@@ -101,7 +101,7 @@ export const describeSessionLife = (createStore: CreateStoreUnderTest): void => 
     });
 
     test("a tool that the session's total blocks cools down as well", async () => {
-      const subject = createStore({ sessionRetries: 0, cooldownMs: COOLDOWN_MS, ttlMs: 86_400_000 });
+      const subject = createStore({ ...ROOMY, sessionRetries: 0, cooldownMs: COOLDOWN_MS, ttlMs: 86_400_000 });
       const session = createBudgetSession(subject);
       await session.run({ x: 'F' });
       expect((await session.begin(['x'])).decisions).toEqual(['session']);

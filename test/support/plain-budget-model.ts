@@ -1,28 +1,17 @@
-import { type Attempt, type PlainOutcome, PlainTool } from './plain-tool-model.ts';
+import type { Budget, Denial, Permit, ToolRecord } from '#src/executor/session-store.ts';
+import { PlainBudgetLife, type PlainRound } from './plain-budget-life.ts';
+import type { Attempt, PlainOutcome, PlainTool } from './plain-tool-model.ts';
 
-export type PlainBudget = {
-  readonly failures: number;
-  readonly limit: number;
-  readonly used: number;
-  readonly remaining: number;
-  readonly limitedBy: 'tool' | 'session';
-  readonly lastError: string;
-};
+type IsLeftToRun = (tool: string, denied: ReadonlyMap<string, Denial>) => boolean;
 
-type Denial = 'tool' | 'running' | 'session';
+/** Whether limits and loop guard leave a tool anything to run: as far as is known yet, and when all is decided. */
+export type Guard = { readonly mayWork: IsLeftToRun; readonly hasWork: IsLeftToRun };
 
-export type PlainPermit =
-  | { readonly decision: 'free' | 'retry'; readonly budget: PlainBudget }
-  | { readonly decision: 'denied'; readonly denial: Denial; readonly budget: PlainBudget };
-
-export type PlainRound = {
-  readonly name: string | null;
-  readonly leaseMs: number;
-  readonly tools: readonly { readonly name: string; readonly retries: number }[];
-};
+export type PlainPermit = Exclude<Permit, { readonly decision: 'unavailable' }>;
 
 type LetIn =
   | { readonly decision: 'free' | 'retry'; readonly attempt: Attempt | null; readonly epoch: number }
+  | { readonly decision: 'idle' }
   | { readonly decision: 'denied'; readonly denial: Denial };
 
 /** A batch that was let in, for settling it. */
@@ -30,22 +19,8 @@ export type PlainAdmission = {
   readonly permits: ReadonlyMap<string, PlainPermit>;
   readonly round: PlainRound;
   readonly letIn: ReadonlyMap<string, LetIn>;
-  readonly life: Life;
+  readonly life: PlainBudgetLife;
 };
-
-/** One life of the session. */
-type Life = {
-  readonly tools: Map<string, PlainTool>;
-  lost: number;
-  /** The last round, where it was named, named only known tools and found failures of unknown names. */
-  knownRound: string | null;
-  /** Until when the named rounds that named an unknown tool go on. */
-  readonly mentions: Map<string, number>;
-};
-
-const createLife = (): Life => ({ tools: new Map(), lost: 0, knownRound: null, mentions: new Map() });
-
-const UNKNOWN = '_unknown';
 
 /**
  * The retry budgets of one session in the plainest words: lists of rounds, every number counted anew from them. It was
@@ -60,6 +35,9 @@ const UNKNOWN = '_unknown';
  * - A first attempt's success forgives nothing: nothing stood when it began.
  * - A batch that settles after its lease is a round of its own. If it was a retry and failed, the retry that was lost
  *   is used instead.
+ * - A batch whose calls are all refused by limits or the loop guard takes no part in its round.
+ * - A reset makes fresh as cooling does. Retries that ran then go on, and are used if they fail; a lease that was over
+ *   by then has lost its retry already.
  * - Cooling concerns what is exhausted, in the tool or the session; while a retry of the tool runs its end is awaited.
  * - It remembers every named round until its lease is over; the stores forget all but the latest sixteen, which the random
  *   sessions never reach.
@@ -68,30 +46,47 @@ const UNKNOWN = '_unknown';
 export class PlainBudgetModel {
   now = 1_000_000;
   private readonly settings: { readonly sessionRetries: number; readonly cooldownMs: number };
-  private life = createLife();
+  private life: PlainBudgetLife;
 
   constructor(settings: { readonly sessionRetries: number; readonly cooldownMs: number }) {
     this.settings = settings;
+    this.life = new PlainBudgetLife(settings.sessionRetries);
   }
 
   /** The session is expired, or evicted: another life of it begins. */
   forget(): void {
-    this.life = createLife();
+    this.life = new PlainBudgetLife(this.settings.sessionRetries);
   }
 
-  admit(round: PlainRound): PlainAdmission {
-    this.endLeases();
-    this.clearUnknownNames(round);
-    const letIn = round.tools.map(({ name, retries }) => [name, this.letIn(name, retries, round)] as const);
-    const decided = new Map(letIn);
-    const permits = round.tools.map(({ name, retries }): readonly [string, PlainPermit] => {
-      const budget = this.budget(name, retries);
-      const one = decided.get(name);
-      if (one === undefined || one.decision === 'denied')
-        return [name, { decision: 'denied', denial: one?.denial ?? 'tool', budget }];
-      return [name, { decision: one.decision, budget }];
-    });
-    return { permits: new Map(permits), round, letIn: decided, life: this.life };
+  /**
+   * First it is decided, tool by tool, who may run: of those that need a retry and for all that is known have work, each
+   * holds one against those after it. Then those that have work in the end begin.
+   */
+  admit(round: PlainRound, guard: Guard = { mayWork: () => true, hasWork: () => true }): PlainAdmission {
+    this.current().clearUnknownNames(round, this.now);
+    const denials = new Map<string, Denial>();
+    let holding = 0;
+    for (const { name, retries } of round.tools) {
+      const denial = this.deny(name, retries, round, holding);
+      if (denial !== null) denials.set(name, denial);
+      else if (this.needsRetry(name, round) && guard.mayWork(name, denials)) holding += 1;
+    }
+    const letIn = new Map(
+      round.tools.map(({ name }): readonly [string, LetIn] => {
+        const denial = denials.get(name);
+        if (denial !== undefined) return [name, { decision: 'denied', denial }];
+        return [name, this.letIn(name, round, guard.hasWork(name, denials))];
+      }),
+    );
+    const permits = round.tools.map(({ name, retries }) => this.toPermit(name, retries, letIn));
+    return { permits: new Map(permits), round, letIn, life: this.life };
+  }
+
+  /** What a round is told that is none: it may not run, and not for its failures. */
+  refuse(round: PlainRound): PlainAdmission {
+    const letIn = new Map(round.tools.map(({ name }) => [name, this.letIn(name, round, false)] as const));
+    const permits = round.tools.map(({ name, retries }) => this.toPermit(name, retries, letIn));
+    return { permits: new Map(permits), round, letIn, life: this.life };
   }
 
   /** What is left of every tool of the round; null where settling changes nothing and nobody need be asked. */
@@ -99,92 +94,79 @@ export class PlainBudgetModel {
     admission: PlainAdmission,
     outcomes: ReadonlyMap<string, PlainOutcome>,
     error: string,
-  ): ReadonlyMap<string, PlainBudget> | null {
+  ): ReadonlyMap<string, Budget> | null {
     const letIn = [...admission.letIn];
     if (letIn.every(([name, one]) => changesNothing(one, outcomes.get(name)))) return null;
-    this.endLeases();
-    if (admission.life === this.life)
+    if (admission.life === this.current())
       for (const [name, one] of letIn) this.settleTool(name, one, outcomes.get(name) ?? 'interrupted', error);
     return new Map(admission.round.tools.map(({ name, retries }) => [name, this.budget(name, retries)]));
   }
 
-  private tool(name: string): PlainTool {
-    const tool = this.life.tools.get(name) ?? new PlainTool();
-    this.life.tools.set(name, tool);
-    return tool;
+  /** One tool is made fresh, or all and the retries that were lost with crashes. What runs goes on. */
+  reset(name: string | null): void {
+    this.current().reset(name);
   }
 
-  private leftInSession(): number {
-    const held = [...this.life.tools.values()].reduce((sum, tool) => sum + tool.held(), 0);
-    return Math.max(0, this.settings.sessionRetries - held - this.life.lost);
+  /** What is left for a tool now, whoever asks. */
+  budget(name: string, limit: number): Budget {
+    return this.current().budget(name, limit);
   }
 
-  private budget(name: string, limit: number): PlainBudget {
-    const tool = this.tool(name);
-    const leftInTool = Math.max(0, limit - tool.held());
-    const leftInSession = this.leftInSession();
-    return {
-      failures: tool.failures(),
-      limit,
-      used: tool.used(),
-      remaining: Math.min(leftInTool, leftInSession),
-      limitedBy: leftInSession < leftInTool ? 'session' : 'tool',
-      lastError: tool.failures() === 0 ? '' : tool.lastError,
-    };
+  spent(): number {
+    return this.current().spent();
   }
 
-  private endLeases(): void {
-    for (const tool of this.life.tools.values()) this.life.lost += tool.endLeases(this.now);
+  record(name: string): Omit<ToolRecord, 'calls' | 'streak'> {
+    return this.current().record(name, this.now);
   }
 
-  private clearUnknownNames(round: PlainRound): void {
-    if (round.tools.length === 0) return;
-    const unknown = this.tool(UNKNOWN);
-    const before = this.life.knownRound;
-    const isKnown = round.tools.every(({ name }) => name !== UNKNOWN);
-    if (!isKnown && round.name !== null && !this.hasNamedUnknown(round.name))
-      this.life.mentions.set(round.name, this.now + round.leaseMs);
-    const isKnownSoFar = isKnown && unknown.failures() > 0 && !this.hasNamedUnknown(round.name);
-    if ((before !== null && before !== round.name) || (isKnown && round.name === null)) unknown.makeFresh();
-    this.life.knownRound = isKnownSoFar ? round.name : null;
+  // What leases have ended by now has come to its end.
+  private current(): PlainBudgetLife {
+    this.life.endLeases(this.now);
+    return this.life;
   }
 
-  private hasNamedUnknown(round: string | null): boolean {
-    return round !== null && (this.life.mentions.get(round) ?? 0) > this.now;
+  private toPermit(name: string, retries: number, letIn: ReadonlyMap<string, LetIn>): readonly [string, PlainPermit] {
+    const one = letIn.get(name);
+    if (one === undefined) throw new Error('Nothing was decided.');
+    const budget = this.budget(name, retries);
+    if (one.decision === 'denied') return [name, { decision: 'denied', denial: one.denial, budget }];
+    return [name, { decision: one.decision, budget }];
   }
 
-  private letIn(name: string, retries: number, round: PlainRound): LetIn {
-    const tool = this.tool(name);
-    const room = this.room(tool, retries);
+  // Null where it may run. What has cooled down is fresh from here on.
+  private deny(name: string, retries: number, round: PlainRound, holding: number): Denial | null {
+    const tool = this.life.tool(name);
+    const room = tool.held() < retries && this.life.left() > holding ? 'room' : 'no room';
     const own = tool.findAttempt(round.name, this.now);
-    if (own !== undefined && tool.mayGoOn(own, room)) {
-      own.unsettled += 1;
-      own.lease = Math.max(own.lease, this.now + round.leaseMs);
+    if (tool.failures() === 0 || room === 'room') return null;
+    if (own !== undefined && tool.mayGoOn(own)) return null;
+    const denial = toDenial(tool, retries);
+    if (denial === 'running' || !this.hasCooled(tool)) return denial;
+    tool.makeFresh();
+    tool.drop(own);
+    return null;
+  }
+
+  private needsRetry(name: string, round: PlainRound): boolean {
+    const tool = this.life.tool(name);
+    const own = tool.findAttempt(round.name, this.now);
+    return tool.failures() > 0 && (own === undefined || !tool.mayGoOn(own));
+  }
+
+  private letIn(name: string, round: PlainRound, hasWork: boolean): LetIn {
+    const tool = this.life.tool(name);
+    const isFailing = tool.failures() > 0;
+    if (!hasWork) return isFailing ? { decision: 'idle' } : { decision: 'free', attempt: null, epoch: tool.epoch };
+    const lease = this.now + round.leaseMs;
+    const own = tool.findAttempt(round.name, this.now);
+    if (own !== undefined) {
+      tool.goOn(own, lease);
       return { decision: own.retry ? 'retry' : 'free', attempt: own, epoch: tool.epoch };
     }
-    if (tool.failures() === 0 || room === 'room') return this.begin(name, round);
-    const denial = toDenial(tool, retries);
-    if (denial !== 'running' && this.hasCooled(tool)) {
-      tool.makeFresh();
-      tool.drop(own);
-      return this.begin(name, round);
-    }
-    return { decision: 'denied', denial };
-  }
-
-  private room(tool: PlainTool, retries: number): 'room' | 'no room' {
-    return tool.held() < retries && this.leftInSession() > 0 ? 'room' : 'no room';
-  }
-
-  private begin(name: string, round: PlainRound): LetIn {
-    const tool = this.tool(name);
-    const decision = tool.failures() > 0 ? 'retry' : 'free';
-    const isRemembered = decision === 'retry' || round.name !== null;
-    return {
-      decision,
-      attempt: isRemembered ? tool.begin(round.name, this.now + round.leaseMs) : null,
-      epoch: tool.epoch,
-    };
+    const isRemembered = isFailing || round.name !== null;
+    const attempt = isRemembered ? tool.begin(round.name, lease) : null;
+    return { decision: isFailing ? 'retry' : 'free', attempt, epoch: tool.epoch };
   }
 
   private hasCooled(tool: PlainTool): boolean {
@@ -193,8 +175,8 @@ export class PlainBudgetModel {
   }
 
   private settleTool(name: string, letIn: LetIn, outcome: PlainOutcome, error: string): void {
-    if (letIn.decision === 'denied' || outcome === 'interrupted') return;
-    const tool = this.tool(name);
+    if (letIn.decision === 'denied' || letIn.decision === 'idle' || outcome === 'interrupted') return;
+    const tool = this.life.tool(name);
     if (tool.has(letIn.attempt)) {
       tool.settle(letIn.attempt, outcome, error, this.now);
       return;
@@ -215,6 +197,7 @@ const toDenial = (tool: PlainTool, retries: number): Denial => {
 
 // A first attempt without a name can only fail; whoever is cut off while running is left to the lease.
 const changesNothing = (letIn: LetIn, outcome: PlainOutcome | undefined): boolean => {
-  if (letIn.decision === 'denied' || outcome === undefined || outcome === 'interrupted') return true;
+  if (letIn.decision === 'denied' || letIn.decision === 'idle') return true;
+  if (outcome === undefined || outcome === 'interrupted') return true;
   return letIn.attempt === null && outcome !== 'failed';
 };

@@ -54,11 +54,17 @@ export class PlainTool {
     return this.attempts.find((attempt) => attempt.round === round && attempt.joinUntil > now);
   }
 
-  /** Whether a further batch of the round may run, where there is `room` for a retry or not. */
-  mayGoOn(own: Attempt, room: 'room' | 'no room'): boolean {
-    if (this.isRunning(own) || this.hasFailed(own)) return true;
-    if (this.standing.length === 0) own.retry = false;
-    return !own.retry || room === 'room';
+  /** Whether a further batch of the round needs no retry beside what the round holds. */
+  mayGoOn(own: Attempt): boolean {
+    return this.isRunning(own) || this.hasFailed(own) || this.standing.length === 0 || !own.retry;
+  }
+
+  /** A further batch of the round begins. */
+  goOn(own: Attempt, lease: number): void {
+    const holds = this.isRunning(own) || this.hasFailed(own);
+    if (!holds && this.standing.length === 0) own.retry = false;
+    own.unsettled += 1;
+    own.lease = Math.max(own.lease, lease);
   }
 
   begin(round: string | null, lease: number): Attempt {

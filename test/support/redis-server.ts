@@ -57,7 +57,8 @@ export const findRedisServer = ({ path, link }: RedisServerPlaces): string | und
 
 const usualPlaces = (): RedisServerPlaces => ({ path: process.env['PATH'] ?? '', link: LINK });
 
-const findFreePort = async (): Promise<number> => {
+/** A port of loopback that nobody listens on right now. */
+export const findFreePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -25,6 +25,7 @@ export const runTool = async (
     progress: ignore,
     retriesLeft: 3,
     isLastAttempt: false,
+    idempotencyKey: null,
   };
   const given = await prepared.invocation.run(context);
   const value = typeof given === 'object' && given !== null && isToldValue(given) ? given.value : given;

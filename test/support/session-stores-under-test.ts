@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { Redis } from 'ioredis';
+import { type Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import type { BudgetMode } from '#src/contract/tool-result.ts';
-import type { BudgetSettings, SessionStore } from '#src/executor/session-store.ts';
+import type { SessionSettings, SessionStore } from '#src/executor/session-store.ts';
 import type { StoreObserver, StoreOperation } from '#src/executor/store-observer.ts';
 import {
   createFallbackSessionStore,
@@ -12,6 +12,7 @@ import {
 import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';
 import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
+import { createStoreAvailability, type WatchableStore } from '#src/sessions/store-availability.ts';
 import { type RedisForTests, redisForTests } from './redis-server.ts';
 
 /** A store and what a test may do to its sessions without waiting. */
@@ -24,7 +25,9 @@ export type StoreUnderTest = {
   readonly forget: (sessionKey: string) => Promise<void>;
 };
 
-export type CreateStoreUnderTest = (settings: BudgetSettings) => StoreUnderTest;
+export type RedisUnderTest = StoreUnderTest & { readonly store: WatchableStore };
+
+export type CreateStoreUnderTest = (settings: SessionSettings) => StoreUnderTest;
 
 /** A clock that stands until it is moved. */
 export const createManualClock = () => {
@@ -57,7 +60,7 @@ export const connectToRedis = async (url: string): Promise<Redis> => {
 };
 
 /** What the Redis store needs of a client, on a connection for tests. */
-export const toRedisClient = (redis: Redis): RedisClient => ({
+export const toRedisClient = (redis: Redis | Cluster): RedisClient => ({
   call: (command, ...parameters) => redis.call(command, ...parameters),
   connect: () => undefined,
   onReady: (listener) => void redis.on('ready', listener),
@@ -68,27 +71,37 @@ export const toRedisClient = (redis: Redis): RedisClient => ({
 
 export const toRedisKey = (sessionKey: string): string => `recourse:{${sessionKey}}`;
 
-const ageClaims = (json: string, ms: number): string => {
-  const claims: { readonly lease: number; readonly join_until: number }[] = JSON.parse(json);
+/** Where a session's journal is. */
+export const toJournalKey = (sessionKey: string): string => `${toRedisKey(sessionKey)}:journal`;
+
+type Timed = { readonly lease?: number; readonly join_until: number };
+
+const ageList = (json: string, ms: number): string => {
+  const items: readonly Timed[] = JSON.parse(json);
   return JSON.stringify(
-    claims.map((claim) => ({ ...claim, lease: claim.lease - ms, join_until: claim.join_until - ms })),
+    items.map(({ lease, ...item }) => ({
+      ...item,
+      join_until: item.join_until - ms,
+      ...(lease === undefined ? {} : { lease: lease - ms }),
+    })),
   );
 };
 
 // The scripts go by the server's clock, which a test cannot move: the times in the hash are moved instead.
-const ageSession = async (redis: Redis, sessionKey: string, ms: number): Promise<void> => {
+const ageSession = async (redis: Redis | Cluster, sessionKey: string, ms: number): Promise<void> => {
   const key = toRedisKey(sessionKey);
   for (const [field, value] of Object.entries(await redis.hgetall(key))) {
-    if (field === 'claims') await redis.hset(key, field, ageClaims(value, ms));
-    if (field.startsWith('failed_at:')) await redis.hset(key, field, String(Number(value) - ms));
+    if (field === 'claims' || field === 'named') await redis.call('HSET', key, field, ageList(value, ms));
+    if (field.startsWith('failed_at:')) await redis.call('HSET', key, field, String(Number(value) - ms));
   }
 };
 
-export const createRedisUnderTest = (redis: Redis, settings: BudgetSettings): StoreUnderTest => ({
+/** A store in Redis, standalone or a cluster. Forgetting is an eviction of the hash: the journal stays behind. */
+export const createRedisUnderTest = (redis: Redis | Cluster, settings: SessionSettings): RedisUnderTest => ({
   store: createRedisSessionStore({ client: toRedisClient(redis), settings }),
   mode: 'redis',
   age: (sessionKey, ms) => ageSession(redis, sessionKey, ms),
-  forget: async (sessionKey) => void (await redis.del(toRedisKey(sessionKey))),
+  forget: async (sessionKey) => void (await redis.call('DEL', toRedisKey(sessionKey))),
 });
 
 /** Writes down what a store's observer is told. */
@@ -107,15 +120,17 @@ export const createStoreLog = () => {
 
 /** The fall-back wrapper before a store, with an observer that remembers and the real clock, or another one. */
 export const createFallback = (
-  primary: SessionStore,
-  settings: BudgetSettings,
+  primary: SessionStore & Partial<WatchableStore>,
+  settings: SessionSettings,
   options: { readonly policy?: StoreDownPolicy; readonly now?: () => number } = {},
 ): { readonly store: FallbackSessionStore; readonly log: ReturnType<typeof createStoreLog> } => {
   const now = options.now ?? ((): number => performance.now());
   const log = createStoreLog();
   const local = createMemorySessionStore({ mode: 'local', settings, maxSessions: 100, now });
   const { policy = 'local' } = options;
-  return { store: createFallbackSessionStore({ primary, local, policy, observer: log.observer, now }), log };
+  const { observer } = log;
+  const availability = createStoreAvailability({ observer, now, onRecovered: local.clear, store: primary });
+  return { store: createFallbackSessionStore({ primary, local, policy, availability }), log };
 };
 
 /** A Redis for the tests of one file, connected before them and let go after them. */

@@ -31,7 +31,8 @@ export type RunningProcess = {
 };
 
 export type Launch = {
-  readonly by: 'node' | 'npm';
+  /** `node`, `npm`, or a file under test/support that starts a service of its own kind. */
+  readonly by: 'node' | 'npm' | `test/support/${string}`;
   readonly environment?: Readonly<Record<string, string>>;
 };
 
@@ -39,10 +40,10 @@ export const ROOT = join(import.meta.dirname, '../..');
 // It listens after about a second; a machine under full load takes longer.
 const START_TIMEOUT_MS = 20_000;
 
-const COMMANDS = {
-  node: ['node', 'src/main.ts'],
-  npm: ['npm', 'start'],
-} as const satisfies Record<Launch['by'], readonly [string, string]>;
+const toCommand = (by: Launch['by']): readonly [string, string] => {
+  if (by === 'npm') return ['npm', 'start'];
+  return ['node', by === 'node' ? 'src/main.ts' : by];
+};
 
 /** What the child sees: no setting of whoever runs the tests, and the Node that npm scripts would get. */
 export const cleanEnvironment = (settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
@@ -63,7 +64,7 @@ type Child = {
 };
 
 const launch = ({ by, environment = {} }: Launch): Child => {
-  const [command, ...words] = COMMANDS[by];
+  const [command, ...words] = toCommand(by);
   // Detached: it leads a process group, which can be told to end and be cleared away as a whole.
   const child = spawn(command, words, {
     cwd: ROOT,
@@ -101,7 +102,7 @@ export const startProcess = async ({ by, environment = {} }: Launch): Promise<Ru
   const log = readLog(child);
   const port = (await log.logged('listening'))['port'];
   if (typeof port !== 'number') throw new Error('The log line `listening` names no port.');
-  const service = by === 'node' ? child.pid : onlyChildOf(child.pid);
+  const service = by === 'npm' ? onlyChildOf(child.pid) : child.pid;
   const pids = { service, starter: child.pid, group: -child.pid };
   return {
     url: `http://127.0.0.1:${port}`,

@@ -76,6 +76,23 @@ test('a frozen proxy forwards nothing on old and new connections, then everythin
   await expect.poll(() => [old.said(), fresh.said()]).toEqual(['12', '3']);
 });
 
+test('a dropping proxy loses what is sent; later what has lost something is reset, and the rest goes on', async () => {
+  const [talking, quiet] = [await join(), await join()];
+  for (const { socket } of [talking, quiet]) {
+    socket.write('1');
+    await once(socket, 'data', within());
+  }
+  proxy.drop();
+  talking.socket.write('2');
+  await expect(once(talking.socket, 'data', { signal: AbortSignal.timeout(100) })).rejects.toThrow('aborted');
+  const reset = expect(once(talking.socket, 'end', within())).rejects.toMatchObject({ code: 'ECONNRESET' });
+  proxy.deliver();
+  await reset;
+  quiet.socket.write('3');
+  await expect.poll(quiet.said).toBe('13');
+  expect(talking.said()).toBe('1');
+});
+
 test('refusing turns new clients away and keeps the others, until clients are accepted again', async () => {
   const old = await join();
   // Only an answer proves that the proxy has taken the connection out of the queue that refusing empties.

@@ -12,6 +12,10 @@ export type TcpProxy = {
   readonly freeze: () => void;
   /** Forwards again, what was held back first. */
   readonly thaw: () => void;
+  /** Loses all bytes, in either direction. Connections stay, and new ones are accepted. */
+  readonly drop: () => void;
+  /** Forwards again. A connection that has lost something is reset: what would follow makes no sense without it. */
+  readonly deliver: () => void;
   /** New connections are refused; those that exist go on. */
   readonly refuse: () => void;
   /** New connections are accepted again, on the same port. */
@@ -22,14 +26,15 @@ export type TcpProxy = {
 };
 
 /** What all connections of one proxy obey. */
-type Conditions = { frozen: boolean; delayMs: number };
+type Conditions = { frozen: boolean; dropping: boolean; delayMs: number };
 
 /** One direction of one connection. */
-type Lane = { readonly thaw: () => void; readonly freeze: () => void };
+type Lane = { readonly thaw: () => void; readonly freeze: () => void; readonly hasLost: () => boolean };
 
 const createLane = (from: Socket, to: Socket, conditions: Conditions): Lane => {
   const held: { readonly dueAt: number; readonly chunk: Buffer | string }[] = [];
   let ended = false;
+  let lost = false;
   let timer: NodeJS.Timeout | undefined;
 
   const drain = (): void => {
@@ -48,6 +53,10 @@ const createLane = (from: Socket, to: Socket, conditions: Conditions): Lane => {
   };
 
   from.on('data', (chunk) => {
+    if (conditions.dropping) {
+      lost = true;
+      return;
+    }
     held.push({ dueAt: performance.now() + conditions.delayMs, chunk });
     drain();
   });
@@ -64,7 +73,7 @@ const createLane = (from: Socket, to: Socket, conditions: Conditions): Lane => {
     from.resume();
     drain();
   };
-  return { freeze, thaw };
+  return { freeze, thaw, hasLost: () => lost };
 };
 
 /** One client's connection, and ours to the target on its behalf. */
@@ -93,7 +102,7 @@ const listen = async (server: Server, port: number): Promise<number> => {
 
 /** Starts a proxy to a port on loopback; rejects where it cannot listen. */
 export const startTcpProxy = async ({ to }: { readonly to: number }): Promise<TcpProxy> => {
-  const conditions: Conditions = { frozen: false, delayMs: 0 };
+  const conditions: Conditions = { frozen: false, dropping: false, delayMs: 0 };
   const pairs = new Set<Pair>();
 
   const createListener = (): Server =>
@@ -106,8 +115,8 @@ export const startTcpProxy = async ({ to }: { readonly to: number }): Promise<Tc
 
   let listener = createListener();
   const port = await listen(listener, 0);
-  const cut = (): void => {
-    for (const { client, target } of pairs) {
+  const cut = (which: (pair: Pair) => boolean = () => true): void => {
+    for (const { client, target } of [...pairs].filter(which)) {
       client.resetAndDestroy();
       target.destroy();
     }
@@ -119,7 +128,14 @@ export const startTcpProxy = async ({ to }: { readonly to: number }): Promise<Tc
   return {
     port,
     connections: () => pairs.size,
-    cut,
+    cut: () => cut(),
+    drop: () => {
+      conditions.dropping = true;
+    },
+    deliver: () => {
+      conditions.dropping = false;
+      cut(({ lanes }) => lanes.some(({ hasLost }) => hasLost()));
+    },
     freeze: () => {
       conditions.frozen = true;
       eachLane((lane) => lane.freeze());

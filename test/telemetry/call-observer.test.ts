@@ -5,7 +5,7 @@ import { createMetrics } from '#src/telemetry/metrics.ts';
 
 const createSubject = (maxTools: number) => {
   const metrics = createMetrics('0.0.0');
-  return { metrics, observer: createCallObserver({ metrics, log: pino({ level: 'silent' }), maxTools }) };
+  return { metrics, observer: createCallObserver({ metrics, log: pino({ level: 'silent' }), maxTools, now: () => 0 }) };
 };
 
 type Subject = ReturnType<typeof createSubject>;
@@ -83,4 +83,28 @@ test('what tool hosts do is exported before there is one', async () => {
   ]);
   expect(await linesOf(subject, 'recourse_tool_process_restarts_total')).toHaveLength(6);
   expect(await linesOf(subject, 'recourse_tool_messages_dropped_total')).toHaveLength(3);
+});
+
+test('loops are counted by tool and keyed batches by what became of them, from 0 on', async () => {
+  const subject = createSubject(40);
+  subject.observer.toolsOffered([
+    { name: 'one', effects: 'read' },
+    { name: 'two', effects: 'write' },
+  ]);
+  subject.observer.loopDetected('two');
+  subject.observer.loopDetected('two');
+  for (const result of ['new', 'new', 'replayed', 'unavailable'] as const) subject.observer.keyUsed(result);
+  expect(await linesOf(subject, 'recourse_loops_detected_total')).toEqual([
+    'recourse_loops_detected_total{tool="one"} 0',
+    'recourse_loops_detected_total{tool="two"} 2',
+  ]);
+  expect(await linesOf(subject, 'recourse_idempotency_total')).toEqual([
+    'recourse_idempotency_total{result="new"} 2',
+    'recourse_idempotency_total{result="resumed"} 0',
+    'recourse_idempotency_total{result="replayed"} 1',
+    'recourse_idempotency_total{result="conflict"} 0',
+    'recourse_idempotency_total{result="mismatch"} 0',
+    'recourse_idempotency_total{result="unknown"} 0',
+    'recourse_idempotency_total{result="unavailable"} 1',
+  ]);
 });

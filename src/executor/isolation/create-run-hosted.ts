@@ -1,9 +1,9 @@
 import type { HostedTool } from '../../tools/tool.ts';
 import type { BatchEnd, BatchEndCause } from '../batch-end.ts';
 import { failed } from '../call-end.ts';
-import { toNotStarted } from '../execute-call.ts';
 import { type Failure, toFailure } from '../failure.ts';
 import { cutOffText, OVERLOADED_TEXT } from '../failure-text.ts';
+import { toNotStarted } from '../find-obstacle.ts';
 import { raceDeadline } from '../race-deadline.ts';
 import type { RunEnd } from '../run-end.ts';
 import type { HostedTerms, RunHosted } from '../run-hosted.ts';
@@ -133,6 +133,7 @@ const toCall = (
   session: context.session,
   callId: context.callId,
   retriesLeft: context.retriesLeft,
+  idempotencyKey: context.idempotencyKey,
   log: () => context.log,
   progress: context.progress,
 });

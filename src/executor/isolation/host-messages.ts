@@ -16,16 +16,19 @@ export type HostOrder =
   | {
       readonly type: 'call';
       readonly nonce: string;
+      readonly role: 'tool' | 'reducer';
       readonly tool: string;
       readonly session: string | null;
       readonly callId: string | number | null;
       readonly retriesLeft: number;
+      readonly idempotencyKey: string | null;
       readonly graceful: 'on' | 'off';
     }
   | { readonly type: 'abort'; readonly nonce: string; readonly reason: 'TimeoutError' | 'AbortError' };
 
 /** What a tool of a file says of itself, as it comes over the channel. */
 export const HostedFacts = z.object({
+  role: z.enum(['tool', 'reducer']),
   name: z.string(),
   description: z.string(),
   effects: z.enum(EFFECTS),
@@ -36,10 +39,14 @@ export const HostedFacts = z.object({
   gracefulErrors: z.boolean().nullable(),
   sequential: z.boolean(),
   concurrency: z.int().positive().nullable(),
+  maxCallsPerSession: z.int().nonnegative().nullable(),
+  polling: z.boolean(),
+  breakerKey: z.string().nullable(),
   source: z.string(),
   exampleArguments: z.string(),
   isolation: z.enum(['process', 'inline']),
   env: z.array(z.string()),
+  inlineOnly: z.literal('breakerKey').nullable(),
 });
 
 /** One link of an exception's cause chain. */

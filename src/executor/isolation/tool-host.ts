@@ -17,6 +17,7 @@ export type HostedCall = Pick<CallListener, 'tool' | 'log' | 'progress'> & {
   readonly session: string | null;
   readonly callId: string | number | null;
   readonly retriesLeft: number;
+  readonly idempotencyKey: string | null;
   readonly graceful: 'on' | 'off';
   readonly timeoutMs: number;
 };
@@ -138,10 +139,12 @@ const MIN_BODY_BYTES = 8_388_608;
 const toCallOrder = (nonce: string, call: HostedCall): HostOrder => ({
   type: 'call',
   nonce,
+  role: call.tool.role,
   tool: call.tool.name,
   session: call.session,
   callId: call.callId,
   retriesLeft: call.retriesLeft,
+  idempotencyKey: call.idempotencyKey,
   graceful: call.graceful,
 });
 

@@ -99,11 +99,19 @@ export const createFetchUrl = (
       'Cannot log in, run scripts, or read images, PDF and other binary content.',
     effects: 'read',
     timeoutMs: TIMEOUT_MS,
+    // One site that is down must not close the tool for all others.
+    breakerKey: ({ url }) => toOrigin(url),
     input,
     output,
     run,
   });
   return { tool, close: async () => (await client)?.close() };
+};
+
+/** The origin of what a model sent as `url`; "" where that is no URL that has one. */
+const toOrigin = (sent: unknown): string => {
+  const origin = typeof sent === 'string' ? URL.parse(sent)?.origin : undefined;
+  return origin === undefined || origin === 'null' ? '' : origin;
 };
 
 const toPage = ({ url, status, headers, body, attempts }: Answer & Fetched, maxBytes: number) => {

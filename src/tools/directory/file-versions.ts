@@ -1,22 +1,29 @@
 import { relative } from 'node:path';
-import type { InlineTool, ToolFacts, ToolFile } from '../tool.ts';
+import type { InlineTool, ToolFile } from '../tool.ts';
 import { toFileReason } from './file-reason.ts';
-import type { LoadedToolFile } from './load-tool-file.ts';
+import type { LoadedFacts, LoadedToolFile } from './load-tool-file.ts';
 import { type DirectorySnapshot, isToolFile } from './read-directory.ts';
 
 /** A tool file as it was when it could be loaded. */
 export type FileVersion = {
   readonly file: ToolFile;
-  readonly tools: readonly ToolFacts[];
+  /** Tools and reducers. */
+  readonly tools: readonly LoadedFacts[];
   /** Those of its tools that run inside the service, by name. */
   readonly inline: ReadonlyMap<string, InlineTool>;
   /** Absolute paths of what loading it took. */
   readonly imported: readonly string[];
 };
 
-/** Whether a tool of this version runs outside of the service. */
-export const needsHosts = ({ tools, inline }: Pick<FileVersion, 'tools' | 'inline'>): boolean =>
-  tools.some(({ name }) => !inline.has(name));
+type Parts = Pick<FileVersion, 'tools' | 'inline'>;
+
+/** The tool as it runs inside the service; undefined where it runs in a host. Reducers always do. */
+export const findInline = ({ inline }: Pick<Parts, 'inline'>, { role, name }: LoadedFacts): InlineTool | undefined =>
+  role === 'tool' ? inline.get(name) : undefined;
+
+/** Whether anything of this version runs outside of the service. */
+export const needsHosts = (parts: Parts): boolean =>
+  parts.tools.some((facts) => facts.inlineOnly === null && findInline(parts, facts) === undefined);
 
 /** What is known of one tool file. */
 export type FileState = {

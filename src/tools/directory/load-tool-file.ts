@@ -1,8 +1,14 @@
 import type { ToolFacts, ToolFile } from '../tool.ts';
 
+/** A tool or a reducer as its file declares it. */
+export type LoadedFacts = ToolFacts & {
+  /** Which member of it works inside the service only, and so makes a tool that runs elsewhere unavailable. */
+  readonly inlineOnly: 'breakerKey' | null;
+};
+
 export type LoadedToolFile =
   /** `imported`: the absolute paths of the directory's source files that loading it took, its own among them. */
-  | { readonly kind: 'loaded'; readonly tools: readonly ToolFacts[]; readonly imported: readonly string[] }
+  | { readonly kind: 'loaded'; readonly tools: readonly LoadedFacts[]; readonly imported: readonly string[] }
   /** `reason`: one line for people: what the file threw, or that it did not end. */
   | { readonly kind: 'failed'; readonly reason: string };
 

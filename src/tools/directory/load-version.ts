@@ -50,7 +50,8 @@ type Loaded = Extract<LoadedToolFile, { kind: 'loaded' }>;
 
 const withInline = (loaded: Loaded, allowed: readonly ToolFacts[], tools: readonly InlineTool[]) => {
   const names = new Set(allowed.map(({ name }) => name));
-  const inline = new Map(tools.flatMap((tool) => (names.has(tool.name) ? [[tool.name, tool]] : [])));
+  const offered = tools.filter(({ role, name }) => role === 'tool' && names.has(name));
+  const inline = new Map(offered.map((tool) => [tool.name, tool]));
   const missing = [...names].find((name) => !inline.has(name));
   if (missing !== undefined) return toFailed(new Error(`the service finds no tool '${missing}' in it`));
   return { ...loaded, inline };

@@ -1,29 +1,33 @@
 import type { ToolOffer, UnavailableTool } from '../registry.ts';
 import type { HostedTool, InlineTool, Tool, ToolFacts } from '../tool.ts';
-import type { FileStates, FileVersion } from './file-versions.ts';
+import { type FileStates, type FileVersion, findInline } from './file-versions.ts';
+import type { LoadedFacts } from './load-tool-file.ts';
 
 export type Names = {
-  /** Names of the service's own tools. */
+  /** Keys of the service's own tools and reducers. */
   readonly taken: ReadonlySet<string>;
-  /** Tool name → the file whose tool of that name serves now. */
+  /** Key → the file whose tool or reducer of that name serves now. */
   readonly holders: ReadonlyMap<string, string>;
 };
 
 export type Settled = {
   readonly offer: ToolOffer;
-  /** Those unavailable tools of the offer that lost, or share, their name. */
-  readonly clashes: readonly UnavailableTool[];
+  /** Those unavailable ones of the offer that were loaded: they lost, or share, their name, or cannot run in a host. */
+  readonly refused: readonly UnavailableTool[];
   readonly holders: ReadonlyMap<string, string>;
 };
 
 /** Where a tool of the directory comes from, for people. */
 export const toSource = (fileName: string): string => `TOOLS_DIR/${fileName}`;
 
-/** A tool as one file declares it. */
+/** What a name is taken under: a reducer may be called like a tool. */
+export const toClaimKey = ({ role, name }: Pick<ToolFacts, 'role' | 'name'>): string => `${role} ${name}`;
+
+/** A tool or a reducer as one file declares it. */
 type Claim = {
   readonly fileName: string;
   readonly version: FileVersion;
-  readonly facts: ToolFacts;
+  readonly facts: LoadedFacts;
 };
 
 /**
@@ -31,26 +35,26 @@ type Claim = {
  * none does; a name of the service's own is never given away.
  */
 export const settleNames = (states: FileStates, names: Names): Settled => {
-  const claims = Map.groupBy(
-    [...states].flatMap(([fileName, { good }]) => toClaims(fileName, good)),
-    ({ facts }) => facts.name,
-  );
-  const contests = [...claims].map(([name, claimants]) => ({ claimants, winner: toWinner(name, claimants, names) }));
+  const declared = [...states].flatMap(([fileName, { good }]) => toClaims(fileName, good));
+  const [unfit, fit] = [declared.filter(isUnfit), declared.filter((claim) => !isUnfit(claim))];
+  const claims = Map.groupBy(fit, ({ facts }) => toClaimKey(facts));
+  const contests = [...claims].map(([key, claimants]) => ({ claimants, winner: toWinner(key, claimants, names) }));
   const winners = contests.flatMap(({ winner }) => winner ?? []);
   const clashes = contests.flatMap(({ claimants, winner }) =>
     claimants.flatMap((claim) => (claim === winner ? [] : toRefused(claim, claimants, winner, names))),
   );
   const outdated = winners.flatMap(({ fileName, facts }) => {
     const failure = states.get(fileName)?.failure ?? null;
-    return failure === null ? [] : [[facts.name, failure] as const];
+    return failure === null || facts.role === 'reducer' ? [] : [[facts.name, failure] as const];
   });
   const unloaded = [...states].flatMap(([fileName, { good, failure }]) =>
     good === null && failure !== null ? [toUnloaded(fileName, failure)] : [],
   );
+  const refused = [...clashes, ...unfit.map(toUnfit)];
   return {
-    offer: { tools: winners.map(toTool), unavailable: [...clashes, ...unloaded], outdated: new Map(outdated) },
-    clashes,
-    holders: new Map(winners.map(({ fileName, facts }) => [facts.name, fileName])),
+    offer: { tools: winners.map(toTool), unavailable: [...refused, ...unloaded], outdated: new Map(outdated) },
+    refused,
+    holders: new Map(winners.map(({ fileName, facts }) => [toClaimKey(facts), fileName])),
   };
 };
 
@@ -59,18 +63,28 @@ const toClaims = (fileName: string, version: FileVersion | null): readonly Claim
     ? []
     : version.tools.map((facts) => ({ fileName, version, facts: { ...facts, source: toSource(fileName) } }));
 
-const toWinner = (name: string, claimants: readonly Claim[], { taken, holders }: Names): Claim | null => {
-  if (taken.has(name)) return null;
+// A tool that could not run here takes no name from one that can.
+const isUnfit = ({ version, facts }: Claim): boolean =>
+  facts.inlineOnly !== null && findInline(version, facts) === undefined;
+
+const toUnfit = ({ facts }: Claim): UnavailableTool => ({
+  facts,
+  reason: `${facts.inlineOnly} must be the name of an argument, since the tool runs in a process of its own.`,
+});
+
+const toWinner = (key: string, claimants: readonly Claim[], { taken, holders }: Names): Claim | null => {
+  if (taken.has(key)) return null;
   const candidates =
-    claimants.length === 1 ? claimants : claimants.filter(({ fileName }) => fileName === holders.get(name));
+    claimants.length === 1 ? claimants : claimants.filter(({ fileName }) => fileName === holders.get(key));
   // Twice in one file: nothing tells which of the two was meant.
   return candidates.length === 1 ? (candidates[0] ?? null) : null;
 };
 
 const toTool = ({ version, facts }: Claim): Tool => {
-  const inline = version.inline.get(facts.name);
+  const inline = findInline(version, facts);
   if (inline !== undefined) return { ...inline, source: facts.source } satisfies InlineTool;
-  return { ...facts, runsIn: 'host', file: version.file } satisfies HostedTool;
+  const { inlineOnly: _inlineOnly, ...known } = facts;
+  return { ...known, runsIn: 'host', file: version.file } satisfies HostedTool;
 };
 
 const toRefused = (
@@ -79,23 +93,24 @@ const toRefused = (
   winner: Claim | null,
   { taken }: Names,
 ): UnavailableTool => {
-  const { name } = facts;
+  const { role, name } = facts;
   const refuse = (reason: string): UnavailableTool => ({ facts, reason });
-  if (taken.has(name))
-    return refuse(`The service has a tool of its own called '${name}'. Rename the one in ${fileName}.`);
+  if (taken.has(toClaimKey(facts)))
+    return refuse(`The service has a ${role} of its own called '${name}'. Rename the one in ${fileName}.`);
   if (winner !== null)
     return refuse(`${winner.fileName} offers '${name}' already and goes on serving it. Rename the one in ${fileName}.`);
   const files = [...new Set(claimants.map((claim) => claim.fileName))];
   return refuse(
     files.length === 1
-      ? `${fileName} exports several tools called '${name}'. Rename all but one.`
-      : `Several files offer a tool called '${name}': ${files.join(', ')}. None serves: rename all but one, or export it once.`,
+      ? `${fileName} exports several ${role}s called '${name}'. Rename all but one.`
+      : `Several files offer a ${role} called '${name}': ${files.join(', ')}. None serves: rename all but one, or export it once.`,
   );
 };
 
 // Of a file that never loaded nothing is known: the most cautious is said.
 const toUnloaded = (fileName: string, reason: string): UnavailableTool => ({
   facts: {
+    role: 'tool',
     name: toToolName(fileName),
     description: 'This file cannot be loaded, so it is not known which tools it offers.',
     effects: 'write',
@@ -106,6 +121,9 @@ const toUnloaded = (fileName: string, reason: string): UnavailableTool => ({
     gracefulErrors: null,
     sequential: false,
     concurrency: null,
+    maxCallsPerSession: null,
+    polling: false,
+    breakerKey: null,
     source: toSource(fileName),
     exampleArguments: '{}',
     isolation: 'process',

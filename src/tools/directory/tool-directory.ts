@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os';
 import type { ToolOffer } from '../registry.ts';
-import type { ToolFile } from '../tool.ts';
+import type { ToolFacts, ToolFile } from '../tool.ts';
 import { type FileStates, loadChangedFiles, needsHosts } from './file-versions.ts';
 import type { ToolFileHosts } from './load-tool-file.ts';
 import { createLoadVersion, type InlineTools } from './load-version.ts';
 import { type DirectoryLog, type DirectoryMoment, logChanges } from './log-changes.ts';
 import { type DirectorySnapshot, readDirectory } from './read-directory.ts';
-import { settleNames } from './settle-names.ts';
+import { settleNames, toClaimKey } from './settle-names.ts';
 import { createDirectoryWatcher } from './watch-directory.ts';
 
 export type ToolDirectoryOptions = {
@@ -14,8 +14,8 @@ export type ToolDirectoryOptions = {
   readonly hosts: ToolFileHosts;
   /** Told all that is offered, whenever files changed. What was offered before counts no more. */
   readonly publish: (offer: ToolOffer) => void;
-  /** Names of the service's own tools. */
-  readonly taken: ReadonlySet<string>;
+  /** The service's own tools and reducers. */
+  readonly taken: Iterable<Pick<ToolFacts, 'role' | 'name'>>;
   readonly inline: InlineTools;
   readonly log: DirectoryLog;
   /** How long to wait between two looks at the directory. Default 500. */
@@ -36,7 +36,8 @@ export type ToolDirectory = {
 
 /** Offers the tools of a directory, and what becomes of them while its files change. */
 export const createToolDirectory = (options: ToolDirectoryOptions): ToolDirectory => {
-  const { root, hosts, taken, log, pollMs = 500 } = options;
+  const { root, hosts, log, pollMs = 500 } = options;
+  const taken = new Set([...options.taken].map(toClaimKey));
   const load = createLoadVersion(options);
   const loadsAtOnce = options.loadsAtOnce ?? Math.max(4, 2 * availableParallelism());
   const state = { stopped: false, now: toMoment(new Map(), taken, new Map()) };

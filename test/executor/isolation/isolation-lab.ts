@@ -15,9 +15,16 @@ export type EndedHost = { readonly death: Death; readonly restart: RestartReason
 export type LabFile = {
   readonly file: ToolFile;
   /** Never rejects. Without a deadline, for whatever ends it. */
-  readonly call: (tool: string, input?: Readonly<Record<string, unknown>>, timeoutMs?: number) => Promise<RunEnd>;
-  readonly tool: (name: string) => HostedTool;
+  readonly call: (
+    tool: string,
+    input?: Readonly<Record<string, unknown>>,
+    timeoutMs?: number,
+    about?: CallAbout,
+  ) => Promise<RunEnd>;
+  readonly tool: (name: string, role?: 'tool' | 'reducer') => HostedTool;
 };
+
+export type CallAbout = { readonly role?: 'tool' | 'reducer'; readonly idempotencyKey?: string };
 
 /** Real tool hosts without the service around them. */
 export type Lab = {
@@ -80,19 +87,19 @@ export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
 };
 
 const toLabFile = (isolation: Isolation, file: ToolFile, facts: readonly ToolFacts[], now: () => number): LabFile => {
-  const tool = (name: string): HostedTool => {
-    const found = facts.find((candidate) => candidate.name === name);
+  const tool = (name: string, role: ToolFacts['role'] = 'tool'): HostedTool => {
+    const found = facts.find((candidate) => candidate.name === name && candidate.role === role);
     if (found === undefined) throw new Error(`${file.path} has no tool ${name}`);
     return { ...found, runsIn: 'host', file };
   };
   return {
     file,
     tool,
-    call: async (name, input = {}, timeoutMs = 60_000) => {
+    call: async (name, input = {}, timeoutMs = 60_000, { role, ...keys } = {}) => {
       const end = createBatchEnd(60_000, { isGone: () => false, whenGone: () => () => undefined }, now);
-      const ids = { requestId: 'r', tool: name, callId: null, session: null, retriesLeft: 0 };
+      const ids = { requestId: 'r', tool: name, callId: null, session: null, retriesLeft: 0, ...keys };
       const context = new CallContext({ ...ids, createLog: () => SILENT });
-      const ran = await isolation.runHosted(tool(name), input, { context, timeoutMs, end, graceful: 'on' });
+      const ran = await isolation.runHosted(tool(name, role), input, { context, timeoutMs, end, graceful: 'on' });
       end.close();
       return ran;
     },

@@ -1,6 +1,6 @@
 import { dirname, join, relative } from 'node:path';
-import type { LoadedToolFile, ToolFileHosts } from '#src/tools/directory/load-tool-file.ts';
-import type { ToolFacts, ToolFile } from '#src/tools/tool.ts';
+import type { LoadedFacts, LoadedToolFile, ToolFileHosts } from '#src/tools/directory/load-tool-file.ts';
+import type { ToolFile } from '#src/tools/tool.ts';
 
 export type ScriptedHosts = ToolFileHosts & {
   /** Names of the files that were loaded or retired, in that order, and how many loads ran together at most. */
@@ -9,11 +9,12 @@ export type ScriptedHosts = ToolFileHosts & {
   readonly mostAtOnce: () => number;
 };
 
-const DIRECTIVE = /^(tool|inline|import|throw) (.+)$/gm;
+const DIRECTIVE = /^(tool|inline keyed|inline|keyed|reducer|import|throw) (\S.*)$/gm;
 
 /**
- * Stands for the processes that load tool files: here a file is a few lines `tool name`, `inline name`,
- * `import ./file`, `throw reason`. Loading takes a turn of the event loop.
+ * Stands for the processes that load tool files: here a file is a few lines `tool name`, `inline name`, `reducer name`,
+ * `keyed name` or `inline keyed name` (whose `breakerKey` is a function), `import ./file`, `throw reason`. Loading takes
+ * a turn of the event loop.
  */
 export const createScriptedHosts = (): ScriptedHosts => {
   const loaded: string[] = [];
@@ -48,13 +49,22 @@ const loadScript = (file: ToolFile): LoadedToolFile => {
   const thrown = lines.find(([word]) => word === 'throw');
   if (thrown !== undefined) return { kind: 'failed', reason: `Error: ${thrown[1]}` };
   const tools = lines.flatMap(([word, value]) => {
-    if (word === 'tool') return factsOf(value, 'process');
-    return word === 'inline' ? factsOf(value, 'inline') : [];
+    const declared = DECLARED.get(word);
+    return declared === undefined ? [] : { ...factsOf(value), ...declared };
   });
   return { kind: 'loaded', tools, imported };
 };
 
-const factsOf = (name: string, isolation: ToolFacts['isolation']): ToolFacts => ({
+const DECLARED: ReadonlyMap<string, Partial<LoadedFacts>> = new Map<string, Partial<LoadedFacts>>([
+  ['tool', {}],
+  ['inline', { isolation: 'inline' }],
+  ['keyed', { inlineOnly: 'breakerKey' }],
+  ['inline keyed', { isolation: 'inline', inlineOnly: 'breakerKey' }],
+  ['reducer', { role: 'reducer' }],
+]);
+
+const factsOf = (name: string): LoadedFacts => ({
+  role: 'tool',
   name,
   description: `Is called ${name}.`,
   effects: 'read',
@@ -65,8 +75,12 @@ const factsOf = (name: string, isolation: ToolFacts['isolation']): ToolFacts => 
   gracefulErrors: null,
   sequential: false,
   concurrency: null,
+  maxCallsPerSession: null,
+  polling: false,
+  breakerKey: null,
   source: 'builtin',
   exampleArguments: '{}',
-  isolation,
+  isolation: 'process',
   env: [],
+  inlineOnly: null,
 });

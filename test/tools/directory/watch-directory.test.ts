@@ -75,7 +75,7 @@ test('what is loaded when the directory is stopped is not published any more', a
     root,
     hosts: createScriptedHosts(),
     publish: (offer) => void published.push(offer),
-    taken: new Set(),
+    taken: [],
     inline: { allowed: new Set(), load: () => Promise.resolve([]) },
     log: { info: () => undefined, warn: () => undefined },
   });

@@ -1,5 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import type { ToolDescription } from '#src/contract/tool-description.ts';
+import { createBuiltinReducers } from '#src/tools/builtin-reducers.ts';
 import { createToolDirectory, type ToolDirectoryOptions } from '#src/tools/directory/tool-directory.ts';
 import { createToolRegistry, type ToolRegistry } from '#src/tools/registry.ts';
 import type { ToolFile } from '#src/tools/tool.ts';
@@ -29,14 +30,14 @@ export type WatchedDirectory = TemporaryDirectory & {
 
 export type WatchOptions = Partial<Pick<ToolDirectoryOptions, 'inline' | 'loadsAtOnce' | 'root'>>;
 
-/** A tools directory with its hosts and a registry that has one tool of its own, `echo`. Looked at every 10 ms. */
+/** A tools directory with its hosts, and a registry that has the tool `echo` and the built-in reducers. Looked at every 10 ms. */
 export const watchDirectory = async (
   files: Readonly<Record<string, string>>,
   options: WatchOptions = {},
 ): Promise<WatchedDirectory> => {
   const directory = makeDirectory(files);
   const hosts = createScriptedHosts();
-  const registry = createToolRegistry([toolThat('echo', () => 'echo')]);
+  const registry = createToolRegistry([toolThat('echo', () => 'echo'), ...createBuiltinReducers()]);
   const log: LogEntry[] = [];
   const write =
     (level: LogEntry['level']) =>
@@ -52,7 +53,7 @@ export const watchDirectory = async (
     root: directory.root,
     hosts: { ...hosts, retire },
     publish: registry.offer,
-    taken: new Set(['echo']),
+    taken: [...registry.list(), ...registry.reducers()],
     inline: { allowed: new Set(), load: () => Promise.resolve([]) },
     log: { info: write('info'), warn: write('warn') },
     pollMs: 10,

@@ -47,6 +47,7 @@ export const createHostCall = (tool: InlineTool, order: CallOrder, terms: HostTe
     callId: order.callId,
     session: order.session,
     retriesLeft: order.retriesLeft,
+    idempotencyKey: order.idempotencyKey,
   });
   const answer = (end: CallEnd, spoiled: boolean): void => {
     if (isAnswered) return;

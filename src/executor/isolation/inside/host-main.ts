@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { flushCompileCache } from 'node:module';
-import { toToolFacts } from '../../../tools/directory/to-tool-facts.ts';
-import type { InlineTool } from '../../../tools/tool.ts';
+import { toLoadedFacts } from '../../../tools/directory/to-loaded-facts.ts';
+import type { InlineTool, ToolFacts } from '../../../tools/tool.ts';
 import { parseJson } from '../../parse-json.ts';
 import type { Frame } from '../frames.ts';
 import type { HostOrder } from '../host-messages.ts';
@@ -15,6 +15,7 @@ import { toThrownParts } from './thrown-parts.ts';
 // by the service and by nobody else.
 
 type State = {
+  /** Tools and reducers, by role and name. */
   tools: ReadonlyMap<string, InlineTool>;
   findTaint: TaintCheck;
   maxResultBytes: number;
@@ -59,15 +60,17 @@ const load = async ({ nonce, path, maxResultBytes }: Extract<HostOrder, { type: 
   try {
     const sources = new Map<string, string>(JSON.parse(body));
     const { tools, imported } = await loadTools({ path, api: API, sources });
-    state.tools = new Map(tools.map((tool) => [tool.name, tool]));
+    state.tools = new Map(tools.map((tool) => [toKey(tool.role, tool.name), tool]));
     state.findTaint = createTaintCheck();
-    channel.send({ type: 'loaded', nonce }, JSON.stringify({ tools: tools.map(toToolFacts), imported }));
+    channel.send({ type: 'loaded', nonce }, JSON.stringify({ tools: tools.map(toLoadedFacts), imported }));
     // A host is killed, not ended, and would never write it: the next one starts in half the time.
     setImmediate(() => flushCompileCache());
   } catch (thrown) {
     channel.send({ type: 'load_failed', nonce, reason: toReason(thrown) });
   }
 };
+
+const toKey = (role: ToolFacts['role'], name: string): string => `${role} ${name}`;
 
 const API = new URL(`../../../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
 
@@ -77,7 +80,7 @@ const toReason = (thrown: unknown): string => {
 };
 
 const startCall = (order: CallOrder, body: string): void => {
-  const tool = state.tools.get(order.tool);
+  const tool = state.tools.get(toKey(order.role, order.tool));
   const input = parseJson(body);
   if (state.isUnfit || tool === undefined || !input.ok || !isRecord(input.value)) return;
   channel.send({ type: 'began', nonce: order.nonce });

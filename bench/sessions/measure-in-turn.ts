@@ -1,0 +1,113 @@
+import type { AskProcess } from '../ask-process.ts';
+import { checkAnswer } from '../check-answers.ts';
+import type { Part } from '../isolation/part.ts';
+import { Timing, type TimingRequest } from '../isolation/timing-plan.ts';
+import type { MeasureLoad, Run } from '../measure-load.ts';
+import { CONNECTIONS, WARM_UP_SECONDS } from '../measure-servers.ts';
+import { checkCodes, readServiceCounts, type ServiceCounts, type Span, toShareOf } from '../service-counts.ts';
+import type { Contender, ContenderName } from './contenders.ts';
+
+export const SESSION_BATCHES = [1, 8, 64] as const;
+
+/** What came of one contender with one batch size, in the order of the rounds. */
+export type SessionSeries = {
+  readonly name: ContenderName;
+  readonly calls: number;
+  /** At full load. */
+  readonly runs: readonly Run[];
+  /** One batch at a time. */
+  readonly timings: readonly Timing[];
+  readonly warnings: readonly string[];
+};
+
+export type Generators = { readonly measure: MeasureLoad; readonly ask: AskProcess };
+
+/** More contenders than elsewhere share the time: runs are shorter, and as many. */
+const SHARE_OF_LOAD = 1 / 2;
+const SHARE_OF_TIMING = 1 / 6;
+
+/** Warms every contender up, then measures them in turn, round by round, for each batch size. Throws where a call fails. */
+export const measureInTurn = async (
+  contenders: readonly Contender[],
+  { options, progress }: Part,
+  generators: Generators,
+): Promise<readonly SessionSeries[]> => {
+  const all: SessionSeries[] = [];
+  for (const calls of SESSION_BATCHES) {
+    const lanes = contenders.map((contender) => ({ contender, ...toLane(contender, calls, generators) }));
+    for (const { contender, load } of lanes) {
+      progress(`${contender.name}, ${calls} a batch: warming up`);
+      await checkAnswer(contender.server.url, contender.kind, calls);
+      await load(WARM_UP_SECONDS);
+    }
+    for (let round = 1; round <= options.rounds; round += 1) {
+      for (const { contender, load, time } of lanes) {
+        const [run, timing] = [
+          await load(options.seconds * SHARE_OF_LOAD),
+          await time(options.seconds * SHARE_OF_TIMING),
+        ];
+        progress(`${contender.name}, ${calls} a batch, round ${round} of ${options.rounds}: ${show(run, timing)}`);
+      }
+    }
+    all.push(...lanes.map(({ toSeries }) => toSeries(options.rounds)));
+  }
+  return all;
+};
+
+const toLane = (contender: Contender, calls: number, { measure, ask }: Generators) => {
+  const { name, server, kind, manner, redis } = contender;
+  const runs: Run[] = [];
+  const timings: Timing[] = [];
+  const warnings = new Set<string>();
+  const watched = async <T>(run: () => Promise<T>): Promise<T> => {
+    await redis?.empty();
+    const before = await readServiceCounts(server.url, contender.tool);
+    const result = await run();
+    const after = await readServiceCounts(server.url, contender.tool);
+    for (const warning of findWarnings(contender, { before, after })) warnings.add(warning);
+    return result;
+  };
+  return {
+    load: async (seconds: number): Promise<Run> => {
+      const run = await watched(() => measure(server, { kind, manner, calls, connections: CONNECTIONS, seconds }));
+      runs.push(run);
+      return run;
+    },
+    time: async (seconds: number): Promise<Timing> => {
+      const plan: TimingRequest = { url: server.url, kind, manner, calls, seconds };
+      const timing = Timing.parse(await watched(() => ask(server, plan, seconds)));
+      timings.push(timing);
+      return timing;
+    },
+    // The first run was the warm-up.
+    toSeries: (rounds: number): SessionSeries => ({
+      name,
+      calls,
+      runs: runs.slice(-rounds),
+      timings,
+      warnings: [...warnings].map((warning) => `${name} with ${calls} a batch: ${warning}`),
+    }),
+  };
+};
+
+const show = ({ batchesPerSecond, cpuMicrosPerBatch }: Run, { p50 }: Timing): string =>
+  `${batchesPerSecond.toFixed(0)} batches/s, ${cpuMicrosPerBatch.toFixed(0)} µs each; alone ${p50.toFixed(3)} ms`;
+
+// On a busy machine a round trip may take longer than the service waits: budgets are then kept elsewhere for a second,
+// and keyed writes refused.
+const NO_STORE = 'store_unavailable';
+const MAX_SHARE_ELSEWHERE = 0.02;
+
+/** Throws where calls came to anything unexpected; tells where the store was away for part of the time. */
+const findWarnings = ({ manner }: Contender, span: Span): readonly string[] => {
+  checkCodes('ok', span, [NO_STORE]);
+  const away = Math.max(toShareOf('codes', NO_STORE, span), toShareOf('modes', 'local', span));
+  const warnings = away > MAX_SHARE_ELSEWHERE ? [TOO_BUSY] : [];
+  if (manner !== 'keyed' || countKeys(span.after) === countKeys(span.before)) return warnings;
+  return toShareOf('keys', 'new', span) < 1 - MAX_SHARE_ELSEWHERE ? [...warnings, NOT_NEW] : warnings;
+};
+
+const countKeys = ({ keys }: ServiceCounts): number => [...keys.values()].reduce((sum, count) => sum + count, 0);
+
+const TOO_BUSY = 'the machine was too busy for the time-outs of Redis: only an estimate.';
+const NOT_NEW = 'not every key was new to the service: only an estimate.';

@@ -1,0 +1,40 @@
+import { stripVTControlCharacters } from 'node:util';
+
+/**
+ * A text from elsewhere as one line that a terminal only shows: colours and cursor movements are left out, other
+ * control characters become their pictures (␛), and what is invisible or turns the writing around is left out.
+ */
+export const toPlainText = (text: string): string =>
+  stripVTControlCharacters(text)
+    .replace(/\p{Cf}/gu, '')
+    .replace(/\s+/g, ' ')
+    .replace(/\p{Cc}/gu, toPicture)
+    .replace(/[\p{Cs}\p{Co}\p{Cn}]/gu, '\ufffd')
+    .trim();
+
+const toPicture = (control: string): string => {
+  const code = control.charCodeAt(0);
+  if (code === 0x7f) return '\u2421';
+  return code < 0x20 ? String.fromCharCode(0x2400 + code) : '\ufffd';
+};
+
+// Two columns each: East Asian wide and fullwidth characters, and whatever may be drawn as an emoji.
+const WIDE =
+  /[\u1100-\u115f\u2329\u232a\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{1b2ff}\u{1d300}-\u{1d376}\u{1f1e6}-\u{1f1ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\p{Extended_Pictographic}/u;
+
+// Never less than a terminal takes, and never less than cli-table3 reckons: it would cut in the middle of a character.
+const columnsOf = (character: string): number => (WIDE.test(character) ? 2 : 1);
+
+/** A plain text in at most this many columns of a terminal, with an ellipsis where something is missing. */
+export const cutToColumns = (text: string, columns: number): string => {
+  const characters = [...text];
+  let used = 0;
+  let kept = 0;
+  let fitting = 0;
+  while (kept < characters.length && used <= columns) {
+    used += columnsOf(characters[kept] ?? '');
+    kept += 1;
+    if (used < columns) fitting = kept;
+  }
+  return used <= columns ? text : `${characters.slice(0, fitting).join('')}…`;
+};

@@ -1,0 +1,101 @@
+import * as z from 'zod';
+import { EXECUTED, FAILURE_CODES, FAULTS, OUTCOMES } from './failure.ts';
+import { BUDGET_MODES } from './tool-result.ts';
+
+const MAX_SESSION_ID = 256;
+
+/** 1 to 256 characters, whatever they are. Counted as Unicode does: an emoji is one, as JSON Schema's `maxLength` has it. */
+export const SessionId = z
+  .string()
+  .min(1)
+  .refine(
+    // Without counting the characters of a megabyte: none takes more than two places of a string.
+    (id) => id.length <= MAX_SESSION_ID || (id.length <= 2 * MAX_SESSION_ID && [...id].length <= MAX_SESSION_ID),
+    `must be 1 to ${MAX_SESSION_ID} characters`,
+  )
+  .meta({ maxLength: MAX_SESSION_ID });
+
+/** What came of a handler that went on after its call had been answered. */
+export const LateResult = z
+  .object({
+    time: z.iso.datetime().describe('When the handler really ended.'),
+    outcome: z.enum(OUTCOMES),
+    executed: z.enum(EXECUTED),
+    code: z.enum(FAILURE_CODES).nullable(),
+    message: z.string(),
+  })
+  .meta({ id: 'LateResult' });
+export type LateResult = Readonly<z.infer<typeof LateResult>>;
+
+/** One call of a session, as its journal keeps it and reducers see it: successes and failures alike. */
+export const JournalEntry = z
+  .object({
+    step: z.int().nonnegative().describe("The session's round, from 1."),
+    time: z.iso.datetime().describe('When its batch was answered.'),
+    request_id: z.string(),
+    index: z.int().nonnegative(),
+    id: z.union([z.string(), z.number(), z.null()]).describe("The caller's id of the call."),
+    tool: z.string().nullable().describe('A registered name, or `_unknown`; null where the call named none.'),
+    name: z.string().nullable().describe('The name asked for, at most 64 characters.'),
+    fingerprint: z.string().nullable().describe('SHA-256 of tool and canonical arguments, in hex.'),
+    arguments: z.string().describe('The beginning of the arguments, redacted.'),
+    success: z.boolean(),
+    outcome: z.enum(OUTCOMES),
+    executed: z.enum(EXECUTED),
+    code: z.enum(FAILURE_CODES).nullable(),
+    fault: z.enum(FAULTS).nullable(),
+    message: z.string(),
+    duration_ms: z.number().nonnegative(),
+    replayed: z.literal(true).optional(),
+    retries_left: z.int().nonnegative().nullable().describe('Of this tool, after the round.'),
+    late: LateResult.optional().describe('What came of it after its answer.'),
+  })
+  .meta({ id: 'JournalEntry' });
+export type JournalEntry = Readonly<z.infer<typeof JournalEntry>>;
+
+/** How often in a row a tool's most repeated call of its last round failed, and gave the same answer. */
+export const StreakView = z.object({ failed: z.int().nonnegative(), same_answer: z.int().nonnegative() });
+
+/** One tool of a session that has a budget, a streak or a count. */
+export const SessionTool = z
+  .object({
+    name: z.string().describe('`_unknown` stands for all names that no tool has.'),
+    failing: z.boolean().describe('Its last round that counted failed.'),
+    failures: z.int().nonnegative().describe('Failed rounds in a row.'),
+    used: z.int().nonnegative().describe('Retries that failed.'),
+    running: z.int().nonnegative().describe('Retries that run now.'),
+    limit: z
+      .int()
+      .nonnegative()
+      .describe('Its retries; what it has used where it is no tool of this service any more.'),
+    exhausted: z.boolean().describe('Blocked now: a call of it would be refused with `retry_budget_exhausted`.'),
+    last_error: z.string().describe('The last failure that was charged, one line; "" where none is standing.'),
+    streak: StreakView.describe('How often in a row its most repeated call failed, and gave the same answer.'),
+    calls: z.int().nonnegative().nullable().describe('Counted where the tool limits its calls per session.'),
+    max_calls: z.int().nonnegative().nullable(),
+  })
+  .meta({ id: 'SessionTool' });
+export type SessionTool = Readonly<z.infer<typeof SessionTool>>;
+
+/** GET /sessions/{id}. Empty, and not an error, for a session never seen. */
+export const SessionView = z
+  .object({
+    session: z.object({
+      mode: z.enum(BUDGET_MODES).describe('Where it is kept; `local` = in this replica, because Redis is away.'),
+      rounds: z.int().nonnegative(),
+      max_rounds: z.int().nonnegative().nullable(),
+      calls: z.int().nonnegative().describe('Calls that ran, or may have run.'),
+      max_calls: z.int().nonnegative().nullable(),
+      retries_used: z.int().nonnegative().describe('Over all tools: failed, running, or lost with a replica.'),
+      retries_limit: z.int().nonnegative(),
+    }),
+    tools: z.array(SessionTool).describe('By name.'),
+    slices: z.record(z.string(), z.unknown()).describe('What each reducer makes of `calls`, by its name.'),
+    slice_errors: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe('Only where a reducer failed: why its slice is missing, by its name.'),
+    calls: z.array(JournalEntry).describe('The last SESSION_JOURNAL calls, oldest first.'),
+  })
+  .meta({ id: 'SessionView' });
+export type SessionView = Readonly<z.infer<typeof SessionView>>;

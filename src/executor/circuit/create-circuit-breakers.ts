@@ -1,0 +1,82 @@
+import { LRUCache } from 'lru-cache';
+import type { Tool } from '../../tools/tool.ts';
+import type { CircuitBreakers, CircuitPass } from './circuit-breakers.ts';
+import { circuitKeyOf } from './circuit-key.ts';
+import type { CircuitObserver, CircuitState } from './circuit-observer.ts';
+import { toCircuitVerdict } from './circuit-verdict.ts';
+import { type Circuit, createCircuit } from './create-circuit.ts';
+import { createToolStates } from './tool-states.ts';
+
+export type CircuitBreakersOptions = {
+  /** Batches with a fault in a row that open a circuit; 0 = never. */
+  readonly failures: number;
+  /** How long it then refuses calls, in milliseconds. */
+  readonly openMs: number;
+  readonly observer: CircuitObserver;
+  readonly now: () => number;
+};
+
+// A model may name any number of upstreams. What is forgotten is closed.
+const MAX_CIRCUITS = 1000;
+
+type KeptCircuit = Circuit & { readonly forgotten: () => void };
+
+/** Breakers of this process. There is a circuit from the first fault of its tool or upstream on. */
+export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitBreakers => {
+  if (options.failures === 0) return OFF;
+  const { openMs } = options;
+  const states = createToolStates(options.observer);
+  const circuits = new LRUCache<string, KeptCircuit>({
+    max: MAX_CIRCUITS,
+    dispose: (circuit) => circuit.forgotten(),
+  });
+
+  const addCircuit = (tool: string, id: string): Circuit => {
+    let state: CircuitState = 'closed';
+    const move = (next: CircuitState): void => {
+      states.moved(tool, state, next);
+      state = next;
+    };
+    const circuit = createCircuit({
+      ...options,
+      stateChanged: (next) => {
+        // A forgotten one may hear of its probe yet.
+        if (circuits.peek(id) === kept) move(next);
+      },
+    });
+    const kept: KeptCircuit = { ...circuit, forgotten: () => move('closed') };
+    circuits.set(id, kept);
+    return kept;
+  };
+
+  const passOrdinary = (tool: string, id: string, batch: WeakKey): CircuitPass => ({
+    kind: 'passed',
+    ended: (end, limit) => {
+      const verdict = toCircuitVerdict(end, limit);
+      if (verdict === 'success') circuits.get(id)?.succeeded();
+      else if (verdict === 'fault') (circuits.get(id) ?? addCircuit(tool, id)).faulted(batch);
+    },
+  });
+
+  return {
+    refusal: (tool, input) => circuits.get(toCircuitId(tool, input))?.refusal() ?? null,
+    begin: (tool, input, batch) => {
+      const id = toCircuitId(tool, input);
+      const circuit = circuits.get(id);
+      if (circuit === undefined || circuit.state() === 'closed') return passOrdinary(tool.name, id, batch);
+      const retryAfterMs = circuit.refusal();
+      if (retryAfterMs !== null) return { kind: 'refused', retryAfterMs };
+      const probeEnded = circuit.takeProbe(openMs + tool.timeoutMs);
+      return { kind: 'passed', ended: (end, limit) => probeEnded(toCircuitVerdict(end, limit)) };
+    },
+  };
+};
+
+// By name: a tool that is loaded anew keeps its circuits. No name holds a line break.
+const toCircuitId = (tool: Tool, input: Readonly<Record<string, unknown>>): string => {
+  const key = circuitKeyOf(tool, input);
+  return key === null ? tool.name : `${tool.name}\n${key}`;
+};
+
+const PASS: CircuitPass = { kind: 'passed', ended: () => undefined };
+const OFF: CircuitBreakers = { refusal: () => null, begin: () => PASS };

@@ -1,0 +1,71 @@
+import * as z from 'zod';
+import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../../contract/failure.ts';
+import { type CallEnd, failed, type RanCall, unstarted } from '../call-end.ts';
+import { toFailure } from '../failure.ts';
+import { outcomeUnknownText } from '../failure-text.ts';
+import { parseJson } from '../parse-json.ts';
+import type { ResolvedCall } from '../resolve-call.ts';
+import type { EarlierCall, ResultToKeep } from './keyed-store.ts';
+
+/** What is read of a kept result; the rest of it is passed on as it is. */
+const Kept = z.looseObject({
+  message: z.string(),
+  outcome: z.enum(OUTCOMES),
+  executed: z.enum(EXECUTED),
+  error: z.looseObject({ code: z.enum(FAILURE_CODES), type: z.string(), fatal: z.boolean() }).nullable(),
+  replayed: z.literal(true).optional(),
+});
+
+/**
+ * The end of a call whose earlier try is on record: its kept result, marked as a replay, or that nobody knows. Null
+ * where the call runs now: it is safe to repeat.
+ */
+export const toEarlierEnd = (earlier: EarlierCall, call: ResolvedCall): RanCall | null => {
+  // It ran: what cannot be read any more is no reason to run it again.
+  if (earlier.state === 'committed') return toKeptEnd(earlier.result) ?? toUnknownEnd(call);
+  return call.kind === 'ready' && call.tool.effects === 'write' ? toUnknownEnd(call) : null;
+};
+
+const toUnknownEnd = (call: ResolvedCall): RanCall => {
+  const tool = call.kind === 'ready' ? call.tool : null;
+  return unstarted(toFailure('outcome_unknown', outcomeUnknownText(call.name ?? 'a tool'), tool));
+};
+
+const toKeptEnd = (result: string): RanCall | null => {
+  const parsed = parseJson(result);
+  const kept = parsed.ok ? Kept.safeParse(parsed.value).data : undefined;
+  if (kept === undefined) return null;
+  const json = kept.replayed === true ? result : `${result.slice(0, -1)},"replayed":true}`;
+  return { end: toEnd(kept), durationMs: 0, late: null, kept: json };
+};
+
+const toEnd = ({ error, message, outcome, executed }: z.infer<typeof Kept>): CallEnd => {
+  if (error === null) return { kind: 'success', valueJson: 'null', message, executed, marks: [], warnings: [] };
+  const { code, type, fatal } = error;
+  return failed(toFailure(code, message, null, { outcome, executed, type, fatal }));
+};
+
+/**
+ * Whether the same key may run the call again: only where it never ran, and not by its own fault. What was not run
+ * because such a call failed is as open as that one.
+ */
+export const toResultKinds = (ends: readonly CallEnd[]): readonly ResultToKeep['kind'][] => {
+  const repeatable = ends.map(isRepeatable);
+  const anyOpen = repeatable.includes(true);
+  return ends.map((end, place) => {
+    const follows = end.kind === 'failure' && end.failure.code === 'not_executed' && anyOpen;
+    return repeatable[place] === true || follows ? 'repeatable' : 'final';
+  });
+};
+
+const NEVER_RAN: ReadonlySet<string> = new Set([
+  'overloaded',
+  'shutting_down',
+  'store_unavailable',
+  'circuit_open',
+  'cancelled',
+  'tool_crashed',
+]);
+
+const isRepeatable = (end: CallEnd): boolean =>
+  end.kind === 'failure' && end.failure.executed === 'no' && NEVER_RAN.has(end.failure.code);

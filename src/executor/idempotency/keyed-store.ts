@@ -1,0 +1,56 @@
+/** A batch that came with an Idempotency-Key. */
+export type KeyedBatch = {
+  /** Opaque, one key of one tenant. */
+  readonly recordKey: string;
+  /** Opaque, one request id of one tenant: under it the answer can be asked for again. */
+  readonly requestKey: string;
+  /** Digest of what makes two bodies the same. */
+  readonly body: string;
+  readonly calls: number;
+};
+
+/** A call of an earlier try: its result was kept, or it was started and nobody knows how it ended. */
+export type EarlierCall = { readonly state: 'committed'; readonly result: string } | { readonly state: 'started' };
+
+/** A result as it goes into the record. `repeatable`: the same key runs the call again, for it never ran. */
+export type ResultToKeep = {
+  readonly index: number;
+  /** JSON text. */
+  readonly result: string;
+  readonly kind: 'final' | 'repeatable';
+};
+
+/** The record while this batch holds it: a lease of 5 s under a fencing number. Everything rejects when the store fails. */
+export type HeldRecord = {
+  /** Results and marks of earlier tries, by index; empty on the first. */
+  readonly earlier: ReadonlyMap<number, EarlierCall>;
+  /** Notes that this call begins, before it does. `lost`: another batch holds the record, and the call must not run. */
+  readonly start: (index: number) => Promise<'held' | 'lost'>;
+  /** Holds the record for another 5 s. */
+  readonly renew: () => Promise<'held' | 'lost'>;
+  /** Writes the results and ends the lease. Marks of calls that are not among them stay. */
+  readonly commit: (results: readonly ResultToKeep[]) => Promise<'held' | 'lost'>;
+  /** Replaces a committed result by what its handler came to after the answer; nothing where another try has begun. */
+  readonly amend: (index: number, result: string) => Promise<void>;
+};
+
+export type Opening =
+  | { readonly kind: 'held'; readonly record: HeldRecord }
+  /** Every call is committed. */
+  | { readonly kind: 'complete'; readonly results: readonly string[] }
+  | { readonly kind: 'in_flight'; readonly retryAfterMs: number }
+  | { readonly kind: 'other_body' }
+  /** The store is away: nothing can be promised. */
+  | { readonly kind: 'unavailable' };
+
+/**
+ * Records of keyed batches, for 24 hours. `open` is atomic: of any number of replicas that open one key at once, one
+ * holds it. A result beyond the cap is kept without its value, and says so.
+ */
+export type KeyedStore = {
+  /** `process`: forgotten when this process ends. */
+  readonly durability: 'durable' | 'process';
+  readonly open: (batch: KeyedBatch) => Promise<Opening>;
+  /** The results of the last commit under this request key; null where none are kept. */
+  readonly find: (requestKey: string) => Promise<readonly string[] | null | 'unavailable'>;
+};

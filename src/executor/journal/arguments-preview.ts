@@ -1,0 +1,41 @@
+import type { JsonSchema } from '../../contract/tool-description.ts';
+import { cutText } from '../../tools/describe-value.ts';
+import { isSensitive } from '../../tools/json-schema.ts';
+import type { BatchArguments } from '../batch-arguments.ts';
+import { toCanonicalText } from '../canonical-text.ts';
+import { redactSecrets } from '../redact-secrets.ts';
+import type { ReadyCall } from '../resolve-call.ts';
+
+const MAX_PREVIEW = 200;
+const HIDDEN = '(hidden)';
+
+/** The beginning of a call's arguments, for people: without what the schema marks sensitive and without known secrets. */
+export const toArgumentsPreview = (call: ReadyCall, given: BatchArguments): string => {
+  const text = marksSensitive(call.tool.inputSchema) ? toHiddenText(call, given) : given.textOf(call);
+  // Redacted before it is cut, or half a secret would have no shape; of more than this the preview shows nothing.
+  return cutText(redactSecrets(text.slice(0, 4 * MAX_PREVIEW)), MAX_PREVIEW);
+};
+
+const toHiddenText = (call: ReadyCall, given: BatchArguments): string => {
+  const parsed = given.read(call);
+  return parsed.ok ? toCanonicalText(hideSensitive(parsed.value, call.tool.inputSchema, [])) : HIDDEN;
+};
+
+// A memo: a schema never changes.
+const known = new WeakMap<JsonSchema, 'marks' | 'plain'>();
+
+const marksSensitive = (schema: JsonSchema): boolean => {
+  const found = known.get(schema) ?? (JSON.stringify(schema).includes('"sensitive":true') ? 'marks' : 'plain');
+  known.set(schema, found);
+  return found === 'marks';
+};
+
+// Recursive: arguments that were read are at most 64 levels deep.
+const hideSensitive = (value: unknown, schema: JsonSchema, path: readonly PropertyKey[]): unknown => {
+  if (path.length > 0 && isSensitive(schema, path)) return HIDDEN;
+  if (Array.isArray(value)) return value.map((item, place) => hideSensitive(item, schema, [...path, place]));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, hideSensitive(member, schema, [...path, name])]),
+  );
+};

@@ -1,0 +1,85 @@
+import type { JournalEntry } from '../../contract/session.ts';
+import { cutText } from '../../tools/describe-value.ts';
+import type { Tool, ToolLog } from '../../tools/tool.ts';
+import type { Client } from '../batch.ts';
+import { type BatchEnd, createBatchEnd } from '../batch-end.ts';
+import { CallContext } from '../call-context.ts';
+import type { Failure } from '../failure.ts';
+import { parseJson } from '../parse-json.ts';
+import { redactSecrets } from '../redact-secrets.ts';
+import type { RunHosted } from '../run-hosted.ts';
+import { type RunEnd, type RunTerms, runInvocation } from '../run-invocation.ts';
+import { toCallEnd } from '../to-call-end.ts';
+
+/** What a reducer made of a session's calls, proved to be JSON; or one line that says why there is nothing. */
+export type ReducerEnd =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly problem: string };
+
+/** Runs one reducer over the calls, oldest first. Never rejects. */
+export type RunReducer = (reducer: Tool, entries: readonly JournalEntry[]) => Promise<ReducerEnd>;
+
+// A fold over a few hundred calls is done at once. Whoever reads a session waits for each of its reducers.
+const TIME_LIMIT_MS = 1000;
+const MAX_PROBLEM_LENGTH = 300;
+
+/** Runs reducers as tools are run, where tools run; what one logs goes nowhere, for each reading would log it again. */
+export const createRunReducer =
+  (options: {
+    readonly runHosted: RunHosted;
+    readonly maxResultBytes: number;
+    /** Milliseconds of a clock that never goes back. */
+    readonly now: () => number;
+  }): RunReducer =>
+  async (reducer, entries) => {
+    const limit = createBatchEnd(TIME_LIMIT_MS, NOBODY, options.now);
+    const run = await runAnywhere(reducer, { entries: entries.map(freezeEntry) }, limit, options.runHosted);
+    limit.close();
+    const end = toCallEnd(run, reducer, { graceful: 'on', maxResultBytes: options.maxResultBytes });
+    if (end.kind === 'failure') return { ok: false, problem: toProblem(end.failure) };
+    const value = parseJson(end.valueJson);
+    return value.ok ? value : { ok: false, problem: `its slice is not JSON: ${value.problem}` };
+  };
+
+// The reading is finished even if whoever asked for it has gone: it takes a second at most.
+const NOBODY: Client = { isGone: () => false, whenGone: () => () => undefined };
+
+const runAnywhere = (
+  reducer: Tool,
+  input: Readonly<Record<string, unknown>>,
+  limit: BatchEnd,
+  runHosted: RunHosted,
+): RunEnd | Promise<RunEnd> => {
+  const context = new CallContext({
+    requestId: '',
+    tool: reducer.name,
+    callId: null,
+    session: null,
+    retriesLeft: 0,
+    createLog: () => SILENT_LOG,
+  });
+  const terms: RunTerms = { context, timeoutMs: TIME_LIMIT_MS, end: limit };
+  return reducer.runsIn === 'service'
+    ? runInvocation(reducer, input, terms)
+    : runHosted(reducer, input, { ...terms, graceful: 'on' });
+};
+
+const SILENT_LOG: ToolLog = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+// Shared with the other reducers and with the answer: one that writes into its input fails, and changes nothing.
+const freezeEntry = (entry: JournalEntry): JournalEntry => {
+  if (entry.late !== undefined) Object.freeze(entry.late);
+  return Object.freeze(entry);
+};
+
+const toProblem = (failure: Failure): string => {
+  if (failure.code === 'timeout') return `it did not end within ${TIME_LIMIT_MS} ms`;
+  // Redacted here too: what a tool host sends was cleaned there, or says that it was.
+  const line = redactSecrets(failure.message).replace(/\s+/g, ' ').trim();
+  return cutText(line, MAX_PROBLEM_LENGTH);
+};

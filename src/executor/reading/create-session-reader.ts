@@ -1,0 +1,64 @@
+import type { JournalEntry, SessionView } from '../../contract/session.ts';
+import type { Tool } from '../../tools/tool.ts';
+import type { SessionRecord, SessionSettings, SessionStore } from '../session-store.ts';
+import type { RunReducer } from './create-run-reducer.ts';
+import { toJournalEntries } from './journal-lines.ts';
+import { type FindTool, toSessionTool } from './to-session-tool.ts';
+
+export type SessionReaderOptions = {
+  readonly sessions: Pick<SessionStore, 'read'>;
+  readonly findTool: FindTool;
+  /** The reducers that are registered now. */
+  readonly reducers: () => readonly Tool[];
+  readonly runReducer: RunReducer;
+  readonly settings: Pick<SessionSettings, 'sessionRetries' | 'cooldownMs' | 'maxCalls' | 'maxRounds' | 'journal'>;
+};
+
+/** Everything a service knows of a session; empty for one never seen. Rejects as the store does when it cannot answer. */
+export type ReadSession = (sessionKey: string) => Promise<SessionView>;
+
+/** Makes a session's view: 1 read the record  2 fold late results into their calls  3 run the reducers over them. */
+export const createSessionReader =
+  (options: SessionReaderOptions): ReadSession =>
+  async (sessionKey) => {
+    const { findTool, settings } = options;
+    const record = await options.sessions.read(sessionKey);
+    const calls = toJournalEntries(record.journal);
+    const tools = record.tools.map((tool) => toSessionTool(tool, { findTool, settings, spent: record.spent }));
+    // Without a journal every slice would say that nothing ever happened.
+    const reducers = settings.journal === 0 ? [] : options.reducers();
+    return {
+      session: toTotals(record, settings),
+      tools: tools.toSorted((one, other) => (one.name < other.name ? -1 : 1)),
+      ...(await toSlices(reducers, calls, options.runReducer)),
+      calls: [...calls],
+    };
+  };
+
+const toTotals = (record: SessionRecord, settings: SessionReaderOptions['settings']): SessionView['session'] => ({
+  mode: record.mode,
+  rounds: record.rounds,
+  max_rounds: settings.maxRounds === 0 ? null : settings.maxRounds,
+  calls: record.calls,
+  max_calls: settings.maxCalls === 0 ? null : settings.maxCalls,
+  retries_used: record.spent,
+  retries_limit: settings.sessionRetries,
+});
+
+const toSlices = async (
+  reducers: readonly Tool[],
+  calls: readonly JournalEntry[],
+  runReducer: RunReducer,
+): Promise<Pick<SessionView, 'slices' | 'slice_errors'>> => {
+  const slices: (readonly [string, unknown])[] = [];
+  const problems: (readonly [string, string])[] = [];
+  // One after the other: to look at a session must not take the tool hosts from the calls that want them.
+  for (const reducer of reducers) {
+    const end = await runReducer(reducer, calls);
+    if (end.ok) slices.push([reducer.name, end.value]);
+    else problems.push([reducer.name, end.problem]);
+  }
+  // A reducer may be called `__proto__`: fromEntries makes members of its own of such names.
+  const whole = { slices: Object.fromEntries(slices) };
+  return problems.length === 0 ? whole : { ...whole, slice_errors: Object.fromEntries(problems) };
+};

@@ -1,0 +1,37 @@
+import { FAILURE_POLICY } from '../contract/failure.ts';
+import type { BatchArguments } from './batch-arguments.ts';
+import type { CallEnd } from './call-end.ts';
+import { toDigest, toMark } from './canonical-text.ts';
+import type { NamedCall } from './find-obstacle.ts';
+import type { CallEnding, SettledCall } from './session-store.ts';
+import { UNKNOWN_TOOL } from './session-store.ts';
+
+// Reasons a model owns: the same call would end the same way. A timeout, a crash or an upstream may be better next time.
+const OWNED_CODES: ReadonlySet<string> = new Set([
+  'invalid_arguments',
+  'retry_requested',
+  'tool_exception',
+  'tool_failed',
+]);
+
+/** How a call ended, as limits and loop guard count it. */
+export const toSettledCall = (call: NamedCall, end: CallEnd, given: BatchArguments): SettledCall => {
+  const ending = toEnding(end);
+  const answer = end.kind === 'success' ? toAnswerMark(end) : '';
+  const executed = end.kind === 'success' || end.failure.executed !== 'no';
+  if (call.kind === 'unknown_tool') return { tool: UNKNOWN_TOOL, fingerprint: null, ending, answer, executed };
+  return { tool: call.tool.name, fingerprint: toMark(given.fingerprintOf(call)), ending, answer, executed };
+};
+
+/** What two equal answers have in common, 16 hex digits. */
+export const toAnswerMark = ({ valueJson }: Extract<CallEnd, { kind: 'success' }>): string =>
+  toMark(toDigest(valueJson));
+
+const toEnding = (end: CallEnd): CallEnding => {
+  if (end.kind === 'success') return 'answered';
+  const { code, executed } = end.failure;
+  if (OWNED_CODES.has(code)) return 'failed';
+  if (code === 'loop_detected') return 'looped';
+  const isRefused = FAILURE_POLICY[code].outcome.safe === 'refused' || executed === 'no';
+  return isRefused && FAILURE_POLICY[code].fault !== 'upstream' ? 'not_run' : 'other';
+};

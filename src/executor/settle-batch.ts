@@ -1,0 +1,60 @@
+import type { AnsweredCall, AnswerTerms, RanBatch } from './answered-batch.ts';
+import { toJournalLine } from './journal/journal-line.ts';
+import { toRoundOutcomes } from './round-outcomes.ts';
+import { toSettledCall } from './round-report.ts';
+import type { Admission, Budget, RoundReport } from './session-store.ts';
+
+/**
+ * 8 settles a batch in the store that admitted it. Null where the answer need not wait: first attempts that all
+ * succeeded, with no repeated failure standing, change no budget, and what they add to streaks and journal may be late.
+ */
+export const settleBatch = (
+  done: RanBatch,
+  answered: readonly AnsweredCall[],
+  terms: AnswerTerms,
+): Promise<ReadonlyMap<string, Budget>> | null => {
+  const { admission, batch } = done;
+  if (admission === null) return null;
+  const isClean = answered.every(({ ran }) => ran.end.kind === 'success') && isUntroubled(admission);
+  // Without a session nothing outlives the batch.
+  if (isClean && batch.sessionKey === null) return null;
+  const settling = admission.settle(toReport(done, admission, answered, terms)).catch((error: unknown) => {
+    terms.observer.contractViolated(error);
+    return NO_BUDGETS;
+  });
+  if (!isClean) return settling;
+  terms.open.begin();
+  void settling.then(terms.open.end);
+  return null;
+};
+
+const NO_BUDGETS: ReadonlyMap<string, Budget> = new Map();
+
+/** No retry, nothing refused, and no call that failed the last time it was made. */
+const isUntroubled = ({ permits, verdicts }: Admission): boolean => {
+  for (const { decision } of permits.values()) if (decision !== 'free') return false;
+  return verdicts.every((verdict) => verdict.kind === 'run' && (verdict.streak?.failed ?? 0) === 0);
+};
+
+const toReport = (
+  { asked, batch, given }: RanBatch,
+  { step }: Admission,
+  answered: readonly AnsweredCall[],
+  terms: AnswerTerms,
+): RoundReport => {
+  const own = answered.filter(({ origin, ran }) => origin === 'own' && ran.kept === undefined);
+  const ends = new Map(own.map(({ call, ran }) => [call.index, ran.end]));
+  const settled = asked.flatMap((call) => {
+    const end = ends.get(call.index);
+    return end === undefined ? [] : [{ call, end }];
+  });
+  const outcomes = toRoundOutcomes(settled);
+  if (batch.sessionKey === null) return { outcomes, calls: [], journal: [] };
+  const written = terms.journal === 0 ? [] : answered.filter(({ ran }) => ran.kept === undefined).slice(-terms.journal);
+  const entry = { step, time: terms.time(), given };
+  return {
+    outcomes,
+    calls: settled.map(({ call, end }) => toSettledCall(call, end, given)),
+    journal: written.map(({ call, event }) => toJournalLine(call, event, entry)),
+  };
+};

@@ -1,0 +1,54 @@
+import type { LateResult } from '../contract/session.ts';
+import { cutText } from '../tools/describe-value.ts';
+import { renderLate } from './answer-batch.ts';
+import type { Answer, AnswerTerms } from './answered-batch.ts';
+import type { CallEnd } from './call-end.ts';
+import type { KeyedRun } from './idempotency/keyed-run.ts';
+import { toLateLine } from './reading/journal-lines.ts';
+import { redactSecrets } from './redact-secrets.ts';
+import type { Admission } from './session-store.ts';
+
+export type LateTerms = Pick<AnswerTerms, 'now' | 'time' | 'journal' | 'open' | 'observer'> & {
+  readonly requestId: string;
+  readonly startedAt: number;
+  readonly admission: Admission | null;
+  readonly keyed: KeyedRun | null;
+};
+
+/**
+ * Writes down what handlers come to after their calls were answered: into the session's journal, and over the kept
+ * result of a batch that may be asked for again. Never touches a budget, and never rejects.
+ */
+export const watchLate = (answers: readonly Answer[], terms: LateTerms): void => {
+  for (const answer of answers) {
+    if (answer.ran.late === null || answer.origin === 'copy') continue;
+    void answer.ran.late.then((end) => (end === null ? undefined : writeLate(answer, end, terms)));
+  }
+};
+
+const writeLate = async (answer: Answer, end: CallEnd, terms: LateTerms): Promise<void> => {
+  const { admission, keyed } = terms;
+  const { index } = answer.call;
+  terms.open.begin();
+  const line = toLateLine({ requestId: terms.requestId, index }, toLateResult(end, terms.time()));
+  const isWritten = admission !== null && admission.scope === 'session' && terms.journal > 0;
+  await Promise.all([
+    isWritten ? admission.addLate(line).catch(terms.observer.contractViolated) : undefined,
+    keyed?.amend(index, renderLate(answer, end, terms.now() - terms.startedAt)),
+  ]);
+  terms.open.end();
+};
+
+const MAX_MESSAGE = 500;
+
+const toLateResult = (end: CallEnd, time: number): LateResult => {
+  const { outcome, executed, message, code } =
+    end.kind === 'success' ? { ...end, outcome: 'success' as const, code: null } : end.failure;
+  return {
+    time: new Date(time).toISOString(),
+    outcome,
+    executed,
+    code,
+    message: cutText(redactSecrets(message.slice(0, 2 * MAX_MESSAGE)), MAX_MESSAGE),
+  };
+};

@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { SessionId, type SessionView } from '../contract/session.ts';
+import { ignoreBodies } from './ignore-bodies.ts';
+import { ProblemError } from './problem-handler.ts';
+import { END_SESSION_SCHEMA, GET_SESSION_SCHEMA, RESET_BUDGETS_SCHEMA, RESET_TOOL_SCHEMA } from './session-schemas.ts';
+
+export type SessionsOptions = {
+  readonly callerOf: (request: FastifyRequest) => { readonly tenant: string };
+  /** An opaque key for a tenant's session. */
+  readonly toSessionKey: (tenant: string, sessionId: string) => string;
+  readonly readSession: (sessionKey: string) => Promise<SessionView>;
+  readonly endSession: (sessionKey: string) => Promise<void>;
+  /** Makes one tool fresh, or all (null). */
+  readonly resetBudgets: (sessionKey: string, tool: string | null) => Promise<void>;
+  /** Whether one of the three rejected because the store cannot answer now. */
+  readonly isUnavailable: (error: unknown) => boolean;
+};
+
+type OfSession = { Params: { id: string } };
+type OfTool = { Params: { id: string; tool: string } };
+
+/** GET and DELETE /sessions/{id}, DELETE /sessions/{id}/budgets and /budgets/{tool}: for the caller's tenant alone. */
+export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions): void => {
+  const { readSession, endSession, resetBudgets } = options;
+  const keyOf = (request: FastifyRequest<OfSession>): string =>
+    options.toSessionKey(options.callerOf(request).tenant, checkSessionId(request.params.id));
+  const ask = async <Answer>(asking: Promise<Answer>): Promise<Answer> => {
+    try {
+      return await asking;
+    } catch (error) {
+      throw options.isUnavailable(error) ? createStoreProblem() : error;
+    }
+  };
+  const done = async (asking: Promise<void>, reply: FastifyReply): Promise<FastifyReply> => {
+    await ask(asking);
+    return reply.code(204).send();
+  };
+  const addRoutes: FastifyPluginAsync = async (routes) => {
+    ignoreBodies(routes);
+    routes.get<OfSession>('/sessions/:id', { schema: GET_SESSION_SCHEMA }, async (request) =>
+      ask(readSession(keyOf(request))),
+    );
+    routes.delete<OfSession>('/sessions/:id', { schema: END_SESSION_SCHEMA }, async (request, reply) =>
+      done(endSession(keyOf(request)), reply),
+    );
+    routes.delete<OfSession>('/sessions/:id/budgets', { schema: RESET_BUDGETS_SCHEMA }, async (request, reply) =>
+      done(resetBudgets(keyOf(request), null), reply),
+    );
+    routes.delete<OfTool>('/sessions/:id/budgets/:tool', { schema: RESET_TOOL_SCHEMA }, async (request, reply) =>
+      done(resetBudgets(keyOf(request), checkToolName(request.params.tool)), reply),
+    );
+  };
+  void app.register(addRoutes);
+};
+
+/** What a store that is away means to whoever asks it for a session. */
+export const createStoreProblem = (): ProblemError =>
+  new ProblemError(503, 'store_unavailable', 'The session store cannot be asked now. Try again.', {
+    'retry-after': '1',
+  });
+
+const checkSessionId = (id: string): string => {
+  if (SessionId.safeParse(id).success) return id;
+  throw new ProblemError(
+    400,
+    'invalid_session_id',
+    'A session id has 1 to 256 characters, percent-encoded in the path.',
+  );
+};
+
+// What no tool can be called is a mistake in the path, and nothing that a store should look for.
+const checkToolName = (name: string): string => {
+  if (/^[A-Za-z0-9_.-]{1,64}$/.test(name)) return name;
+  throw new ProblemError(400, 'invalid_tool_name', 'A tool name has 1 to 64 of A-Z a-z 0-9 _ . - in it.');
+};

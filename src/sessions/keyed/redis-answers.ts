@@ -1,0 +1,55 @@
+import * as z from 'zod';
+import type { KeyedBatch } from '../../executor/idempotency/keyed-store.ts';
+import type { RedisClient } from '../redis-client.ts';
+import { parseObject } from './kept-result.ts';
+import { RECORD_TTL_MS, readResults } from './keyed-record.ts';
+import { type KeyedScripts, readOn } from './redis-keyed-scripts.ts';
+
+const Answer = z.object({
+  record: z.string(),
+  life: z.string(),
+  calls: z.int().nonnegative(),
+  own: z.array(z.tuple([z.int().nonnegative(), z.string()])),
+});
+type Answer = Readonly<z.infer<typeof Answer>>;
+
+/** What requests were answered, in Redis: one string a request, which names the record that has the results. */
+export type RedisAnswers = {
+  /**
+   * Notes what a request was answered; `own` are the results that only this answer has. Never rejects: without the note
+   * `find` knows of nothing, and a record that was kept stays kept.
+   */
+  readonly remember: (batch: KeyedBatch, life: string, own: ReadonlyMap<number, string>) => Promise<void>;
+  readonly find: (requestKey: string) => Promise<readonly string[] | null>;
+};
+
+// A slot of its own, so it cannot be written in one step with the record.
+const toRedisKey = (requestKey: string): string => `recourse:{${requestKey}}:request`;
+
+export const createRedisAnswers = (client: RedisClient, scripts: KeyedScripts): RedisAnswers => ({
+  remember: ({ recordKey, requestKey, calls }, life, own) => {
+    const answer = JSON.stringify({ record: recordKey, life, calls, own: [...own] } satisfies Answer);
+    return client.call('SET', toRedisKey(requestKey), answer, 'PX', String(RECORD_TTL_MS)).then(ignore, ignore);
+  },
+  find: async (requestKey) => {
+    const text = z
+      .string()
+      .nullable()
+      .parse(await client.call('GET', toRedisKey(requestKey)));
+    const answer = Answer.safeParse(text === null ? null : parseObject(text));
+    return answer.success ? readAnswer(scripts, answer.data) : null;
+  },
+});
+
+const ignore = (): void => undefined;
+
+const readAnswer = async (scripts: KeyedScripts, answer: Answer): Promise<readonly string[] | null> => {
+  const { record: recordKey, life, calls } = answer;
+  const known = await readOn(scripts, { recordKey, life, calls }, [0]);
+  if (known === null) return null;
+  const own = new Map(answer.own);
+  return readResults(calls, (index) => toReadable(own.get(index) ?? known.get(index)));
+};
+
+const toReadable = (text: string | undefined): string | null =>
+  text === undefined || parseObject(text) === null ? null : text;

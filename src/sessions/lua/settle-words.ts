@@ -1,0 +1,55 @@
+import type { CallEnding, Round, SessionSettings, ToolOutcome } from '../../executor/session-store.ts';
+import { type AdmittedTool, isLetIn } from '../rules/admit-budgets.ts';
+import { toErrorLine } from '../rules/settle-budgets.ts';
+import type { Settlement } from '../rules/settlement.ts';
+import { toPositions } from './admit-words.ts';
+
+const ENDING = { not_run: 'n', other: 'o', looped: 'l', failed: 'f', answered: 'a' } as const satisfies Record<
+  CallEnding,
+  string
+>;
+
+/** What settle.lua is told of a round that was admitted so; it says in which order. */
+export const toSettleWords = (
+  round: Round,
+  admitted: { readonly born: string; readonly guardStep: number; readonly tools: ReadonlyMap<string, AdmittedTool> },
+  settlement: Settlement,
+  { ttlMs, sessionRetries, journal }: SessionSettings,
+): readonly string[] => {
+  const positions = toPositions(round);
+  const endings = [...settlement.endings].flatMap(([tool, ofTool]) =>
+    [...ofTool].map(([print, { ending, answer }]) => [positions.get(tool) ?? '0', print, ENDING[ending], answer]),
+  );
+  const numbers = [ttlMs, sessionRetries, journal, admitted.guardStep, settlement.unused.total];
+  return [
+    admitted.born,
+    ...numbers.map(String),
+    String(round.tools.length),
+    String(endings.length),
+    ...round.tools.flatMap(({ name, retries }) => [
+      name,
+      String(retries),
+      ...toHold(admitted.tools.get(name)),
+      ...toWords(settlement.outcomes.find((outcome) => outcome.name === name)),
+      String(settlement.unused.ofTool.get(name) ?? 0),
+      settlement.changers.has(name) ? '1' : '',
+    ]),
+    ...endings.flat(),
+    ...settlement.journal.flatMap(({ tool, json }) => [positions.get(tool ?? '') ?? '0', json]),
+  ];
+};
+
+const toHold = (tool: AdmittedTool | undefined): readonly string[] => {
+  if (tool === undefined || !isLetIn(tool)) return ['none', '', '0'];
+  return [tool.permit.decision, tool.claimId ?? '', String(tool.epoch)];
+};
+
+// Of a tool that nobody speaks of nothing is to be settled: as if it had been cut off.
+const toWords = (outcome: ToolOutcome | undefined): readonly string[] =>
+  outcome === undefined ? ['interrupted', ''] : [toWord(outcome), toErrorLine(outcome.error)];
+
+const toWord = ({ failed, succeeded, interrupted }: ToolOutcome): string => {
+  if (failed) return succeeded ? 'mixed' : 'failed';
+  if (succeeded) return 'succeeded';
+  return interrupted ? 'interrupted' : 'neither';
+};

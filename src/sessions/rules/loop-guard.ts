@@ -1,0 +1,153 @@
+import type { AskedTool, CallEnding, CallVerdict, SettledCall, Streak } from '../../executor/session-store.ts';
+
+/** How one fingerprint's calls ended in a round. */
+export type RoundEnding = Pick<SettledCall, 'ending' | 'answer'>;
+
+/**
+ * A tool's streaks by fingerprint, those of nothing left out. The batches of a named round are one round: until another
+ * begins, its endings stand beside the streaks before it.
+ */
+export type ToolStreaks = {
+  readonly before: ReadonlyMap<string, Streak>;
+  /** The step of the named round whose endings stand; 0 where none do. */
+  readonly step: number;
+  /** In the order in which the round named them. */
+  readonly endings: ReadonlyMap<string, RoundEnding>;
+};
+
+// A round's further fingerprints are not looked at.
+const MAX_FINGERPRINTS = 16;
+// The third failure in a row, and the tenth equal answer, are refused.
+const MAX_FAILED = 2;
+const MAX_SAME = 9;
+
+const NOTHING: Streak = { failed: 0, same: 0, answer: '' };
+
+// One fingerprint twice in a round counts once: the higher ending counts.
+const RANK = { not_run: 0, other: 1, looped: 2, failed: 3, answered: 4 } as const satisfies Record<CallEnding, number>;
+
+/** What the guard says of a call that has this streak; null where it may run. loop-guard.lua is the twin of this file. */
+export const toLoopVerdict = (streak: Streak, { effects, polling }: AskedTool): CallVerdict | null => {
+  if (streak.failed >= MAX_FAILED) return { kind: 'loop', cause: 'failed', times: streak.failed + 1 };
+  if (streak.same < MAX_SAME || effects === 'read' || polling) return null;
+  return { kind: 'loop', cause: 'same_answer', times: streak.same + 1 };
+};
+
+/** A call's streak as the round with this step finds it; 0 = a round without a name. */
+export const streakBefore = (tool: ToolStreaks | undefined, fingerprint: string, step: number): Streak => {
+  if (tool === undefined) return NOTHING;
+  const streak = tool.before.get(fingerprint) ?? NOTHING;
+  if (tool.step === 0 || tool.step === step) return streak;
+  const ending = tool.endings.get(fingerprint);
+  return ending === undefined ? NOTHING : afterEnding(streak, ending);
+};
+
+/** A tool's streaks after its last round. */
+export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMap<string, Streak> => {
+  if (step === 0) return before;
+  const after = new Map<string, Streak>();
+  for (const [fingerprint, ending] of endings) {
+    const streak = afterEnding(before.get(fingerprint) ?? NOTHING, ending);
+    if (!isNothing(streak)) after.set(fingerprint, streak);
+  }
+  return after;
+};
+
+/** How each tool's fingerprints ended: the first sixteen, each once. */
+export const toRoundEndings = (
+  calls: readonly SettledCall[],
+): ReadonlyMap<string, ReadonlyMap<string, RoundEnding>> => {
+  const endings = new Map<string, Map<string, RoundEnding>>();
+  for (const { tool, fingerprint, ending, answer } of calls) {
+    if (fingerprint === null) continue;
+    const ofTool = endings.get(tool) ?? new Map<string, RoundEnding>();
+    endings.set(tool, ofTool);
+    addEnding(ofTool, fingerprint, { ending, answer });
+  }
+  return endings;
+};
+
+/**
+ * Counts a round: `step` is that of a named one, else 0; `changers` are the tools by which something has changed, so
+ * that what failed with all others may go well now. Changes `streaks`.
+ */
+export const settleStreaks = (
+  streaks: Map<string, ToolStreaks>,
+  endings: ReadonlyMap<string, ReadonlyMap<string, RoundEnding>>,
+  changers: ReadonlySet<string>,
+  step: number,
+): void => {
+  for (const [name, tool] of streaks) {
+    const byOthers = changers.size - (changers.has(name) ? 1 : 0);
+    if (byOthers > 0) keepStreaks(streaks, name, withoutFailures(tool, step));
+  }
+  for (const [name, ofTool] of endings) keepStreaks(streaks, name, addRound(streaks.get(name), ofTool, step));
+};
+
+/**
+ * Ends the tool's failures in a row: those that the round with this step found, and, where another round did it (0 = no
+ * round), those of the named round that stands as well.
+ */
+export const withoutFailures = (tool: ToolStreaks, step: number): ToolStreaks => {
+  const before = new Map<string, Streak>();
+  for (const [fingerprint, { same, answer }] of tool.before)
+    if (same > 0 || answer !== '') before.set(fingerprint, { failed: 0, same, answer });
+  if (tool.step === step) return { ...tool, before };
+  const endings = new Map<string, RoundEnding>();
+  for (const [fingerprint, ending] of tool.endings) {
+    const { failed } = afterEnding(tool.before.get(fingerprint) ?? NOTHING, ending);
+    endings.set(fingerprint, failed > 0 && ending.ending !== 'not_run' ? { ending: 'other', answer: '' } : ending);
+  }
+  return { ...tool, before, endings };
+};
+
+const addRound = (
+  tool: ToolStreaks | undefined,
+  endings: ReadonlyMap<string, RoundEnding>,
+  step: number,
+): ToolStreaks => {
+  if (step !== 0 && tool?.step === step) {
+    const merged = new Map(tool.endings);
+    for (const [fingerprint, ending] of endings) addEnding(merged, fingerprint, ending);
+    return { ...tool, endings: merged };
+  }
+  const before = tool === undefined ? new Map<string, Streak>() : streaksAfter(tool);
+  if (step !== 0) return { before, step, endings };
+  return { before: streaksAfter({ before, step: -1, endings }), step: 0, endings: new Map() };
+};
+
+const addEnding = (endings: Map<string, RoundEnding>, fingerprint: string, next: RoundEnding): void => {
+  const known = endings.get(fingerprint);
+  if (known === undefined && endings.size >= MAX_FINGERPRINTS) return;
+  if (known === undefined || RANK[next.ending] >= RANK[known.ending]) endings.set(fingerprint, next);
+};
+
+const afterEnding = (streak: Streak, { ending, answer }: RoundEnding): Streak => {
+  const { failed, same } = streak;
+  switch (ending) {
+    case 'failed':
+      return { failed: failed + 1, same: 0, answer: '' };
+    case 'looped':
+      return afterLoop(streak);
+    case 'answered':
+      return { failed: 0, same: streak.answer === answer ? same + 1 : 1, answer };
+    case 'other':
+      return NOTHING;
+    case 'not_run':
+      return streak;
+  }
+};
+
+// The count that refused it grows. Where none would any more it has ended meanwhile.
+const afterLoop = (streak: Streak): Streak => {
+  if (streak.failed >= MAX_FAILED) return { ...streak, failed: streak.failed + 1 };
+  return streak.same >= MAX_SAME ? { ...streak, same: streak.same + 1 } : NOTHING;
+};
+
+const isNothing = ({ failed, same, answer }: Streak): boolean => failed === 0 && same === 0 && answer === '';
+
+/** Keeps them, unless there is nothing to keep. */
+export const keepStreaks = (streaks: Map<string, ToolStreaks>, name: string, tool: ToolStreaks): void => {
+  if (tool.before.size === 0 && tool.step === 0) streaks.delete(name);
+  else streaks.set(name, tool);
+};

@@ -1,0 +1,93 @@
+import type { StoreObserver, StoreOperation } from '../executor/store-observer.ts';
+
+// One probe a second: an outage costs one time-out per second and replica, not one per batch.
+const PROBE_INTERVAL_MS = 1000;
+
+/** A store that may say by itself that it is lost or back, so that nobody has to ask in vain to learn it. */
+export type WatchableStore = {
+  readonly watch: (watcher: {
+    /** Its connection is gone. */
+    readonly lost: () => void;
+    /** It is connected and serves. */
+    readonly back: () => void;
+    /** It is connected and does not serve. */
+    readonly refused: (error: unknown) => void;
+  }) => void;
+};
+
+export type Attempt<Answer> = { readonly kind: 'answered'; readonly answer: Answer } | { readonly kind: 'away' };
+
+/** Whether the shared store serves; all that ask it ask through here, so that one outage is noticed once. */
+export type StoreAvailability = {
+  /** Whether it served the last time it was asked, and has not been lost since. */
+  readonly isUp: () => boolean;
+  /**
+   * Asks the store, unless it is known to be away: then one asker a second is its probe. For steps that write, for a
+   * store that answers them serves. Never rejects.
+   */
+  readonly attempt: <Answer>(operation: StoreOperation, ask: () => Promise<Answer>) => Promise<Attempt<Answer>>;
+  /**
+   * The same for what is no probe, and not asked at all while the store is away: a second step of what it has begun, or
+   * one that a store may answer that is full or takes no writes.
+   */
+  readonly attemptWhileUp: <Answer>(operation: StoreOperation, ask: () => Promise<Answer>) => Promise<Attempt<Answer>>;
+};
+
+export const createStoreAvailability = (options: {
+  readonly observer: StoreObserver;
+  readonly now: () => number;
+  /** Heard each time the store is back after it was away. */
+  readonly onRecovered: () => void;
+  readonly store?: Partial<WatchableStore>;
+}): StoreAvailability => {
+  const { observer, now } = options;
+  let downUntil = 0;
+  let up = true;
+  const lost = (): void => {
+    downUntil = now() + PROBE_INTERVAL_MS;
+    if (up) observer.availabilityChanged('down');
+    up = false;
+  };
+  const fell = (operation: StoreOperation, error: unknown): void => {
+    observer.operationFailed(operation, error);
+    lost();
+  };
+  const recovered = (): void => {
+    downUntil = 0;
+    if (up) return;
+    up = true;
+    options.onRecovered();
+    observer.availabilityChanged('up');
+  };
+  options.store?.watch?.({ lost, back: recovered, refused: (error) => fell('connect', error) });
+  const ask = async <Answer>(
+    operation: StoreOperation,
+    asking: () => Promise<Answer>,
+    answered: () => void,
+  ): Promise<Attempt<Answer>> => {
+    const startedAt = now();
+    try {
+      const answer = await asking();
+      observer.operationEnded(operation, now() - startedAt);
+      answered();
+      return { kind: 'answered', answer };
+    } catch (error) {
+      fell(operation, error);
+      return AWAY;
+    }
+  };
+  return {
+    isUp: () => up,
+    attempt: async (operation, asking) => {
+      const startedAt = now();
+      if (startedAt < downUntil) return AWAY;
+      // While it is down this is the probe; those beside it need not wait for it.
+      if (!up) downUntil = startedAt + PROBE_INTERVAL_MS;
+      return ask(operation, asking, recovered);
+    },
+    // Those that were running when it went away: each would wait for a time-out of its own.
+    attemptWhileUp: async (operation, asking) => (up ? ask(operation, asking, () => undefined) : AWAY),
+  };
+};
+
+const AWAY = { kind: 'away' } as const;

@@ -1,0 +1,31 @@
+import type { Config } from './config.ts';
+import type { KeyedStore } from './executor/idempotency/keyed-store.ts';
+import { createRunReducer } from './executor/reading/create-run-reducer.ts';
+import { createSessionReader } from './executor/reading/create-session-reader.ts';
+import type { RunHosted } from './executor/run-hosted.ts';
+import { type SessionStore, StoreUnavailableError } from './executor/session-store.ts';
+import type { ToolRegistry } from './tools/registry.ts';
+import { toSessionSettings } from './wire-store.ts';
+
+export type ReadingParts = {
+  readonly sessions: SessionStore;
+  readonly keys: KeyedStore;
+  readonly registry: ToolRegistry;
+  readonly runHosted: RunHosted;
+  readonly now: () => number;
+};
+
+/** What the routes need to show sessions and kept results, and to reset them. */
+export const wireReading = (config: Config, { sessions, keys, registry, runHosted, now }: ReadingParts) => ({
+  readSession: createSessionReader({
+    sessions,
+    findTool: registry.find,
+    reducers: registry.reducers,
+    runReducer: createRunReducer({ runHosted, maxResultBytes: config.MAX_RESULT_BYTES, now }),
+    settings: toSessionSettings(config),
+  }),
+  endSession: sessions.end,
+  resetBudgets: sessions.reset,
+  findResults: keys.find,
+  isUnavailable: (error: unknown): boolean => error instanceof StoreUnavailableError,
+});

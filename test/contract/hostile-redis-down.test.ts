@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { measureOutage, RECOVERY } from '#test/support/counting-service.ts';
+import { type OutageService, startOutageService } from '#test/support/outage-service.ts';
+
+// Redis that is not there: from the start, or from one moment to the next.
+
+const DEGRADED = { status: 200, body: { status: 'degraded', store: { mode: 'redis', status: 'down' } } };
+const READY = { status: 200, body: { status: 'ready', store: { mode: 'redis', status: 'up' } } };
+
+test('down at start: the service serves, says that it is degraded, and finds Redis by itself once it is there', async () => {
+  const lab = await startOutageService({ before: async ({ proxy }) => proxy.refuse() });
+  await expect.poll(lab.readiness, RECOVERY).toMatchObject(DEGRADED);
+  expect(await lab.service.metric('recourse_session_store_up')).toBe(0);
+  expect(await lab.fail('a')).toMatchObject({ outcome: 'retry', retry: { mode: 'local', used: 0, remaining: 3 } });
+  expect(await lab.fail('a')).toMatchObject({ outcome: 'retry', retry: { mode: 'local', used: 1, remaining: 2 } });
+  await lab.proxy.accept();
+  await expect.poll(lab.readiness, RECOVERY).toMatchObject(READY);
+  expect(await lab.served('a')).toMatchObject({ retry: { used: 0, remaining: 3 } });
+  expect(await lab.service.metric('recourse_session_store_up')).toBe(1);
+  expect(await lab.errors()).toEqual({ connection: expect.any(Number) });
+});
+
+const LOSSES: readonly (readonly [
+  string,
+  (lab: OutageService) => Promise<void>,
+  (lab: OutageService) => Promise<void>,
+])[] = [
+  ['reset', async ({ proxy }) => proxy.cut(), async () => undefined],
+  [
+    'refused',
+    async ({ proxy }) => {
+      proxy.refuse();
+      proxy.cut();
+    },
+    ({ proxy }) => proxy.accept(),
+  ],
+  ['killed', ({ server }) => server.kill(), ({ server }) => server.restart()],
+];
+
+test.each(LOSSES)('%s: no batch waits or fails, and Redis is used again once it is back', async (_name, lose, mend) => {
+  const lab = await startOutageService();
+  const { first, later } = await measureOutage(lab, () => lose(lab));
+  // Promised are 5 ms and 1 ms; a busy machine takes longer for anything.
+  expect(first).toBeLessThan(600);
+  expect(later).toBeLessThan(10);
+  await mend(lab);
+  await lab.served();
+  await expect.poll(lab.readiness, RECOVERY).toMatchObject(READY);
+});
+
+test('lost while batches settle: each is answered for what it did', async () => {
+  const lab = await startOutageService();
+  await lab.served();
+  const before = lab.runs();
+  lab.proxy.delay(10);
+  const batches = Promise.all(Array.from({ length: 20 }, () => lab.fail()));
+  await expect.poll(lab.runs, { ...RECOVERY, interval: 1 }).toBeGreaterThan(before);
+  lab.proxy.cut();
+  lab.proxy.delay(0);
+  for (const result of await batches)
+    expect(result).toMatchObject({ outcome: 'retry', error: { code: 'retry_requested' }, retry: { remaining: 3 } });
+  expect(lab.runs()).toBe(before + 20);
+  await lab.served();
+});
+
+test('killed and restarted empty: it serves throughout, and the session begins anew', async () => {
+  const lab = await startOutageService();
+  await lab.served('b');
+  for (let retry = 1; retry <= 3; retry += 1) await lab.served('b');
+  expect((await lab.served('b')).error?.code).toBe('retry_budget_exhausted');
+  await lab.server.kill();
+  await expect.poll(lab.readiness, RECOVERY).toMatchObject(DEGRADED);
+  expect(await lab.fail('b')).toMatchObject({ error: { code: 'retry_requested' }, retry: { mode: 'local', used: 0 } });
+  await lab.server.restart();
+  expect(await lab.served('b')).toMatchObject({ error: { code: 'retry_requested' }, retry: { used: 0, remaining: 3 } });
+});

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { RECOVERY } from '#test/support/counting-service.ts';
+import { type OutageTerms, startOutageService } from '#test/support/outage-service.ts';
+
+// Redis that lets the service in, and lets it do nothing there.
+
+/** A service whose user in Redis has these rights. */
+const withRights = (...rights: readonly string[]): OutageTerms => ({
+  credentials: 'recourse:secret@',
+  before: async ({ direct }) => void (await direct.acl('SETUSER', 'recourse', 'on', '>secret', ...rights)),
+});
+
+const RIGHTS = [
+  ['no right to run scripts', ['~*', '&*', '+@all', '-eval', '-evalsha']],
+  ['no right to its keys', ['~other:*', '&*', '+@all']],
+  ['no right to write', ['%R~*', '&*', '+@all']],
+] as const;
+
+test.each(RIGHTS)('%s: said at start-up before any batch, and the service serves by itself', async (_name, rights) => {
+  const lab = await startOutageService(withRights(...rights));
+  const told = () => lab.service.logLines().filter(({ msg }) => msg === 'session store failed');
+  await expect.poll(told, RECOVERY).toMatchObject([{ level: 40, operation: 'connect', reason: 'noperm' }]);
+  await expect
+    .poll(lab.readiness, RECOVERY)
+    .toMatchObject({ status: 200, body: { status: 'degraded', store: { status: 'down' } } });
+  expect(await lab.fail('a')).toMatchObject({ outcome: 'retry', retry: { mode: 'local', used: 0 } });
+  expect(await lab.fail('a')).toMatchObject({ outcome: 'retry', retry: { mode: 'local', used: 1 } });
+  await lab.direct.acl('SETUSER', 'recourse', '+@all', '~*');
+  expect(await lab.served('a')).toMatchObject({ retry: { used: 0 } });
+  expect(await lab.readiness()).toMatchObject({ body: { status: 'ready' } });
+});
+
+test('the rights to its own keys and to scripts are enough', async () => {
+  const lab = await startOutageService(
+    withRights(
+      '~recourse:*',
+      '-@all',
+      '+@connection',
+      '+info',
+      '+@scripting',
+      '+@hash',
+      '+@list',
+      '+@keyspace',
+      '+time',
+    ),
+  );
+  expect(await lab.served('a')).toMatchObject({ retry: { mode: 'redis', used: 0 } });
+  expect(await lab.served('a')).toMatchObject({ retry: { mode: 'redis', used: 1 } });
+  expect(await lab.errors()).not.toMatchObject({ noperm: expect.anything() });
+});

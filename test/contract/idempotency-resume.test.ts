@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  codesOf,
+  createActor,
+  createKeyedClient,
+  fail,
+  freshName,
+  type Lab,
+  startLab,
+  warningsOf,
+} from '#test/support/keyed-client.ts';
+import { openConnection, toPostText } from '#test/support/raw-http.ts';
+import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+import { connectToRedis } from '#test/support/session-stores-under-test.ts';
+
+let redis: RedisForTests;
+beforeAll(async () => {
+  redis = await redisForTests();
+});
+afterAll(() => redis.stop());
+
+const WRITE = { effects: 'write' } as const;
+
+const createGate = () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { opened: promise, open: () => resolve() };
+};
+
+describe.each(['memory', 'redis'] as const)('a key on %s', (store) => {
+  const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
+    startLab(actors, store === 'memory' ? more : { REDIS_URL: redis.url, ...more });
+
+  test('calls that were overloaded are run by the same key, and the rest is replayed', async () => {
+    const gate = createGate();
+    const slow = createActor('slow', {}, () => gate.opened);
+    const write = createActor('write', WRITE);
+    const { post } = await start([slow, write], { MAX_CONCURRENT_CALLS: '1', MAX_QUEUED_CALLS: '0' });
+    const key = freshName();
+    const calls = [{ name: 'slow' }, { name: 'write', arguments: { n: 1 } }, { name: 'nix' }];
+    const asked = post(calls, { key });
+    await expect.poll(() => slow.asked).toHaveLength(1);
+    gate.open();
+    const first = await asked;
+    expect(codesOf(first)).toEqual(['ok', 'overloaded', 'unknown_tool']);
+    const second = await post(calls, { key });
+    expect(codesOf(second)).toEqual(['ok', 'ok', 'unknown_tool']);
+    expect(second.results.map(({ replayed }) => replayed)).toEqual([true, undefined, true]);
+    expect(second.headers.get('idempotent-replayed')).toBeNull();
+    expect([slow.asked.length, write.asked.length]).toEqual([1, 1]);
+    const third = await post(calls, { key });
+    expect(third.headers.get('idempotent-replayed')).toBe('true');
+    expect(third.results.map(({ replayed }) => replayed)).toEqual([true, true, true]);
+    expect(write.asked).toHaveLength(1);
+  });
+
+  test('calls that the batch’s deadline kept from starting are run by the same key', async () => {
+    const gate = createGate();
+    const slow = createActor('slow', {}, () => gate.opened);
+    const write = createActor('write', WRITE);
+    const { post } = await start([slow, write]);
+    const key = freshName();
+    const body = { order: 'sequential', calls: [{ name: 'slow' }, { name: 'write' }] };
+    const first = await post({ ...body, deadline_ms: 50 }, { key });
+    expect(codesOf(first)).toEqual(['timeout', 'cancelled']);
+    gate.open();
+    const second = await post(body, { key });
+    expect(second.results[1]).toMatchObject({ success: true });
+    expect(second.results[1]?.replayed).toBeUndefined();
+    expect(second.results[0]?.replayed).toBe(true);
+    expect([slow.asked.length, write.asked.length]).toEqual([1, 1]);
+  });
+
+  test('a call that its circuit refused is run by the same key when the circuit closes', async () => {
+    const look = createActor('look', {}, fail);
+    const { post } = await start([look], { CIRCUIT_FAILURES: '1', CIRCUIT_OPEN_MS: '300' });
+    await post([{ name: 'look' }]);
+    const key = freshName();
+    const calls = [{ name: 'look', arguments: { keyed: true } }];
+    expect(codesOf(await post(calls, { key }))).toEqual(['circuit_open']);
+    look.act(() => 'well');
+    await expect.poll(async () => codesOf(await post(calls, { key })), { timeout: 10_000 }).toEqual(['ok']);
+    expect((await post(calls, { key })).results[0]).toMatchObject({ value: 'well', replayed: true });
+  });
+
+  test('what stopped at a call that never ran goes on from there, in order, and what stopped at a failure does not', async () => {
+    const gate = createGate();
+    const order: unknown[] = [];
+    const write = createActor('write', WRITE, ({ n }) => void order.push(n));
+    const slow = createActor('slow', {}, () => gate.opened);
+    const { post } = await start([write, slow], { MAX_CONCURRENT_CALLS: '2', MAX_QUEUED_CALLS: '0' });
+    const key = freshName();
+    const body = {
+      order: 'sequential',
+      on_error: 'stop',
+      calls: [1, 2, 3].map((n) => ({ name: 'write', arguments: { n } })),
+    };
+    const busy = createGate();
+    // The second write finds the service full.
+    write.act(async ({ n }) => {
+      order.push(n);
+      if (order.length === 1) await busy.opened;
+    });
+    const asked = post(body, { key });
+    await expect.poll(() => order).toEqual([1]);
+    const others = [post([{ name: 'slow', arguments: { at: 1 } }])];
+    await expect.poll(() => slow.asked).toHaveLength(1);
+    const queue = post([{ name: 'slow', arguments: { at: 2 } }]);
+    busy.open();
+    const first = await asked;
+    gate.open();
+    await Promise.all([...others, queue]);
+    if (codesOf(first).includes('overloaded')) expect(codesOf(first)).toEqual(['ok', 'overloaded', 'not_executed']);
+    const second = await post(body, { key });
+    expect(codesOf(second)).toEqual(['ok', 'ok', 'ok']);
+    expect(order).toEqual([1, 2, 3]);
+
+    const other = freshName();
+    const bad = createActor('bad', {}, fail);
+    const { post: send } = await start([bad, write]);
+    const stopping = { ...body, calls: [{ name: 'bad' }, { name: 'write', arguments: { n: 9 } }] };
+    expect(codesOf(await send(stopping, { key: other }))).toEqual(['tool_exception', 'not_executed']);
+    const replay = await send(stopping, { key: other });
+    expect(codesOf(replay)).toEqual(['tool_exception', 'not_executed']);
+    expect(replay.headers.get('idempotent-replayed')).toBe('true');
+    expect(order).toEqual([1, 2, 3]);
+  });
+
+  test('a client that goes away during a keyed write: it ends, is kept, and the same key gives its result', async () => {
+    const gate = createGate();
+    const write = createActor('write', WRITE, async () => {
+      await gate.opened;
+      return 'written';
+    });
+    const { post, service } = await start([write], { BATCH_CONCURRENCY: '1' });
+    const key = freshName();
+    const calls = [
+      { name: 'write', arguments: { n: 1 } },
+      { name: 'write', arguments: { n: 2 } },
+    ];
+    const connection = await openConnection(service.port);
+    connection.write(toPostText(JSON.stringify({ calls }), [['Idempotency-Key', key]]));
+    await expect.poll(() => write.asked).toHaveLength(1);
+    connection.destroy();
+    // Whether the service has noticed does not matter to the key.
+    expect((await post(calls, { key })).status).toBe(409);
+    gate.open();
+    await expect.poll(async () => (await post(calls, { key })).status).toBe(200);
+    const again = await post(calls, { key });
+    expect(again.results.map(({ value }) => value)).toEqual(['written', 'written']);
+    expect(write.asked).toEqual([{ n: 1 }, { n: 2 }]);
+  });
+
+  test('a read that was cut off because its client went away is run by the same key', async () => {
+    const look = createActor('look', {}, (_input, { signal }) => {
+      const { promise, reject } = Promise.withResolvers<never>();
+      signal.addEventListener('abort', () => reject(signal.reason));
+      return promise;
+    });
+    const { post, service } = await start([look]);
+    const key = freshName();
+    const connection = await openConnection(service.port);
+    connection.write(toPostText('{"calls":[{"name":"look"}]}', [['Idempotency-Key', key]]));
+    await expect.poll(() => look.asked).toHaveLength(1);
+    connection.destroy();
+    await expect.poll(() => service.logLines().filter(({ msg }) => msg === 'batch')).toHaveLength(1);
+    look.act(() => 'seen');
+    await expect.poll(async () => (await post([{ name: 'look' }], { key })).status).toBe(200);
+    expect((await post([{ name: 'look' }], { key })).results[0]).toMatchObject({ success: true, value: 'seen' });
+  });
+
+  test('a resumed batch is admitted for what it runs: a kept failure is not charged again', async () => {
+    const gate = createGate();
+    const slow = createActor('slow', { retries: 1 }, async () => {
+      await gate.opened;
+      fail();
+    });
+    const write = createActor('write', WRITE);
+    const { post, session } = await start([slow, write], { MAX_CONCURRENT_CALLS: '1', MAX_QUEUED_CALLS: '0' });
+    const [key, id] = [freshName(), freshName()];
+    const body = { session_id: id, calls: [{ name: 'slow' }, { name: 'write' }] };
+    const asked = post(body, { key });
+    await expect.poll(() => slow.asked).toHaveLength(1);
+    gate.open();
+    expect(codesOf(await asked)).toEqual(['tool_exception', 'overloaded']);
+    const second = await post(body, { key });
+    expect(codesOf(second)).toEqual(['tool_exception', 'ok']);
+    const { tools, calls } = await session(id);
+    expect(tools.find(({ name }) => name === 'slow')).toMatchObject({ failures: 1, used: 0 });
+    expect(calls.map(({ step, tool, code }) => [step, tool, code])).toEqual([
+      [1, 'slow', 'tool_exception'],
+      [1, 'write', 'overloaded'],
+      [2, 'write', null],
+    ]);
+  });
+});
+
+test('a batch that one replica had to leave is finished by another: what it ran is replayed', async () => {
+  const gate = createGate();
+  const ran: string[] = [];
+  const createWrite = (replica: string) =>
+    createActor('write', WRITE, async ({ n }) => {
+      ran.push(`${replica} ${n}`);
+      if (replica === 'one') await gate.opened;
+      return n;
+    });
+  const one = await startLab([createWrite('one')], { REDIS_URL: redis.url });
+  const two = await startLab([createWrite('two')], { REDIS_URL: redis.url });
+  const key = freshName();
+  const body = { order: 'sequential', calls: [1, 2].map((n) => ({ name: 'write', arguments: { n } })) };
+  const asked = one.post(body, { key });
+  await expect.poll(() => ran).toEqual(['one 1']);
+  expect((await two.post(body, { key })).status).toBe(409);
+  one.service.drain();
+  gate.open();
+  expect(codesOf(await asked)).toEqual(['ok', 'shutting_down']);
+  const rest = await two.post(body, { key });
+  expect(rest.results.map(({ value, replayed }) => [value, replayed])).toEqual([
+    [1, true],
+    [2, undefined],
+  ]);
+  expect(ran).toEqual(['one 1', 'two 2']);
+});
+
+test('while Redis is away safe calls run and say that no key was kept, writes do not run, and later both do', async () => {
+  if (redis.own === null) return;
+  const server = await redisForTests();
+  if (server.own === null) return;
+  const [look, write] = [createActor('look'), createActor('write', WRITE)];
+  const { post, lost } = await startLab([look, write], { REDIS_URL: server.url });
+  await server.own.kill();
+  const key = freshName();
+  const calls = [{ name: 'look' }, { name: 'write' }];
+  const away = await post(calls, { key });
+  expect(codesOf(away)).toEqual(['ok', 'store_unavailable']);
+  expect(away.results[1]).toMatchObject({ outcome: 'refused', executed: 'no', retry: null });
+  expect(away.results.map(warningsOf)).toEqual([['idempotency_not_kept'], ['idempotency_not_kept']]);
+  expect(await lost(away.requestId)).toMatchObject({ status: 503 });
+  await server.own.restart();
+  await expect.poll(async () => codesOf(await post(calls, { key })), { timeout: 15_000 }).toEqual(['ok', 'ok']);
+  expect((await post(calls, { key })).headers.get('idempotent-replayed')).toBe('true');
+  expect(write.asked).toHaveLength(1);
+  await server.stop();
+});
+
+test.each([
+  ['an object that is no result', '{}'],
+  ['a result of a version that is not this one', '{"message":"","outcome":"marvellous","executed":"yes","error":null}'],
+])(
+  'a stored result that is %s is no bug of ours, and its call is unknown and does not run again',
+  async (_what, text) => {
+    if (redis.own === null) return;
+    const [look, write] = [createActor('look'), createActor('write', WRITE)];
+    const { post } = await startLab([look, write], { REDIS_URL: redis.url });
+    const key = freshName();
+    const calls = [{ name: 'look' }, { name: 'write' }];
+    await post(calls, { key });
+    const direct = await connectToRedis(redis.url);
+    const found = await direct.keys('*:keyed');
+    for (const record of found)
+      if ((await direct.hexists(record, 'result:1')) === 1)
+        await direct.hset(record, 'result:0', text, 'result:1', text);
+    direct.disconnect();
+    expect(codesOf(await post(calls, { key }))).toEqual(['outcome_unknown', 'outcome_unknown']);
+    expect([look.asked.length, write.asked.length]).toEqual([1, 1]);
+  },
+);
+
+test('a write that was begun by a replica that died is unknown, also where its tool is gone', async () => {
+  if (redis.own === null) return;
+  const never = new Promise<never>(() => undefined);
+  const write = createActor('write', WRITE, () => never);
+  const one = await startLab([write], { REDIS_URL: redis.url });
+  const key = freshName();
+  void createKeyedClient(one.service.url)
+    .post([{ name: 'write' }], { key })
+    .catch(() => undefined);
+  await expect.poll(() => write.asked).toHaveLength(1);
+  const direct = await connectToRedis(redis.url);
+  const two = await startLab([createActor('other')], { REDIS_URL: redis.url });
+  // As if the first had died a lease ago: its fencing number is over.
+  const records = await direct.keys('*:keyed');
+  for (const record of records)
+    if ((await direct.hexists(record, 'lease')) === 1) await direct.hset(record, 'lease', '1');
+  direct.disconnect();
+  const { results } = await two.post([{ name: 'write' }], { key });
+  expect(results[0]).toMatchObject({ outcome: 'unknown', executed: 'maybe', error: { code: 'outcome_unknown' } });
+});

@@ -1,0 +1,312 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { toCanonicalText, toDigest } from '#src/executor/canonical-text.ts';
+import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
+import { codesOf, createActor, fail, freshName, type Lab, startLab, warningsOf } from '#test/support/keyed-client.ts';
+import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+
+let redis: RedisForTests;
+beforeAll(async () => {
+  redis = await redisForTests();
+});
+afterAll(() => redis.stop());
+
+const LOOP = (times: number): string =>
+  `Not executed: 'test' was called ${times} times in a row with the same arguments and failed. Change the arguments or the approach.`;
+const SAME = (times: number): string =>
+  `Not executed: 'save' was called ${times} times in a row with the same arguments and gave the same answer. Use that answer, or change the arguments.`;
+
+const MANY = { retries: 50 } as const;
+
+describe.each(['memory', 'redis'] as const)('the loop guard on %s', (store) => {
+  const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
+    startLab(actors, {
+      SESSION_RETRIES: '100',
+      CIRCUIT_FAILURES: '0',
+      ...(store === 'memory' ? {} : { REDIS_URL: redis.url }),
+      ...more,
+    });
+
+  /** A session in which one batch follows the other; each gives the codes of its results. */
+  const createSession = ({ post }: Lab) => {
+    const id = freshName();
+    const send = (...calls: readonly unknown[]) => post({ session_id: id, calls });
+    return { id, send, codes: async (...calls: readonly unknown[]) => codesOf(await send(...calls)) };
+  };
+
+  test('a call that failed twice is not run a third time; the count grows, and no retry is spent on it', async () => {
+    const tool = createActor('test', { retries: 3 }, fail);
+    const lab = await start([tool]);
+    const { id, send } = createSession(lab);
+    const call = { name: 'test', arguments: { file: 'a' } };
+    await send(call);
+    const second = await send(call);
+    expect(second.results[0]?.retry).toMatchObject({ used: 1, remaining: 2 });
+    for (const times of [3, 4, 5, 6]) {
+      const { results } = await send(call);
+      expect(results[0]).toMatchObject({
+        success: false,
+        outcome: 'refused',
+        executed: 'no',
+        message: LOOP(times),
+        error: { code: 'loop_detected', fatal: false, retry_after_ms: null },
+        retry: { allowed: false, used: 1, remaining: 2 },
+      });
+    }
+    expect(tool.asked).toHaveLength(2);
+    expect(await lab.service.metric('recourse_loops_detected_total{tool="test"}')).toBe(4);
+    const { tools } = await lab.session(id);
+    expect(tools[0]).toMatchObject({ failures: 2, used: 1, running: 0, streak: { failed: 6, same_answer: 0 } });
+    // Another approach runs, and was not charged for what was refused.
+    tool.act(() => 'well');
+    expect(codesOf(await send({ name: 'test', arguments: { file: 'b' } }))).toEqual(['ok']);
+  });
+
+  test.each([
+    ['the order of members', '{"b":[1,{"d":2,"c":3}],"a":1}', '{"a":1,"b":[1,{"c":3,"d":2}]}'],
+    ['the writing of numbers', '{"a":100,"b":0.5,"c":0}', '{"a":1e2,"b":5e-1,"c":-0}'],
+    ['blanks, and how a text is escaped', '{"a":"é"}', ' { "a" : "\\u00e9" } '],
+  ])('%s does not make another call', async (_what, one, other) => {
+    const tool = createActor('test', MANY, fail);
+    const lab = await start([tool]);
+    const { codes } = createSession(lab);
+    const call = (text: string) => ({ name: 'test', arguments: text });
+    expect(await codes(call(one))).toEqual(['tool_exception']);
+    expect(await codes({ name: 'test', arguments: JSON.parse(other) })).toEqual(['tool_exception']);
+    expect(await codes(call(other))).toEqual(['loop_detected']);
+    expect(await codes(call(one))).toEqual(['loop_detected']);
+  });
+
+  test.each([
+    ['null for absent', {}, { a: null }],
+    ['another order of items', { a: [1, 2] }, { a: [2, 1] }],
+    ['a text for a number', { a: 1 }, { a: '1' }],
+    ['another form of the same letter', { a: 'é' }, { a: 'e\u0301' }],
+  ])('%s is another call', async (_what, one, other) => {
+    const tool = createActor('test', MANY, fail);
+    const lab = await start([tool]);
+    const { codes } = createSession(lab);
+    for (const given of [one, one, other, other]) await codes({ name: 'test', arguments: given });
+    expect(tool.asked).toHaveLength(4);
+    expect(await codes({ name: 'test', arguments: other })).toEqual(['loop_detected']);
+    expect(await codes({ name: 'test', arguments: one })).toEqual(['tool_exception']);
+  });
+
+  test('arguments that are no JSON are told apart by their text', async () => {
+    const tool = createActor('test', MANY);
+    const lab = await start([tool]);
+    const { codes } = createSession(lab);
+    const call = (text: string) => ({ name: 'test', arguments: text });
+    expect(await codes(call('{"a":'))).toEqual(['invalid_arguments']);
+    expect(await codes(call('{"a":'))).toEqual(['invalid_arguments']);
+    expect(await codes(call('{"a":'))).toEqual(['loop_detected']);
+    expect(await codes(call('{"a": '))).toEqual(['invalid_arguments']);
+    expect(tool.asked).toEqual([]);
+  });
+
+  test('bad arguments, what a tool asks to be called otherwise and what it calls pointless count like exceptions', async () => {
+    const ends = [
+      () => fail(),
+      () => {
+        throw new RetryableToolError('Say which.');
+      },
+      () => {
+        throw new TerminalToolError('There is none.');
+      },
+    ];
+    for (const end of ends) {
+      const tool = createActor('test', MANY, end);
+      const lab = await start([tool]);
+      const { codes } = createSession(lab);
+      await codes({ name: 'test' });
+      await codes({ name: 'test' });
+      expect(await codes({ name: 'test' })).toEqual(['loop_detected']);
+      expect(tool.asked).toHaveLength(2);
+    }
+  });
+
+  test('time-outs do not count: the budget limits them', async () => {
+    const tool = createActor('test', { retries: 4, timeoutMs: 20 }, (_input, { signal }) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      signal.addEventListener('abort', () => resolve());
+      return promise;
+    });
+    const lab = await start([tool]);
+    const { codes } = createSession(lab);
+    for (let time = 0; time < 5; time += 1) expect(await codes({ name: 'test' })).toEqual(['timeout']);
+    expect(await codes({ name: 'test' })).toEqual(['retry_budget_exhausted']);
+  });
+
+  test('a success of another tool that changes something ends the failures in a row; one of a read does not', async () => {
+    const [tool, edit, look] = [
+      createActor('test', MANY, fail),
+      createActor('edit', { effects: 'write' }),
+      createActor('look'),
+    ];
+    const lab = await start([tool, edit, look]);
+    const edits = createSession(lab);
+    for (let turn = 0; turn < 6; turn += 1) {
+      expect(await edits.codes({ name: 'edit', arguments: { turn } })).toEqual(['ok']);
+      expect(await edits.codes({ name: 'test' })).toEqual(['tool_exception']);
+    }
+    // In one batch as well.
+    for (let turn = 0; turn < 4; turn += 1)
+      expect(await edits.codes({ name: 'edit', arguments: { both: turn } }, { name: 'test' })).toEqual([
+        'ok',
+        'tool_exception',
+      ]);
+    const looks = createSession(lab);
+    for (const expected of ['tool_exception', 'tool_exception', 'loop_detected', 'loop_detected']) {
+      expect(await looks.codes({ name: 'look', arguments: { expected } })).toEqual(['ok']);
+      expect(await looks.codes({ name: 'test' })).toEqual([expected]);
+    }
+  });
+
+  test('a success of the same tool with other arguments ends only what its round does not repeat', async () => {
+    const edit = createActor('edit', { effects: 'write', retries: 50 }, ({ bad }) => (bad === true ? fail() : 'done'));
+    const lab = await start([edit]);
+    const { codes } = createSession(lab);
+    const [good, bad] = [
+      { name: 'edit', arguments: { bad: false } },
+      { name: 'edit', arguments: { bad: true } },
+    ];
+    await codes(bad, good);
+    await codes(bad, good);
+    expect(await codes(bad, good)).toEqual(['loop_detected', 'ok']);
+    await codes(good);
+    expect(await codes(bad)).toEqual(['tool_exception']);
+  });
+
+  test('twice in one batch counts once, and other tools in between change nothing', async () => {
+    const [tool, look] = [createActor('test', MANY, fail), createActor('look')];
+    const lab = await start([tool, look]);
+    const { codes } = createSession(lab);
+    const call = { name: 'test' };
+    expect(await codes(call, call, call)).toEqual(['tool_exception', 'tool_exception', 'tool_exception']);
+    await codes({ name: 'look', arguments: { n: 1 } });
+    expect(await codes(call)).toEqual(['tool_exception']);
+    await codes({ name: 'look', arguments: { n: 2 } });
+    expect(await codes(call, call)).toEqual(['loop_detected', 'loop_detected']);
+  });
+
+  test('a round of the tool without the call, and another outcome of it, begin anew; a, b, a, b passes', async () => {
+    const tool = createActor('test', MANY, fail);
+    const lab = await start([tool]);
+    const { codes } = createSession(lab);
+    const [a, b] = [
+      { name: 'test', arguments: { n: 'a' } },
+      { name: 'test', arguments: { n: 'b' } },
+    ];
+    for (let turn = 0; turn < 5; turn += 1)
+      for (const call of [a, b]) expect(await codes(call)).toEqual(['tool_exception']);
+    await codes(a);
+    tool.act(() => 'well');
+    expect(await codes(a)).toEqual(['ok']);
+    tool.act(fail);
+    expect([await codes(a), await codes(a), await codes(a)].flat()).toEqual([
+      'tool_exception',
+      'tool_exception',
+      'loop_detected',
+    ]);
+  });
+
+  test('the same answer is warned of from the third time, and refused from the tenth where the tool changes things', async () => {
+    const [save, look] = [
+      createActor('save', { effects: 'idempotent' }, () => 'saved'),
+      createActor('look', {}, () => 'seen'),
+    ];
+    const lab = await start([save, look]);
+    const { send } = createSession(lab);
+    for (let time = 1; time <= 12; time += 1) {
+      const { results } = await send({ name: 'save' }, { name: 'look' });
+      const warned = time < 3 ? [] : ['identical_call'];
+      expect(warningsOf(results[1])).toEqual(warned);
+      if (time < 10) expect([results[0]?.success, warningsOf(results[0])]).toEqual([true, warned]);
+      else expect(results[0]).toMatchObject({ message: SAME(time), error: { code: 'loop_detected' }, executed: 'no' });
+    }
+    expect([save.asked.length, look.asked.length]).toEqual([9, 12]);
+    save.act(() => 'other');
+    expect(codesOf(await send({ name: 'save', arguments: { n: 1 } }))).toEqual(['ok']);
+  });
+
+  test('another answer begins to count anew, and a polling tool may give the same one for ever', async () => {
+    const [save, poll] = [
+      createActor('save', { effects: 'write' }, () => 'saved'),
+      createActor('poll', { effects: 'write', polling: true }, () => 'not yet'),
+    ];
+    const lab = await start([save, poll]);
+    const { send } = createSession(lab);
+    for (let time = 1; time <= 9; time += 1) await send({ name: 'save' }, { name: 'poll' });
+    expect(codesOf(await send({ name: 'save' }, { name: 'poll' }))).toEqual(['loop_detected', 'ok']);
+    const other = createSession(lab);
+    for (let time = 1; time <= 8; time += 1) await other.send({ name: 'save' });
+    save.act(() => 'saved otherwise');
+    const ninth = await other.send({ name: 'save' });
+    expect([codesOf(ninth), warningsOf(ninth.results[0])]).toEqual([['ok'], []]);
+    for (let time = 1; time <= 8; time += 1) expect(await other.codes({ name: 'save' })).toEqual(['ok']);
+    for (let time = 1; time <= 12; time += 1) {
+      const { results } = await send({ name: 'poll' });
+      expect([results[0]?.success, warningsOf(results[0])]).toEqual([true, []]);
+    }
+  });
+
+  test('a tool without retries left says so also of a call that the guard would refuse', async () => {
+    const tool = createActor('test', { retries: 1 }, fail);
+    const lab = await start([tool]);
+    const { codes } = createSession(lab);
+    await codes({ name: 'test' });
+    await codes({ name: 'test' });
+    expect(await codes({ name: 'test' })).toEqual(['retry_budget_exhausted']);
+  });
+
+  test('beside a call that loops another one of its tool runs, and it alone takes the retry', async () => {
+    const tool = createActor('test', { retries: 3 }, fail);
+    const lab = await start([tool]);
+    const { send } = createSession(lab);
+    await send({ name: 'test' });
+    await send({ name: 'test' });
+    const mixed = await send({ name: 'test' }, { name: 'test', arguments: { n: 1 } });
+    expect(codesOf(mixed)).toEqual(['loop_detected', 'tool_exception']);
+    expect(mixed.results[1]?.retry).toMatchObject({ used: 2, remaining: 1 });
+    expect(tool.asked).toHaveLength(3);
+  });
+
+  test('unknown names, and batches without a session, are not guarded', async () => {
+    const tool = createActor('test', { retries: 0 }, fail);
+    const lab = await start([tool]);
+    for (let time = 0; time < 4; time += 1)
+      expect(codesOf(await lab.post([{ name: 'test' }]))).toEqual(['tool_exception']);
+    const { codes } = createSession(lab);
+    for (let time = 0; time < 4; time += 1) expect(await codes({ name: 'nix' })).toEqual(['unknown_tool']);
+    expect(await codes({ name: 'nix' })).toEqual(['retry_budget_exhausted']);
+  });
+
+  test('batches of one named round count once', async () => {
+    const tool = createActor('test', MANY, fail);
+    const lab = await start([tool]);
+    const id = freshName();
+    const send = async (turn: string) =>
+      codesOf(await lab.post({ session_id: id, round_id: turn, calls: [{ name: 'test' }] }));
+    for (const turn of ['one', 'one', 'one', 'two', 'two']) expect(await send(turn)).toEqual(['tool_exception']);
+    expect(await send('three')).toEqual(['loop_detected']);
+  });
+});
+
+test('fingerprints are those of RFC 8785, in either order of members, and the journal shows them', async () => {
+  const [bash, tasks, calc] = [createActor('bash'), createActor('list_tasks'), createActor('calc')];
+  const { post, session } = await startLab([bash, tasks, calc]);
+  const calls = [
+    ['bash', '{"command":"ls -la","cwd":"/tmp"}'],
+    ['bash', '{"cwd":"/tmp","command":"ls -la"}'],
+    ['list_tasks', '{}'],
+    ['calc', '{"value":-0}'],
+  ].map(([name, text]) => ({ name, arguments: text }));
+  const expected = [
+    'c3430466c9a1a7c11c8e23328fcf3057189c44d86839527ac6e61bb4574410d4',
+    'c3430466c9a1a7c11c8e23328fcf3057189c44d86839527ac6e61bb4574410d4',
+    'b84a3e324e9dc95335f72cfee5e5898465349be72cb1348fe7927c49c8d65d92',
+    '2c0292f2f8e9099f2879c189b8bd0d61fdc24dea98f06ec1d96f17f8ccb86f7d',
+  ];
+  await post({ session_id: 's', calls });
+  expect((await session('s')).calls.map(({ fingerprint }) => fingerprint)).toEqual(expected);
+  expect(toDigest(`list_tasks\n${toCanonicalText({})}`)).toBe(expected[2]);
+});

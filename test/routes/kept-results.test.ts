@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { Problem } from '#src/contract/problem.ts';
+import { ToolCallsResponse } from '#src/contract/tool-result.ts';
+import { startSessionRoutes } from './session-routes-lab.ts';
+
+const REQUEST = '01M7YS1XNXRKDYHWR5555WYRZG';
+
+const toResult = (index: number): string =>
+  `{"index":${index},"id":null,"name":"echo","success":true,"outcome":"success","executed":"yes","value":{"text":"ä"},` +
+  '"message":"","error":null,"retry":null,"duration_ms":0.1}';
+
+test('kept results come as the batch was answered, without the session id that is stored nowhere', async () => {
+  const results = new Map([[`a:${REQUEST}`, [toResult(0), toResult(1)]]]);
+  const { ask, asked } = await startSessionRoutes({ results });
+  const answer = await ask(`/tool-calls/${REQUEST}`);
+  expect(answer.status).toBe(200);
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(answer.body).toBe(`{"request_id":"${REQUEST}","session_id":null,"results":[${toResult(0)},${toResult(1)}]}`);
+  expect(ToolCallsResponse.parse(JSON.parse(answer.body)).results).toHaveLength(2);
+  expect(asked()).toEqual([`find a:${REQUEST}`]);
+  expect(await ask(`/tool-calls/${REQUEST}`, { method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
+});
+
+test('a batch without calls has no results, and they are kept', async () => {
+  const { ask } = await startSessionRoutes({ results: new Map([[`a:${REQUEST}`, []]]) });
+  expect(JSON.parse((await ask(`/tool-calls/${REQUEST}`)).body)).toEqual({
+    request_id: REQUEST,
+    session_id: null,
+    results: [],
+  });
+});
+
+test('what is not kept, and what another tenant was answered, is 404', async () => {
+  const { ask } = await startSessionRoutes({ results: new Map([[`b:${REQUEST}`, [toResult(0)]]]) });
+  const answer = await ask(`/tool-calls/${REQUEST}`);
+  expect(answer.status).toBe(404);
+  expect(Problem.parse(JSON.parse(answer.body))).toMatchObject({ status: 404, code: 'result_not_kept' });
+});
+
+test.for(['short', 'a'.repeat(65), 'with%20blank-in-it-', '%00'.repeat(16), '..%2F..%2F..%2F..%2Fetc'])(
+  '%s was never the id of a request, and the store is not asked for it',
+  async (id) => {
+    const { ask, asked } = await startSessionRoutes();
+    const answer = await ask(`/tool-calls/${id}`);
+    expect(Problem.parse(JSON.parse(answer.body))).toMatchObject({ status: 404, code: 'result_not_kept' });
+    expect(asked()).toEqual([]);
+  },
+);
+
+test('while the store is away it is 503 with Retry-After, and not "not kept"', async () => {
+  const { ask } = await startSessionRoutes({ results: 'unavailable' });
+  const answer = await ask(`/tool-calls/${REQUEST}`);
+  expect(answer.status).toBe(503);
+  expect(answer.headers['retry-after']).toBe('1');
+  expect(Problem.parse(JSON.parse(answer.body)).code).toBe('store_unavailable');
+});
+
+test('results are given to nobody without a key', async () => {
+  const { ask, asked } = await startSessionRoutes({ results: new Map([[`a:${REQUEST}`, [toResult(0)]]]) });
+  expect((await ask(`/tool-calls/${REQUEST}`, { headers: { 'x-api-key': '' } })).status).toBe(401);
+  expect(asked()).toEqual([]);
+});

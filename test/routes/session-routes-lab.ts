@@ -1,0 +1,123 @@
+import { request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import fastify from 'fastify';
+import { onTestFinished } from 'vitest';
+import type { SessionView } from '#src/contract/session.ts';
+import { addJsonBodyParser } from '#src/routes/json-body.ts';
+import { addKeptResultsRoute } from '#src/routes/kept-results.ts';
+import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/routes/problem-handler.ts';
+import { addRequestGate, callerOf } from '#src/routes/request-gate.ts';
+import { addSessionsRoutes } from '#src/routes/sessions.ts';
+
+export const EMPTY_VIEW: SessionView = {
+  session: {
+    mode: 'memory',
+    rounds: 0,
+    max_rounds: null,
+    calls: 0,
+    max_calls: null,
+    retries_used: 0,
+    retries_limit: 20,
+  },
+  tools: [],
+  slices: {},
+  calls: [],
+};
+
+export type Answer = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly body: string;
+};
+
+export type Asking = {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+};
+
+export type LabOptions = {
+  /** What every question to the store ends with. */
+  readonly storeFails?: Error;
+  readonly isDraining?: () => boolean;
+  readonly results?: ReadonlyMap<string, readonly string[]> | 'unavailable';
+};
+
+/** The routes on a real socket, before a store that notes what it is asked. The keys `key-a` and `key-b` are two tenants. */
+export const startSessionRoutes = async (options: LabOptions = {}) => {
+  const asked: string[] = [];
+  const bugs: unknown[] = [];
+  const note = async (question: string): Promise<void> => {
+    asked.push(question);
+    if (options.storeFails !== undefined) throw options.storeFails;
+  };
+  const app = fastify({
+    routerOptions: { maxParamLength: 1024 },
+    frameworkErrors: (error, asking, reply) => void sendHttpProblem(asking, reply, error.statusCode ?? 400),
+  });
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload));
+  addJsonBodyParser(app);
+  addProblemHandler(app, (error) => void bugs.push(error));
+  addRequestGate(app, {
+    authenticate: (key) => (key === 'key-a' || key === 'key-b' ? { tenant: key.slice(-1), mayUse: () => true } : null),
+    mayComeFrom: () => true,
+    isDraining: options.isDraining ?? (() => false),
+    shed: () => null,
+    createId: () => 'made-by-the-routes-lab',
+  });
+  addSessionsRoutes(app, {
+    callerOf,
+    toSessionKey: (tenant, sessionId) => `${tenant}:${sessionId}`,
+    readSession: async (key) => {
+      await note(`read ${key}`);
+      return EMPTY_VIEW;
+    },
+    endSession: (key) => note(`end ${key}`),
+    resetBudgets: (key, tool) => note(`reset ${key} ${tool === null ? 'all' : `tool ${tool}`}`),
+    isUnavailable: (error) => error instanceof Error && error.message === 'away',
+  });
+  addKeptResultsRoute(app, {
+    callerOf,
+    toRequestKey: (tenant, requestId) => `${tenant}:${requestId}`,
+    findResults: async (key) => {
+      asked.push(`find ${key}`);
+      return options.results === 'unavailable' ? 'unavailable' : (options.results?.get(key) ?? null);
+    },
+  });
+  refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);
+  refuseOtherMethods(app, '/sessions/:id/budgets', ['DELETE']);
+  refuseOtherMethods(app, '/sessions/:id/budgets/:tool', ['DELETE']);
+  refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD']);
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(async () => {
+    app.server.closeAllConnections();
+    await app.close();
+  });
+  const port = portOf(app.server.address());
+  return {
+    asked: (): readonly string[] => asked,
+    bugs: (): readonly unknown[] => bugs,
+    ask: (path: string, asking: Asking = {}) => ask(port, path, asking),
+  };
+};
+
+const portOf = (address: AddressInfo | string | null): number => {
+  if (address === null || typeof address === 'string') throw new Error('The routes have no port.');
+  return address.port;
+};
+
+// fetch mends paths; node:http sends them as they are.
+const ask = (port: number, path: string, { method = 'GET', headers = {}, body = '' }: Asking): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const given = { 'x-api-key': 'key-a', ...headers };
+    const asking = request({ host: '127.0.0.1', port, path, method, headers: given }, (answer) => {
+      answer.setEncoding('utf8');
+      answer
+        .toArray()
+        .then((chunks) => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: chunks.join('') }))
+        .catch(reject);
+    });
+    asking.on('error', reject);
+    asking.end(body);
+  });

@@ -1,0 +1,181 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { HeldRecord } from '#src/executor/idempotency/keyed-store.ts';
+import { createRedisKeyedStore } from '#src/sessions/keyed/redis-keyed-store.ts';
+import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
+import {
+  createKeyedBatch,
+  createKeyedFallback,
+  hold,
+  repeat,
+  replay,
+  runWhole,
+  toFinal,
+  toResult,
+} from '#test/support/keyed-stores-under-test.ts';
+import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
+import { connectToRedis, createManualClock } from '#test/support/session-stores-under-test.ts';
+import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
+
+// Ten times the service's own: a machine that is busy for 50 ms is not what these tests are about.
+const PATIENCE_MS = 500;
+const RECOVERY = { timeout: 10_000, interval: 20 };
+const UNAVAILABLE = { kind: 'unavailable' };
+
+let server: RedisServer;
+let proxy: TcpProxy;
+let client: RedisClient;
+
+beforeEach(async () => {
+  server = await startRedisServer();
+  proxy = await startTcpProxy({ to: server.port });
+  client = createRedisClient(`redis://127.0.0.1:${proxy.port}`, PATIENCE_MS);
+  client.onError(() => undefined);
+});
+
+afterEach(async () => {
+  client.disconnect();
+  proxy.close();
+  await server.stop();
+});
+
+/** The store as the service has it, and how many commands it has sent. */
+const createSubject = () => {
+  const clock = createManualClock();
+  let asked = 0;
+  const counting = {
+    ...client,
+    call: (command: string, ...parameters: string[]) => {
+      asked += 1;
+      return client.call(command, ...parameters);
+    },
+  };
+  const { store, availability, log } = createKeyedFallback(createRedisKeyedStore({ client: counting }), clock.now);
+  client.connect();
+  /** Lets seconds pass until Redis serves: a store that is away is asked again when one has. */
+  const becomeReady = async (): Promise<void> => {
+    const kindLater = async (): Promise<string> => {
+      clock.advance(1000);
+      return (await store.open(createKeyedBatch())).kind;
+    };
+    await expect.poll(kindLater, RECOVERY).toBe('held');
+  };
+  return { store, availability, log, clock, becomeReady, asked: () => asked };
+};
+
+const stepsOf = (record: HeldRecord): readonly (() => Promise<unknown>)[] => [
+  () => record.start(0),
+  record.renew,
+  () => record.commit([toFinal(0), toFinal(1)]),
+  () => record.amend(0, toResult(0, 'late')),
+];
+
+test('Redis that is not there at start: a key cannot be promised anything, and nothing is thrown', async () => {
+  proxy.refuse();
+  const { store, becomeReady } = createSubject();
+  expect(await store.open(createKeyedBatch())).toEqual(UNAVAILABLE);
+  expect(await store.find('tenant:request')).toBe('unavailable');
+  await proxy.accept();
+  await becomeReady();
+  expect(await store.find('tenant:request')).toBeNull();
+});
+
+test('Redis killed while a batch holds its record: every step of it is refused, and keys are honoured once it is back', async () => {
+  const { store, becomeReady } = createSubject();
+  await becomeReady();
+  const batch = createKeyedBatch();
+  await runWhole(store, batch);
+  const record = await hold(store, createKeyedBatch());
+  await server.kill();
+  for (const step of stepsOf(record)) await expect(step()).rejects.toThrow('The store of idempotency records is away.');
+  expect(await store.open(repeat(batch))).toEqual(UNAVAILABLE);
+  expect(await store.find(batch.requestKey)).toBe('unavailable');
+  await server.restart();
+  await becomeReady();
+  // This server keeps nothing on disk: what it knew is gone, and nobody holds what it forgot.
+  expect(await store.find(batch.requestKey)).toBeNull();
+  expect(await record.start(0)).toBe('lost');
+  await runWhole(store, batch);
+  expect(await replay(store, batch)).toHaveLength(2);
+});
+
+test('a network that swallows everything costs one time-out, and not one for each call of a batch', async () => {
+  const { store, becomeReady, asked, log, clock, availability } = createSubject();
+  await becomeReady();
+  const record = await hold(store, createKeyedBatch());
+  const before = asked();
+  log.failed.length = 0;
+  proxy.freeze();
+  await expect(record.start(0)).rejects.toThrow('away');
+  expect(availability.isUp()).toBe(false);
+  for (let index = 0; index < 64; index += 1) await expect(record.start(index)).rejects.toThrow('away');
+  for (const step of stepsOf(record)) await expect(step()).rejects.toThrow('away');
+  expect(await store.open(createKeyedBatch())).toEqual(UNAVAILABLE);
+  expect(asked()).toBe(before + 1);
+  expect(log.failed).toEqual(['keyed: Command timed out']);
+  clock.advance(1000);
+  await expect(record.renew()).rejects.toThrow('away');
+  expect(asked()).toBe(before + 1);
+  expect(await store.open(createKeyedBatch())).toEqual(UNAVAILABLE);
+  expect(asked()).toBe(before + 2);
+});
+
+test('a cut network: the batch goes on with its record when it is back', async () => {
+  const { store, becomeReady, availability } = createSubject();
+  await becomeReady();
+  const batch = createKeyedBatch();
+  const record = await hold(store, batch);
+  proxy.refuse();
+  proxy.cut();
+  const isRefused = (): Promise<boolean> =>
+    record.renew().then(
+      () => false,
+      () => true,
+    );
+  await expect.poll(isRefused, RECOVERY).toBe(true);
+  expect(availability.isUp()).toBe(false);
+  await proxy.accept();
+  await becomeReady();
+  expect(await record.start(0)).toBe('held');
+  expect(await record.commit([toFinal(0), toFinal(1)])).toBe('held');
+  expect(await replay(store, batch)).toHaveLength(2);
+});
+
+test('Redis that is full: no new key is promised anything, what was kept is replayed, and all is well when it has room', async () => {
+  const { store, becomeReady, clock, log } = createSubject();
+  await becomeReady();
+  const batch = createKeyedBatch();
+  await runWhole(store, batch);
+  const record = await hold(store, createKeyedBatch());
+  log.failed.length = 0;
+  const redis = await connectToRedis(server.url);
+  await redis.config('SET', 'maxmemory-policy', 'noeviction');
+  await redis.config('SET', 'maxmemory', '1');
+  // Not the last: nothing is committed that it could amend.
+  for (const step of stepsOf(record).slice(0, 3)) {
+    await expect(step()).rejects.toThrow('away');
+    clock.advance(1000);
+    expect(await replay(store, batch)).toEqual([toResult(0, 0), toResult(1, 1)]);
+  }
+  expect(await store.open(createKeyedBatch())).toEqual(UNAVAILABLE);
+  clock.advance(1000);
+  expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
+  expect(log.failed.length).toBeGreaterThan(0);
+  expect(log.failed.filter((text) => !/^keyed: OOM /.test(text))).toEqual([]);
+  await redis.config('SET', 'maxmemory', '0');
+  redis.disconnect();
+  await becomeReady();
+  expect(await record.commit([toFinal(0), toFinal(1)])).toBe('held');
+});
+
+test('the time that steps take is watched under one name', async () => {
+  const { store, becomeReady, log } = createSubject();
+  await becomeReady();
+  log.ended.length = 0;
+  const record = await hold(store, createKeyedBatch());
+  await record.start(0);
+  await record.renew();
+  await record.commit([toFinal(0), toFinal(1)]);
+  await record.amend(0, toResult(0, 'late'));
+  await store.find('tenant:request');
+  expect(log.ended).toEqual(['keyed', 'keyed', 'keyed', 'keyed', 'keyed', 'keyed']);
+});

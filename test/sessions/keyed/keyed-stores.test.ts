@@ -1,0 +1,18 @@
+import { describeKeyedStore } from '#test/support/describe-keyed-store.ts';
+import {
+  createKeyedFallback,
+  createMemoryKeyedUnderTest,
+  createRedisKeyedUnderTest,
+} from '#test/support/keyed-stores-under-test.ts';
+import { toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+
+const redis = useRedis();
+
+describeKeyedStore('memory', createMemoryKeyedUnderTest);
+
+describeKeyedStore('Redis', (terms) => createRedisKeyedUnderTest(toRedisClient(redis()), terms));
+
+describeKeyedStore('the fall-back over Redis', (terms) => {
+  const subject = createRedisKeyedUnderTest(toRedisClient(redis()), terms);
+  return { ...subject, store: createKeyedFallback(subject.store).store };
+});

@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import type { KeyedBatch } from '#src/executor/idempotency/keyed-store.ts';
+import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
+import { createKeyedBatch, hold, repeat, replay, runWhole, toFinal } from '#test/support/keyed-stores-under-test.ts';
+import { createManualClock } from '#test/support/session-stores-under-test.ts';
+
+const DAY_MS = 86_400_000;
+
+const createSubject = (maxRecords: number, maxBytes?: number) => {
+  const clock = createManualClock();
+  const bytes = maxBytes === undefined ? {} : { maxBytes };
+  return { clock, store: createMemoryKeyedStore({ maxRecords, now: clock.now, ...bytes }) };
+};
+
+test('its keys are honoured for the life of the process', () => {
+  expect(createSubject(10).store.durability).toBe('process');
+});
+
+test('of finished records the least recently used is forgotten first', async () => {
+  const { store } = createSubject(2);
+  const [oldest, used, newest] = [createKeyedBatch(), createKeyedBatch(), createKeyedBatch()];
+  await runWhole(store, used);
+  await runWhole(store, oldest);
+  await replay(store, used);
+  await runWhole(store, newest);
+  expect(await replay(store, used)).toHaveLength(2);
+  expect(await replay(store, newest)).toHaveLength(2);
+  await hold(store, repeat(oldest));
+});
+
+test('a record that a batch holds outlasts a flood of finished ones', async () => {
+  const { store } = createSubject(3);
+  const batch = createKeyedBatch();
+  const record = await hold(store, batch);
+  await record.start(0);
+  for (let times = 0; times < 50; times += 1) await runWhole(store, createKeyedBatch());
+  expect(await store.open(repeat(batch))).toMatchObject({ kind: 'in_flight' });
+  expect(await record.start(1)).toBe('held');
+  expect(await record.commit([toFinal(0), toFinal(1)])).toBe('held');
+});
+
+test('of held records those are displaced first that were not heard of for longest, and they go the way of finished ones', async () => {
+  const { store } = createSubject(3);
+  const batches = Array.from({ length: 7 }, () => createKeyedBatch());
+  const records = await Promise.all(batches.map((batch) => hold(store, batch)));
+  const states: string[] = [];
+  for (const record of records) states.push(await record.renew());
+  expect(states).toEqual(['lost', 'held', 'held', 'held', 'held', 'held', 'held']);
+});
+
+test('records are forgotten once their results come to more than may be kept', async () => {
+  const { store } = createSubject(1000, 8_000_000);
+  const batches = Array.from({ length: 20 }, () => createKeyedBatch({ calls: 4 }));
+  for (const batch of batches) {
+    const record = await hold(store, batch);
+    await record.commit([0, 1, 2, 3].map((index) => toFinal(index, 'v'.repeat(250_000))));
+  }
+  const kept: boolean[] = [];
+  for (const batch of batches) kept.push((await store.find(batch.requestKey)) !== null);
+  // Finished records have three eighths of 8 MB: two of a megabyte and a bit.
+  expect(kept.filter(Boolean)).toHaveLength(2);
+  expect(kept.slice(-2)).toEqual([true, true]);
+});
+
+test('what is found of a forgotten record is nothing, and not what its key was used for after it', async () => {
+  const { store } = createSubject(1000, 8_000_000);
+  const runLarge = async (batch: KeyedBatch): Promise<void> => {
+    const record = await hold(store, batch);
+    await record.commit([0, 1, 2, 3].map((index) => toFinal(index, 'v'.repeat(250_000))));
+  };
+  const batch = createKeyedBatch({ calls: 4 });
+  await runLarge(batch);
+  for (let times = 0; times < 4; times += 1) await runLarge(createKeyedBatch({ calls: 4 }));
+  expect(await store.find(batch.requestKey)).toBeNull();
+  await runLarge(repeat(batch));
+  expect(await store.find(batch.requestKey)).toBeNull();
+});
+
+test('what a late result adds is counted', async () => {
+  const { store } = createSubject(1000, 8_000_000);
+  const batches = Array.from({ length: 20 }, () => createKeyedBatch({ calls: 1 }));
+  for (const batch of batches) {
+    const record = await hold(store, batch);
+    await record.commit([toFinal(0)]);
+    await record.amend(0, toFinal(0, 'v'.repeat(250_000)).result);
+  }
+  const kept: boolean[] = [];
+  for (const batch of batches) kept.push((await store.find(batch.requestKey)) !== null);
+  expect(kept.filter(Boolean)).toHaveLength(11);
+});
+
+test('a record is kept for a day after it was committed, and a late result does not prolong that', async () => {
+  const { store, clock } = createSubject(10);
+  const batch = createKeyedBatch();
+  const record = await hold(store, batch);
+  clock.advance(DAY_MS / 2);
+  await record.commit([toFinal(0), toFinal(1)]);
+  clock.advance(DAY_MS - 1000);
+  await record.amend(0, toFinal(0, 'late').result);
+  expect(await replay(store, batch)).toHaveLength(2);
+  clock.advance(1001);
+  await hold(store, repeat(batch));
+});
+
+test('a lease is alive for 5 s', async () => {
+  const { store, clock } = createSubject(10);
+  const batch = createKeyedBatch();
+  await hold(store, batch);
+  clock.advance(4999);
+  expect(await store.open(repeat(batch))).toEqual({ kind: 'in_flight', retryAfterMs: 1 });
+  clock.advance(1);
+  await hold(store, repeat(batch));
+});

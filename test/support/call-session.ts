@@ -1,0 +1,147 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type {
+  Admission,
+  AskedTool,
+  Budget,
+  CallEnding,
+  CallVerdict,
+  JournalLine,
+  SessionRecord,
+  ToolOutcome,
+} from '#src/executor/session-store.ts';
+import { type Decision, toDecision } from './budget-session.ts';
+import type { StoreUnderTest } from './session-stores-under-test.ts';
+
+/** A call as a test writes it: `tool arguments`, for example `test a`; `-` as arguments = none to look at. */
+export type CallText = string;
+
+/** What a call comes to if it runs; `=x` answers x, `over` is refused elsewhere (a full queue, say). */
+export type End = 'fails' | 'times out' | 'over' | `=${string}`;
+
+export type PlayedRound = {
+  readonly admission: Admission;
+  /** `run`, `run, failed 1`, `run, same 2`, `loop: failed, 3`, `limit: tool_calls, 5`. */
+  readonly verdicts: readonly string[];
+  readonly decisions: readonly Decision[];
+};
+export type OpenCalls = PlayedRound & {
+  readonly end: (ends: readonly End[], journal?: readonly JournalLine[]) => Promise<ReadonlyMap<string, Budget>>;
+};
+
+/** A session of a store as an agent uses it: rounds of calls. */
+export type CallSession = {
+  readonly key: string;
+  readonly begin: (calls: readonly CallText[], round?: string) => Promise<OpenCalls>;
+  /** A whole round, one call and its end after the other: `{ 'test a': 'fails' }`. A refused call does not run. */
+  readonly play: (
+    calls: Readonly<Record<CallText, End>>,
+    round?: string,
+  ) => Promise<PlayedRound & { readonly budgets: ReadonlyMap<string, Budget> }>;
+  readonly read: () => Promise<SessionRecord>;
+};
+
+// The Redis may be one that others use, too.
+const run = randomUUID();
+let sessions = 0;
+let batches = 0;
+
+const LEASE_MS = 60_000;
+
+/** 16 hex digits that stand for a text. */
+export const toDigest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
+
+const toVerdictText = (verdict: CallVerdict | undefined): string => {
+  if (verdict === undefined) return 'run';
+  if (verdict.kind === 'loop') return `loop: ${verdict.cause}, ${verdict.times}`;
+  if (verdict.kind === 'limit') return `limit: ${verdict.of}, ${verdict.limit}`;
+  if (verdict.streak === null) return 'run';
+  const { failed, same } = verdict.streak;
+  return failed > 0 ? `run, failed ${failed}` : `run, same ${same}`;
+};
+
+const toCall = (text: CallText) => {
+  const [tool = '', args = '-'] = text.split(' ');
+  return { tool, fingerprint: args === '-' ? null : toDigest(`${tool}\n${args}`) };
+};
+
+const toEnding = (end: End | undefined, verdict: string, isLetIn: boolean): CallEnding => {
+  if (verdict.startsWith('loop')) return 'looped';
+  if (!isLetIn || !verdict.startsWith('run') || end === undefined || end === 'over') return 'not_run';
+  if (end === 'fails') return 'failed';
+  return end === 'times out' ? 'other' : 'answered';
+};
+
+const isLetIn = (admission: Admission, tool: string): boolean =>
+  ['free', 'retry'].includes(admission.permits.get(tool)?.decision ?? '');
+
+const toReport = (admission: Admission, calls: readonly ReturnType<typeof toCall>[], ends: readonly End[]) => {
+  const settled = calls.map((call, position) => {
+    const verdict = toVerdictText(admission.verdicts[position]);
+    const ending = toEnding(ends[position], verdict, isLetIn(admission, call.tool));
+    const answer = ending === 'answered' ? toDigest(ends[position] ?? '') : '';
+    return { ...call, ending, answer, executed: !['looped', 'not_run'].includes(ending) };
+  });
+  const outcomes = [...new Set(calls.map(({ tool }) => tool))].map((name): ToolOutcome => {
+    const endings = settled.filter(({ tool }) => tool === name).map(({ ending }) => ending);
+    const failed = endings.includes('failed') || endings.includes('other');
+    return { name, failed, succeeded: endings.includes('answered'), interrupted: false, error: failed ? 'failed' : '' };
+  });
+  return { outcomes, calls: settled };
+};
+
+/** A new session. Tools are `read`, have 50 retries and no limit unless told otherwise. */
+export const createCallSession = (
+  { store }: Pick<StoreUnderTest, 'store'>,
+  tools: Readonly<Record<string, Partial<AskedTool>>> = {},
+): CallSession => {
+  sessions += 1;
+  const key = `tenant:${run}calls${sessions}`;
+  const toTool = (name: string): AskedTool => ({
+    name,
+    retries: 50,
+    maxCalls: null,
+    effects: 'read',
+    polling: false,
+    ...tools[name],
+  });
+  const begin = async (texts: readonly CallText[], round?: string): Promise<OpenCalls> => {
+    batches += 1;
+    const calls = texts.map(toCall);
+    const names = [...new Set(calls.map(({ tool }) => tool))];
+    const admission = await store.admit({
+      sessionKey: key,
+      batchId: `batch_${run}_${batches}`,
+      roundId: round ?? null,
+      leaseMs: LEASE_MS,
+      tools: names.map(toTool),
+      calls,
+    });
+    return {
+      admission,
+      verdicts: calls.map((_call, position) => toVerdictText(admission.verdicts[position])),
+      decisions: names.map((name) => toDecision(admission.permits.get(name))),
+      end: (ends, journal = []) => admission.settle({ ...toReport(admission, calls, ends), journal }),
+    };
+  };
+  return {
+    key,
+    begin,
+    play: async (calls, round) => {
+      const { end, ...played } = await begin(Object.keys(calls), round);
+      return { ...played, budgets: await end(Object.values(calls)) };
+    },
+    read: () => store.read(key),
+  };
+};
+
+/** What the guard says of a call in a round of its own, over and over. */
+export const repeat = async (
+  session: CallSession,
+  call: CallText,
+  end: End,
+  times: number,
+): Promise<readonly string[]> => {
+  const verdicts: string[] = [];
+  for (let round = 0; round < times; round += 1) verdicts.push(...(await session.play({ [call]: end })).verdicts);
+  return verdicts;
+};

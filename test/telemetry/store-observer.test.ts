@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { createStoreObserver } from '#src/telemetry/create-store-observer.ts';
+import { createMetrics } from '#src/telemetry/metrics.ts';
+import { createLogLines } from './log-lines.ts';
+
+const OPERATIONS = ['connect', 'admit', 'settle', 'read', 'end', 'reset', 'late', 'keyed'] as const;
+
+const createSubject = () => {
+  const metrics = createMetrics('0.0.0');
+  const clock = { nowMs: 0 };
+  const { log, lines } = createLogLines();
+  const observer = createStoreObserver({ metrics, log, now: () => clock.nowMs });
+  const exported = async (start: string): Promise<readonly string[]> =>
+    (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith(start));
+  return { observer, clock, lines, exported };
+};
+
+test('every step that a session store takes is timed, and exported before the first of it', async () => {
+  const { observer, exported } = createSubject();
+  const counts = 'recourse_session_store_operation_duration_seconds_count';
+  expect(await exported(counts)).toEqual(OPERATIONS.map((operation) => `${counts}{operation="${operation}"} 0`));
+  for (const operation of OPERATIONS) observer.operationEnded(operation, 3);
+  expect(await exported(counts)).toEqual(OPERATIONS.map((operation) => `${counts}{operation="${operation}"} 1`));
+  expect(
+    await exported('recourse_session_store_operation_duration_seconds_bucket{operation="keyed",le="0.0025"}'),
+  ).toEqual(['recourse_session_store_operation_duration_seconds_bucket{operation="keyed",le="0.0025"} 0']);
+});
+
+test('every step that fails is counted by its reason, and logged once in ten seconds and reason', async () => {
+  const { observer, clock, lines, exported } = createSubject();
+  for (const operation of OPERATIONS) observer.operationFailed(operation, new Error('Command timed out'));
+  observer.operationFailed('keyed', new Error('READONLY You cannot write'));
+  expect(await exported('recourse_session_store_errors_total')).toEqual([
+    ...OPERATIONS.map(
+      (operation) => `recourse_session_store_errors_total{operation="${operation}",reason="timeout"} 1`,
+    ),
+    'recourse_session_store_errors_total{operation="keyed",reason="readonly"} 1',
+  ]);
+  expect(lines).toMatchObject([
+    { level: 'warn', operation: 'connect', reason: 'timeout', msg: 'session store failed' },
+    { level: 'warn', operation: 'keyed', reason: 'readonly', msg: 'session store failed' },
+  ]);
+  clock.nowMs = 10_000;
+  observer.operationFailed('late', new Error('Command timed out'));
+  expect(lines).toHaveLength(3);
+});

@@ -1,0 +1,30 @@
+import type { JournalEntry } from '#src/contract/session.ts';
+import { createBatchEnd } from '#src/executor/batch-end.ts';
+import { CallContext } from '#src/executor/call-context.ts';
+import { type RunEnd, runInvocation } from '#src/executor/run-invocation.ts';
+import type { InlineTool } from '#src/tools/tool.ts';
+
+const ignore = (): void => undefined;
+
+/** Runs a reducer that lives in this process as the service does, over these calls. */
+export const foldInline = async (reducer: InlineTool, entries: readonly JournalEntry[]): Promise<RunEnd> => {
+  const end = createBatchEnd(60_000, { isGone: () => false, whenGone: () => ignore }, () => performance.now());
+  const context = new CallContext({
+    requestId: 'r',
+    tool: reducer.name,
+    callId: null,
+    session: null,
+    retriesLeft: 0,
+    createLog: () => ({ debug: ignore, info: ignore, warn: ignore, error: ignore }),
+  });
+  const ran = await runInvocation(reducer, { entries }, { context, timeoutMs: 1000, end });
+  end.close();
+  return ran;
+};
+
+/** What it made of them; throws what it threw. */
+export const toSlice = async (reducer: InlineTool, entries: readonly JournalEntry[]): Promise<unknown> => {
+  const ran = await foldInline(reducer, entries);
+  if (ran.kind === 'threw') throw ran.thrown;
+  return ran.kind === 'returned' ? ran.value : ran;
+};
