@@ -20,8 +20,9 @@ export const LoadResult = z.object({
   failures: z.int().nonnegative(),
   /** How many answers had which status, and what else went wrong. */
   told: z.string(),
-  /** Pieces of answers in which a result carries a warning. */
+  /** Pieces of answers in which a result carries a warning, and the first of these warnings. */
   warned: z.int().nonnegative(),
+  warning: z.string(),
   seconds: z.number().positive(),
   /** Latencies of the run, in milliseconds. */
   p50: z.number(),

@@ -4,6 +4,7 @@ import { LoadPlan, type LoadResult } from './load-plan.ts';
 
 // Of a list of warnings: whole answers are not read here, which would cost more than sending them.
 const WARNED = Buffer.from('"warnings":[');
+const WARNING_SHOWN = 300;
 
 /** Sends batches as fast as they are answered, one at a time on each connection. */
 const sendLoad = async (plan: LoadPlan, run: number): Promise<LoadResult> => {
@@ -12,6 +13,7 @@ const sendLoad = async (plan: LoadPlan, run: number): Promise<LoadResult> => {
     toBodies({ ...plan, sessions: ROTATING_SESSIONS, run, connection }).map((body) => ({ body }));
   let started = 0;
   let warned = 0;
+  let warning = '';
   const result = await autocannon({
     url,
     method: 'POST',
@@ -25,7 +27,10 @@ const sendLoad = async (plan: LoadPlan, run: number): Promise<LoadResult> => {
     setupClient: (client) => {
       client.setRequests(toRequests(started));
       client.on('body', (piece) => {
-        if (piece.includes(WARNED)) warned += 1;
+        const at = piece.indexOf(WARNED);
+        if (at === -1) return;
+        warned += 1;
+        warning ||= piece.toString('utf8', at, at + WARNING_SHOWN);
       });
       started += 1;
     },
@@ -37,6 +42,7 @@ const sendLoad = async (plan: LoadPlan, run: number): Promise<LoadResult> => {
     failures: others + result.errors + result.timeouts + result.mismatches,
     told: JSON.stringify({ ...result.statusCodeStats, errors: result.errors, timeouts: result.timeouts }),
     warned,
+    warning,
     seconds: result.duration,
     p50: result.latency.p50,
     p99: result.latency.p99,

@@ -1,5 +1,6 @@
 import type { AskProcess } from '../ask-process.ts';
 import { checkAnswer } from '../check-answers.ts';
+import { withoutWarnings } from '../measure-load.ts';
 import type { Server } from '../servers.ts';
 import { warmHostsUp } from './count-hosts.ts';
 import type { Part } from './part.ts';
@@ -50,4 +51,4 @@ export const measureLatencies = async (
 };
 
 const measureOne = async (ask: AskProcess, server: Server, plan: Omit<TimingRequest, 'url'>): Promise<Timing> =>
-  Timing.parse(await ask(server, { ...plan, url: server.url } satisfies TimingRequest, plan.seconds));
+  withoutWarnings(Timing.parse(await ask(server, { ...plan, url: server.url } satisfies TimingRequest, plan.seconds)));

@@ -1,5 +1,5 @@
 import { checkAnswer } from '../check-answers.ts';
-import type { MeasureLoad, Run } from '../measure-load.ts';
+import { type MeasureLoad, type Run, withoutWarnings } from '../measure-load.ts';
 import { CONNECTIONS, WARM_UP_SECONDS } from '../measure-servers.ts';
 import type { Server } from '../servers.ts';
 import { checkCodes, readServiceCounts } from '../service-counts.ts';
@@ -28,7 +28,7 @@ export const measureThroughput = async (
   const rounds = Math.ceil(options.rounds / 2);
   const runs: Run[] = [];
   for (let round = 1; round <= rounds; round += 1) {
-    const run = await measure(server, { ...load, seconds: options.seconds });
+    const run = withoutWarnings(await measure(server, { ...load, seconds: options.seconds }));
     runs.push(run);
     const figures = `${(run.batchesPerSecond * calls).toFixed(0)} calls/s, ${(run.cpuMicrosPerBatch / calls).toFixed(0)} µs each`;
     progress(`hosts ${hosts}, ${calls} a batch, round ${round} of ${rounds}: ${figures}`);

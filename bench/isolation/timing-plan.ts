@@ -16,5 +16,12 @@ export type TimingPlan = Readonly<z.infer<typeof TimingPlan>>;
 export type TimingRequest = Readonly<z.input<typeof TimingPlan>>;
 
 /** Times from sending a batch to its whole answer, in milliseconds. */
-export const Timing = z.object({ answers: z.int().positive(), p50: z.number(), p99: z.number() });
+export const Timing = z.object({
+  answers: z.int().positive(),
+  p50: z.number(),
+  p99: z.number(),
+  /** Answers in which a result carries a warning or was refused because the store was away, and one of these answers. */
+  warned: z.int().nonnegative(),
+  warning: z.string(),
+});
 export type Timing = Readonly<z.infer<typeof Timing>>;

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { CallKind, Manner } from '../bodies.ts';
-import { type Server, type Surroundings, startService } from '../servers.ts';
+import type { Server, Surroundings } from '../servers.ts';
+import { startPatientService } from './patient-service.ts';
 import type { RedisMemory } from './redis-memory.ts';
 
 /** What is measured against each other. `redis` and `embedded`: a session, with the default journal. */
@@ -29,16 +30,18 @@ export type Contender = {
 
 const NO_JOURNAL = { SESSION_JOURNAL: '0' };
 
-/** Sessions on Redis and on the embedded store, with a journal and without. */
-export const startStores = async (surroundings: Surroundings, redisUrl: string): Promise<readonly Contender[]> => {
+/** Sessions on Redis and on the embedded store, with a journal and without; what has another journal has another Redis. */
+export const startStores = async (surroundings: Surroundings): Promise<readonly Contender[]> => {
+  const { redisServers } = surroundings;
   const usual = { kind: 'succeeding', manner: 'session', tool: 'echo', redis: null } as const;
-  const server = await startService(surroundings, redisUrl);
+  const server = await startPatientService(surroundings, (await redisServers.start()).url);
+  const other = await startPatientService(surroundings, (await redisServers.start()).url, NO_JOURNAL);
   return [
     { ...usual, name: 'redis', server },
     { ...usual, name: 'redis_no_session', server, manner: 'no_session' },
-    { ...usual, name: 'redis_no_journal', server: await startService(surroundings, redisUrl, NO_JOURNAL) },
-    { ...usual, name: 'embedded', server: await startService(surroundings, null) },
-    { ...usual, name: 'embedded_no_journal', server: await startService(surroundings, null, NO_JOURNAL) },
+    { ...usual, name: 'redis_no_journal', server: other },
+    { ...usual, name: 'embedded', server: await startPatientService(surroundings, null) },
+    { ...usual, name: 'embedded_no_journal', server: await startPatientService(surroundings, null, NO_JOURNAL) },
   ];
 };
 
@@ -55,7 +58,7 @@ export const startKeyed = async (
   redisUrl: string,
   redis: RedisMemory,
 ): Promise<readonly Contender[]> => {
-  const server = await startService(surroundings, redisUrl, TOOLS);
+  const server = await startPatientService(surroundings, redisUrl, TOOLS);
   const read = { server, kind: 'succeeding', tool: 'echo', redis } as const;
   const write = { server, kind: 'writing', tool: WRITE_TOOL, redis } as const;
   return [

@@ -1,9 +1,9 @@
 import { type AskProcess, startAsking } from '../ask-process.ts';
 import type { Part } from '../isolation/part.ts';
 import { Timing, type TimingRequest } from '../isolation/timing-plan.ts';
-import { CONNECTIONS } from '../measure-servers.ts';
-import { type Server, startService } from '../servers.ts';
+import type { Server } from '../servers.ts';
 import { summarise } from '../summarise.ts';
+import { startPatientService } from './patient-service.ts';
 import { PROFILE_PLANS, PROFILES, type Profile } from './profiles.ts';
 import { openRedisMemory, type RedisMemory } from './redis-memory.ts';
 import { type SessionPlan, SessionsMade } from './session-plan.ts';
@@ -34,6 +34,8 @@ export type Live = {
 };
 
 const FEW = 10;
+// Fewer than elsewhere: what is wanted is that every round comes to Redis, not that it comes soon.
+const CONNECTIONS = 20;
 const MANY = 10_000;
 /** Fewer than ten thousand where runs are shorter than three seconds. */
 const MANY_PER_SECOND = 4000;
@@ -86,7 +88,7 @@ export const measureLive = async (part: Part): Promise<Live> => {
 
 const openPlace = async ({ surroundings }: Part): Promise<Place> => {
   const { url } = await surroundings.redisServers.start();
-  return { server: await startService(surroundings, url), redis: openRedisMemory(url) };
+  return { server: await startPatientService(surroundings, url), redis: openRedisMemory(url) };
 };
 
 const make = async (profile: Profile, sessions: number, { server }: Place, ask: AskProcess): Promise<void> => {

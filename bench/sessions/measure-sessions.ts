@@ -13,11 +13,12 @@ export const measureSessions = async (part: Part): Promise<SessionsMeasured> => 
   const { redisServers } = surroundings;
   const measure = startLoad(surroundings);
   const generators = { measure, ask: startAsking('isolation/send-timed.ts', surroundings) };
-  const { url } = await redisServers.start();
-  const stores = await startStores(surroundings, url);
+  const stores = await startStores(surroundings);
   const storeSeries = await measureInTurn(stores, part, generators);
   await endServers(stores);
+  await redisServers.stopAll();
 
+  const { url } = await redisServers.start();
   const redis = openRedisMemory(url);
   const keyed = await startKeyed(surroundings, url, redis);
   const keyedSeries = await measureInTurn(keyed, part, generators);

@@ -79,10 +79,11 @@ const toAskedTool = ({ tool }: ReadyCall): AskedTool => ({
   polling: tool.polling,
 });
 
-const toAskedCall = (call: NamedCall, given: BatchArguments): AskedCall =>
+/** A call as its session is asked for it. */
+export const toAskedCall = (call: NamedCall, given: BatchArguments): AskedCall =>
   call.kind === 'unknown_tool'
-    ? { tool: UNKNOWN_TOOL, fingerprint: null }
-    : { tool: call.tool.name, fingerprint: toMark(given.fingerprintOf(call)) };
+    ? { tool: UNKNOWN_TOOL, fingerprint: null, counts: false }
+    : { tool: call.tool.name, fingerprint: toMark(given.fingerprintOf(call)), counts: given.read(call).ok };
 
 const toVerdicts = (
   asked: readonly NamedCall[],

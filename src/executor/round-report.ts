@@ -1,10 +1,10 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
+import { toAskedCall } from './admit-batch.ts';
 import type { BatchArguments } from './batch-arguments.ts';
 import type { CallEnd } from './call-end.ts';
 import { toDigest, toMark } from './canonical-text.ts';
 import type { NamedCall } from './find-obstacle.ts';
 import type { CallEnding, SettledCall } from './session-store.ts';
-import { UNKNOWN_TOOL } from './session-store.ts';
 
 // Reasons a model owns: the same call would end the same way. A timeout, a crash or an upstream may be better next time.
 const OWNED_CODES: ReadonlySet<string> = new Set([
@@ -19,8 +19,7 @@ export const toSettledCall = (call: NamedCall, end: CallEnd, given: BatchArgumen
   const ending = toEnding(end);
   const answer = end.kind === 'success' ? toAnswerMark(end) : '';
   const executed = end.kind === 'success' || end.failure.executed !== 'no';
-  if (call.kind === 'unknown_tool') return { tool: UNKNOWN_TOOL, fingerprint: null, ending, answer, executed };
-  return { tool: call.tool.name, fingerprint: toMark(given.fingerprintOf(call)), ending, answer, executed };
+  return { ...toAskedCall(call, given), ending, answer, executed };
 };
 
 /** What two equal answers have in common, 16 hex digits. */

@@ -21,6 +21,8 @@ export type AskedCall = {
   readonly tool: string;
   /** 16 hex digits that stand for tool and arguments; null where the loop guard does not look. */
   readonly fingerprint: string | null;
+  /** Whether it may run: limits do not count what names no tool, or has arguments that cannot be read. */
+  readonly counts: boolean;
 };
 
 /** One round as it asks to be let in. A tool stands once in `tools`, in the order of the batch. */

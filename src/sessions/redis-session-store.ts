@@ -38,10 +38,11 @@ export const createRedisSessionStore = (options: {
   const scripts = loadScripts(client);
   const ttl = String(settings.ttlMs);
   return {
-    // Whoever may connect may still lack the right to run scripts: only a script that ran says that it serves.
+    // Whoever may connect may still lack the right to run scripts or to write, and a replica or a cluster that is down
+    // runs a script which touches nothing: only one that has written says that it serves.
     watch: ({ lost, back, refused }) => {
       client.onLost(lost);
-      client.onReady(() => void client.call('EVAL', 'return 1', '0').then(back, refused));
+      client.onReady(() => void client.call('EVAL', CHECK, '1', 'recourse:{ready}').then(back, refused));
     },
     admit: async (round) => {
       const answer = await scripts.admit(toKeys(round.sessionKey), toAdmitWords(round, settings));
@@ -55,6 +56,8 @@ export const createRedisSessionStore = (options: {
       void (await scripts.reset(toKeys(sessionKey), tool === null ? [ttl] : [ttl, tool])),
   };
 };
+
+const CHECK = "redis.call('HSET', KEYS[1], 'at', '1') return redis.call('PEXPIRE', KEYS[1], '1')";
 
 type Admitted = Pick<Admission, 'step' | 'verdicts'> & {
   readonly born: string;

@@ -18,14 +18,22 @@ const REASONS = [
   'WRONGTYPE',
   'OOM',
   'CLUSTERDOWN',
+  'MASTERDOWN',
+  'NOREPLICAS',
+  'TRYAGAIN',
   'NOSCRIPT',
 ] as const;
+
+// What ioredis says of a cluster that it cannot reach.
+const NO_CLUSTER = /Cluster isn't ready|None of startup nodes|Failed to refresh slots/;
 
 /** Why a command failed, as one of a closed list: Redis's own error word, a time-out, or the connection. */
 const toReason = (error: unknown): string => {
   const message = error instanceof Error ? error.message : '';
   const word = REASONS.find((reason) => message.startsWith(reason));
   if (word !== undefined) return word.toLowerCase();
+  if (/^Too many Cluster redirections\. .*TRYAGAIN/.test(message)) return 'tryagain';
+  if (NO_CLUSTER.test(message)) return 'connection';
   if (message.includes('timed out')) return 'timeout';
   if (/ECONN|Connection is closed|writeable|ENOTFOUND|EPIPE/.test(message)) return 'connection';
   return 'other';

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
 import { codesOf, createActor, fail, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
 
 const stateOf = ({ service }: Lab) => service.metric('recourse_circuit_state{tool="upstream"}');
@@ -66,7 +67,6 @@ test('a tool’s own time-outs open it; those at a limit that the call or its ba
 test('what the model does wrong, and what a tool says on purpose, opens nothing', async () => {
   const upstream = createActor('upstream');
   const lab = await start(upstream);
-  const { RetryableToolError, TerminalToolError } = await import('#src/tools/tool-errors.ts');
   const ends = [
     () => {
       throw new RetryableToolError('Say which.');
@@ -92,23 +92,33 @@ test('a success between two faults begins the count anew', async () => {
   expect(await stateOf(lab)).toBe(CLOSED);
 });
 
-test('a call that was admitted before the circuit opened runs; one that waits for its slot meanwhile is refused', async () => {
-  const gate = Promise.withResolvers<void>();
-  const upstream = createActor('upstream', { concurrency: 1 }, async () => {
-    await gate.promise;
+test('a call that was admitted before the circuit opened and waits for its slot is refused, and gives all back', async () => {
+  const gates = { fault: Promise.withResolvers<void>(), hold: Promise.withResolvers<void>() };
+  const upstream = createActor('upstream', {}, async () => {
+    await gates.fault.promise;
     fail();
   });
-  const lab = await start(upstream, { CIRCUIT_FAILURES: '1' });
+  const hold = createActor('hold', {}, () => gates.hold.promise);
+  const lab = await startLab([upstream, hold], { CIRCUIT_FAILURES: '1', MAX_CONCURRENT_CALLS: '2' });
+  const queued = (count: number) =>
+    expect.poll(() => lab.service.metric('recourse_calls_queued{pool="inline"}')).toBe(count);
   const id = freshName();
-  const first = lab.post([call()]);
+  const faulty = lab.post([call()]);
   await expect.poll(() => upstream.asked).toHaveLength(1);
-  const second = lab.post({ session_id: id, calls: [call()] });
-  await expect.poll(() => lab.service.metric('recourse_calls_queued{pool="inline"}')).toBe(1);
-  gate.resolve();
-  expect(codesOf(await first)).toEqual(['tool_exception']);
-  expect(codesOf(await second)).toEqual(['circuit_open']);
+  const holding = [lab.post([{ name: 'hold' }])];
+  await expect.poll(() => hold.asked).toHaveLength(1);
+  holding.push(lab.post([{ name: 'hold', arguments: { n: 1 } }]));
+  await queued(1);
+  const waiting = lab.post({ session_id: id, calls: [call()] });
+  await queued(2);
+  gates.fault.resolve();
+  expect(codesOf(await faulty)).toEqual(['tool_exception']);
+  expect(await stateOf(lab)).toBe(OPEN);
+  gates.hold.resolve();
+  expect(codesOf(await waiting)).toEqual(['circuit_open']);
+  await Promise.all(holding);
   expect((await lab.session(id)).session.calls).toBe(0);
-  expect(await lab.service.metric('recourse_calls_queued{pool="inline"}')).toBe(0);
+  await queued(0);
   expect(await lab.service.metric('recourse_calls_in_flight{pool="inline"}')).toBe(0);
 });
 

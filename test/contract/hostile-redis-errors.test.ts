@@ -113,7 +113,7 @@ const REFUSALS: readonly Refusal[] = [
   },
   {
     word: 'MASTERDOWN',
-    reason: 'other',
+    reason: 'masterdown',
     begin: async ({ direct }) => {
       await direct.config('SET', 'replica-serve-stale-data', 'no');
       await direct.replicaof('127.0.0.1', 1);
@@ -122,7 +122,7 @@ const REFUSALS: readonly Refusal[] = [
   },
   {
     word: 'NOREPLICAS',
-    reason: 'other',
+    reason: 'noreplicas',
     begin: ({ direct }) => direct.config('SET', 'min-replicas-to-write', '1'),
     end: ({ direct }) => direct.config('SET', 'min-replicas-to-write', '0'),
   },

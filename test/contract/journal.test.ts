@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import * as z from 'zod';
 import type { ToolInvoked } from '#src/executor/call-observer.ts';
 import { defineReducer } from '#src/tools/define-reducer.ts';
-import { defineTool } from '#src/tools/define-tool.ts';
 import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
 import { codesOf, createActor, fail, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
 import { openConnection, toPostText } from '#test/support/raw-http.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { startSubscribedLab } from '#test/support/start-subscribed-lab.ts';
+import { startWiredLab } from '#test/support/start-wired-lab.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {
@@ -149,21 +147,6 @@ describe.each(['memory', 'redis'] as const)('the journal on %s', (store) => {
       ]);
   });
 
-  test('what a batch stopped by a drain did not run is entered', async () => {
-    const gate = Promise.withResolvers<void>();
-    const slow = createActor('slow', {}, () => gate.promise);
-    const events: ToolInvoked[] = [];
-    const lab = await start([slow]);
-    const id = freshName();
-    const calls = [{ name: 'slow' }, { name: 'slow', arguments: { n: 1 } }];
-    const asked = lab.post({ session_id: id, order: 'sequential', calls });
-    await expect.poll(() => slow.asked).toHaveLength(1);
-    lab.service.drain();
-    gate.resolve();
-    expect(codesOf(await asked)).toEqual(['ok', 'shutting_down']);
-    expect(events).toEqual([]);
-  });
-
   test('keyed calls: what ran is entered once, a replay is not, what nobody knows is', async () => {
     const write = createActor('write', { effects: 'write' });
     const { post, session } = await start([write]);
@@ -203,100 +186,32 @@ describe.each(['memory', 'redis'] as const)('the journal on %s', (store) => {
   });
 });
 
-test('arguments are shown without secrets and without what the schema marks as sensitive, and cut', async () => {
-  const login = defineTool({
-    name: 'login',
-    description: 'Takes secrets.',
-    effects: 'read',
-    input: z.looseObject({
-      user: z.string().optional(),
-      password: z.string().meta({ sensitive: true }).optional(),
-      inner: z.looseObject({ pin: z.number().meta({ sensitive: true }) }).optional(),
-      list: z.array(z.object({ token: z.string().meta({ sensitive: true }) })).optional(),
-    }),
-    run: () => fail(),
-  });
-  const { post, session } = await startLab([{ tool: login }]);
-  const given = [
-    { user: 'bob', password: 'hunter2', inner: { pin: 1234 }, list: [{ token: 'tok' }] },
-    { user: 'https://bob:hunter2@db.example.com/ sk-abcdefghijklmnopqrstuv' },
-    { user: 'x'.repeat(5000) },
-    '{"password":"hunter2"',
-    JSON.stringify({ password: 'hunter2' }),
-  ];
-  await post({ session_id: 's', calls: given.map((one) => ({ name: 'login', arguments: one })) });
-  const { calls } = await session('s');
-  expect(calls[0]?.arguments).toBe(
-    '{"inner":{"pin":"(hidden)"},"list":[{"token":"(hidden)"}],"password":"(hidden)","user":"bob"}',
-  );
-  expect(calls[1]?.arguments).toBe('{"user":"https://[redacted]@db.example.com/ [redacted key]"}');
-  expect(calls[2]?.arguments).toHaveLength(200);
-  expect(calls[3]?.arguments).toBe('(hidden)');
-  expect(calls[4]?.arguments).toBe('{"password":"(hidden)"}');
-  expect(JSON.stringify(calls)).not.toContain('hunter2');
-});
-
-const SECRET = z.string().meta({ sensitive: true });
-
-test.each([
-  ['may be null', z.looseObject({ it: SECRET.nullable() }), { it: 'hunter2' }],
-  ['stands in a union', z.looseObject({ it: z.union([SECRET, z.number()]) }), { it: 'hunter2' }],
-  ['stands in a record', z.looseObject({ it: z.record(z.string(), SECRET) }), { it: { any: 'hunter2' } }],
-  ['stands in a tuple', z.looseObject({ it: z.tuple([z.number(), SECRET]) }), { it: [1, 'hunter2'] }],
-  [
-    'has a name in the schema',
-    z.looseObject({ it: z.string().meta({ id: 'Secret', sensitive: true }) }),
-    { it: 'hunter2' },
-  ],
-  ['is what all unknown members are', z.object({}).catchall(SECRET), { any: 'hunter2' }],
-  [
-    'stands in one of two kinds of arguments',
-    z.union([z.object({ it: SECRET }), z.object({ n: z.number() })]),
-    { it: 'hunter2' },
-  ],
-  [
-    'stands in an intersection',
-    z.looseObject({ a: z.string() }).and(z.looseObject({ it: SECRET })),
-    { a: 'b', it: 'hunter2' },
-  ],
-  ['has a default', z.looseObject({ it: SECRET.default('x') }), { it: 'hunter2' }],
-])('a sensitive value that %s is not shown', async (_where, input, given) => {
-  const tool = defineTool({ name: 'login', description: 'Takes a secret.', effects: 'read', input, run: () => 'in' });
-  const { post, session } = await startLab([{ tool }]);
-  expect(codesOf(await post({ session_id: 's', calls: [{ name: 'login', arguments: given }] }))).toEqual(['ok']);
-  expect(JSON.stringify((await session('s')).calls)).not.toContain('hunter2');
-});
-
-test('a secret behind so many others that it is cut through is not shown in part', async () => {
-  const look = createActor('look');
-  const { post, session } = await startLab([look]);
-  const given = { a: `Bearer ${'x'.repeat(740)}`, b: `https://bob:hunter2${'y'.repeat(200)}@db.example.com/` };
-  await post({ session_id: 's', calls: [{ name: 'look', arguments: given }] });
-  expect((await session('s')).calls[0]?.arguments).not.toContain('hunter2');
-});
-
-test('messages are entered without secrets and at most 500 characters long', async () => {
-  const bad = createActor('bad', {}, throwIt(new Error(`https://bob:hunter2@db.example.com/ ${'x'.repeat(3000)}`)));
-  const { post, session } = await startLab([bad]);
-  await post({ session_id: 's', calls: [{ name: 'bad' }] });
-  const message = (await session('s')).calls[0]?.message;
-  expect(message).toMatch(/^Error: https:\/\/\[redacted\]@db\.example\.com\/ x+…$/);
-  expect(message).toHaveLength(500);
+test('what a replica that stops did not run is entered for the others to read', async () => {
+  const gate = Promise.withResolvers<void>();
+  const slow = createActor('slow', {}, () => gate.promise);
+  const stopping = await startLab([slow], { REDIS_URL: redis.url });
+  const other = await startLab([], { REDIS_URL: redis.url });
+  const id = freshName();
+  const calls = [{ name: 'slow' }, { name: 'slow', arguments: { n: 1 } }];
+  const asked = stopping.post({ session_id: id, order: 'sequential', calls });
+  await expect.poll(() => slow.asked).toHaveLength(1);
+  stopping.service.drain();
+  gate.resolve();
+  expect(codesOf(await asked)).toEqual(['ok', 'shutting_down']);
+  expect((await other.session(id)).calls.map(({ code }) => code)).toEqual([null, 'shutting_down']);
 });
 
 test('subscribers hear of every call once, failures with a null value too; those that throw change nothing', async () => {
   const heard: ToolInvoked[] = [];
-  const rejecting = async (): Promise<never> => Promise.reject(new Error('the subscriber rejects'));
-  const lab = await startSubscribedLab(
+  const lab = await startWiredLab(
     createEndings(),
-    [
-      throwIt(new Error('the subscriber throws')),
-      () =>
-        void rejecting()
-          .catch(fail)
-          .catch(() => undefined),
-      (event) => heard.push(event),
-    ],
+    {
+      subscribers: [
+        throwIt(new Error('the subscriber throws')),
+        async () => Promise.reject(new Error('the subscriber rejects')),
+        (event) => void heard.push(event),
+      ],
+    },
     { CIRCUIT_FAILURES: '0' },
   );
   const calls = ['well', 'test', 'pointless', 'slow', 'nix'].map((name) => ({ id: name, name }));
@@ -321,6 +236,7 @@ test('subscribers hear of every call once, failures with a null value too; those
   ]);
   expect(results.map(({ message }) => message.split(' This was')[0])).toEqual(heard.map(({ message }) => message));
   expect(lab.log()).toContain('the subscriber throws');
+  expect(lab.log()).toContain('the subscriber rejects');
   await expect.poll(async () => (await lab.session('s')).calls.length).toBe(6);
 });
 

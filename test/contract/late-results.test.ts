@@ -62,6 +62,19 @@ describe.each(['memory', 'redis'] as const)('late on %s', (store) => {
     expect(write.asked).toHaveLength(1);
   });
 
+  test('a late result also replaces the stored unknown after another try of its batch has begun', async () => {
+    const { write, release } = createLateWrite(() => 'written');
+    const look = createActor('look');
+    const { post } = await start([write, look], { MAX_CONCURRENT_CALLS: '1', MAX_QUEUED_CALLS: '0' });
+    const key = freshName();
+    const calls = [{ name: 'write' }, { name: 'look' }];
+    expect(codesOf(await post(calls, { key }))).toEqual(['timeout', 'overloaded']);
+    expect(codesOf(await post(calls, { key }))).toEqual(['timeout', 'ok']);
+    release();
+    await expect.poll(async () => codesOf(await post(calls, { key }))).toEqual(['ok', 'ok']);
+    expect([write.asked.length, look.asked.length]).toEqual([1, 1]);
+  });
+
   test('a late result says what every result of its batch says of the key', async () => {
     const { write, release } = createLateWrite(() => 'written');
     const { post } = await start([write]);
@@ -114,19 +127,6 @@ describe.each(['memory', 'redis'] as const)('late on %s', (store) => {
         code: 'tool_exception',
         message: 'Error: no way to https://[redacted]@db.example.com/',
       });
-  });
-
-  test('late results take no place in the journal from the calls it keeps', async () => {
-    const { write, release } = createLateWrite(() => 'written');
-    const { post, session } = await start([write, createActor('look')], { SESSION_JOURNAL: '3' });
-    const id = freshName();
-    await post({
-      session_id: id,
-      calls: [{ name: 'look', arguments: { n: 1 } }, { name: 'look', arguments: { n: 2 } }, { name: 'write' }],
-    });
-    release();
-    await expect.poll(async () => (await session(id)).calls.at(-1)?.late?.outcome).toBe('success');
-    expect((await session(id)).calls.map(({ tool }) => tool)).toEqual(['look', 'look', 'write']);
   });
 
   test('what is late of an ended session is written nowhere', async () => {

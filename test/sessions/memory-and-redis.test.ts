@@ -58,7 +58,7 @@ const anyAdmit = fc
   .map(([roundId, tools, which]) => {
     const calls = which.flatMap(([position, fingerprint]) => {
       const tool = tools[position % Math.max(1, tools.length)];
-      return tool === undefined ? [] : [{ tool: tool.name, fingerprint }];
+      return tool === undefined ? [] : [{ tool: tool.name, fingerprint, counts: fingerprint !== '0c' }];
     });
     return named(`admit ${roundId} ${JSON.stringify({ tools, calls })}`, async ({ subject, key, open }) => {
       batches += 1;

@@ -50,6 +50,6 @@ test('in random sessions the fall-back over Redis decides and keeps what the pla
   const seen = await runSessionModel((settings) => {
     const subject = createRedisUnderTest(redis(), settings);
     return { ...subject, stores: [createFallback(subject.store, settings).store] };
-  }, 200);
+  }, 300);
   expect([...seen].sort()).toEqual(EVERYTHING);
 });

@@ -65,7 +65,7 @@ const toOutcome = (name: string, mark: Mark, error: string): ToolOutcome => ({
 });
 
 // One call of each tool, at which the loop guard does not look.
-const toCall = (tool: string): AskedCall => ({ tool, fingerprint: null });
+const toCall = (tool: string): AskedCall => ({ tool, fingerprint: null, counts: true });
 
 const found = (budget: Budget | null | undefined): Budget => {
   if (budget === null || budget === undefined) throw new Error('Nothing was counted.');

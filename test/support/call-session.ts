@@ -61,7 +61,7 @@ const toVerdictText = (verdict: CallVerdict | undefined): string => {
 
 const toCall = (text: CallText) => {
   const [tool = '', args = '-'] = text.split(' ');
-  return { tool, fingerprint: args === '-' ? null : toDigest(`${tool}\n${args}`) };
+  return { tool, fingerprint: args === '-' ? null : toDigest(`${tool}\n${args}`), counts: args !== '{' };
 };
 
 const toEnding = (end: End | undefined, verdict: string, isLetIn: boolean): CallEnding => {

@@ -26,6 +26,18 @@ export const describeCallLimits = (createStore: CreateStoreUnderTest): void => {
       expect((await session.begin(['a 3', 'a 4'])).verdicts).toEqual(['run', 'limit: session_calls, 2']);
     });
 
+    test('a call that can never run takes nobody a place: a name that no tool has, arguments that are no JSON', async () => {
+      const session = createCallSession(createStore({ ...ROOMY, maxCalls: 1 }), { x: { maxCalls: 1 } });
+      const round = await session.begin(['x {', 'x 1', 'x {', 'x 2']);
+      expect(round.verdicts).toEqual(['run', 'run', 'run', 'limit: tool_calls, 1']);
+      await round.end(['fails', '=1', 'fails']);
+      expect((await session.read()).calls).toBe(1);
+      const full = await session.begin(['a 1', 'a {']);
+      expect(full.verdicts).toEqual(['limit: session_calls, 1', 'run']);
+      await full.end(['over', 'fails']);
+      expect((await session.read()).calls).toBe(1);
+    });
+
     test('those that were refused were not counted, and are not given back', async () => {
       const session = createCallSession(createStore({ ...ROOMY, maxCalls: 1 }));
       for (let round = 0; round < 3; round += 1) await session.play({ 'a 1': '=1', 'a 2': '=2' });

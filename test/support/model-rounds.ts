@@ -1,5 +1,6 @@
 import type {
   Admission,
+  AskedCall,
   AskedTool,
   CallVerdict,
   Round,
@@ -37,11 +38,14 @@ const ENDS = {
   'answer b': { ending: 'answered', answer: 'bbbbbbbbbbbbbbbb', executed: true },
   'cut off': { ending: 'other', answer: '', executed: true },
   shed: { ending: 'not_run', answer: '', executed: false },
-} as const satisfies Readonly<Record<ModelEnd, Omit<SettledCall, 'tool' | 'fingerprint'>>>;
+} as const satisfies Readonly<Record<ModelEnd, Omit<SettledCall, keyof AskedCall>>>;
 
 const CHARGED: ReadonlySet<ModelEnd> = new Set(['failed', 'bad', 'timeout']);
 
 export const LEASE_MS = 65_000;
+
+// Arguments that are no JSON: the call is counted against no limit, and never runs.
+const UNREADABLE = 3;
 
 const isModelTool = (name: string): name is ModelTool => name in MODEL_TOOLS;
 
@@ -63,6 +67,7 @@ export const toRound = (
   calls: calls.map(({ tool, given }) => ({
     tool,
     fingerprint: tool === '_unknown' ? null : given.toString(16).padStart(16, '0'),
+    counts: tool !== '_unknown' && given !== UNREADABLE,
   })),
 });
 
@@ -72,7 +77,7 @@ type Ended = { readonly call: SettledCall; readonly end: ModelEnd };
 export const toReport = (admission: PlainSessionAdmission, wishes: readonly ModelEnd[], note: string): RoundReport => {
   const { round, permits, verdicts } = admission;
   const ended = round.calls.map((call, place): Ended => {
-    const end = toPossible(permits.get(call.tool), verdicts[place], call.tool, wishes[place % wishes.length] ?? 'shed');
+    const end = toPossible(permits.get(call.tool), verdicts[place], call, wishes[place % wishes.length] ?? 'shed');
     const looped = verdicts[place]?.kind === 'loop' && permits.get(call.tool)?.decision !== 'denied';
     return { end, call: { ...call, ...ENDS[end], ...(looped ? { ending: 'looped' } : {}) } };
   });
@@ -89,12 +94,12 @@ export const toReport = (admission: PlainSessionAdmission, wishes: readonly Mode
 const toPossible = (
   permit: PlainPermit | undefined,
   verdict: CallVerdict | undefined,
-  tool: string,
+  call: AskedCall,
   wish: ModelEnd,
 ): ModelEnd => {
   if (permit?.decision === 'denied' || verdict?.kind !== 'run') return 'shed';
-  // There is nothing to run: the name is wrong, unless the service refuses the call before it looks.
-  if (tool === '_unknown') return wish === 'shed' ? 'shed' : 'bad';
+  // There is nothing to run: name or arguments are wrong, unless the service refuses the call before it looks.
+  if (!call.counts) return wish === 'shed' ? 'shed' : 'bad';
   return wish;
 };
 

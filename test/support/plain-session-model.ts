@@ -96,7 +96,7 @@ export class PlainSessionModel {
     const final = this.limitSession(round, alone, (tool) => !isDenied(tool));
     const verdicts = round.calls.map(({ tool }, place) => (isDenied(tool) ? RUN : (final[place] ?? RUN)));
     const admission = { round, permits: budgets.permits, verdicts, step, budgets, life };
-    for (const call of this.letIn(admission)) life.limits.count(findTool(round, call.tool), 1);
+    for (const call of this.letIn(admission)) if (call.counts) life.limits.count(findTool(round, call.tool), 1);
     return admission;
   }
 
@@ -111,7 +111,7 @@ export class PlainSessionModel {
     const ran = new Set(this.letIn(admission));
     report.calls.forEach((call: SettledCall, place) => {
       const asked = round.calls[place];
-      if (asked !== undefined && ran.has(asked) && !call.executed) life.limits.count(findTool(round, call.tool), -1);
+      if (asked?.counts === true && ran.has(asked) && !call.executed) life.limits.count(findTool(round, call.tool), -1);
     });
     for (const line of report.journal) this.write(line.tool, line.json, round);
     return budgets;
@@ -161,7 +161,7 @@ export class PlainSessionModel {
     return round.calls.map((call): CallVerdict => {
       const tool = findTool(round, call.tool);
       const verdict = loops.judge(tool, call.fingerprint, step);
-      if (verdict.kind === 'loop') return verdict;
+      if (verdict.kind === 'loop' || !call.counts) return verdict;
       const before = taken.get(tool.name) ?? 0;
       const refusal = limits.refuseOfTool(tool, before);
       if (refusal === null) taken.set(tool.name, before + 1);
@@ -177,7 +177,8 @@ export class PlainSessionModel {
   ): readonly CallVerdict[] {
     let taken = 0;
     return verdicts.map((verdict, place) => {
-      if (verdict.kind !== 'run' || !isCandidate(round.calls[place]?.tool ?? '')) return verdict;
+      const call = round.calls[place];
+      if (verdict.kind !== 'run' || call?.counts !== true || !isCandidate(call.tool)) return verdict;
       const refusal = this.life.limits.refuseOfSession(taken);
       if (refusal === null) taken += 1;
       return refusal ?? verdict;

@@ -46,8 +46,9 @@ const toEnd = ({ error, message, outcome, executed }: z.infer<typeof Kept>): Cal
 };
 
 /**
- * Whether the same key may run the call again: only where it never ran, and not by its own fault. What was not run
- * because such a call failed is as open as that one.
+ * Whether the same key may run the call again: only where it never ran, and not by its own fault, or where it is safe
+ * and was cut off because its caller had gone, who comes back with this key. What was not run because such a call
+ * failed is as open as that one.
  */
 export const toResultKinds = (ends: readonly CallEnd[]): readonly ResultToKeep['kind'][] => {
   const repeatable = ends.map(isRepeatable);
@@ -67,5 +68,8 @@ const NEVER_RAN: ReadonlySet<string> = new Set([
   'tool_crashed',
 ]);
 
-const isRepeatable = (end: CallEnd): boolean =>
-  end.kind === 'failure' && end.failure.executed === 'no' && NEVER_RAN.has(end.failure.code);
+const isRepeatable = (end: CallEnd): boolean => {
+  if (end.kind === 'success') return false;
+  const { code, executed, outcome } = end.failure;
+  return (executed === 'no' && NEVER_RAN.has(code)) || (code === 'cancelled' && outcome === 'retry');
+};

@@ -31,7 +31,7 @@ export const createFallbackKeyedStore = (options: {
       return answer.kind === 'held' ? { kind: 'held', record: guard(answer.record) } : answer;
     },
     find: async (requestKey) => {
-      const attempt = await availability.attempt('keyed', () => primary.find(requestKey));
+      const attempt = await availability.attemptWhileUp('keyed', () => primary.find(requestKey));
       return attempt.kind === 'away' ? 'unavailable' : attempt.answer;
     },
   };

@@ -16,7 +16,11 @@ export const toAdmitWords = (round: Round, settings: SessionSettings): readonly 
       tool.maxCalls === null ? '' : String(tool.maxCalls),
       tool.effects === 'read' || tool.polling ? '' : '1',
     ]),
-    ...round.calls.flatMap(({ tool, fingerprint }) => [positions.get(tool) ?? '0', fingerprint ?? '']),
+    ...round.calls.flatMap(({ tool, fingerprint, counts }) => [
+      positions.get(tool) ?? '0',
+      fingerprint ?? '',
+      counts ? '1' : '',
+    ]),
   ];
 };
 

@@ -4,7 +4,7 @@
 -- ARGV     batch id, round id or "", lease ms, expiry ms, retries of the session, cooldown ms, calls of the session or
 --          0, rounds of it or 0, how many tools;
 --          per tool: name, retries, its calls in a session or "", "1" where the same answer again and again is refused;
---          per call: which tool (from 1), fingerprint or ""
+--          per call: which tool (from 1), fingerprint or "", "1" where limits count it
 -- Output   { born, step } where every tool is free, the session has spent nothing and each call may run and has no
 --          streak; else { born, step, a report per tool, a verdict per call (none where each may run without a streak) }.
 --          A report's decision is free, retry, idle, or why it was denied: tool, session, running
@@ -16,19 +16,24 @@ local function read_asked()
   local asked = {
     batch = ARGV[1], round = ARGV[2], lease_ms = tonumber(ARGV[3]), ttl_ms = ARGV[4],
     session_retries = tonumber(ARGV[5]), cooldown_ms = tonumber(ARGV[6]), max_calls = tonumber(ARGV[7]),
-    max_rounds = tonumber(ARGV[8]), tools = {}, calls = {}, unknown = false,
+    max_rounds = tonumber(ARGV[8]), tools = {}, calls = {}, counted = 0, unknown = false,
   }
   local first_call = FIRST_TOOL + 4 * tonumber(ARGV[9])
   for i = FIRST_TOOL, first_call - 1, 4 do
-    local tool = { name = ARGV[i], retries = tonumber(ARGV[i + 1]), max_calls = tonumber(ARGV[i + 2]), listed = 0 }
+    local tool = { name = ARGV[i], retries = tonumber(ARGV[i + 1]), max_calls = tonumber(ARGV[i + 2]) }
+    tool.listed, tool.counted = 0, 0
     tool.guards_answers = ARGV[i + 3] == '1'
     asked.tools[#asked.tools + 1] = tool
     if tool.name == '_unknown' then asked.unknown = true end
   end
-  for i = first_call, #ARGV, 2 do
-    local tool = asked.tools[tonumber(ARGV[i])]
+  for i = first_call, #ARGV, 3 do
+    local tool, counts = asked.tools[tonumber(ARGV[i])], ARGV[i + 2] == '1'
     tool.listed = tool.listed + 1
-    asked.calls[#asked.calls + 1] = { tool = tool, fingerprint = ARGV[i + 1] }
+    if counts then
+      tool.counted = tool.counted + 1
+      asked.counted = asked.counted + 1
+    end
+    asked.calls[#asked.calls + 1] = { tool = tool, fingerprint = ARGV[i + 1], counts = counts }
   end
   return asked
 end
@@ -56,9 +61,9 @@ end
 local function is_clean(asked, session)
   if session.troubles > 0 then return false end
   if asked.max_rounds > 0 and session.rounds >= asked.max_rounds then return false end
-  if asked.max_calls > 0 and session.calls + #asked.calls > asked.max_calls then return false end
+  if asked.max_calls > 0 and session.calls + asked.counted > asked.max_calls then return false end
   for _, tool in ipairs(asked.tools) do
-    if tool.failures > 0 or (tool.max_calls and tool.calls + tool.listed > tool.max_calls) then return false end
+    if tool.failures > 0 or (tool.max_calls and tool.calls + tool.counted > tool.max_calls) then return false end
   end
   for _, call in ipairs(asked.calls) do
     if call.fingerprint ~= '' and string.find(call.tool.streaks, call.fingerprint, 1, true) then return false end
@@ -75,9 +80,9 @@ local function admit_clean(asked)
     set[#set + 1] = field
     set[#set + 1] = value
   end
-  if #asked.calls > 0 then write('calls', string.format('%d', session.calls + #asked.calls)) end
+  if asked.counted > 0 then write('calls', string.format('%d', session.calls + asked.counted)) end
   for _, tool in ipairs(asked.tools) do
-    if tool.max_calls then write('calls:' .. tool.name, string.format('%d', tool.calls + tool.listed)) end
+    if tool.max_calls and tool.counted > 0 then write('calls:' .. tool.name, string.format('%d', tool.calls + tool.counted)) end
   end
   if not session.born then
     write('born', asked.batch)

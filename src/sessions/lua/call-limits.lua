@@ -21,7 +21,7 @@ local function judge_calls(session, asked, step)
     local tool, name = call.tool, call.tool.name
     streaks[name] = streaks[name] or tool_streaks(session, name)
     local verdict = guard_call(streaks[name], call, tool, step)
-    if verdict[1] == 'run' and tool.max_calls then
+    if verdict[1] == 'run' and tool.max_calls and call.counts then
       counts[name] = counts[name] or calls_of(session, name)
       if counts[name] >= tool.max_calls then verdict = { 'limit', 'tool_calls', tool.max_calls } end
       if verdict[1] == 'run' then counts[name] = counts[name] + 1 end
@@ -35,14 +35,15 @@ end
 -- that loop guard and tool limit let run, and before it not so many calls that the session has none left.
 local function may_run(session, asked, judged, tool, let_in)
   if tool.listed == 0 then return true end
-  local before = session.calls
+  local before, first = session.calls, nil
   for position, call in ipairs(asked.calls) do
     if judged[position][1] == 'run' then
-      if call.tool == tool then return asked.max_calls == 0 or before < asked.max_calls end
-      if let_in[call.tool.name] then before = before + 1 end
+      if call.tool == tool and not call.counts then return true end
+      if call.tool == tool and not first then first = before end
+      if call.counts and let_in[call.tool.name] then before = before + 1 end
     end
   end
-  return false
+  return first ~= nil and (asked.max_calls == 0 or first < asked.max_calls)
 end
 
 -- The session's limit: of the calls that may run so far the first ones do, in the order of the batch.
@@ -52,7 +53,7 @@ local function limit_calls(session, asked, judged, let_in)
     local verdict = judged[position]
     if not let_in[call.tool.name] then
       verdict = RUN
-    elseif verdict[1] == 'run' then
+    elseif verdict[1] == 'run' and call.counts then
       left = left - 1
       if asked.max_calls > 0 and left < 0 then verdict = { 'limit', 'session_calls', asked.max_calls } end
     end
@@ -75,7 +76,7 @@ end
 local function count_calls(session, asked, verdicts, let_in)
   for position, call in ipairs(asked.calls) do
     local name = call.tool.name
-    if verdicts[position][1] == 'run' and let_in[name] then
+    if call.counts and verdicts[position][1] == 'run' and let_in[name] then
       session.calls = session.calls + 1
       if call.tool.max_calls then session.calls_of[name] = calls_of(session, name) + 1 end
     end

@@ -23,7 +23,7 @@ export const judgeCalls = (session: SessionState, round: Round, step: number): r
     const tool = toolOf.get(call.tool);
     if (tool === undefined) return RUN;
     const verdict = guardCall(session, call, tool, step);
-    if (verdict.kind !== 'run' || tool.maxCalls === null) return verdict;
+    if (verdict.kind !== 'run' || tool.maxCalls === null || !call.counts) return verdict;
     const count = counts.get(tool.name) ?? 0;
     if (count >= tool.maxCalls) return { kind: 'limit', of: 'tool_calls', limit: tool.maxCalls };
     counts.set(tool.name, count + 1);
@@ -39,10 +39,10 @@ export const limitCalls = (
   { maxCalls }: SessionSettings,
 ): readonly CallVerdict[] => {
   let left = maxCalls > 0 ? maxCalls - session.calls : Number.POSITIVE_INFINITY;
-  return round.calls.map(({ tool }, position) => {
+  return round.calls.map(({ tool, counts }, position) => {
     const verdict = judged[position] ?? RUN;
     if (!letIn.has(tool)) return RUN;
-    if (verdict.kind !== 'run') return verdict;
+    if (verdict.kind !== 'run' || !counts) return verdict;
     left -= 1;
     return left < 0 ? { kind: 'limit', of: 'session_calls', limit: maxCalls } : verdict;
   });
@@ -55,10 +55,13 @@ export const limitCalls = (
 export const toMayRun =
   (session: SessionState, { calls }: Round, judged: readonly CallVerdict[], { maxCalls }: SessionSettings) =>
   (tool: string, letIn: ReadonlySet<string>): boolean => {
-    const first = calls.findIndex((call, at) => call.tool === tool && judged[at]?.kind === 'run');
+    const mayRun = (call: AskedCall, at: number): boolean => judged[at]?.kind === 'run' && call.tool === tool;
+    const first = calls.findIndex(mayRun);
     if (first === -1) return !calls.some((call) => call.tool === tool);
-    if (maxCalls === 0) return true;
-    const before = calls.filter((call, at) => at < first && judged[at]?.kind === 'run' && letIn.has(call.tool));
+    if (maxCalls === 0 || calls.some((call, at) => mayRun(call, at) && !call.counts)) return true;
+    const before = calls.filter(
+      (call, at) => at < first && judged[at]?.kind === 'run' && call.counts && letIn.has(call.tool),
+    );
     return session.calls + before.length < maxCalls;
   };
 
@@ -102,8 +105,8 @@ const countThose = (round: Round, isCounted: (tool: string, position: number) =>
   const limits = new Map(round.tools.map(({ name, maxCalls }) => [name, maxCalls]));
   const ofTool = new Map<string, number>();
   let total = 0;
-  round.calls.forEach(({ tool }, position) => {
-    if (!limits.has(tool) || !isCounted(tool, position)) return;
+  round.calls.forEach(({ tool, counts }, position) => {
+    if (!counts || !limits.has(tool) || !isCounted(tool, position)) return;
     total += 1;
     if (limits.get(tool) !== null) ofTool.set(tool, (ofTool.get(tool) ?? 0) + 1);
   });

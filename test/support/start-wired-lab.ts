@@ -1,26 +1,25 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { loadConfig } from '#src/config.ts';
-import type { ToolInvoked } from '#src/executor/call-observer.ts';
-import { wire } from '#src/wiring.ts';
-import { type Actor, createKeyedClient, type KeyedClient } from './keyed-client.ts';
+import { type WireOptions, wire } from '#src/wiring.ts';
+import { type Actor, createKeyedClient, type KeyedClient, whenConnected } from './keyed-client.ts';
 
-export type SubscribedLab = KeyedClient & {
+export type WiredLab = KeyedClient & {
   /** Everything that was logged, as text. */
   readonly log: () => string;
 };
 
-/** The whole service on a real socket, each of whose calls these subscribers hear of. Gone with its test. */
-export const startSubscribedLab = async (
+/** The whole service on a real socket, put together with these options. Gone with its test. */
+export const startWiredLab = async (
   actors: readonly Pick<Actor, 'tool'>[],
-  subscribers: readonly ((event: ToolInvoked) => void)[],
+  options: Pick<WireOptions, 'subscribers' | 'wrapStores'>,
   environment: Readonly<Record<string, string>> = {},
-): Promise<SubscribedLab> => {
+): Promise<WiredLab> => {
   const loaded = loadConfig({ PORT: '0', ...environment });
   if ('mistakes' in loaded) throw new Error(loaded.mistakes.join('\n'));
   const lines: string[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(line) });
-  const service = await wire(loaded.config, log, { extraTools: actors.map(({ tool }) => tool), subscribers });
+  const service = await wire(loaded.config, log, { ...options, extraTools: actors.map(({ tool }) => tool) });
   await service.app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(async () => {
     service.executor.endAll();
@@ -30,5 +29,7 @@ export const startSubscribedLab = async (
   });
   const address = service.app.server.address();
   if (address === null || typeof address === 'string') throw new Error('The service has no port.');
-  return { ...createKeyedClient(`http://127.0.0.1:${address.port}`), log: () => lines.join('') };
+  const client = createKeyedClient(`http://127.0.0.1:${address.port}`);
+  if (environment['REDIS_URL'] !== undefined) await whenConnected(client);
+  return { ...client, log: () => lines.join('') };
 };

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { codesOf, createActor, freshName, type Lab, startLab, warningsOf } from '#test/support/keyed-client.ts';
+import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+
+let redis: RedisForTests;
+beforeAll(async () => {
+  redis = await redisForTests();
+});
+afterAll(() => redis.stop());
+
+const _LOOP = (times: number): string =>
+  `Not executed: 'test' was called ${times} times in a row with the same arguments and failed. Change the arguments or the approach.`;
+const SAME = (times: number): string =>
+  `Not executed: 'save' was called ${times} times in a row with the same arguments and gave the same answer. Use that answer, or change the arguments.`;
+
+const _MANY = { retries: 50 } as const;
+
+describe.each(['memory', 'redis'] as const)('the same answer on %s', (store) => {
+  const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
+    startLab(actors, {
+      SESSION_RETRIES: '100',
+      CIRCUIT_FAILURES: '0',
+      ...(store === 'memory' ? {} : { REDIS_URL: redis.url }),
+      ...more,
+    });
+
+  /** A session in which one batch follows the other; each gives the codes of its results. */
+  const createSession = ({ post }: Lab) => {
+    const id = freshName();
+    const send = (...calls: readonly unknown[]) => post({ session_id: id, calls });
+    return { id, send, codes: async (...calls: readonly unknown[]) => codesOf(await send(...calls)) };
+  };
+
+  test('the same answer is warned of from the third time, and refused from the tenth where the tool changes things', async () => {
+    const [save, look] = [
+      createActor('save', { effects: 'idempotent' }, () => 'saved'),
+      createActor('look', {}, () => 'seen'),
+    ];
+    const lab = await start([save, look]);
+    const { send } = createSession(lab);
+    for (let time = 1; time <= 12; time += 1) {
+      const { results } = await send({ name: 'save' }, { name: 'look' });
+      const warned = time < 3 ? [] : ['identical_call'];
+      expect(warningsOf(results[1])).toEqual(warned);
+      if (time < 10) expect([results[0]?.success, warningsOf(results[0])]).toEqual([true, warned]);
+      else expect(results[0]).toMatchObject({ message: SAME(time), error: { code: 'loop_detected' }, executed: 'no' });
+    }
+    expect([save.asked.length, look.asked.length]).toEqual([9, 12]);
+    save.act(() => 'other');
+    expect(codesOf(await send({ name: 'save', arguments: { n: 1 } }))).toEqual(['ok']);
+  });
+
+  test('another answer begins to count anew, and a polling tool may give the same one for ever', async () => {
+    const [save, poll] = [
+      createActor('save', { effects: 'write' }, () => 'saved'),
+      createActor('poll', { effects: 'write', polling: true }, () => 'not yet'),
+    ];
+    const lab = await start([save, poll]);
+    const { send } = createSession(lab);
+    for (let time = 1; time <= 9; time += 1) await send({ name: 'save' }, { name: 'poll' });
+    expect(codesOf(await send({ name: 'save' }, { name: 'poll' }))).toEqual(['loop_detected', 'ok']);
+    const other = createSession(lab);
+    for (let time = 1; time <= 8; time += 1) await other.send({ name: 'save' });
+    save.act(() => 'saved otherwise');
+    const ninth = await other.send({ name: 'save' });
+    expect([codesOf(ninth), warningsOf(ninth.results[0])]).toEqual([['ok'], []]);
+    for (let time = 1; time <= 8; time += 1) expect(await other.codes({ name: 'save' })).toEqual(['ok']);
+    for (let time = 1; time <= 12; time += 1) {
+      const { results } = await send({ name: 'poll' });
+      expect([results[0]?.success, warningsOf(results[0])]).toEqual([true, []]);
+    }
+  });
+});

@@ -1,0 +1,63 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import { expect, onTestFinished } from 'vitest';
+
+/** What a redis-server is asked by others, as MONITOR tells it. */
+export type WatchedCommands = {
+  /** Forgets what was seen so far. */
+  readonly clear: () => Promise<void>;
+  /** Command and end of its first key, e.g. `evalsha session`; scripts of one kind have one letter: `evalsha keyed a`. */
+  readonly seen: () => Promise<readonly string[]>;
+};
+
+type Command = { readonly words: readonly string[]; readonly inScript: boolean };
+
+// What a client says to a server by itself, and not for a batch.
+const OWN = new Set(['ping', 'info', 'client', 'hello', 'select', 'monitor']);
+
+const toKind = (key: string): string => /:(keyed|request)$/.exec(key)?.[1] ?? 'session';
+
+const createNames = () => {
+  const letters = new Map<string, string>();
+  return ([command = '', second = '', , fourth = '']: readonly string[]): string => {
+    if (command !== 'evalsha') return `${command} ${toKind(second)}`;
+    const letter = letters.get(second) ?? String.fromCharCode(97 + letters.size);
+    letters.set(second, letter);
+    return `evalsha ${toKind(fourth)} ${letter}`;
+  };
+};
+
+/** Watches a server of the test's own. Commands that scripts run are not told of. */
+export const watchCommands = async (url: string): Promise<WatchedCommands> => {
+  const teller = new Redis(url);
+  const watcher = await new Redis(url).monitor();
+  onTestFinished(() => {
+    teller.disconnect();
+    watcher.disconnect();
+  });
+  let commands: Command[] = [];
+  watcher.on('monitor', (_time: string, words: readonly string[], source: string) => {
+    const [command = '', ...rest] = words;
+    commands.push({ words: [command.toLowerCase(), ...rest], inScript: source === 'lua' });
+  });
+  if (teller.status !== 'ready') await once(teller, 'ready');
+  // Redis tells in the order in which it was asked: once it tells of this, it has told of all before.
+  const flush = async (): Promise<void> => {
+    const mark = randomUUID();
+    await teller.echo(mark);
+    await expect.poll(() => commands.some(({ words }) => words[1] === mark)).toBe(true);
+    commands = commands.filter(({ words }) => words[1] !== mark);
+  };
+  return {
+    clear: async () => {
+      await flush();
+      commands = [];
+    },
+    seen: async () => {
+      await flush();
+      const asked = commands.filter(({ words: [command = ''], inScript }) => !inScript && !OWN.has(command));
+      return asked.map(({ words }) => words).map(createNames());
+    },
+  };
+};
