@@ -60,7 +60,8 @@ test('session, call id and retries cross the boundary, and log and progress come
 test('each failed round leaves one retry less, to the last', async () => {
   const seen: unknown[] = [];
   for (let round = 0; round < 4; round += 1) {
-    const calls = [{ name: 'reports_its_context', arguments: { fails: true } }];
+    // A member more each time: the same call would be a loop.
+    const calls = [{ name: 'reports_its_context', arguments: { fails: true, round } }];
     const [result] = await service.call(calls, { session_id: 's_rounds' });
     expect(result?.error).toMatchObject({ code: 'tool_exception', type: 'Error' });
     seen.push(/"retriesLeft":\d,"isLastAttempt":(?:true|false)/.exec(result?.message ?? '')?.[0]);

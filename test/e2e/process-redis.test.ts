@@ -3,8 +3,14 @@ import { startRedisServer } from '../support/redis-server.ts';
 import { startProcess } from '../support/start-process.ts';
 import { callService } from '../support/start-service.ts';
 
-const fail = (url: string, session = 's') =>
-  callService(url, [{ name: 'read_file', arguments: { path: 'no such thing' } }], { session_id: session });
+let failures = 0;
+
+/** A failing call, another one each time: the same again and again would be a loop. */
+const fail = (url: string, session = 's') => {
+  failures += 1;
+  const call = { name: 'read_file', arguments: { path: `no such thing ${failures}` } };
+  return callService(url, [call], { session_id: session });
+};
 
 // On a machine under full load a first answer of Redis may take longer than it is waited for.
 const untilRedisServes = async (url: string): Promise<void> => {

@@ -86,7 +86,7 @@ const createCountingTools = (file: string, moment: string): readonly Tool[] => {
         const written = count('write', note);
         if (moment === 'after_effect') die();
         // A failure once more: so that settling is waited for.
-        if (note === 'fails') throw new Error('It was written, and then it failed.');
+        if (note.startsWith('fails')) throw new Error('It was written, and then it failed.');
         return written;
       },
     }),

@@ -4,7 +4,7 @@ export const reports = defineTool({
   name: 'reports_its_context',
   description: 'Says what it is told of its call.',
   effects: 'read',
-  input: z.object({ fails: z.boolean().default(false) }),
+  input: z.object({ fails: z.boolean().default(false), round: z.number().optional() }),
   run: ({ fails }, { session, callId, retriesLeft, isLastAttempt, idempotencyKey, signal, log, progress }) => {
     log.warn('seen from inside', { fails, nested: { row: 7 } });
     log.debug('a detail', { big: 7n });
