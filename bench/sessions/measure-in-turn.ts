@@ -4,8 +4,11 @@ import type { Part } from '../isolation/part.ts';
 import { Timing, type TimingRequest } from '../isolation/timing-plan.ts';
 import { type MeasureLoad, type Run, type Warned, withoutWarnings } from '../measure-load.ts';
 import { CONNECTIONS, WARM_UP_SECONDS } from '../measure-servers.ts';
-import { checkCodes, readServiceCounts, type ServiceCounts, type Span, toShareOf } from '../service-counts.ts';
+import { checkCodes, readServiceCounts, type Span, toShareOf } from '../service-counts.ts';
 import type { Contender, ContenderName } from './contenders.ts';
+
+/** Why figures are only estimates. */
+export type Doubt = 'too_busy' | 'keys_not_new';
 
 export const SESSION_BATCHES = [1, 8, 64] as const;
 
@@ -17,7 +20,7 @@ export type SessionSeries = {
   readonly runs: readonly Run[];
   /** One batch at a time. */
   readonly timings: readonly Timing[];
-  readonly warnings: readonly string[];
+  readonly doubts: readonly Doubt[];
 };
 
 export type Generators = { readonly measure: MeasureLoad; readonly ask: AskProcess };
@@ -62,13 +65,13 @@ const toLane = (contender: Contender, calls: number, { measure, ask }: Generator
   const { name, server, kind, manner, redis } = contender;
   const runs: Run[] = [];
   const timings: Timing[] = [];
-  const warnings = new Set<string>();
+  const doubts = new Set<Doubt>();
   const watched = async <T extends Warned>(run: () => Promise<T>): Promise<T> => {
     await redis?.empty();
     const before = await readServiceCounts(server.url, contender.tool);
     const result = await run();
     const after = await readServiceCounts(server.url, contender.tool);
-    for (const warning of findWarnings(contender, { before, after }, result)) warnings.add(warning);
+    for (const doubt of findDoubts(contender, { before, after }, result)) doubts.add(doubt);
     return result;
   };
   return {
@@ -91,7 +94,7 @@ const toLane = (contender: Contender, calls: number, { measure, ask }: Generator
       calls,
       runs: runs.slice(-rounds),
       timings,
-      warnings: [...warnings].map((warning) => `${name} with ${calls} a batch: ${warning}`),
+      doubts: [...doubts],
     }),
   };
 };
@@ -105,17 +108,12 @@ const NO_STORE = 'store_unavailable';
 const MAX_SHARE_ELSEWHERE = 0.02;
 
 /** Throws where calls came to anything unexpected; tells where the store was away for part of the time. */
-const findWarnings = ({ name, manner }: Contender, span: Span, run: Warned): readonly string[] => {
+const findDoubts = ({ name, manner }: Contender, span: Span, run: Warned): readonly Doubt[] => {
   checkCodes('ok', span, [NO_STORE]);
   // Only a store that was away gives a reason for one.
   if (name === 'embedded' || name === 'embedded_no_journal') withoutWarnings(run);
   const away = Math.max(toShareOf('codes', NO_STORE, span), toShareOf('modes', 'local', span));
-  const warnings = away > MAX_SHARE_ELSEWHERE ? [TOO_BUSY] : [];
-  if (manner !== 'keyed' || countKeys(span.after) === countKeys(span.before)) return warnings;
-  return toShareOf('keys', 'new', span) < 1 - MAX_SHARE_ELSEWHERE ? [...warnings, NOT_NEW] : warnings;
+  const doubts: readonly Doubt[] = away > MAX_SHARE_ELSEWHERE ? ['too_busy'] : [];
+  const areNew = manner !== 'keyed' || toShareOf('keys', 'new', span) >= 1 - MAX_SHARE_ELSEWHERE;
+  return areNew ? doubts : [...doubts, 'keys_not_new'];
 };
-
-const countKeys = ({ keys }: ServiceCounts): number => [...keys.values()].reduce((sum, count) => sum + count, 0);
-
-const TOO_BUSY = 'the machine was too busy for the time-outs of Redis: only an estimate.';
-const NOT_NEW = 'not every key was new to the service: only an estimate.';

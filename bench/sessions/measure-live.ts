@@ -35,14 +35,12 @@ export type Live = {
 
 const FEW = 10;
 // Fewer than elsewhere: what is wanted is that every round comes to Redis, not that it comes soon.
-const CONNECTIONS = 20;
+const CONNECTIONS = 8;
 const MANY = 10_000;
 /** Fewer than ten thousand where runs are shorter than three seconds. */
 const MANY_PER_SECOND = 4000;
 // A journal of 200 calls takes a hundred times what a clean session does.
 const SHARE_OF_FULL_JOURNALS = 1 / 10;
-/** A session's hash and its journal. */
-const KEYS = 2;
 const SHARE_OF_SECONDS = 1 / 3;
 /** Time for one batch on a machine that does a lot besides. */
 const SECONDS_PER_BATCH = 0.01;
@@ -113,7 +111,7 @@ const measureCost = async (
   await redis.empty();
   const before = await redis.usedBytes();
   await make(profile, asked, place, makeSessions);
-  const sessions = (await redis.countKeys()) / KEYS;
+  const sessions = await redis.countSessions();
   const bytes = ((await redis.usedBytes()) - before) / sessions;
   const sample = await redis.sampleSessions();
   return {

@@ -10,7 +10,7 @@ export type RedisMemory = {
   /** Removes all keys, and waits until their memory is free again. */
   readonly empty: () => Promise<void>;
   readonly usedBytes: () => Promise<number>;
-  readonly countKeys: () => Promise<number>;
+  readonly countSessions: () => Promise<number>;
   /** Of some of its sessions; a journal that is not there has 0 bytes and lines. */
   readonly sampleSessions: () => Promise<readonly KeySizes[]>;
   readonly describe: () => Promise<string>;
@@ -20,6 +20,8 @@ export type RedisMemory = {
 const SAMPLE = 100;
 const LOOK_EVERY_MS = 10;
 const MOST_LOOKS = 1000;
+// The hash of a session; its journal's key goes on after the brace.
+const HASHES = 'recourse:{*}';
 const JOURNAL = ':journal';
 
 /** Connects to a Redis that holds the bench's sessions and nothing else. */
@@ -47,9 +49,9 @@ export const openRedisMemory = (url: string): RedisMemory => {
       }
     },
     usedBytes: async () => Number(await readInfo('used_memory')),
-    countKeys: () => redis.dbsize(),
+    countSessions: async () => (await redis.keys(HASHES)).length,
     sampleSessions: async () => {
-      const hashes = (await redis.keys('recourse:{*}')).toSorted().slice(0, SAMPLE);
+      const hashes = (await redis.keys(HASHES)).toSorted().slice(0, SAMPLE);
       return Promise.all(
         hashes.map(async (key) => ({
           hash: await sizeOf(key),

@@ -3,7 +3,7 @@ import type { Run } from '../measure-load.ts';
 import { summarise, toPairwise } from '../summarise.ts';
 import { toCells, toTable } from '../to-table.ts';
 import type { ContenderName } from './contenders.ts';
-import { SESSION_BATCHES, type SessionSeries } from './measure-in-turn.ts';
+import { type Doubt, SESSION_BATCHES, type SessionSeries } from './measure-in-turn.ts';
 import type { Live, LiveTiming } from './measure-live.ts';
 import { PROFILE_PLANS } from './profiles.ts';
 
@@ -36,7 +36,7 @@ const COMPARISONS: readonly Comparison[] = [
 export const toSessionSections = ({ series, live }: SessionsMeasured): readonly string[] => [
   '## Sessions: ratios',
   toRatioTable(series),
-  ...series.flatMap(({ warnings }) => warnings.map((warning) => `**Warning:** ${warning}`)),
+  ...toDoubts(series),
   '## Sessions: at full load, and one batch at a time',
   toServerTable(series),
   `## Live sessions in ${live.redis}: bytes of one`,
@@ -61,6 +61,19 @@ const toRatioTable = (series: readonly SessionSeries[]): string => {
   const range = ['lowest', 'highest'];
   return toTable(['ratio', 'calls', 'throughput', ...range, 'by CPU time', ...range, 'added p50 ms', ...range], rows);
 };
+
+const DOUBTS = {
+  too_busy: 'The machine was too busy for the time-outs of Redis, so that sessions were kept elsewhere for a while',
+  keys_not_new: 'Not every key was new to a store that could keep it',
+} as const satisfies Record<Doubt, string>;
+
+const toDoubts = (series: readonly SessionSeries[]): readonly string[] =>
+  (['too_busy', 'keys_not_new'] as const).flatMap((doubt) => {
+    const doubtful = series.filter(({ doubts }) => doubts.includes(doubt));
+    if (doubtful.length === 0) return [];
+    const names = doubtful.map(({ name, calls }) => `${NAMES[name]} (${calls})`).join('; ');
+    return [`**Warning:** ${DOUBTS[doubt]}; these figures are only estimates: ${names}.`];
+  });
 
 const toAdded = (one: SessionSeries, other: SessionSeries) =>
   summarise(one.timings.map(({ p50 }, round) => p50 - (other.timings[round]?.p50 ?? Number.NaN)));
