@@ -9,6 +9,7 @@ import type { Metrics } from './telemetry/metrics.ts';
 
 const MAX_SESSIONS = 100_000;
 const MAX_LOCAL_SESSIONS = 10_000;
+const MAX_LOCAL_BYTES = 64 * 1024 * 1024;
 const MAX_RECORDS = 10_000;
 
 /** What is kept between batches. */
@@ -74,7 +75,13 @@ const wireRedis = async (
   const client = createRedisClient(url);
   client.onError((error) => observer.operationFailed('connect', error));
   const primary = createRedisSessionStore({ client, settings });
-  const local = createMemorySessionStore({ mode: 'local', settings, maxSessions: MAX_LOCAL_SESSIONS, now });
+  const local = createMemorySessionStore({
+    mode: 'local',
+    settings,
+    maxSessions: MAX_LOCAL_SESSIONS,
+    maxBytes: MAX_LOCAL_BYTES,
+    now,
+  });
   // One for both stores: an outage is one outage.
   const availability = createStoreAvailability({ observer, now, onRecovered: local.clear, store: primary });
   client.connect();

@@ -53,19 +53,24 @@ const answerCall = (
   terms: AnswerTerms,
 ): Answer => {
   const { event } = one;
+  const standing = toStanding(one.call, done);
   const { end, durationMs, kept } = one.ran;
   terms.observer.toolInvoked(event);
-  if (kept !== undefined) return { ...one, result: kept, reference: '' };
+  if (kept !== undefined) return { ...one, result: kept, reference: '', standing };
   const parts = toParts(one, done, durationMs);
-  if (end.kind === 'success') return { ...one, result: renderSuccess(end, parts), reference: '' };
+  if (end.kind === 'success') return { ...one, result: renderSuccess(end, parts), reference: '', standing };
   const { failure } = end;
   const bucket = bucketOf(one.call);
-  const budget = one.call.kind === 'refused' ? undefined : budgetOf(bucket, done, settled);
+  const isAsked = one.call.kind !== 'refused' && !NOT_ASKED.has(failure.code);
+  const budget = isAsked ? budgetOf(bucket, done, settled) : undefined;
   const reference = terms.failureLog.write({ ...event, failure, fault: FAILURE_POLICY[failure.code].fault });
   const suffix = toSuffix(failure, bucket === UNKNOWN_TOOL ? null : bucket, budget);
   const retry = toRetryState(failure, budget, done.admission);
-  return { ...one, result: renderFailure(end, { ...parts, reference, suffix, retry }), reference };
+  return { ...one, result: renderFailure(end, { ...parts, reference, suffix, retry }), reference, standing };
 };
+
+// Of these the session was not asked, whatever it said of other calls of the tool.
+const NOT_ASKED: ReadonlySet<string> = new Set(['circuit_open', 'outcome_unknown']);
 
 const toParts = ({ call, ran, origin }: AnsweredCall, done: RanBatch, durationMs: number): RenderedParts => {
   const { end } = ran;
@@ -79,9 +84,11 @@ const toParts = ({ call, ran, origin }: AnsweredCall, done: RanBatch, durationMs
 };
 
 /** The result of a call whose handler ended after the answer, as a repeat of its batch will get it. */
-export const renderLate = ({ call, reference }: Answer, end: CallEnd, durationMs: number): string => {
-  const marks = end.kind === 'success' ? end.marks : NO_MARKS;
-  const parts: RenderedParts = { call, durationMs, marks, warnings: end.kind === 'success' ? end.warnings : [] };
+export const renderLate = ({ call, origin, reference, standing }: Answer, end: CallEnd, durationMs: number): string => {
+  const own = end.kind === 'success' ? end.marks : NO_MARKS;
+  const marks = origin === 'copy' ? [...own, 'replayed' as const] : own;
+  const warnings = [...(end.kind === 'success' ? end.warnings : NO_MARKS), ...standing];
+  const parts: RenderedParts = { call, durationMs, marks, warnings };
   return end.kind === 'success'
     ? renderSuccess(end, parts)
     : renderFailure(end, { ...parts, reference, suffix: '', retry: null });
@@ -93,9 +100,12 @@ const toWarnings = (call: ResolvedCall, end: CallEnd, done: RanBatch): readonly 
   const { duplicates, notices, verdicts } = done;
   const own = end.kind === 'success' ? end.warnings : [];
   if (notices.length === 0 && duplicates.sharedIds.size === 0 && verdicts.size === 0) return own;
-  const shared = duplicates.sharedIds.has(call.index) ? [DUPLICATE_ID_WARNING] : [];
-  return [...own, ...toIdentical(call, end, done), ...shared, ...notices];
+  return [...own, ...toIdentical(call, end, done), ...toStanding(call, done)];
 };
+
+/** What is said of a call however it ends. */
+const toStanding = ({ index }: ResolvedCall, { duplicates, notices }: RanBatch): readonly Warning[] =>
+  duplicates.sharedIds.has(index) ? [DUPLICATE_ID_WARNING, ...notices] : notices;
 
 const IDENTICAL_FROM = 3;
 

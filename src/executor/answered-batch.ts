@@ -40,4 +40,9 @@ export type AnsweredCall = {
 };
 
 /** A result's text, and what it was made of. */
-export type Answer = AnsweredCall & { readonly result: string; readonly reference: string };
+export type Answer = AnsweredCall & {
+  readonly result: string;
+  readonly reference: string;
+  /** Said of the call however it ends, late as well. */
+  readonly standing: readonly Warning[];
+};

@@ -13,23 +13,25 @@ export type BatchArguments = {
 
 /** `source` is the body's text, which alone tells how a number was written. */
 export const createBatchArguments = (source: string): BatchArguments => {
-  const parsed = new Map<number, ParsedArguments>();
-  const texts = new Map<number, string>();
-  const fingerprints = new Map<number, string>();
-  const read = (call: ReadyCall): ParsedArguments =>
-    remember(parsed, call.index, () => parseArguments(call.given, source, call.tool));
-  const textOf = (call: ReadyCall): string => remember(texts, call.index, () => toText(call, read(call)));
-  const fingerprintOf = (call: ReadyCall): string =>
-    remember(fingerprints, call.index, () => toDigest(`${call.tool.name}\n${textOf(call)}`));
+  const parsed: ParsedArguments[] = [];
+  const texts: string[] = [];
+  const fingerprints: string[] = [];
+  const read = (call: ReadyCall): ParsedArguments => {
+    const { index } = call;
+    parsed[index] ??= parseArguments(call.given, source, call.tool);
+    return parsed[index];
+  };
+  const textOf = (call: ReadyCall): string => {
+    const { index } = call;
+    texts[index] ??= toText(call, read(call));
+    return texts[index];
+  };
+  const fingerprintOf = (call: ReadyCall): string => {
+    const { index } = call;
+    fingerprints[index] ??= toDigest(`${call.tool.name}\n${textOf(call)}`);
+    return fingerprints[index];
+  };
   return { read, textOf, fingerprintOf };
-};
-
-const remember = <Value>(known: Map<number, Value>, index: number, make: () => Value): Value => {
-  const found = known.get(index);
-  if (found !== undefined) return found;
-  const made = make();
-  known.set(index, made);
-  return made;
 };
 
 const toText = ({ given }: ReadyCall, parsed: ParsedArguments): string => {

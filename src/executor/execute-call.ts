@@ -48,7 +48,8 @@ const beginCall = (
   return batch.keyed.run.start(call.index).then((state) => {
     const now = settings.now();
     const cause = batch.end.causeAt(now);
-    if (cause !== null) return giveUpSlots(call, batch, settings, toNotStarted(cause));
+    if (cause !== null || batch.isDraining())
+      return giveUpSlots(call, batch, settings, toNotStarted(cause ?? 'shutdown'));
     if (state === 'held') return runCall(call, batch, settings, { ...start, startedAt: now });
     const { name } = call.tool;
     return giveUpSlots(

@@ -69,12 +69,13 @@ export const runBatch = async (batch: Batch, end: BatchEnd, terms: BatchTerms): 
   const opened = await openKeyOf(batch, calls, terms);
   if (opened === null) return runHeld({ ...known, keyed: null, earlier: NO_ENDS }, end, terms);
   if (opened.kind === 'in_flight' || opened.kind === 'other_body') return opened;
-  const earlier = toEarlierEnds(calls, opened, terms.observer);
   if (opened.kind === 'complete') {
-    const answers = await terms.answerBatch({ ...known, ...NOT_ADMITTED, ran: earlier, notices: [] });
+    const ran = toEarlierEnds(calls, opened, terms.observer);
+    const answers = await terms.answerBatch({ ...known, ...NOT_ADMITTED, ran, notices: [] });
     return { kind: 'results', results: answers.map(({ result }) => result), origin: 'replayed' };
   }
   try {
+    const earlier = toEarlierEnds(calls, opened, terms.observer);
     return await runHeld({ ...known, keyed: opened.keyed, earlier }, end, terms);
   } finally {
     opened.keyed.letGo();

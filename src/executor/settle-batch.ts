@@ -1,5 +1,5 @@
 import type { AnsweredCall, AnswerTerms, RanBatch } from './answered-batch.ts';
-import { toJournalLine } from './journal/journal-line.ts';
+import { toJournalHead, toJournalLine } from './journal/journal-line.ts';
 import { toRoundOutcomes } from './round-outcomes.ts';
 import { toSettledCall } from './round-report.ts';
 import type { Admission, Budget, RoundReport } from './session-store.ts';
@@ -51,10 +51,10 @@ const toReport = (
   const outcomes = toRoundOutcomes(settled);
   if (batch.sessionKey === null) return { outcomes, calls: [], journal: [] };
   const written = terms.journal === 0 ? [] : answered.filter(({ ran }) => ran.kept === undefined).slice(-terms.journal);
-  const entry = { step, time: terms.time(), given };
+  const head = toJournalHead(batch.requestId, { step, time: terms.time(), given });
   return {
     outcomes,
     calls: settled.map(({ call, end }) => toSettledCall(call, end, given)),
-    journal: written.map(({ call, event }) => toJournalLine(call, event, entry)),
+    journal: written.map(({ call, event }) => toJournalLine(call, event, head)),
   };
 };

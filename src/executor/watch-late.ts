@@ -5,7 +5,7 @@ import type { Answer, AnswerTerms } from './answered-batch.ts';
 import type { CallEnd } from './call-end.ts';
 import type { KeyedRun } from './idempotency/keyed-run.ts';
 import { toLateLine } from './reading/journal-lines.ts';
-import { redactSecrets } from './redact-secrets.ts';
+import { redactBeginning } from './redact-secrets.ts';
 import type { Admission } from './session-store.ts';
 
 export type LateTerms = Pick<AnswerTerms, 'now' | 'time' | 'journal' | 'open' | 'observer'> & {
@@ -21,22 +21,31 @@ export type LateTerms = Pick<AnswerTerms, 'now' | 'time' | 'journal' | 'open' | 
  */
 export const watchLate = (answers: readonly Answer[], terms: LateTerms): void => {
   for (const answer of answers) {
-    if (answer.ran.late === null || answer.origin === 'copy') continue;
+    if (answer.ran.late === null) continue;
     void answer.ran.late.then((end) => (end === null ? undefined : writeLate(answer, end, terms)));
   }
 };
 
 const writeLate = async (answer: Answer, end: CallEnd, terms: LateTerms): Promise<void> => {
+  terms.open.begin();
+  try {
+    await writeBoth(answer, end, terms);
+  } catch (error) {
+    terms.observer.contractViolated(error);
+  } finally {
+    terms.open.end();
+  }
+};
+
+const writeBoth = async (answer: Answer, end: CallEnd, terms: LateTerms): Promise<void> => {
   const { admission, keyed } = terms;
   const { index } = answer.call;
-  terms.open.begin();
   const line = toLateLine({ requestId: terms.requestId, index }, toLateResult(end, terms.time()));
   const isWritten = admission !== null && admission.scope === 'session' && terms.journal > 0;
   await Promise.all([
-    isWritten ? admission.addLate(line).catch(terms.observer.contractViolated) : undefined,
+    isWritten ? admission.addLate(line) : undefined,
     keyed?.amend(index, renderLate(answer, end, terms.now() - terms.startedAt)),
   ]);
-  terms.open.end();
 };
 
 const MAX_MESSAGE = 500;
@@ -49,6 +58,6 @@ const toLateResult = (end: CallEnd, time: number): LateResult => {
     outcome,
     executed,
     code,
-    message: cutText(redactSecrets(message.slice(0, 2 * MAX_MESSAGE)), MAX_MESSAGE),
+    message: cutText(redactBeginning(message, 2 * MAX_MESSAGE), MAX_MESSAGE),
   };
 };

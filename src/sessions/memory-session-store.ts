@@ -5,7 +5,7 @@ import { createMemoryJournals, type MemoryJournals } from './memory-journals.ts'
 import { toBudget, toPermits } from './rules/admit-budgets.ts';
 import { admitRound, toGuardStep } from './rules/admit-round.ts';
 import { expireClaims, findTool, spentRetries } from './rules/budget-state.ts';
-import { toJournalText } from './rules/journal-text.ts';
+import { toJournalText, toMaxLines } from './rules/journal-text.ts';
 import { resetSession } from './rules/reset-session.ts';
 import { toEmptyRecord, toSessionRecord } from './rules/session-record.ts';
 import { createSessionState, type SessionState } from './rules/session-state.ts';
@@ -25,44 +25,66 @@ export const createMemorySessionStore = (options: {
   readonly mode: BudgetMode;
   readonly settings: SessionSettings;
   readonly maxSessions: number;
+  /** Roughly, without the journals. */
+  readonly maxBytes?: number;
   readonly now: () => number;
 }): MemorySessionStore => {
   const { mode, settings, now } = options;
-  const journals = createMemoryJournals(settings.journal);
-  const sessions = new LRUCache<string, SessionState>({
+  const journals = createMemoryJournals(toMaxLines(settings));
+  const sessions = new LRUCache<string, Kept>({
     max: options.maxSessions,
+    maxSize: options.maxBytes ?? MAX_BYTES,
     ttl: settings.ttlMs,
     updateAgeOnGet: true,
     // At its default the cache looks at the clock once a millisecond of real time, whatever `now` says.
     ttlResolution: 0,
     perf: { now },
-    dispose: (session) => journals.drop(session),
+    dispose: ({ session }, _key, reason) => {
+      if (reason !== 'set') journals.drop(session);
+    },
   });
-  const bornOrKnown = (round: Round): SessionState => {
-    const known = sessions.get(round.sessionKey);
-    if (known !== undefined) return known;
-    const born = createSessionState(round.batchId);
-    sessions.set(round.sessionKey, born);
-    return born;
-  };
+  // Anew each time: the cache goes on with the size that a value came with.
+  const keep = (sessionKey: string, session: SessionState): void =>
+    void sessions.set(sessionKey, { session }, { size: toBytes(session) });
   return {
     admit: async (round) => {
-      const session = bornOrKnown(round);
-      const findCurrent = (): SessionState | undefined => sessions.get(round.sessionKey);
-      return admitTo(session, round, { mode, scope: 'session', settings, now, findCurrent, journals });
+      const { sessionKey } = round;
+      const session = sessions.get(sessionKey)?.session ?? createSessionState(round.batchId);
+      const findCurrent = (): SessionState | undefined => sessions.get(sessionKey)?.session;
+      const changed = (): void => keep(sessionKey, session);
+      const terms = { mode, scope: 'session', settings, now, findCurrent, changed, journals } as const;
+      const admission = admitTo(session, round, terms);
+      changed();
+      return admission;
     },
     read: async (sessionKey) => {
-      const session = sessions.peek(sessionKey);
+      const session = sessions.peek(sessionKey)?.session;
       if (session === undefined) return toEmptyRecord(mode);
       return { mode, ...toSessionRecord(session, now()), journal: journals.read(session) };
     },
     end: async (sessionKey) => void sessions.delete(sessionKey),
     reset: async (sessionKey, tool) => {
-      const session = sessions.get(sessionKey);
+      const session = sessions.get(sessionKey)?.session;
       if (session !== undefined) resetSession(session, tool, now());
     },
     clear: () => sessions.clear(),
   };
+};
+
+type Kept = { readonly session: SessionState };
+
+const MAX_BYTES = 256 * 1024 * 1024;
+
+// Measured, roughly: a session, a tool of it, a streak, a round's claim on a tool.
+const WEIGHTS = { session: 500, tool: 300, streak: 200, claim: 300 } as const;
+
+/** What a session takes of memory without its journal, in bytes, roughly. */
+const toBytes = ({ tools, streaks, namedRounds }: SessionState): number => {
+  let bytes = WEIGHTS.session + namedRounds.length * WEIGHTS.claim;
+  for (const { claims } of tools.values()) bytes += WEIGHTS.tool + claims.length * WEIGHTS.claim;
+  for (const { before, endings } of streaks.values())
+    bytes += WEIGHTS.tool + (before.size + endings.size) * WEIGHTS.streak;
+  return bytes;
 };
 
 const NO_JOURNALS: MemoryJournals = { append: () => undefined, read: () => [], drop: () => undefined };
@@ -76,7 +98,14 @@ export const createRequestSessionStore = (options: {
   admit: async (round) => {
     const session = createSessionState(round.batchId);
     const findCurrent = (): SessionState => session;
-    const terms = { ...options, mode: 'memory', scope: 'request', findCurrent, journals: NO_JOURNALS } as const;
+    const terms = {
+      ...options,
+      mode: 'memory',
+      scope: 'request',
+      findCurrent,
+      changed: () => undefined,
+      journals: NO_JOURNALS,
+    } as const;
     return { ...admitTo(session, round, terms), step: 0 };
   },
   read: async () => toEmptyRecord('memory'),
@@ -89,13 +118,15 @@ type Terms = Pick<Admission, 'mode' | 'scope'> & {
   readonly now: () => number;
   /** The session as it is now: another object once it has begun another life. */
   readonly findCurrent: () => SessionState | undefined;
+  /** The session has changed, and weighs something else. */
+  readonly changed: () => void;
   readonly journals: MemoryJournals;
 };
 
 const UNCHANGED: ReadonlyMap<string, Budget> = new Map();
 
 const admitTo = (session: SessionState, round: Round, terms: Terms): Admission => {
-  const { mode, scope, settings, now, findCurrent, journals } = terms;
+  const { mode, scope, settings, now, findCurrent, changed, journals } = terms;
   const { step, tools, verdicts } = admitRound(session, round, settings, now());
   const guardStep = toGuardStep(round, step);
   return {
@@ -112,6 +143,7 @@ const admitTo = (session: SessionState, round: Round, terms: Terms): Admission =
       const budgets = readBudgets(current ?? createSessionState(''), round, settings, now());
       const lines = settlement.journal.map((line) => toJournalText(line, budgets));
       if (current === session) journals.append(session, lines);
+      if (current === session) changed();
       return budgets;
     },
     addLate: async (json) => {

@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type {
   Admission,
   Budget,
@@ -21,6 +22,7 @@ import type { RedisClient } from './redis-client.ts';
 import { createRedisScript, type RunRedisScript } from './redis-script.ts';
 import { type AdmittedTool, toPermits } from './rules/admit-budgets.ts';
 import { toGuardStep } from './rules/admit-round.ts';
+import { toMaxLines } from './rules/journal-text.ts';
 import { toSettlement } from './rules/settlement.ts';
 import type { WatchableStore } from './store-availability.ts';
 
@@ -50,11 +52,31 @@ export const createRedisSessionStore = (options: {
       const admitted = { born, tools: toAdmittedTools(round, reports, settings), verdicts: verdicts.map(toVerdict) };
       return toAdmission(round, { ...admitted, step }, scripts, settings);
     },
-    read: async (sessionKey) => toSessionRecord(ReadAnswer.parse(await scripts.read(toKeys(sessionKey), []))),
+    read: async (sessionKey) => {
+      const keys = toKeys(sessionKey);
+      const answer = ReadAnswer.parse(await scripts.read(keys, []));
+      const [, , , , born] = answer;
+      return toSessionRecord(answer, born === '' ? [] : await readJournal(client, keys[1]));
+    },
     end: async (sessionKey) => void (await client.call('DEL', ...toKeys(sessionKey))),
     reset: async (sessionKey, tool) =>
       void (await scripts.reset(toKeys(sessionKey), tool === null ? [ttl] : [ttl, tool])),
   };
+};
+
+// A thousand lines in one answer took longer than a command is waited for, and one reader made the store look lost.
+const LINES_AT_ONCE = 64;
+const Lines = z.array(z.string());
+
+/** A journal that is written meanwhile may show a line less: reading is for people. */
+const readJournal = async (client: RedisClient, key: string): Promise<readonly string[]> => {
+  const lines: string[] = [];
+  for (;;) {
+    const last = lines.length + LINES_AT_ONCE - 1;
+    const page = Lines.parse(await client.call('LRANGE', key, String(lines.length), String(last)));
+    lines.push(...page);
+    if (page.length < LINES_AT_ONCE) return lines;
+  }
 };
 
 const CHECK = "redis.call('HSET', KEYS[1], 'at', '1') return redis.call('PEXPIRE', KEYS[1], '1')";
@@ -82,7 +104,7 @@ const toAdmission = (round: Round, admitted: Admitted, scripts: Scripts, setting
     },
     addLate: async (json) => {
       if (settings.journal === 0) return;
-      await scripts.late(keys, [born, String(settings.ttlMs), String(settings.journal), json]);
+      await scripts.late(keys, [born, String(settings.ttlMs), String(toMaxLines(settings)), json]);
     },
   };
 };

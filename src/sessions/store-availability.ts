@@ -25,7 +25,11 @@ export type StoreAvailability = {
    * Asks the store, unless it is known to be away: then one asker a second is its probe. For steps that write, for a
    * store that answers them serves. Never rejects.
    */
-  readonly attempt: <Answer>(operation: StoreOperation, ask: () => Promise<Answer>) => Promise<Attempt<Answer>>;
+  readonly attempt: <Answer>(
+    operation: StoreOperation,
+    ask: () => Promise<Answer>,
+    hasWritten?: (answer: Answer) => boolean,
+  ) => Promise<Attempt<Answer>>;
   /**
    * The same for what is no probe, and not asked at all while the store is away: a second step of what it has begun, or
    * one that a store may answer that is full or takes no writes.
@@ -63,27 +67,29 @@ export const createStoreAvailability = (options: {
   const ask = async <Answer>(
     operation: StoreOperation,
     asking: () => Promise<Answer>,
-    answered: () => void,
+    answered: (answer: Answer) => void,
   ): Promise<Attempt<Answer>> => {
     const startedAt = now();
     try {
       const answer = await asking();
       observer.operationEnded(operation, now() - startedAt);
-      answered();
+      answered(answer);
       return { kind: 'answered', answer };
     } catch (error) {
-      fell(operation, error);
+      // A page of a long journal that is late says nothing of batches, and people who read must not take the store away.
+      if (operation === 'read') observer.operationFailed(operation, error);
+      else fell(operation, error);
       return AWAY;
     }
   };
   return {
     isUp: () => up,
-    attempt: async (operation, asking) => {
+    attempt: async (operation, asking, hasWritten = () => true) => {
       const startedAt = now();
       if (startedAt < downUntil) return AWAY;
       // While it is down this is the probe; those beside it need not wait for it.
       if (!up) downUntil = startedAt + PROBE_INTERVAL_MS;
-      return ask(operation, asking, recovered);
+      return ask(operation, asking, (answer) => void (hasWritten(answer) && recovered()));
     },
     // Those that were running when it went away: each would wait for a time-out of its own.
     attemptWhileUp: async (operation, asking) => (up ? ask(operation, asking, () => undefined) : AWAY),

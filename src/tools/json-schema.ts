@@ -24,5 +24,43 @@ export const schemaAt = (schema: JsonSchema, path: readonly PropertyKey[]): Json
   }, schema);
 
 /** Whether the schema marks the value under `path`, or anything above it, as `sensitive: true`. */
-export const isSensitive = (schema: JsonSchema, path: readonly PropertyKey[]): boolean =>
-  path.some((_, depth) => schemaAt(schema, path.slice(0, depth + 1))?.['sensitive'] === true);
+export const isSensitive = (schema: JsonSchema, path: readonly PropertyKey[]): boolean => {
+  let ways = toAlternatives([schema], schema);
+  return path.some((step) => {
+    const members = ways.flatMap((way) => membersAt(way, step));
+    ways = toAlternatives(members, schema);
+    return ways.some((way) => way['sensitive'] === true);
+  });
+};
+
+const recordsOf = (value: unknown): readonly JsonSchema[] => (Array.isArray(value) ? value.filter(isRecord) : []);
+
+/** These schemas and all that they refer to for the same value: alternatives, parts and `$ref`s into `root`. */
+const toAlternatives = (schemas: readonly JsonSchema[], root: JsonSchema): readonly JsonSchema[] => {
+  const found = new Set(schemas);
+  // A set that grows while it is walked is walked to its end, and a circle of references ends.
+  for (const one of found) {
+    const members = ['anyOf', 'oneOf', 'allOf'].flatMap((word) => recordsOf(one[word]));
+    for (const next of [...members, ...referredBy(one['$ref'], root)]) found.add(next);
+  }
+  return [...found];
+};
+
+const referredBy = (reference: unknown, root: JsonSchema): readonly JsonSchema[] => {
+  if (typeof reference !== 'string' || !reference.startsWith('#')) return [];
+  let target: unknown = root;
+  for (const word of reference.split('/').slice(1))
+    target = isRecord(target) ? target[word.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined;
+  return isRecord(target) ? [target] : [];
+};
+
+/** What may describe a member: of an object by its name or as any other, of an array by its place or as any other. */
+const membersAt = (schema: JsonSchema, step: PropertyKey): readonly JsonSchema[] => {
+  if (typeof step === 'number') {
+    const inPlace = recordsOf(schema['prefixItems'])[step];
+    return inPlace === undefined ? [schema['items']].filter(isRecord) : [inPlace];
+  }
+  const named = propertiesOf(schema).get(String(step));
+  const patterns = isRecord(schema['patternProperties']) ? Object.values(schema['patternProperties']) : [];
+  return named === undefined ? [...patterns, schema['additionalProperties']].filter(isRecord) : [named];
+};

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { codesOf, createActor, fail, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
+import { codesOf, createActor, fail, freshName, type Lab, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
 import { openConnection, toPostText } from '#test/support/raw-http.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 
@@ -16,7 +16,7 @@ const createGate = () => {
   return { opened: promise, open: () => resolve() };
 };
 
-describe.each(['memory', 'redis'] as const)('a key on %s', (store) => {
+describe.each(['memory', 'redis'] as const)('a key on %s', STORE_TERMS, (store) => {
   const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
     startLab(actors, store === 'memory' ? more : { REDIS_URL: redis.url, ...more });
 
@@ -72,47 +72,43 @@ describe.each(['memory', 'redis'] as const)('a key on %s', (store) => {
     expect((await post(calls, { key })).results[0]).toMatchObject({ value: 'well', replayed: true });
   });
 
-  test('what stopped at a call that never ran goes on from there, in order, and what stopped at a failure does not', async () => {
+  test('what stopped at a call that never ran goes on from there, in order', async () => {
     const gate = createGate();
     const order: unknown[] = [];
     const write = createActor('write', WRITE, ({ n }) => void order.push(n));
-    const slow = createActor('slow', {}, () => gate.opened);
-    const { post } = await start([write, slow], { MAX_CONCURRENT_CALLS: '2', MAX_QUEUED_CALLS: '0' });
-    const key = freshName();
-    const body = {
-      order: 'sequential',
-      on_error: 'stop',
-      calls: [1, 2, 3].map((n) => ({ name: 'write', arguments: { n } })),
-    };
-    const busy = createGate();
-    // The second write finds the service full.
-    write.act(async ({ n }) => {
-      order.push(n);
-      if (order.length === 1) await busy.opened;
+    const narrow = createActor('narrow', { concurrency: 1 }, async ({ n }) => {
+      if (n === undefined) await gate.opened;
+      else order.push(n);
     });
-    const asked = post(body, { key });
-    await expect.poll(() => order).toEqual([1]);
-    const others = [post([{ name: 'slow', arguments: { at: 1 } }])];
-    await expect.poll(() => slow.asked).toHaveLength(1);
-    const queue = post([{ name: 'slow', arguments: { at: 2 } }]);
-    busy.open();
-    const first = await asked;
+    const { post } = await start([write, narrow], { MAX_QUEUED_CALLS: '0' });
+    const key = freshName();
+    const calls = ['write', 'narrow', 'write'].map((name, n) => ({ name, arguments: { n } }));
+    const body = { order: 'sequential', on_error: 'stop', calls };
+    const other = post([{ name: 'narrow' }]);
+    await expect.poll(() => narrow.asked).toHaveLength(1);
+    expect(codesOf(await post(body, { key }))).toEqual(['ok', 'overloaded', 'not_executed']);
     gate.open();
-    await Promise.all([...others, queue]);
-    if (codesOf(first).includes('overloaded')) expect(codesOf(first)).toEqual(['ok', 'overloaded', 'not_executed']);
+    await other;
     const second = await post(body, { key });
-    expect(codesOf(second)).toEqual(['ok', 'ok', 'ok']);
-    expect(order).toEqual([1, 2, 3]);
+    expect(second.results.map(({ success, replayed }) => [success, replayed])).toEqual([
+      [true, true],
+      [true, undefined],
+      [true, undefined],
+    ]);
+    expect(order).toEqual([0, 1, 2]);
+  });
 
-    const other = freshName();
-    const bad = createActor('bad', {}, fail);
-    const { post: send } = await start([bad, write]);
-    const stopping = { ...body, calls: [{ name: 'bad' }, { name: 'write', arguments: { n: 9 } }] };
-    expect(codesOf(await send(stopping, { key: other }))).toEqual(['tool_exception', 'not_executed']);
-    const replay = await send(stopping, { key: other });
-    expect(codesOf(replay)).toEqual(['tool_exception', 'not_executed']);
-    expect(replay.headers.get('idempotent-replayed')).toBe('true');
-    expect(order).toEqual([1, 2, 3]);
+  test('what stopped at a failure is replayed as it stopped', async () => {
+    const [bad, write] = [createActor('bad', {}, fail), createActor('write', WRITE)];
+    const { post } = await start([bad, write]);
+    const key = freshName();
+    const body = { order: 'sequential', on_error: 'stop', calls: [{ name: 'bad' }, { name: 'write' }] };
+    for (const replayed of [null, 'true']) {
+      const answer = await post(body, { key });
+      expect(codesOf(answer)).toEqual(['tool_exception', 'not_executed']);
+      expect(answer.headers.get('idempotent-replayed')).toBe(replayed);
+    }
+    expect([bad.asked.length, write.asked.length]).toEqual([1, 0]);
   });
 
   test('a client that goes away during a keyed write: it ends, is kept, and the same key gives its result', async () => {
@@ -149,10 +145,17 @@ describe.each(['memory', 'redis'] as const)('a key on %s', (store) => {
     const { post, service } = await start([look]);
     const key = freshName();
     const connection = await openConnection(service.port);
-    connection.write(toPostText('{"calls":[{"name":"look"}]}', [['Idempotency-Key', key]]));
+    connection.write(
+      toPostText('{"calls":[{"name":"look"}]}', [
+        ['Idempotency-Key', key],
+        ['X-Request-Id', key],
+      ]),
+    );
     await expect.poll(() => look.asked).toHaveLength(1);
     connection.destroy();
-    await expect.poll(() => service.logLines().filter(({ msg }) => msg === 'batch')).toHaveLength(1);
+    await expect
+      .poll(() => service.logLines().filter((line) => line['msg'] === 'batch' && line['request_id'] === key))
+      .toHaveLength(1);
     look.act(() => 'seen');
     await expect.poll(async () => (await post([{ name: 'look' }], { key })).status).toBe(200);
     expect((await post([{ name: 'look' }], { key })).results[0]).toMatchObject({ success: true, value: 'seen' });

@@ -6,6 +6,7 @@ import {
   freshName,
   type KeyedAnswer,
   type Lab,
+  STORE_TERMS,
   startLab,
   warningsOf,
 } from '#test/support/keyed-client.ts';
@@ -36,7 +37,7 @@ const createHeldWrite = () => {
   return { write, release: () => resolve() };
 };
 
-describe.each(['memory', 'redis'] as const)('a key on %s', (store) => {
+describe.each(['memory', 'redis'] as const)('a key on %s', STORE_TERMS, (store) => {
   const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
     startLab(actors, environmentOf(store, more));
 

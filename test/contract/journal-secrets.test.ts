@@ -67,6 +67,18 @@ test.each([
   expect(JSON.stringify((await session('s')).calls)).not.toContain('hunter2');
 });
 
+test('a sensitive value that may be null is hidden from what is said of bad arguments, too', async () => {
+  const input = z.looseObject({
+    it: SECRET.regex(/^\d+$/).nullable(),
+    n: z.string().meta({ sensitive: true }).nullable(),
+  });
+  const tool = defineTool({ name: 'login', description: 'Takes a secret.', effects: 'read', input, run: () => 'in' });
+  const { post } = await startLab([{ tool }]);
+  const answer = await post([{ name: 'login', arguments: { it: 'hunter2', n: 987654321 } }]);
+  expect(codesOf(answer)).toEqual(['invalid_arguments']);
+  expect(answer.text).not.toMatch(/hunter2|987654321/);
+});
+
 test('a secret behind so many others that it is cut through is not shown in part', async () => {
   const look = createActor('look');
   const { post, session } = await startLab([look]);

@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { codesOf, createActor, fail, freshName, type Lab, startLab, warningsOf } from '#test/support/keyed-client.ts';
+import {
+  codesOf,
+  createActor,
+  fail,
+  freshName,
+  type Lab,
+  STORE_TERMS,
+  startLab,
+  warningsOf,
+} from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 
 let redis: RedisForTests;
@@ -15,7 +24,7 @@ const createLateWrite = (end: () => unknown) => {
   return { write, release: () => resolve() };
 };
 
-describe.each(['memory', 'redis'] as const)('late on %s', (store) => {
+describe.each(['memory', 'redis'] as const)('late on %s', STORE_TERMS, (store) => {
   const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
     startLab(actors, store === 'memory' ? more : { REDIS_URL: redis.url, ...more });
 

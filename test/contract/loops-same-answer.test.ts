@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { codesOf, createActor, freshName, type Lab, startLab, warningsOf } from '#test/support/keyed-client.ts';
+import {
+  codesOf,
+  createActor,
+  freshName,
+  type Lab,
+  STORE_TERMS,
+  startLab,
+  warningsOf,
+} from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 
 let redis: RedisForTests;
@@ -8,14 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-const _LOOP = (times: number): string =>
-  `Not executed: 'test' was called ${times} times in a row with the same arguments and failed. Change the arguments or the approach.`;
 const SAME = (times: number): string =>
   `Not executed: 'save' was called ${times} times in a row with the same arguments and gave the same answer. Use that answer, or change the arguments.`;
 
-const _MANY = { retries: 50 } as const;
-
-describe.each(['memory', 'redis'] as const)('the same answer on %s', (store) => {
+describe.each(['memory', 'redis'] as const)('the same answer on %s', STORE_TERMS, (store) => {
   const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
     startLab(actors, {
       SESSION_RETRIES: '100',

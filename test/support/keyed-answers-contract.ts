@@ -101,15 +101,18 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
     expect([...second.earlier]).toEqual([[1, { state: 'committed', result: toResult(1, 1) }]]);
   });
 
-  test('a late result that comes when another try has begun is not kept', async () => {
+  test('a late result is kept, too, when another try has begun, for that runs no committed call again', async () => {
     const { store } = createStore({});
     const batch = createKeyedBatch();
     const record = await hold(store, batch);
     await record.commit([toFinal(0), toRepeatable(1)]);
     const second = await hold(store, repeat(batch));
     await record.amend(0, toResult(0, 'late'));
+    await record.amend(1, toResult(1, 'late'));
     await second.commit([toFinal(1)]);
-    await record.amend(0, toResult(0, 'late'));
-    expect(await replay(store, batch)).toEqual([toResult(0, 0), toResult(1, 1)]);
+    await record.amend(1, toResult(1, 'late'));
+    expect(await replay(store, batch)).toEqual([toResult(0, 'late'), toResult(1, 1)]);
+    await record.amend(0, toResult(0, 'later'));
+    expect(await replay(store, batch)).toEqual([toResult(0, 'later'), toResult(1, 1)]);
   });
 };

@@ -113,7 +113,8 @@ export class PlainSessionModel {
       const asked = round.calls[place];
       if (asked?.counts === true && ran.has(asked) && !call.executed) life.limits.count(findTool(round, call.tool), -1);
     });
-    for (const line of report.journal) this.write(line.tool, line.json, round);
+    const { journal } = this.settings;
+    for (const line of journal === 0 ? [] : report.journal.slice(-journal)) this.write(line.tool, line.json, round);
     return budgets;
   }
 
@@ -199,7 +200,8 @@ export class PlainSessionModel {
 
   private append(line: string): void {
     const { journal } = this.settings;
-    if (journal > 0) this.life.journal = [...this.life.journal, line].slice(-journal);
+    // Room for the late results of its calls, so that these push none of them out.
+    if (journal > 0) this.life.journal = [...this.life.journal, line].slice(-journal - 32);
   }
 }
 

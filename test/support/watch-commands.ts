@@ -31,10 +31,11 @@ const createNames = () => {
 /** Watches a server of the test's own. Commands that scripts run are not told of. */
 export const watchCommands = async (url: string): Promise<WatchedCommands> => {
   const teller = new Redis(url);
-  const watcher = await new Redis(url).monitor();
+  // It watches on a second connection of its own.
+  const watcher = await teller.monitor();
   onTestFinished(() => {
-    teller.disconnect();
     watcher.disconnect();
+    teller.disconnect();
   });
   let commands: Command[] = [];
   watcher.on('monitor', (_time: string, words: readonly string[], source: string) => {

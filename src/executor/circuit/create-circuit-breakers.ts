@@ -59,7 +59,9 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
   });
 
   return {
-    refusal: (tool, input) => circuits.get(toCircuitId(tool, input))?.refusal() ?? null,
+    // Nothing has ever failed: whom a call talks to is nobody's concern yet.
+    refusal: (tool, input) =>
+      circuits.size === 0 ? null : (circuits.get(toCircuitId(tool, input))?.refusal() ?? null),
     begin: (tool, input, batch) => {
       const id = toCircuitId(tool, input);
       const circuit = circuits.get(id);

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../../contract/failure.ts';
+import { isSafe } from '../../tools/tool.ts';
 import { type CallEnd, failed, type RanCall, unstarted } from '../call-end.ts';
 import { toFailure } from '../failure.ts';
 import { outcomeUnknownText } from '../failure-text.ts';
@@ -23,7 +24,8 @@ const Kept = z.looseObject({
 export const toEarlierEnd = (earlier: EarlierCall, call: ResolvedCall): RanCall | null => {
   // It ran: what cannot be read any more is no reason to run it again.
   if (earlier.state === 'committed') return toKeptEnd(earlier.result) ?? toUnknownEnd(call);
-  return call.kind === 'ready' && call.tool.effects === 'write' ? toUnknownEnd(call) : null;
+  // Only writes are marked: where its tool has gone or may not be used any more it was one.
+  return call.kind === 'ready' && isSafe(call.tool) ? null : toUnknownEnd(call);
 };
 
 const toUnknownEnd = (call: ResolvedCall): RanCall => {

@@ -110,5 +110,5 @@ export const withWarning = (result: string, warning: Warning): string => {
 
 export const NOT_RECORDED: Warning = {
   code: 'idempotency_not_recorded',
-  message: 'The result could not be kept under the Idempotency-Key: a repeat will not give this answer again.',
+  message: 'The result may not have been kept under the Idempotency-Key: a repeat may not give this answer again.',
 };

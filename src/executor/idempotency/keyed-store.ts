@@ -30,7 +30,10 @@ export type HeldRecord = {
   readonly renew: () => Promise<'held' | 'lost'>;
   /** Writes the results and ends the lease. Marks of calls that are not among them stay. */
   readonly commit: (results: readonly ResultToKeep[]) => Promise<'held' | 'lost'>;
-  /** Replaces a committed result by what its handler came to after the answer; nothing where another try has begun. */
+  /**
+   * Replaces a result that this try committed as final by what its handler came to after the answer, also where another
+   * try has begun: it runs no such call again.
+   */
   readonly amend: (index: number, result: string) => Promise<void>;
 };
 

@@ -3,7 +3,7 @@ import { cutText } from '../../tools/describe-value.ts';
 import { isSensitive } from '../../tools/json-schema.ts';
 import type { BatchArguments } from '../batch-arguments.ts';
 import { toCanonicalText } from '../canonical-text.ts';
-import { redactSecrets } from '../redact-secrets.ts';
+import { redactBeginning } from '../redact-secrets.ts';
 import type { ReadyCall } from '../resolve-call.ts';
 
 const MAX_PREVIEW = 200;
@@ -13,7 +13,7 @@ const HIDDEN = '(hidden)';
 export const toArgumentsPreview = (call: ReadyCall, given: BatchArguments): string => {
   const text = marksSensitive(call.tool.inputSchema) ? toHiddenText(call, given) : given.textOf(call);
   // Redacted before it is cut, or half a secret would have no shape; of more than this the preview shows nothing.
-  return cutText(redactSecrets(text.slice(0, 4 * MAX_PREVIEW)), MAX_PREVIEW);
+  return cutText(redactBeginning(text, 4 * MAX_PREVIEW), MAX_PREVIEW);
 };
 
 const toHiddenText = (call: ReadyCall, given: BatchArguments): string => {

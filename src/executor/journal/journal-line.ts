@@ -1,9 +1,8 @@
-import type { JournalEntry } from '../../contract/session.ts';
 import { cutText } from '../../tools/describe-value.ts';
 import type { BatchArguments } from '../batch-arguments.ts';
 import type { ToolInvoked } from '../call-observer.ts';
 import { echoName } from '../failure-text.ts';
-import { redactSecrets } from '../redact-secrets.ts';
+import { redactBeginning } from '../redact-secrets.ts';
 import type { ResolvedCall } from '../resolve-call.ts';
 import type { JournalLine } from '../session-store.ts';
 import { toArgumentsPreview } from './arguments-preview.ts';
@@ -12,33 +11,48 @@ const MAX_NAME = 64;
 const MAX_ID = 128;
 const MAX_MESSAGE = 500;
 
-export type JournalTerms = {
+/** What the lines of one batch share, as JSON texts where they are texts. */
+export type JournalHead = {
   readonly step: number;
-  /** Unix milliseconds. */
-  readonly time: number;
+  readonly time: string;
+  readonly requestId: string;
   readonly given: BatchArguments;
 };
 
-/** One call as the journal keeps it; the store adds what is left of its tool's retries. */
-export const toJournalLine = (call: ResolvedCall, event: ToolInvoked, terms: JournalTerms): JournalLine => {
-  const entry: Omit<JournalEntry, 'retries_left'> = {
-    step: terms.step,
-    time: new Date(terms.time).toISOString(),
-    request_id: event.requestId,
-    index: event.index,
-    id: typeof call.id === 'string' ? cutText(call.id, MAX_ID) : call.id,
-    tool: call.kind === 'refused' && call.tool === null ? null : event.tool,
-    name: call.name === null ? null : cutText(echoName(call.name), MAX_NAME),
-    fingerprint: call.kind === 'ready' ? terms.given.fingerprintOf(call) : null,
-    arguments: call.kind === 'ready' ? toArgumentsPreview(call, terms.given) : '',
-    success: event.success,
-    outcome: event.outcome,
-    executed: event.executed,
-    code: event.code,
-    fault: event.fault,
-    message: cutText(redactSecrets(event.message.slice(0, 2 * MAX_MESSAGE)), MAX_MESSAGE),
-    duration_ms: Math.round(event.durationMs * 100) / 100,
-    ...(event.replayed ? { replayed: true } : {}),
-  };
-  return { tool: call.kind === 'refused' ? null : event.tool, json: JSON.stringify(entry) };
+/** `time` in Unix milliseconds. */
+export const toJournalHead = (
+  requestId: string,
+  { step, time, given }: { readonly step: number; readonly time: number; readonly given: BatchArguments },
+): JournalHead => ({
+  step,
+  time: JSON.stringify(new Date(time).toISOString()),
+  requestId: JSON.stringify(requestId),
+  given,
+});
+
+/**
+ * One call as the journal keeps it (`JournalEntry`); the store adds what is left of its tool's retries. Put together by
+ * hand: a line a call is written for every batch of a session.
+ */
+export const toJournalLine = (call: ResolvedCall, event: ToolInvoked, head: JournalHead): JournalLine => {
+  const tool = call.kind === 'refused' && call.tool === null ? null : event.tool;
+  const isReady = call.kind === 'ready';
+  const fingerprint = isReady ? `"${head.given.fingerprintOf(call)}"` : 'null';
+  const preview = isReady ? JSON.stringify(toArgumentsPreview(call, head.given)) : '""';
+  const json =
+    `{"step":${head.step},"time":${head.time},"request_id":${head.requestId},"index":${event.index},` +
+    `"id":${toIdText(call)},"tool":${JSON.stringify(tool)},"name":${toNameText(call)},"fingerprint":${fingerprint},` +
+    `"arguments":${preview},"success":${event.success},"outcome":"${event.outcome}","executed":"${event.executed}",` +
+    `"code":${JSON.stringify(event.code)},"fault":${JSON.stringify(event.fault)},"message":${toMessageText(event)},` +
+    `"duration_ms":${Math.round(event.durationMs * 100) / 100}${event.replayed ? ',"replayed":true' : ''}}`;
+  return { tool: call.kind === 'refused' ? null : event.tool, json };
 };
+
+const toIdText = ({ id }: ResolvedCall): string => JSON.stringify(typeof id === 'string' ? cutText(id, MAX_ID) : id);
+
+// The name of a tool is no text that somebody made up.
+const toNameText = (call: ResolvedCall): string =>
+  JSON.stringify(call.kind === 'ready' || call.name === null ? call.name : cutText(echoName(call.name), MAX_NAME));
+
+const toMessageText = ({ message }: ToolInvoked): string =>
+  message === '' ? '""' : JSON.stringify(cutText(redactBeginning(message, 2 * MAX_MESSAGE), MAX_MESSAGE));

@@ -23,23 +23,40 @@ export type RunReducer = (reducer: Tool, entries: readonly JournalEntry[]) => Pr
 const TIME_LIMIT_MS = 1000;
 const MAX_PROBLEM_LENGTH = 300;
 
-/** Runs reducers as tools are run, where tools run; what one logs goes nowhere, for each reading would log it again. */
-export const createRunReducer =
-  (options: {
-    readonly runHosted: RunHosted;
-    readonly maxResultBytes: number;
-    /** Milliseconds of a clock that never goes back. */
-    readonly now: () => number;
-  }): RunReducer =>
-  async (reducer, entries) => {
+/**
+ * Runs reducers as tools are run, where tools run; what one logs goes nowhere, for each reading would log it again. Those
+ * of a tools directory run one at a time in the whole service: people who read sessions must not take the tool hosts from
+ * the calls that want them.
+ */
+export const createRunReducer = (options: {
+  readonly runHosted: RunHosted;
+  readonly maxResultBytes: number;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number;
+}): RunReducer => {
+  const inTurn = createTurns();
+  const run: RunReducer = async (reducer, entries) => {
     const limit = createBatchEnd(TIME_LIMIT_MS, NOBODY, options.now);
-    const run = await runAnywhere(reducer, { entries: entries.map(freezeEntry) }, limit, options.runHosted);
+    const ended = await runAnywhere(reducer, { entries: entries.map(freezeEntry) }, limit, options.runHosted);
     limit.close();
-    const end = toCallEnd(run, reducer, { graceful: 'on', maxResultBytes: options.maxResultBytes });
+    const end = toCallEnd(ended, reducer, { graceful: 'on', maxResultBytes: options.maxResultBytes });
     if (end.kind === 'failure') return { ok: false, problem: toProblem(end.failure) };
     const value = parseJson(end.valueJson);
     return value.ok ? value : { ok: false, problem: `its slice is not JSON: ${value.problem}` };
   };
+  return (reducer, entries) =>
+    reducer.runsIn === 'service' ? run(reducer, entries) : inTurn(() => run(reducer, entries));
+};
+
+/** Lets one piece of work begin when the one before it has ended, however it ended. */
+const createTurns = () => {
+  let last: Promise<unknown> = Promise.resolve();
+  return <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const turn = last.then(work, work);
+    last = turn;
+    return turn;
+  };
+};
 
 // The reading is finished even if whoever asked for it has gone: it takes a second at most.
 const NOBODY: Client = { isGone: () => false, whenGone: () => () => undefined };

@@ -23,7 +23,8 @@ export const createSessionReader =
   async (sessionKey) => {
     const { findTool, settings } = options;
     const record = await options.sessions.read(sessionKey);
-    const calls = toJournalEntries(record.journal);
+    // More lines are kept than calls: late results have lines of their own.
+    const calls = settings.journal === 0 ? [] : toJournalEntries(record.journal).slice(-settings.journal);
     const tools = record.tools.map((tool) => toSessionTool(tool, { findTool, settings, spent: record.spent }));
     // Without a journal every slice would say that nothing ever happened.
     const reducers = settings.journal === 0 ? [] : options.reducers();
@@ -52,7 +53,6 @@ const toSlices = async (
 ): Promise<Pick<SessionView, 'slices' | 'slice_errors'>> => {
   const slices: (readonly [string, unknown])[] = [];
   const problems: (readonly [string, string])[] = [];
-  // One after the other: to look at a session must not take the tool hosts from the calls that want them.
   for (const reducer of reducers) {
     const end = await runReducer(reducer, calls);
     if (end.ok) slices.push([reducer.name, end.value]);

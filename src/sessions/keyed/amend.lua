@@ -6,6 +6,6 @@
 -- Cost     one HMGET, one HEXISTS, one HSET
 
 local field = 'result:' .. ARGV[3]
-if not is_ours(ARGV[1], ARGV[2]) or redis.call('HEXISTS', key, field) == 0 then return 0 end
+if redis.call('HGET', key, 'life') ~= ARGV[1] or redis.call('HEXISTS', key, field) == 0 then return 0 end
 redis.call('HSET', key, field, ARGV[4])
 return 1

@@ -25,13 +25,17 @@ export const createFallbackKeyedStore = (options: {
   return {
     durability: primary.durability,
     open: async (batch) => {
-      const attempt = await availability.attempt('keyed', () => primary.open(batch));
+      const attempt = await availability.attempt(
+        'keyed',
+        () => primary.open(batch),
+        ({ kind }) => kind === 'held',
+      );
       if (attempt.kind === 'away') return { kind: 'unavailable' };
       const { answer } = attempt;
       return answer.kind === 'held' ? { kind: 'held', record: guard(answer.record) } : answer;
     },
     find: async (requestKey) => {
-      const attempt = await availability.attemptWhileUp('keyed', () => primary.find(requestKey));
+      const attempt = await availability.attemptWhileUp('read', () => primary.find(requestKey));
       return attempt.kind === 'away' ? 'unavailable' : attempt.answer;
     },
   };

@@ -13,12 +13,16 @@ export type KeyedRecords = {
   readonly weigh: (recordKey: string, record: KeyedRecord) => void;
 };
 
+// A record whose results had to go still says which calls ran, so that none of them runs again.
+const MAX_EMPTIED = 100_000;
+
 // What a record weighs beside its results, roughly, in bytes: keys, maps, marks.
 const RECORD_BYTES = 1024;
 
 /**
  * Two caches, each least recently used first out. A held record that is displaced goes to the finished ones and only from
- * there is it forgotten: a flood of keys does not make a running batch lose its record.
+ * there does it go: a flood of keys does not make a running batch lose its record. What goes loses its results first, and
+ * is remembered as calls that ran and of which nothing else is known.
  */
 export const createKeyedRecords = (options: {
   readonly maxRecords: number;
@@ -34,7 +38,14 @@ export const createKeyedRecords = (options: {
     ttlResolution: 0,
     perf: { now: options.now },
   };
-  const finished = new LRUCache<string, KeyedRecord>(terms);
+  const { ttl, ttlResolution, perf } = terms;
+  const emptied = new LRUCache<string, KeyedRecord>({ max: MAX_EMPTIED, ttl, ttlResolution, perf });
+  const finished = new LRUCache<string, KeyedRecord>({
+    ...terms,
+    dispose: (record, recordKey, reason) => {
+      if (reason === 'evict') emptied.set(recordKey, emptyRecord(record));
+    },
+  });
   const held = new LRUCache<string, KeyedRecord>({
     ...terms,
     dispose: (record, recordKey, reason) => {
@@ -42,9 +53,10 @@ export const createKeyedRecords = (options: {
     },
   });
   return {
-    find: (recordKey) => held.get(recordKey) ?? finished.get(recordKey),
+    find: (recordKey) => held.get(recordKey) ?? finished.get(recordKey) ?? emptied.get(recordKey),
     hold: (recordKey, record) => {
       finished.delete(recordKey);
+      emptied.delete(recordKey);
       // A cache goes on with the size that a value came with: what has changed must come anew.
       held.delete(recordKey);
       held.set(recordKey, record);
@@ -52,6 +64,7 @@ export const createKeyedRecords = (options: {
     keep: (recordKey, record) => {
       held.delete(recordKey);
       finished.delete(recordKey);
+      emptied.delete(recordKey);
       finished.set(recordKey, record);
     },
     weigh: (recordKey, record) => {
@@ -59,4 +72,11 @@ export const createKeyedRecords = (options: {
       if (finished.delete(recordKey)) finished.set(recordKey, record, { ttl });
     },
   };
+};
+
+/** The record without its results: a mark stands for each. */
+const emptyRecord = (record: KeyedRecord): KeyedRecord => {
+  for (const index of record.results.keys()) record.started.add(index);
+  record.results.clear();
+  return record;
 };

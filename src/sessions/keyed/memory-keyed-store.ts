@@ -89,6 +89,7 @@ const createHold = (parts: {
 }): Omit<HeldRecord, 'earlier'> => {
   const { recordKey, record, records, cap, now } = parts;
   const { fence } = record;
+  const finals = new Set<number>();
   // False where the record was taken over, or forgotten.
   const isOurs = (): boolean => records.find(recordKey) === record && record.fence === fence;
   const renew = async () => {
@@ -106,13 +107,14 @@ const createHold = (parts: {
     commit: async (results) => {
       if (!isOurs()) return 'lost';
       const kept = results.map((one) => ({ ...one, result: cap(one.result) }));
+      for (const { index, kind } of kept) if (kind === 'final') finals.add(index);
       commitResults(record, kept);
       records.keep(recordKey, record);
       parts.remember(toOwnResults(kept));
       return 'held';
     },
     amend: async (index, result) => {
-      if (!isOurs() || !record.results.has(index)) return;
+      if (records.find(recordKey) !== record || !finals.has(index) || !record.results.has(index)) return;
       record.results.set(index, cap(result));
       records.weigh(recordKey, record);
     },

@@ -86,6 +86,7 @@ const createSteps = (parts: {
   readonly cap: (result: string) => string;
 }): Omit<HeldRecord, 'earlier'> => {
   const { batch, life, fence, scripts, cap } = parts;
+  const finals = new Set<number>();
   const run = async (step: 'start' | 'renew' | 'commit' | 'amend', ...parameters: string[]) =>
     Done.parse(await scripts[step](batch.recordKey, life, fence, ...parameters)) === 1 ? 'held' : 'lost';
   return {
@@ -98,14 +99,18 @@ const createSteps = (parts: {
         const state = await run('commit', LEASE, TTL, position === pieces.length - 1 ? 'last' : 'more', ...words);
         if (state === 'lost') return state;
       }
+      for (const index of toFinals(kept)) finals.add(index);
       await parts.answers.remember(batch, life, toOwnResults(kept));
       return 'held';
     },
     amend: async (index, result) => {
-      await run('amend', String(index), cap(result));
+      if (finals.has(index)) await run('amend', String(index), cap(result));
     },
   };
 };
+
+const toFinals = (results: readonly ResultToKeep[]): readonly number[] =>
+  results.filter(({ kind }) => kind === 'final').map(({ index }) => index);
 
 // At least one, for it is the last that ends the lease.
 const toPieces = (results: readonly ResultToKeep[]): readonly (readonly string[])[] => {

@@ -53,7 +53,7 @@ local function assess_tools(session, asked, judged, let_in, now)
     local state = tool_state(session, tool.name)
     local before = held_retries(state)
     local assessment = assess_tool(state, tool, asked, spent, now)
-    local needs = may_run(session, asked, judged, tool, let_in) and assessment.needs or 0
+    local needs = (assessment.needs > 0 and may_run(session, asked, judged, tool, let_in)) and assessment.needs or 0
     spent = spent + held_retries(state) - before + needs
     let_in[tool.name] = assessment.denial == nil
     assessed[position] = assessment

@@ -84,11 +84,9 @@ local function admit_clean(asked)
   for _, tool in ipairs(asked.tools) do
     if tool.max_calls and tool.counted > 0 then write('calls:' .. tool.name, string.format('%d', tool.calls + tool.counted)) end
   end
-  if not session.born then
-    write('born', asked.batch)
-    redis.call('DEL', KEYS[2])
-  end
+  if not session.born then write('born', asked.batch) end
   write_fields(KEYS[1], set, {})
+  if not session.born then redis.call('DEL', KEYS[2]) end
   renew(KEYS, asked.ttl_ms)
   return { session.born or asked.batch, session.rounds + 1 }
 end
@@ -141,13 +139,12 @@ if clean then return clean end
 
 local now = server_now()
 local session = load_session(KEYS[1])
-if session.born == '' then
-  session.born = asked.batch
-  redis.call('DEL', KEYS[2])
-end
+local is_new = session.born == ''
+if is_new then session.born = asked.batch end
 expire_claims(session, now)
 local step, kind = count_round(session, asked, now)
 local admit = kind == 'refused' and refuse_round or admit_tools
 local reports, verdicts = admit(session, asked, step, now)
 save_session(session, KEYS, asked.ttl_ms)
+if is_new then redis.call('DEL', KEYS[2]) end
 return { session.born, step, reports, told_verdicts(verdicts) }

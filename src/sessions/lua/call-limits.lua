@@ -26,6 +26,10 @@ local function judge_calls(session, asked, step)
       if counts[name] >= tool.max_calls then verdict = { 'limit', 'tool_calls', tool.max_calls } end
       if verdict[1] == 'run' then counts[name] = counts[name] + 1 end
     end
+    if verdict[1] == 'run' then
+      tool.has_run = true
+      if not call.counts then tool.free = true end
+    end
     verdicts[position] = verdict
   end
   return verdicts
@@ -34,16 +38,16 @@ end
 -- Whether a tool has a call to run, as far as that can be said while only `let_in` have been asked and not denied: one
 -- that loop guard and tool limit let run, and before it not so many calls that the session has none left.
 local function may_run(session, asked, judged, tool, let_in)
-  if tool.listed == 0 then return true end
-  local before, first = session.calls, nil
+  if tool.listed == 0 or tool.free then return true end
+  if asked.max_calls == 0 then return tool.has_run == true end
+  local before = session.calls
   for position, call in ipairs(asked.calls) do
     if judged[position][1] == 'run' then
-      if call.tool == tool and not call.counts then return true end
-      if call.tool == tool and not first then first = before end
+      if call.tool == tool then return before < asked.max_calls end
       if call.counts and let_in[call.tool.name] then before = before + 1 end
     end
   end
-  return first ~= nil and (asked.max_calls == 0 or first < asked.max_calls)
+  return false
 end
 
 -- The session's limit: of the calls that may run so far the first ones do, in the order of the batch.

@@ -128,7 +128,9 @@ end
 local function settle_streaks(session, endings, changers, changer_count, step)
   if changer_count > 0 then
     for _, name in ipairs(names_with(session, 'streaks:')) do
-      if changer_count > 1 or not changers[name] then
+      local saved = session.saved['streaks:' .. name]
+      local may_fail = string.find(saved, ':[1-9]%d*:%d+:') or string.find(saved, '@', 1, true)
+      if may_fail and (changer_count > 1 or not changers[name]) then
         session.streaks[name] = without_failures(tool_streaks(session, name), step)
       end
     end

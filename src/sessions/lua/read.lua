@@ -1,9 +1,9 @@
 -- Reads a session. Changes nothing. The twin of rules/session-record.ts; goes after the files it uses.
 --
--- KEYS[1]  the session's hash        KEYS[2]  its journal
--- Output   { rounds, calls, spent, tools, journal }, a tool as { name, failures, used, open, ms since it failed, last
+-- KEYS[1]  the session's hash        KEYS[2]  its journal, which is read in pages beside this
+-- Output   { rounds, calls, spent, tools, born or "" }, a tool as { name, failures, used, open, ms since it failed, last
 --          error, calls, highest failed and highest same of its streaks }, in no order
--- Cost     one HGETALL, one LRANGE
+-- Cost     one HGETALL
 
 local function names_of(session)
   local seen, names = {}, {}
@@ -34,5 +34,4 @@ local session = load_session(KEYS[1])
 expire_claims(session, now)
 local spent, tools = spent_retries(session), {}
 for _, name in ipairs(names_of(session)) do tools[#tools + 1] = record_of(session, name, now) end
-local journal = session.born == '' and {} or redis.call('LRANGE', KEYS[2], 0, -1)
-return { session.rounds, session.calls, spent, tools, journal }
+return { session.rounds, session.calls, spent, tools, session.born }

@@ -1,7 +1,7 @@
 -- Saving a session that load_session gave. Of use to the steps that write.
 
 local function wanted_fields(session)
-  local claims, whole = {}, function(value) return string.format('%d', value) end
+  local claims, whole = {}, function(value) return value == 0 and '' or string.format('%d', value) end
   local wanted = {
     born = session.born, known_round = session.known_round, lost = whole(session.lost),
     rounds = whole(session.rounds), calls = whole(session.calls), spent = whole(spent_retries(session)),
@@ -26,13 +26,14 @@ local function save_session(session, keys, ttl_ms)
   local set, gone = {}, {}
   for field, value in pairs(wanted_fields(session)) do
     local saved = session.saved[field]
-    if value == '' or value == '0' then
+    if value == '' then
       if saved then gone[#gone + 1] = field end
     elseif saved ~= value then
       set[#set + 1] = field
       set[#set + 1] = value
     end
   end
+  if #set == 0 and session.born ~= '' then set = { 'born', session.born } end
   write_fields(keys[1], set, gone)
   renew(keys, ttl_ms)
 end

@@ -46,7 +46,7 @@ export const SettleAnswer = z.array(Report);
 const ToolAnswer = z.tuple([z.string(), Count, Count, Count, Count, z.string(), Count, Count, Count]);
 
 /** What read.lua answers. */
-export const ReadAnswer = z.tuple([Count, Count, Count, z.array(ToolAnswer), z.array(z.string())]);
+export const ReadAnswer = z.tuple([Count, Count, Count, z.array(ToolAnswer), z.string()]);
 
 /** A round as its answer tells it, in the terms of the rules. */
 export const toAdmittedTools = (
@@ -77,7 +77,10 @@ export const toBudgets = (reports: readonly Report[], { tools }: Round): Readonl
     }),
   );
 
-export const toSessionRecord = ([rounds, calls, spent, tools, journal]: z.infer<typeof ReadAnswer>): SessionRecord => ({
+export const toSessionRecord = (
+  [rounds, calls, spent, tools]: z.infer<typeof ReadAnswer>,
+  journal: readonly string[],
+): SessionRecord => ({
   mode: 'redis',
   rounds,
   calls,

@@ -1,5 +1,6 @@
 import type { CallEnding, Round, SessionSettings, ToolOutcome } from '../../executor/session-store.ts';
 import { type AdmittedTool, isLetIn } from '../rules/admit-budgets.ts';
+import { toMaxLines } from '../rules/journal-text.ts';
 import { toErrorLine } from '../rules/settle-budgets.ts';
 import type { Settlement } from '../rules/settlement.ts';
 import { toPositions } from './admit-words.ts';
@@ -14,13 +15,14 @@ export const toSettleWords = (
   round: Round,
   admitted: { readonly born: string; readonly guardStep: number; readonly tools: ReadonlyMap<string, AdmittedTool> },
   settlement: Settlement,
-  { ttlMs, sessionRetries, journal }: SessionSettings,
+  settings: SessionSettings,
 ): readonly string[] => {
   const positions = toPositions(round);
   const endings = [...settlement.endings].flatMap(([tool, ofTool]) =>
     [...ofTool].map(([print, { ending, answer }]) => [positions.get(tool) ?? '0', print, ENDING[ending], answer]),
   );
-  const numbers = [ttlMs, sessionRetries, journal, admitted.guardStep, settlement.unused.total];
+  const { ttlMs, sessionRetries } = settings;
+  const numbers = [ttlMs, sessionRetries, toMaxLines(settings), admitted.guardStep, settlement.unused.total];
   return [
     admitted.born,
     ...numbers.map(String),

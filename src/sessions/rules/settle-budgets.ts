@@ -40,7 +40,7 @@ export const settleBudgets = (
 };
 
 const settleTool = (session: BudgetState, outcome: ToolOutcome, terms: AdmittedTool, now: number): void => {
-  if (outcome.interrupted && !outcome.failed && !outcome.succeeded) return;
+  if (!isWorthSettling(outcome, terms.claimId === null ? 'nothing' : 'a claim')) return;
   const tool = toolState(session, outcome.name);
   const claim = tool.claims.find(({ id }) => id === terms.claimId);
   if (claim === undefined) {

@@ -178,5 +178,5 @@ test('the time that steps take is watched under one name', async () => {
   await record.commit([toFinal(0), toFinal(1)]);
   await record.amend(0, toResult(0, 'late'));
   await store.find('tenant:request');
-  expect(log.ended).toEqual(['keyed', 'keyed', 'keyed', 'keyed', 'keyed', 'keyed']);
+  expect(log.ended).toEqual(['keyed', 'keyed', 'keyed', 'keyed', 'keyed', 'read']);
 });
