@@ -4,7 +4,7 @@ import fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyReq
 import type { ToolDescription } from './contract/tool-description.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addJsonBodyParser } from './routes/json-body.ts';
-import { addKeptResultsRoute, type KeptResultsOptions } from './routes/kept-results.ts';
+import { addKeptResultsRoute, type KeptResultsOptions, REQUEST_ID } from './routes/kept-results.ts';
 import { addMetricsRoute, type Exposition } from './routes/metrics.ts';
 import {
   addProblemHandler,
@@ -37,7 +37,6 @@ export type AppOptions = GateOptions &
     readonly onBug: (error: unknown, requestId: string) => void;
   };
 
-const REQUEST_ID = /^[A-Za-z0-9_-]{16,64}$/;
 const MAX_HEADERS_MS = 10_000;
 const CONNECTION_CHECK_MS = 500;
 

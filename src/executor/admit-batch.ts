@@ -16,8 +16,14 @@ import {
 
 const LEASE_MARGIN_MS = 5000;
 
-// Three for all invented names together, as for a tool that is safe to repeat.
-const UNKNOWN_NAMES: AskedTool = { name: UNKNOWN_TOOL, retries: 3, maxCalls: null, effects: 'read', polling: false };
+/** Three retries for all invented names together, as for a tool that is safe to repeat. */
+export const UNKNOWN_NAMES: AskedTool = {
+  name: UNKNOWN_TOOL,
+  retries: 3,
+  maxCalls: null,
+  effects: 'read',
+  polling: false,
+};
 
 export type AdmitTerms = {
   readonly sessions: SessionStore;

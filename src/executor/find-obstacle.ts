@@ -3,7 +3,7 @@ import { type Failure, toFailure } from './failure.ts';
 import * as text from './failure-text.ts';
 import type { ResolvedCall } from './resolve-call.ts';
 import type { RunningBatch } from './running-batch.ts';
-import type { CallVerdict } from './session-store.ts';
+import { type CallVerdict, UNKNOWN_TOOL } from './session-store.ts';
 
 /** A call that names a tool, or a name that no tool has. */
 export type NamedCall = Exclude<ResolvedCall, { kind: 'refused' }>;
@@ -41,8 +41,8 @@ const toVerdictFailure = (call: NamedCall, verdict: CallVerdict | undefined): Fa
 /** Under which name the call's budget is kept and its numbers are labelled. */
 export const bucketOf = (call: ResolvedCall): string =>
   call.kind === 'ready' || (call.kind === 'refused' && call.tool !== null)
-    ? (call.tool?.name ?? '_unknown')
-    : '_unknown';
+    ? (call.tool?.name ?? UNKNOWN_TOOL)
+    : UNKNOWN_TOOL;
 
 /** A call the batch ended before: the service's fault only where it is stopping. */
 export const toNotStarted = (cause: BatchEndCause): Failure => {

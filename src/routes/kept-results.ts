@@ -12,8 +12,8 @@ export type KeptResultsOptions = {
 };
 
 const JSON_TYPE = 'application/json; charset=utf-8';
-// No other id is ever given to a request.
-const REQUEST_ID = /^[A-Za-z0-9_-]{16,64}$/;
+/** What an id of a request looks like, whoever made it. */
+export const REQUEST_ID = /^[A-Za-z0-9_-]{16,64}$/;
 
 /** GET /tool-calls/{request_id}: the answer to a batch that came with an Idempotency-Key, for who has lost it. */
 export const addKeptResultsRoute = (app: FastifyInstance, options: KeptResultsOptions): void => {

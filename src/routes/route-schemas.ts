@@ -39,6 +39,21 @@ export const problem = (description: string, example?: Problem) => ({
 
 const ENVELOPE = z.object({ ...ToolCallsRequest.shape, calls: z.array(ToolCall).max(1024) });
 
+const ToolCallsHeaders = z.object({
+  'idempotency-key': z
+    .string()
+    .regex(/^[\x20-\x7e]{1,257}$/)
+    .optional()
+    .describe(
+      '1 to 255 printable ASCII characters, bare or quoted: what ran is not run again when the batch is sent again.',
+    ),
+  'x-request-id': z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{16,64}$/)
+    .optional()
+    .describe('An id for this request; made by the service if absent. Kept results can be asked for under it.'),
+});
+
 export const PROBLEMS = {
   400: problem('The envelope is malformed. Nothing has run.'),
   401: problem('No key, or a wrong one.'),
@@ -51,11 +66,19 @@ export const TOOL_CALLS_SCHEMA = {
   description:
     'Every call of an accepted batch gets exactly one result, in its place. HTTP says whether the service could take the batch; each result says what happened to its call. Entries of `calls` are judged one by one: a malformed one gets a result of its own.',
   tags: ['tool calls'],
+  headers: toSchema(ToolCallsHeaders, 'input'),
   body: toSchema(ENVELOPE, 'input'),
   response: {
-    200: ok(ToolCallsResponse, 'Accepted: one result per call, also when every call failed.'),
+    200: {
+      ...ok(ToolCallsResponse, 'Accepted: one result per call, also when every call failed.'),
+      headers: {
+        'Idempotent-Replayed': { type: 'string', description: '`true` where nothing ran: all results were kept.' },
+      },
+    },
     ...PROBLEMS,
     408: problem('The request did not arrive in time.'),
+    409: problem('A batch with this Idempotency-Key still runs; see Retry-After.'),
+    422: problem('This Idempotency-Key came with another body before. Nothing has run.'),
     413: problem('The body is larger than MAX_BODY_BYTES.'),
     415: problem('Not application/json in UTF-8.'),
     431: problem('The headers are too large.'),

@@ -24,6 +24,8 @@ const EXAMPLES = join(ROOT, 'openapi/examples');
 const EXPECTED = {
   'budget-exhausted.json': [200, ToolCallsResponse],
   'failure-with-suggestion.json': [200, ToolCallsResponse],
+  'idempotency-key-reused.json': [422, Problem],
+  'idempotent-replay.json': [200, ToolCallsResponse],
   'invalid-arguments.json': [200, ToolCallsResponse],
   'invalid-session-id.json': [400, Problem],
   'kept-results.json': [200, ToolCallsResponse],
@@ -45,6 +47,7 @@ const Example = z.strictObject({
   /** Batches that were posted before this request, and what their headers said. */
   earlier: z.array(z.unknown()).default([]),
   earlier_headers: z.record(z.string(), z.string()).default({}),
+  headers: z.record(z.string(), z.string()).default({}),
   method: z.enum(['GET', 'POST', 'DELETE']).default('POST'),
   path: z.string().default('/tool-calls'),
   /** The body of a POST. */
@@ -106,10 +109,10 @@ test('every example is about a status, and every file of them is tried', () => {
 });
 
 test.for(Object.entries(EXPECTED))('%s: the service answers as the example says', async ([file, [status, schema]]) => {
-  const { earlier, earlier_headers: headers, response, ...asked } = readExample(file);
+  const { earlier, earlier_headers: before, response, ...asked } = readExample(file);
   for (const request of earlier)
-    expect((await ask({ method: 'POST', path: '/tool-calls', request, headers })).status).toBe(200);
-  const answer = await ask({ ...asked, headers: {} });
+    expect((await ask({ method: 'POST', path: '/tool-calls', request, headers: before })).status).toBe(200);
+  const answer = await ask(asked);
   expect(normalise(answer)).toEqual(normalise(response));
   expect(answer.status).toBe(status);
   expect(schema.safeParse(answer.body).error).toBeUndefined();

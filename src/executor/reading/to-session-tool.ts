@@ -1,6 +1,9 @@
 import type { SessionTool } from '../../contract/session.ts';
 import type { Tool } from '../../tools/tool.ts';
+import { UNKNOWN_NAMES } from '../admit-batch.ts';
 import { type SessionRecord, type SessionSettings, type ToolRecord, UNKNOWN_TOOL } from '../session-store.ts';
+
+const UNKNOWN = { retries: UNKNOWN_NAMES.retries, maxCallsPerSession: UNKNOWN_NAMES.maxCalls };
 
 export type FindTool = (name: string) => Pick<Tool, 'retries' | 'maxCallsPerSession'> | undefined;
 
@@ -11,13 +14,10 @@ export type ToolViewTerms = {
   readonly spent: SessionRecord['spent'];
 };
 
-// As the retry budget has it for names that no tool has.
-const UNKNOWN_NAMES = { retries: 3, maxCallsPerSession: null } as const;
-
 /** What a session remembers of one tool, beside what the tool declares now. */
 export const toSessionTool = (record: ToolRecord, terms: ToolViewTerms): SessionTool => {
   const { name, failures, used, open, streak, calls } = record;
-  const declared = name === UNKNOWN_TOOL ? UNKNOWN_NAMES : terms.findTool(name);
+  const declared = name === UNKNOWN_TOOL ? UNKNOWN : terms.findTool(name);
   const maxCalls = declared?.maxCallsPerSession ?? null;
   return {
     name,
