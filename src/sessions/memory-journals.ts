@@ -9,7 +9,7 @@ export type MemoryJournals = {
   readonly drop: (session: SessionState) => void;
 };
 
-type Journal = { readonly lines: readonly string[] };
+type Journal = { readonly lines: string[]; characters: number };
 
 // 100 000 sessions of 200 lines would be some 10 GB.
 const MAX_CHARACTERS = 64 * 1024 * 1024;
@@ -23,11 +23,16 @@ export const createMemoryJournals = (maxLines: number, maxCharacters = MAX_CHARA
   return {
     append: (session, added) => {
       if (maxLines === 0 || added.length === 0) return;
-      const lines = [...(journals.peek(session)?.lines ?? []), ...added].slice(-maxLines);
-      const characters = lines.reduce((sum, line) => sum + line.length, 0);
-      journals.set(session, { lines }, { size: Math.max(1, characters) });
+      const journal = journals.peek(session) ?? { lines: [], characters: 0 };
+      journal.lines.push(...added);
+      const dropped = journal.lines.splice(0, Math.max(0, journal.lines.length - maxLines));
+      journal.characters += lengthOf(added) - lengthOf(dropped);
+      // The cache goes on with the size that a value came with: what has grown must come anew, and not as the same.
+      journals.set(session, { ...journal }, { size: Math.max(1, journal.characters) });
     },
-    read: (session) => journals.peek(session)?.lines ?? [],
+    read: (session) => [...(journals.peek(session)?.lines ?? [])],
     drop: (session) => void journals.delete(session),
   };
 };
+
+const lengthOf = (lines: readonly string[]): number => lines.reduce((sum, line) => sum + line.length, 0);
