@@ -1,31 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { toCanonicalText, toDigest } from '#src/executor/canonical-text.ts';
-import { codesOf, createActor, fail, freshName, type Lab, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+import { createActor, fail, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
+import { createLoopSession, useLoopLab } from '#test/support/loop-lab.ts';
 
-let redis: RedisForTests;
-beforeAll(async () => {
-  redis = await redisForTests();
-});
-afterAll(() => redis.stop());
+const startLoopLab = useLoopLab();
 
 const MANY = { retries: 50 } as const;
 
 describe.each(['memory', 'redis'] as const)('which calls are the same on %s', STORE_TERMS, (store) => {
-  const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
-    startLab(actors, {
-      SESSION_RETRIES: '100',
-      CIRCUIT_FAILURES: '0',
-      ...(store === 'memory' ? {} : { REDIS_URL: redis.url }),
-      ...more,
-    });
-
-  /** A session in which one batch follows the other; each gives the codes of its results. */
-  const createSession = ({ post }: Lab) => {
-    const id = freshName();
-    const send = (...calls: readonly unknown[]) => post({ session_id: id, calls });
-    return { id, send, codes: async (...calls: readonly unknown[]) => codesOf(await send(...calls)) };
-  };
+  const start = (actors: Parameters<typeof startLoopLab>[1], more: Readonly<Record<string, string>> = {}) =>
+    startLoopLab(store, actors, more);
 
   test.each([
     ['the order of members', '{"b":[1,{"d":2,"c":3}],"a":1}', '{"a":1,"b":[1,{"c":3,"d":2}]}'],
@@ -34,7 +18,7 @@ describe.each(['memory', 'redis'] as const)('which calls are the same on %s', ST
   ])('%s does not make another call', async (_what, one, other) => {
     const tool = createActor('test', MANY, fail);
     const lab = await start([tool]);
-    const { codes } = createSession(lab);
+    const { codes } = createLoopSession(lab);
     const call = (text: string) => ({ name: 'test', arguments: text });
     expect(await codes(call(one))).toEqual(['tool_exception']);
     expect(await codes({ name: 'test', arguments: JSON.parse(other) })).toEqual(['tool_exception']);
@@ -50,7 +34,7 @@ describe.each(['memory', 'redis'] as const)('which calls are the same on %s', ST
   ])('%s is another call', async (_what, one, other) => {
     const tool = createActor('test', MANY, fail);
     const lab = await start([tool]);
-    const { codes } = createSession(lab);
+    const { codes } = createLoopSession(lab);
     for (const given of [one, one, other, other]) await codes({ name: 'test', arguments: given });
     expect(tool.asked).toHaveLength(4);
     expect(await codes({ name: 'test', arguments: other })).toEqual(['loop_detected']);
@@ -60,7 +44,7 @@ describe.each(['memory', 'redis'] as const)('which calls are the same on %s', ST
   test('arguments that are no JSON are told apart by their text', async () => {
     const tool = createActor('test', MANY);
     const lab = await start([tool]);
-    const { codes } = createSession(lab);
+    const { codes } = createLoopSession(lab);
     const call = (text: string) => ({ name: 'test', arguments: text });
     expect(await codes(call('{"a":'))).toEqual(['invalid_arguments']);
     expect(await codes(call('{"a":'))).toEqual(['invalid_arguments']);

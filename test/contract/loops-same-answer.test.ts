@@ -1,39 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  codesOf,
-  createActor,
-  freshName,
-  type Lab,
-  STORE_TERMS,
-  startLab,
-  warningsOf,
-} from '#test/support/keyed-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+import { describe, expect, test } from 'vitest';
+import { codesOf, createActor, STORE_TERMS, warningsOf } from '#test/support/keyed-client.ts';
+import { createLoopSession, useLoopLab } from '#test/support/loop-lab.ts';
 
-let redis: RedisForTests;
-beforeAll(async () => {
-  redis = await redisForTests();
-});
-afterAll(() => redis.stop());
+const startLoopLab = useLoopLab();
 
 const SAME = (times: number): string =>
   `Not executed: 'save' was called ${times} times in a row with the same arguments and gave the same answer. Use that answer, or change the arguments.`;
 
 describe.each(['memory', 'redis'] as const)('the same answer on %s', STORE_TERMS, (store) => {
-  const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
-    startLab(actors, {
-      SESSION_RETRIES: '100',
-      CIRCUIT_FAILURES: '0',
-      ...(store === 'memory' ? {} : { REDIS_URL: redis.url }),
-      ...more,
-    });
-
-  /** A session in which one batch follows the other; each gives the codes of its results. */
-  const createSession = ({ post }: Lab) => {
-    const id = freshName();
-    const send = (...calls: readonly unknown[]) => post({ session_id: id, calls });
-    return { id, send, codes: async (...calls: readonly unknown[]) => codesOf(await send(...calls)) };
-  };
+  const start = (actors: Parameters<typeof startLoopLab>[1], more: Readonly<Record<string, string>> = {}) =>
+    startLoopLab(store, actors, more);
 
   test('the same answer is warned of from the third time, and refused from the tenth where the tool changes things', async () => {
     const [save, look] = [
@@ -41,7 +17,7 @@ describe.each(['memory', 'redis'] as const)('the same answer on %s', STORE_TERMS
       createActor('look', {}, () => 'seen'),
     ];
     const lab = await start([save, look]);
-    const { send } = createSession(lab);
+    const { send } = createLoopSession(lab);
     for (let time = 1; time <= 12; time += 1) {
       const { results } = await send({ name: 'save' }, { name: 'look' });
       const warned = time < 3 ? [] : ['identical_call'];
@@ -60,10 +36,10 @@ describe.each(['memory', 'redis'] as const)('the same answer on %s', STORE_TERMS
       createActor('poll', { effects: 'write', polling: true }, () => 'not yet'),
     ];
     const lab = await start([save, poll]);
-    const { send } = createSession(lab);
+    const { send } = createLoopSession(lab);
     for (let time = 1; time <= 9; time += 1) await send({ name: 'save' }, { name: 'poll' });
     expect(codesOf(await send({ name: 'save' }, { name: 'poll' }))).toEqual(['loop_detected', 'ok']);
-    const other = createSession(lab);
+    const other = createLoopSession(lab);
     for (let time = 1; time <= 8; time += 1) await other.send({ name: 'save' });
     save.act(() => 'saved otherwise');
     const ninth = await other.send({ name: 'save' });

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
-import { codesOf, createActor, fail, freshName, type Lab, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+import { codesOf, createActor, fail, freshName, STORE_TERMS } from '#test/support/keyed-client.ts';
+import { createLoopSession, useLoopLab } from '#test/support/loop-lab.ts';
 
-let redis: RedisForTests;
-beforeAll(async () => {
-  redis = await redisForTests();
-});
-afterAll(() => redis.stop());
+const startLoopLab = useLoopLab();
 
 const LOOP = (times: number): string =>
   `Not executed: 'test' was called ${times} times in a row with the same arguments and failed. Change the arguments or the approach.`;
@@ -15,25 +11,13 @@ const LOOP = (times: number): string =>
 const MANY = { retries: 50 } as const;
 
 describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS, (store) => {
-  const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
-    startLab(actors, {
-      SESSION_RETRIES: '100',
-      CIRCUIT_FAILURES: '0',
-      ...(store === 'memory' ? {} : { REDIS_URL: redis.url }),
-      ...more,
-    });
-
-  /** A session in which one batch follows the other; each gives the codes of its results. */
-  const createSession = ({ post }: Lab) => {
-    const id = freshName();
-    const send = (...calls: readonly unknown[]) => post({ session_id: id, calls });
-    return { id, send, codes: async (...calls: readonly unknown[]) => codesOf(await send(...calls)) };
-  };
+  const start = (actors: Parameters<typeof startLoopLab>[1], more: Readonly<Record<string, string>> = {}) =>
+    startLoopLab(store, actors, more);
 
   test('a call that failed twice is not run a third time; the count grows, and no retry is spent on it', async () => {
     const tool = createActor('test', { retries: 3 }, fail);
     const lab = await start([tool]);
-    const { id, send } = createSession(lab);
+    const { id, send } = createLoopSession(lab);
     const call = { name: 'test', arguments: { file: 'a' } };
     await send(call);
     const second = await send(call);
@@ -71,7 +55,7 @@ describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS,
     for (const end of ends) {
       const tool = createActor('test', MANY, end);
       const lab = await start([tool]);
-      const { codes } = createSession(lab);
+      const { codes } = createLoopSession(lab);
       await codes({ name: 'test' });
       await codes({ name: 'test' });
       expect(await codes({ name: 'test' })).toEqual(['loop_detected']);
@@ -86,7 +70,7 @@ describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS,
       return promise;
     });
     const lab = await start([tool]);
-    const { codes } = createSession(lab);
+    const { codes } = createLoopSession(lab);
     for (let time = 0; time < 5; time += 1) expect(await codes({ name: 'test' })).toEqual(['timeout']);
     expect(await codes({ name: 'test' })).toEqual(['retry_budget_exhausted']);
   });
@@ -98,7 +82,7 @@ describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS,
       createActor('look'),
     ];
     const lab = await start([tool, edit, look]);
-    const edits = createSession(lab);
+    const edits = createLoopSession(lab);
     for (let turn = 0; turn < 6; turn += 1) {
       expect(await edits.codes({ name: 'edit', arguments: { turn } })).toEqual(['ok']);
       expect(await edits.codes({ name: 'test' })).toEqual(['tool_exception']);
@@ -109,7 +93,7 @@ describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS,
         'ok',
         'tool_exception',
       ]);
-    const looks = createSession(lab);
+    const looks = createLoopSession(lab);
     for (const expected of ['tool_exception', 'tool_exception', 'loop_detected', 'loop_detected']) {
       expect(await looks.codes({ name: 'look', arguments: { expected } })).toEqual(['ok']);
       expect(await looks.codes({ name: 'test' })).toEqual([expected]);
@@ -119,7 +103,7 @@ describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS,
   test('a success of the same tool with other arguments ends only what its round does not repeat', async () => {
     const edit = createActor('edit', { effects: 'write', retries: 50 }, ({ bad }) => (bad === true ? fail() : 'done'));
     const lab = await start([edit]);
-    const { codes } = createSession(lab);
+    const { codes } = createLoopSession(lab);
     const [good, bad] = [
       { name: 'edit', arguments: { bad: false } },
       { name: 'edit', arguments: { bad: true } },
@@ -134,7 +118,7 @@ describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS,
   test('twice in one batch counts once, and other tools in between change nothing', async () => {
     const [tool, look] = [createActor('test', MANY, fail), createActor('look')];
     const lab = await start([tool, look]);
-    const { codes } = createSession(lab);
+    const { codes } = createLoopSession(lab);
     const call = { name: 'test' };
     expect(await codes(call, call, call)).toEqual(['tool_exception', 'tool_exception', 'tool_exception']);
     await codes({ name: 'look', arguments: { n: 1 } });
@@ -146,7 +130,7 @@ describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS,
   test('a round of the tool without the call, and another outcome of it, begin anew; a, b, a, b passes', async () => {
     const tool = createActor('test', MANY, fail);
     const lab = await start([tool]);
-    const { codes } = createSession(lab);
+    const { codes } = createLoopSession(lab);
     const [a, b] = [
       { name: 'test', arguments: { n: 'a' } },
       { name: 'test', arguments: { n: 'b' } },
@@ -167,7 +151,7 @@ describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS,
   test('a tool without retries left says so also of a call that the guard would refuse', async () => {
     const tool = createActor('test', { retries: 1 }, fail);
     const lab = await start([tool]);
-    const { codes } = createSession(lab);
+    const { codes } = createLoopSession(lab);
     await codes({ name: 'test' });
     await codes({ name: 'test' });
     expect(await codes({ name: 'test' })).toEqual(['retry_budget_exhausted']);
@@ -176,7 +160,7 @@ describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS,
   test('beside a call that loops another one of its tool runs, and it alone takes the retry', async () => {
     const tool = createActor('test', { retries: 3 }, fail);
     const lab = await start([tool]);
-    const { send } = createSession(lab);
+    const { send } = createLoopSession(lab);
     await send({ name: 'test' });
     await send({ name: 'test' });
     const mixed = await send({ name: 'test' }, { name: 'test', arguments: { n: 1 } });
@@ -190,7 +174,7 @@ describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS,
     const lab = await start([tool]);
     for (let time = 0; time < 4; time += 1)
       expect(codesOf(await lab.post([{ name: 'test' }]))).toEqual(['tool_exception']);
-    const { codes } = createSession(lab);
+    const { codes } = createLoopSession(lab);
     for (let time = 0; time < 4; time += 1) expect(await codes({ name: 'nix' })).toEqual(['unknown_tool']);
     expect(await codes({ name: 'nix' })).toEqual(['retry_budget_exhausted']);
   });
