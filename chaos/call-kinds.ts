@@ -83,6 +83,27 @@ export const GOOD_KINDS: readonly CallKind[] = [
   },
 ];
 
+/** Calls that write and take a while: what a client that lost its answer is in doubt about. */
+export const WRITE_KINDS: readonly CallKind[] = [
+  {
+    tool: 'append_line',
+    weight: 3,
+    plan: (_, id) => ({ name: 'append_line', arguments: { id }, codes: ['ok'], isRight: () => true, line: id }),
+  },
+  {
+    tool: 'append_slowly',
+    weight: 2,
+    plan: (random, id) => ({
+      name: 'append_slowly',
+      // Some take longer than the lease of their batch.
+      arguments: { id, ms: random.chance(0.1) ? random.whole(5000, 8000) : random.whole(10, 1500) },
+      codes: ['ok'],
+      isRight: () => true,
+      line: id,
+    }),
+  },
+];
+
 const THROWN = [
   ['error', 'tool_exception'],
   ['retryable', 'retry_requested'],

@@ -17,6 +17,8 @@ export type Exchange =
       readonly status: number;
       readonly contentType: string;
       readonly retryAfter: string | null;
+      /** The header `Idempotent-Replayed: true`. */
+      readonly isReplayed: boolean;
       readonly requestId: string;
       readonly body: string;
       readonly tookMs: number;
@@ -93,6 +95,7 @@ const readWhole = (
       status: answer.statusCode ?? 0,
       contentType: answer.headers['content-type'] ?? '',
       retryAfter: answer.headers['retry-after'] ?? null,
+      isReplayed: answer.headers['idempotent-replayed'] === 'true',
       requestId: String(answer.headers['x-request-id'] ?? ''),
       body: Buffer.concat(parts).toString(),
       tookMs: performance.now() - startedAt,

@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RedisServer } from '#test/support/redis-server.ts';
-import type { TcpProxy } from '#test/support/tcp-proxy.ts';
 import type { Accounts } from './accounts.ts';
 import type { Random } from './random.ts';
 import { type Replica, readText, SHUTDOWN_GRACE_MS } from './replica.ts';
 import { checkMetrics } from './service-records.ts';
+import type { Store } from './store.ts';
 import type { ToolFiles } from './tool-files.ts';
 
 export type FaultTerms = {
-  readonly redis: RedisServer;
-  readonly proxy: TcpProxy;
+  readonly store: Store;
   readonly replicas: readonly Replica[];
   readonly toolFiles: ToolFiles;
   /** Whether both replicas offer the tools of `toolFiles`. */
@@ -23,9 +21,12 @@ export type FaultTerms = {
   readonly signal: AbortSignal;
 };
 
-const RESTARTS_END = 0.35;
+const RESTARTS_END = 0.45;
 // Redis is whole again, and has been found again, before the load ends.
-const QUIET_END_MS = 6000;
+const QUIET_END_MS = 8000;
+// Longer than the lease of a keyed batch: whoever held its record has lost it.
+const LONG_SHARE = 0.2;
+const LONG_MS = [5500, 7000] as const;
 const EXTRA_MS = 5000;
 const TAKEN_OVER_MS = 10_000;
 
@@ -61,32 +62,41 @@ const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
 };
 
 const breakRedis = async (terms: FaultTerms, goesOn: () => boolean): Promise<void> => {
-  const { redis, proxy, random, signal } = terms;
+  const { store, random, signal } = terms;
   const faults = [
-    ['Redis killed, restarted empty', () => redis.kill(), () => redis.restart()],
-    ['Redis stopped, continued', () => redis.pause(), () => redis.resume()],
-    ['Redis connections reset', () => proxy.cut(), () => undefined],
-    ['Redis behind a black hole', () => proxy.freeze(), () => proxy.thaw()],
-    [
-      'Redis refuses connections',
-      () => {
-        proxy.refuse();
-        proxy.cut();
-      },
-      () => proxy.accept(),
-    ],
+    ['Redis killed, restarted with its data', 'kill', 'restart'],
+    ['Redis stopped, continued', 'pause', 'resume'],
+    ['Redis connections reset', 'cut', null],
+    ['Redis behind a black hole', 'freeze', 'thaw'],
+    ['Redis refuses connections', 'refuse', 'accept'],
   ] as const;
   for (let round = 0; ; round += 1) {
-    await pause(random.whole(2000, 4000), signal);
+    await pause(random.whole(3000, 6000), signal);
     const fault = faults[round % faults.length];
     if (fault === undefined || !goesOn()) return;
     const [name, begin, end] = fault;
     announce(terms, name);
-    await begin();
-    await pause(random.whole(500, 3500), signal);
-    await end();
+    await store.act(begin);
+    await pause(random.chance(LONG_SHARE) ? random.whole(...LONG_MS) : random.whole(500, 3500), signal);
+    if (end !== null) await store.act(end);
   }
 };
+
+// Each replica meets each of them in turn.
+const WAYS_TO_END = [
+  'kill',
+  'process',
+  'kill',
+  'kill',
+  'process',
+  'kill',
+  'kill',
+  'group',
+  'kill',
+  'kill',
+  'group',
+  'kill',
+] as const;
 
 const restartReplicas = async (terms: FaultTerms, takeTurn: TakeTurn, goesOn: () => boolean): Promise<void> => {
   const { replicas, random, seconds, signal } = terms;
@@ -94,13 +104,23 @@ const restartReplicas = async (terms: FaultTerms, takeTurn: TakeTurn, goesOn: ()
     await pause(Math.max(3000, (seconds * 1000) / 25) + random.whole(0, 1000), signal);
     const replica = replicas[round % replicas.length];
     if (replica === undefined || !goesOn()) return;
-    await takeTurn(() => restart(replica, round % 4 < 2 ? 'process' : 'group', terms));
+    const way = WAYS_TO_END[round % WAYS_TO_END.length] ?? 'kill';
+    await takeTurn(() => (way === 'kill' ? killReplica(replica, terms) : restart(replica, way, terms)));
   }
 };
 
 const restart = async (replica: Replica, target: 'process' | 'group', terms: FaultTerms): Promise<void> => {
   announce(terms, `SIGTERM to a replica's ${target}, restart`);
   await stopReplica(replica, target, terms.accounts);
+  await replica.start();
+};
+
+const killReplica = async (replica: Replica, terms: FaultTerms): Promise<void> => {
+  announce(terms, 'SIGKILL to a replica, restart');
+  await checkMetrics(replica, terms.accounts);
+  await replica.kill();
+  // Its port is silent for a moment, as where something has to notice first.
+  await pause(terms.random.whole(0, 1500), terms.signal);
   await replica.start();
 };
 

@@ -21,11 +21,12 @@ const WRITTEN_ENDS = [
 ] as const;
 
 // The last two digits of its `sleep` tell how a process that is left was started, and whether its call was answered.
+export const NAMELESS_MARK = 4;
 const WAYS_TO_LEAVE = [
   ['attached', 1],
   ['detached', 2],
   ['setsid', 3],
-  ['nameless', 4],
+  ['nameless', NAMELESS_MARK],
 ] as const;
 
 /**

@@ -6,9 +6,14 @@ export type Ledger = {
   readonly path: string;
   /** Notes what the service said of the call that appends this line. */
   readonly answered: (line: string, executed: 'yes' | 'no' | 'maybe', where: string) => void;
+  /** Every line and how often it stands there. */
+  readonly read: () => ReadonlyMap<string, number>;
   /** Compares what was said with what was written, after every process has ended. */
   readonly settle: (accounts: Accounts) => void;
 };
+
+/** How lines of calls begin: of a batch without a key, of one with it, and of a session whose every round fails. */
+export const [PLAIN_LINE, KEYED_LINE, BUDGET_LINE] = ['u', 'k', 'b'] as const;
 
 type Said = { readonly executed: 'yes' | 'no' | 'maybe'; readonly where: string };
 
@@ -17,10 +22,11 @@ export const createLedger = (path: string): Ledger => {
   return {
     path,
     answered: (line, executed, where) => void said.set(line, { executed, where }),
+    read: () => countLines(path),
     settle: (accounts) => {
       const written = countLines(path);
       for (const [line, times] of written) {
-        if (times === 1) continue;
+        if (times === 1 || !line.startsWith(PLAIN_LINE)) continue;
         accounts.offend('written_twice', `${line}: ${times} times; ${said.get(line)?.where ?? 'unanswered'}`);
       }
       for (const [line, words] of said) compare(words, written.has(line), accounts);

@@ -1,5 +1,6 @@
-import { BAD_KINDS, type CallKind, type CallPlan, GOOD_KINDS } from './call-kinds.ts';
+import { BAD_KINDS, type CallKind, type CallPlan, GOOD_KINDS, WRITE_KINDS } from './call-kinds.ts';
 import { toKillerKinds } from './killer-kinds.ts';
+import { KEYED_LINE, PLAIN_LINE } from './ledger.ts';
 import type { Random } from './random.ts';
 
 export type PlannedCall = CallPlan & {
@@ -7,9 +8,14 @@ export type PlannedCall = CallPlan & {
   readonly nature: 'good' | 'bad' | 'killer';
 };
 
+type Nature = PlannedCall['nature'] | 'write';
+
 /** One batch, ready to be sent; chosen by the seed alone. */
 export type PlannedBatch = {
   readonly body: string;
+  /** Its Idempotency-Key; such a batch holds writes. */
+  readonly key: string | null;
+  readonly sessionId: string | null;
   /** What each result must answer, in order; null = an entry that is no call. */
   readonly calls: readonly (PlannedCall | null)[];
   readonly deadlineMs: number;
@@ -27,6 +33,8 @@ type Terms = {
   readonly tools: ReadonlySet<string>;
   /** Share of the batches that carry killers. */
   readonly killerShare: number;
+  /** Of the run, for its keys. */
+  readonly mark: string;
   /** In seconds, as text: the argument of `sleep` by which processes left behind are found. */
   readonly sleepSeconds: string;
 };
@@ -42,6 +50,8 @@ const DEADLINES = [
   { weight: 22, least: 1000, most: 5000 },
   { weight: 8, least: 20, most: 400 },
 ];
+const KEYED_SHARE = 0.2;
+const MAX_WRITES = 3;
 const SESSIONS = 300;
 const HANG_UP_SHARE = 0.04;
 // Most batches are answered within a few milliseconds: who leaves later has had its answer.
@@ -57,12 +67,14 @@ export const createBatchPlans = (terms: Terms): BatchPlans => {
   const good = offered(GOOD_KINDS);
   const bad = offered(BAD_KINDS);
   const killers = offered(toKillerKinds(terms.sleepSeconds));
+  const writes = offered(WRITE_KINDS);
   let made = 0;
 
-  const planCall = (nature: PlannedCall['nature']): PlannedCall => {
-    const kind = random.weigh({ good, bad, killer: killers }[nature]);
+  const planCall = (drawn: Nature, line: string): PlannedCall => {
+    const kind = random.weigh({ good, bad, killer: killers, write: writes }[drawn]);
+    const nature = drawn === 'write' ? 'good' : drawn;
     made += 1;
-    const unique = `u${made}_${random.whole(0, 999_999)}`;
+    const unique = `${line}${made}_${random.whole(0, 999_999)}`;
     // Ids need not be unique, nor be texts.
     const id = random.weigh([
       { weight: 90, id: unique },
@@ -73,29 +85,36 @@ export const createBatchPlans = (terms: Terms): BatchPlans => {
     return { ...kind.plan(random, unique), id, nature };
   };
 
-  const planCalls = (size: number): readonly (PlannedCall | null)[] => {
+  const planCalls = (size: number, line: string): readonly (PlannedCall | null)[] => {
     const calls = Array.from({ length: size }, () => {
-      if (!random.chance(BAD_SHARE)) return planCall('good');
-      return random.chance(0.2) ? null : planCall('bad');
+      if (!random.chance(BAD_SHARE)) return planCall('good', line);
+      return random.chance(0.2) ? null : planCall('bad', line);
     });
+    if (line === KEYED_LINE && writes.length > 0)
+      for (let wanted = random.whole(1, MAX_WRITES); wanted > 0; wanted -= 1)
+        calls[random.whole(0, size - 1)] = planCall('write', line);
     if (killers.length === 0 || !random.chance(terms.killerShare)) return calls;
-    calls[random.whole(0, size - 1)] = planCall('killer');
+    calls[random.whole(0, size - 1)] = planCall('killer', line);
     return calls;
   };
 
   return {
     next: () => {
       const { least, most } = random.weigh(SIZES);
-      const calls = planCalls(random.whole(least, most));
+      const isKeyed = random.chance(KEYED_SHARE);
+      const calls = planCalls(random.whole(least, most), isKeyed ? KEYED_LINE : PLAIN_LINE);
+      const envelope = planEnvelope(random, made);
       const time = random.weigh(DEADLINES);
       const deadlineMs = random.whole(time.least, time.most);
       return {
         body: JSON.stringify({
-          ...planEnvelope(random, made),
+          ...envelope,
           deadline_ms: deadlineMs,
           calls: toEntries(calls, random),
         }),
         calls,
+        key: isKeyed ? `${terms.mark}-${made}` : null,
+        sessionId: envelope.session_id ?? null,
         deadlineMs,
         connection: random.chance(FRESH_SHARE) ? 'fresh' : 'kept',
         hangUpAfterMs: random.chance(HANG_UP_SHARE) ? random.whole(0, MAX_HANG_UP_MS) : null,
@@ -104,7 +123,14 @@ export const createBatchPlans = (terms: Terms): BatchPlans => {
   };
 };
 
-const planEnvelope = (random: Random, made: number): Readonly<Record<string, unknown>> => {
+type Envelope = {
+  readonly session_id?: string;
+  readonly round_id?: string;
+  readonly order?: string;
+  readonly on_error?: string;
+};
+
+const planEnvelope = (random: Random, made: number): Envelope => {
   // Sessions pass by: those of yesterday have used up their budgets.
   const session = `s_${Math.floor(made / 20_000)}_${random.whole(1, SESSIONS)}`;
   return {

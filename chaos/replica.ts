@@ -28,6 +28,10 @@ export type Replica = {
   readonly start: () => Promise<void>;
   /** SIGTERM to the process or to its group; resolves with how and how fast it ended. Killed if it does not. */
   readonly stop: (target: 'process' | 'group') => Promise<Ending & { readonly tookMs: number }>;
+  /** SIGKILL to the process alone; what it had accepted is lost. */
+  readonly kill: () => Promise<void>;
+  /** Whether it was killed at or after a time of `performance.now()`. */
+  readonly wasKilledSince: (time: number) => boolean;
 };
 
 export const SHUTDOWN_GRACE_MS = 5000;
@@ -42,6 +46,7 @@ type Life = { readonly child: ChildProcess; readonly pid: number; told: boolean;
 export const createReplica = (plan: ReplicaPlan, onEnd: (ending: Ending) => void): Replica => {
   const url = `http://127.0.0.1:${plan.port}`;
   let life: Life | null = null;
+  let killedAt = Number.NEGATIVE_INFINITY;
   const begin = (): Life => {
     const child = launch(plan);
     const { pid } = child;
@@ -80,6 +85,14 @@ export const createReplica = (plan: ReplicaPlan, onEnd: (ending: Ending) => void
       clearTimeout(timer);
       return { ...ending, tookMs: performance.now() - startedAt };
     },
+    kill: async () => {
+      if (life === null) return;
+      life.told = true;
+      killedAt = performance.now();
+      life.child.kill('SIGKILL');
+      await life.ended;
+    },
+    wasKilledSince: (time) => killedAt >= time,
   };
 };
 

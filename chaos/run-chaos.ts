@@ -1,16 +1,24 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import * as z from 'zod';
 import type { Accounts } from './accounts.ts';
+import { type BudgetSession, judgeBudgets, playBudgetSessions } from './budget-sessions.ts';
 import { createClient } from './exchange.ts';
 import { injectFaults, stopReplica } from './faults.ts';
+import { judgeKeyed } from './judge-keyed.ts';
+import type { KeyRecord } from './keyed-attempt.ts';
+import { NAMELESS_MARK } from './killer-kinds.ts';
 import { createLedger, type Ledger } from './ledger.ts';
+import { lookAfterLoad } from './look-after-load.ts';
 import { countDescriptors, describeDescriptors, findProcesses } from './look-at-processes.ts';
 import type { Options } from './options.ts';
 import { createBatchPlans } from './plan-batch.ts';
 import { createRandom } from './random.ts';
+import { countReady } from './readiness.ts';
 import { type Replica, readText } from './replica.ts';
 import { startSampling } from './sampling.ts';
+import { sendKeyed } from './send-keyed.ts';
 import { type Doubts, sendLoad } from './send-load.ts';
+import { createSender } from './sender.ts';
 import { checkLog, checkStderr } from './service-records.ts';
 import type { Surroundings } from './surroundings.ts';
 import { DESCRIPTORS_SLACK, type Findings } from './to-rows.ts';
@@ -21,7 +29,6 @@ const KILLERS_PER_SECOND = 2;
 // Idle hosts end after 30 s.
 const SETTLE_MS = 45_000;
 const LEFT_MS = 3000;
-const READY_MS = 10_000;
 const PROGRESS_MS = 5000;
 
 /** What every part of a run needs. */
@@ -45,15 +52,18 @@ export const runChaos = async (run: Run): Promise<Findings> => {
   const doubts: Doubts = { unavailable: new Set(), broken: new Map() };
   const sampling = startSampling(replicas);
   const progress = setInterval(() => say(describeProgress(accounts)), PROGRESS_MS);
-  await sendLoadAndFaults(run, { tools, missingTools, ledger, doubts });
+  const sent = await sendLoadAndFaults(run, { tools, missingTools, ledger, doubts });
   clearInterval(progress);
   sampling.stop();
   say('the load has ended; waiting until the replicas are at rest');
   const readyAtEnd = await countReady(replicas);
+  await lookAfterLoad(run, sent);
   const descriptorsAfter = await settleDescriptors(replicas, descriptorsBefore, say);
   for (const replica of replicas) await stopReplica(replica, 'process', accounts);
-  await findLeftProcesses(surroundings.marks, accounts);
+  await findLeftProcesses(surroundings, accounts);
   ledger.settle(accounts);
+  judgeKeyed(sent.records, ledger.read(), accounts);
+  judgeBudgets(sent.budgets, ledger.read(), accounts);
   for (const replica of replicas) {
     await checkLog(replica, doubts, accounts);
     checkStderr(replica, accounts);
@@ -73,25 +83,41 @@ type Known = {
   readonly doubts: Doubts;
 };
 
+/** What is looked at once more when all is whole again. */
+export type SentLoad = {
+  readonly records: readonly KeyRecord[];
+  readonly budgets: readonly BudgetSession[];
+  readonly sessionIds: readonly string[];
+};
+
 const sendLoadAndFaults = async (
   { options: { seconds, rate, seed }, surroundings, accounts, say }: Run,
   { tools, missingTools, ledger, doubts }: Known,
-): Promise<void> => {
-  const { replicas, redis, proxy, toolFiles, sleepSeconds } = surroundings;
+): Promise<SentLoad> => {
+  const { replicas, store, toolFiles, sleepSeconds } = surroundings;
   const [random, faultsRandom] = [createRandom(seed), createRandom(seed + 1)];
-  const plans = createBatchPlans({ random, tools, sleepSeconds, killerShare: Math.min(1, KILLERS_PER_SECOND / rate) });
-  const urls = replicas.map(({ url }) => url);
+  const killerShare = Math.min(1, KILLERS_PER_SECOND / rate);
+  const plans = createBatchPlans({ random, tools, sleepSeconds, killerShare, mark: surroundings.mark });
+  const records: KeyRecord[] = [];
   const client = createClient();
   const signal = AbortSignal.timeout(seconds * 1000);
   const toolsOffered = missingTools.length === 0;
-  await Promise.all([
-    sendLoad({ urls, client, plans, random, rate, accounts, ledger, doubts, signal }),
+  const sender = createSender({ replicas, client, random, accounts });
+  const again = { sender, random: createRandom(seed + 2), accounts, records, signal };
+  const [, budgets] = await Promise.all([
+    sendLoad({
+      ...{ sender, plans, random, rate, accounts, ledger, doubts, signal },
+      sendKeyed: (batch) => sendKeyed(batch, again),
+    }),
+    playBudgetSessions({ sender, replicas, random: createRandom(seed + 3), accounts, signal }),
     injectFaults({
-      ...{ redis, proxy, replicas, toolFiles, toolsOffered, accounts, say, seconds, signal },
+      ...{ store, replicas, toolFiles, toolsOffered, accounts, say, seconds, signal },
       random: faultsRandom,
     }),
   ]);
   client.close();
+  const sessionIds = records.flatMap(({ batch }) => batch.sessionId ?? []);
+  return { records, budgets, sessionIds: [...new Set(sessionIds)] };
 };
 
 const Catalogue = z.object({ tools: z.array(z.object({ name: z.string(), available: z.boolean() })) });
@@ -115,22 +141,6 @@ const describeProgress = (accounts: Accounts): string => {
   return offences === 0 ? counts : `${counts}; OFFENCES ${offences}`;
 };
 
-const countReady = async (replicas: readonly Replica[]): Promise<number> =>
-  (await Promise.all(replicas.map(becomesReady))).filter((isReady) => isReady).length;
-
-// A batch of a session is what makes a replica try Redis again.
-const SESSION_BATCH = JSON.stringify({ session_id: 'after', calls: [{ name: 'echo', arguments: { text: 'again' } }] });
-
-const becomesReady = async ({ url }: Replica): Promise<boolean> => {
-  const deadline = performance.now() + READY_MS;
-  while (performance.now() < deadline) {
-    await readText(`${url}/tool-calls`, SESSION_BATCH);
-    if ((await readText(`${url}/ready`))?.includes('"status":"ready"') === true) return true;
-    await pause(200);
-  }
-  return false;
-};
-
 const countOpen = (replica: Replica): number => {
   const pid = replica.pid();
   return pid === null ? 0 : (countDescriptors(pid) ?? 0);
@@ -150,8 +160,17 @@ const settleDescriptors = async (
 };
 
 /** What is being killed may take a moment; what is there after that stays. */
-const findLeftProcesses = async (marks: readonly string[], accounts: Accounts): Promise<void> => {
+const findLeftProcesses = async (
+  { marks, sleepSeconds, replicas }: Surroundings,
+  accounts: Accounts,
+): Promise<void> => {
   const deadline = performance.now() + LEFT_MS;
   while (findProcesses(marks).length > 0 && performance.now() < deadline) await pause(50);
-  for (const { pid, command } of findProcesses(marks)) accounts.offend('process_left', `${pid} ${command}`);
+  const wasKilled = replicas.some((replica) => replica.wasKilledSince(0));
+  for (const { pid, command } of findProcesses(marks)) {
+    // Known by its parent alone, which was killed together with whoever knew that.
+    const isNameless = command.startsWith(`sleep ${sleepSeconds}${NAMELESS_MARK}`);
+    if (wasKilled && isNameless) accounts.add('nameless processes that outlived a killed replica');
+    else accounts.offend('process_left', `${pid} ${command}`);
+  }
 };

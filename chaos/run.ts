@@ -5,6 +5,7 @@ import { createAccounts } from './accounts.ts';
 import { describeRun } from './describe-run.ts';
 import { loadOptions, type Options } from './options.ts';
 import { runChaos } from './run-chaos.ts';
+import { startStore } from './store.ts';
 import { prepareSurroundings, type Surroundings } from './surroundings.ts';
 import { toEvidence, toReport } from './to-report.ts';
 import { toRows } from './to-rows.ts';
@@ -25,12 +26,13 @@ const closeOnSignals = ({ close }: Surroundings): void => {
 
 /** Gives how many promises were broken. */
 const main = async (options: Options): Promise<number> => {
-  // Everything that is started inherits it.
+  const store = await startStore();
+  // Everything that is started from here on inherits it.
   setPriority(options.niceness);
   const settings = describeRun(options);
   for (const line of settings) say(line);
   const accounts = createAccounts();
-  const surroundings = await prepareSurroundings(accounts);
+  const surroundings = await prepareSurroundings(accounts, store);
   closeOnSignals(surroundings);
   // Kept until all is known to be well: the logs are the evidence.
   let fate: 'remove' | 'keep' = 'keep';

@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Accounts } from './accounts.ts';
-import type { Client, Exchange, Sending } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import { judgeAnswer, judgeRefusal } from './judge-answer.ts';
 import type { Ledger } from './ledger.ts';
 import { MALFORMED } from './malformed.ts';
 import type { BatchPlans, PlannedBatch } from './plan-batch.ts';
 import type { Random } from './random.ts';
+import type { Sender, Sent } from './sender.ts';
 
 /** Requests whose fate only the service's own log can tell: was the batch accepted all the same? */
 export type Doubts = {
@@ -16,14 +17,15 @@ export type Doubts = {
 };
 
 export type LoadTerms = {
-  readonly urls: readonly string[];
-  readonly client: Client;
+  readonly sender: Sender;
   readonly plans: BatchPlans;
   readonly random: Random;
   readonly rate: number;
   readonly accounts: Accounts;
   readonly ledger: Ledger;
   readonly doubts: Doubts;
+  /** Batches with an Idempotency-Key have a life of their own. Never rejects. */
+  readonly sendKeyed: (batch: PlannedBatch & { readonly key: string }) => Promise<void>;
   readonly signal: AbortSignal;
 };
 
@@ -32,12 +34,13 @@ const TICK_MS = 10;
 const MAX_OPEN = 500;
 const MALFORMED_SHARE = 0.04;
 const PATIENCE_MS = 10_000;
-const MAX_ATTEMPTS = 12;
+// Each meets the replica that is just being restarted with even chances.
+const MAX_ATTEMPTS = 24;
 const PAUSE_MS = 150;
 
 /** Sends batches at the given rate until told to stop; resolves when the last one is answered. */
 export const sendLoad = async (terms: LoadTerms): Promise<void> => {
-  const { rate, random, accounts, signal } = terms;
+  const { rate, accounts, signal } = terms;
   const open = new Set<Promise<void>>();
   const startedAt = performance.now();
   let due = 0;
@@ -46,8 +49,7 @@ export const sendLoad = async (terms: LoadTerms): Promise<void> => {
       accounts.add('batches not sent: too many open');
       return;
     }
-    const sending = random.chance(MALFORMED_SHARE) ? sendMalformed(terms) : sendBatch(terms, terms.plans.next());
-    const noted = sending.finally(() => open.delete(noted));
+    const noted = sendNext(terms).finally(() => open.delete(noted));
     open.add(noted);
   };
   while (!signal.aborted) {
@@ -57,39 +59,42 @@ export const sendLoad = async (terms: LoadTerms): Promise<void> => {
   await Promise.all(open);
 };
 
-let requests = 0;
-const nextRequestId = (): string => {
-  requests += 1;
-  return `chaos-${String(requests).padStart(12, '0')}`;
+const sendNext = (terms: LoadTerms): Promise<void> => {
+  if (terms.random.chance(MALFORMED_SHARE)) return sendMalformed(terms);
+  const batch = terms.plans.next();
+  const { key } = batch;
+  return key === null ? sendBatch(terms, batch) : terms.sendKeyed({ ...batch, key });
 };
 
 const JSON_HEADERS = { 'content-type': 'application/json' } as const;
 
 const sendBatch = async (terms: LoadTerms, batch: PlannedBatch): Promise<void> => {
-  const { accounts } = terms;
+  const { accounts, sender } = terms;
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    const id = nextRequestId();
     const sending = { body: batch.body, headers: JSON_HEADERS, connection: batch.connection } as const;
     const patienceMs = batch.deadlineMs + PATIENCE_MS;
-    const exchange = await send(terms, id, { ...sending, hangUpAfterMs: batch.hangUpAfterMs, patienceMs });
-    if (isEnd(exchange)) {
-      noteEnd(exchange, id, batch, terms);
+    const sent = await sender.send({ ...sending, hangUpAfterMs: batch.hangUpAfterMs, patienceMs });
+    if (isEnd(sent)) {
+      noteEnd(sent, batch, terms);
       return;
     }
-    noteMiss(exchange, id, terms);
+    noteMiss(sent, terms);
     await pause(PAUSE_MS);
   }
   accounts.add('batches given up: no replica took them');
 };
 
-const isEnd = (exchange: Exchange): boolean =>
+const isEnd = ({ exchange, isReplicaKilled }: Sent): boolean =>
   exchange.kind === 'hung_up' ||
   exchange.kind === 'silent' ||
   (exchange.kind === 'answered' && exchange.status !== 503) ||
-  (exchange.kind === 'broken' && exchange.received === 'a part');
+  // Without a key nobody can ask again whether it has run.
+  (exchange.kind === 'broken' && (exchange.received === 'a part' || isReplicaKilled));
 
-const noteEnd = (exchange: Exchange, id: string, batch: PlannedBatch, { accounts, ledger }: LoadTerms): void => {
+const noteEnd = (sent: Sent, batch: PlannedBatch, { accounts, ledger }: LoadTerms): void => {
+  const { exchange, requestId: id } = sent;
   if (exchange.kind === 'hung_up') accounts.add('batches left by their client');
+  else if (sent.isReplicaKilled) accounts.add('batches lost with a killed replica');
   else if (exchange.kind === 'broken') accounts.offend('lost_batch', `${id}: the answer broke off: ${exchange.reason}`);
   else if (exchange.kind !== 'answered') accounts.offend('lost_batch', `${id}: the answer never came`);
   else if (exchange.status === 200) judgeAnswer(exchange, batch, accounts, ledger);
@@ -97,31 +102,20 @@ const noteEnd = (exchange: Exchange, id: string, batch: PlannedBatch, { accounts
 };
 
 /** A batch that this replica did not take: the next attempt may find the other one. */
-const noteMiss = (exchange: Exchange, id: string, { accounts, doubts }: LoadTerms): void => {
+const noteMiss = ({ exchange, requestId }: { exchange: Exchange; requestId: string }, terms: LoadTerms): void => {
+  const { accounts, doubts } = terms;
   if (exchange.kind === 'answered') {
     judgeRefusal(exchange, null, accounts);
-    doubts.unavailable.add(id);
+    doubts.unavailable.add(requestId);
   }
-  if (exchange.kind === 'broken') doubts.broken.set(id, exchange.reason);
+  if (exchange.kind === 'broken') doubts.broken.set(requestId, exchange.reason);
 };
 
-const sendMalformed = async (terms: LoadTerms): Promise<void> => {
-  const { body, headers, status } = terms.random.pick(MALFORMED);
-  const connection = terms.random.pick(['kept', 'fresh'] as const);
+const sendMalformed = async ({ random, sender, accounts }: LoadTerms): Promise<void> => {
+  const { body, headers, status } = random.pick(MALFORMED);
+  const connection = random.pick(['kept', 'fresh'] as const);
   const sending = { body, headers, connection, hangUpAfterMs: null, patienceMs: PATIENCE_MS };
-  const exchange = await send(terms, nextRequestId(), sending);
-  if (exchange.kind === 'answered') judgeRefusal(exchange, status, terms.accounts);
-  terms.accounts.add('malformed requests');
+  const { exchange } = await sender.send(sending);
+  if (exchange.kind === 'answered') judgeRefusal(exchange, status, accounts);
+  accounts.add('malformed requests');
 };
-
-const send = async (terms: LoadTerms, id: string, sending: Omit<Sending, 'url'>): Promise<Exchange> => {
-  const { accounts, client, random, urls } = terms;
-  const url = `${random.pick(urls)}/tool-calls`;
-  const exchange = await client.exchange({ ...sending, url, headers: { ...sending.headers, 'x-request-id': id } });
-  accounts.add('requests');
-  accounts.add(exchange.kind === 'answered' ? `status ${exchange.status}` : `no answer: ${toWord(exchange)}`);
-  return exchange;
-};
-
-const toWord = (exchange: Exclude<Exchange, { kind: 'answered' }>): string =>
-  exchange.kind === 'broken' ? `${exchange.reason} after ${exchange.received}` : exchange.kind;

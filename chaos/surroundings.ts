@@ -3,11 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
-import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
 import type { Accounts } from './accounts.ts';
 import { findProcesses } from './look-at-processes.ts';
 import { createReplica, type Replica, SHUTDOWN_GRACE_MS } from './replica.ts';
+import type { Store } from './store.ts';
 import { copyToolFiles, type ToolFiles } from './tool-files.ts';
 
 /** Everything a run opened. */
@@ -15,12 +14,13 @@ export type Surroundings = {
   /** For logs, the ledger, the workspace and the tools. */
   readonly directory: string;
   readonly ledgerFile: string;
-  readonly redis: RedisServer;
-  readonly proxy: TcpProxy;
+  readonly store: Store;
   readonly replicas: readonly Replica[];
   readonly toolFiles: ToolFiles;
   /** In environments or command lines of all that the replicas start. */
   readonly marks: readonly string[];
+  /** Differs with every run. */
+  readonly mark: string;
   /** Argument of `sleep` that only processes of this run have. */
   readonly sleepSeconds: string;
   /** Ends everything and removes the directory, unless its logs are to be read. */
@@ -32,21 +32,24 @@ const REPLICAS = ['replica 1', 'replica 2'];
 // A host that hogs memory is stopped early, and takes little from the rest of the machine.
 const TOOL_HOST_MEMORY_MB = 160;
 
-/** Starts Redis and the proxy before it; replicas are made, and not started yet. */
-export const prepareSurroundings = async (accounts: Accounts): Promise<Surroundings> => {
+// By default ten faults in a row open a circuit for ten seconds. A killer tool meets one in ten seconds and replica: in a
+// minute no circuit would open, in five minutes most killers would rest. Four and two: each tool's opens within a minute
+// of its replica, and then refuses about one call in five.
+const CIRCUIT = { CIRCUIT_FAILURES: '4', CIRCUIT_OPEN_MS: '2000' } as const;
+
+/** Replicas are made, and not started yet. */
+export const prepareSurroundings = async (accounts: Accounts, store: Store): Promise<Surroundings> => {
   const directory = mkdtempSync(join(tmpdir(), 'recourse-chaos-'));
   const ledgerFile = join(directory, 'ledger.txt');
   writeFileSync(ledgerFile, '');
   mkdirSync(join(directory, 'workspace'));
   writeFileSync(join(directory, 'workspace', 'notes.md'), '# Notes\n\nWhat a read finds.\n');
   const toolFiles = copyToolFiles(join(directory, 'tools'));
-  const redis = await startRedisServer();
-  const proxy = await startTcpProxy({ to: redis.port });
   const mark = `chaos-run-${process.pid}-${Date.now()}`;
   const sleepSeconds = `1000.${process.pid}${Date.now() % 100_000}`;
   const environment = {
     PATH: [join(ROOT, 'node_modules/.bin'), process.env['PATH'] ?? ''].join(delimiter),
-    REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
+    REDIS_URL: `redis://127.0.0.1:${store.port}`,
     WORKSPACE_DIR: join(directory, 'workspace'),
     TOOLS_DIR: toolFiles.directory,
     TOOLS_ENV: 'CHAOS_LEDGER,CHAOS_MARK',
@@ -55,6 +58,7 @@ export const prepareSurroundings = async (accounts: Accounts): Promise<Surroundi
     TOOL_HOST_MEMORY_MB: String(TOOL_HOST_MEMORY_MB),
     SHUTDOWN_GRACE_MS: String(SHUTDOWN_GRACE_MS),
     NODE_COMPILE_CACHE: join(directory, 'compiled'),
+    ...CIRCUIT,
   };
   const ports = await Promise.all(REPLICAS.map(findFreePort));
   const replicas = REPLICAS.map((name, place) =>
@@ -69,11 +73,10 @@ export const prepareSurroundings = async (accounts: Accounts): Promise<Surroundi
   const close = async (fate: 'remove' | 'keep'): Promise<void> => {
     await Promise.all(replicas.map((replica) => replica.stop('process')));
     endProcesses(marks);
-    proxy.close();
-    await redis.stop();
+    await store.close();
     if (fate === 'remove') rmSync(directory, { recursive: true, force: true });
   };
-  return { directory, ledgerFile, redis, proxy, replicas, toolFiles, marks, sleepSeconds, close };
+  return { directory, ledgerFile, store, replicas, toolFiles, mark, marks, sleepSeconds, close };
 };
 
 /** What the service left behind is ours all the same. */

@@ -79,7 +79,7 @@ const readJournal = async (client: RedisClient, key: string): Promise<readonly s
   }
 };
 
-const CHECK = "redis.call('HSET', KEYS[1], 'at', '1') return redis.call('PEXPIRE', KEYS[1], '1')";
+const CHECK = "redis.call('HSET', KEYS[1], 'at', '1') return redis.call('DEL', KEYS[1])";
 
 type Admitted = Pick<Admission, 'step' | 'verdicts'> & {
   readonly born: string;

@@ -57,6 +57,14 @@ test('for a minute of load, faults and killers every promise is kept', { timeout
     'write calls that ran twice',
     'write calls answered `executed: yes` that never ran',
     'write calls answered `executed: no` that ran',
+    'keyed write calls that ran twice',
+    'keyed write calls answered `executed: yes` that never ran',
+    'keyed write calls answered `executed: no` each time that ran',
+    'repeats that do not replay the answer seen before',
+    '409 without Retry-After or without a reason',
+    'answers to keyed batches that cannot be asked for by their request id',
+    'failing calls that ran beyond the budget of their session',
+    'sessions that cannot be read as the contract says',
     'bugs of the service in its answers, metrics and log',
     'replicas that ended untold, too late or not with 0',
     'changed tool files not taken over within 10 s',
@@ -74,6 +82,12 @@ test('for a minute of load, faults and killers every promise is kept', { timeout
   // Half of what was planned, so that the promises were put to the test.
   expect(countIn('batches accepted', table), told).toBeGreaterThan(900);
   expect(countIn('killer calls', table), told).toBeGreaterThan(50);
+  expect(countIn('keyed batches', table), told).toBeGreaterThan(150);
+  expect(countIn('keyed results asked for again', table), told).toBeGreaterThan(500);
+  expect(countIn('failing sessions held against their budget', table), told).toBeGreaterThan(2);
+  // Breakers open, and not only for those who must not run.
+  expect(table, told).toMatch(/^\| codes +\| .*\b\d+ circuit_open\b/m);
+  expect(table, told).toMatch(/^\| faults +\| .*\b\d+ SIGKILL to a replica, restart\b/m);
   expect(code).toBe(0);
 });
 

@@ -39,29 +39,43 @@ const around = async <Answer>(
   return answer;
 };
 
-const toDyingStores = ({ sessions, keys }: Stores, moment: string): Stores => ({
+/** Without a record that is held there is nothing to die of: Redis was late, and the batch runs without its key. */
+const createHeld = () => {
+  let held = false;
+  return {
+    opened: (kind: string): void => {
+      held = kind === 'held';
+    },
+    at: (moment: string): string => (held ? moment : 'never'),
+  };
+};
+
+const toDyingStores = ({ sessions, keys }: Stores, moment: string, record = createHeld()): Stores => ({
   sessions: {
     ...sessions,
     admit: async (round) => {
       const admission = await sessions.admit(round);
-      if (moment === 'after_admit') die();
+      if (record.at(moment) === 'after_admit') die();
       const settle: typeof admission.settle = (report) =>
-        around(moment, ['before_settle', 'after_settle'], () => admission.settle(report));
+        around(record.at(moment), ['before_settle', 'after_settle'], () => admission.settle(report));
       return { ...admission, settle };
     },
   },
   keys: {
     ...keys,
     open: async (batch) => {
-      const opening = await around(moment, ['before_open', 'after_open'], () => keys.open(batch));
+      if (moment === 'before_open') die();
+      const opening = await keys.open(batch);
+      record.opened(opening.kind);
+      if (record.at(moment) === 'after_open') die();
       if (opening.kind !== 'held') return opening;
-      const { record } = opening;
+      const { record: own } = opening;
       return {
         ...opening,
         record: {
-          ...record,
-          start: (index) => around(moment, ['before_start', 'after_start'], () => record.start(index)),
-          commit: (results) => around(moment, ['before_commit', 'after_commit'], () => record.commit(results)),
+          ...own,
+          start: (index) => around(moment, ['before_start', 'after_start'], () => own.start(index)),
+          commit: (results) => around(moment, ['before_commit', 'after_commit'], () => own.commit(results)),
         },
       };
     },
