@@ -32,7 +32,7 @@ const toReason = (error: unknown): string => {
   const message = error instanceof Error ? error.message : '';
   const word = REASONS.find((reason) => message.startsWith(reason));
   if (word !== undefined) return word.toLowerCase();
-  if (/^Too many Cluster redirections\. .*TRYAGAIN/.test(message)) return 'tryagain';
+  if (message.startsWith('Too many Cluster redirections')) return 'redirections';
   if (NO_CLUSTER.test(message)) return 'connection';
   if (message.includes('timed out')) return 'timeout';
   if (/ECONN|Connection is closed|writeable|ENOTFOUND|EPIPE/.test(message)) return 'connection';
