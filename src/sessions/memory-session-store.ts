@@ -43,9 +43,13 @@ export const createMemorySessionStore = (options: {
       if (reason !== 'set') journals.drop(session);
     },
   });
-  // Anew each time: the cache goes on with the size that a value came with.
-  const keep = (sessionKey: string, session: SessionState): void =>
-    void sessions.set(sessionKey, { session }, { size: toBytes(session) });
+  // The cache goes on with the size that a value came with: one that weighs something else by now must come anew.
+  const keep = (sessionKey: string, session: SessionState): void => {
+    const bytes = toBytes(session);
+    const known = sessions.get(sessionKey);
+    if (known?.session === session && known.bytes === bytes) return;
+    sessions.set(sessionKey, { session, bytes }, { size: bytes });
+  };
   return {
     admit: async (round) => {
       const { sessionKey } = round;
@@ -71,7 +75,7 @@ export const createMemorySessionStore = (options: {
   };
 };
 
-type Kept = { readonly session: SessionState };
+type Kept = { readonly session: SessionState; readonly bytes: number };
 
 const MAX_BYTES = 256 * 1024 * 1024;
 

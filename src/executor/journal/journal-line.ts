@@ -25,7 +25,7 @@ export const toJournalHead = (
   { step, time, given }: { readonly step: number; readonly time: number; readonly given: BatchArguments },
 ): JournalHead => ({
   step,
-  time: JSON.stringify(new Date(time).toISOString()),
+  time: `"${new Date(time).toISOString()}"`,
   requestId: JSON.stringify(requestId),
   given,
 });
