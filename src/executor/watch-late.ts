@@ -44,9 +44,18 @@ const writeBoth = async (answer: Answer, end: CallEnd, terms: LateTerms): Promis
   const isWritten = admission !== null && admission.scope === 'session' && terms.journal > 0;
   await Promise.all([
     isWritten ? admission.addLate(line) : undefined,
-    keyed?.amend(index, renderLate(answer, end, terms.now() - terms.startedAt)),
+    saysMore(end, answer.ran.end)
+      ? keyed?.amend(index, renderLate(answer, end, terms.now() - terms.startedAt))
+      : undefined,
   ]);
 };
+
+/**
+ * Whether a late end tells a repeat more than the kept one: any does where nobody knew, else only a success. A safe
+ * handler that ends because its time is over only says so in other words.
+ */
+const saysMore = (late: CallEnd, kept: CallEnd): boolean =>
+  late.kind === 'success' || (kept.kind === 'failure' && kept.failure.outcome === 'unknown');
 
 const MAX_MESSAGE = 500;
 

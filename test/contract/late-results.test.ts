@@ -1,7 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { defineTool } from '#src/tools/define-tool.ts';
 import {
   codesOf,
   createActor,
+  createKeyedClient,
   fail,
   freshName,
   type Lab,
@@ -10,6 +14,7 @@ import {
   warningsOf,
 } from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+import { startService } from '#test/support/start-service.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {
@@ -52,6 +57,29 @@ describe.each(['memory', 'redis'] as const)('late on %s', STORE_TERMS, (store) =
     release();
     await expect.poll(async () => codesOf(await post([{ name: 'write' }], { key }))).toEqual(['tool_exception']);
     expect(write.asked).toHaveLength(1);
+  });
+
+  test('a safe handler that obeys its signal ends no other way for that: its time-out is what is kept', async () => {
+    const obedient = defineTool({
+      name: 'obedient',
+      description: 'Waits for its signal.',
+      effects: 'read',
+      timeoutMs: 50,
+      input: z.object({}),
+      run: async (_input, { signal }) => {
+        await once(signal, 'abort');
+        throw signal.reason;
+      },
+    });
+    const service = await startService(store === 'memory' ? {} : { REDIS_URL: redis.url }, [obedient]);
+    onTestFinished(service.stop);
+    const { post } = createKeyedClient(service.url);
+    const key = freshName();
+    await expect.poll(async () => codesOf(await post([{ name: 'obedient' }], { key }))).toEqual(['timeout']);
+    const late = 'recourse_late_results_total{tool="obedient",ended="threw"}';
+    await expect.poll(() => service.metric(late)).toBe(1);
+    const again = await post([{ name: 'obedient' }], { key });
+    expect([codesOf(again), again.results[0]?.replayed]).toEqual([['timeout'], true]);
   });
 
   test('the copy of a call that was said twice hears of its late result as well', async () => {
