@@ -8,9 +8,9 @@ import { INTERNAL_ERROR_TEXT, identicalCallText } from './failure-text.ts';
 import { bucketOf } from './find-obstacle.ts';
 import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffix } from './render-result.ts';
 import type { ResolvedCall } from './resolve-call.ts';
-import { toAnswerMark } from './round-report.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
 import { settleBatch } from './settle-batch.ts';
+import { toAnswerMark } from './settled-call.ts';
 import { toInvoked } from './to-invoked.ts';
 
 /** 8 settles and 9 observes: turns the ends of all calls into results, in the order of the calls. Observing happens once a call. */

@@ -1,8 +1,8 @@
 import type { AnsweredCall, AnswerTerms, RanBatch } from './answered-batch.ts';
 import { toJournalHead, toJournalLine } from './journal/journal-line.ts';
 import { toRoundOutcomes } from './round-outcomes.ts';
-import { toSettledCall } from './round-report.ts';
 import type { Admission, Budget, RoundReport } from './session-store.ts';
+import { toSettledCall } from './settled-call.ts';
 
 /**
  * 8 settles a batch in the store that admitted it. Null where the answer need not wait: first attempts that all

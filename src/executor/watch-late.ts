@@ -4,7 +4,7 @@ import { renderLate } from './answer-batch.ts';
 import type { Answer, AnswerTerms } from './answered-batch.ts';
 import type { CallEnd } from './call-end.ts';
 import type { KeyedRun } from './idempotency/keyed-run.ts';
-import { toLateLine } from './reading/journal-lines.ts';
+import { toLateLine } from './journal/journal-lines.ts';
 import { redactBeginning } from './redact-secrets.ts';
 import type { Admission } from './session-store.ts';
 

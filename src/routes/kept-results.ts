@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ProblemError } from './problem-handler.ts';
+import { sendResults } from './results-body.ts';
 import { GET_RESULTS_SCHEMA } from './session-schemas.ts';
 import { createStoreProblem } from './sessions.ts';
 
@@ -11,7 +12,6 @@ export type KeptResultsOptions = {
   readonly findResults: (requestKey: string) => Promise<readonly string[] | null | 'unavailable'>;
 };
 
-const JSON_TYPE = 'application/json; charset=utf-8';
 /** What an id of a request looks like, whoever made it. */
 export const REQUEST_ID = /^[A-Za-z0-9_-]{16,64}$/;
 
@@ -30,8 +30,7 @@ export const addKeptResultsRoute = (app: FastifyInstance, options: KeptResultsOp
       if (results === 'unavailable') throw createStoreProblem();
       if (results === null) throw new ProblemError(404, 'result_not_kept', NOT_KEPT);
       // The session's id is kept nowhere, and so cannot be given back.
-      const head = `{"request_id":${JSON.stringify(requestId)},"session_id":null,"results":[`;
-      return reply.type(JSON_TYPE).send(`${head}${results.join(',')}]}`);
+      return sendResults(reply, { requestId, sessionId: null, results });
     },
   );
 };

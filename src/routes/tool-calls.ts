@@ -6,6 +6,7 @@ import type { BatchAnswer } from '../executor/run-batch.ts';
 import type { JsonBody } from './json-body.ts';
 import { ProblemError } from './problem-handler.ts';
 import { callerKeyOf } from './request-gate.ts';
+import { sendResults } from './results-body.ts';
 import { TOOL_CALLS_SCHEMA } from './route-schemas.ts';
 
 export type ToolCallsOptions = {
@@ -23,8 +24,6 @@ export type ToolCallsOptions = {
   readonly createId: () => string;
   readonly maxDeadlineMs: number;
 };
-
-const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** POST /tool-calls: strict on the envelope, deaf to what is inside a call, 200 for whatever comes of the calls. */
 export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOptions): void => {
@@ -53,9 +52,7 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
     });
     const results = toResults(answer);
     if (answer.kind === 'results' && answer.origin === 'replayed') void reply.header('idempotent-replayed', 'true');
-    // Assembled from the proved JSON of each result: one BigInt must not cost the whole batch its answer.
-    const head = `{"request_id":${JSON.stringify(request.id)},"session_id":${JSON.stringify(sessionId)},"results":[`;
-    return reply.type(JSON_TYPE).send(`${head}${results.join(',')}]}`);
+    return sendResults(reply, { requestId: request.id, sessionId, results });
   });
 };
 

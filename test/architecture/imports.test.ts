@@ -37,7 +37,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   executor: /^(canonicalize|fastest-levenshtein|node:crypto|node:util)$/,
   'executor/circuit': /^(cockatiel|lru-cache)$/,
   'executor/idempotency': /^zod$/,
-  'executor/reading': /^zod$/,
+  'executor/journal': /^zod$/,
   'executor/isolation': /^(zod|node:.*)$/,
   sessions: /^(zod|lru-cache|ioredis|node:crypto|node:fs)$/,
   telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:fs|node:os|node:path|node:perf_hooks|node:v8)$/,

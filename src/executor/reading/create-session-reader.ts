@@ -1,8 +1,8 @@
 import type { JournalEntry, SessionView } from '../../contract/session.ts';
 import type { Tool } from '../../tools/tool.ts';
+import { toJournalEntries } from '../journal/journal-lines.ts';
 import type { SessionRecord, SessionSettings, SessionStore } from '../session-store.ts';
 import type { RunReducer } from './create-run-reducer.ts';
-import { toJournalEntries } from './journal-lines.ts';
 import { type FindTool, toSessionTool } from './to-session-tool.ts';
 
 export type SessionReaderOptions = {

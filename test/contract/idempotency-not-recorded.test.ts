@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import type { Stores } from '#src/wire-store.ts';
+import { codesOf, createActor, freshName, warningsOf } from '#test/support/keyed-client.ts';
+import { startWiredLab } from '#test/support/start-wired-lab.ts';
+
+/** Stores that open a record and then lose it before the results are in. */
+const loseCommits = (stores: Stores): Stores => ({
+  ...stores,
+  keys: {
+    ...stores.keys,
+    open: async (batch) => {
+      const opening = await stores.keys.open(batch);
+      if (opening.kind !== 'held') return opening;
+      return { ...opening, record: { ...opening.record, commit: async () => Promise.reject(new Error('away')) } };
+    },
+  },
+});
+
+test('results that could not be kept are answered all the same, and say that a repeat may not give them', async () => {
+  const write = createActor('write', { effects: 'write' }, () => 'written');
+  const { post } = await startWiredLab([write], { wrapStores: loseCommits });
+  const key = freshName();
+  const answer = await post([{ name: 'write' }], { key });
+  expect(codesOf(answer)).toEqual(['ok']);
+  expect(warningsOf(answer.results[0])).toContain('idempotency_not_recorded');
+  expect(answer.results[0]).toMatchObject({ value: 'written', executed: 'yes' });
+  expect(write.asked).toHaveLength(1);
+});
