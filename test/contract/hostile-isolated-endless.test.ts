@@ -1,4 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
   answerAlone,
   answerBoth,
@@ -68,14 +71,16 @@ test('a call may shorten the limit of its tool and not lengthen it', async () =>
 });
 
 test('the process of a spinning call is gone soon after, and the next call has another one', async () => {
-  await answerAlone(service, { name: 'tells_its_process' });
-  const before = new Set(findHosts());
-  const killed = await restartsFor(service, 'timeout');
-  await answerAlone(service, { name: 'spins', timeout_ms: 50 });
-  await becomes(() => restartsFor(service, 'timeout'), killed + 1);
-  expect([...before].filter((pid) => !findHosts().includes(pid))).toHaveLength(1);
+  const folder = mkdtempSync(join(tmpdir(), 'recourse-spinning-'));
+  const path = join(folder, 'pid');
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const call = { name: 'spins_in_a_known_process', arguments: { path }, timeout_ms: 1000 };
+  expect((await answerAlone(service, call)).error?.code).toBe('timeout');
+  const pid = Number(readFileSync(path, 'utf8'));
+  await becomes(() => findHosts().includes(pid), false);
   const next = await answerAlone(service, { name: 'tells_its_process' });
   expect(next).toMatchObject({ outcome: 'success', executed: 'yes' });
+  expect(next.value).not.toBe(pid);
 });
 
 test('what a killed call had started is gone with it', async () => {

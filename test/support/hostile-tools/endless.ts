@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { defineTool, type ToolContext, z } from 'recourse';
 
 const TIMEOUT_MS = 300;
@@ -57,6 +58,16 @@ export const tools = [
     effects: 'read',
     input: z.object({}),
     run: () => process.pid,
+  }),
+  defineTool({
+    name: 'spins_in_a_known_process',
+    description: 'Writes down in which process it runs, and does not end by itself.',
+    effects: 'read',
+    input: z.object({ path: z.string() }),
+    run: ({ path }) => {
+      writeFileSync(path, String(process.pid));
+      return spin();
+    },
   }),
   defineTool({
     name: 'refine_hangs_there',
