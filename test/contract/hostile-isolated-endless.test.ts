@@ -10,7 +10,6 @@ import {
   findByArgument,
   findHosts,
   type IsolatedLab,
-  restartsFor,
   startIsolated,
   toVerdict,
 } from '#test/support/hostile-tools/isolated-lab.ts';
@@ -70,13 +69,18 @@ test('a call may shorten the limit of its tool and not lengthen it', async () =>
   ]);
 });
 
-test('the process of a spinning call is gone soon after, and the next call has another one', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'recourse-spinning-'));
-  const path = join(folder, 'pid');
+/** Lets a call of this tool reach its deadline, and tells in which process it ran. */
+const findProcessOf = async (name: string): Promise<number> => {
+  const folder = mkdtempSync(join(tmpdir(), 'recourse-endless-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const call = { name: 'spins_in_a_known_process', arguments: { path }, timeout_ms: 1000 };
-  expect((await answerAlone(service, call)).error?.code).toBe('timeout');
-  const pid = Number(readFileSync(path, 'utf8'));
+  const path = join(folder, 'pid');
+  const result = await answerAlone(service, { name, arguments: { path }, timeout_ms: 1000 });
+  expect(result.error?.code).toBe('timeout');
+  return Number(readFileSync(path, 'utf8'));
+};
+
+test('the process of a spinning call is gone soon after, and the next call has another one', async () => {
+  const pid = await findProcessOf('spins_in_a_known_process');
   await becomes(() => findHosts().includes(pid), false);
   const next = await answerAlone(service, { name: 'tells_its_process' });
   expect(next).toMatchObject({ outcome: 'success', executed: 'yes' });
@@ -89,18 +93,14 @@ test('what a killed call had started is gone with it', async () => {
 });
 
 test('a tool that obeys its signal keeps its process', async () => {
-  const processOf = async () => (await answerAlone(service, { name: 'tells_its_process' })).value;
-  const pid = await processOf();
-  const killed = await restartsFor(service, 'timeout');
-  await answerAlone(service, { name: 'obeys_its_signal', timeout_ms: 50 });
+  const pid = await findProcessOf('obeys_in_a_known_process');
   await answerAlone(service, { name: 'answers_late', timeout_ms: 50 });
-  expect(await processOf()).toBe(pid);
-  expect(await restartsFor(service, 'timeout')).toBe(killed);
+  expect(findHosts()).toContain(pid);
 });
 
 test('an answer that comes after the deadline is counted and not taken', async () => {
   const late = () => service.metric('recourse_late_results_total{tool="answers_late",ended="returned"}');
   const before = (await late()) ?? 0;
   expect((await answerAlone(service, { name: 'answers_late', timeout_ms: 50 })).error?.code).toBe('timeout');
-  await becomes(late, before + 1);
+  await becomes(async () => ((await late()) ?? 0) > before, true);
 });

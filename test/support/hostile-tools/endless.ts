@@ -40,6 +40,18 @@ const hugeDelay = (): Promise<never> => Atomics.wait(new Int32Array(new SharedAr
 
 const catastrophe = (): boolean => /^(a+)+$/.test(`${'a'.repeat(64)}!`);
 
+const endlessInKnownProcess = (name: string, run: (context: ToolContext) => unknown) =>
+  defineTool({
+    name,
+    description: 'Writes down in which process it runs, and does not end by itself.',
+    effects: 'read',
+    input: z.object({ path: z.string() }),
+    run: ({ path }, context) => {
+      writeFileSync(path, String(process.pid));
+      return run(context);
+    },
+  });
+
 export const tools = [
   endless('never_settles_there', forever),
   endless('never_settles_there_write', forever, 'write'),
@@ -59,16 +71,8 @@ export const tools = [
     input: z.object({}),
     run: () => process.pid,
   }),
-  defineTool({
-    name: 'spins_in_a_known_process',
-    description: 'Writes down in which process it runs, and does not end by itself.',
-    effects: 'read',
-    input: z.object({ path: z.string() }),
-    run: ({ path }) => {
-      writeFileSync(path, String(process.pid));
-      return spin();
-    },
-  }),
+  endlessInKnownProcess('spins_in_a_known_process', spin),
+  endlessInKnownProcess('obeys_in_a_known_process', obey),
   defineTool({
     name: 'refine_hangs_there',
     description: 'Has a schema that hangs.',
