@@ -1,7 +1,8 @@
 import { pino } from 'pino';
 import * as z from 'zod';
-import { loadConfig, SETTINGS } from '../src/config.ts';
+import { loadConfig } from '../src/config.ts';
 import { FAILURE_POLICY, type FailurePolicy } from '../src/contract/failure.ts';
+import { SETTINGS } from '../src/settings/settings.ts';
 import { createMetrics } from '../src/telemetry/metrics.ts';
 import { wire } from '../src/wiring.ts';
 

@@ -22,8 +22,10 @@ const main = async (): Promise<void> => {
     // Whatever it ends by: a second signal, a port that is in use, an exception nobody caught.
     process.on('exit', service.killHosts);
     stopOnSignals(service, trackAnswers(service.app.server), config, log);
+    // First: who starts the service waits for the port of the calls.
+    await service.opsApp?.listen({ host: config.HOST, port: config.OPS_PORT ?? 0 });
     await service.app.listen({ host: config.HOST, port: config.PORT });
-    announce(service.app.server.address(), config, log);
+    announce(service, config, log);
   } catch (error) {
     refuseToStart([toStartProblem(error, config)]);
   }
@@ -60,14 +62,15 @@ const mistakeOf = async (setting: string, read: () => unknown): Promise<string |
   }
 };
 
-const toStartProblem = (error: unknown, { HOST, PORT }: Config): string => {
+const toStartProblem = (error: unknown, { HOST, PORT, OPS_PORT }: Config): string => {
   if (!(error instanceof Error)) return String(error);
-  const { code } = Object.assign({ code: '' }, error);
+  const { code, port } = Object.assign({ code: '', port: PORT }, error);
+  const setting = port === OPS_PORT ? 'OPS_PORT' : 'PORT';
   switch (code) {
     case 'EADDRINUSE':
-      return `port ${PORT} on ${HOST} is in use: stop what listens there, or set PORT.`;
+      return `port ${port} on ${HOST} is in use: stop what listens there, or set ${setting}.`;
     case 'EACCES':
-      return `port ${PORT} on ${HOST} may not be used by this user: set PORT to 1024 or more.`;
+      return `port ${port} on ${HOST} may not be used by this user: set ${setting} to 1024 or more.`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return `HOST ${HOST} is not an address of this machine: set HOST to one that is, or to 0.0.0.0 for all.`;
@@ -76,13 +79,17 @@ const toStartProblem = (error: unknown, { HOST, PORT }: Config): string => {
   }
 };
 
-const announce = (address: AddressInfo | string | null, config: Config, log: Logger): void => {
+const announce = ({ app, opsApp }: Service, config: Config, log: Logger): void => {
+  const address = app.server.address();
   if (address === null || typeof address === 'string') return;
   const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-  log.info({ address: address.address, port: address.port }, 'listening');
+  log.info({ address: address.address, port: address.port, ...toOpsPort(opsApp?.server.address()) }, 'listening');
   const url = `http://${host.replace(/^(0\.0\.0\.0|\[::\])$/, '127.0.0.1')}:${address.port}`;
   process.stderr.write(`Recourse serves on ${url}. Try:\n\n  ${toCurlLine(url, config)}\n\n`);
 };
+
+const toOpsPort = (address: AddressInfo | string | null | undefined): { readonly ops_port?: number } =>
+  typeof address === 'object' && address !== null ? { ops_port: address.port } : {};
 
 // Quoted, for zsh would take the brackets of an IPv6 address for a pattern.
 const toCurlLine = (url: string, { API_KEYS, API_KEYS_FILE, WORKSPACE_DIR }: Config): string => {
@@ -129,7 +136,7 @@ const trackAnswers = (server: Server): WhenSent => {
 const ANSWER_MS = 1000;
 
 const stop = async (service: Service, whenSent: WhenSent, config: Config, log: Logger): Promise<void> => {
-  const { app, executor, drain, close } = service;
+  const { app, opsApp, executor, drain, close } = service;
   const graceEndsAt = performance.now() + config.SHUTDOWN_GRACE_MS;
   drain();
   await within(config.SHUTDOWN_GRACE_MS, executor.whenIdle());
@@ -139,6 +146,8 @@ const stop = async (service: Service, whenSent: WhenSent, config: Config, log: L
   // Before the server closes: up to Node 26 that cuts off an answer which is given but not yet sent to its end.
   await within(Math.max(ANSWER_MS, graceEndsAt - performance.now()), whenSent());
   await within(ANSWER_MS, app.close());
+  // Last: until here it has said that the service drains.
+  await within(ANSWER_MS, opsApp?.close() ?? Promise.resolve());
   await within(ANSWER_MS, close());
   log.info('stopped');
   log.flush(() => process.exit(0));

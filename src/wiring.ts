@@ -1,30 +1,24 @@
-import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import * as z from 'zod';
-import { buildApp } from './app.ts';
-import { createAuthenticate, loadApiKeyFile } from './auth/api-keys.ts';
-import { createOriginRule } from './auth/origin-rule.ts';
 import type { Config } from './config.ts';
 import { createIdFactory } from './create-id.ts';
 import type { ToolInvoked } from './executor/call-observer.ts';
 import type { CircuitBreakers } from './executor/circuit/circuit-breakers.ts';
 import { createCircuitBreakers } from './executor/circuit/create-circuit-breakers.ts';
 import { createExecutor, type Executor } from './executor/execute-batch.ts';
-import type { Ready } from './routes/route-schemas.ts';
 import { createCallLog } from './telemetry/create-call-log.ts';
 import { createCallObserver } from './telemetry/create-call-observer.ts';
 import { createCircuitObserver } from './telemetry/create-circuit-observer.ts';
 import { createFailureLog } from './telemetry/create-failure-log.ts';
-import { createResponseObserver } from './telemetry/create-response-observer.ts';
-import { describeCauses } from './telemetry/describe-error.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { createBuiltinReducers } from './tools/builtin-reducers.ts';
 import { createBuiltinTools } from './tools/builtin-tools.ts';
 import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
 import type { Tool } from './tools/tool.ts';
+import { type Readiness, wireHttp } from './wire-http.ts';
 import { wireLoad } from './wire-load.ts';
 import { wireReading } from './wire-reading.ts';
 import { type Stores, type WiredStore, wireStore } from './wire-store.ts';
@@ -32,6 +26,8 @@ import { wireTools } from './wire-tools.ts';
 
 export type Service = {
   readonly app: FastifyInstance;
+  /** Health and metrics, where they have a port of their own. */
+  readonly opsApp: FastifyInstance | null;
   readonly executor: Executor;
   /** Readiness says no, new batches are refused, no further call starts. */
   readonly drain: () => void;
@@ -87,34 +83,20 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     time: Date.now,
     ...toCallLimits(config),
   });
-  const apiKeys = loadApiKeys(config);
-  const state = { draining: false };
-  const app = await buildApp({
-    version,
-    maxBodyBytes: config.MAX_BODY_BYTES,
-    maxDeadlineMs: config.MAX_DEADLINE_MS,
-    requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
-    authenticate: createAuthenticate(apiKeys),
-    mayComeFrom: toOriginRule(config, apiKeys),
-    isDraining: () => state.draining,
-    shed: load.shed,
-    executeBatch: executor.executeBatch,
-    ...KEYS,
+  const http = await wireHttp(config, {
+    ...load,
     ...wireReading(config, { sessions, keys, registry, runHosted: tools.runHosted, now }),
+    version,
     createId,
+    executor,
+    metrics,
+    log,
     describeTools: registry.describe,
-    readiness: () => toReadiness(store, state.draining, registry),
-    exposition: { contentType: metrics.registry.contentType, metrics: () => metrics.registry.metrics() },
-    onResponse: createResponseObserver(metrics),
-    onBug: (error, id) => log.error({ request_id: id, causes: describeCauses(error) }, 'request failed'),
+    readiness: () => toReadiness(store, registry),
   });
   return {
-    app,
+    ...http,
     executor,
-    drain: () => {
-      state.draining = true;
-      executor.drain();
-    },
     killHosts: tools.killHosts,
     close: async () => {
       load.stop();
@@ -123,10 +105,6 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     },
   };
 };
-
-// Whatever a caller chose is stored as its hash alone, and for its tenant alone.
-const toTenantKey = (tenant: string, chosen: string): string => `${tenant}:${hash('sha256', chosen)}`;
-const KEYS = { toSessionKey: toTenantKey, toRecordKey: toTenantKey, toRequestKey: toTenantKey };
 
 const createCircuits = (config: Config, metrics: Metrics, log: Logger, now: () => number): CircuitBreakers => {
   const observer = createCircuitObserver({ metrics, log });
@@ -143,20 +121,11 @@ const toCallLimits = (config: Config) =>
     journal: config.SESSION_JOURNAL,
   }) as const;
 
-const toOriginRule = ({ ALLOWED_ORIGINS }: Config, apiKeys: readonly string[]) =>
-  createOriginRule({ allowedOrigins: ALLOWED_ORIGINS, callers: apiKeys.length === 0 ? 'anonymous' : 'known' });
-
-const loadApiKeys = ({ API_KEYS, API_KEYS_FILE }: Config): readonly string[] =>
-  API_KEYS_FILE === undefined ? API_KEYS : [...API_KEYS, ...loadApiKeyFile(API_KEYS_FILE)];
-
-const toReadiness = ({ mode, isUp }: WiredStore, draining: boolean, { list }: ToolRegistry): Ready => {
-  const status = isUp() ? 'ready' : 'degraded';
-  return {
-    status: draining ? 'draining' : status,
-    store: { mode, status: isUp() ? 'up' : 'down' },
-    tools: list().length,
-  };
-};
+const toReadiness = ({ mode, isUp }: WiredStore, { list }: ToolRegistry): Readiness => ({
+  status: isUp() ? 'ready' : 'degraded',
+  store: { mode, status: isUp() ? 'up' : 'down' },
+  tools: list().length,
+});
 
 const Package = z.object({ version: z.string() });
 const readVersion = (): string =>

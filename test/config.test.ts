@@ -18,6 +18,8 @@ const DEFAULTS = {
   PORT: 8080,
   ALLOW_ANONYMOUS: false,
   API_KEYS: [],
+  JWT_TENANT_CLAIM: 'tenant',
+  CONSOLE: true,
   ALLOWED_ORIGINS: [],
   LOG_LEVEL: 'info',
   TOOLS_ENV: [],
@@ -50,15 +52,31 @@ const DEFAULTS = {
   CIRCUIT_OPEN_MS: 10_000,
   SHUTDOWN_GRACE_MS: 25_000,
   METRICS_MAX_TOOLS: 40,
+  SECRETS_ENV: ['*_TOKEN', '*_KEY', '*_SECRET', '*_PASSWORD', '*_CREDENTIALS'],
+  TRACE_CONTENT: false,
   FETCH_ALLOW_PRIVATE: false,
 };
+
+// Those without a default.
+const UNSET = [
+  'OPS_PORT',
+  'API_KEYS_FILE',
+  'JWT_JWKS_URL',
+  'JWT_ISSUER',
+  'JWT_AUDIENCE',
+  'RATE_LIMIT',
+  'REDIS_URL',
+  'WORKSPACE_DIR',
+  'TOOLS_DIR',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+];
 
 test('without settings everything stands at its documented default', () => {
   expect(configOf({})).toEqual(DEFAULTS);
 });
 
 test('an empty value means unset, for every setting', () => {
-  const names = [...Object.keys(DEFAULTS), 'API_KEYS_FILE', 'REDIS_URL', 'WORKSPACE_DIR', 'TOOLS_DIR'];
+  const names = [...Object.keys(DEFAULTS), ...UNSET];
   expect(configOf(Object.fromEntries(names.map((name) => [name, ''])))).toEqual(DEFAULTS);
   expect(configOf({ PORT: undefined })).toEqual(DEFAULTS);
 });
@@ -264,4 +282,59 @@ test('a wrong setting is named once: what depends on it is not judged by a guess
 test('beside mistakes there is a config in which the wrong settings stand at their defaults', () => {
   const { config } = loadConfig({ PORT: 'x', WORKSPACE_DIR: '/somewhere', SESSION_RETRIES: '7' });
   expect(config).toEqual({ ...DEFAULTS, WORKSPACE_DIR: '/somewhere', SESSION_RETRIES: 7 });
+});
+
+test.each([
+  ['health on the port of calls', { OPS_PORT: '8080' }, ['OPS_PORT must not be PORT: choose another port']],
+  ['a port that is none', { OPS_PORT: '99999' }, ['OPS_PORT must be from 0 to 65535']],
+  [
+    'tokens of anybody for anything',
+    { JWT_JWKS_URL: 'https://issuer.example.com/keys' },
+    [
+      'JWT_JWKS_URL goes with JWT_ISSUER or JWT_AUDIENCE: tokens that were made for another service would be accepted, or none',
+    ],
+  ],
+  [
+    'an issuer without keys',
+    { JWT_ISSUER: 'https://issuer.example.com' },
+    [
+      'JWT_JWKS_URL goes with JWT_ISSUER or JWT_AUDIENCE: tokens that were made for another service would be accepted, or none',
+    ],
+  ],
+  [
+    'keys that are no address',
+    { JWT_JWKS_URL: 'file:///keys', JWT_ISSUER: 'me' },
+    ['JWT_JWKS_URL must be an http:// or https:// address'],
+  ],
+  [
+    'a rate without a unit',
+    { RATE_LIMIT: '600' },
+    ['RATE_LIMIT must be requests per second, minute or hour, for example 600/m'],
+  ],
+  [
+    'no rate at all',
+    { RATE_LIMIT: '0/m' },
+    ['RATE_LIMIT must be requests per second, minute or hour, for example 600/m'],
+  ],
+  [
+    'a collector that is no address',
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317' },
+    ['OTEL_EXPORTER_OTLP_ENDPOINT must be an http:// or https:// address'],
+  ],
+  [
+    'a pattern with two stars',
+    { SECRETS_ENV: '*TOKEN*' },
+    ['SECRETS_ENV must be a comma-separated list of variables, beginnings such as GITHUB_* or endings such as *_TOKEN'],
+  ],
+])('%s is refused', (_what, environment, mistakes) => {
+  expect(mistakesOf(environment)).toEqual(mistakes);
+});
+
+test('two free ports are two ports', () => {
+  expect(configOf({ PORT: '0', OPS_PORT: '0' })).toMatchObject({ PORT: 0, OPS_PORT: 0 });
+});
+
+test('with tokens alone the service may listen anywhere', () => {
+  const tokens = { JWT_JWKS_URL: 'https://issuer.example.com/keys', JWT_ISSUER: 'https://issuer.example.com' };
+  expect(configOf({ HOST: '0.0.0.0', ...tokens }).HOST).toBe('0.0.0.0');
 });

@@ -2,12 +2,16 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 /** Whoever calls: its tenant, and the tools it may use. */
-export type Caller = { readonly tenant: string; readonly mayUse: (tool: string) => boolean };
+export type Caller = {
+  readonly tenant: string;
+  readonly key: string | null;
+  readonly mayUse: (tool: string) => boolean;
+};
 
 /** Finds the caller of a request by the key it sent; null for a missing, unknown or wrong key alike. */
 export type Authenticate = (key: string | undefined) => Caller | null;
 
-export const ANONYMOUS: Caller = { tenant: 'anonymous', mayUse: () => true };
+export const ANONYMOUS: Caller = { tenant: 'anonymous', key: null, mayUse: () => true };
 
 const LINE = /^[a-z0-9][a-z0-9_-]{0,63}=[0-9a-f]{64}$/;
 
@@ -31,7 +35,7 @@ export const createAuthenticate = (pairs: readonly string[]): Authenticate => {
   if (pairs.length === 0) return () => ANONYMOUS;
   const known = pairs.map((pair) => {
     const [tenant = '', hex = ''] = pair.split('=');
-    return { caller: { tenant, mayUse: () => true } satisfies Caller, hash: Buffer.from(hex, 'hex') };
+    return { caller: { tenant, key: null, mayUse: () => true } satisfies Caller, hash: Buffer.from(hex, 'hex') };
   });
   return (key) => {
     const hash = createHash('sha256')

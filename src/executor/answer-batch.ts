@@ -56,6 +56,7 @@ const answerCall = (
   const standing = toStanding(one.call, done);
   const { end, durationMs, kept } = one.ran;
   terms.observer.toolInvoked(event);
+  done.batch.trace?.callEnded(event, { arguments: one.call.kind === 'ready' ? one.call.given : undefined });
   if (kept !== undefined) return { ...one, result: kept, reference: '', standing };
   const parts = toParts(one, done, durationMs);
   if (end.kind === 'success') return { ...one, result: renderSuccess(end, parts), reference: '', standing };
@@ -123,7 +124,9 @@ const observeBatch = (done: RanBatch, answered: readonly AnsweredCall[], terms: 
   const slowestCallMs = answered.reduce((slowest, { ran }) => Math.max(slowest, ran.durationMs), 0);
   terms.observer.batchAnswered({
     requestId: done.batch.requestId,
+    traceId: done.batch.traceId,
     tenant: done.batch.tenant,
+    key: done.batch.key,
     session: done.batch.sessionKey,
     calls: answered.length,
     failed: answered.filter(({ ran }) => ran.end.kind === 'failure').length,

@@ -1,3 +1,5 @@
+import type { BatchTrace } from './batch-trace.ts';
+
 /** Whoever waits for the answer. */
 export type Client = {
   readonly isGone: () => boolean;
@@ -21,6 +23,8 @@ export type Batch = {
   /** Unique to this batch; the request id may be the caller's and come twice. */
   readonly batchId: string;
   readonly tenant: string;
+  /** Who of the tenant sent it: the name of its key. For the log. */
+  readonly key: string | null;
   /** Between whom the slots of the service are shared: the tenant, or the address of whoever is anonymous. */
   readonly caller: string;
   readonly mayUse: (tool: string) => boolean;
@@ -35,4 +39,8 @@ export type Batch = {
   readonly deadlineMs: number;
   readonly idempotency: IdempotencyKey | null;
   readonly client: Client;
+  /** The id of the trace it belongs to, 32 hex digits; null without one. */
+  readonly traceId: string | null;
+  /** null where nothing is traced. */
+  readonly trace: BatchTrace | null;
 };

@@ -15,6 +15,8 @@ export type CallFacts = {
   readonly retriesLeft: number;
   /** null or left out: the batch came without an Idempotency-Key. */
   readonly idempotencyKey?: string | null;
+  /** null or left out: the batch is not traced. */
+  readonly traceparent?: string | null;
   readonly createLog: CreateCallLog;
   /** Where progress goes; to the call's log if left out. */
   readonly onProgress?: (update: ToolProgress) => void;
@@ -29,6 +31,7 @@ export class CallContext implements ToolContext {
   readonly callId: string | number | null;
   readonly retriesLeft: number;
   readonly idempotencyKey: string | null;
+  readonly traceparent: string | null;
   readonly #facts: CallFacts;
   #controller: AbortController | undefined;
   #log: ToolLog | undefined;
@@ -40,6 +43,7 @@ export class CallContext implements ToolContext {
     this.callId = facts.callId;
     this.retriesLeft = facts.retriesLeft;
     this.idempotencyKey = facts.idempotencyKey ?? null;
+    this.traceparent = facts.traceparent ?? null;
     this.#facts = facts;
   }
 

@@ -7,6 +7,8 @@ import type { Denial } from './session-store.ts';
 /** One call that has got its answer. Every call emits one, on every exit; `code` is null on success. */
 export type ToolInvoked = {
   readonly requestId: string;
+  /** Of the trace the batch belongs to, 32 hex digits; null without one. */
+  readonly traceId: string | null;
   /** Opaque session key, null without a session. */
   readonly session: string | null;
   readonly index: number;
@@ -30,7 +32,10 @@ export type ToolInvoked = {
 /** One batch that has got its answer. Durations in milliseconds. */
 export type BatchAnswered = {
   readonly requestId: string;
+  readonly traceId: string | null;
   readonly tenant: string;
+  /** The name of the key that sent it; null while anonymous. */
+  readonly key: string | null;
   readonly session: string | null;
   readonly calls: number;
   readonly failed: number;
@@ -80,6 +85,8 @@ export type CallObserver = {
   readonly toolsOffered: (tools: readonly { readonly name: string; readonly effects: Effects }[]) => void;
   /** A handler ended after its call had been answered. */
   readonly lateResult: (tool: string, ended: 'returned' | 'threw') => void;
+  /** A call was answered more than 250 ms after its time limit. */
+  readonly deadlineOverrun: (tool: string) => void;
   /** The loop guard refused a call. */
   readonly loopDetected: (tool: string) => void;
   /** What became of a batch with an Idempotency-Key. */

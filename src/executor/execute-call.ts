@@ -81,13 +81,14 @@ const runCall = (
     callId: call.id,
     session: batch.session,
     idempotencyKey: batch.keyed === null ? null : `${batch.keyed.key}#${call.index}`,
+    traceparent: batch.trace?.callStarted(call, waitedMs) ?? null,
     retriesLeft: permit !== undefined && 'budget' in permit ? (permit.budget?.remaining ?? tool.retries) : tool.retries,
     createLog: settings.createLog,
   });
   settings.observer.callStarted(poolOf(tool), waitedMs);
   const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.end.remainingAt(startedAt))));
   const run = runAnywhere(tool, input, { context, timeoutMs, end: batch.end }, settings);
-  const ended: Ended = { pass, limit: timeoutMs < tool.timeoutMs ? 'shortened' : 'own', startedAt };
+  const ended: Ended = { pass, limit: timeoutMs < tool.timeoutMs ? 'shortened' : 'own', startedAt, timeoutMs };
   if (run instanceof Promise) return run.then((end) => finishCall(end, call, ended, batch, settings));
   return finishCall(run, call, ended, batch, settings);
 };
@@ -96,7 +97,11 @@ type Ended = {
   readonly pass: Extract<CircuitPass, { kind: 'passed' }>;
   readonly limit: 'own' | 'shortened';
   readonly startedAt: number;
+  readonly timeoutMs: number;
 };
+
+// A service that keeps its promises answers within this of a call's time limit.
+const OVERRUN_MS = 250;
 
 export const toCircuitOpen = (tool: Tool, retryAfterMs: number): Failure =>
   toFailure('circuit_open', text.circuitOpenText(tool.name, retryAfterMs), tool, {
@@ -119,7 +124,7 @@ const gracefulOf = (tool: Tool, { gracefulErrors }: CallSettings): 'on' | 'off' 
 const finishCall = (
   run: RunEnd,
   call: ReadyCall,
-  { pass, limit, startedAt }: Ended,
+  { pass, limit, startedAt, timeoutMs }: Ended,
   { caller }: RunningBatch,
   settings: CallSettings,
 ): RanCall => {
@@ -129,6 +134,7 @@ const finishCall = (
   const terms = { graceful: gracefulOf(tool, settings), maxResultBytes: settings.maxResultBytes };
   const end = toCallEnd(run, tool, terms);
   pass.ended(end, limit);
+  if (durationMs > timeoutMs + OVERRUN_MS) observer.deadlineOverrun(tool.name);
   const handlerEnded = (): void => {
     observer.callEnded(poolOf(tool));
     slots.ended(tool);

@@ -109,6 +109,7 @@ const toRunning = (
   requestId: batch.requestId,
   session: batch.sessionKey,
   caller: batch.caller,
+  trace: batch.trace,
   given,
   end,
   permits: admission?.permits ?? NO_PERMITS,

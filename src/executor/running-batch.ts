@@ -1,5 +1,6 @@
 import type { BatchArguments } from './batch-arguments.ts';
 import type { BatchEnd } from './batch-end.ts';
+import type { BatchTrace } from './batch-trace.ts';
 import type { CreateCallLog } from './call-context.ts';
 import type { RanCall } from './call-end.ts';
 import type { CallObserver } from './call-observer.ts';
@@ -24,6 +25,7 @@ export type RunningBatch = {
   readonly settled: ReadonlyMap<number, RanCall>;
   readonly keyed: { readonly key: string; readonly run: KeyedRun } | null;
   readonly isDraining: () => boolean;
+  readonly trace: BatchTrace | null;
 };
 
 export type CallSettings = {

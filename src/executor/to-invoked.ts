@@ -16,6 +16,7 @@ export const toInvoked = (
   const failure = end.kind === 'failure' ? end.failure : null;
   return {
     requestId: batch.requestId,
+    traceId: batch.traceId,
     session: batch.sessionKey,
     index: call.index,
     callId: call.id,

@@ -13,6 +13,7 @@ export type ToolCallsOptions = {
   readonly executeBatch: (batch: Batch) => Promise<BatchAnswer>;
   readonly callerOf: (request: FastifyRequest) => {
     readonly tenant: string;
+    readonly key: string | null;
     readonly mayUse: (tool: string) => boolean;
   };
   /** An opaque key for a tenant's session. */
@@ -30,17 +31,19 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
   app.post('/tool-calls', { schema: TOOL_CALLS_SCHEMA }, async (request: FastifyRequest, reply: FastifyReply) => {
     const { value, source } = toBody(request.body);
     const envelope = parseEnvelope(value);
-    const { tenant, mayUse } = options.callerOf(request);
+    const { tenant, key, mayUse } = options.callerOf(request);
     const idempotency = toIdempotency(request, tenant, options);
     const sessionId = envelope.session_id ?? null;
+    const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
     const answer = await options.executeBatch({
       requestId: request.id,
       // The id made for the request will do, unless the caller chose it: its ids may come twice.
       batchId: request.headers['x-request-id'] === undefined ? request.id : options.createId(),
       tenant,
+      key,
       caller: callerKeyOf(request),
       mayUse,
-      sessionKey: sessionId === null ? null : options.toSessionKey(tenant, sessionId),
+      sessionKey,
       roundId: envelope.round_id ?? null,
       calls: envelope.calls,
       source,
@@ -48,6 +51,8 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
       onError: envelope.on_error,
       deadlineMs: Math.min(envelope.deadline_ms ?? options.maxDeadlineMs, options.maxDeadlineMs),
       idempotency,
+      traceId: request.trace?.traceId ?? null,
+      trace: request.trace?.ofBatch({ session: sessionKey }) ?? null,
       client: { isGone: () => reply.raw.destroyed, whenGone: (listener) => whenClientGone(reply, listener) },
     });
     const results = toResults(answer);

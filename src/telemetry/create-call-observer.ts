@@ -53,6 +53,9 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
     lateResult: (tool, ended) => {
       metrics.lateResults({ tool, ended }).count += 1;
     },
+    deadlineOverrun: (tool) => {
+      metrics.deadlineOverruns({ tool }).count += 1;
+    },
     loopDetected: (tool) => {
       metrics.loopsDetected({ tool }).count += 1;
     },
@@ -96,7 +99,9 @@ const logBatch = (log: Logger, batch: BatchAnswered): void =>
   log.info(
     {
       request_id: batch.requestId,
+      ...(batch.traceId === null ? {} : { trace_id: batch.traceId }),
       tenant: batch.tenant,
+      ...(batch.key === null ? {} : { key: batch.key }),
       session: batch.session,
       calls: batch.calls,
       failed: batch.failed,

@@ -44,6 +44,7 @@ const writeLine = (log: Logger, call: FailedCall, reference: string, suppressed:
   log[level](
     {
       request_id: call.requestId,
+      ...(call.traceId === null ? {} : { trace_id: call.traceId }),
       session: call.session,
       tool: call.tool,
       index: call.index,

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { createAccessMetrics } from './access-metrics.ts';
 import { createOverloadMetrics } from './overload-metrics.ts';
 import { createSessionMetrics } from './session-metrics.ts';
 import { createTallyCounter, createTallyHistogram } from './tally.ts';
@@ -33,6 +34,7 @@ export const createMetrics = (version: string) => {
     ...createOverloadMetrics(registry),
     ...createServiceMetrics(registry),
     ...createSessionMetrics(registry),
+    ...createAccessMetrics(registry),
   };
 };
 
@@ -80,6 +82,9 @@ const createCallMetrics = (registry: Registry) => {
     lateResults: counter('late_results_total', 'Handlers that ended after their call had been answered.', [
       'tool',
       'ended',
+    ]),
+    deadlineOverruns: counter('deadline_overruns_total', 'Calls answered more than 250 ms after their time limit.', [
+      'tool',
     ]),
     contractViolations: counter(
       'contract_violations_total',

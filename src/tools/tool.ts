@@ -36,6 +36,8 @@ export type ToolContext = {
    * an Idempotency-Key.
    */
   readonly idempotencyKey: string | null;
+  /** The W3C `traceparent` of this call, for requests to an upstream; null where the batch is not traced. */
+  readonly traceparent: string | null;
 };
 
 /** Arguments that passed the schema, bound to their handler. Only `Tool.prepare` makes one. */

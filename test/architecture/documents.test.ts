@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
-import { SETTINGS } from '#src/config.ts';
+import { SETTINGS } from '#src/settings/settings.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const NOT_OURS = ['node_modules', 'dist', 'coverage', '.git', '.cache'];

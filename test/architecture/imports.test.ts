@@ -13,12 +13,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   sessions: ['contract', 'executor'],
   telemetry: ['contract', 'executor'],
   auth: ['contract'],
+  settings: ['auth'],
+  console: [],
   routes: ['contract', 'executor'],
-  src: ['contract', 'tools', 'executor', 'sessions', 'telemetry', 'auth', 'routes'],
+  src: ['contract', 'tools', 'executor', 'sessions', 'telemetry', 'auth', 'routes', 'settings'],
 };
 
 const PORTS = [
   'executor/call-context.ts',
+  'executor/batch-trace.ts',
   'executor/call-observer.ts',
   'executor/circuit/circuit-observer.ts',
   'executor/failure.ts',
@@ -40,8 +43,11 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   'executor/journal': /^zod$/,
   'executor/isolation': /^(zod|node:.*)$/,
   sessions: /^(zod|lru-cache|ioredis|node:crypto|node:fs)$/,
+  'telemetry/tracing': /^(@opentelemetry\/.*|node:crypto)$/,
   telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:fs|node:os|node:path|node:perf_hooks|node:v8)$/,
-  auth: /^(node:crypto|node:fs)$/,
+  auth: /^(jose|rate-limiter-flexible|lru-cache|node:crypto|node:fs)$/,
+  settings: /^zod$/,
+  console: /^lit-html(\/.*)?$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:http|node:net|node:stream)$/,
   src: /^(zod|fastify|@fastify\/.*|pino|ulid|node:.*)$/,
 };

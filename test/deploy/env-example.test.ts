@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, test } from 'vitest';
-import { SETTINGS } from '../../src/config.ts';
+import { SETTINGS } from '../../src/settings/settings.ts';
 import { ROOT } from './script-sandbox.ts';
 
 const text = readFileSync(join(ROOT, '.env.example'), 'utf8');
@@ -28,9 +28,16 @@ test('the settings that operators rely on are there, once each, with their defau
   expect(values).toEqual({
     HOST: '127.0.0.1',
     PORT: '8080',
+    OPS_PORT: '9464',
     ALLOW_ANONYMOUS: 'false',
     API_KEYS: '',
     API_KEYS_FILE: '',
+    JWT_JWKS_URL: 'https://issuer.example.com/.well-known/jwks.json',
+    JWT_ISSUER: '',
+    JWT_AUDIENCE: '',
+    JWT_TENANT_CLAIM: 'tenant',
+    RATE_LIMIT: '600/m',
+    CONSOLE: 'true',
     ALLOWED_ORIGINS: '',
     LOG_LEVEL: 'info',
     REDIS_URL: 'redis://127.0.0.1:6379',
@@ -57,6 +64,9 @@ test('the settings that operators rely on are there, once each, with their defau
     BATCH_CONCURRENCY: '16',
     REQUEST_TIMEOUT_MS: '30000',
     METRICS_MAX_TOOLS: '40',
+    SECRETS_ENV: '*_TOKEN,*_KEY,*_SECRET,*_PASSWORD,*_CREDENTIALS',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+    TRACE_CONTENT: 'false',
     SESSION_TTL_SECONDS: '86400',
     SESSION_RETRIES: '20',
     SESSION_BUDGET_COOLDOWN_SECONDS: '900',

@@ -26,6 +26,7 @@ export const runTool = async (
     retriesLeft: 3,
     isLastAttempt: false,
     idempotencyKey: null,
+    traceparent: null,
   };
   const given = await prepared.invocation.run(context);
   const value = typeof given === 'object' && given !== null && isToldValue(given) ? given.value : given;

@@ -11,6 +11,8 @@ export type LogLine = Readonly<Record<string, unknown>>;
 export type RunningService = {
   readonly url: string;
   readonly port: number;
+  /** Where health and metrics are: `url`, unless OPS_PORT is set. */
+  readonly opsUrl: string;
   /** Everything that was logged so far, a parsed line each. */
   readonly logLines: () => readonly LogLine[];
   /** Posts calls as one batch over a real socket and gives the results, checked against the contract. */
@@ -37,18 +39,22 @@ export const startService = async (
   await service.app.listen({ host: loaded.config.HOST, port: loaded.config.PORT });
   const { port } = toAddress(service.app.server.address());
   const url = `http://127.0.0.1:${port}`;
+  await service.opsApp?.listen({ host: loaded.config.HOST, port: loaded.config.OPS_PORT ?? 0 });
+  const opsUrl = service.opsApp === null ? url : `http://127.0.0.1:${toAddress(service.opsApp.server.address()).port}`;
   return {
     url,
     port,
+    opsUrl,
     logLines: () => lines.map(toLogLine),
     call: (calls, envelope = {}) => callService(url, calls, envelope),
-    metric: (series) => readMetric(url, series),
+    metric: (series) => readMetric(opsUrl, series),
     drain: service.drain,
     stop: async () => {
       service.executor.endAll();
       // A client that keeps a refused request open must not keep a test waiting.
       service.app.server.closeAllConnections();
       await service.app.close();
+      await service.opsApp?.close();
       await service.close();
     },
   };

@@ -6,6 +6,7 @@ import { createLogLines } from './log-lines.ts';
 
 const SUCCESS: ToolInvoked = {
   requestId: 'request_1',
+  traceId: null,
   session: 'tenant:1',
   index: 0,
   callId: 'call_1',

@@ -134,6 +134,7 @@ const toCall = (
   callId: context.callId,
   retriesLeft: context.retriesLeft,
   idempotencyKey: context.idempotencyKey,
+  traceparent: context.traceparent,
   log: () => context.log,
   progress: context.progress,
 });

@@ -22,6 +22,7 @@ export type HostOrder =
       readonly callId: string | number | null;
       readonly retriesLeft: number;
       readonly idempotencyKey: string | null;
+      readonly traceparent: string | null;
       readonly graceful: 'on' | 'off';
     }
   | { readonly type: 'abort'; readonly nonce: string; readonly reason: 'TimeoutError' | 'AbortError' };

@@ -18,6 +18,7 @@ export type HostedCall = Pick<CallListener, 'tool' | 'log' | 'progress'> & {
   readonly callId: string | number | null;
   readonly retriesLeft: number;
   readonly idempotencyKey: string | null;
+  readonly traceparent: string | null;
   readonly graceful: 'on' | 'off';
   readonly timeoutMs: number;
 };
@@ -145,6 +146,7 @@ const toCallOrder = (nonce: string, call: HostedCall): HostOrder => ({
   callId: call.callId,
   retriesLeft: call.retriesLeft,
   idempotencyKey: call.idempotencyKey,
+  traceparent: call.traceparent,
   graceful: call.graceful,
 });
 

@@ -48,6 +48,7 @@ export const createHostCall = (tool: InlineTool, order: CallOrder, terms: HostTe
     session: order.session,
     retriesLeft: order.retriesLeft,
     idempotencyKey: order.idempotencyKey,
+    traceparent: order.traceparent,
   });
   const answer = (end: CallEnd, spoiled: boolean): void => {
     if (isAnswered) return;

@@ -1,0 +1,76 @@
+import { hash } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { type AppOptions, buildApp } from './app.ts';
+import { createAuthenticate, loadApiKeyFile } from './auth/api-keys.ts';
+import { createOriginRule } from './auth/origin-rule.ts';
+import type { Config } from './config.ts';
+import type { Executor } from './executor/execute-batch.ts';
+import { buildOpsApp } from './ops-app.ts';
+import type { Ready } from './routes/route-schemas.ts';
+import { createResponseObserver } from './telemetry/create-response-observer.ts';
+import { describeCauses } from './telemetry/describe-error.ts';
+import type { Metrics } from './telemetry/metrics.ts';
+import type { WiredLoad } from './wire-load.ts';
+import type { wireReading } from './wire-reading.ts';
+
+/** What is ready, as long as the service does not drain. */
+export type Readiness = Ready & { readonly status: 'ready' | 'degraded' };
+
+export type HttpParts = Pick<WiredLoad, 'shed'> &
+  ReturnType<typeof wireReading> &
+  Pick<AppOptions, 'version' | 'createId' | 'describeTools'> & {
+    readonly executor: Executor;
+    readonly metrics: Metrics;
+    readonly log: Logger;
+    readonly readiness: () => Readiness;
+  };
+
+export type WiredHttp = {
+  readonly app: FastifyInstance;
+  readonly opsApp: FastifyInstance | null;
+  /** Readiness says no, new batches are refused, no further call starts. */
+  readonly drain: () => void;
+};
+
+// Whatever a caller chose is stored as its hash alone, and for its tenant alone.
+const toTenantKey = (tenant: string, chosen: string): string => `${tenant}:${hash('sha256', chosen)}`;
+const KEYS = { toSessionKey: toTenantKey, toRecordKey: toTenantKey, toRequestKey: toTenantKey };
+
+/** The HTTP side of the service: one server, or two where health and metrics have a port of their own. */
+export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredHttp> => {
+  const { executor, metrics, log } = parts;
+  const apiKeys = loadApiKeys(config);
+  const state = { draining: false };
+  const options: AppOptions = {
+    ...parts,
+    ...KEYS,
+    maxBodyBytes: config.MAX_BODY_BYTES,
+    maxDeadlineMs: config.MAX_DEADLINE_MS,
+    requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
+    opsPort: config.OPS_PORT === undefined ? 'shared' : 'own',
+    authenticate: createAuthenticate(apiKeys),
+    mayComeFrom: toOriginRule(config, apiKeys),
+    isDraining: () => state.draining,
+    beginTrace: null,
+    executeBatch: executor.executeBatch,
+    readiness: () => (state.draining ? { ...parts.readiness(), status: 'draining' } : parts.readiness()),
+    exposition: { contentType: metrics.registry.contentType, metrics: () => metrics.registry.metrics() },
+    onResponse: createResponseObserver(metrics),
+    onBug: (error, id) => log.error({ request_id: id, causes: describeCauses(error) }, 'request failed'),
+  };
+  return {
+    app: await buildApp(options),
+    opsApp: options.opsPort === 'own' ? buildOpsApp(options) : null,
+    drain: () => {
+      state.draining = true;
+      executor.drain();
+    },
+  };
+};
+
+const toOriginRule = ({ ALLOWED_ORIGINS }: Config, apiKeys: readonly string[]) =>
+  createOriginRule({ allowedOrigins: ALLOWED_ORIGINS, callers: apiKeys.length === 0 ? 'anonymous' : 'known' });
+
+const loadApiKeys = ({ API_KEYS, API_KEYS_FILE }: Config): readonly string[] =>
+  API_KEYS_FILE === undefined ? API_KEYS : [...API_KEYS, ...loadApiKeyFile(API_KEYS_FILE)];
