@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-/** What can be measured: four servers under load, the service at rest, its tool hosts, and its sessions. */
+/** What can be measured: four servers under load, the service at rest, its tool hosts, its sessions and its telemetry. */
 export const PARTS = [
   'bare',
   'embedded',
@@ -11,6 +11,7 @@ export const PARTS = [
   'overload',
   'kill',
   'sessions',
+  'telemetry',
 ] as const;
 export type Part = (typeof PARTS)[number];
 

@@ -12,6 +12,7 @@ import { createProcesses } from './processes.ts';
 import { createRedisServers } from './redis-servers.ts';
 import { type Server, type Surroundings, startBareRoute, startService } from './servers.ts';
 import { measureSessions } from './sessions/measure-sessions.ts';
+import { measureTelemetry } from './telemetry/measure-telemetry.ts';
 import { toReport } from './to-report.ts';
 
 const RESULTS = join(import.meta.dirname, 'results.md');
@@ -30,7 +31,10 @@ const bench = async (options: Options, surroundings: Surroundings): Promise<void
   const sessions = options.parts.includes('sessions')
     ? await measureSessions({ options, surroundings, progress: say })
     : null;
-  const report = toReport({ series, starts, isolation, sessions, settings });
+  const telemetry = options.parts.includes('telemetry')
+    ? await measureTelemetry({ options, surroundings, progress: say })
+    : [];
+  const report = toReport({ series, starts, isolation, sessions, telemetry, settings });
   process.stdout.write(`\n${report}\n`);
   if (options.parts.length < PARTS.length) return say('Only parts were measured: bench/results.md stays as it was.');
   writeFileSync(RESULTS, `${report}\n`);

@@ -40,17 +40,18 @@ export const startBareRoute = async (surroundings: Surroundings): Promise<Server
 
 /**
  * The service as `npm start` runs it, with its default settings but for those given; metrics are kept and each batch is
- * logged to a file.
+ * logged to a file. Another script may wire the same service in another way.
  */
 export const startService = async (
   surroundings: Surroundings,
   redisUrl: string | null,
   settings: Readonly<Record<string, string>> = {},
+  script: string = fileOf('../src/main.ts'),
 ): Promise<Server> => {
   const port = await findFreePort();
   const log = openSync(join(surroundings.directory, `service-${port}.log`), 'a');
   return start(surroundings, port, {
-    words: [process.execPath, fileOf('../src/main.ts')],
+    words: [process.execPath, script],
     environment: {
       ...settings,
       PORT: String(port),
@@ -108,7 +109,8 @@ export const postBatch = async (url: string, kind: CallKind, calls: number): Pro
   return text;
 };
 
-const findFreePort = async (): Promise<number> => {
+/** A port of loopback that nobody listens on. */
+export const findFreePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -10,6 +10,9 @@ export const RATIO_TARGETS = {
 export const BATCH_SIZES = [1, 32] as const;
 export type BatchSize = (typeof BATCH_SIZES)[number];
 
+/** Least share of the throughput that metrics and log may leave. */
+export const MIN_LEFT_BY_METRICS_AND_LOG = 0.85;
+
 export const MAX_FIRST_ANSWER_MS = 800;
 export const MAX_IDLE_MB = 110;
 

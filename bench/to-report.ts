@@ -5,6 +5,8 @@ import { COMPARED_TO } from './options.ts';
 import { type SessionsMeasured, toSessionSections } from './sessions/to-session-sections.ts';
 import { summarise, toPairwise } from './summarise.ts';
 import { MAX_FIRST_ANSWER_MS, MAX_IDLE_MB, RATIO_TARGETS } from './targets.ts';
+import type { TelemetrySeries } from './telemetry/measure-telemetry.ts';
+import { toTelemetrySection } from './telemetry/to-telemetry-section.ts';
 import { toCells, toTable, toVerdict } from './to-table.ts';
 
 export type Measured = {
@@ -13,6 +15,7 @@ export type Measured = {
   readonly starts: Starts | null;
   readonly isolation: IsolationMeasured;
   readonly sessions: SessionsMeasured | null;
+  readonly telemetry: readonly TelemetrySeries[];
   /** When, where, of what and how: a line each. */
   readonly settings: readonly string[];
 };
@@ -27,7 +30,7 @@ const NAMES = {
 const RATIO_NAMES = { embedded: '(b) to (a)', redis: '(c) to (a)', failing: '(d) to (b)' } as const;
 
 /** The whole report as Markdown, readable as plain text, too. */
-export const toReport = ({ series, starts, isolation, sessions, settings }: Measured): string =>
+export const toReport = ({ series, starts, isolation, sessions, telemetry, settings }: Measured): string =>
   [
     '# Bench results',
     'Written by `npm run bench`. What the figures mean, and what they leave out: [README](README.md).',
@@ -38,6 +41,7 @@ export const toReport = ({ series, starts, isolation, sessions, settings }: Meas
     ...(starts === null ? [] : ['## At rest', toRestTable(starts)]),
     ...toIsolationSections(isolation),
     ...(sessions === null ? [] : toSessionSections(sessions)),
+    ...(telemetry.length === 0 ? [] : toTelemetrySection(telemetry)),
   ].join('\n\n');
 
 const toWarnings = (series: readonly Series[]): readonly string[] =>

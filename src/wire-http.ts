@@ -8,7 +8,6 @@ import type { Config } from './config.ts';
 import type { Executor } from './executor/execute-batch.ts';
 import { buildOpsApp } from './ops-app.ts';
 import type { Ready } from './routes/route-schemas.ts';
-import { createResponseObserver } from './telemetry/create-response-observer.ts';
 import { describeCauses } from './telemetry/describe-error.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import type { WiredLoad } from './wire-load.ts';
@@ -19,7 +18,7 @@ export type Readiness = Ready & { readonly status: 'ready' | 'degraded' };
 
 export type HttpParts = Pick<WiredLoad, 'shed'> &
   ReturnType<typeof wireReading> &
-  Pick<AppOptions, 'version' | 'createId' | 'describeTools'> & {
+  Pick<AppOptions, 'version' | 'createId' | 'describeTools' | 'onResponse'> & {
     readonly executor: Executor;
     readonly metrics: Metrics;
     readonly log: Logger;
@@ -56,7 +55,6 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     executeBatch: executor.executeBatch,
     readiness: () => (state.draining ? { ...parts.readiness(), status: 'draining' } : parts.readiness()),
     exposition: { contentType: metrics.registry.contentType, metrics: () => metrics.registry.metrics() },
-    onResponse: createResponseObserver(metrics),
     onBug: (error, id) => log.error({ request_id: id, causes: describeCauses(error) }, 'request failed'),
   };
   return {

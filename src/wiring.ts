@@ -10,10 +10,9 @@ import type { CircuitBreakers } from './executor/circuit/circuit-breakers.ts';
 import { createCircuitBreakers } from './executor/circuit/create-circuit-breakers.ts';
 import { createExecutor, type Executor } from './executor/execute-batch.ts';
 import { createCallLog } from './telemetry/create-call-log.ts';
-import { createCallObserver } from './telemetry/create-call-observer.ts';
 import { createCircuitObserver } from './telemetry/create-circuit-observer.ts';
 import { createFailureLog } from './telemetry/create-failure-log.ts';
-import { createMetrics, type Metrics } from './telemetry/metrics.ts';
+import type { Metrics } from './telemetry/metrics.ts';
 import { createBuiltinReducers } from './tools/builtin-reducers.ts';
 import { createBuiltinTools } from './tools/builtin-tools.ts';
 import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
@@ -22,6 +21,7 @@ import { type Readiness, wireHttp } from './wire-http.ts';
 import { wireLoad } from './wire-load.ts';
 import { wireReading } from './wire-reading.ts';
 import { type Stores, type WiredStore, wireStore } from './wire-store.ts';
+import { wireTelemetry } from './wire-telemetry.ts';
 import { wireTools } from './wire-tools.ts';
 
 export type Service = {
@@ -44,6 +44,8 @@ export type WireOptions = {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Hear of every call; one that throws changes nothing. */
   readonly subscribers?: readonly ((event: ToolInvoked) => void)[];
+  /** `off`: nothing is counted or logged of calls and requests. For measuring what that costs. */
+  readonly telemetry?: 'on' | 'off';
   /** Puts something between the service and what it keeps. */
   readonly wrapStores?: (stores: Stores) => Stores;
 };
@@ -52,7 +54,7 @@ const now = (): number => performance.now();
 
 /** Puts the parts together; the only place that knows them all. */
 export const wire = async (config: Config, log: Logger, options: WireOptions = {}): Promise<Service> => {
-  const { extraTools = [], environment = {}, subscribers = [] } = options;
+  const { extraTools = [], environment = {}, subscribers = [], telemetry = 'on' } = options;
   const version = readVersion();
   const createId = createIdFactory();
   const builtin = await createBuiltinTools({
@@ -60,10 +62,10 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
     userAgent: `recourse/${version}`,
   });
-  const metrics = createMetrics(version);
+  const telemetered = wireTelemetry(config, { version, log, now, subscribers, telemetry });
+  const { metrics, observer } = telemetered;
   const store = await wireStore(config, log, metrics, now);
   const { sessions, keys } = options.wrapStores?.(store) ?? store;
-  const observer = createCallObserver({ metrics, log, maxTools: config.METRICS_MAX_TOOLS, subscribers, now });
   const load = wireLoad(config, metrics, observer, now);
   const registry = createToolRegistry([...builtin.tools, ...createBuiltinReducers(), ...extraTools], load.limitOf);
   observer.toolsOffered(registry.list());
@@ -89,7 +91,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     version,
     createId,
     executor,
-    metrics,
+    ...telemetered,
     log,
     describeTools: registry.describe,
     readiness: () => toReadiness(store, registry),

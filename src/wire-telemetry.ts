@@ -1,0 +1,30 @@
+import type { Logger } from 'pino';
+import type { Config } from './config.ts';
+import type { CallObserver, ToolInvoked } from './executor/call-observer.ts';
+import type { HttpServerOptions } from './http-server.ts';
+import { createCallObserver } from './telemetry/create-call-observer.ts';
+import { createResponseObserver } from './telemetry/create-response-observer.ts';
+import { createMetrics, type Metrics } from './telemetry/metrics.ts';
+import { SILENT_OBSERVER } from './telemetry/silent-observer.ts';
+
+export type TelemetryParts = {
+  readonly version: string;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly subscribers: readonly ((event: ToolInvoked) => void)[];
+  readonly telemetry: 'on' | 'off';
+};
+
+export type WiredTelemetry = {
+  readonly metrics: Metrics;
+  readonly observer: CallObserver;
+  readonly onResponse: HttpServerOptions['onResponse'];
+};
+
+/** Metrics, and what counts into them. */
+export const wireTelemetry = (config: Config, parts: TelemetryParts): WiredTelemetry => {
+  const metrics = createMetrics(parts.version);
+  if (parts.telemetry === 'off') return { metrics, observer: SILENT_OBSERVER, onResponse: () => undefined };
+  const observer = createCallObserver({ ...parts, metrics, maxTools: config.METRICS_MAX_TOOLS });
+  return { metrics, observer, onResponse: createResponseObserver(metrics) };
+};
