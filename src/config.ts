@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { loadApiKeys } from './auth/load-api-keys.ts';
 import { SETTINGS } from './settings/settings.ts';
 
 const Settings = z.object(SETTINGS);
@@ -19,6 +20,14 @@ type Rule = {
 };
 
 const RULES: readonly Rule[] = [
+  {
+    setting: 'API_KEYS',
+    reads: ['API_KEYS'],
+    toProblem: ({ API_KEYS }) => {
+      const [mistake] = loadApiKeys({ entries: API_KEYS, fileText: null }).mistakes;
+      return mistake === undefined ? null : `is not right: ${mistake}`;
+    },
+  },
   {
     setting: 'HOST',
     reads: ['HOST', 'API_KEYS', 'API_KEYS_FILE', 'JWT_JWKS_URL', 'ALLOW_ANONYMOUS'],

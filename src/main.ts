@@ -3,11 +3,12 @@ import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { loadApiKeyFile } from './auth/api-keys.ts';
-import { type Config, loadConfig } from './config.ts';
+import { type Config, hasKeys, loadConfig } from './config.ts';
 import { describeCauses } from './telemetry/describe-error.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { createWorkspace } from './tools/builtin/workspace/workspace.ts';
 import { readDirectory } from './tools/directory/read-directory.ts';
+import { wireRedaction } from './wire-redaction.ts';
 import { type Service, wire } from './wiring.ts';
 
 const main = async (): Promise<void> => {
@@ -15,10 +16,13 @@ const main = async (): Promise<void> => {
   const { config } = loaded;
   const mistakes = [...('mistakes' in loaded ? loaded.mistakes : []), ...(await findPathMistakes(config))];
   if (mistakes.length > 0) return refuseToStart(mistakes);
-  const log = await createLogger({ level: config.LOG_LEVEL, format: process.stdout.isTTY ? 'pretty' : 'json' });
+  const redaction = wireRedaction(config, process.env);
+  const { redactor } = redaction;
+  const format = process.stdout.isTTY ? 'pretty' : 'json';
+  const log = await createLogger({ level: config.LOG_LEVEL, format, redactor });
   process.on('unhandledRejection', (reason) => log.error({ causes: describeCauses(reason) }, 'unhandled rejection'));
   try {
-    const service = await wire(config, log, { environment: process.env });
+    const service = await wire(config, log, { environment: process.env, redaction });
     // Whatever it ends by: a second signal, a port that is in use, an exception nobody caught.
     process.on('exit', service.killHosts);
     stopOnSignals(service, trackAnswers(service.app.server), config, log);
@@ -27,7 +31,7 @@ const main = async (): Promise<void> => {
     await service.app.listen({ host: config.HOST, port: config.PORT });
     announce(service, config, log);
   } catch (error) {
-    refuseToStart([toStartProblem(error, config)]);
+    refuseToStart([redactor.text(toStartProblem(error, config), 'log')]);
   }
 };
 
@@ -40,16 +44,17 @@ const refuseToStart = (problems: readonly string[]): void => {
 const findPathMistakes = async (config: Config): Promise<readonly string[]> => {
   const { API_KEYS_FILE, WORKSPACE_DIR, TOOLS_DIR } = config;
   const mistakes = await Promise.all([
-    API_KEYS_FILE === undefined ? null : mistakeOf('API_KEYS_FILE', () => readKeys(API_KEYS_FILE)),
+    API_KEYS_FILE === undefined ? null : mistakeOf('API_KEYS_FILE', () => readKeys(API_KEYS_FILE, config)),
     WORKSPACE_DIR === undefined ? null : mistakeOf('WORKSPACE_DIR', () => createWorkspace({ root: WORKSPACE_DIR })),
     TOOLS_DIR === undefined ? null : mistakeOf('TOOLS_DIR', () => readDirectory(TOOLS_DIR)),
   ]);
   return mistakes.filter((mistake) => mistake !== null);
 };
 
-const readKeys = (path: string): void => {
-  // Without a key everybody would be let in: not what somebody wants who names a file of keys.
-  if (loadApiKeyFile(path).length === 0) throw new Error(`API_KEYS_FILE ${path} holds no key.`);
+const readKeys = (path: string, { API_KEYS, JWT_JWKS_URL }: Config): void => {
+  const isOnlyWayIn = API_KEYS.length === 0 && JWT_JWKS_URL === undefined;
+  // Nobody could call: not what somebody wants who names a file of keys.
+  if (loadApiKeyFile(path).length === 0 && isOnlyWayIn) throw new Error(`API_KEYS_FILE ${path} holds no key.`);
 };
 
 const mistakeOf = async (setting: string, read: () => unknown): Promise<string | null> => {
@@ -92,11 +97,11 @@ const toOpsPort = (address: AddressInfo | string | null | undefined): { readonly
   typeof address === 'object' && address !== null ? { ops_port: address.port } : {};
 
 // Quoted, for zsh would take the brackets of an IPv6 address for a pattern.
-const toCurlLine = (url: string, { API_KEYS, API_KEYS_FILE, WORKSPACE_DIR }: Config): string => {
-  const key = API_KEYS.length > 0 || API_KEYS_FILE !== undefined ? ` -H "authorization: Bearer $YOUR_KEY"` : '';
+const toCurlLine = (url: string, config: Config): string => {
+  const key = hasKeys(config) ? ` -H "authorization: Bearer $YOUR_KEY"` : '';
   // Only of the example workspace is it known what is in it.
   const call =
-    WORKSPACE_DIR === undefined
+    config.WORKSPACE_DIR === undefined
       ? '{"id":"call_1","name":"read_file","arguments":{"path":"notes.md"}}'
       : '{"id":"call_1","name":"list_files","arguments":{}}';
   return `curl -s '${url}/tool-calls' -H 'content-type: application/json'${key} -d '{"calls":[${call}]}'`;

@@ -1,15 +1,13 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
 import { type AppOptions, buildApp } from './app.ts';
-import { createAuthenticate, loadApiKeyFile } from './auth/api-keys.ts';
-import { createOriginRule } from './auth/origin-rule.ts';
 import type { Config } from './config.ts';
 import type { Executor } from './executor/execute-batch.ts';
+import { loadConsoleFiles } from './load-console-files.ts';
 import { buildOpsApp } from './ops-app.ts';
 import type { Ready } from './routes/route-schemas.ts';
 import { describeCauses } from './telemetry/describe-error.ts';
-import type { Metrics } from './telemetry/metrics.ts';
+import { type AccessParts, wireAccess } from './wire-access.ts';
 import type { WiredLoad } from './wire-load.ts';
 import type { wireReading } from './wire-reading.ts';
 
@@ -18,10 +16,9 @@ export type Readiness = Ready & { readonly status: 'ready' | 'degraded' };
 
 export type HttpParts = Pick<WiredLoad, 'shed'> &
   ReturnType<typeof wireReading> &
-  Pick<AppOptions, 'version' | 'createId' | 'describeTools' | 'onResponse'> & {
+  Pick<AppOptions, 'version' | 'createId' | 'describeTools' | 'onResponse' | 'beginTrace'> &
+  AccessParts & {
     readonly executor: Executor;
-    readonly metrics: Metrics;
-    readonly log: Logger;
     readonly readiness: () => Readiness;
   };
 
@@ -30,6 +27,8 @@ export type WiredHttp = {
   readonly opsApp: FastifyInstance | null;
   /** Readiness says no, new batches are refused, no further call starts. */
   readonly drain: () => void;
+  /** Follows the file of keys no longer. */
+  readonly closeAccess: () => void;
 };
 
 // Whatever a caller chose is stored as its hash alone, and for its tenant alone.
@@ -39,7 +38,7 @@ const KEYS = { toSessionKey: toTenantKey, toRecordKey: toTenantKey, toRequestKey
 /** The HTTP side of the service: one server, or two where health and metrics have a port of their own. */
 export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredHttp> => {
   const { executor, metrics, log } = parts;
-  const apiKeys = loadApiKeys(config);
+  const access = wireAccess(config, parts);
   const state = { draining: false };
   const options: AppOptions = {
     ...parts,
@@ -48,10 +47,9 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     maxDeadlineMs: config.MAX_DEADLINE_MS,
     requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
     opsPort: config.OPS_PORT === undefined ? 'shared' : 'own',
-    authenticate: createAuthenticate(apiKeys),
-    mayComeFrom: toOriginRule(config, apiKeys),
+    ...access,
     isDraining: () => state.draining,
-    beginTrace: null,
+    consoleFiles: config.CONSOLE ? loadConsoleFiles() : null,
     executeBatch: executor.executeBatch,
     readiness: () => (state.draining ? { ...parts.readiness(), status: 'draining' } : parts.readiness()),
     exposition: { contentType: metrics.registry.contentType, metrics: () => metrics.registry.metrics() },
@@ -64,11 +62,6 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
       state.draining = true;
       executor.drain();
     },
+    closeAccess: access.close,
   };
 };
-
-const toOriginRule = ({ ALLOWED_ORIGINS }: Config, apiKeys: readonly string[]) =>
-  createOriginRule({ allowedOrigins: ALLOWED_ORIGINS, callers: apiKeys.length === 0 ? 'anonymous' : 'known' });
-
-const loadApiKeys = ({ API_KEYS, API_KEYS_FILE }: Config): readonly string[] =>
-  API_KEYS_FILE === undefined ? API_KEYS : [...API_KEYS, ...loadApiKeyFile(API_KEYS_FILE)];

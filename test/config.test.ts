@@ -12,6 +12,7 @@ const configOf = (environment: Readonly<Record<string, string | undefined>>): Co
 };
 
 const DIGEST = 'a'.repeat(64);
+const OTHER_DIGEST = 'b'.repeat(64);
 
 const DEFAULTS = {
   HOST: '127.0.0.1',
@@ -150,18 +151,24 @@ test('a choice names its words where it is given another', () => {
 });
 
 test('lists are split at commas, trimmed, and empty entries do not count', () => {
-  const given = { API_KEYS: ` acme=${DIGEST}, , beta=${DIGEST},`, ALLOWED_ORIGINS: 'https://a.example, http://b:3000' };
+  const given = { API_KEYS: ` acme=${DIGEST}, , beta=${OTHER_DIGEST},`, ALLOWED_ORIGINS: 'https://a.example, http://b:3000' };
   expect(configOf(given)).toMatchObject({
-    API_KEYS: [`acme=${DIGEST}`, `beta=${DIGEST}`],
+    API_KEYS: [`acme=${DIGEST}`, `beta=${OTHER_DIGEST}`],
     ALLOWED_ORIGINS: ['https://a.example', 'http://b:3000'],
   });
 });
 
 test('a key that is not given by its hash is refused, and not repeated', () => {
-  for (const keys of ['secret', 'acme=secret', `acme=${DIGEST}0`, `ACME=${DIGEST}`, `=${DIGEST}`])
+  for (const keys of ['secret', 'acme=secret', `acme=${DIGEST}0`, `=${DIGEST}`])
     expect(mistakesOf({ API_KEYS: keys })).toEqual([
-      'API_KEYS must be a comma-separated list of tenant=SHA-256, for example acme=5e88…',
+      'API_KEYS must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `npm run key` makes one',
     ]);
+});
+
+test('one key twice is refused by its place', () => {
+  expect(mistakesOf({ API_KEYS: `acme=${DIGEST},other=${DIGEST} tools=echo` })).toEqual([
+    'API_KEYS is not right: entry 2 of API_KEYS has the key of entry 1 of API_KEYS again; leave one out',
+  ]);
 });
 
 test('an origin that could never match is refused', () => {

@@ -1,47 +1,86 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { ApiKey } from './api-key.ts';
+import type { Authentication } from './caller.ts';
+import { loadApiKeys, toLines } from './load-api-keys.ts';
+import { type KeyFileReading, watchKeyFile } from './watch-key-file.ts';
 
-/** Whoever calls: its tenant, and the tools it may use. */
-export type Caller = {
-  readonly tenant: string;
-  readonly key: string | null;
-  readonly mayUse: (tool: string) => boolean;
+/** The keys that are known now. */
+export type ApiKeys = {
+  /** Answers at once. */
+  readonly authenticate: (credential: string | undefined) => Authentication;
+  /** Keys that are known, expired ones included. */
+  readonly count: () => number;
+  /** Follows the file no longer. */
+  readonly close: () => void;
 };
 
-/** Finds the caller of a request by the key it sent; null for a missing, unknown or wrong key alike. */
-export type Authenticate = (key: string | undefined) => Caller | null;
-
-export const ANONYMOUS: Caller = { tenant: 'anonymous', key: null, mayUse: () => true };
-
-const LINE = /^[a-z0-9][a-z0-9_-]{0,63}=[0-9a-f]{64}$/;
-
-/** The `tenant=sha256` pairs of a file. Throws one sentence that names the line when there is a mistake. */
-export const loadApiKeyFile = (path: string): readonly string[] => {
-  const lines = readFileSync(path, 'utf8')
-    .split('\n')
-    .map((line) => line.trim());
-  return lines.flatMap((line, position) => {
-    if (line === '' || line.startsWith('#')) return [];
-    if (!LINE.test(line)) throw new Error(`API_KEYS_FILE ${path}, line ${position + 1}: expected tenant=sha256.`);
-    return [line];
-  });
+export type ApiKeysOptions = {
+  /** Entries of API_KEYS. */
+  readonly entries: readonly string[];
+  /** API_KEYS_FILE: read now, and followed. */
+  readonly file: string | null;
+  /** A change of the file was taken, or refused for the mistakes in it: the keys from before are then still right. */
+  readonly onReload: (reload: Reload) => void;
+  /** Unix milliseconds. */
+  readonly time: () => number;
+  /** Between two readings of the file. A change is taken at the second that shows it. */
+  readonly pollMs?: number;
 };
+
+export type Reload =
+  | { readonly result: 'taken'; readonly keys: number }
+  | { readonly result: 'refused'; readonly mistakes: readonly string[] };
+
+// A revoked key is refused a second later, and a file of a few kilobytes is read twice a second.
+const POLL_MS = 500;
+
+/** Loads the keys, and follows their file. Throws one sentence with every mistake where the keys are not right. */
+export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
+  const { entries, file, onReload, time, pollMs = POLL_MS } = options;
+  const text = file === null ? null : readFileSync(file, 'utf8');
+  const first = loadApiKeys({ entries, fileText: text });
+  if (first.mistakes.length > 0) throw new Error(toSentence(file, first.mistakes));
+  let keys = first.keys;
+  const onChange = (reading: KeyFileReading): void => {
+    const loaded = reading.ok
+      ? loadApiKeys({ entries, fileText: reading.text })
+      : { keys: [], mistakes: [reading.problem] };
+    const isRight = loaded.mistakes.length === 0;
+    if (isRight) keys = loaded.keys;
+    onReload(isRight ? { result: 'taken', keys: keys.length } : { result: 'refused', mistakes: loaded.mistakes });
+  };
+  const stop = file === null || text === null ? () => undefined : watchKeyFile({ path: file, text, pollMs, onChange });
+  return {
+    authenticate: (credential) => findCaller(credential, keys, time),
+    count: () => keys.length,
+    close: stop,
+  };
+};
+
+const toSentence = (file: string | null, mistakes: readonly string[]): string =>
+  `${file === null ? 'API_KEYS' : `API_KEYS_FILE ${file}`}: ${mistakes.join('; ')}.`;
 
 /**
- * Accepts the keys whose SHA-256 is listed as `tenant=hex`; without any, everybody is anonymous. Every key is compared
- * with every hash in constant time, so that the answer tells nothing about how near a guess was.
+ * Compares the hash of what was sent with that of every key, all of them and in constant time: the time of the answer
+ * tells neither how near a guess was nor where a key stands. Also without a credential.
  */
-export const createAuthenticate = (pairs: readonly string[]): Authenticate => {
-  if (pairs.length === 0) return () => ANONYMOUS;
-  const known = pairs.map((pair) => {
-    const [tenant = '', hex = ''] = pair.split('=');
-    return { caller: { tenant, key: null, mayUse: () => true } satisfies Caller, hash: Buffer.from(hex, 'hex') };
-  });
-  return (key) => {
-    const hash = createHash('sha256')
-      .update(key ?? '')
-      .digest();
-    const matches = known.filter((one) => timingSafeEqual(one.hash, hash));
-    return key === undefined ? null : (matches[0]?.caller ?? null);
-  };
+const findCaller = (credential: string | undefined, keys: readonly ApiKey[], time: () => number): Authentication => {
+  const hash = createHash('sha256')
+    .update(credential ?? '')
+    .digest();
+  let found: ApiKey | null = null;
+  for (const key of keys) if (timingSafeEqual(key.hash, hash)) found = key;
+  if (credential === undefined || credential === '') return { kind: 'refused', reason: 'missing' };
+  if (found === null) return { kind: 'refused', reason: 'unknown' };
+  if (found.expiresAt !== null && found.expiresAt <= time()) return { kind: 'refused', reason: 'expired' };
+  return { kind: 'known', caller: found.caller };
+};
+
+/** The entries of a file of keys. Throws one sentence that names every line at fault. */
+export const loadApiKeyFile = (path: string): readonly string[] => {
+  const text = readFileSync(path, 'utf8');
+  const { mistakes } = loadApiKeys({ entries: [], fileText: text });
+  if (mistakes.length > 0) throw new Error(toSentence(path, mistakes));
+  return toLines(text).map(({ entry }) => entry);
 };

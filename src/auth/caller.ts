@@ -13,6 +13,8 @@ export type Caller = {
   readonly rateKey: string | null;
   /** null: the service's own rate, if there is one. */
   readonly rate: Rate | null;
+  /** `all`: also every tool to come. */
+  readonly tools: 'all' | 'some';
   readonly mayUse: (tool: string) => boolean;
   readonly may: (operation: Operation) => boolean;
 };
@@ -34,6 +36,7 @@ export const ANONYMOUS: Caller = {
   key: null,
   rateKey: null,
   rate: null,
+  tools: 'all',
   mayUse: () => true,
   may: () => true,
 };

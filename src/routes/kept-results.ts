@@ -1,11 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import * as z from 'zod';
 import { ProblemError } from './problem-handler.ts';
 import { sendResults } from './results-body.ts';
 import { GET_RESULTS_SCHEMA } from './session-schemas.ts';
 import { createStoreProblem } from './sessions.ts';
 
 export type KeptResultsOptions = {
-  readonly callerOf: (request: FastifyRequest) => { readonly tenant: string };
+  readonly callerOf: (request: FastifyRequest) => {
+    readonly tenant: string;
+    readonly tools: 'all' | 'some';
+    readonly mayUse: (tool: string) => boolean;
+  };
   /** An opaque key for a request id of a tenant. */
   readonly toRequestKey: (tenant: string, requestId: string) => string;
   /** The results kept under it, as JSON texts; null where none are. */
@@ -17,10 +22,15 @@ export const REQUEST_ID = /^[A-Za-z0-9_-]{16,64}$/;
 
 /** GET /tool-calls/{request_id}: the answer to a batch that came with an Idempotency-Key, for who has lost it. */
 export const addKeptResultsRoute = (app: FastifyInstance, options: KeptResultsOptions): void => {
-  const find = async (request: FastifyRequest, requestId: string) =>
-    REQUEST_ID.test(requestId)
-      ? options.findResults(options.toRequestKey(options.callerOf(request).tenant, requestId))
+  const find = async (request: FastifyRequest, requestId: string) => {
+    if (!REQUEST_ID.test(requestId)) return null;
+    const { tenant, tools, mayUse } = options.callerOf(request);
+    const results = await options.findResults(options.toRequestKey(tenant, requestId));
+    // Another key of the tenant may have sent the batch: who may not see all of it is told what an unknown id is told.
+    return tools === 'all' || !Array.isArray(results) || results.every((result) => maySee(result, mayUse))
+      ? results
       : null;
+  };
   app.get<{ Params: { request_id: string } }>(
     '/tool-calls/:request_id',
     { schema: GET_RESULTS_SCHEMA },
@@ -33,6 +43,18 @@ export const addKeptResultsRoute = (app: FastifyInstance, options: KeptResultsOp
       return sendResults(reply, { requestId, sessionId: null, results });
     },
   );
+};
+
+const Named = z.object({
+  name: z.string().nullable(),
+  error: z.object({ code: z.string() }).nullable(),
+});
+
+/** What says nothing of a tool beyond its name may be seen by all; what cannot be read, by nobody. */
+const maySee = (result: string, mayUse: (tool: string) => boolean): boolean => {
+  const { data } = Named.safeParse(JSON.parse(result));
+  if (data === undefined) return false;
+  return data.name === null || data.error?.code === 'not_authorized' || mayUse(data.name);
 };
 
 const NOT_KEPT =

@@ -1,25 +1,71 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { addServerProblems, ProblemError } from './problem-handler.ts';
+import {
+  draining,
+  foreignOrigin,
+  issuerAway,
+  noHost,
+  operationNotAllowed,
+  overloaded,
+  rateLimited,
+  unauthorized,
+} from './access-problems.ts';
+import { addServerProblems, type ProblemError } from './problem-handler.ts';
+import type { RequestTrace } from './request-tracing.ts';
+
+/** What a route asks of a caller: to `call` tools and look at them, to `read` sessions, to `reset` or end them. */
+export type RouteOperation = 'call' | 'read' | 'reset';
 
 /** Whoever calls, as far as the routes care. */
-export type RequestCaller = { readonly tenant: string; readonly mayUse: (tool: string) => boolean };
+export type RequestCaller = {
+  readonly tenant: string;
+  readonly key: string | null;
+  readonly rateKey: string | null;
+  readonly rate: { readonly requests: number; readonly windowMs: number } | null;
+  /** `all`: also every tool to come. */
+  readonly tools: 'all' | 'some';
+  readonly mayUse: (tool: string) => boolean;
+  readonly may: (operation: RouteOperation) => boolean;
+};
+
+/** Who is behind a credential; why nobody is goes to `onRefused` alone. */
+export type RequestAuthentication =
+  | { readonly kind: 'known'; readonly caller: RequestCaller }
+  | { readonly kind: 'refused'; readonly reason: 'missing' | 'unknown' | 'expired' | 'invalid_token' }
+  | { readonly kind: 'unavailable' };
+
+/** Why a request was refused for who sent it, or for how often. */
+export type GateRefusal =
+  | Extract<RequestAuthentication, { kind: 'refused' }>['reason']
+  | 'operation'
+  | 'origin'
+  | 'rate'
+  | 'unavailable';
 
 /** Why a batch is not taken now, and when it may be. */
 export type Shed = { readonly reason: string; readonly retryAfterSeconds: number };
 
+/** What is known at once, where it can be: the gate stands before every request. */
+type NowOrLater<Value> = Value | Promise<Value>;
+
 declare module 'fastify' {
   interface FastifyRequest {
     caller: RequestCaller | null;
+    trace: RequestTrace | null;
   }
 }
 
 export type GateOptions = {
-  readonly authenticate: (key: string | undefined) => RequestCaller | null;
+  /** Never rejects. */
+  readonly authenticate: (credential: string | undefined) => NowOrLater<RequestAuthentication>;
   readonly mayComeFrom: (headers: {
     readonly origin: string | undefined;
     readonly host: string | undefined;
     readonly secFetchSite: string | undefined;
   }) => boolean;
+  /** When the caller may come again, if it has come too often. Never rejects; left out: as often as it likes. */
+  readonly limitRate?: (caller: RequestCaller, address: string) => NowOrLater<{ readonly retryAfterMs: number } | null>;
+  /** Hears of every request that is refused for its sender; left out: nobody does. */
+  readonly onRefused?: (reason: GateRefusal) => void;
   readonly isDraining: () => boolean;
   /** Whether the service has too much to do for a batch of this caller; null where it has not. */
   readonly shed: (caller: string) => Shed | null;
@@ -28,53 +74,94 @@ export type GateOptions = {
 
 // What operators and browsers read without a key; also open while draining.
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/live', '/ready', '/metrics', '/openapi.json']);
+// Pages without data: what they show they ask for, with a key.
+const OPEN_PAGES = ['/docs', '/console'];
 
-const isOpen = (request: FastifyRequest): boolean => {
-  const path = request.routeOptions.url;
-  return path === undefined || OPEN_PATHS.has(path) || path.startsWith('/docs');
-};
+const isOpen = ({ routeOptions: { url } }: FastifyRequest): boolean =>
+  url === undefined || OPEN_PATHS.has(url) || OPEN_PAGES.some((page) => url === page || url.startsWith(`${page}/`));
 
 // The only requests that cost much, and the only ones that are ever refused for it.
 const isBatch = ({ method, routeOptions }: FastifyRequest): boolean =>
   method === 'POST' && routeOptions.url === '/tool-calls';
 
-/** Decides before a body is read whether a request comes in: its origin, its key, and whether the service still takes calls. */
+/**
+ * Decides before a body is read whether a request comes in: 1 its origin  2 whether the service still takes calls
+ * 3 its key  4 what the key may do  5 how often it has come  6 whether the service has too much to do.
+ */
 export const addRequestGate = (app: FastifyInstance, options: GateOptions): void => {
   addServerProblems(app.server, options.createId);
   app.decorateRequest('caller', null);
-  // A callback, not a promise: this runs for every request.
+  app.decorateRequest('trace', null);
+  // A callback, not a promise: this runs for every request, and most are decided at once.
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
-    done(toRefusal(request, options));
+    const refusal = findRefusal(request, options);
+    if (refusal instanceof Promise) void refusal.then(done, done);
+    else done(refusal);
   });
 };
 
-const toRefusal = (request: FastifyRequest, options: GateOptions): ProblemError | undefined => {
+type Refusal = ProblemError | undefined;
+
+const findRefusal = (request: FastifyRequest, options: GateOptions): NowOrLater<Refusal> => {
   const { origin, host } = request.headers;
-  if (host === undefined && request.raw.httpVersion === '1.1')
-    return new ProblemError(400, 'bad_request', 'The request has no Host header.');
-  if (!options.mayComeFrom({ origin, host, secFetchSite: textOf(request.headers['sec-fetch-site']) }))
-    return new ProblemError(403, 'forbidden_origin', 'This origin may not call. Add it to ALLOWED_ORIGINS.');
-  if (isOpen(request)) return undefined;
-  if (options.isDraining())
-    return new ProblemError(503, 'draining', 'The service is stopping. Send the batch again.', { 'retry-after': '1' });
-  request.caller = options.authenticate(keyOf(request));
-  if (request.caller === null) {
-    const detail = 'Send a valid key as Authorization: Bearer … or X-API-Key.';
-    return new ProblemError(401, 'unauthorized', detail, { 'www-authenticate': 'Bearer' });
+  if (host === undefined && request.raw.httpVersion === '1.1') return noHost();
+  if (!options.mayComeFrom({ origin, host, secFetchSite: textOf(request.headers['sec-fetch-site']) })) {
+    options.onRefused?.('origin');
+    return foreignOrigin();
   }
-  return isBatch(request) ? toOverload(options.shed(callerKeyOf(request))) : undefined;
+  if (isOpen(request)) return undefined;
+  if (options.isDraining()) return draining(isBatch(request) ? 'batch' : 'other');
+  const found = options.authenticate(credentialOf(request));
+  return whenKnown(found, (authentication) => admit(request, authentication, options));
 };
 
-const toOverload = (shed: Shed | null): ProblemError | undefined => {
-  if (shed === null) return undefined;
-  const detail = `The service has too much to do (${shed.reason}). Nothing has run; send the batch again after the time in Retry-After.`;
-  return new ProblemError(503, 'overloaded', detail, { 'retry-after': String(shed.retryAfterSeconds) });
+const whenKnown = <Value, Next>(
+  value: NowOrLater<Value>,
+  next: (value: Value) => NowOrLater<Next>,
+): NowOrLater<Next> => (value instanceof Promise ? value.then(next) : next(value));
+
+const admit = (
+  request: FastifyRequest,
+  authentication: RequestAuthentication,
+  { onRefused, limitRate, shed }: GateOptions,
+): NowOrLater<Refusal> => {
+  if (authentication.kind !== 'known') {
+    onRefused?.(authentication.kind === 'refused' ? authentication.reason : 'unavailable');
+    return authentication.kind === 'refused' ? unauthorized() : issuerAway();
+  }
+  const { caller } = authentication;
+  const operation = operationOf(request);
+  if (!caller.may(operation)) {
+    onRefused?.('operation');
+    return operationNotAllowed(MISSING_OPERATION[operation]);
+  }
+  request.caller = caller;
+  return whenKnown(limitRate?.(caller, addressOf(request)) ?? null, (limited) => {
+    if (limited !== null) {
+      onRefused?.('rate');
+      return rateLimited(limited.retryAfterMs);
+    }
+    const full = isBatch(request) ? shed(callerKeyOf(request)) : null;
+    return full === null ? undefined : overloaded(full);
+  });
+};
+
+const MISSING_OPERATION: Readonly<Record<RouteOperation, string>> = {
+  call: 'This key may not call tools. Use one that has call among its operations.',
+  read: 'This key may not read sessions. Use one that has read among its operations.',
+  reset: 'This key may not reset or end sessions. Use one that has reset among its operations.',
+};
+
+// By path and method, so that a route which is forgotten here still needs a right.
+const operationOf = ({ method, routeOptions: { url = '' } }: FastifyRequest): RouteOperation => {
+  if (!url.startsWith('/sessions/')) return 'call';
+  return method === 'DELETE' ? 'reset' : 'read';
 };
 
 /** The caller the gate let in. */
 export const callerOf = (request: FastifyRequest): RequestCaller => {
-  if (request.caller === null) throw new ProblemError(401, 'unauthorized', 'Send a valid key.');
+  if (request.caller === null) throw unauthorized();
   return request.caller;
 };
 
@@ -84,8 +171,11 @@ export const callerKeyOf = (request: FastifyRequest): string => {
   return tenant === 'anonymous' ? (request.socket.remoteAddress ?? tenant) : tenant;
 };
 
+// Of the connection: a header could name any.
+const addressOf = (request: FastifyRequest): string => request.socket.remoteAddress ?? '';
+
 const textOf = (header: string | readonly string[] | undefined): string | undefined =>
   typeof header === 'string' ? header : header?.[0];
 
-const keyOf = (request: FastifyRequest): string | undefined =>
+const credentialOf = (request: FastifyRequest): string | undefined =>
   /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? textOf(request.headers['x-api-key']);

@@ -1,14 +1,23 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { SessionId, type SessionView } from '../contract/session.ts';
+import { operationNotAllowed } from './access-problems.ts';
 import { ignoreBodies } from './ignore-bodies.ts';
 import { ProblemError } from './problem-handler.ts';
 import { END_SESSION_SCHEMA, GET_SESSION_SCHEMA, RESET_BUDGETS_SCHEMA, RESET_TOOL_SCHEMA } from './session-schemas.ts';
 
+/** Whose sessions they are, and which tools' calls and budgets in them the caller may see and change. */
+type SessionCaller = {
+  readonly tenant: string;
+  readonly tools: 'all' | 'some';
+  readonly mayUse: (tool: string) => boolean;
+};
+
 export type SessionsOptions = {
-  readonly callerOf: (request: FastifyRequest) => { readonly tenant: string };
+  readonly callerOf: (request: FastifyRequest) => SessionCaller;
   /** An opaque key for a tenant's session. */
   readonly toSessionKey: (tenant: string, sessionId: string) => string;
-  readonly readSession: (sessionKey: string) => Promise<SessionView>;
+  /** What of it whoever asks may see. */
+  readonly readSession: (sessionKey: string, mayUse: (tool: string) => boolean) => Promise<SessionView>;
   readonly endSession: (sessionKey: string) => Promise<void>;
   /** Makes one tool fresh, or all (null). */
   readonly resetBudgets: (sessionKey: string, tool: string | null) => Promise<void>;
@@ -24,6 +33,15 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
   const { readSession, endSession, resetBudgets } = options;
   const keyOf = (request: FastifyRequest<OfSession>): string =>
     options.toSessionKey(options.callerOf(request).tenant, checkSessionId(request.params.id));
+  const requireAllTools = (request: FastifyRequest<OfSession>): FastifyRequest<OfSession> => {
+    if (options.callerOf(request).tools === 'all') return request;
+    throw operationNotAllowed(SOME_TOOLS);
+  };
+  const requireTool = (request: FastifyRequest<OfTool>): string => {
+    const tool = checkToolName(request.params.tool);
+    if (options.callerOf(request).mayUse(tool)) return tool;
+    throw operationNotAllowed('This key may not use that tool, and so may not reset its budget.');
+  };
   const ask = async <Answer>(asking: Promise<Answer>): Promise<Answer> => {
     try {
       return await asking;
@@ -38,20 +56,24 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
   const addRoutes: FastifyPluginAsync = async (routes) => {
     ignoreBodies(routes);
     routes.get<OfSession>('/sessions/:id', { schema: GET_SESSION_SCHEMA }, async (request) =>
-      ask(readSession(keyOf(request))),
+      ask(readSession(keyOf(request), options.callerOf(request).mayUse)),
     );
     routes.delete<OfSession>('/sessions/:id', { schema: END_SESSION_SCHEMA }, async (request, reply) =>
-      done(endSession(keyOf(request)), reply),
+      done(endSession(keyOf(requireAllTools(request))), reply),
     );
     routes.delete<OfSession>('/sessions/:id/budgets', { schema: RESET_BUDGETS_SCHEMA }, async (request, reply) =>
-      done(resetBudgets(keyOf(request), null), reply),
+      done(resetBudgets(keyOf(requireAllTools(request)), null), reply),
     );
     routes.delete<OfTool>('/sessions/:id/budgets/:tool', { schema: RESET_TOOL_SCHEMA }, async (request, reply) =>
-      done(resetBudgets(keyOf(request), checkToolName(request.params.tool)), reply),
+      done(resetBudgets(keyOf(request), requireTool(request)), reply),
     );
   };
   void app.register(addRoutes);
 };
+
+// What others did with other tools would be lost with it.
+const SOME_TOOLS =
+  'This key may use some tools only: it may reset the budgets of those, one by one at /sessions/{id}/budgets/{tool}.';
 
 /** What a store that is away means to whoever asks it for a session. */
 export const createStoreProblem = (): ProblemError =>

@@ -135,6 +135,21 @@ test('while anonymous, a browser that asked for another host than loopback is re
     );
 });
 
+test('a name that is rebound is no way around a key: without one it is refused as anywhere', async () => {
+  const service = await start({ API_KEYS });
+  expectProblem(await send(service, REBOUND), UNAUTHORIZED);
+});
+
+test('a foreign origin is refused whether there are keys or not, and whether the key is right or not', async () => {
+  const origin = ['Origin', 'https://evil.example'] as const;
+  expectProblem(await send(await start(), [origin]), FORBIDDEN);
+  const service = await start({ API_KEYS });
+  expectProblem(await send(service, [origin]), FORBIDDEN);
+  expectProblem(await send(service, [origin, ['X-API-Key', KEY]]), FORBIDDEN);
+  // Nor may a page read what needs no key.
+  expectProblem(await sendRaw(service.port, toRequestText('GET /openapi.json', [origin])), FORBIDDEN);
+});
+
 test('whoever has a key, or is no browser, may use any name of the service', async () => {
   const known = await start({ API_KEYS });
   expectResults(await send(known, [...REBOUND, ['X-API-Key', KEY]]), 1);

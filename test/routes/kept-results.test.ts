@@ -60,3 +60,29 @@ test('results are given to nobody without a key', async () => {
   expect((await ask(`/tool-calls/${REQUEST}`, { headers: { 'x-api-key': '' } })).status).toBe(401);
   expect(asked()).toEqual([]);
 });
+
+const ofTool = (name: string | null, code: string | null = null): string =>
+  JSON.stringify({
+    ...JSON.parse(toResult(0)),
+    name,
+    ...(code === null ? {} : { success: false, outcome: 'refused', error: { code } }),
+  });
+
+test.for([
+  ['of tools it may use', [ofTool('echo'), ofTool('echo', 'timeout')], 200],
+  ['of a call without a name', [ofTool(null, 'invalid_call')], 200],
+  ['that only say that a tool was refused', [ofTool('echo'), ofTool('write_file', 'not_authorized')], 200],
+  ['of a tool it may not use', [ofTool('echo'), ofTool('write_file')], 404],
+  ['of a failure of such a tool', [ofTool('write_file', 'timeout')], 404],
+  ['of a wrong name, whose answer lists what another key may use', [ofTool('ecko', 'unknown_tool')], 404],
+  ['that are no results', ['{}'], 404],
+] as const)('a key that may use some tools gets kept results %s: %j %i', async ([, kept, status]) => {
+  const { ask } = await startSessionRoutes({ results: new Map([[`a:${REQUEST}`, [...kept]]]) });
+  const headers = { 'x-api-key': 'key-a-echo' };
+  const answer = await ask(`/tool-calls/${REQUEST}`, { headers });
+  expect(answer.status).toBe(status);
+  const unknown = await ask('/tool-calls/01M7YS1XNXRKDYHWR555500000', { headers });
+  if (status === 404) expect(withoutId(answer.body)).toEqual(withoutId(unknown.body));
+});
+
+const withoutId = (body: string): Problem => ({ ...Problem.parse(JSON.parse(body)), request_id: '' });

@@ -6,7 +6,7 @@ import type { SessionView } from '#src/contract/session.ts';
 import { addJsonBodyParser } from '#src/routes/json-body.ts';
 import { addKeptResultsRoute } from '#src/routes/kept-results.ts';
 import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/routes/problem-handler.ts';
-import { addRequestGate, callerOf } from '#src/routes/request-gate.ts';
+import { addRequestGate, callerOf, type GateOptions, type RequestCaller } from '#src/routes/request-gate.ts';
 import { addSessionsRoutes } from '#src/routes/sessions.ts';
 
 export const EMPTY_VIEW: SessionView = {
@@ -43,7 +43,30 @@ export type LabOptions = {
   readonly results?: ReadonlyMap<string, readonly string[]> | 'unavailable';
 };
 
-/** The routes on a real socket, before a store that notes what it is asked. The keys `key-a` and `key-b` are two tenants. */
+const EVERYTHING: Omit<RequestCaller, 'tenant'> = {
+  key: 'ci',
+  rateKey: 'ci',
+  rate: null,
+  tools: 'all',
+  mayUse: () => true,
+  may: () => true,
+};
+
+const CALLERS: ReadonlyMap<string, RequestCaller> = new Map([
+  ['key-a', { ...EVERYTHING, tenant: 'a' }],
+  ['key-b', { ...EVERYTHING, tenant: 'b' }],
+  ['key-a-echo', { ...EVERYTHING, tenant: 'a', tools: 'some', mayUse: (tool) => tool === 'echo' }],
+]);
+
+const authenticate: GateOptions['authenticate'] = (credential = '') => {
+  const caller = CALLERS.get(credential);
+  return caller === undefined ? { kind: 'refused', reason: 'unknown' } : { kind: 'known', caller };
+};
+
+/**
+ * The routes on a real socket, before a store that notes what it is asked. The keys `key-a` and `key-b` are two tenants;
+ * `key-a-echo` may use `echo` alone.
+ */
 export const startSessionRoutes = async (options: LabOptions = {}) => {
   const asked: string[] = [];
   const bugs: unknown[] = [];
@@ -60,7 +83,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
   addJsonBodyParser(app);
   addProblemHandler(app, (error) => void bugs.push(error));
   addRequestGate(app, {
-    authenticate: (key) => (key === 'key-a' || key === 'key-b' ? { tenant: key.slice(-1), mayUse: () => true } : null),
+    authenticate,
     mayComeFrom: () => true,
     isDraining: options.isDraining ?? (() => false),
     shed: () => null,
@@ -69,8 +92,8 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
   addSessionsRoutes(app, {
     callerOf,
     toSessionKey: (tenant, sessionId) => `${tenant}:${sessionId}`,
-    readSession: async (key) => {
-      await note(`read ${key}`);
+    readSession: async (key, mayUse) => {
+      await note(`read ${key}${mayUse('read_file') ? '' : ' without read_file'}`);
       return EMPTY_VIEW;
     },
     endSession: (key) => note(`end ${key}`),

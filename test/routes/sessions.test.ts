@@ -149,3 +149,18 @@ test.for([
   expect(asked()).toEqual([]);
   expect((await ask(path, { method: 'HEAD' })).status).toBe(headStatus);
 });
+
+test.for([
+  ['GET', '/sessions/agent_7', 200, ['read a:agent_7 without read_file']],
+  ['DELETE', '/sessions/agent_7/budgets/echo', 204, ['reset a:agent_7 tool echo']],
+  ['DELETE', '/sessions/agent_7/budgets/read_file', 403, []],
+  ['DELETE', '/sessions/agent_7/budgets/_unknown', 403, []],
+  ['DELETE', '/sessions/agent_7/budgets', 403, []],
+  ['DELETE', '/sessions/agent_7', 403, []],
+] as const)('a key that may use some tools: %s %s is %i', async ([method, path, status, expected]) => {
+  const { ask, asked } = await startSessionRoutes();
+  const answer = await ask(path, { method, headers: { 'x-api-key': 'key-a-echo' } });
+  expect(answer.status).toBe(status);
+  if (status === 403) expect(problemOf(answer)).toBe('403 operation_not_allowed');
+  expect(asked()).toEqual(expected);
+});

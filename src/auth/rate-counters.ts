@@ -1,0 +1,56 @@
+import { LRUCache } from 'lru-cache';
+import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Rate } from './rate.ts';
+
+/** A request that is one too many, and how long until its caller is let in again: 1 to the window, in milliseconds. */
+export type Limited = { readonly retryAfterMs: number };
+
+/** Counts one request; null where it is within the rate. Rejects where it could not be counted. */
+export type CountRequest = (key: string) => Promise<Limited | null>;
+
+/** All that counting in Redis needs: sends one command, and rejects when no answer comes in time. */
+export type RateStoreClient = {
+  readonly call: (command: string, ...parameters: string[]) => Promise<unknown>;
+};
+
+const PREFIX = 'recourse:rate';
+
+/** Counts in the memory of this process, the `maxCallers` callers that came last. Who is forgotten starts anew. */
+export const createLocalCounter = (rate: Rate, maxCallers: number): CountRequest => {
+  const limiter = new RateLimiterMemory({ ...toTerms(rate), keyPrefix: '' });
+  // The library forgets a caller when its window ends, and has no bound until then.
+  const callers = new LRUCache<string, true>({
+    max: maxCallers,
+    noDisposeOnSet: true,
+    dispose: (_present, key) => void limiter.delete(key),
+  });
+  return (key) => {
+    callers.set(key, true);
+    return toAnswer(limiter, rate, key);
+  };
+};
+
+/** Counts in Redis, for all replicas together: one command that touches one key. */
+export const createSharedCounter = (rate: Rate, client: RateStoreClient): CountRequest => {
+  // In the form of the package redis: its script then goes through the client that knows how long to wait.
+  const storeClient = {
+    eval: (script: string, words: { readonly keys: readonly string[]; readonly arguments: readonly string[] }) =>
+      client.call('EVAL', script, String(words.keys.length), ...words.keys, ...words.arguments),
+  };
+  const limiter = new RateLimiterRedis({ ...toTerms(rate), keyPrefix: PREFIX, storeClient, useRedisPackage: true });
+  return (key) => toAnswer(limiter, rate, `{${key}}`);
+};
+
+const toTerms = ({ requests, windowMs }: Rate) => ({ points: requests, duration: windowMs / 1000 });
+
+// The library throws its answer where it is a no.
+const toAnswer = async (limiter: RateLimiterAbstract, rate: Rate, key: string): Promise<Limited | null> => {
+  try {
+    await limiter.consume(key);
+    return null;
+  } catch (thrown) {
+    if (!(thrown instanceof RateLimiterRes)) throw thrown;
+    // A clock that was set anew makes any number of it.
+    return { retryAfterMs: Math.min(rate.windowMs, Math.max(1, Math.ceil(thrown.msBeforeNext))) };
+  }
+};

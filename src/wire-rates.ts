@@ -1,0 +1,23 @@
+import { parseRate } from './auth/rate.ts';
+import { createRateLimits, type LimitRate } from './auth/rate-limits.ts';
+import type { Config } from './config.ts';
+import type { Metrics } from './telemetry/metrics.ts';
+import type { WiredStore } from './wire-store.ts';
+
+/** The rates of callers: counted in Redis where the sessions are, and in this process while it is away or there is none. */
+export const wireRates = (
+  { RATE_LIMIT }: Config,
+  store: Pick<WiredStore, 'client' | 'isUp'>,
+  metrics: Metrics,
+  now: () => number,
+): LimitRate =>
+  createRateLimits({
+    standard: RATE_LIMIT === undefined ? null : parseRate(RATE_LIMIT),
+    client: store.client,
+    isUp: store.isUp,
+    // Nothing else: it is the sessions' business to say that Redis is away, and why.
+    onError: () => {
+      metrics.rateLimitErrors.count += 1;
+    },
+    now,
+  });

@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { postAs } from '#test/auth/access-client.ts';
+import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
+import { startService } from '#test/support/start-service.ts';
+import { readOptions } from '../../scripts/key/read-options.ts';
+
+type Shown = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** Runs `npm run key` as a person does, but for npm. */
+const makeKey = (words: readonly string[]): Promise<Shown> =>
+  new Promise((resolve, reject) => {
+    const options = { cwd: ROOT, env: cleanEnvironment({}), timeout: 20_000 };
+    execFile('node', ['scripts/key.ts', ...words], options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : error.code;
+      if (typeof code === 'number') resolve({ code, stdout, stderr });
+      else reject(error);
+    });
+  });
+
+const makeDirectory = (): string => {
+  const directory = mkdtempSync(join(tmpdir(), 'recourse-keys-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return directory;
+};
+
+test('a key is shown once, with the line that the service is given', async () => {
+  const words = '--tenant acme --name ci --tools echo|list_* --may call|read --rate 600/m --expires 2099-06-30'.split(
+    ' ',
+  );
+  const { code, stdout, stderr } = await makeKey(words);
+  const [key = '', line, ...rest] = stdout.split('\n');
+  expect([code, rest]).toEqual([0, ['']]);
+  expect(key).toMatch(/^rcs_[A-Za-z0-9_-]{43}$/);
+  const attributes = 'name=ci tools=echo|list_* may=call|read rate=600/m expires=2099-06-30';
+  expect(line).toBe(`acme=${hash('sha256', key)} ${attributes}`);
+  expect(stderr).not.toContain(key);
+  expect((await makeKey(['--tenant', 'acme'])).stdout).not.toContain(key);
+});
+
+test('a line is added to a file, which a service that runs follows', async () => {
+  const file = join(makeDirectory(), 'keys');
+  const first = await makeKey(['--tenant', 'acme', '--file', file]);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const service = await startService({ API_KEYS_FILE: file });
+  onTestFinished(service.stop);
+  const call = { calls: [{ name: 'echo', arguments: { text: 'x' } }] };
+  expect((await postAs(service, first.stdout.split('\n')[0] ?? '', call)).status).toBe(200);
+  const second = await makeKey(['--tenant', 'beta', '--file', file]);
+  const key = second.stdout.split('\n')[0] ?? '';
+  await expect.poll(async () => (await postAs(service, key, call)).status, { timeout: 15_000, interval: 50 }).toBe(200);
+});
+
+test('what stands in the file stays, also where its last line is not ended, and so do its rights', async () => {
+  const file = join(makeDirectory(), 'keys');
+  writeFileSync(file, '# ours');
+  chmodSync(file, 0o640);
+  const { stdout } = await makeKey(['--tenant', 'acme', '--file', file]);
+  expect(readFileSync(file, 'utf8')).toBe(`# ours\n${stdout.split('\n')[1]}\n`);
+  expect(statSync(file).mode & 0o777).toBe(0o640);
+});
+
+test('what is asked for wrongly makes no key and touches no file', async () => {
+  const file = join(makeDirectory(), 'keys');
+  const { code, stdout, stderr } = await makeKey(['--tenant', 'acme', '--rate', 'fast', '--file', file]);
+  expect([code, stdout, existsSync(file)]).toEqual([2, '', false]);
+  expect(stderr).toMatch(
+    /^The key has a rate= that is not requests per second, minute or hour, for example 600\/m\.\n\nUsage: /,
+  );
+});
+
+test('a file that cannot be written is said, and no key is shown that nobody could use', async () => {
+  const file = join(makeDirectory(), 'missing', 'keys');
+  const { code, stdout, stderr } = await makeKey(['--tenant', 'acme', '--file', file]);
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toBe(
+    `No key was made: ${file} could not be written (ENOENT: no such file or directory, open '${file}'). Name a file in a directory that is yours.\n`,
+  );
+});
+
+test.for([
+  ['no tenant', [], 'Whose key? --tenant is missing.'],
+  [
+    'the reserved tenant',
+    ['--tenant', 'anonymous'],
+    '--tenant must be 1 to 64 letters, digits, _ . and -, and not `anonymous`, which is reserved.',
+  ],
+  [
+    'a tenant with a blank',
+    ['--tenant', 'a b'],
+    '--tenant must be 1 to 64 letters, digits, _ . and -, and not `anonymous`, which is reserved.',
+  ],
+  ['a blank in tools', ['--tenant', 'a', '--tools', 'x may=call'], '--tools must not have blanks in it.'],
+  ['a file without a name', ['--tenant', 'a', '--file', ''], '--file must name a file.'],
+  ['an option that is none', ['--tenant', 'a', '--admin'], expect.stringContaining("Unknown option '--admin'")],
+  ['a word too many', ['--tenant', 'a', 'b'], expect.stringContaining("Unexpected argument 'b'")],
+] as const)('%s is said to be wrong', ([, words, problem]) => {
+  expect(readOptions(words)).toEqual({ kind: 'wrong', problem });
+});
+
+test('help is given whatever else is asked for', async () => {
+  expect(readOptions(['--help', '--tenant', 'anonymous'])).toEqual({ kind: 'help' });
+  const { code, stdout } = await makeKey(['-h']);
+  expect([code, stdout.startsWith('Usage: npm run key -- --tenant <tenant>')]).toEqual([0, true]);
+});
