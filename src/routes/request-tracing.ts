@@ -6,8 +6,8 @@ export type RequestTrace = {
   readonly traceId: string;
   /** How the calls of its batch are traced; `session` is the opaque key of the session, null without one. */
   readonly ofBatch: (batch: { readonly session: string | null }) => BatchTrace | null;
-  /** The last byte of the answer is sent, or nobody waits for it any more. */
-  readonly ended: (status: number) => void;
+  /** The last byte of the answer is sent; null where the client went away before. */
+  readonly ended: (status: number | null) => void;
 };
 
 /** Begins the trace of a request; null where nothing is traced and the caller sent no valid `traceparent`. Never throws. */

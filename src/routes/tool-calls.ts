@@ -51,8 +51,7 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
       onError: envelope.on_error,
       deadlineMs: Math.min(envelope.deadline_ms ?? options.maxDeadlineMs, options.maxDeadlineMs),
       idempotency,
-      traceId: request.trace?.traceId ?? null,
-      trace: request.trace?.ofBatch({ session: sessionKey }) ?? null,
+      ...toTrace(request, sessionKey),
       client: { isGone: () => reply.raw.destroyed, whenGone: (listener) => whenClientGone(reply, listener) },
     });
     const results = toResults(answer);
@@ -60,6 +59,10 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
     return sendResults(reply, { requestId: request.id, sessionId, results });
   });
 };
+
+const toTrace = ({ trace }: FastifyRequest, session: string | null): Pick<Batch, 'trace' | 'traceId'> =>
+  trace === null ? NO_TRACE : { traceId: trace.traceId, trace: trace.ofBatch({ session }) };
+const NO_TRACE = { traceId: null, trace: null } as const;
 
 const isJsonBody = (body: unknown): body is JsonBody =>
   typeof body === 'object' && body !== null && 'source' in body && typeof body.source === 'string';

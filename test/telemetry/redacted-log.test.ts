@@ -1,0 +1,43 @@
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { build } from 'pino-pretty';
+import { expect, test } from 'vitest';
+import { createRedactor } from '#src/executor/redaction/redactor.ts';
+import { createCallLog } from '#src/telemetry/create-call-log.ts';
+import { createLogHooks } from '#src/telemetry/logger.ts';
+
+const SECRET = 'kx3vQ81n"UzT5';
+const hooks = createLogHooks(createRedactor({ secrets: [SECRET] }));
+
+const writeAll = (log: pino.Logger): void => {
+  const fields = { [SECRET]: SECRET, deep: { list: [encodeURIComponent(SECRET)] } };
+  log.info(fields, SECRET);
+  log.child({ request_id: SECRET }).warn({ err: new Error(SECRET) }, 'failed');
+  createCallLog(log)({ requestId: SECRET, tool: 'a', callId: SECRET }).error(
+    `it is sk-abcdefghijklmnopqrstuvwx`,
+    fields,
+  );
+};
+
+test('no line of the log shows a secret, whoever wrote it and in whatever part of it', () => {
+  const lines: string[] = [];
+  writeAll(pino({ base: null, hooks }, { write: (line: string) => void lines.push(line) }));
+  expect(lines).toHaveLength(3);
+  const text = lines.map((line) => JSON.stringify(JSON.parse(line))).join('\n');
+  expect(text).not.toMatch(/kx3vQ81n|UzT5|sk-abc/);
+  expect(text).toContain('"msg":"[redacted]"');
+});
+
+test('nor does a line on a terminal', async () => {
+  const chunks: string[] = [];
+  const destination = new Writable({
+    write: (chunk, _encoding, done) => {
+      chunks.push(String(chunk));
+      done();
+    },
+  });
+  const pretty = build({ sync: true, colorize: true, destination });
+  writeAll(pino({ base: null, hooks }, pretty));
+  await expect.poll(() => chunks.join('').split('it is').length, { timeout: 15_000 }).toBe(2);
+  expect(chunks.join('')).not.toMatch(/kx3vQ81n|UzT5|sk-abc/);
+});
