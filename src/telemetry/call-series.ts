@@ -17,7 +17,12 @@ const COMMON_CODES = [
 
 export type OfferedTool = { readonly name: string; readonly effects: Effects };
 
-type CallSeries = { readonly calls: CountSeries; readonly failures: CountSeries | null; readonly duration: TimeSeries };
+type CallSeries = {
+  readonly calls: CountSeries;
+  readonly failures: CountSeries | null;
+  /** A handler ran for so long. Its histogram begins with the first: at 0 it would be 19 more series for every outcome. */
+  readonly ran: (seconds: number) => void;
+};
 
 /** The series of calls, found without making labels each time. */
 export type CallSeriesLookup = {
@@ -77,16 +82,26 @@ const createCallSeries = (
   return {
     calls: metrics.toolCalls({ ...labels, fault }),
     failures: code === null ? null : metrics.toolCallFailures({ tool, code, fault }),
-    duration: metrics.toolCallDuration({ tool: named.has(tool) ? tool : '_other', outcome }),
+    ran: createDuration(() => metrics.toolCallDuration({ tool: named.has(tool) ? tool : '_other', outcome })),
+  };
+};
+
+const createDuration = (create: () => TimeSeries): CallSeries['ran'] => {
+  let series: TimeSeries | undefined;
+  return (seconds) => {
+    series ??= create();
+    series.observe(seconds);
   };
 };
 
 const initialise = ({ name, effects }: OfferedTool, metrics: Metrics, named: ReadonlySet<string>): void => {
   createCallSeries(metrics, named, name, null, 'success');
+  metrics.toolCallDuration({ tool: named.has(name) ? name : '_other', outcome: 'success' });
   for (const code of COMMON_CODES) {
     const outcome = FAILURE_POLICY[code].outcome[effects === 'write' ? 'write' : 'safe'];
     if (outcome !== 'success') createCallSeries(metrics, named, name, code, outcome);
   }
   metrics.loopsDetected({ tool: name });
+  metrics.deadlineOverruns({ tool: name });
   metrics.circuitState({ tool: name });
 };

@@ -26,9 +26,10 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
   const overhead = metrics.batchOverhead({});
   const violations = metrics.contractViolations({});
   const countCall = guard((event: ToolInvoked) => {
-    const { calls, duration, failures } = series.of(event);
+    const { calls, ran, failures } = series.of(event);
     calls.count += 1;
-    duration.observe(event.durationMs / 1000);
+    // What did not run, or ran before, took no time here.
+    if (event.durationMs > 0 && !event.replayed) ran(event.durationMs / 1000);
     if (failures !== null) failures.count += 1;
     if (event.fatal) metrics.fatalFailures({ tool: event.tool }).count += 1;
   });

@@ -2,57 +2,43 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { createMetrics } from '../../src/telemetry/metrics.ts';
+import { createDashboard } from '../../scripts/dashboard/create-dashboard.ts';
 import { ROOT } from './script-sandbox.ts';
 
-const DataSource = z.object({ type: z.literal('prometheus'), uid: z.string().regex(/^\$\{datasource\}$/) });
+const FILE = join(ROOT, 'deploy/grafana/dashboards/recourse.json');
+
+const DataSource = z.object({ type: z.literal('prometheus'), uid: z.literal(['$', '{datasource}'].join('')) });
+const Place = z.object({ x: z.int(), y: z.int(), w: z.int().min(3), h: z.int() });
 const Panel = z.object({
+  id: z.int(),
+  type: z.enum(['stat', 'timeseries', 'bargauge', 'table']),
   title: z.string(),
   description: z.string(),
   datasource: DataSource,
-  fieldConfig: z.object({ defaults: z.object({ unit: z.string() }) }),
-  targets: z.array(z.object({ expr: z.string(), datasource: DataSource })),
+  gridPos: Place,
+  links: z.array(z.object({ url: z.string() })).default([]),
+  fieldConfig: z.object({
+    defaults: z.object({ unit: z.string() }),
+    overrides: z.array(z.object({ matcher: z.object({ options: z.string() }), properties: z.array(z.unknown()) })),
+  }),
+  targets: z.array(z.object({ expr: z.string(), datasource: DataSource, legendFormat: z.string().optional() })),
 });
-const Row = z.object({ type: z.literal('row'), title: z.string(), panels: z.array(z.never()) });
+const Row = z.object({ id: z.int(), type: z.literal('row'), title: z.string(), gridPos: Place, panels: z.tuple([]) });
 const Dashboard = z.object({
   uid: z.literal('recourse'),
-  panels: z.array(z.union([Row, Panel])),
-  templating: z.object({ list: z.array(z.object({ name: z.string(), query: z.unknown() })) }),
+  panels: z.array(z.discriminatedUnion('type', [Row, Panel])),
+  annotations: z.object({ list: z.array(z.object({ expr: z.string() })) }),
+  templating: z.object({ list: z.array(z.object({ name: z.string() })) }),
 });
 
-const dashboard = Dashboard.parse(
-  JSON.parse(readFileSync(join(ROOT, 'deploy/grafana/dashboards/recourse.json'), 'utf8')),
-);
-const rows = dashboard.panels.filter((panel) => 'panels' in panel);
-const panels = dashboard.panels.filter((panel) => 'targets' in panel);
-const queries = panels.flatMap((panel) => panel.targets.map((target) => target.expr));
+const dashboard = Dashboard.parse(JSON.parse(readFileSync(FILE, 'utf8')));
+const panels = dashboard.panels.filter((panel) => panel.type !== 'row');
+const rows = dashboard.panels.filter((panel) => panel.type === 'row');
+const queries = [...panels.flatMap(({ targets }) => targets), ...dashboard.annotations.list].map(({ expr }) => expr);
 
-// Words of PromQL that stand where a metric could.
-const WORDS = [
-  'by',
-  'le',
-  'sum',
-  'min',
-  'max',
-  'rate',
-  'increase',
-  'topk',
-  'time',
-  'histogram_quantile',
-  'ignoring',
-  'group_left',
-  'or',
-  'vector',
-];
-
-/** The metrics that a query names: what is left of its words without strings, selectors, groupings and functions. */
-const metricsOf = (query: string): readonly string[] =>
-  (
-    query
-      .replace(/\{[^}]*\}|\[[^\]]*\]/g, ' ')
-      .replace(/\b(by|ignoring|on|without) ?\([^)]*\)/g, ' ')
-      .match(/[a-z_][a-z0-9_:]*/gi) ?? []
-  ).filter((word) => !WORDS.includes(word));
+test('the file is what its description in scripts/dashboard makes', () => {
+  expect(readFileSync(FILE, 'utf8')).toBe(createDashboard());
+});
 
 test('the rows tell the story from the state of the service down to its process', () => {
   expect(rows.map((row) => row.title)).toEqual([
@@ -60,73 +46,95 @@ test('the rows tell the story from the state of the service down to its process'
     'Batches',
     'Tools: $tool',
     'Fault split',
-    'Retry budgets',
-    'Sessions and idempotency',
-    'Session store',
-    'Tool hosts',
+    'Budgets and loops',
+    'Isolation',
     'Overload',
+    'Sessions and idempotency',
+    'Access and secrets',
     'Runtime',
   ]);
 });
 
-test('there are panels, and every one has a title, a unit, a description and a query', () => {
-  expect(panels).toHaveLength(47);
+test('without scrolling one sees whether it is well, and which tool fails, why, and by whose fault', () => {
+  // Grafana shows some twenty units of height on a screen of 1080 lines.
+  const first = panels.filter(({ gridPos: { y, h } }) => y + h <= 20).map(({ title }) => title);
+  expect(first).toEqual([
+    'Replicas up',
+    'Session store',
+    'Calls answered',
+    'Calls that succeed',
+    'Failures of the service',
+    'HTTP 5xx but 503',
+    'Contract violations',
+    'Open circuits',
+    'What fails, and why',
+    'Failures by fault',
+  ]);
+});
+
+test('the faults of the service are red, and those of nobody else are', () => {
+  const colours = panels
+    .filter(({ title }) => title === 'Failures by fault')
+    .flatMap(({ fieldConfig }) => fieldConfig.overrides)
+    .map(({ matcher, properties }) => [matcher.options, properties]);
+  const fixed = (fixedColor: string) => [{ id: 'color', value: { mode: 'fixed', fixedColor } }];
+  expect(colours).toEqual([
+    ['service', fixed('red')],
+    ['tool', fixed('orange')],
+    ['upstream', fixed('purple')],
+    ['caller', fixed('blue')],
+    ['policy', fixed('text')],
+  ]);
+});
+
+test('there are panels, and every one has a title of its own, a unit, a description and a query', () => {
+  expect(panels).toHaveLength(63);
+  expect(new Set(panels.map(({ title }) => title)).size).toBe(63);
+  expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
   for (const panel of panels) {
-    expect(panel.title).not.toBe('');
     expect(panel.description, panel.title).toMatch(/^[A-Z0-9].{20,}\.$/);
     expect(panel.fieldConfig.defaults.unit, panel.title).not.toBe('');
     expect(panel.targets.length, panel.title).toBeGreaterThan(0);
   }
 });
 
-test('panels lie side by side and do not overlap', () => {
-  const Placed = z.object({ gridPos: z.object({ x: z.int(), y: z.int(), w: z.int(), h: z.int() }) });
-  const raw = z
-    .object({ panels: z.array(Placed) })
-    .parse(JSON.parse(readFileSync(join(ROOT, 'deploy/grafana/dashboards/recourse.json'), 'utf8')));
-  const cells = raw.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+test('what can have several series says which is which', () => {
+  const nameless = panels
+    .filter(({ type }) => type === 'timeseries' || type === 'bargauge')
+    .filter(({ targets }) => targets.some(({ legendFormat = '' }) => legendFormat === ''));
+  expect(nameless.map(({ title }) => title)).toEqual([]);
+});
+
+test('panels lie side by side, fill their rows and do not overlap', () => {
+  const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
     Array.from({ length: w * h }, (_, index) => `${x + (index % w)},${y + Math.floor(index / w)}`),
   );
   expect(new Set(cells).size).toBe(cells.length);
-});
-
-test('every query names metrics of the service, of its process, or up, and nothing else', () => {
-  for (const query of queries) {
-    const metrics = metricsOf(query);
-    expect(metrics.length, query).toBeGreaterThan(0);
-    for (const metric of metrics)
-      expect(metric, query).toMatch(/^(recourse_[a-z_]+|nodejs_[a-z0-9_]+|process_[a-z_]+|up)$/);
-  }
-});
-
-test('the service exports every metric that a query names', async () => {
-  const exported = (await createMetrics('1.0.0').registry.getMetricsAsJSON()).flatMap(({ name }) => [
-    name,
-    `${name}_bucket`,
-    `${name}_sum`,
-    `${name}_count`,
-  ]);
-  const named = new Set(queries.flatMap(metricsOf));
-  named.delete('up');
-  expect([...named].filter((metric) => !exported.includes(metric))).toEqual([]);
-});
-
-test('the dashboard draws every metric of the service but its version', async () => {
-  const drawn = new Set(queries.flatMap(metricsOf).map((metric) => metric.replace(/_(bucket|sum|count)$/, '')));
-  const own = (await createMetrics('1.0.0').registry.getMetricsAsJSON())
-    .map(({ name }) => name)
-    .filter((name) => name.startsWith('recourse_'));
-  expect(own.filter((metric) => !drawn.has(metric))).toEqual(['recourse_build_info']);
+  const height = Math.max(...dashboard.panels.map(({ gridPos: { y, h } }) => y + h));
+  expect(cells).toHaveLength(24 * height);
 });
 
 test('every query can be narrowed to a replica, and every rate adapts to the scrape interval', () => {
   for (const query of queries) {
-    expect(query).toContain('instance=~"$instance"');
+    const selectors = query.match(/\{[^}]*\}/g) ?? [];
+    expect(selectors.length, query).toBeGreaterThan(0);
+    for (const selector of selectors) expect(selector, query).toContain('instance=~"$instance"');
     const ranges = query.match(/\[[^\]]*\]/g) ?? [];
     expect(ranges.filter((range) => !['[$__rate_interval]', '[$__range]'].includes(range))).toEqual([]);
   }
 });
 
-test('the data source, the replica and the tool can be chosen', () => {
-  expect(dashboard.templating.list.map((variable) => variable.name)).toEqual(['datasource', 'instance', 'tool']);
+test('the rows of tools and faults can be narrowed to a tool', () => {
+  const byTool = queries.filter((query) => /by \([^)]*\btool\b/.test(query) && !query.includes('== 2'));
+  expect(byTool.length).toBeGreaterThan(10);
+  expect(byTool.filter((query) => !query.includes('tool=~"$tool"'))).toEqual([]);
+});
+
+test('the data source, the replica, the tool and the place of the runbook can be chosen', () => {
+  expect(dashboard.templating.list.map((variable) => variable.name)).toEqual([
+    'datasource',
+    'instance',
+    'tool',
+    'runbook',
+  ]);
 });

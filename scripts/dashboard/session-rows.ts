@@ -1,0 +1,156 @@
+import { line, only, type Row } from './panel.ts';
+import { CHOSEN_TOOLS, increase, orZero, quantile, rate, series, share, sum, sumBy } from './queries.ts';
+
+const DECISIONS = 'recourse_retry_budget_decisions_total';
+
+export const BUDGETS_ROW: Row = {
+  title: 'Budgets and loops',
+  lines: [
+    line(
+      {
+        kind: 'graph',
+        title: 'Decisions',
+        description:
+          'How rounds of tools were admitted, per second: free (nothing had failed), retry (one was reserved) or denied (none was left).',
+        unit: 'cps',
+        queries: only(sumBy('decision', rate(DECISIONS, CHOSEN_TOOLS)), '{{decision}}'),
+      },
+      {
+        kind: 'graph',
+        title: 'Denied by tool',
+        alerts: ['RecourseAgentsLooping'],
+        description:
+          "Share of a tool's rounds that were refused for want of a retry. A high share is an agent that goes in circles.",
+        unit: 'percentunit',
+        max: 1,
+        queries: only(
+          share(
+            sumBy('tool', rate(DECISIONS, CHOSEN_TOOLS, 'decision="denied"')),
+            sumBy('tool', rate(DECISIONS, CHOSEN_TOOLS)),
+          ),
+          '{{tool}}',
+        ),
+      },
+      {
+        kind: 'graph',
+        title: 'Refused for want of retries',
+        description: "Rounds refused per second, by tool and by whether the tool's or the session's retries were gone.",
+        unit: 'cps',
+        queries: only(
+          sumBy('tool, scope', rate('recourse_retry_budget_exhausted_total', CHOSEN_TOOLS)),
+          '{{tool}} ({{scope}})',
+        ),
+      },
+    ),
+    line(
+      {
+        kind: 'graph',
+        title: 'Refused by a rule',
+        description:
+          'Calls per second that did not run: retries gone, limits reached, loops, open circuits, a failed step before. Each one told the model why.',
+        unit: 'cps',
+        queries: only(
+          sumBy('code', rate('recourse_tool_call_failures_total', CHOSEN_TOOLS, 'fault="policy"')),
+          '{{code}}',
+        ),
+      },
+      {
+        kind: 'graph',
+        title: 'Loops refused',
+        description:
+          'Calls per second that the loop guard refused, by tool: an agent that makes the same call again and again.',
+        unit: 'cps',
+        queries: only(sumBy('tool', rate('recourse_loops_detected_total', CHOSEN_TOOLS)), '{{tool}}'),
+      },
+      {
+        kind: 'graph',
+        title: 'Circuits',
+        alerts: ['RecourseCircuitOpen'],
+        description:
+          'Worst state of the circuits of each tool on any replica. An open one refuses calls, for the tool or its upstream has kept failing (CIRCUIT_FAILURES).',
+        unit: 'short',
+        max: 2,
+        form: 'steps',
+        words: ['closed', 'half-open', 'open'],
+        queries: only(`max by (tool) (${series('recourse_circuit_state', CHOSEN_TOOLS)})`, '{{tool}}'),
+      },
+    ),
+  ],
+};
+
+export const SESSIONS_ROW: Row = {
+  title: 'Sessions and idempotency',
+  lines: [
+    line(
+      {
+        kind: 'graph',
+        title: 'Keyed batches',
+        description:
+          'Batches with an Idempotency-Key per second, by what became of them: many replays are clients that lose answers, a mismatch is a client that reuses keys.',
+        unit: 'reqps',
+        queries: only(sumBy('result', rate('recourse_idempotency_total')), '{{result}}'),
+      },
+      {
+        kind: 'bars',
+        title: 'Writes nobody knows the end of',
+        alerts: ['RecourseOutcomesUnknown'],
+        description:
+          'Keyed batches with a write whose first try nobody saw end, over the time shown: after a crash, somebody has to look whether it happened.',
+        unit: 'short',
+        steps: [
+          { from: null, colour: 'green' },
+          { from: 0.5, colour: 'orange' },
+        ],
+        queries: [
+          { expression: sum(increase('recourse_idempotency_total', 'result="unknown"')), legend: 'batches' },
+          {
+            expression: orZero(sum(increase('recourse_tool_calls_total', CHOSEN_TOOLS, 'outcome="unknown"'))),
+            legend: 'calls',
+          },
+        ],
+      },
+      {
+        kind: 'graph',
+        title: 'Where budgets are kept',
+        description:
+          'Budget decisions per second by mode: redis, memory (no REDIS_URL) or local (Redis is down, each replica counts for itself).',
+        unit: 'cps',
+        queries: only(sumBy('mode', rate(DECISIONS)), '{{mode}}'),
+      },
+    ),
+    line(
+      {
+        kind: 'graph',
+        title: 'Store reached',
+        description: '1 while a replica reaches its session store, 0 while its fall-back serves.',
+        unit: 'short',
+        max: 1,
+        form: 'steps',
+        words: ['degraded', 'up'],
+        queries: only(series('recourse_session_store_up'), '{{instance}}'),
+      },
+      {
+        kind: 'graph',
+        title: 'Duration of store operations',
+        alerts: ['RecourseStoreSlow'],
+        description: 'Time of one round trip to the session store: p50 and p99.',
+        unit: 's',
+        queries: [0.5, 0.99].map((part) => ({
+          expression: quantile(part, 'recourse_session_store_operation_duration_seconds', { by: 'operation' }),
+          legend: `{{operation}} p${part * 100}`,
+        })),
+      },
+      {
+        kind: 'graph',
+        title: 'Store errors',
+        description:
+          'Store operations that failed, per second, by operation and reason. The calls themselves go on (RETRY_BUDGET_ON_STORE_DOWN).',
+        unit: 'ops',
+        queries: only(
+          sumBy('operation, reason', rate('recourse_session_store_errors_total')),
+          '{{operation}}: {{reason}}',
+        ),
+      },
+    ),
+  ],
+};

@@ -1,0 +1,169 @@
+import { type Column, FAULT_COLOURS, NEUTRAL, only, type Row, type StatPanel, ZERO_IS_WELL } from './panel.ts';
+import { CHOSEN_TOOLS, increase, orZero, rate, series, share, sum, sumBy } from './queries.ts';
+
+const CALLS = 'recourse_tool_calls_total';
+const FAILURES = 'recourse_tool_call_failures_total';
+const CAUSE = 'tool, code, fault';
+const FAILED = sumBy(CAUSE, increase(FAILURES, CHOSEN_TOOLS));
+const WORST = `topk(20, ${FAILED} > 0)`;
+
+const STATS: readonly StatPanel[] = [
+  {
+    kind: 'stat',
+    title: 'Replicas up',
+    alerts: ['RecourseReplicaDown', 'RecourseMetricsAbsent'],
+    description: 'Replicas that Prometheus can scrape. Fewer than you run: look at the pods before anything here.',
+    unit: 'short',
+    queries: only(sum(series('up'))),
+    steps: [
+      { from: null, colour: 'red' },
+      { from: 1, colour: 'green' },
+    ],
+  },
+  {
+    kind: 'stat',
+    title: 'Session store',
+    alerts: ['RecourseStoreDegraded'],
+    description: 'Degraded where at least one replica cannot reach its session store and counts budgets on its own.',
+    unit: 'short',
+    queries: only(`min(${series('recourse_session_store_up')})`),
+    words: ['degraded', 'up'],
+    steps: [
+      { from: null, colour: 'red' },
+      { from: 1, colour: 'green' },
+    ],
+  },
+  {
+    kind: 'stat',
+    title: 'Calls answered',
+    description: 'Results given per second, successes and failures alike.',
+    unit: 'cps',
+    queries: only(sum(rate(CALLS))),
+    steps: NEUTRAL,
+  },
+  {
+    kind: 'stat',
+    title: 'Calls that succeed',
+    description:
+      'Share of calls with success = true. Failures inside an HTTP 200 count as failures; whose they are is said below.',
+    unit: 'percentunit',
+    queries: only(share(sum(rate(CALLS, 'outcome="success"')), sum(rate(CALLS)))),
+    decimals: 1,
+    max: 1,
+    noValue: 'no calls',
+    steps: [
+      { from: null, colour: 'red' },
+      { from: 0.8, colour: 'orange' },
+      { from: 0.95, colour: 'green' },
+    ],
+  },
+  {
+    kind: 'stat',
+    title: 'Failures of the service',
+    alerts: ['RecourseServiceFaultFastBurn', 'RecourseServiceFaultSlowBurn'],
+    description: 'Share of calls that failed by fault of this service. The objective is less than 0.1 %.',
+    unit: 'percentunit',
+    queries: only(share(orZero(sum(rate(CALLS, 'fault="service"'))), sum(rate(CALLS)))),
+    decimals: 2,
+    noValue: 'no calls',
+    steps: [
+      { from: null, colour: 'green' },
+      { from: 0.001, colour: 'red' },
+    ],
+  },
+  {
+    kind: 'stat',
+    title: 'HTTP 5xx but 503',
+    alerts: ['RecourseServerError'],
+    description: 'Batches of the time shown that were answered 5xx, those refused with 503 aside. Must stay 0.',
+    unit: 'short',
+    queries: only(
+      orZero(
+        sum(
+          increase('recourse_http_requests_total', 'route="/tool-calls"', 'status_code=~"5.."', 'status_code!="503"'),
+        ),
+      ),
+    ),
+    decimals: 0,
+    steps: ZERO_IS_WELL,
+  },
+  {
+    kind: 'stat',
+    title: 'Contract violations',
+    alerts: ['RecourseContractViolation'],
+    description:
+      'Answers that the last-resort net had to repair, since the replicas started. Must stay 0: each one is a bug of this service.',
+    unit: 'short',
+    queries: only(sum(series('recourse_contract_violations_total'))),
+    steps: ZERO_IS_WELL,
+  },
+  {
+    kind: 'stat',
+    title: 'Open circuits',
+    alerts: ['RecourseCircuitOpen'],
+    description: 'Tools that are refused on at least one replica, for they or their upstream kept failing.',
+    unit: 'short',
+    queries: only(orZero(`count(max by (tool) (${series('recourse_circuit_state')}) == 2)`)),
+    steps: [
+      { from: null, colour: 'green' },
+      { from: 1, colour: 'orange' },
+    ],
+  },
+];
+
+const COLUMNS: readonly Column[] = [
+  {
+    field: 'tool',
+    title: 'Tool',
+    link: {
+      title: 'Show this tool alone',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: Grafana replaces it.
+      url: '/d/recourse?var-tool=${__value.raw}&${datasource:queryparam}&${instance:queryparam}&${__url_time_range}',
+    },
+  },
+  { field: 'code', title: 'Code' },
+  { field: 'fault', title: 'Fault' },
+  { field: 'Value #A', title: 'Failures', unit: 'short' },
+  { field: 'Value #B', title: 'Of its calls', unit: 'percentunit' },
+];
+
+/** What one sees first: is it well, and if not, which tool fails, why, and by whose fault. */
+export const STATUS_ROW: Row = {
+  title: 'Status',
+  lines: [
+    { height: 4, panels: STATS },
+    {
+      height: 11,
+      panels: [
+        {
+          kind: 'table',
+          title: 'What fails, and why',
+          alerts: ['RecourseToolFailing'],
+          description:
+            'The twenty most frequent kinds of failure of the time shown. fault=service is ours; tool and upstream are for whoever owns the tool; caller and policy are the agents. A line `tool call failed` of the log with this tool and code holds the exception, under the `reference` that stands in the result; in a trace it is the span `execute_tool` with this `error.type`.',
+          unit: 'short',
+          width: 14,
+          queries: [
+            { expression: WORST, legend: '' },
+            {
+              expression: `${FAILED} / on (tool) group_left () (${sumBy('tool', increase(CALLS, CHOSEN_TOOLS))} > 0) and ${WORST}`,
+              legend: '',
+            },
+          ],
+          columns: COLUMNS,
+          colours: FAULT_COLOURS,
+        },
+        {
+          kind: 'graph',
+          title: 'Failures by fault',
+          description:
+            "Failed calls per second by who is to blame: this service (red), the tool, its upstream, the caller (the model's call), or a rule (policy). Only red is ours.",
+          unit: 'cps',
+          queries: only(sumBy('fault', rate(FAILURES, CHOSEN_TOOLS)), '{{fault}}'),
+          form: 'stacked',
+          colours: FAULT_COLOURS,
+        },
+      ],
+    },
+  ],
+};
