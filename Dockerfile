@@ -6,23 +6,31 @@
 # In the image HOST is 0.0.0.0, and without API_KEYS the service refuses to start on it: set keys, or say
 # ALLOW_ANONYMOUS=true where nobody else reaches the port (as above, where it is published on loopback only).
 
-FROM node:26-bookworm-slim AS build
+# A build that must not follow the tag names the base by its digest: --build-arg NODE_IMAGE=node@sha256:…
+ARG NODE_IMAGE=node:26-bookworm-slim
+
+FROM $NODE_IMAGE AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # With the optional packages: the compiler's native binary is one of them.
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json tsconfig.console.json ./
 COPY scripts scripts
 COPY src src
 RUN npm run build
+# What is in the image, for those who look for known vulnerabilities.
+RUN node scripts/sbom.ts sbom.cdx.json
 
-FROM node:26-bookworm-slim AS dependencies
+FROM $NODE_IMAGE AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Without the optional packages: they carry a second Node (120 MB) for machines whose own is too old.
-RUN npm ci --omit=dev --omit=optional
+# Then without what nothing runs, which is a third of them: source maps, type declarations and sources, manuals.
+RUN npm ci --omit=dev --omit=optional \
+ && find node_modules -type f ! -iname 'licen[cs]e*' ! -iname 'notice*' \
+      \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.md' -o -name '*.markdown' \) -delete
 
-FROM node:26-bookworm-slim
+FROM $NODE_IMAGE
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Recourse" \
@@ -35,6 +43,7 @@ WORKDIR /app
 COPY package.json ./
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
+COPY --from=build /app/sbom.cdx.json ./
 # The one place that the file tools may write to. A volume mounted here starts as a copy of the example.
 COPY --chown=node:node examples/workspace /workspace
 ENV NODE_ENV=production \
@@ -43,11 +52,12 @@ ENV NODE_ENV=production \
     WORKSPACE_DIR=/workspace \
     NODE_COMPILE_CACHE=/tmp/recourse-compiled
 EXPOSE 8080
-USER node
+# The user `node` by its number: Kubernetes' runAsNonRoot cannot judge a name.
+USER 1000:1000
 STOPSIGNAL SIGTERM
-# An empty PORT means unset, here as in the service.
+# Where /live is: on OPS_PORT where there is one. An empty value means unset, here as in the service.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 8080) + '/live', { signal: AbortSignal.timeout(2000) }).then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.OPS_PORT || process.env.PORT || 8080) + '/live', { signal: AbortSignal.timeout(2000) }).then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))"]
 # No entry point of the base image in between: node is the process that gets the signals.
 ENTRYPOINT []
 CMD ["node", "dist/main.js"]

@@ -1,15 +1,23 @@
-import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
+const TYPESCRIPT = /\.[cm]?tsx?$/;
+
+// What tsc writes beside an asset of the same name: one of the two would be lost.
+const compiledFrom = (file: string): readonly string[] =>
+  ['.ts', '.tsx'].map((extension) => file.replace(/\.js$/, extension)).filter((source) => source !== file);
+
 /**
- * The part of the build that tsc leaves out: copies whatever under `src` is not TypeScript (Lua scripts, for example) to
- * the same place under `dist`. Usage: node scripts/copy-assets.ts [from] [to]
+ * The part of the build that tsc leaves out: copies whatever under `src` is not TypeScript (Lua scripts, pages, pictures)
+ * to the same place under `dist`, but for hidden files. Usage: node scripts/copy-assets.ts [from] [to]
  */
 const copyAssets = (from: string, to: string): readonly string[] => {
   const files = readdirSync(from, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isFile() && !TYPESCRIPT.test(entry.name) && !entry.name.startsWith('.'))
     .map((entry) => relative(from, join(entry.parentPath, entry.name)));
   for (const file of files) {
+    const source = compiledFrom(file).find((each) => existsSync(join(from, each)));
+    if (source !== undefined) throw new Error(`${file} and what becomes of ${source} have the same name.`);
     mkdirSync(dirname(join(to, file)), { recursive: true });
     copyFileSync(join(from, file), join(to, file));
   }

@@ -1,11 +1,11 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { ROOT } from './script-sandbox.ts';
+import { createScriptSandbox, ROOT } from './script-sandbox.ts';
 
 // Comments and line breaks out: one instruction a line.
 const instructions = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
@@ -23,19 +23,58 @@ const wordsOf = (prefix: string): readonly string[] => {
 test('the image starts node itself, not as root', () => {
   expect(wordsOf('ENTRYPOINT')).toEqual([]);
   expect(wordsOf('CMD')).toEqual(['node', 'dist/main.js']);
-  expect(finalStage).toContain('USER node');
+  // By its number, for Kubernetes cannot see of a name that it is not root.
+  expect(finalStage).toContain('USER 1000:1000');
   expect(finalStage).toContain('STOPSIGNAL SIGTERM');
-  expect(finalStage[0]).toBe('FROM node:26-bookworm-slim');
+});
+
+test('every stage has the same base, which a build may pin by its digest', () => {
+  expect(instructions[0]).toBe('ARG NODE_IMAGE=node:26-bookworm-slim');
+  expect(instructions.filter((line) => line.startsWith('FROM'))).toEqual([
+    'FROM $NODE_IMAGE AS build',
+    'FROM $NODE_IMAGE AS dependencies',
+    'FROM $NODE_IMAGE',
+  ]);
 });
 
 test('the image installs production dependencies without a second Node', () => {
-  expect(instructions).toContain('RUN npm ci --omit=dev --omit=optional');
+  expect(instructions.find((line) => line.startsWith('RUN npm ci --omit'))).toMatch(
+    /^RUN npm ci --omit=dev --omit=optional && find node_modules /,
+  );
   expect(finalStage.filter((line) => line.startsWith('COPY') || line.startsWith('RUN'))).toEqual([
     'COPY package.json ./',
     'COPY --from=dependencies /app/node_modules node_modules',
     'COPY --from=build /app/dist dist',
+    'COPY --from=build /app/sbom.cdx.json ./',
     'COPY --chown=node:node examples/workspace /workspace',
   ]);
+});
+
+test('what is taken out of the dependencies is nothing that runs, and no licence', () => {
+  const removal = instructions.find((line) => line.includes('find node_modules'))?.replace(/^.* && (?=find )/, '');
+  const sandbox = createScriptSandbox();
+  for (const file of [
+    'a.js',
+    'a.cjs',
+    'a.json',
+    'LICENSE',
+    'LICENSE.md',
+    'licence.md',
+    'NOTICE.md',
+    'a.wasm',
+    'a.html',
+  ]) {
+    sandbox.write(`node_modules/kept/${file}`, '');
+  }
+  for (const file of ['a.js.map', 'a.d.ts', 'a.ts', 'a.mts', 'a.d.cts', 'README.md', 'a.markdown']) {
+    sandbox.write(`node_modules/removed/${file}`, '');
+  }
+  // Of the machine: the sandbox has no `find`.
+  const { status } = spawnSync('sh', ['-c', removal ?? 'exit 1'], { cwd: sandbox.root });
+  expect(status).toBe(0);
+  expect(readdirSync(join(sandbox.root, 'node_modules/removed'))).toEqual([]);
+  expect(readdirSync(join(sandbox.root, 'node_modules/kept'))).toHaveLength(9);
+  sandbox.remove();
 });
 
 test('what the Dockerfile copies is what the build context lets through', () => {
@@ -48,6 +87,7 @@ test('what the Dockerfile copies is what the build context lets through', () => 
     .filter((line) => line.startsWith('!'))
     .map((line) => line.slice(1));
   expect(admitted.sort()).toEqual([...new Set(copied)].sort());
+  expect(admitted.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
 const listen = async (server: Server): Promise<string> => {
@@ -67,13 +107,16 @@ const healthOf = async (environment: Readonly<Record<string, string>>): Promise<
   return code;
 };
 
-test('the health check asks for /live on the port of the service', async () => {
+test('the health check asks for /live on the ops port, and where there is none on that of the service', async () => {
   const server = createServer((request, response) => {
     response.statusCode = request.url === '/live' ? 200 : 404;
     response.end();
   });
   const port = await listen(server);
   expect(await healthOf({ PORT: port })).toBe(0);
+  expect(await healthOf({ PORT: port, OPS_PORT: '' })).toBe(0);
+  expect(await healthOf({ PORT: '1', OPS_PORT: port })).toBe(0);
+  expect(await healthOf({ PORT: port, OPS_PORT: '1' })).toBe(1);
   server.close();
 });
 
