@@ -5,6 +5,7 @@ import type { ToolDescription } from './contract/tool-description.ts';
 import { createHttpServer } from './http-server.ts';
 import { addOpsRoutes, type OpsOptions } from './ops-app.ts';
 import { addRequestTracing } from './routes/add-request-tracing.ts';
+import { addConsoleRoutes, type ConsoleFiles } from './routes/console.ts';
 import { addKeptResultsRoute, type KeptResultsOptions } from './routes/kept-results.ts';
 import { refuseOtherMethods } from './routes/problem-handler.ts';
 import { addRequestGate, callerOf } from './routes/request-gate.ts';
@@ -23,6 +24,8 @@ export type AppOptions = OpsOptions &
     /** `own`: health and metrics are served on a port of their own, and not here. */
     readonly opsPort: 'own' | 'shared';
     readonly beginTrace: BeginTrace | null;
+    /** null: there is no console. */
+    readonly consoleFiles: ConsoleFiles | null;
   };
 
 /** Composes the HTTP side; opens nothing. */
@@ -45,6 +48,7 @@ const addRoutes: FastifyPluginAsync<AppOptions> = async (app, options) => {
   addSessionsRoutes(app, { ...options, callerOf });
   addToolsRoutes(app, { describeTools: options.describeTools, callerOf });
   if (options.opsPort === 'shared') addOpsRoutes(app, options);
+  if (options.consoleFiles !== null) addConsoleRoutes(app, { files: options.consoleFiles });
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
   refuseOtherMethods(app, '/tool-calls', ['POST']);
   refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD']);

@@ -1,0 +1,86 @@
+import { render } from 'lit-html';
+import { isSendableKey } from './call-service.ts';
+import { pageTemplate } from './page-template.ts';
+import { createSessionActions } from './session-actions.ts';
+import { createStore, type State, toRoute } from './state.ts';
+import { createToolActions } from './tool-actions.ts';
+import type { Actions } from './view.ts';
+
+const KEY_ITEM = 'recourse.api-key';
+
+const toInitialState = (): State => ({
+  route: toRoute(location.hash),
+  key: sessionStorage.getItem(KEY_ITEM) ?? '',
+  keyMistake: '',
+  tools: null,
+  toolsTrouble: null,
+  query: '',
+  drafts: new Map(),
+  options: { sessionId: '', idempotencyKey: '', timeoutMs: '' },
+  session: null,
+  sessionTrouble: null,
+  polling: 'live',
+  readAt: '',
+  question: null,
+  opened: new Set(),
+  announcement: '',
+});
+
+const start = (root: HTMLElement): void => {
+  const show = (state: State): void => {
+    render(pageTemplate({ state, act }), root);
+    const dialog = root.querySelector('dialog');
+    if (dialog?.open === false) dialog.showModal();
+  };
+  const store = createStore(toInitialState(), show);
+  const { read, update } = store;
+  const tools = createToolActions(store);
+  const session = createSessionActions(store);
+  const act: Actions = {
+    ...tools,
+    ...session,
+    setKey: (key) => {
+      if (!isSendableKey(key)) return update({ keyMistake: 'A key has only letters, digits and signs, no spaces.' });
+      if (key === '') sessionStorage.removeItem(KEY_ITEM);
+      else sessionStorage.setItem(KEY_ITEM, key);
+      // What the former key was shown is not for this one.
+      update({ ...NOTHING_SEEN, key, keyMistake: '' });
+      void tools.loadTools();
+      session.follow();
+    },
+    toggle: (identity) => {
+      const opened = new Set(read().opened);
+      if (!opened.delete(identity)) opened.add(identity);
+      update({ opened });
+    },
+    answerQuestion: (answer) => {
+      const { question } = read();
+      root.querySelector('dialog')?.close();
+      update({ question: null });
+      if (answer === 'yes') question?.act();
+    },
+  };
+  addEventListener('hashchange', () => {
+    update({ route: toRoute(location.hash), session: null, sessionTrouble: null, readAt: '' });
+    session.follow();
+    // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to.
+    root.querySelector<HTMLElement>('#tool-title, #session-title')?.focus();
+  });
+  document.addEventListener('visibilitychange', session.follow);
+  root.replaceChildren();
+  show(read());
+  void tools.loadTools();
+  session.follow();
+};
+
+const NOTHING_SEEN = {
+  tools: null,
+  toolsTrouble: null,
+  drafts: new Map(),
+  session: null,
+  sessionTrouble: null,
+  readAt: '',
+} as const;
+
+const root = document.getElementById('app');
+if (root !== null) start(root);

@@ -1,0 +1,81 @@
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { CallAnswer, CallResult, Issue, RetryState } from './call-result.ts';
+import { indentJson, toJsonText } from './json-text.ts';
+import { folded, longText, outcomeMark, type Part, toDuration, troubleBox } from './small-templates.ts';
+import { type Attempt, sessionLink } from './state.ts';
+import type { ToolDescription } from './tool-description.ts';
+import type { View } from './view.ts';
+import { toVisible, toVisibleName } from './visible-text.ts';
+
+/** What came of the last call of a tool. */
+export const attemptTemplate = (view: View, tool: ToolDescription, attempt: Attempt): Part => {
+  switch (attempt.kind) {
+    case 'none':
+      return nothing;
+    case 'sending':
+      return html`<div class="result"><p class="muted">Waiting for the answer…</p></div>`;
+    case 'troubled':
+      return html`<div class="result">${troubleBox(view, attempt.trouble)}</div>`;
+    case 'answered':
+      return answerTemplate(view, tool, attempt.answer, attempt.raw);
+  }
+};
+
+const answerTemplate = (view: View, { name }: ToolDescription, answer: CallAnswer, raw: string): TemplateResult => {
+  const { result, requestId } = answer;
+  const identity = `result:${name}:${requestId}`;
+  const { sessionId } = view.state.options;
+  return html`<div class="result">
+    <h4>Result</h4>
+    <p class="summary">
+      ${outcomeMark(result.outcome)} ${result.code === '' ? nothing : html`<code>${toVisible(result.code)}</code>`}
+      <span>executed: <b>${toVisible(result.executed)}</b></span>
+      <span>${toDuration(result.durationMs)}</span>
+      ${result.marks.map((mark) => html`<span class="mark other">${mark}</span>`)}
+    </p>
+    <h5>What the model reads</h5>
+    ${readingTemplate(view, identity, result)} ${retryTemplate(result.retry)}
+    ${warningsTemplate(result)}
+    ${folded(view, `${identity}:raw`, 'Raw answer', () => longText(view, `${identity}:raw:all`, indentJson(raw)))}
+    <p class="muted">
+      Request <code>${toVisible(requestId)}</code>
+      ${result.reference === '' ? nothing : html`· log reference <code>${toVisible(result.reference)}</code>`}
+      ${sessionId === '' ? nothing : html`· <a href=${sessionLink(sessionId)}>Session ${toVisibleName(sessionId)}</a>`}
+    </p>
+  </div>`;
+};
+
+const readingTemplate = (view: View, identity: string, result: CallResult): TemplateResult => html`<dl class="reading">
+  ${result.message === '' ? nothing : html`<dt>Message</dt><dd>${longText(view, `${identity}:message`, result.message)}</dd>`}
+  ${result.hint === '' ? nothing : html`<dt>Hint</dt><dd>${longText(view, `${identity}:hint`, result.hint)}</dd>`}
+  ${result.retryAfterMs === null ? nothing : html`<dt>Retry after</dt><dd>${toDuration(result.retryAfterMs)}</dd>`}
+  ${result.issues.length === 0 ? nothing : html`<dt>Issues</dt><dd>${issuesTemplate(result.issues)}</dd>`}
+  <dt>Value</dt>
+  <dd>${longText(view, `${identity}:value`, toJsonText(result.value))}</dd>
+</dl>`;
+
+const issuesTemplate = (issues: readonly Issue[]): TemplateResult => html`<ul class="issues">
+  ${issues.map(
+    ({ path, expected, received, message }) => html`<li>
+      <code>${path === '' ? '(whole)' : toVisibleName(path)}</code>
+      <span>${toVisible(message)}</span>
+      <span class="muted">expected ${toVisible(expected)}, received ${toVisible(received)}</span>
+    </li>`,
+  )}
+</ul>`;
+
+const retryTemplate = (retry: RetryState | null): Part => {
+  if (retry === null) return nothing;
+  const verdict = retry.allowed ? 'Another try is allowed' : 'No other try is allowed';
+  return html`<p class="budget">
+    ${verdict}: ${retry.used} of ${retry.limit} retries used, ${retry.remaining} remaining.
+    <span class="muted">Limited by the ${toVisible(retry.limitedBy)}, kept for the ${toVisible(retry.scope)} in ${toVisible(retry.mode)}.</span>
+  </p>`;
+};
+
+const warningsTemplate = ({ warnings }: CallResult): Part =>
+  warnings.length === 0
+    ? nothing
+    : html`<ul class="warnings">
+        ${warnings.map(({ code, message }) => html`<li><code>${toVisible(code)}</code> ${toVisible(message)}</li>`)}
+      </ul>`;

@@ -1,0 +1,61 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ProblemError, refuseOtherMethods } from './problem-handler.ts';
+
+/** A file of the console as it is sent: `type` is the whole content type, `etag` stands in its quotes. */
+export type ConsoleFile = { readonly type: string; readonly body: string; readonly etag: string };
+/** By name, without a folder; the page itself is `page.html`. */
+export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
+
+export type ConsoleOptions = { readonly files: ConsoleFiles };
+
+// Nothing from elsewhere, nothing inline, no frame around it; only lit-html may turn text into markup.
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  'trusted-types lit-html',
+].join('; ');
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'cache-control': 'no-cache',
+  'content-security-policy': POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
+
+const PAGE = 'page.html';
+const HIDDEN = { schema: { hide: true } } as const;
+
+/** GET /console and what the page loads from /console/…, from memory. Holds no data: the page asks the API for it, with a key. */
+export const addConsoleRoutes = (app: FastifyInstance, { files }: ConsoleOptions): void => {
+  const send = (name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const file = files.get(name);
+    if (file === undefined) throw new ProblemError(404, 'not_found', 'The console has no such file.');
+    return sendFile(file, request, reply);
+  };
+  app.get('/console', HIDDEN, (request, reply) => send(PAGE, request, reply));
+  // The page names its files as `console/…`, so that it works below any prefix of a proxy; that needs this one address.
+  app.get('/console/', HIDDEN, (_request, reply) => reply.redirect('../console', 308));
+  app.get<{ Params: { file: string } }>('/console/:file', HIDDEN, (request, reply) =>
+    send(request.params.file, request, reply),
+  );
+  for (const url of ['/console', '/console/', '/console/:file']) refuseOtherMethods(app, url, ['GET', 'HEAD']);
+};
+
+const sendFile = ({ type, body, etag }: ConsoleFile, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+  void reply.headers(HEADERS).header('etag', etag);
+  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  return reply.type(type).send(body);
+};
+
+// Compared as RFC 9110 section 13.1.2 has it: weakly.
+const isKnown = (header = '', etag: string): boolean =>
+  header.split(',').some((known) => [etag, '*'].includes(known.trim().replace(/^W\//, '')));

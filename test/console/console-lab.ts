@@ -1,0 +1,48 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import type { Tool } from '#src/tools/tool.ts';
+import { launchChromium, openPage } from '../support/chromium.ts';
+import { type RunningService, startService } from '../support/start-service.ts';
+
+/** A browser takes its time beside a compiler and another test file. */
+export const SLOW_MS = 120_000;
+
+export type ConsoleLab = {
+  readonly start: (environment?: Readonly<Record<string, string>>, tools?: readonly Tool[]) => Promise<RunningService>;
+  /** Opens the console of a service. */
+  readonly open: (url: string, fragment?: string, options?: BrowserContextOptions) => Promise<Opened>;
+};
+
+export type Opened = { readonly page: Page; readonly complaints: readonly string[] };
+
+/** One browser for the tests of a file; services and pages end with the test that opened them. */
+export const createConsoleLab = (args: readonly string[] = []): ConsoleLab => {
+  let browser: Browser | null = null;
+  beforeAll(async () => {
+    browser = await launchChromium(args);
+  }, SLOW_MS);
+  afterAll(async () => {
+    await browser?.close();
+  }, SLOW_MS);
+  return {
+    start: async (environment = {}, tools = []) => {
+      const service = await startService(environment, tools);
+      onTestFinished(() => service.stop());
+      return service;
+    },
+    open: async (url, fragment = '', options = {}) => {
+      if (browser === null) throw new Error('The browser has not started.');
+      const { page, complaints, close } = await openPage(browser, `${url}/console${fragment}`, options);
+      onTestFinished(close);
+      return { page, complaints };
+    },
+  };
+};
+
+/** Sends the call that is filled in, and waits for what comes of it. */
+export const send = async (page: Page): Promise<void> => {
+  const answered = page.waitForResponse((response) => response.url().endsWith('/tool-calls'));
+  await page.getByRole('button', { name: 'Send' }).click();
+  await answered;
+  await page.getByRole('heading', { name: 'Result' }).waitFor();
+};

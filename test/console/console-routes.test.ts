@@ -1,0 +1,102 @@
+import { spawnSync } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { loadConsoleFiles } from '#src/load-console-files.ts';
+import { type RunningService, startService } from '../support/start-service.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+const start = async (environment: Readonly<Record<string, string>> = {}): Promise<RunningService> => {
+  const service = await startService(environment);
+  onTestFinished(() => service.stop());
+  return service;
+};
+
+const WITH_KEYS = { API_KEYS: `acme=${hash('sha256', 'secret')}` };
+
+test('the page is served without a key, under a strict policy, and is asked for anew every time', async () => {
+  const { url } = await start(WITH_KEYS);
+  const answer = await fetch(`${url}/console`);
+  expect(answer.status).toBe(200);
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    'cache-control': 'no-cache',
+    'content-security-policy':
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types lit-html",
+    'content-type': 'text/html; charset=utf-8',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  });
+  const page = await answer.text();
+  expect(page).toContain('<script type="module" src="console/app.js"></script>');
+  expect(page).not.toMatch(/<script(?![^>]* src=)|<style|\son[a-z]+=|\sstyle=/);
+});
+
+test('a file that the browser still has is not sent again', async () => {
+  const { url } = await start();
+  const first = await fetch(`${url}/console/app.js`);
+  expect(first.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+  const etag = first.headers.get('etag') ?? '';
+  expect(etag).toMatch(/^"[\w-]{43}"$/);
+  const ask = (known: string) => fetch(`${url}/console/app.js`, { headers: { 'if-none-match': known } });
+  for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) expect((await ask(known)).status).toBe(304);
+  expect((await ask('"other"')).status).toBe(200);
+});
+
+test('every file that the page or a script names is served, and no other', async () => {
+  const { url } = await start();
+  const files = loadConsoleFiles();
+  const named = [...files.values()].flatMap(({ body }) =>
+    [...body.matchAll(/(?:from '\.\/|(?:src|href)="console\/)([^'"]+)['"]/g)].map(([, name = '']) => name),
+  );
+  expect(new Set(named).size).toBeGreaterThan(20);
+  for (const name of new Set([...named, ...files.keys()])) {
+    const answer = await fetch(`${url}/console/${name}`);
+    expect([name, answer.status]).toEqual([name, 200]);
+    await answer.arrayBuffer();
+  }
+  for (const name of ['missing.js', 'app.ts', '..%2fapp.ts', '__proto__', 'constructor', '%00'])
+    expect([name, (await fetch(`${url}/console/${name}`)).status]).toEqual([name, 404]);
+});
+
+test('other methods are refused, and the address with a slash leads to the one without', async () => {
+  const { url } = await start();
+  expect((await fetch(`${url}/console`, { method: 'HEAD' })).status).toBe(200);
+  const refused = await fetch(`${url}/console`, { method: 'POST' });
+  expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  const moved = await fetch(`${url}/console/`, { redirect: 'manual' });
+  expect([moved.status, moved.headers.get('location')]).toEqual([308, '../console']);
+});
+
+test('the console is no part of the API document, and CONSOLE=false leaves it out', async () => {
+  const { url } = await start();
+  expect(await (await fetch(`${url}/openapi.json`)).text()).not.toContain('/console');
+  const without = await start({ CONSOLE: 'false' });
+  expect((await fetch(`${without.url}/console`)).status).toBe(404);
+  expect((await fetch(`${without.url}/console/app.js`)).status).toBe(404);
+});
+
+test('loading the files says nothing, and leaves later warnings as they were', () => {
+  const script = `import { loadConsoleFiles } from './src/load-console-files.ts';
+    loadConsoleFiles();
+    process.emitWarning('a later one');`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  expect(stdout).toBe('');
+  expect(stderr).toMatch(/^\(node:\d+\) Warning: a later one\n\(Use `node --trace-warnings[^\n]*\n$/);
+}, 90_000);
+
+test('no source of the console can make markup of a text', () => {
+  const sources = globSync('src/console/*.ts', { cwd: ROOT });
+  expect(sources.length).toBeGreaterThan(20);
+  const dangerous =
+    /unsafe|innerHTML|outerHTML|insertAdjacent|document\.write|createContextualFragment|eval\(|Function\(/;
+  const offenders = sources.filter((path) => dangerous.test(readFileSync(join(ROOT, path), 'utf8')));
+  expect(offenders).toEqual([]);
+});

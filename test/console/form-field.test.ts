@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import { type Field, toFields } from '#src/console/form-field.ts';
+
+const kinds = (fields: readonly Field[]): readonly string[] => fields.map(({ name, kind }) => `${name}: ${kind}`);
+
+const ofObject = (properties: Readonly<Record<string, unknown>>, more: Readonly<Record<string, unknown>> = {}) =>
+  toFields({ type: 'object', properties, ...more });
+
+test('every simple type has a control of its own, and what a form cannot know is asked for as JSON', () => {
+  const fields = ofObject({
+    text: { type: 'string' },
+    number: { type: 'number' },
+    whole: { type: 'integer' },
+    flag: { type: 'boolean' },
+    size: { enum: ['s', 1, null] },
+    fixed: { const: 'x' },
+    list: { type: 'array', items: { type: 'string' } },
+    inner: { type: 'object', properties: { a: { type: 'string' } } },
+    map: { type: 'object', additionalProperties: { type: 'string' } },
+    tuple: { type: 'array', prefixItems: [{ type: 'string' }] },
+    either: { anyOf: [{ type: 'string' }, { type: 'number' }] },
+    types: { type: ['string', 'null'] },
+    anything: {},
+    nonsense: true,
+  });
+  expect(kinds(fields)).toEqual([
+    'text: text',
+    'number: number',
+    'whole: number',
+    'flag: boolean',
+    'size: choice',
+    'fixed: choice',
+    'list: list',
+    'inner: object',
+    'map: json',
+    'tuple: json',
+    'either: json',
+    'types: json',
+    'anything: json',
+    'nonsense: json',
+  ]);
+});
+
+test('descriptions, limits and defaults are told, but not the bounds that every integer has', () => {
+  const [field] = ofObject(
+    { n: { type: 'integer', minimum: 1, maximum: 9007199254740991, default: 3, description: 'How many.' } },
+    { required: ['n'] },
+  );
+  expect(field).toEqual({
+    kind: 'number',
+    name: 'n',
+    description: 'How many.',
+    presence: 'required',
+    notes: ['whole number', 'at least 1', 'default 3'],
+  });
+});
+
+test('"this or null" is asked for as this, with the description and default around it', () => {
+  const [field] = ofObject({
+    a: { anyOf: [{ type: 'string' }, { type: 'null' }], default: null, description: 'Or not.' },
+  });
+  expect(field).toMatchObject({ kind: 'text', description: 'Or not.', presence: 'optional', notes: ['default null'] });
+});
+
+test('references are followed within the document, and one that has no end stops', () => {
+  const fields = toFields({
+    $ref: '#/$defs/tree',
+    $defs: {
+      tree: { type: 'object', properties: { leaf: { $ref: '#/$defs/a~1b' }, child: { $ref: '#/$defs/tree' } } },
+      'a/b': { type: 'boolean' },
+      loop: { $ref: '#/$defs/loop' },
+    },
+  });
+  expect(kinds(fields)).toEqual(['leaf: boolean', 'child: object']);
+  expect(JSON.stringify(fields).split('leaf').length - 1).toBe(6);
+  expect(kinds(ofObject({ a: { $ref: '#/$defs/a' } }, { $defs: { a: { $ref: '#/$defs/a' } } }))).toEqual(['a: json']);
+  expect(kinds(ofObject({ a: { $ref: 'https://example.com/schema' } }))).toEqual(['a: json']);
+});
+
+test('names of prototypes are names like any other', () => {
+  const properties: unknown = JSON.parse('{"__proto__":{"type":"string"},"constructor":{"type":"number"}}');
+  expect(kinds(toFields({ type: 'object', properties, required: ['__proto__'] }))).toEqual([
+    '__proto__: text',
+    'constructor: number',
+  ]);
+  expect(toFields({ type: 'object' })).toEqual([]);
+  expect(toFields({ properties: { a: { $ref: '#/constructor' } } })[0]?.kind).toBe('json');
+});
