@@ -4,6 +4,7 @@ import type { KeyedStore } from './executor/idempotency/keyed-store.ts';
 import type { SessionSettings, SessionStore } from './executor/session-store.ts';
 import { createMemoryKeyedStore } from './sessions/keyed/memory-keyed-store.ts';
 import { createMemorySessionStore, createRequestSessionStore } from './sessions/memory-session-store.ts';
+import type { RedisClient } from './sessions/redis-client.ts';
 import { createStoreObserver } from './telemetry/create-store-observer.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 
@@ -23,6 +24,8 @@ export type WiredStore = Stores & {
   /** For batches without a session. */
   readonly requests: SessionStore;
   readonly isUp: () => boolean;
+  /** Of the Redis that all replicas share; null where there is none. */
+  readonly client: Pick<RedisClient, 'call'> | null;
   readonly close: () => void;
 };
 
@@ -49,7 +52,7 @@ export const wireStore = async (
   if (config.REDIS_URL === undefined) {
     const sessions = createMemorySessionStore({ mode: 'memory', settings, maxSessions: MAX_SESSIONS, now });
     const keys = createMemoryKeyedStore({ maxRecords: MAX_RECORDS, now });
-    return { mode: 'memory', sessions, keys, requests, isUp: () => true, close: () => undefined };
+    return { mode: 'memory', sessions, keys, requests, isUp: () => true, client: null, close: () => undefined };
   }
   return { ...(await wireRedis(config.REDIS_URL, config, { settings, observer, now })), mode: 'redis', requests };
 };
@@ -92,5 +95,5 @@ const wireRedis = async (
     availability,
   });
   const keys = createFallbackKeyedStore({ primary: createRedisKeyedStore({ client }), availability });
-  return { sessions, keys, isUp: availability.isUp, close: client.disconnect };
+  return { sessions, keys, isUp: availability.isUp, client, close: client.disconnect };
 };

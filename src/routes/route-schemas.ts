@@ -54,11 +54,26 @@ const ToolCallsHeaders = z.object({
     .describe('An id for this request; made by the service if absent. Kept results can be asked for under it.'),
 });
 
-export const PROBLEMS = {
-  400: problem('The envelope is malformed. Nothing has run.'),
-  401: problem('No key, or a wrong one.'),
-  403: problem('The origin may not call, or the key may not use this service.'),
+/** What any request may be answered before anybody looks at what it asks for. */
+const DOOR = {
+  400: problem('The request is malformed.'),
+  403: problem('The origin may not call.'),
+  408: problem('The request did not arrive in time.'),
+  417: problem('It expects something other than 100-continue.'),
+  431: problem('The headers are too large.'),
 } as const;
+
+/** The same where callers show who they are. */
+export const PROBLEMS = {
+  ...DOOR,
+  401: problem('No key, or a wrong one.'),
+  403: problem('The origin may not call, or the key may not do this.'),
+  429: problem('This caller has sent too many requests; see Retry-After.'),
+  503: problem('The service is stopping, or cannot check the token now; see Retry-After.'),
+} as const;
+
+/** Where the path holds what the caller chose. */
+export const TOO_LONG = problem('The path is too long.');
 
 export const TOOL_CALLS_SCHEMA = {
   operationId: 'executeToolCalls',
@@ -76,13 +91,12 @@ export const TOOL_CALLS_SCHEMA = {
       },
     },
     ...PROBLEMS,
-    408: problem('The request did not arrive in time.'),
+    400: problem('The envelope is malformed. Nothing has run.'),
     409: problem('A batch with this Idempotency-Key still runs; see Retry-After.'),
     422: problem('This Idempotency-Key came with another body before. Nothing has run.'),
     413: problem('The body is larger than MAX_BODY_BYTES.'),
     415: problem('Not application/json in UTF-8.'),
-    431: problem('The headers are too large.'),
-    503: problem('The service is stopping or overloaded; see Retry-After.'),
+    503: problem('The service is stopping or overloaded, or cannot check the token now; see Retry-After.'),
   },
 };
 
@@ -90,7 +104,7 @@ export const LIST_TOOLS_SCHEMA = {
   operationId: 'listTools',
   summary: 'The tools this caller may use',
   tags: ['tools'],
-  response: { 200: ok(ToolCatalogue, 'The catalogue, by name.'), 401: PROBLEMS[401], 403: PROBLEMS[403] },
+  response: { 200: ok(ToolCatalogue, 'The catalogue, by name.'), ...PROBLEMS },
 };
 
 export const GET_TOOL_SCHEMA = {
@@ -100,9 +114,9 @@ export const GET_TOOL_SCHEMA = {
   params: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
   response: {
     200: ok(ToolDescription, 'The tool.'),
-    401: PROBLEMS[401],
-    403: PROBLEMS[403],
+    ...PROBLEMS,
     404: problem('There is no tool of that name, or this caller may not use it.'),
+    414: TOO_LONG,
   },
 };
 
@@ -118,21 +132,24 @@ export const LIVE_SCHEMA = {
   operationId: 'live',
   summary: 'Whether the process answers',
   tags: ['operations'],
-  response: { 200: ok(Live, 'It does.') },
+  response: { 200: ok(Live, 'It does.'), ...DOOR },
 };
 
 export const READY_SCHEMA = {
   operationId: 'ready',
   summary: 'Whether calls should be sent here',
   tags: ['operations'],
-  response: { 200: ok(Ready, '`ready`, or `degraded` while Redis is away.'), 503: ok(Ready, 'Draining.') },
+  response: { 200: ok(Ready, '`ready`, or `degraded` while Redis is away.'), ...DOOR, 503: ok(Ready, 'Draining.') },
 };
 
 export const METRICS_SCHEMA = {
   operationId: 'metrics',
   summary: 'Prometheus metrics',
   tags: ['operations'],
-  response: { 200: { description: 'Text format 0.0.4.', content: { 'text/plain': { schema: { type: 'string' } } } } },
+  response: {
+    200: { description: 'Text format 0.0.4.', content: { 'text/plain': { schema: { type: 'string' } } } },
+    ...DOOR,
+  },
 };
 
 /** What the references of the schemas above point to. */

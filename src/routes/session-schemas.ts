@@ -1,6 +1,6 @@
 import { SessionView } from '../contract/session.ts';
 import { ToolCallsResponse } from '../contract/tool-result.ts';
-import { ok, PROBLEMS, problem } from './route-schemas.ts';
+import { ok, PROBLEMS, problem, TOO_LONG } from './route-schemas.ts';
 import {
   INVALID_SESSION_ID_EXAMPLE,
   KEPT_RESULTS_EXAMPLE,
@@ -23,14 +23,17 @@ const TOOL_NAME = {
   examples: ['read_file'],
 };
 
+// A body is not needed, and not read; but what announces one must be a media type.
+const NO_MEDIA_TYPE = problem('Content-Type is there and is no media type.');
+
 const ofSession = { type: 'object', properties: { id: SESSION_ID }, required: ['id'] };
 const DONE = { type: 'null', description: 'Done, also where there was nothing to do.' };
 const REFUSALS = {
+  ...PROBLEMS,
   400: problem('The session id is empty or longer than 256 characters.', INVALID_SESSION_ID_EXAMPLE),
-  401: PROBLEMS[401],
-  403: PROBLEMS[403],
+  414: TOO_LONG,
   503: problem(
-    'The store cannot be asked now, or the service is stopping; see Retry-After.',
+    'The store cannot be asked now, or the token not be checked, or the service is stopping; see Retry-After.',
     STORE_UNAVAILABLE_EXAMPLE,
   ),
 } as const;
@@ -51,7 +54,7 @@ export const END_SESSION_SCHEMA = {
   description: 'Budgets, limits, streaks and journal. What still runs in it is answered, and settles nowhere.',
   tags: ['sessions'],
   params: ofSession,
-  response: { 204: DONE, ...REFUSALS },
+  response: { 204: DONE, ...REFUSALS, 415: NO_MEDIA_TYPE },
 };
 
 export const RESET_BUDGETS_SCHEMA = {
@@ -61,7 +64,7 @@ export const RESET_BUDGETS_SCHEMA = {
     'Every tool gets its retries back and the session all of its own; failure streaks end. Calls and rounds stay counted, and the journal stays.',
   tags: ['sessions'],
   params: ofSession,
-  response: { 204: DONE, ...REFUSALS },
+  response: { 204: DONE, ...REFUSALS, 415: NO_MEDIA_TYPE },
 };
 
 export const RESET_TOOL_SCHEMA = {
@@ -70,7 +73,12 @@ export const RESET_TOOL_SCHEMA = {
   description: 'The tool gets its retries back, the session what the tool held of its own; its failure streaks end.',
   tags: ['sessions'],
   params: { type: 'object', properties: { id: SESSION_ID, tool: TOOL_NAME }, required: ['id', 'tool'] },
-  response: { 204: DONE, ...REFUSALS, 400: problem('No session id, or no name that a tool can have.') },
+  response: {
+    204: DONE,
+    ...REFUSALS,
+    400: problem('No session id, or no name that a tool can have.'),
+    415: NO_MEDIA_TYPE,
+  },
 };
 
 export const GET_RESULTS_SCHEMA = {
@@ -88,9 +96,9 @@ export const GET_RESULTS_SCHEMA = {
   },
   response: {
     200: ok(ToolCallsResponse, 'One result per call, as they were answered.', KEPT_RESULTS_EXAMPLE),
-    401: PROBLEMS[401],
-    403: PROBLEMS[403],
+    ...PROBLEMS,
     404: problem('Nothing is kept under this request id.', NOT_KEPT_EXAMPLE),
+    414: TOO_LONG,
     503: REFUSALS[503],
   },
 };

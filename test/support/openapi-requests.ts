@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import type { ToArbitrary } from './openapi-arbitrary.ts';
+import type { Operation, Parameter } from './openapi-document.ts';
+
+export type FuzzHeaders = Readonly<Record<string, string>>;
+
+/** A request as it is sent, byte for byte; what no client would send included. */
+export type FuzzRequest = {
+  readonly method: string;
+  /** The request target as it stands in the first line. */
+  readonly target: string;
+  readonly headers: FuzzHeaders;
+  readonly body: string | Uint8Array | null;
+};
+
+/** A request that the document allows, and what it was made of. */
+export type ValidRequest = FuzzRequest & { readonly operation: string };
+
+/** Requests of one operation, without any key. */
+export const toValidRequests = (operation: Operation, toArbitrary: ToArbitrary): fc.Arbitrary<ValidRequest> =>
+  fc
+    .record({
+      path: toValues(operation, 'path', toArbitrary),
+      header: toValues(operation, 'header', toArbitrary),
+      body:
+        operation.body === null
+          ? fc.constant(null)
+          : toArbitrary('body', operation.body).map((body) => JSON.stringify(body)),
+    })
+    .map(({ path, header, body }) => ({
+      operation: operation.id,
+      method: operation.method,
+      target: operation.path.replaceAll(/\{(\w+)\}/g, (_whole, name) => encodeURIComponent(path[name] ?? '')),
+      headers: { ...header, ...(body === null ? {} : { 'content-type': 'application/json' }) },
+      body,
+    }));
+
+type Values = Readonly<Record<string, string>>;
+
+const toValues = (operation: Operation, place: Parameter['in'], toArbitrary: ToArbitrary): fc.Arbitrary<Values> => {
+  const parameters = operation.parameters.filter((parameter) => parameter.in === place);
+  const values = parameters.map(({ name, schema }) => [name, toValue(name, schema, toArbitrary)]);
+  const requiredKeys = parameters.filter(({ required }) => required).map(({ name }) => name);
+  return fc.record(Object.fromEntries(values), { requiredKeys });
+};
+
+const toValue = (name: string, schema: Parameter['schema'], toArbitrary: ToArbitrary): fc.Arbitrary<string> => {
+  const made = toArbitrary(name, schema).map(String);
+  const examples = Array.isArray(schema['examples']) ? schema['examples'].map(String) : [];
+  return examples.length === 0 ? made : fc.oneof(made, fc.constantFrom(...examples));
+};
