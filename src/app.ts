@@ -31,8 +31,9 @@ export type AppOptions = OpsOptions &
 /** Composes the HTTP side; opens nothing. */
 export const buildApp = async (options: AppOptions): Promise<FastifyInstance> => {
   const app = createHttpServer(options);
-  addRequestTracing(app, options.beginTrace);
   addRequestGate(app, options);
+  // After the gate: who may not come in must not fill the collector, whatever its traceparent asks for.
+  addRequestTracing(app, options.beginTrace);
   await app.register(swagger, {
     openapi: { openapi: '3.1.0', info: toInfo(options.version), components: DOCUMENT_COMPONENTS },
   });

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { BeginTrace } from './request-tracing.ts';
 
 /**
- * Begins the trace of every batch before anything else is done for it, and ends it when its answer is sent or nobody
+ * Begins the trace of every batch that the gate has let in, before its body is read, and ends it when its answer is sent or nobody
  * waits for it any more. null: nothing is traced.
  */
 export const addRequestTracing = (app: FastifyInstance, beginTrace: BeginTrace | null): void => {

@@ -47,7 +47,10 @@ const WORDS: ReadonlyMap<number, Words> = new Map<number, Words>([
 const wordsOf = (status: number): Words => WORDS.get(status) ?? ['bad_request', 'The request is malformed.'];
 
 const statusOf = (error: unknown): number => {
-  const status = typeof error === 'object' && error !== null ? Reflect.get(error, 'statusCode') : undefined;
+  if (typeof error !== 'object' || error === null) return 500;
+  const status: unknown = Reflect.get(error, 'statusCode');
+  // Of @fastify/static, about paths that no file can have: there is nothing there.
+  if (status === 403 || Reflect.get(error, 'code') === 'ENAMETOOLONG') return 404;
   return typeof status === 'number' && status >= 400 && status < 600 ? status : 500;
 };
 
@@ -60,8 +63,7 @@ export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, 
       return sendProblem(request, reply, error.status, [error.code, error.message]);
     }
     const status = statusOf(error);
-    const words = WORDS.get(status);
-    if (words !== undefined) return sendProblem(request, reply, status, words);
+    if (status < 500 || WORDS.has(status)) return sendHttpProblem(request, reply, status);
     onBug(error, request.id);
     return sendProblem(request, reply, 500, ['internal_error', 'The service failed. It is not your fault; try again.']);
   });
@@ -119,9 +121,18 @@ const findOwedAnswer = (socket: Duplex): ServerResponse | null => {
 /** Answers what Node's HTTP server refuses by itself, without a body of ours: CONNECT, and an Expect it does not know. */
 export const addServerProblems = (server: Server, createId: () => string): void => {
   server.on('connect', (_request, socket: Duplex) =>
-    endWithProblem(socket, 405, ['method_not_allowed', 'This is no proxy.'], createId(), ['Allow: GET, HEAD, POST']),
+    afterOwedAnswers(socket, () =>
+      endWithProblem(socket, 405, ['method_not_allowed', 'This is no proxy.'], createId(), ['Allow: GET, HEAD, POST']),
+    ),
   );
-  server.on('checkExpectation', (request, _response) => endWithProblem(request.socket, 417, wordsOf(417), createId()));
+  server.on('checkExpectation', (_request, response) => {
+    const id = createId();
+    // By Node's own response, which waits for those of earlier requests; the body that may follow is nobody's.
+    const body = JSON.stringify(toProblem(417, ...wordsOf(417), id));
+    const length = Buffer.byteLength(body);
+    const headers = { 'content-type': PROBLEM_TYPE, 'content-length': length, 'x-request-id': id, connection: 'close' };
+    response.writeHead(417, headers).end(body);
+  });
 };
 
 /**

@@ -25,6 +25,11 @@ test.for([
   [`/tools/${'a'.repeat(1100)}`, 414, 'uri_too_long'],
   ['/tools/%ff', 400, 'bad_request'],
   ['/nothing/here', 404, 'not_found'],
+  ['/docs/static/%00', 404, 'not_found'],
+  ['/docs/static/..', 404, 'not_found'],
+  ['/docs/static/../swagger.json', 404, 'not_found'],
+  ['/docs/static/a%5cb', 404, 'not_found'],
+  [`/docs/static/${'a'.repeat(300)}`, 404, 'not_found'],
 ] as const)('GET %s is answered with %i, and the service goes on', async ([path, status, code]) => {
   const answer = await get(path);
   expect(answer.status).toBe(status);

@@ -221,6 +221,18 @@ test('garbage after a whole request does not take its answer away', async () => 
   await connection.ended;
 });
 
+test.each([
+  ['an Expect that nobody knows', toRequestText('GET /live', [['Expect', 'something']]), 417],
+  ['a CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n', 405],
+])('%s behind a whole batch does not take its answer away', async (what, request, status) => {
+  using connection = await openConnection(service.port);
+  connection.write(`${toPostText(toNote(`before ${what}`))}${request}`);
+  expect(expectResults(await connection.answer(), 1).map(({ success }) => success)).toEqual([true]);
+  expect((await connection.answer()).status).toBe(status);
+  await connection.ended;
+  expect(written).toContain(`before ${what}`);
+});
+
 test('a body split between any two bytes is the same body', async () => {
   using connection = await openConnection(service.port);
   for (const byte of Buffer.from(toPostText(toNote('€')))) connection.write(Uint8Array.of(byte));
