@@ -2,6 +2,7 @@ import type { Config } from './config.ts';
 import type { KeyedStore } from './executor/idempotency/keyed-store.ts';
 import { createRunReducer } from './executor/reading/create-run-reducer.ts';
 import { createSessionReader } from './executor/reading/create-session-reader.ts';
+import type { Redactor } from './executor/redaction/redactor.ts';
 import type { RunHosted } from './executor/run-hosted.ts';
 import { type SessionStore, StoreUnavailableError } from './executor/session-store.ts';
 import type { ToolRegistry } from './tools/registry.ts';
@@ -12,20 +13,25 @@ export type ReadingParts = {
   readonly keys: KeyedStore;
   readonly registry: ToolRegistry;
   readonly runHosted: RunHosted;
+  readonly redactor: Redactor;
   readonly now: () => number;
 };
 
 /** What the routes need to show sessions and kept results, and to reset them. */
-export const wireReading = (config: Config, { sessions, keys, registry, runHosted, now }: ReadingParts) => ({
+export const wireReading = (config: Config, { sessions, keys, registry, runHosted, redactor, now }: ReadingParts) => ({
   readSession: createSessionReader({
     sessions,
     findTool: registry.find,
     reducers: registry.reducers,
-    runReducer: createRunReducer({ runHosted, maxResultBytes: config.MAX_RESULT_BYTES, now }),
+    runReducer: createRunReducer({ runHosted, maxResultBytes: config.MAX_RESULT_BYTES, redactor, now }),
     settings: toSessionSettings(config),
   }),
   endSession: sessions.end,
   resetBudgets: sessions.reset,
-  findResults: keys.find,
+  // Redacted when they were kept; this service may know of other secrets.
+  findResults: async (requestKey: string) => {
+    const found = await keys.find(requestKey);
+    return Array.isArray(found) ? found.map((result) => redactor.registered(result, 'result')) : found;
+  },
   isUnavailable: (error: unknown): boolean => error instanceof StoreUnavailableError,
 });

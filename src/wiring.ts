@@ -9,6 +9,7 @@ import type { ToolInvoked } from './executor/call-observer.ts';
 import type { CircuitBreakers } from './executor/circuit/circuit-breakers.ts';
 import { createCircuitBreakers } from './executor/circuit/create-circuit-breakers.ts';
 import { createExecutor, type Executor } from './executor/execute-batch.ts';
+import { redactCatalogue } from './executor/redaction/redact-catalogue.ts';
 import { createCallLog } from './telemetry/create-call-log.ts';
 import { createCircuitObserver } from './telemetry/create-circuit-observer.ts';
 import { createFailureLog } from './telemetry/create-failure-log.ts';
@@ -19,10 +20,13 @@ import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
 import type { Tool } from './tools/tool.ts';
 import { type Readiness, wireHttp } from './wire-http.ts';
 import { wireLoad } from './wire-load.ts';
+import { wireRates } from './wire-rates.ts';
 import { wireReading } from './wire-reading.ts';
+import { type WiredRedaction, wireRedaction } from './wire-redaction.ts';
 import { type Stores, type WiredStore, wireStore } from './wire-store.ts';
 import { wireTelemetry } from './wire-telemetry.ts';
 import { wireTools } from './wire-tools.ts';
+import { wireTracing } from './wire-tracing.ts';
 
 export type Service = {
   readonly app: FastifyInstance;
@@ -40,6 +44,8 @@ export type Service = {
 export type WireOptions = {
   /** Offered beside the built-in ones. */
   readonly extraTools?: readonly Tool[];
+  /** Takes secrets out of what leaves the service; made of the environment if left out. */
+  readonly redaction?: WiredRedaction;
   /** Of which tool hosts get what the settings name. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Hear of every call; one that throws changes nothing. */
@@ -64,6 +70,8 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   });
   const telemetered = wireTelemetry(config, { version, log, now, subscribers, telemetry });
   const { metrics, observer } = telemetered;
+  const { redactor, countIn } = options.redaction ?? wireRedaction(config, environment);
+  countIn(metrics.secretsRedacted);
   const store = await wireStore(config, log, metrics, now);
   const { sessions, keys } = options.wrapStores?.(store) ?? store;
   const load = wireLoad(config, metrics, observer, now);
@@ -78,6 +86,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     observer,
     failureLog: createFailureLog({ log, now, createReference: createId }),
     createLog: createCallLog(log),
+    redactor,
     slots: load.slots,
     circuits: createCircuits(config, metrics, log, now),
     runHosted: tools.runHosted,
@@ -85,15 +94,25 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     time: Date.now,
     ...toCallLimits(config),
   });
-  const http = await wireHttp(config, {
+  const tracing = await wireTracing(config, {
+    version,
+    log,
+    environment,
+    now,
+    redactText: (text) => redactor.text(text, 'span'),
+  });
+  const { closeAccess, ...http } = await wireHttp(config, {
     ...load,
-    ...wireReading(config, { sessions, keys, registry, runHosted: tools.runHosted, now }),
+    ...wireReading(config, { sessions, keys, registry, runHosted: tools.runHosted, redactor, now }),
     version,
     createId,
     executor,
     ...telemetered,
     log,
-    describeTools: registry.describe,
+    now,
+    limitRate: wireRates(config, store, metrics, now),
+    beginTrace: tracing.beginTrace,
+    describeTools: redactCatalogue(registry.describe, redactor),
     readiness: () => toReadiness(store, registry),
   });
   return {
@@ -102,8 +121,9 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     killHosts: tools.killHosts,
     close: async () => {
       load.stop();
+      closeAccess();
       store.close();
-      await Promise.all([tools.close(), builtin.close()]);
+      await Promise.all([tools.close(), builtin.close(), tracing.close()]);
     },
   };
 };

@@ -1,11 +1,13 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
-import type { Warning } from '../contract/tool-result.ts';
+import type { RetryState, Warning } from '../contract/tool-result.ts';
 import type { Answer, AnsweredCall, AnswerTerms, RanBatch } from './answered-batch.ts';
 import { type CallEnd, failed, type RanCall } from './call-end.ts';
 import { DUPLICATE_ID_WARNING } from './duplicate-calls.ts';
 import { toFailure } from './failure.ts';
 import { INTERNAL_ERROR_TEXT, identicalCallText } from './failure-text.ts';
 import { bucketOf } from './find-obstacle.ts';
+import { toArgumentsText } from './journal/arguments-preview.ts';
+import { redactEnd } from './redaction/redact-end.ts';
 import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffix } from './render-result.ts';
 import type { ResolvedCall } from './resolve-call.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
@@ -21,7 +23,7 @@ export const createAnswerBatch =
     const answered = done.calls.map((call): AnsweredCall => {
       const own = done.ran.get(call.index);
       const original = own === undefined ? copies.get(call.index) : undefined;
-      const ran = own ?? done.ran.get(original ?? call.index) ?? lostCall(terms);
+      const ran = toShown(own ?? done.ran.get(original ?? call.index) ?? lostCall(terms), terms);
       const origin = original === undefined ? 'own' : 'copy';
       return { call, ran, origin, event: toInvoked(call, ran, origin, done.batch) };
     });
@@ -31,6 +33,12 @@ export const createAnswerBatch =
     observeBatch(done, answered, terms);
     return answers;
   };
+
+// Whoever hears of a call from here on, the log, the journal and subscribers as well, hears of its redacted end.
+const toShown = (ran: RanCall, { redactor }: AnswerTerms): RanCall => {
+  const end = redactEnd(ran.end, redactor);
+  return end === ran.end ? ran : { ...ran, end };
+};
 
 // Never seen; a hole in the schedule must not become a hole in the answer.
 const lostCall = (terms: AnswerTerms): RanCall => {
@@ -53,21 +61,34 @@ const answerCall = (
   terms: AnswerTerms,
 ): Answer => {
   const { event } = one;
-  const standing = toStanding(one.call, done);
-  const { end, durationMs, kept } = one.ran;
   terms.observer.toolInvoked(event);
-  done.batch.trace?.callEnded(event, { arguments: one.call.kind === 'ready' ? one.call.given : undefined });
-  if (kept !== undefined) return { ...one, result: kept, reference: '', standing };
+  const { result, reference, retry } = renderCall(one, done, settled, terms);
+  done.batch.trace?.callEnded(event, { argumentsText: () => toTracedArguments(one.call, done), retry });
+  const shown = terms.redactor.registered(result, 'result');
+  return { ...one, result: shown, reference, standing: toStanding(one.call, done) };
+};
+
+const toTracedArguments = (call: ResolvedCall, { given }: RanBatch): string | null =>
+  call.kind === 'ready' ? toArgumentsText(call, given) : null;
+
+const renderCall = (
+  one: AnsweredCall,
+  done: RanBatch,
+  settled: ReadonlyMap<string, Budget>,
+  terms: AnswerTerms,
+): Pick<Answer, 'result' | 'reference'> & { readonly retry: RetryState | null } => {
+  const { end, durationMs, kept } = one.ran;
+  if (kept !== undefined) return { result: kept, reference: '', retry: null };
   const parts = toParts(one, done, durationMs);
-  if (end.kind === 'success') return { ...one, result: renderSuccess(end, parts), reference: '', standing };
+  if (end.kind === 'success') return { result: renderSuccess(end, parts), reference: '', retry: null };
   const { failure } = end;
   const bucket = bucketOf(one.call);
   const isAsked = one.call.kind !== 'refused' && !NOT_ASKED.has(failure.code);
   const budget = isAsked ? budgetOf(bucket, done, settled) : undefined;
-  const reference = terms.failureLog.write({ ...event, failure, fault: FAILURE_POLICY[failure.code].fault });
+  const reference = terms.failureLog.write({ ...one.event, failure, fault: FAILURE_POLICY[failure.code].fault });
   const suffix = toSuffix(failure, bucket === UNKNOWN_TOOL ? null : bucket, budget);
   const retry = toRetryState(failure, budget, done.admission);
-  return { ...one, result: renderFailure(end, { ...parts, reference, suffix, retry }), reference, standing };
+  return { result: renderFailure(end, { ...parts, reference, suffix, retry }), reference, retry };
 };
 
 // Of these the session was not asked, whatever it said of other calls of the tool.

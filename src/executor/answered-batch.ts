@@ -6,6 +6,7 @@ import type { RanCall } from './call-end.ts';
 import type { CallObserver, FailureLog, ToolInvoked } from './call-observer.ts';
 import type { Duplicates } from './duplicate-calls.ts';
 import type { OpenWork } from './open-work.ts';
+import type { Redactor } from './redaction/redactor.ts';
 import type { ResolvedCall } from './resolve-call.ts';
 
 export type AnswerTerms = {
@@ -14,6 +15,7 @@ export type AnswerTerms = {
   readonly time: () => number;
   readonly observer: CallObserver;
   readonly failureLog: FailureLog;
+  readonly redactor: Redactor;
   /** Calls that a session's journal keeps; 0 = none. */
   readonly journal: number;
   /** Where a settlement that nobody waits for is noted, so that draining can. */

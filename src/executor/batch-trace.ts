@@ -1,5 +1,14 @@
+import type { RetryState } from '../contract/tool-result.ts';
 import type { ToolInvoked } from './call-observer.ts';
 import type { ReadyCall } from './resolve-call.ts';
+
+/** What a trace may want to know of an answered call beside its event. */
+export type TracedAnswer = {
+  /** The arguments as JSON text, without what the schema marks sensitive; null where no tool was to get them. Made when it is asked for. */
+  readonly argumentsText: () => string | null;
+  /** The budget after the call; null on success and where none was consulted. */
+  readonly retry: RetryState | null;
+};
 
 /** How the calls of one batch are traced. A tracer that throws changes nothing. */
 export type BatchTrace = {
@@ -9,5 +18,5 @@ export type BatchTrace = {
    */
   readonly callStarted: (call: ReadyCall, queueMs: number) => string | null;
   /** A call has its answer: one that was never started too. */
-  readonly callEnded: (event: ToolInvoked, given: { readonly arguments: unknown }) => void;
+  readonly callEnded: (event: ToolInvoked, answer: TracedAnswer) => void;
 };

@@ -22,6 +22,8 @@ export type RanCall = {
   readonly late: Promise<CallEnd | null> | null;
   /** The result of an earlier try of the same batch, as JSON text, in whose place nothing ran now. */
   readonly kept?: string;
+  /** An earlier try has another end of it on record, which this caller may not see and the record goes on to keep. */
+  readonly withheld?: true;
 };
 
 export const failed = (failure: Failure, valueJson = 'null'): CallEnd => ({ kind: 'failure', failure, valueJson });

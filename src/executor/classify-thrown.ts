@@ -1,10 +1,9 @@
 import type { Executed } from '../contract/failure.ts';
-import { cutText } from '../tools/describe-value.ts';
 import type { Tool } from '../tools/tool.ts';
 import { TOOL_ERROR } from '../tools/tool-errors.ts';
 import { type Failure, toFailure } from './failure.ts';
 import { MAX_MESSAGE_LENGTH, noMessageText, withoutFrames } from './failure-text.ts';
-import { redactSecrets } from './redact-secrets.ts';
+import { cutRedacted } from './redaction/cut-redacted.ts';
 
 type Thrower = Pick<Tool, 'name' | 'effects'>;
 
@@ -87,15 +86,14 @@ const textOf = (thrown: unknown): string => {
   return toPlainText(text);
 };
 
-// Redacted before it is cut: half a password has no shape by which it could be known.
 const toPlainText = (text: string): string =>
-  cutText(redactSecrets(withoutFrames(text.slice(0, 4 * MAX_MESSAGE_LENGTH))).trim(), MAX_MESSAGE_LENGTH);
+  cutRedacted(withoutFrames(cutRedacted(text, 4 * MAX_MESSAGE_LENGTH)).trim(), MAX_MESSAGE_LENGTH);
 
 const textOfObject = (thrown: object): string => {
   const message = read(thrown, 'message');
   if (typeof message === 'string') return message;
   const json = attempt(() => JSON.stringify(thrown));
-  return typeof json === 'string' && json !== '{}' ? cutText(json, 500) : '';
+  return typeof json === 'string' && json !== '{}' ? cutRedacted(json, 500) : '';
 };
 
 const toText = (thrown: unknown): string => {

@@ -1,8 +1,8 @@
 import type { Issue } from '../contract/tool-result.ts';
 import { isMissing } from '../tools/argument-issues.ts';
-import { cutText } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import type { DropReason } from './overload/slot-request.ts';
+import { cutRedacted } from './redaction/cut-redacted.ts';
 import type { Budget, CallLimit, Denial } from './session-store.ts';
 
 /** The model reads no more of one message. */
@@ -12,7 +12,7 @@ const MAX_NAME_ECHO = 80;
 
 /** A name as a message may echo it: on one line, without control characters, at most 80 characters. */
 export const echoName = (name: string): string =>
-  cutText(name.slice(0, MAX_NAME_ECHO + 1), MAX_NAME_ECHO).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd');
+  cutRedacted(name, MAX_NAME_ECHO).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd');
 
 // Some libraries put a whole stack into the message, as lines or escaped. A model has no use for frames and must not
 // see host paths.
@@ -46,7 +46,7 @@ export const invalidArgumentsText = (tool: Tool, issues: readonly Issue[], total
   const problems = total === 1 ? '1 problem' : `${total} problems`;
   return [
     `Invalid arguments for '${tool.name}' (${problems}):`,
-    ...lines.map((line) => cutText(line, 180)),
+    ...lines.map((line) => cutRedacted(line, 180)),
     ...(more > 0 ? [`… and ${more} more`] : []),
     `Fix these and call '${tool.name}' again.`,
   ].join('\n');

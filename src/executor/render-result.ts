@@ -4,7 +4,6 @@ import { cutText } from '../tools/describe-value.ts';
 import type { CallEnd } from './call-end.ts';
 import type { Failure } from './failure.ts';
 import { budgetSuffix, MAX_MESSAGE_LENGTH } from './failure-text.ts';
-import { redactSecrets } from './redact-secrets.ts';
 import type { ResolvedCall } from './resolve-call.ts';
 import type { Admission, Budget } from './session-store.ts';
 
@@ -29,7 +28,6 @@ export const renderFailure = (
   const error = {
     code: failure.code,
     type: failure.type,
-    // Hint and issues were cleaned where they were made, before they were cut.
     hint: failure.hint,
     issues: failure.issues,
     retry_after_ms: failure.retryAfterMs,
@@ -52,9 +50,9 @@ const renderTail = ({ durationMs, marks, warnings }: RenderedParts): string => {
   return `${duration}${more}${warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`}}`;
 };
 
-/** What the model reads: never empty, without known secrets, within 2 000 characters, the budget's word last. */
+/** What the model reads: never empty, within 2 000 characters, the budget's word last. */
 const toMessage = (failure: Failure, suffix: string): string =>
-  `${cutText(redactSecrets(failure.message), MAX_MESSAGE_LENGTH - suffix.length)}${suffix}`;
+  `${cutText(failure.message, MAX_MESSAGE_LENGTH - suffix.length)}${suffix}`;
 
 /** The budget's word on a failure: only where trying again is on the table and the failure was charged. */
 export const toSuffix = (failure: Failure, name: string | null, budget: Budget | undefined): string => {

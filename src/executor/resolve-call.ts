@@ -14,7 +14,12 @@ type CallHead = {
 export type ResolvedCall = CallHead &
   (
     | { readonly kind: 'ready'; readonly tool: Tool; readonly given: unknown; readonly timeoutMs: number }
-    | { readonly kind: 'unknown_tool'; readonly failure: Failure }
+    | {
+        readonly kind: 'unknown_tool';
+        readonly failure: Failure;
+        /** Whether the caller could use a tool of that name: one that has gone may have left results. */
+        readonly named: 'allowed' | 'not_allowed';
+      }
     | { readonly kind: 'refused'; readonly tool: Tool | null; readonly failure: Failure }
   );
 
@@ -37,7 +42,7 @@ export const resolveCall = (entry: unknown, index: number, resolving: Resolving)
   if (name.trim() === '') return refuse(head, 'The name of the call is blank.');
   if (index >= resolving.maxBatchCalls) return refuseOverLimit(head, resolving);
   const tool = resolving.registry.find(name);
-  if (tool === undefined) return { ...head, kind: 'unknown_tool', failure: toUnknownTool(name, resolving) };
+  if (tool === undefined) return toUnknown(head, resolving);
   if (!resolving.mayUse(name))
     return { ...head, kind: 'refused', tool, failure: toFailure('not_authorized', notAuthorizedText(name), tool) };
   const limit: unknown = Reflect.get(entry, 'timeout_ms') ?? tool.timeoutMs;
@@ -70,7 +75,8 @@ const refuseOverLimit = (head: CallHead & { readonly name: string }, resolving: 
   failure: toFailure('call_limit_exceeded', batchLimitText(resolving.maxBatchCalls), null),
 });
 
-const toUnknownTool = (name: string, { registry, mayUse }: Resolving): Failure => {
+const toUnknown = (head: CallHead & { readonly name: string }, { registry, mayUse }: Resolving): ResolvedCall => {
   const available = registry.list().flatMap((tool) => (mayUse(tool.name) ? [tool.name] : []));
-  return toFailure('unknown_tool', toUnknownToolText(name, available), null);
+  const failure = toFailure('unknown_tool', toUnknownToolText(head.name, available), null);
+  return { ...head, kind: 'unknown_tool', failure, named: mayUse(head.name) ? 'allowed' : 'not_allowed' };
 };

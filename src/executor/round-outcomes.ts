@@ -1,7 +1,6 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { CallEnd } from './call-end.ts';
 import { bucketOf } from './find-obstacle.ts';
-import { redactBeginning } from './redact-secrets.ts';
 import type { ResolvedCall } from './resolve-call.ts';
 import type { ToolOutcome } from './session-store.ts';
 
@@ -34,6 +33,7 @@ export const toRoundOutcomes = (
 
 const MAX_LINE = 200;
 const toLine = (message: string): string =>
-  redactBeginning(message, 2 * MAX_LINE)
+  message
+    .slice(0, 2 * MAX_LINE)
     .replace(/\s+/g, ' ')
     .slice(0, MAX_LINE);

@@ -12,6 +12,7 @@ import { keepResults, openKeyOf, toEarlierEnds } from './idempotency/keyed-batch
 import type { KeyedRun } from './idempotency/keyed-run.ts';
 import type { KeyedStore } from './idempotency/keyed-store.ts';
 import type { OpenWork } from './open-work.ts';
+import type { Redactor } from './redaction/redactor.ts';
 import { resolveCall } from './resolve-call.ts';
 import { runCalls } from './run-calls.ts';
 import type { CallSettings, RunningBatch } from './running-batch.ts';
@@ -31,6 +32,7 @@ export type ExecutorSettings = CallSettings & {
   readonly requests: SessionStore;
   readonly keys: KeyedStore;
   readonly failureLog: FailureLog;
+  readonly redactor: Redactor;
   /** Unix milliseconds, for people to read. */
   readonly time: () => number;
   /** Calls that a session's journal keeps; 0 = none. */

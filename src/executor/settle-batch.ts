@@ -51,7 +51,7 @@ const toReport = (
   const outcomes = toRoundOutcomes(settled);
   if (batch.sessionKey === null) return { outcomes, calls: [], journal: [] };
   const written = terms.journal === 0 ? [] : answered.filter(({ ran }) => ran.kept === undefined).slice(-terms.journal);
-  const head = toJournalHead(batch.requestId, { step, time: terms.time(), given });
+  const head = toJournalHead(batch.requestId, { step, time: terms.time(), given, redactor: terms.redactor });
   return {
     outcomes,
     calls: settled.map(({ call, end }) => toSettledCall(call, end, given)),

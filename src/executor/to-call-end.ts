@@ -14,7 +14,7 @@ import {
   tooLargeText,
   withoutFrames,
 } from './failure-text.ts';
-import { redactSecrets } from './redact-secrets.ts';
+import { cutRedacted } from './redaction/cut-redacted.ts';
 import type { RunEnd } from './run-end.ts';
 import { type JsonProof, MAX_PREVIEW_LENGTH, toJsonValue } from './to-json-value.ts';
 
@@ -55,10 +55,9 @@ const toInvalidArguments = (found: readonly Issue[], tool: Tool): CallEnd => {
 // A refinement that throws puts its own words into the message.
 const toPlainIssue = (issue: Issue): Issue => ({
   ...issue,
-  path: cutText(issue.path, MAX_ISSUE_LENGTH),
-  expected: cutText(issue.expected, MAX_ISSUE_LENGTH),
-  received: redactSecrets(issue.received),
-  message: cutText(redactSecrets(withoutFrames(issue.message.slice(0, 4 * MAX_ISSUE_LENGTH))).trim(), MAX_ISSUE_LENGTH),
+  path: cutRedacted(issue.path, MAX_ISSUE_LENGTH),
+  expected: cutRedacted(issue.expected, MAX_ISSUE_LENGTH),
+  message: cutRedacted(withoutFrames(cutRedacted(issue.message, 4 * MAX_ISSUE_LENGTH)).trim(), MAX_ISSUE_LENGTH),
 });
 
 const toThrownEnd = (thrown: unknown, tool: Tool, terms: EndTerms): CallEnd => {

@@ -1,14 +1,14 @@
 import type { LateResult } from '../contract/session.ts';
-import { cutText } from '../tools/describe-value.ts';
 import { renderLate } from './answer-batch.ts';
 import type { Answer, AnswerTerms } from './answered-batch.ts';
 import type { CallEnd } from './call-end.ts';
 import type { KeyedRun } from './idempotency/keyed-run.ts';
 import { toLateLine } from './journal/journal-lines.ts';
-import { redactBeginning } from './redact-secrets.ts';
+import { cutRedacted } from './redaction/cut-redacted.ts';
+import { redactEnd } from './redaction/redact-end.ts';
 import type { Admission } from './session-store.ts';
 
-export type LateTerms = Pick<AnswerTerms, 'now' | 'time' | 'journal' | 'open' | 'observer'> & {
+export type LateTerms = Pick<AnswerTerms, 'now' | 'time' | 'journal' | 'open' | 'observer' | 'redactor'> & {
   readonly requestId: string;
   readonly startedAt: number;
   readonly admission: Admission | null;
@@ -37,15 +37,16 @@ const writeLate = async (answer: Answer, end: CallEnd, terms: LateTerms): Promis
   }
 };
 
-const writeBoth = async (answer: Answer, end: CallEnd, terms: LateTerms): Promise<void> => {
-  const { admission, keyed } = terms;
+const writeBoth = async (answer: Answer, ended: CallEnd, terms: LateTerms): Promise<void> => {
+  const { admission, keyed, redactor } = terms;
+  const end = redactEnd(ended, redactor);
   const { index } = answer.call;
   const line = toLateLine({ requestId: terms.requestId, index }, toLateResult(end, terms.time()));
   const isWritten = admission !== null && admission.scope === 'session' && terms.journal > 0;
   await Promise.all([
-    isWritten ? admission.addLate(line) : undefined,
+    isWritten ? admission.addLate(redactor.json(line, 'journal')) : undefined,
     saysMore(end, answer.ran.end)
-      ? keyed?.amend(index, renderLate(answer, end, terms.now() - terms.startedAt))
+      ? keyed?.amend(index, redactor.registered(renderLate(answer, end, terms.now() - terms.startedAt), 'result'))
       : undefined,
   ]);
 };
@@ -67,6 +68,6 @@ const toLateResult = (end: CallEnd, time: number): LateResult => {
     outcome,
     executed,
     code,
-    message: cutText(redactBeginning(message, 2 * MAX_MESSAGE), MAX_MESSAGE),
+    message: cutRedacted(message, MAX_MESSAGE),
   };
 };

@@ -106,14 +106,14 @@ export const SETTINGS = {
   SHUTDOWN_GRACE_MS: whole(25_000, 0, MAX_TIMER_MS).describe('Time running calls get after SIGTERM, in milliseconds.'),
   METRICS_MAX_TOOLS: whole(40, 1, 1000).describe('Tools that histograms name; further ones are `_other`.'),
   SECRETS_ENV: listOf(/^(\*?[A-Za-z_]\w*|[A-Za-z_]\w*\*)$/, SECRETS_RULE, SECRET_NAMES).describe(
-    'Comma-separated variables whose values are secret, as names, beginnings (`GITHUB_*`) or endings (`*_TOKEN`): such a value is replaced in results, logs, spans and journals.',
+    'Comma-separated variables whose values are secret, as names, beginnings (`GITHUB_*`) or endings (`*_TOKEN`): such a value of 8 characters or more is replaced in results, logs, spans and journals.',
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()
     .refine((text) => /^https?:\/\//.test(text) && URL.canParse(text), 'must be an http:// or https:// address')
     .optional()
     .describe(
-      'Base address of an OTLP/HTTP collector that traces go to. Unset: no traces. The other OTEL_ variables of the OpenTelemetry SDK hold, too.',
+      'Base address of an OTLP/HTTP collector that traces go to. Unset: no traces. docs/tracing.md lists the other variables that hold.',
     ),
   TRACE_CONTENT: flag(false).describe('Put arguments and results of calls into spans.'),
   FETCH_ALLOW_PRIVATE: flag(false).describe(

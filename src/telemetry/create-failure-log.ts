@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { FailedCall, FailureLog } from '../executor/call-observer.ts';
-import { redactSecrets } from '../executor/redact-secrets.ts';
 import { describeCauses } from './describe-error.ts';
 
 // A model that repeats itself would fill the disk: equal lines are written once in this time.
@@ -11,8 +10,8 @@ const MAX_REMEMBERED = 1000;
 type Written = { readonly at: number; readonly reference: string; suppressed: number };
 
 /**
- * One `warn` line per failed call (`error` for fatal ones and our own bugs), with the redacted exception and its cause
- * chain. Lines equal in tool, code, type and message are rate-limited; the next one says how many were left out.
+ * One `warn` line per failed call (`error` for fatal ones and our own bugs), with the exception and its cause chain, which
+ * the log redacts. Lines equal in tool, code, type and message are rate-limited; the next one says how many were left out.
  */
 export const createFailureLog = (options: {
   readonly log: Logger;
@@ -55,7 +54,7 @@ const writeLine = (log: Logger, call: FailedCall, reference: string, suppressed:
       fatal: failure.fatal,
       reference,
       type: failure.type,
-      reason: redactSecrets(failure.message),
+      reason: failure.message,
       causes: failure.thrown === undefined ? [] : describeCauses(failure.thrown),
       ...(suppressed > 0 ? { equal_lines_left_out: suppressed } : {}),
     },

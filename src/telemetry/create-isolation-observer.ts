@@ -2,7 +2,6 @@ import { basename } from 'node:path';
 import type { Logger } from 'pino';
 import type { CallObserver } from '../executor/call-observer.ts';
 import type { Death, IsolationObserver, RestartReason } from '../executor/isolation/isolation-observer.ts';
-import { redactSecrets } from '../executor/redact-secrets.ts';
 import { describeCauses } from './describe-error.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -42,7 +41,7 @@ export const createIsolationObserver = (options: {
         log.info({ tool, file: basename(file), reason }, 'tool left its process unfit');
     },
     lineWritten: (file, stream, line) => {
-      if (mayPrint()) log.info({ file: basename(file), stream, line: redactSecrets(line) }, 'tool output');
+      if (mayPrint()) log.info({ file: basename(file), stream, line }, 'tool output');
     },
     hostObtained: (waitedMs) => metrics.toolCallQueue.process.observe(waitedMs / 1000),
   };
@@ -53,7 +52,7 @@ const toDeathFields = ({ pid, exitCode, signal, killedFor, lastLines }: Death) =
   exit_code: exitCode,
   signal,
   killed_for: killedFor,
-  last_lines: lastLines.map(redactSecrets),
+  last_lines: lastLines,
 });
 
 /** Whether an equal line has not been written for a second. */

@@ -1,4 +1,4 @@
-import { redactSecrets } from '../executor/redact-secrets.ts';
+import { cutRedacted } from '../executor/redaction/cut-redacted.ts';
 
 const MAX_CAUSES = 8;
 const MAX_FRAMES = 10;
@@ -7,7 +7,7 @@ const MAX_TEXT = 1000;
 /** One link of an exception's cause chain, as the log shows it. */
 export type DescribedError = { readonly type: string; readonly message: string; readonly stack: readonly string[] };
 
-/** An exception and its causes, redacted, at most 8 of 10 frames each. Total: it answers for anything that was thrown. */
+/** An exception and its causes, at most 8 of 10 frames each. Total: it answers for anything that was thrown. The log redacts it. */
 export const describeCauses = (thrown: unknown): readonly DescribedError[] => {
   const chain: DescribedError[] = [];
   const seen = new Set<unknown>();
@@ -26,14 +26,11 @@ const describe = (thrown: unknown): DescribedError => {
   const frames =
     typeof stack === 'string' ? stack.split('\n', MAX_FRAMES + 30).filter((line) => /^\s+at /.test(line)) : [];
   return {
-    type: typeof name === 'string' ? name.slice(0, 80) : typeof thrown,
-    message: toLogText(typeof message === 'string' ? message : toText(thrown)),
-    stack: frames.slice(0, MAX_FRAMES).map((line) => toLogText(line.trim())),
+    type: typeof name === 'string' ? cutRedacted(name, 80) : typeof thrown,
+    message: cutRedacted(typeof message === 'string' ? message : toText(thrown), MAX_TEXT),
+    stack: frames.slice(0, MAX_FRAMES).map((line) => cutRedacted(line.trim(), MAX_TEXT)),
   };
 };
-
-// Redacted before it is cut: half a password has no shape by which it could be known.
-const toLogText = (text: string): string => redactSecrets(text.slice(0, 4 * MAX_TEXT)).slice(0, MAX_TEXT);
 
 const read = (from: unknown, key: string): unknown => {
   if ((typeof from !== 'object' && typeof from !== 'function') || from === null) return undefined;

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import type { Redactor } from '../executor/redaction/redactor.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
@@ -7,17 +8,24 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
 const FLUSH_EVERY_MS = 100;
 const FLUSH_AT_LENGTH = 65_536;
 
-/** One JSON object a line on stdout, or coloured text where stdout is a terminal. */
+/** One JSON object a line on stdout, or coloured text where stdout is a terminal. No line leaves it with a secret. */
 export const createLogger = async (options: {
   readonly level: LogLevel;
   readonly format: 'json' | 'pretty';
+  readonly redactor: Pick<Redactor, 'json'>;
 }): Promise<Logger> => {
   const destination: DestinationStream =
     options.format === 'pretty'
       ? (await import('pino-pretty')).build({ sync: true, translateTime: 'HH:MM:ss.l', ignore: 'pid,hostname' })
       : createGatheringDestination();
-  return pino({ level: options.level, base: null, timestamp: createIsoTime() }, destination);
+  const hooks = createLogHooks(options.redactor);
+  return pino({ level: options.level, base: null, timestamp: createIsoTime(), hooks }, destination);
 };
+
+/** Takes secrets out of every line, whatever wrote it and wherever it goes. */
+export const createLogHooks = (redactor: Pick<Redactor, 'json'>) => ({
+  streamWrite: (line: string): string => redactor.json(line, 'log'),
+});
 
 /**
  * Gathers lines and hands them to pino's own destination in one piece. That one (sonic-boom 4.2) can gather too, but

@@ -45,7 +45,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   sessions: /^(zod|lru-cache|ioredis|node:crypto|node:fs)$/,
   'telemetry/tracing': /^(@opentelemetry\/.*|node:crypto)$/,
   telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:fs|node:os|node:path|node:perf_hooks|node:v8)$/,
-  auth: /^(jose|rate-limiter-flexible|lru-cache|node:crypto|node:fs)$/,
+  auth: /^(ipaddr\.js|jose|rate-limiter-flexible|lru-cache|node:crypto|node:fs)$/,
   settings: /^zod$/,
   console: /^lit-html(\/.*)?$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:http|node:net|node:stream)$/,
@@ -75,7 +75,7 @@ test('the edges know the executor by its ports alone', () => {
   const inside = offences(({ path, local }) =>
     ['sessions', 'telemetry'].includes(folderOf(path))
       ? local
-          .filter(({ from }) => folderOf(from) === 'executor' && from !== 'executor/redact-secrets.ts')
+          .filter(({ from }) => folderOf(from) === 'executor' && !from.startsWith('executor/redaction/'))
           .filter(({ from }) => !PORTS.includes(from))
           .map(({ from }) => from)
       : [],
@@ -139,6 +139,9 @@ test('only main.ts reads the environment, and a tool host its own', () => {
 
 // Exceptions become values in few places; each of these says why it may.
 const MAY_CATCH = [
+  'auth/rate-counters.ts',
+  'auth/rate-limits.ts',
+  'console/parse-json.ts',
   'executor/canonical-text.ts',
   'executor/circuit/circuit-key.ts',
   'executor/classify-thrown.ts',
@@ -165,6 +168,7 @@ const MAY_CATCH = [
   'telemetry/create-observer-guard.ts',
   'telemetry/describe-error.ts',
   'telemetry/logger.ts',
+  'telemetry/tracing/trace-guard.ts',
   'tools/define-tool.ts',
   'tools/directory/read-directory.ts',
   'wire-tools.ts',

@@ -7,6 +7,7 @@ import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-brea
 import { createExecutor, type Executor } from '#src/executor/execute-batch.ts';
 import type { KeyedStore } from '#src/executor/idempotency/keyed-store.ts';
 import { createCallSlots } from '#src/executor/overload/call-slots.ts';
+import { createRedactor } from '#src/executor/redaction/redactor.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import type { StoreObserver } from '#src/executor/store-observer.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
@@ -70,6 +71,7 @@ const createSubject = (tools: readonly Tool[], sessions: SessionStore, keys: Key
     observer: { ...observer, contractViolated: (error) => violations.push(error) },
     failureLog: createFailureLog({ log, now, createReference: () => 'reference' }),
     createLog: createCallLog(log),
+    redactor: createRedactor({ secrets: [] }),
     slots: createCallSlots({ maxConcurrentCalls: 6, toolConcurrency: 4, maxHostedCalls: 1, maxQueuedCalls: 5, now }),
     runHosted: async () => {
       throw new Error('There are no hosted tools here.');

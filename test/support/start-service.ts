@@ -3,7 +3,9 @@ import { pino } from 'pino';
 import { loadConfig } from '#src/config.ts';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
+import { createLogHooks } from '#src/telemetry/logger.ts';
 import type { Tool } from '#src/tools/tool.ts';
+import { wireRedaction } from '#src/wire-redaction.ts';
 import { wire } from '#src/wiring.ts';
 
 export type LogLine = Readonly<Record<string, unknown>>;
@@ -34,8 +36,17 @@ export const startService = async (
   const loaded = loadConfig({ PORT: '0', ...environment });
   if ('mistakes' in loaded) throw new Error(loaded.mistakes.join('\n'));
   const lines: string[] = [];
-  const log = pino({ level: loaded.config.LOG_LEVEL, base: null }, { write: (line: string) => void lines.push(line) });
-  const service = await wire(loaded.config, log, { extraTools: tools, environment: process.env });
+  const redaction = wireRedaction(loaded.config, { ...process.env, ...environment });
+  const hooks = createLogHooks(redaction.redactor);
+  const log = pino(
+    { level: loaded.config.LOG_LEVEL, base: null, hooks },
+    { write: (line: string) => void lines.push(line) },
+  );
+  const service = await wire(loaded.config, log, {
+    extraTools: tools,
+    environment: { ...process.env, ...environment },
+    redaction,
+  });
   await service.app.listen({ host: loaded.config.HOST, port: loaded.config.PORT });
   const { port } = toAddress(service.app.server.address());
   const url = `http://127.0.0.1:${port}`;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../../contract/failure.ts';
 import { isSafe } from '../../tools/tool.ts';
 import { type CallEnd, failed, type RanCall, unstarted } from '../call-end.ts';
-import { toFailure } from '../failure.ts';
+import { type Failure, toFailure } from '../failure.ts';
 import { outcomeUnknownText } from '../failure-text.ts';
 import { parseJson } from '../parse-json.ts';
 import type { ResolvedCall } from '../resolve-call.ts';
@@ -19,13 +19,22 @@ const Kept = z.looseObject({
 
 /**
  * The end of a call whose earlier try is on record: its kept result, marked as a replay, or that nobody knows. Null
- * where the call runs now: it is safe to repeat.
+ * where the call runs now: it is safe to repeat. Another key of the tenant may have sent that try: who may not use the
+ * tool learns nothing of it, and changes nothing in the record.
  */
 export const toEarlierEnd = (earlier: EarlierCall, call: ResolvedCall): RanCall | null => {
+  const withheld = toWithheld(call);
+  if (withheld !== null) return { ...unstarted(withheld), withheld: true };
   // It ran: what cannot be read any more is no reason to run it again.
   if (earlier.state === 'committed') return toKeptEnd(earlier.result) ?? toUnknownEnd(call);
   // Only writes are marked: where its tool has gone or may not be used any more it was one.
   return call.kind === 'ready' && isSafe(call.tool) ? null : toUnknownEnd(call);
+};
+
+const toWithheld = (call: ResolvedCall): Failure | null => {
+  if (call.kind === 'refused' && call.failure.code === 'not_authorized') return call.failure;
+  // Also the list of names that a wrong name is answered with is that of the key that sent it.
+  return call.kind === 'unknown_tool' && call.named === 'not_allowed' ? call.failure : null;
 };
 
 const toUnknownEnd = (call: ResolvedCall): RanCall => {

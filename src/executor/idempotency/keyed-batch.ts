@@ -34,7 +34,7 @@ export const toEarlierEnds = (
     const end = call === undefined ? null : toEarlierEnd(kept, call);
     if (end === null) continue;
     ends.set(index, end);
-    if (end.kept === undefined) observer.keyUsed('unknown');
+    if (end.kept === undefined && end.withheld !== true) observer.keyUsed('unknown');
   }
   return ends;
 };
@@ -48,7 +48,7 @@ export const keepResults = async (answers: readonly Answer[], keyed: KeyedRun): 
   if (keyed.state === 'away') return results;
   const kinds = toResultKinds(answers.map(({ ran }) => ran.end));
   const own = answers.flatMap(({ call, ran }, place): readonly ResultToKeep[] =>
-    ran.kept === undefined
+    ran.kept === undefined && ran.withheld !== true
       ? [{ index: call.index, result: results[place] ?? 'null', kind: kinds[place] ?? 'final' }]
       : [],
   );

@@ -42,10 +42,19 @@ const MAX_SAID = 800;
 export const toDeathError = (death: Death): Error => {
   const how = death.signal === null ? `exit code ${death.exitCode}` : `signal ${death.signal}`;
   const why = death.killedFor === null ? '' : `, ended by the service (${death.killedFor})`;
-  const last = death.lastLines.join(' | ');
-  // The log keeps the beginning of a text; of what was said it is the end that matters.
-  const said = last === '' ? '' : ` Its last lines: ${last.length > MAX_SAID ? `…${last.slice(-MAX_SAID)}` : last}`;
+  const last = toLastLines(death.lastLines);
+  const said = last === '' ? '' : ` Its last lines: ${last}`;
   const error = new Error(`The tool host ${death.pid} ended: ${how}${why}.${said}`);
   error.name = 'ToolHostEnded';
   return error;
+};
+
+/** As many whole lines as fit: the log keeps the beginning of a text, and of what was said it is the end that matters. */
+const toLastLines = (lines: readonly string[]): string => {
+  let said = '';
+  for (const line of lines.toReversed()) {
+    if (said.length + line.length > MAX_SAID) return `… | ${said}`;
+    said = said === '' ? line : `${line} | ${said}`;
+  }
+  return said;
 };

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { cutRedacted } from '../redaction/cut-redacted.ts';
 
 export type OutputTail = {
   /** The last lines, oldest first. */
@@ -10,6 +11,8 @@ export type OutputTail = {
 
 const MAX_LINES = 20;
 const MAX_LINE_LENGTH = 500;
+// Read to know what is cut off.
+const MAX_READ_LENGTH = 4 * MAX_LINE_LENGTH;
 // More than anybody reads, and less than would cost the service its time.
 const MAX_BYTES = 8_388_608;
 
@@ -27,7 +30,7 @@ export const createOutputTail = (
   let bytes = 0;
   const add = (line: string): void => {
     if (line.trim() === '') return;
-    const text = line.slice(0, MAX_LINE_LENGTH);
+    const text = cutRedacted(line, MAX_LINE_LENGTH);
     lines.push(text);
     if (lines.length > MAX_LINES) lines.shift();
     onLine(text);
@@ -40,15 +43,15 @@ export const createOutputTail = (
       return;
     }
     const [first = '', ...more] = decoder.write(chunk).split('\n');
-    begun = (begun + first).slice(0, MAX_LINE_LENGTH);
+    begun = (begun + first).slice(0, MAX_READ_LENGTH);
     for (const next of more) {
       add(begun);
-      begun = next.slice(0, MAX_LINE_LENGTH);
+      begun = next.slice(0, MAX_READ_LENGTH);
     }
   });
   stream.on('error', () => undefined);
   return {
-    lines: () => (begun.trim() === '' ? lines : [...lines, begun]),
+    lines: () => (begun.trim() === '' ? lines : [...lines, cutRedacted(begun, MAX_LINE_LENGTH)]),
     reset: () => {
       bytes = 0;
       lines = [];

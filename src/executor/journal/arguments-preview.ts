@@ -1,20 +1,20 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import { cutText } from '../../tools/describe-value.ts';
 import { isSensitive } from '../../tools/json-schema.ts';
 import type { BatchArguments } from '../batch-arguments.ts';
 import { toCanonicalText } from '../canonical-text.ts';
-import { redactBeginning } from '../redact-secrets.ts';
+import { cutRedacted } from '../redaction/cut-redacted.ts';
 import type { ReadyCall } from '../resolve-call.ts';
 
 const MAX_PREVIEW = 200;
 const HIDDEN = '(hidden)';
 
-/** The beginning of a call's arguments, for people: without what the schema marks sensitive and without known secrets. */
-export const toArgumentsPreview = (call: ReadyCall, given: BatchArguments): string => {
-  const text = marksSensitive(call.tool.inputSchema) ? toHiddenText(call, given) : given.textOf(call);
-  // Redacted before it is cut, or half a secret would have no shape; of more than this the preview shows nothing.
-  return cutText(redactBeginning(text, 4 * MAX_PREVIEW), MAX_PREVIEW);
-};
+/** The beginning of a call's arguments, for people. */
+export const toArgumentsPreview = (call: ReadyCall, given: BatchArguments): string =>
+  cutRedacted(toArgumentsText(call, given), MAX_PREVIEW);
+
+/** A call's arguments without what the schema marks sensitive. */
+export const toArgumentsText = (call: ReadyCall, given: BatchArguments): string =>
+  marksSensitive(call.tool.inputSchema) ? toHiddenText(call, given) : given.textOf(call);
 
 const toHiddenText = (call: ReadyCall, given: BatchArguments): string => {
   const parsed = given.read(call);

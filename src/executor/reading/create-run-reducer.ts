@@ -6,7 +6,7 @@ import { type BatchEnd, createBatchEnd } from '../batch-end.ts';
 import { CallContext } from '../call-context.ts';
 import type { Failure } from '../failure.ts';
 import { parseJson } from '../parse-json.ts';
-import { redactSecrets } from '../redact-secrets.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import type { RunHosted } from '../run-hosted.ts';
 import { type RunEnd, type RunTerms, runInvocation } from '../run-invocation.ts';
 import { toCallEnd } from '../to-call-end.ts';
@@ -31,6 +31,7 @@ const MAX_PROBLEM_LENGTH = 300;
 export const createRunReducer = (options: {
   readonly runHosted: RunHosted;
   readonly maxResultBytes: number;
+  readonly redactor: Redactor;
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
 }): RunReducer => {
@@ -40,8 +41,8 @@ export const createRunReducer = (options: {
     const ended = await runAnywhere(reducer, { entries: entries.map(freezeEntry) }, limit, options.runHosted);
     limit.close();
     const end = toCallEnd(ended, reducer, { graceful: 'on', maxResultBytes: options.maxResultBytes });
-    if (end.kind === 'failure') return { ok: false, problem: toProblem(end.failure) };
-    const value = parseJson(end.valueJson);
+    if (end.kind === 'failure') return { ok: false, problem: toProblem(end.failure, options.redactor) };
+    const value = parseJson(options.redactor.registered(end.valueJson, 'result'));
     return value.ok ? value : { ok: false, problem: `its slice is not JSON: ${value.problem}` };
   };
   return (reducer, entries) =>
@@ -94,9 +95,8 @@ const freezeEntry = (entry: JournalEntry): JournalEntry => {
   return Object.freeze(entry);
 };
 
-const toProblem = (failure: Failure): string => {
+const toProblem = (failure: Failure, redactor: Redactor): string => {
   if (failure.code === 'timeout') return `it did not end within ${TIME_LIMIT_MS} ms`;
-  // Redacted here too: what a tool host sends was cleaned there, or says that it was.
-  const line = redactSecrets(failure.message).replace(/\s+/g, ' ').trim();
+  const line = redactor.text(failure.message, 'result').replace(/\s+/g, ' ').trim();
   return cutText(line, MAX_PROBLEM_LENGTH);
 };

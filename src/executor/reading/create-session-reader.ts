@@ -14,18 +14,28 @@ export type SessionReaderOptions = {
   readonly settings: Pick<SessionSettings, 'sessionRetries' | 'cooldownMs' | 'maxCalls' | 'maxRounds' | 'journal'>;
 };
 
-/** Everything a service knows of a session; empty for one never seen. Rejects as the store does when it cannot answer. */
-export type ReadSession = (sessionKey: string) => Promise<SessionView>;
+/**
+ * What a service knows of a session, as far as its tools may be used by whoever asks; empty for one never seen. Rejects
+ * as the store does when it cannot answer.
+ */
+export type ReadSession = (sessionKey: string, mayUse: (tool: string) => boolean) => Promise<SessionView>;
 
-/** Makes a session's view: 1 read the record  2 fold late results into their calls  3 run the reducers over them. */
+/**
+ * Makes a session's view: 1 read the record  2 fold late results into their calls  3 leave out calls of tools that may
+ * not be used: `_unknown` counts as one, for its texts list the names that another key may use  4 run the reducers over
+ * the rest.
+ */
 export const createSessionReader =
   (options: SessionReaderOptions): ReadSession =>
-  async (sessionKey) => {
+  async (sessionKey, mayUse) => {
     const { findTool, settings } = options;
     const record = await options.sessions.read(sessionKey);
     // More lines are kept than calls: late results have lines of their own.
-    const calls = settings.journal === 0 ? [] : toJournalEntries(record.journal).slice(-settings.journal);
-    const tools = record.tools.map((tool) => toSessionTool(tool, { findTool, settings, spent: record.spent }));
+    const entries = settings.journal === 0 ? [] : toJournalEntries(record.journal).slice(-settings.journal);
+    const calls = entries.filter(({ tool }) => tool === null || mayUse(tool));
+    const tools = record.tools
+      .filter(({ name }) => mayUse(name))
+      .map((tool) => toSessionTool(tool, { findTool, settings, spent: record.spent }));
     // Without a journal every slice would say that nothing ever happened.
     const reducers = settings.journal === 0 ? [] : options.reducers();
     return {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createRunReducer } from '#src/executor/reading/create-run-reducer.ts';
+import { createRedactor } from '#src/executor/redaction/redactor.ts';
 import { openLab } from '#test/executor/isolation/isolation-lab.ts';
 import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
 
@@ -20,6 +21,7 @@ test('a reducer of a tools directory runs in a tool host, and one that spins or 
   const run = createRunReducer({
     runHosted: lab.isolation.runHosted,
     maxResultBytes: 1_048_576,
+    redactor: createRedactor({ secrets: [] }),
     now: () => performance.now(),
   });
   const entries = [toEntry(), toFailedEntry({ index: 1 }), toFailedEntry({ index: 2 })];

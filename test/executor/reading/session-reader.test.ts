@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { SessionView } from '#src/contract/session.ts';
 import { createRunReducer } from '#src/executor/reading/create-run-reducer.ts';
 import { createSessionReader, type SessionReaderOptions } from '#src/executor/reading/create-session-reader.ts';
+import { createRedactor } from '#src/executor/redaction/redactor.ts';
 import type { SessionRecord, ToolRecord } from '#src/executor/session-store.ts';
 import { defineReducer } from '#src/tools/define-reducer.ts';
 import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
@@ -37,6 +38,7 @@ const TOOLS = new Map([
 const runReducer = createRunReducer({
   runHosted: () => Promise.reject(new Error('There are no hosts here.')),
   maxResultBytes: 100_000,
+  redactor: createRedactor({ secrets: [] }),
   now: () => performance.now(),
 });
 
@@ -56,7 +58,7 @@ const read = async (record: Partial<SessionRecord>, options: Partial<SessionRead
     settings: SETTINGS,
     ...options,
   });
-  const view = await readSession('key');
+  const view = await readSession('key', () => true);
   expect(keys).toEqual(['key']);
   expect(SessionView.safeParse(view).error).toBeUndefined();
   return view;

@@ -3,6 +3,7 @@ import { flushCompileCache } from 'node:module';
 import { toLoadedFacts } from '../../../tools/directory/to-loaded-facts.ts';
 import type { InlineTool, ToolFacts } from '../../../tools/tool.ts';
 import { parseJson } from '../../parse-json.ts';
+import { cutRedacted } from '../../redaction/cut-redacted.ts';
 import type { Frame } from '../frames.ts';
 import type { HostOrder } from '../host-messages.ts';
 import { type CallOrder, createHostCall, type HostCall } from './answer-call.ts';
@@ -76,7 +77,7 @@ const API = new URL(`../../../recourse${import.meta.url.endsWith('.ts') ? '.ts' 
 
 const toReason = (thrown: unknown): string => {
   const parts = toThrownParts(thrown).map(({ name, message }) => `${name}: ${message}`);
-  return parts.join(', because of ').slice(0, 4000) || 'it threw nothing that can be read';
+  return cutRedacted(parts.join(', because of '), 4000) || 'it threw nothing that can be read';
 };
 
 const startCall = (order: CallOrder, body: string): void => {

@@ -1,3 +1,4 @@
+import { cutRedacted } from '../../redaction/cut-redacted.ts';
 import type { ThrownPart } from '../host-messages.ts';
 
 const MAX_CAUSES = 8;
@@ -20,9 +21,9 @@ const toPart = (thrown: unknown): ThrownPart => {
   const message = read(thrown, 'message');
   const stack = read(thrown, 'stack');
   return {
-    name: typeof name === 'string' ? name.slice(0, 80) : typeof thrown,
-    message: (typeof message === 'string' ? message : toText(thrown)).slice(0, MAX_TEXT),
-    stack: typeof stack === 'string' ? stack.slice(0, MAX_TEXT) : '',
+    name: typeof name === 'string' ? cutRedacted(name, 80) : typeof thrown,
+    message: cutRedacted(typeof message === 'string' ? message : toText(thrown), MAX_TEXT),
+    stack: typeof stack === 'string' ? cutRedacted(stack, MAX_TEXT) : '',
   };
 };
 

@@ -1,0 +1,92 @@
+import type { Config } from './config.ts';
+import { EXECUTED, FAILURE_CODES, OUTCOMES } from './contract/failure.ts';
+import { JournalEntry } from './contract/session.ts';
+import { ToolDescription } from './contract/tool-description.ts';
+import { FailureDetail, RetryState, ToolCallsResponse, ToolResult } from './contract/tool-result.ts';
+import { createRedactor, type RedactedIn, type Redactor } from './executor/redaction/redactor.ts';
+import type { CountSeries } from './telemetry/tally.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Counts = Readonly<Record<RedactedIn, CountSeries>>;
+
+export type WiredRedaction = {
+  readonly redactor: Redactor;
+  /** Where redacted texts are counted from now on, those so far included: the log is there before there are metrics. */
+  readonly countIn: (counts: Counts) => void;
+};
+
+/** Registers the secret values that the environment holds. */
+export const wireRedaction = (config: Config, environment: Environment): WiredRedaction => {
+  let counts: Counts = { result: { count: 0 }, journal: { count: 0 }, log: { count: 0 }, span: { count: 0 } };
+  const redactor = createRedactor({
+    secrets: findSecrets(config, environment),
+    onRedacted: (place) => {
+      counts[place].count += 1;
+    },
+  });
+  const countIn = (next: Counts): void => {
+    for (const place of PLACES) next[place].count += counts[place].count;
+    counts = next;
+  };
+  return { redactor, countIn };
+};
+
+const PLACES = ['result', 'journal', 'log', 'span'] as const satisfies readonly RedactedIn[];
+
+/** Every value that must not be seen: see SECRETS_ENV, and the credentials in addresses and headers. */
+const findSecrets = (config: Config, environment: Environment): readonly string[] => {
+  const given = Object.entries(environment).flatMap(([name, value = '']): readonly Variable[] =>
+    value === '' ? [] : [{ name, value }],
+  );
+  const isOfTools = ({ name }: Variable): boolean =>
+    matches(name, config.TOOLS_ENV) || matches(name, config.TOOLS_ENV_ALLOW);
+  return [
+    ...given.filter(({ name }) => matches(name, config.SECRETS_ENV)).map(({ value }) => value),
+    ...(config.REDIS_URL ?? '').split(',').flatMap(toCredentials),
+    ...given.filter(({ name }) => OTLP_HEADERS.test(name)).flatMap(({ value }) => toHeaderSecrets(value)),
+    ...given.filter(isOfTools).flatMap(({ value }) => toCredentials(value)),
+  ].filter((secret) => !OWN_WORDS.has(secret));
+};
+
+type Variable = { readonly name: string; readonly value: string };
+
+/** Names, beginnings (`GITHUB_*`) and endings (`*_TOKEN`), in either case. */
+const matches = (name: string, rules: readonly string[]): boolean => {
+  const upper = name.toUpperCase();
+  return rules.some((rule) => {
+    const word = rule.toUpperCase();
+    if (word.startsWith('*')) return upper.endsWith(word.slice(1));
+    return word.endsWith('*') ? upper.startsWith(word.slice(0, -1)) : upper === word;
+  });
+};
+
+/** The password of an address as it is written and as it is meant; its user where that is all, for then it is a token. */
+const toCredentials = (address: string): readonly string[] => {
+  const [, user = '', password = ''] = /:\/\/([^\s/:@]*)(?::([^\s/]*))?@/.exec(address) ?? [];
+  const secret = password === '' ? user : password;
+  return secret === '' ? [] : [secret, fromUrl(secret)];
+};
+
+const OTLP_HEADERS = /^OTEL_EXPORTER_OTLP_(TRACES_)?HEADERS$/;
+
+/** Of `name=value,name=value`, and of a credential without its scheme. */
+const toHeaderSecrets = (headers: string): readonly string[] =>
+  headers.split(',').flatMap((header) => {
+    const written = header.slice(header.indexOf('=') + 1).trim();
+    return [written, fromUrl(written)].flatMap((value) => [value, value.replace(/^(Bearer|Basic)\s+/i, '')]);
+  });
+
+// URLSearchParams takes what is no escape as it is, where decodeURIComponent throws.
+const fromUrl = (text: string): string => new URLSearchParams(`v=${encodePlain(text)}`).get('v') ?? '';
+const encodePlain = (text: string): string => text.replace(/[+&#;]/g, (sign) => encodeURIComponent(sign));
+
+// A password that is one of these would take the meaning from every answer.
+const OWN_WORDS: ReadonlySet<string> = new Set([
+  'redacted',
+  ...FAILURE_CODES,
+  ...OUTCOMES,
+  ...EXECUTED,
+  ...[ToolCallsResponse, ToolResult, FailureDetail, RetryState, JournalEntry, ToolDescription].flatMap(({ shape }) =>
+    Object.keys(shape),
+  ),
+]);

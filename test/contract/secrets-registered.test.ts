@@ -1,0 +1,134 @@
+import { expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { defineTool } from '#src/tools/define-tool.ts';
+import { ok } from '#src/tools/tool-values.ts';
+import { answerOne } from '#test/support/check-answer.ts';
+import { createActor, freshName, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
+import { redisForTests } from '#test/support/redis-server.ts';
+import { type RunningService, startService } from '#test/support/start-service.ts';
+
+const SECRET = 'kx3vQ81nUzT5wEr7';
+const fill = (length: number): string => 'x'.repeat(length);
+const fail = (text: string, more: object = {}): never => {
+  throw Object.assign(new Error(text), more);
+};
+
+const LEAKS: ReadonlyMap<string, () => unknown> = new Map<string, () => unknown>([
+  ['its message', () => fail(`it is ${SECRET}`)],
+  ['its message, where that is cut', () => fail(`${fill(1985)}${SECRET}${fill(9000)}`)],
+  ['a message that is cut twice', () => fail(`${`${SECRET} `.repeat(700)}`)],
+  ['its message, behind frames', () => fail(`${'\n    at a (b.js:1:1)'.repeat(395)}\n${fill(90)}${SECRET}${SECRET}`)],
+  ['its hint, where that is cut', () => fail('no', { hint: `${fill(1984)}${SECRET}` })],
+  ['its name', () => fail('no', { name: SECRET })],
+  ['its cause', () => fail('no', { cause: new Error(SECRET) })],
+  ['an object that it throws', () => Promise.reject({ it: `${fill(485)}${SECRET}` })],
+  ['what it says beside its value', () => ok(1, `it is ${SECRET}`)],
+  ['what it says beside its value, where that is cut', () => ok(1, `${fill(1984)}${SECRET}`)],
+  ['a value', () => ({ [SECRET]: [`${SECRET}`] })],
+  ['a value that is too large', () => `${fill(1984)}${SECRET}${fill(2_000_000)}`],
+]);
+
+const leak = defineTool({
+  name: 'leak',
+  description: 'Leaks in the way it is told.',
+  effects: 'write',
+  retries: 1000,
+  input: z.object({ way: z.string() }),
+  run: ({ way }) => LEAKS.get(way)?.(),
+});
+
+const check = defineTool({
+  name: 'check',
+  description: 'Leaks while its arguments are checked.',
+  effects: 'read',
+  input: z.object({
+    told: z.string().refine(() => false, { error: `${fill(285)}${SECRET}` }),
+    n: z.number(),
+  }),
+  run: () => 1,
+});
+
+const start = async (): Promise<RunningService> => {
+  const service = await startService({ CANARY_TOKEN: SECRET, MAX_RESULT_BYTES: '8000', SESSION_RETRIES: '1000' }, [
+    leak,
+    check,
+  ]);
+  onTestFinished(async () => {
+    expect(await service.metric('recourse_contract_violations_total')).toBe(0);
+    await service.stop();
+  });
+  return service;
+};
+
+/** What is seen of a service after one call, in a session of its own. */
+const seenAfter = async (service: RunningService, call: object): Promise<string> => {
+  const result = await answerOne(service, call, { session_id: 's' });
+  const session = await (await fetch(`${service.url}/sessions/s`)).text();
+  return `${JSON.stringify(result)}\n${session}\n${JSON.stringify(service.logLines())}`;
+};
+
+test.each([...LEAKS.keys()])(
+  'a registered value shows nowhere when a tool that runs inside the service leaks it in %s',
+  async (way) => {
+    const seen = await seenAfter(await start(), { name: 'leak', arguments: { way } });
+    expect(seen).toContain('[redacted]');
+    expect(seen).not.toContain('kx3vQ');
+  },
+);
+
+const LONG = `${fill(70)}${SECRET}`;
+
+test.each([
+  ['an id', { id: SECRET, name: 'leak', arguments: {} }],
+  ['an id that the journal cuts', { id: `${fill(115)}${SECRET}`, name: 'leak', arguments: {} }],
+  ['the name of no tool', { name: SECRET, arguments: {} }],
+  ['the name of no tool, where that is cut', { name: LONG, arguments: {} }],
+  ['a wrong argument, where that is cut', { name: 'check', arguments: { told: 1, n: LONG } }],
+  ['a parameter that nobody asked for', { name: 'check', arguments: { told: 'x', n: 1, [`${fill(90)}${SECRET}`]: 1 } }],
+  ['a check of its schema', { name: 'check', arguments: { told: 'x', n: 1 } }],
+  ['arguments that the journal cuts', { name: 'leak', arguments: { way: `${fill(175)}${SECRET}` } }],
+])('a registered value shows nowhere when it is in %s', async (_where, call) => {
+  const seen = await seenAfter(await start(), call);
+  expect(seen).toContain('[redacted]');
+  expect(seen).not.toContain('kx3vQ');
+});
+
+test('a result in which a secret was found counts', async () => {
+  const service = await start();
+  await answerOne(service, { name: 'leak', arguments: { way: 'a value' } });
+  expect(await service.metric('recourse_secrets_redacted_total{place="result"}')).toBe(1);
+});
+
+test('what a call comes to after its answer is kept without secrets, registered or of a shape', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const late = createActor('late', { effects: 'write', timeoutMs: 50 }, () =>
+    promise.then(() => fail(`${SECRET} and https://bob:hunter2@db.example.com/`, { hint: `Bearer ${fill(20)}` })),
+  );
+  const { post } = await startLab([late], { CANARY_TOKEN: SECRET });
+  const calls = [{ name: 'late' }];
+  await post(calls, { key: 'late' });
+  resolve();
+  await expect
+    .poll(async () => (await post(calls, { key: 'late' })).results[0], { timeout: 15_000 })
+    .toMatchObject({
+      message: 'Error: [redacted] and https://[redacted]@db.example.com/',
+      error: { hint: 'Bearer [redacted]' },
+    });
+});
+
+test(
+  'what was kept by a service that did not know of a secret is not shown by one that does',
+  STORE_TERMS,
+  async () => {
+    const redis = await redisForTests();
+    onTestFinished(redis.stop);
+    const tell = createActor('tell', {}, () => ({ text: SECRET }));
+    const before = await startLab([tell], { REDIS_URL: redis.url });
+    const key = freshName();
+    const first = await before.post([{ name: 'tell' }], { key });
+    expect(first.results[0]?.value).toEqual({ text: SECRET });
+    const after = await startLab([tell], { REDIS_URL: redis.url, CANARY_TOKEN: SECRET });
+    expect((await after.post([{ name: 'tell' }], { key })).results[0]).toMatchObject({ value: { text: '[redacted]' } });
+    expect((await after.lost(first.requestId)).results[0]).toMatchObject({ value: { text: '[redacted]' } });
+  },
+);
