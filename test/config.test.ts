@@ -151,7 +151,10 @@ test('a choice names its words where it is given another', () => {
 });
 
 test('lists are split at commas, trimmed, and empty entries do not count', () => {
-  const given = { API_KEYS: ` acme=${DIGEST}, , beta=${OTHER_DIGEST},`, ALLOWED_ORIGINS: 'https://a.example, http://b:3000' };
+  const given = {
+    API_KEYS: ` acme=${DIGEST}, , beta=${OTHER_DIGEST},`,
+    ALLOWED_ORIGINS: 'https://a.example, http://b:3000',
+  };
   expect(configOf(given)).toMatchObject({
     API_KEYS: [`acme=${DIGEST}`, `beta=${OTHER_DIGEST}`],
     ALLOWED_ORIGINS: ['https://a.example', 'http://b:3000'],

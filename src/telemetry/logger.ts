@@ -22,10 +22,18 @@ export const createLogger = async (options: {
   return pino({ level: options.level, base: null, timestamp: createIsoTime(), hooks }, destination);
 };
 
-/** Takes secrets out of every line, whatever wrote it and wherever it goes. */
+/** Takes secrets out of every line, whatever wrote it and wherever it goes, and what a terminal would obey. */
 export const createLogHooks = (redactor: Pick<Redactor, 'json'>) => ({
-  streamWrite: (line: string): string => redactor.json(line, 'log'),
+  streamWrite: (line: string): string => {
+    const redacted = redactor.json(line, 'log');
+    return OBEYED.test(redacted) ? redacted.replace(ALL_OBEYED, toEscape) : redacted;
+  },
 });
+
+// JSON leaves these as they are: DEL, the C1 controls (U+009B begins a command as ESC [ does), and marks that turn text around.
+const OBEYED = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
+const ALL_OBEYED = new RegExp(OBEYED, 'g');
+const toEscape = (sign: string): string => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /**
  * Gathers lines and hands them to pino's own destination in one piece. That one (sonic-boom 4.2) can gather too, but

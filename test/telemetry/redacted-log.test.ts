@@ -41,3 +41,13 @@ test('nor does a line on a terminal', async () => {
   await expect.poll(() => chunks.join('').split('it is').length, { timeout: 15_000 }).toBe(2);
   expect(chunks.join('')).not.toMatch(/kx3vQ81n|UzT5|sk-abc/);
 });
+
+test('what a terminal would obey stands in a line as its escape, and says the same', () => {
+  const lines: string[] = [];
+  const log = pino({ base: null, hooks }, { write: (line: string) => void lines.push(line) });
+  const hostile = 'a\u009b31mred\u007f\u202eesrever\u2066b — ä…';
+  log.info({ name: hostile }, 'said');
+  expect(lines.join('')).not.toMatch(/[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+  expect(lines.join('')).toContain('a\\u009b31mred\\u007f\\u202eesrever\\u2066b — ä…');
+  expect(JSON.parse(lines.join(''))).toMatchObject({ name: hostile });
+});
