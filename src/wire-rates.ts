@@ -7,15 +7,14 @@ import type { WiredStore } from './wire-store.ts';
 /** The rates of callers: counted in Redis where the sessions are, and in this process while it is away or there is none. */
 export const wireRates = (
   { RATE_LIMIT }: Config,
-  store: Pick<WiredStore, 'client' | 'isUp'>,
+  store: Pick<WiredStore, 'rates'>,
   metrics: Metrics,
   now: () => number,
 ): LimitRate =>
   createRateLimits({
     standard: RATE_LIMIT === undefined ? null : parseRate(RATE_LIMIT),
-    client: store.client,
-    isUp: store.isUp,
-    // Nothing else: it is the sessions' business to say that Redis is away, and why.
+    store: store.rates,
+    // Nothing else: the store's availability says that Redis is away, and why.
     onError: () => {
       metrics.rateLimitErrors.count += 1;
     },

@@ -4,7 +4,7 @@ import type { KeyedStore } from './executor/idempotency/keyed-store.ts';
 import type { SessionSettings, SessionStore } from './executor/session-store.ts';
 import { createMemoryKeyedStore } from './sessions/keyed/memory-keyed-store.ts';
 import { createMemorySessionStore, createRequestSessionStore } from './sessions/memory-session-store.ts';
-import type { RedisClient } from './sessions/redis-client.ts';
+import type { RateStore } from './sessions/rate-store.ts';
 import { createStoreObserver } from './telemetry/create-store-observer.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 
@@ -24,8 +24,8 @@ export type WiredStore = Stores & {
   /** For batches without a session. */
   readonly requests: SessionStore;
   readonly isUp: () => boolean;
-  /** Of the Redis that all replicas share; null where there is none. */
-  readonly client: Pick<RedisClient, 'call'> | null;
+  /** What rates are counted with, all replicas together; null where there is no Redis. */
+  readonly rates: RateStore | null;
   readonly close: () => void;
 };
 
@@ -52,7 +52,7 @@ export const wireStore = async (
   if (config.REDIS_URL === undefined) {
     const sessions = createMemorySessionStore({ mode: 'memory', settings, maxSessions: MAX_SESSIONS, now });
     const keys = createMemoryKeyedStore({ maxRecords: MAX_RECORDS, now });
-    return { mode: 'memory', sessions, keys, requests, isUp: () => true, client: null, close: () => undefined };
+    return { mode: 'memory', sessions, keys, requests, isUp: () => true, rates: null, close: () => undefined };
   }
   return { ...(await wireRedis(config.REDIS_URL, config, { settings, observer, now })), mode: 'redis', requests };
 };
@@ -74,6 +74,7 @@ const wireRedis = async (
   const { createRedisKeyedStore } = await import('./sessions/keyed/redis-keyed-store.ts');
   const { createStoreAvailability } = await import('./sessions/store-availability.ts');
   const { createFallbackSessionStore } = await import('./sessions/fallback-session-store.ts');
+  const { createRateStore } = await import('./sessions/rate-store.ts');
   const { createFallbackKeyedStore } = await import('./sessions/keyed/fallback-keyed-store.ts');
   const client = createRedisClient(url);
   client.onError((error) => observer.operationFailed('connect', error));
@@ -85,7 +86,7 @@ const wireRedis = async (
     maxBytes: MAX_LOCAL_BYTES,
     now,
   });
-  // One for both stores: an outage is one outage.
+  // One for all that ask: an outage is one outage.
   const availability = createStoreAvailability({ observer, now, onRecovered: local.clear, store: primary });
   client.connect();
   const sessions = createFallbackSessionStore({
@@ -95,5 +96,6 @@ const wireRedis = async (
     availability,
   });
   const keys = createFallbackKeyedStore({ primary: createRedisKeyedStore({ client }), availability });
-  return { sessions, keys, isUp: availability.isUp, client, close: client.disconnect };
+  const rates = createRateStore({ client, availability });
+  return { sessions, keys, rates, isUp: availability.isUp, close: client.disconnect };
 };

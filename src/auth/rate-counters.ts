@@ -8,10 +8,25 @@ export type Limited = { readonly retryAfterMs: number };
 /** Counts one request; null where it is within the rate. Rejects where it could not be counted. */
 export type CountRequest = (key: string) => Promise<Limited | null>;
 
-/** All that counting in Redis needs: sends one command, and rejects when no answer comes in time. */
+/**
+ * All that counting in Redis needs: sends one command that writes. `refused`: Redis says no to it. `away`: it gave no
+ * answer, or is not asked because it is known to give none. Never rejects.
+ */
 export type RateStoreClient = {
-  readonly call: (command: string, ...parameters: string[]) => Promise<unknown>;
+  readonly call: (
+    command: string,
+    ...parameters: string[]
+  ) => Promise<
+    | { readonly kind: 'answered'; readonly answer: unknown }
+    | { readonly kind: 'refused'; readonly error: unknown }
+    | { readonly kind: 'away' }
+  >;
 };
+
+/** What became of a request that was to be counted in Redis. */
+export type SharedCount =
+  | { readonly kind: 'counted'; readonly limited: Limited | null }
+  | { readonly kind: 'refused' | 'away'; readonly error: unknown };
 
 const PREFIX = 'recourse:rate';
 
@@ -30,16 +45,31 @@ export const createLocalCounter = (rate: Rate, maxCallers: number): CountRequest
   };
 };
 
-/** Counts in Redis, for all replicas together: one command that touches one key. */
-export const createSharedCounter = (rate: Rate, client: RateStoreClient): CountRequest => {
+/** Counts in Redis, for all replicas together: one command that touches one key. Never rejects. */
+export const createSharedCounter = (rate: Rate, store: RateStoreClient): ((key: string) => Promise<SharedCount>) => {
   // In the form of the package redis: its script then goes through the client that knows how long to wait.
   const storeClient = {
-    eval: (script: string, words: { readonly keys: readonly string[]; readonly arguments: readonly string[] }) =>
-      client.call('EVAL', script, String(words.keys.length), ...words.keys, ...words.arguments),
+    eval: async (
+      script: string,
+      words: { readonly keys: readonly string[]; readonly arguments: readonly string[] },
+    ) => {
+      const asked = await store.call('EVAL', script, String(words.keys.length), ...words.keys, ...words.arguments);
+      if (asked.kind === 'answered') return asked.answer;
+      throw asked.kind === 'away' ? AWAY : asked.error;
+    },
   };
   const limiter = new RateLimiterRedis({ ...toTerms(rate), keyPrefix: PREFIX, storeClient, useRedisPackage: true });
-  return (key) => toAnswer(limiter, rate, `{${key}}`);
+  return async (key) => {
+    try {
+      return { kind: 'counted', limited: await toAnswer(limiter, rate, `{${key}}`) };
+    } catch (error) {
+      return { kind: error === AWAY ? 'away' : 'refused', error };
+    }
+  };
 };
+
+// The library hands on what its client throws.
+const AWAY = new Error('The session store is away.');
 
 const toTerms = ({ requests, windowMs }: Rate) => ({ points: requests, duration: windowMs / 1000 });
 

@@ -6,6 +6,7 @@ import {
   createSharedCounter,
   type Limited,
   type RateStoreClient,
+  type SharedCount,
 } from './rate-counters.ts';
 import { toRateKey } from './rate-key.ts';
 
@@ -19,9 +20,7 @@ export type RateLimitsOptions = {
   /** Of callers that have no rate of their own; null: as many as come. */
   readonly standard: Rate | null;
   /** Of the Redis that all replicas count in; null: this process counts alone. */
-  readonly client: RateStoreClient | null;
-  /** Whether that Redis serves, as far as is known. */
-  readonly isUp: () => boolean;
+  readonly store: RateStoreClient | null;
   /** Heard of each request that was counted in this process alone although there is a Redis, or not at all. */
   readonly onError: (error: unknown) => void;
   readonly now: () => number;
@@ -32,9 +31,9 @@ export type RateLimitsOptions = {
 // One caller that is known to be over its rate costs no command until its window ends.
 const MAX_BLOCKED = 10_000;
 const MAX_LOCAL_CALLERS = 50_000;
-// As the session store: an outage that only this one meets costs one time-out a second, not one per request.
-const PROBE_INTERVAL_MS = 1000;
-const AWAY = new Error('The session store is away.');
+// Where Redis refuses to count it is asked in vain once a second, not once per request.
+const REST_MS = 1000;
+const RESTING = new Error('The session store refused to count.');
 
 /**
  * Holds callers to their rates, in fixed windows that open with a caller's first request. A Redis that cannot be asked
@@ -66,7 +65,7 @@ export const createRateLimits = (options: RateLimitsOptions): LimitRate => {
 /** One counter for each rate that somebody has. */
 const createCounters = (options: RateLimitsOptions): ((rate: Rate) => CountRequest) => {
   const known = new Map<string, CountRequest>();
-  const turn = createTurn(options);
+  const turn = createTurn(options.now);
   return (rate) => {
     const name = `${rate.requests}/${rate.windowMs}`;
     const counter = known.get(name) ?? createCounter(rate, options, turn);
@@ -76,51 +75,56 @@ const createCounters = (options: RateLimitsOptions): ((rate: Rate) => CountReque
 };
 
 const createCounter = (rate: Rate, options: RateLimitsOptions, turn: Turn): CountRequest => {
-  const { client, onError, maxLocalCallers = MAX_LOCAL_CALLERS } = options;
+  const { store, onError, maxLocalCallers = MAX_LOCAL_CALLERS } = options;
   const local = createLocalCounter(rate, maxLocalCallers);
-  return client === null ? local : withFallback(createSharedCounter(rate, client), local, turn, onError);
+  return store === null ? local : withFallback(createSharedCounter(rate, store), { local, turn, onError });
+};
+
+type Fallback = {
+  readonly local: CountRequest;
+  readonly turn: Turn;
+  readonly onError: RateLimitsOptions['onError'];
 };
 
 const withFallback =
-  (shared: CountRequest, local: CountRequest, turn: Turn, onError: (error: unknown) => void): CountRequest =>
+  (shared: (key: string) => Promise<SharedCount>, { local, turn, onError }: Fallback): CountRequest =>
   async (key) => {
     if (!turn.isOurs()) {
-      onError(AWAY);
+      onError(RESTING);
       return local(key);
     }
-    try {
-      const answer = await shared(key);
-      turn.answered();
-      return answer;
-    } catch (error) {
-      turn.failed();
-      onError(error);
-      return local(key);
+    const count = await shared(key);
+    if (count.kind === 'counted') {
+      turn.counted();
+      return count.limited;
     }
+    if (count.kind === 'refused') turn.refused();
+    onError(count.error);
+    return local(key);
   };
 
-/** Whether Redis is asked: not while the store is away, and once a second after it has failed here. */
-type Turn = { readonly isOurs: () => boolean; readonly answered: () => void; readonly failed: () => void };
+/** Whether Redis is asked: once a second after it has refused to count, until it counts. */
+type Turn = { readonly isOurs: () => boolean; readonly counted: () => void; readonly refused: () => void };
 
-const createTurn = ({ isUp, now }: Pick<RateLimitsOptions, 'isUp' | 'now'>): Turn => {
+const createTurn = (now: () => number): Turn => {
   let restsUntil = 0;
-  let hasFailed = false;
+  let isRefused = false;
   const rest = (): void => {
-    restsUntil = now() + PROBE_INTERVAL_MS;
+    restsUntil = now() + REST_MS;
   };
   return {
     isOurs: () => {
-      if (!isUp() || now() < restsUntil) return false;
-      // This one is the probe; those beside it need not wait for it.
-      if (hasFailed) rest();
+      if (!isRefused) return true;
+      if (now() < restsUntil) return false;
+      // This one asks; those beside it need not.
+      rest();
       return true;
     },
-    answered: () => {
-      hasFailed = false;
-      restsUntil = 0;
+    counted: () => {
+      isRefused = false;
     },
-    failed: () => {
-      hasFailed = true;
+    refused: () => {
+      isRefused = true;
       rest();
     },
   };

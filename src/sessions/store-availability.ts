@@ -23,7 +23,8 @@ export type StoreAvailability = {
   readonly isUp: () => boolean;
   /**
    * Asks the store, unless it is known to be away: then one asker a second is its probe. For steps that write, for a
-   * store that answers them serves. Never rejects.
+   * store that answers them serves. A probe that was answered and has not written leaves its turn to the next asker.
+   * Never rejects.
    */
   readonly attempt: <Answer>(
     operation: StoreOperation,
@@ -88,8 +89,13 @@ export const createStoreAvailability = (options: {
       const startedAt = now();
       if (startedAt < downUntil) return AWAY;
       // While it is down this is the probe; those beside it need not wait for it.
-      if (!up) downUntil = startedAt + PROBE_INTERVAL_MS;
-      return ask(operation, asking, (answer) => void (hasWritten(answer) && recovered()));
+      const isProbe = !up;
+      if (isProbe) downUntil = startedAt + PROBE_INTERVAL_MS;
+      return ask(operation, asking, (answer) => {
+        if (hasWritten(answer)) recovered();
+        // Or askers that are never let write, and come first, would keep the others from finding out.
+        else if (isProbe) downUntil = 0;
+      });
     },
     // Those that were running when it went away: each would wait for a time-out of its own.
     attemptWhileUp: async (operation, asking) => (up ? ask(operation, asking, () => undefined) : AWAY),

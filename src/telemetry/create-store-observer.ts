@@ -57,6 +57,7 @@ export const createStoreObserver = (options: {
     reset: durationOf('reset'),
     late: durationOf('late'),
     keyed: durationOf('keyed'),
+    rate: durationOf('rate'),
   } satisfies Record<StoreOperation, TimeSeries>;
   metrics.storeUp.set(1);
   return {

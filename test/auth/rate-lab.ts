@@ -1,24 +1,35 @@
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createRateLimits, type LimitRate, type RateLimitsOptions } from '#src/auth/rate-limits.ts';
+import { createRateStore } from '#src/sessions/rate-store.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
+import { createStoreAvailability } from '#src/sessions/store-availability.ts';
+import { startRedisServer } from '#test/support/redis-server.ts';
+import { connectToRedis, createStoreLog } from '#test/support/session-stores-under-test.ts';
+import { startTcpProxy } from '#test/support/tcp-proxy.ts';
 
 /** Far more than the service's own 50 ms: a machine that is busy for that long is not what these tests are about. */
 export const PATIENCE_MS = 1000;
 
-const now = (): number => performance.now();
+type Terms = Partial<Pick<RateLimitsOptions, 'standard' | 'now' | 'maxLocalCallers'>> & {
+  readonly client?: Pick<RedisClient, 'call'> | null;
+};
 
-/** Rate limits, and how often they could not be counted where they should be. */
-export const createSubject = (options: Partial<RateLimitsOptions> = {}) => {
+/**
+ * Rate limits, how often they could not be counted where they should be, and the availability that in the service they
+ * share with the sessions, with what its observer is told.
+ */
+export const createSubject = ({ client = null, now = () => performance.now(), ...terms }: Terms = {}) => {
   const errors: unknown[] = [];
+  const { observer, states, failed } = createStoreLog();
+  const availability = createStoreAvailability({ observer, now, onRecovered: () => undefined });
   const limit = createRateLimits({
     standard: null,
-    client: null,
-    isUp: () => true,
+    store: client === null ? null : createRateStore({ client, availability }),
     onError: (error) => errors.push(error),
     now,
-    ...options,
+    ...terms,
   });
-  return { limit, errors };
+  return { limit, errors, availability, states, failed };
 };
 
 /** The service's own client of this Redis, ready; gone with its test. */
@@ -46,4 +57,44 @@ export type Caller = ReturnType<typeof freshCaller>;
 export const countLetIn = async (limit: LimitRate, caller: Caller, count: number): Promise<number> => {
   const answers = await Promise.all(Array.from({ length: count }, () => limit(caller, '192.0.2.1')));
   return answers.filter((answer) => answer === null).length;
+};
+
+/** A real server behind a proxy, and rate limits that count in it through that. */
+export const startLab = async (patienceMs = PATIENCE_MS, now = () => performance.now()) => {
+  const server = await startRedisServer();
+  onTestFinished(server.stop);
+  const proxy = await startTcpProxy({ to: server.port });
+  onTestFinished(proxy.close);
+  const direct = await connectToRedis(server.url);
+  direct.on('error', () => undefined);
+  onTestFinished(() => direct.disconnect());
+  const client = await connectClient(`redis://127.0.0.1:${proxy.port}`, patienceMs);
+  let asked = 0;
+  const watched: Pick<RedisClient, 'call'> = {
+    call: (...words) => {
+      asked += 1;
+      return client.call(...words);
+    },
+  };
+  const subject = createSubject({ client: watched, now });
+  return {
+    ...subject,
+    server,
+    proxy,
+    direct,
+    asked: () => asked,
+    /** Asks as a session does: another one that writes. */
+    admit: () => subject.availability.attempt('admit', () => watched.call('SET', 'session', 'x')),
+  };
+};
+
+export type Lab = Awaited<ReturnType<typeof startLab>>;
+/** Lets callers come until one is counted in Redis. */
+export const becomeShared = async ({ limit, errors }: Lab): Promise<void> => {
+  const isShared = async (): Promise<boolean> => {
+    const before = errors.length;
+    await limit(freshCaller(1), '');
+    return errors.length === before;
+  };
+  await expect.poll(isShared, { timeout: 20_000, interval: 50 }).toBe(true);
 };

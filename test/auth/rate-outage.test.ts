@@ -1,56 +1,11 @@
-import { expect, onTestFinished, test } from 'vitest';
-import type { RateStoreClient } from '#src/auth/rate-counters.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
-import { connectToRedis, createManualClock } from '#test/support/session-stores-under-test.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
-import { type Caller, connectClient, countLetIn, createSubject, freshCaller, PATIENCE_MS } from './rate-lab.ts';
+import { expect, test } from 'vitest';
+import { becomeShared, type Caller, countLetIn, createSubject, freshCaller, type Lab, startLab } from './rate-lab.ts';
 
 // A Redis that cannot be asked refuses nobody, fails nothing, and costs little.
 
-const RECOVERY = { timeout: 20_000, interval: 50 };
-
-/** A real server behind a proxy, and rate limits that count in it through that. */
-const startLab = async (patienceMs = PATIENCE_MS, now = () => performance.now()) => {
-  const server = await startRedisServer();
-  onTestFinished(server.stop);
-  const proxy = await startTcpProxy({ to: server.port });
-  onTestFinished(proxy.close);
-  const direct = await connectToRedis(server.url);
-  direct.on('error', () => undefined);
-  onTestFinished(() => direct.disconnect());
-  const client = await connectClient(`redis://127.0.0.1:${proxy.port}`, patienceMs);
-  let asked = 0;
-  const watched: RateStoreClient = {
-    call: (...words) => {
-      asked += 1;
-      return client.call(...words);
-    },
-  };
-  const store = { up: true };
-  return {
-    ...createSubject({ client: watched, isUp: () => store.up, now }),
-    server,
-    proxy,
-    direct,
-    store,
-    asked: () => asked,
-  };
-};
-
-type Lab = Awaited<ReturnType<typeof startLab>>;
 type Act = (lab: Lab) => unknown;
 
 const keysOf = ({ direct }: Lab): Promise<readonly string[]> => direct.keys('recourse:rate:*');
-
-/** Lets callers come until one is counted in Redis. */
-const becomeShared = async ({ limit, errors }: Lab): Promise<void> => {
-  const isShared = async (): Promise<boolean> => {
-    const before = errors.length;
-    await limit(freshCaller(1), '');
-    return errors.length === before;
-  };
-  await expect.poll(isShared, RECOVERY).toBe(true);
-};
 
 const FAULTS: readonly (readonly [name: string, begin: Act, end: Act])[] = [
   ['killed', ({ server }) => server.kill(), ({ server }) => server.restart()],
@@ -117,40 +72,6 @@ test('a count that was kept without an end gets one', async () => {
   await lab.direct.persist(key);
   await countLetIn(lab.limit, caller, 1);
   expect(await lab.direct.pttl(key)).toBeGreaterThan(0);
-});
-
-test('a store that is known to be away is not asked', async () => {
-  const lab = await startLab();
-  await becomeShared(lab);
-  const before = lab.asked();
-  lab.store.up = false;
-  expect(await countLetIn(lab.limit, freshCaller(5), 10)).toBe(5);
-  expect(lab.asked()).toBe(before);
-  expect(lab.errors).toHaveLength(10);
-  lab.store.up = true;
-  expect(await countLetIn(lab.limit, freshCaller(5), 10)).toBe(5);
-  expect(lab.asked()).toBeGreaterThan(before);
-});
-
-test('while nobody knows yet that Redis is silent, one request a second waits for it', async () => {
-  const clock = createManualClock();
-  const lab = await startLab(500, clock.now);
-  await becomeShared(lab);
-  lab.server.pause();
-  await lab.limit(freshCaller(1), '');
-  const before = lab.asked();
-  const askTwenty = async (): Promise<number> => {
-    await countLetIn(lab.limit, freshCaller(20), 20);
-    return lab.asked() - before;
-  };
-  expect(await askTwenty()).toBe(0);
-  clock.advance(999);
-  expect(await askTwenty()).toBe(0);
-  for (const probes of [1, 2, 3]) {
-    clock.advance(1000);
-    expect(await askTwenty()).toBe(probes);
-    expect(await askTwenty()).toBe(probes);
-  }
 });
 
 test('a caller that is over its rate costs no command until its window ends', async () => {

@@ -50,8 +50,11 @@ export const createMemoryKeyedStore = (options: {
     open: async (batch) => {
       const record = bornOrKnown(batch);
       const { recordKey, requestKey, calls } = batch;
-      const remember = (own: Answer['own']): void =>
-        void answers.set(requestKey, { recordKey, life: record.life, calls, own });
+      const remember = (own: Answer['own']): void => {
+        // The request id of another key's batch stays with that one.
+        const isTaken = (answers.peek(requestKey)?.recordKey ?? recordKey) !== recordKey;
+        if (!isTaken) answers.set(requestKey, { recordKey, life: record.life, calls, own });
+      };
       const claim = claimRecord(record, batch, now());
       if (claim.kind === 'complete') remember(new Map());
       if (claim.kind !== 'held') return claim;
