@@ -58,6 +58,7 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
     taken: [...registry.list(), ...registry.reducers()],
     inline: { allowed: new Set(config.TOOLS_INLINE), load: createInlineLoader({ api: PUBLIC_API }) },
     log,
+    onFiles: metrics.countToolFiles,
     publish: (offer) => {
       registry.offer(offer);
       observer.toolsOffered(registry.list());

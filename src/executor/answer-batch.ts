@@ -23,7 +23,7 @@ export const createAnswerBatch =
     const answered = done.calls.map((call): AnsweredCall => {
       const own = done.ran.get(call.index);
       const original = own === undefined ? copies.get(call.index) : undefined;
-      const ran = toShown(own ?? done.ran.get(original ?? call.index) ?? lostCall(terms), terms);
+      const ran = toShown(own ?? done.ran.get(original ?? call.index) ?? lostCall(done, terms), terms);
       const origin = original === undefined ? 'own' : 'copy';
       return { call, ran, origin, event: toInvoked(call, ran, origin, done.batch) };
     });
@@ -41,8 +41,8 @@ const toShown = (ran: RanCall, { redactor }: AnswerTerms): RanCall => {
 };
 
 // Never seen; a hole in the schedule must not become a hole in the answer.
-const lostCall = (terms: AnswerTerms): RanCall => {
-  terms.observer.contractViolated(new Error('A call has no end.'));
+const lostCall = ({ batch }: RanBatch, terms: AnswerTerms): RanCall => {
+  terms.observer.contractViolated(new Error('A call has no end.'), batch.requestId);
   return { end: failed(toFailure('internal_error', INTERNAL_ERROR_TEXT, null)), durationMs: 0, late: null };
 };
 

@@ -92,7 +92,7 @@ export type CallObserver = {
   /** What became of a batch with an Idempotency-Key. */
   readonly keyUsed: (result: KeyUse) => void;
   /** Our own bug reached the last-resort net. */
-  readonly contractViolated: (error: unknown) => void;
+  readonly contractViolated: (error: unknown, requestId: string) => void;
 };
 
 /** A failed call as the log wants it. */

@@ -57,7 +57,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
 
 /** The net under the whole batch: a bug of ours must not cost the caller its answers. */
 const renderLost = (index: number, error: unknown, batch: Batch, settings: ExecutorSettings): string => {
-  settings.observer.contractViolated(error);
+  settings.observer.contractViolated(error, batch.requestId);
   const failure = toFailure('internal_error', INTERNAL_ERROR_TEXT, null, { thrown: error });
   const parts = { call: { index, id: null, name: null, kind: 'refused', tool: null, failure }, durationMs: 0 } as const;
   const end = { kind: 'failure', failure, valueJson: 'null' } as const;

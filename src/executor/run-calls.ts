@@ -47,7 +47,7 @@ const executeSafely = (
   settings: CallSettings,
 ): RanCall | Promise<RanCall> => {
   const caught = (error: unknown): RanCall => {
-    settings.observer.contractViolated(error);
+    settings.observer.contractViolated(error, running.requestId);
     const failure = toFailure('internal_error', INTERNAL_ERROR_TEXT, toolOf(call), { thrown: error });
     return { end: failed(failure), durationMs: 0, late: null };
   };

@@ -19,7 +19,7 @@ export const settleBatch = (
   // Without a session nothing outlives the batch.
   if (isClean && batch.sessionKey === null) return null;
   const settling = admission.settle(toReport(done, admission, answered, terms)).catch((error: unknown) => {
-    terms.observer.contractViolated(error);
+    terms.observer.contractViolated(error, batch.requestId);
     return NO_BUDGETS;
   });
   if (!isClean) return settling;

@@ -31,7 +31,7 @@ const writeLate = async (answer: Answer, end: CallEnd, terms: LateTerms): Promis
   try {
     await writeBoth(answer, end, terms);
   } catch (error) {
-    terms.observer.contractViolated(error);
+    terms.observer.contractViolated(error, terms.requestId);
   } finally {
     terms.open.end();
   }

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import { type CountSeries, createTallyCounter } from './tally.ts';
+import { type CountSeries, createTallyCounter, createTallyGauge } from './tally.ts';
 
 /**
  * Why a request was refused before it was read: nobody was found behind its credential (401), the credential does not
@@ -37,6 +37,12 @@ export const createAccessMetrics = (registry: Registry) => ({
     help: 'API keys that are known now, expired ones included.',
     registers: [registry],
   }),
+  apiKeyFileRefused: createTallyGauge({
+    registry,
+    name: 'recourse_api_key_file_refused',
+    help: '1 while API_KEYS_FILE as it stands is refused for a mistake in it, and the keys from before hold.',
+    labelNames: [],
+  })({}),
   apiKeyReloads: createReloadCounter(registry),
   secretsRedacted: createRedactionCounter(registry),
 });

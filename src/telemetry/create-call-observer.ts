@@ -33,6 +33,10 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
     if (failures !== null) failures.count += 1;
     if (event.fatal) metrics.fatalFailures({ tool: event.tool }).count += 1;
   });
+  const countViolation = guard(({ error, requestId }: { readonly error: unknown; readonly requestId: string }) => {
+    violations.count += 1;
+    log.error({ request_id: requestId, causes: describeCauses(error) }, 'contract violated');
+  });
   return {
     ...createSlotObserver(metrics),
     toolInvoked: (event) => {
@@ -63,10 +67,7 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
     keyUsed: (result) => {
       metrics.keyUses[result].count += 1;
     },
-    contractViolated: guard((error: unknown) => {
-      violations.count += 1;
-      log.error({ causes: describeCauses(error) }, 'contract violated');
-    }),
+    contractViolated: (error, requestId) => countViolation({ error, requestId }),
   };
 };
 

@@ -1,8 +1,6 @@
 import type { Logger } from 'pino';
-import { describeCauses } from './describe-error.ts';
-
-// One that fails fails with every call: it is one story, not one line per call.
-const LOG_EVERY_MS = 10_000;
+import { createQuietLine } from './create-quiet-line.ts';
+import { type DescribedError, describeCauses } from './describe-error.ts';
 
 /** Makes of something that watches calls something that cannot disturb them. */
 export type GuardObserver = <Event>(observe: (event: Event) => unknown) => (event: Event) => void;
@@ -26,16 +24,9 @@ export const createObserverGuard = (options: { readonly log: Logger; readonly no
 };
 
 const createFailureNote = ({ log, now }: { readonly log: Logger; readonly now: () => number }) => {
-  let loggedAt = Number.NEGATIVE_INFINITY;
-  let leftOut = 0;
-  return (error: unknown): void => {
-    if (now() - loggedAt < LOG_EVERY_MS) {
-      leftOut += 1;
-      return;
-    }
-    const before = leftOut > 0 ? { equal_lines_left_out: leftOut } : {};
-    loggedAt = now();
-    leftOut = 0;
-    log.error({ causes: describeCauses(error), ...before }, 'observer failed');
-  };
+  const line = createQuietLine<{ readonly causes: readonly DescribedError[] }>({
+    write: (fields) => log.error(fields, 'observer failed'),
+    now,
+  });
+  return (error: unknown): void => line(() => ({ causes: describeCauses(error) }));
 };

@@ -5,6 +5,7 @@ import { type CountSeries, createTallyCounter, createTallyHistogram } from './ta
 const QUEUE_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 const PROCESS_STATES = ['starting', 'idle', 'busy'] as const;
 const RESTART_REASONS = ['timeout', 'oom', 'crash', 'exit', 'recycle', 'flood'] as const;
+const FILE_STATES = ['serving', 'stale', 'unavailable'] as const;
 const MESSAGE_REASONS = ['forged', 'second', 'limit'] as const;
 
 /** Metrics of what runs where, what waits for it, and what is refused. */
@@ -88,7 +89,18 @@ const createProcessMetrics = (registry: Registry) => {
       for (const state of PROCESS_STATES) toolProcesses.set({ state }, countProcesses(state));
     },
   });
+  const toolFiles = new Gauge({
+    name: 'recourse_tool_files',
+    help: 'Files of TOOLS_DIR by what serves: the newest version, an older one because that cannot be loaded, or nothing.',
+    labelNames: ['state'],
+    registers: [registry],
+  });
+  const countToolFiles = (counts: Readonly<Record<(typeof FILE_STATES)[number], number>>): void => {
+    for (const state of FILE_STATES) toolFiles.set({ state }, counts[state]);
+  };
+  countToolFiles({ serving: 0, stale: 0, unavailable: 0 });
   return {
+    countToolFiles,
     /** From now on the processes are counted by this, at every scrape. */
     countToolProcessesBy: (count: typeof countProcesses): void => {
       countProcesses = count;

@@ -36,6 +36,19 @@ export type FileState = {
 /** By path relative to the directory: a directory that is replaced as a whole keeps its files' names. */
 export type FileStates = ReadonlyMap<string, FileState>;
 
+/** Files by what serves of them: their newest version, an older one because that cannot be loaded, or nothing. */
+export type FileCounts = Readonly<Record<'serving' | 'stale' | 'unavailable', number>>;
+
+export const countFiles = (states: FileStates): FileCounts => {
+  const counts = { serving: 0, stale: 0, unavailable: 0 };
+  for (const { good, failure } of states.values()) {
+    if (failure === null) counts.serving += 1;
+    else if (good === null) counts.unavailable += 1;
+    else counts.stale += 1;
+  }
+  return counts;
+};
+
 export type LoadVersion = (
   file: ToolFile,
 ) => Promise<

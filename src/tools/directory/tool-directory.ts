@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { ToolOffer } from '../registry.ts';
 import type { ToolFacts, ToolFile } from '../tool.ts';
-import { type FileStates, loadChangedFiles, needsHosts } from './file-versions.ts';
+import { countFiles, type FileCounts, type FileStates, loadChangedFiles, needsHosts } from './file-versions.ts';
 import type { ToolFileHosts } from './load-tool-file.ts';
 import { createLoadVersion, type InlineTools } from './load-version.ts';
 import { type DirectoryLog, type DirectoryMoment, logChanges } from './log-changes.ts';
@@ -14,6 +14,8 @@ export type ToolDirectoryOptions = {
   readonly hosts: ToolFileHosts;
   /** Told all that is offered, whenever files changed. What was offered before counts no more. */
   readonly publish: (offer: ToolOffer) => void;
+  /** Told how many files stand how, whenever files changed; left out: nobody is. */
+  readonly onFiles?: (counts: FileCounts) => void;
   /** The service's own tools and reducers. */
   readonly taken: Iterable<Pick<ToolFacts, 'role' | 'name'>>;
   readonly inline: InlineTools;
@@ -48,6 +50,7 @@ export const createToolDirectory = (options: ToolDirectoryOptions): ToolDirector
     if (state.stopped) return;
     state.now = toMoment(files, taken, before.settled.holders);
     options.publish(state.now.settled.offer);
+    options.onFiles?.(countFiles(files));
     // Only now: until here calls came in for them.
     for (const file of filesGone(before.states, files)) hosts.retire(file);
     logChanges(before, state.now, log);
