@@ -54,6 +54,8 @@ const statusOf = (error: unknown): number => {
   return typeof status === 'number' && status >= 400 && status < 600 ? status : 500;
 };
 
+const INTERNAL_ERROR: Words = ['internal_error', 'The service failed. It is not your fault; try again.'];
+
 /** Answers every error of the HTTP layer as problem+json. `onBug` hears of those that are ours. */
 export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, requestId: string) => void): void => {
   // `throw null` reaches an error handler as it is: nothing may be read from it unchecked.
@@ -64,8 +66,10 @@ export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, 
     }
     const status = statusOf(error);
     if (status < 500 || WORDS.has(status)) return sendHttpProblem(request, reply, status);
+    const sent = sendProblem(request, reply, 500, INTERNAL_ERROR);
+    // After the answer: what fails while a bug is told of must not take its place.
     onBug(error, request.id);
-    return sendProblem(request, reply, 500, ['internal_error', 'The service failed. It is not your fault; try again.']);
+    return sent;
   });
   app.setNotFoundHandler((request, reply) => sendHttpProblem(request, reply, 404));
 };

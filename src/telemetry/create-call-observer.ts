@@ -26,10 +26,12 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
   const overhead = metrics.batchOverhead({});
   const violations = metrics.contractViolations({});
   const countCall = guard((event: ToolInvoked) => {
+    // What is answered again is counted once: a copy, and a repeat of a keyed batch.
+    if (event.replayed) return;
     const { calls, ran, failures } = series.of(event);
     calls.count += 1;
-    // What did not run, or ran before, took no time here.
-    if (event.durationMs > 0 && !event.replayed) ran(event.durationMs / 1000);
+    // What did not run took no time.
+    if (event.durationMs > 0) ran(event.durationMs / 1000);
     if (failures !== null) failures.count += 1;
     if (event.fatal) metrics.fatalFailures({ tool: event.tool }).count += 1;
   });

@@ -36,7 +36,7 @@ type RequestHead = {
 export const createBeginTrace = (tracing: RequestTracing) =>
   tracing.guard((request: RequestHead) => {
     const clock = createClock(tracing);
-    const parent = toParentContext(request);
+    const parent = toParentContext(request, tracing);
     const name = toRequestSpanName(request.method, request.route);
     const span = tracing.tracer.startSpan(name, { kind: SpanKind.SERVER, startTime: clock() }, parent);
     if (!span.isRecording()) return toUnsampledTrace(span);
@@ -54,10 +54,12 @@ const createClock = ({ now, time }: RequestTracing): (() => number) => {
   return () => offset + now();
 };
 
-const toParentContext = ({ traceparent, tracestate }: RequestHead): Context => {
+// A tracestate with a secret in it is left out as a whole: what is left of it would be no tracestate.
+const toParentContext = ({ traceparent, tracestate }: RequestHead, { redactText }: RequestTracing): Context => {
   const parent = parseTraceparent(traceparent);
   if (parent === null) return ROOT_CONTEXT;
-  const state = tracestate === undefined ? {} : { traceState: createTraceState(tracestate) };
+  const isClean = tracestate !== undefined && redactText(tracestate) === tracestate;
+  const state = !isClean ? {} : { traceState: createTraceState(tracestate) };
   return trace.setSpanContext(ROOT_CONTEXT, { ...parent, ...state, isRemote: true });
 };
 
