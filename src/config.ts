@@ -1,12 +1,10 @@
 import * as z from 'zod';
 import { loadApiKeys } from './auth/load-api-keys.ts';
+import { isLoopback } from './auth/loopback.ts';
 import { SETTINGS } from './settings/settings.ts';
 
 const Settings = z.object(SETTINGS);
 export type Config = Readonly<z.infer<typeof Settings>>;
-
-const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 
 /** Whether callers must show who they are. */
 export const hasKeys = (config: Pick<Config, 'API_KEYS' | 'API_KEYS_FILE' | 'JWT_JWKS_URL'>): boolean =>

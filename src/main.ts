@@ -2,27 +2,39 @@ import { once } from 'node:events';
 import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
-import { loadApiKeyFile } from './auth/api-keys.ts';
+import type { KeyFile } from './auth/key-file.ts';
 import { type Config, hasKeys, loadConfig } from './config.ts';
 import { describeCauses } from './telemetry/describe-error.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { createWorkspace } from './tools/builtin/workspace/workspace.ts';
 import { readDirectory } from './tools/directory/read-directory.ts';
+import { readFirstKeyFile } from './wire-access.ts';
 import { wireRedaction } from './wire-redaction.ts';
 import { type Service, wire } from './wiring.ts';
 
 const main = async (): Promise<void> => {
   const loaded = loadConfig(process.env);
   const { config } = loaded;
-  const mistakes = [...('mistakes' in loaded ? loaded.mistakes : []), ...(await findPathMistakes(config))];
+  const paths = await readPaths(config);
+  const mistakes = [...('mistakes' in loaded ? loaded.mistakes : []), ...paths.mistakes];
   if (mistakes.length > 0) return refuseToStart(mistakes);
   const redaction = wireRedaction(config, process.env);
   const { redactor } = redaction;
   const format = process.stdout.isTTY ? 'pretty' : 'json';
   const log = await createLogger({ level: config.LOG_LEVEL, format, redactor });
+  // As Node would end, but for what it would print as it is.
+  process.on('uncaughtException', (error) => {
+    const causes = describeCauses(error);
+    log.fatal({ causes }, 'exception that nobody caught');
+    process.stderr.write(
+      `recourse: an exception that nobody caught: ${redactor.text(causes[0]?.message ?? '', 'log')}\n`,
+    );
+    log.flush(() => process.exit(1));
+    setTimeout(() => process.exit(1), ANSWER_MS);
+  });
   process.on('unhandledRejection', (reason) => log.error({ causes: describeCauses(reason) }, 'unhandled rejection'));
   try {
-    const service = await wire(config, log, { environment: process.env, redaction });
+    const service = await wire(config, log, { environment: process.env, redaction, keyFile: paths.keyFile });
     // Whatever it ends by: a second signal, a port that is in use, an exception nobody caught.
     process.on('exit', service.killHosts);
     stopOnSignals(service, trackAnswers(service.app.server), config, log);
@@ -41,20 +53,18 @@ const refuseToStart = (problems: readonly string[]): void => {
 };
 
 // Tried by those who will read them, so that these mistakes stand in one list with all others.
-const findPathMistakes = async (config: Config): Promise<readonly string[]> => {
-  const { API_KEYS_FILE, WORKSPACE_DIR, TOOLS_DIR } = config;
+const readPaths = async (config: Config): Promise<{ keyFile: KeyFile | null; mistakes: readonly string[] }> => {
+  const { WORKSPACE_DIR, TOOLS_DIR } = config;
+  let keyFile: KeyFile | null = null;
+  const readKeys = (): void => {
+    keyFile = readFirstKeyFile(config);
+  };
   const mistakes = await Promise.all([
-    API_KEYS_FILE === undefined ? null : mistakeOf('API_KEYS_FILE', () => readKeys(API_KEYS_FILE, config)),
+    mistakeOf('API_KEYS_FILE', readKeys),
     WORKSPACE_DIR === undefined ? null : mistakeOf('WORKSPACE_DIR', () => createWorkspace({ root: WORKSPACE_DIR })),
     TOOLS_DIR === undefined ? null : mistakeOf('TOOLS_DIR', () => readDirectory(TOOLS_DIR)),
   ]);
-  return mistakes.filter((mistake) => mistake !== null);
-};
-
-const readKeys = (path: string, { API_KEYS, JWT_JWKS_URL }: Config): void => {
-  const isOnlyWayIn = API_KEYS.length === 0 && JWT_JWKS_URL === undefined;
-  // Nobody could call: not what somebody wants who names a file of keys.
-  if (loadApiKeyFile(path).length === 0 && isOnlyWayIn) throw new Error(`API_KEYS_FILE ${path} holds no key.`);
+  return { keyFile, mistakes: mistakes.filter((mistake) => mistake !== null) };
 };
 
 const mistakeOf = async (setting: string, read: () => unknown): Promise<string | null> => {

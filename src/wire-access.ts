@@ -1,12 +1,15 @@
 import type { Logger } from 'pino';
-import { type ApiKeys, createApiKeys, type Reload } from './auth/api-keys.ts';
+import { type ApiKeys, createApiKeys, loadFirstKeys, type Reload } from './auth/api-keys.ts';
 import type { Authenticate } from './auth/caller.ts';
 import { createAuthenticate } from './auth/create-authenticate.ts';
 import { createIssuerKeys } from './auth/jwt/issuer-keys.ts';
 import { type AuthenticateToken, createTokenAuthentication } from './auth/jwt/token-authentication.ts';
+import { type KeyFile, loadKeyFile } from './auth/key-file.ts';
+import { isLoopback } from './auth/loopback.ts';
 import { createOriginRule, type OriginRule } from './auth/origin-rule.ts';
 import type { Config } from './config.ts';
-import type { GateOptions } from './routes/request-gate.ts';
+import type { GateOptions, GateRefusal } from './routes/request-gate.ts';
+import { createRefusalLog } from './telemetry/create-refusal-log.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 
 export type AccessParts = {
@@ -15,6 +18,8 @@ export type AccessParts = {
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
   readonly limitRate: NonNullable<GateOptions['limitRate']>;
+  /** API_KEYS_FILE, where it was read already: it may say something else now, and what is no file says things once. */
+  readonly keyFile?: KeyFile | null | undefined;
 };
 
 export type WiredAccess = {
@@ -31,23 +36,47 @@ export const wireAccess = (config: Config, parts: AccessParts): WiredAccess => {
   const { metrics, limitRate } = parts;
   const apiKeys = wireApiKeys(config, parts);
   const tokens = wireTokens(config, parts);
+  const noteRefusal = createRefusalLog(parts);
   const callers = apiKeys === null && tokens === null ? 'anonymous' : 'known';
+  const boundTo = isLoopback(config.HOST) ? 'loopback' : 'network';
   return {
     authenticate: createAuthenticate({ apiKeys, tokens }),
-    mayComeFrom: createOriginRule({ allowedOrigins: config.ALLOWED_ORIGINS, callers }),
+    mayComeFrom: createOriginRule({ allowedOrigins: config.ALLOWED_ORIGINS, callers, boundTo }),
     limitRate,
-    onRefused: (reason) => {
-      const series = reason === 'rate' ? metrics.rateLimited : metrics.accessRefused[reason];
-      series.count += 1;
+    onRefused: (refused) => {
+      countRefusal(refused.reason, metrics);
+      noteRefusal(refused);
     },
     close: apiKeys?.close ?? (() => undefined),
   };
 };
 
-const wireApiKeys = ({ API_KEYS, API_KEYS_FILE }: Config, { metrics, log }: AccessParts): ApiKeys | null => {
-  if (API_KEYS.length === 0 && API_KEYS_FILE === undefined) return null;
+const countRefusal = (reason: GateRefusal, metrics: Metrics): void => {
+  if (reason === 'rate') metrics.rateLimited.count += 1;
+  // Counted where it is decided, with what there was too much of.
+  else if (reason !== 'overloaded') metrics.accessRefused[reason].count += 1;
+};
+
+/**
+ * API_KEYS_FILE as it is now, null where it is not set. Throws one sentence where it cannot be read, has a mistake in it,
+ * or would leave nobody who may call.
+ */
+export const readFirstKeyFile = ({ API_KEYS, API_KEYS_FILE: path, JWT_JWKS_URL }: Config): KeyFile | null => {
+  if (path === undefined) return null;
+  const file = loadKeyFile(path);
+  const isOnlyWayIn = API_KEYS.length === 0 && JWT_JWKS_URL === undefined;
+  if (loadFirstKeys({ entries: [], file }).length === 0 && isOnlyWayIn)
+    throw new Error(`API_KEYS_FILE ${path} holds no key.`);
+  return file;
+};
+
+const wireApiKeys = (config: Config, { metrics, log, keyFile }: AccessParts): ApiKeys | null => {
+  const { API_KEYS } = config;
+  const file = keyFile === undefined ? readFirstKeyFile(config) : keyFile;
+  if (API_KEYS.length === 0 && file === null) return null;
   const onReload = (reload: Reload): void => {
     metrics.apiKeyReloads[reload.result].count += 1;
+    metrics.apiKeyFileRefused.count = reload.result === 'refused' ? 1 : 0;
     if (reload.result === 'refused') {
       log.error({ mistakes: reload.mistakes }, 'API_KEYS_FILE was changed wrongly: the keys from before still hold');
       return;
@@ -55,7 +84,7 @@ const wireApiKeys = ({ API_KEYS, API_KEYS_FILE }: Config, { metrics, log }: Acce
     metrics.apiKeys.set(reload.keys);
     log.info({ keys: reload.keys }, 'API keys were read again');
   };
-  const apiKeys = createApiKeys({ entries: API_KEYS, file: API_KEYS_FILE ?? null, onReload, time: Date.now });
+  const apiKeys = createApiKeys({ entries: API_KEYS, file, onReload, time: Date.now });
   metrics.apiKeys.set(apiKeys.count());
   return apiKeys;
 };

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import * as z from 'zod';
+import type { KeyFile } from './auth/key-file.ts';
 import type { Config } from './config.ts';
 import { createIdFactory } from './create-id.ts';
 import type { ToolInvoked } from './executor/call-observer.ts';
@@ -44,6 +45,8 @@ export type Service = {
 export type WireOptions = {
   /** Offered beside the built-in ones. */
   readonly extraTools?: readonly Tool[];
+  /** API_KEYS_FILE, where it was read already. */
+  readonly keyFile?: KeyFile | null;
   /** Takes secrets out of what leaves the service; made of the environment if left out. */
   readonly redaction?: WiredRedaction;
   /** Of which tool hosts get what the settings name. */
@@ -63,11 +66,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const { extraTools = [], environment = {}, subscribers = [], telemetry = 'on' } = options;
   const version = readVersion();
   const createId = createIdFactory();
-  const builtin = await createBuiltinTools({
-    workspaceDir: config.WORKSPACE_DIR ?? fileURLToPath(new URL('../examples/workspace', import.meta.url)),
-    privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
-    userAgent: `recourse/${version}`,
-  });
+  const builtin = await createBuiltin(config, version);
   const telemetered = wireTelemetry(config, { version, log, now, subscribers, telemetry });
   const { metrics, observer } = telemetered;
   const { redactor, countIn } = options.redaction ?? wireRedaction(config, environment);
@@ -110,6 +109,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     ...telemetered,
     log,
     now,
+    keyFile: options.keyFile,
     limitRate: wireRates(config, store, metrics, now),
     beginTrace: tracing.beginTrace,
     describeTools: redactCatalogue(registry.describe, redactor),
@@ -127,6 +127,13 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     },
   };
 };
+
+const createBuiltin = (config: Config, version: string) =>
+  createBuiltinTools({
+    workspaceDir: config.WORKSPACE_DIR ?? fileURLToPath(new URL('../examples/workspace', import.meta.url)),
+    privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
+    userAgent: `recourse/${version}`,
+  });
 
 const createCircuits = (config: Config, metrics: Metrics, log: Logger, now: () => number): CircuitBreakers => {
   const observer = createCircuitObserver({ metrics, log });

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { ApiKey } from './api-key.ts';
 import type { Authentication } from './caller.ts';
-import { loadApiKeys, toLines } from './load-api-keys.ts';
-import { type KeyFileReading, watchKeyFile } from './watch-key-file.ts';
+import type { KeyFile, KeyFileReading } from './key-file.ts';
+import { loadApiKeys } from './load-api-keys.ts';
+import { watchKeyFile } from './watch-key-file.ts';
 
 /** The keys that are known now. */
 export type ApiKeys = {
@@ -18,8 +18,8 @@ export type ApiKeys = {
 export type ApiKeysOptions = {
   /** Entries of API_KEYS. */
   readonly entries: readonly string[];
-  /** API_KEYS_FILE: read now, and followed. */
-  readonly file: string | null;
+  /** API_KEYS_FILE as it was read, and to be followed. */
+  readonly file: KeyFile | null;
   /** A change of the file was taken, or refused for the mistakes in it: the keys from before are then still right. */
   readonly onReload: (reload: Reload) => void;
   /** Unix milliseconds. */
@@ -38,10 +38,7 @@ const POLL_MS = 500;
 /** Loads the keys, and follows their file. Throws one sentence with every mistake where the keys are not right. */
 export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
   const { entries, file, onReload, time, pollMs = POLL_MS } = options;
-  const text = file === null ? null : readFileSync(file, 'utf8');
-  const first = loadApiKeys({ entries, fileText: text });
-  if (first.mistakes.length > 0) throw new Error(toSentence(file, first.mistakes));
-  let keys = first.keys;
+  let keys = loadFirstKeys({ entries, file });
   const onChange = (reading: KeyFileReading): void => {
     const loaded = reading.ok
       ? loadApiKeys({ entries, fileText: reading.text })
@@ -50,7 +47,7 @@ export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
     if (isRight) keys = loaded.keys;
     onReload(isRight ? { result: 'taken', keys: keys.length } : { result: 'refused', mistakes: loaded.mistakes });
   };
-  const stop = file === null || text === null ? () => undefined : watchKeyFile({ path: file, text, pollMs, onChange });
+  const stop = file === null ? () => undefined : watchKeyFile({ file, pollMs, onChange });
   return {
     authenticate: (credential) => findCaller(credential, keys, time),
     count: () => keys.length,
@@ -58,8 +55,13 @@ export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
   };
 };
 
-const toSentence = (file: string | null, mistakes: readonly string[]): string =>
-  `${file === null ? 'API_KEYS' : `API_KEYS_FILE ${file}`}: ${mistakes.join('; ')}.`;
+/** The keys of the start. Throws one sentence with the mistakes in them. */
+export const loadFirstKeys = ({ entries, file }: Pick<ApiKeysOptions, 'entries' | 'file'>): readonly ApiKey[] => {
+  const { keys, mistakes } = loadApiKeys({ entries, fileText: file?.text ?? null });
+  const source = file === null ? 'API_KEYS' : `API_KEYS_FILE ${file.path}`;
+  if (mistakes.length > 0) throw new Error(`${source}: ${mistakes.join('; ')}.`);
+  return keys;
+};
 
 /**
  * Compares the hash of what was sent with that of every key, all of them and in constant time: the time of the answer
@@ -75,12 +77,4 @@ const findCaller = (credential: string | undefined, keys: readonly ApiKey[], tim
   if (found === null) return { kind: 'refused', reason: 'unknown' };
   if (found.expiresAt !== null && found.expiresAt <= time()) return { kind: 'refused', reason: 'expired' };
   return { kind: 'known', caller: found.caller };
-};
-
-/** The entries of a file of keys. Throws one sentence that names every line at fault. */
-export const loadApiKeyFile = (path: string): readonly string[] => {
-  const text = readFileSync(path, 'utf8');
-  const { mistakes } = loadApiKeys({ entries: [], fileText: text });
-  if (mistakes.length > 0) throw new Error(toSentence(path, mistakes));
-  return toLines(text).map(({ entry }) => entry);
 };

@@ -1,30 +1,37 @@
-export type OriginRule = (headers: {
+import { isLoopbackHost, isLoopbackOrigin } from './loopback.ts';
+
+export type OriginHeaders = {
   readonly origin: string | undefined;
   readonly host: string | undefined;
   readonly secFetchSite: string | undefined;
-}) => boolean;
-
-const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
-
-const isLoopbackOrigin = (origin: string): boolean => {
-  const url = URL.parse(origin);
-  return url !== null && LOOPBACK_HOST.test(url.hostname);
+  readonly userAgent: string | undefined;
 };
 
-const isLoopbackHost = (host: string | undefined): boolean =>
-  host !== undefined && LOOPBACK_HOST.test(host.replace(/:\d{1,5}$/, ''));
+export type OriginRule = (headers: OriginHeaders) => boolean;
 
 /**
- * Whether a request may come from where it says. An `Origin` must be loopback or listed; while anonymous, a browser
- * (any `Sec-Fetch-Site`) must also have asked for a loopback Host, or a rebound DNS name would reach the workspace.
+ * Whether a request may come from where it says. An `Origin` must be loopback or listed. While anonymous a DNS name that
+ * is bound to this machine later (rebinding) must not lead in: on a loopback address nobody may ask for another Host
+ * than loopback, whatever else was sent; on another one, which has names of its own, no browser may.
  */
 export const createOriginRule = (options: {
   readonly allowedOrigins: readonly string[];
   readonly callers: 'anonymous' | 'known';
+  /** Where the service listens: on a loopback address, or where others reach it. */
+  readonly boundTo: 'loopback' | 'network';
 }): OriginRule => {
+  const { callers, boundTo } = options;
   const allowed = new Set(options.allowedOrigins);
-  return ({ origin, host, secFetchSite }) => {
+  return (headers) => {
+    const { origin, host } = headers;
     if (origin !== undefined && !allowed.has(origin) && !isLoopbackOrigin(origin)) return false;
-    return options.callers === 'known' || secFetchSite === undefined || isLoopbackHost(host);
+    if (callers === 'known' || (host !== undefined && isLoopbackHost(host))) return true;
+    // Without a Host (HTTP/1.0) no name was asked for.
+    return (boundTo === 'network' || host === undefined) && !isBrowser(headers);
   };
 };
+
+// Fetch Metadata is sent to trustworthy URLs alone: a rebound page of http://evil.example sends none, and no Origin with
+// a GET. Every browser's User-Agent begins so.
+const isBrowser = ({ secFetchSite, userAgent }: OriginHeaders): boolean =>
+  secFetchSite !== undefined || userAgent?.startsWith('Mozilla/') === true;

@@ -1,40 +1,57 @@
-import { readFile } from 'node:fs';
-
-/** What a file says, or why it cannot be read. */
-export type KeyFileReading =
-  | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly problem: string };
+import { type KeyFile, type KeyFileReading, readKeyFile } from './key-file.ts';
 
 export type WatchOptions = {
-  readonly path: string;
-  /** What was read when the service started. */
-  readonly text: string;
+  /** As it was read when the service started. */
+  readonly file: KeyFile;
   readonly pollMs: number;
   readonly onChange: (reading: KeyFileReading) => void;
+  /** Never rejects; a reading may never end. */
+  readonly read?: (path: string) => Promise<KeyFileReading>;
 };
+
+// A file system that is away may answer never, or when it is back.
+const PATIENCE_POLLS = 10;
+// Each reading that does not end holds one of the four threads that all files and names of the process have.
+const MAX_READINGS = 2;
+const NO_ANSWER: KeyFileReading = { ok: false, problem: 'it cannot be read: no answer' };
 
 /**
  * Reads a small file again and again, and tells of every change. Whether it was written to, renamed over, or a link to
- * it was moved (as Kubernetes does) makes no difference, and no time stamp is believed. Returns what ends it.
+ * it was moved (as Kubernetes does) makes no difference, and no time stamp is believed. A reading that does not end is
+ * told, too, and another one tried. Returns what ends it.
  */
-export const watchKeyFile = ({ path, text, pollMs, onChange }: WatchOptions): (() => void) => {
-  const isNews = createNewsCheck(text);
-  let state: 'idle' | 'reading' | 'closed' = 'idle';
+export const watchKeyFile = ({ file, pollMs, onChange, read = readKeyFile }: WatchOptions): (() => void) => {
+  const isNews = createNewsCheck(file.text);
+  const state = { isClosed: false, begun: 0, answered: 0, running: 0, silentPolls: 0 };
   const look = (reading: KeyFileReading): void => {
-    if (state === 'closed') return;
-    state = 'idle';
-    if (isNews(reading)) onChange(reading);
+    if (!state.isClosed && isNews(reading)) onChange(reading);
   };
-  const timer = setInterval(() => {
-    if (state !== 'idle') return;
-    state = 'reading';
-    readFile(path, 'utf8', (error, read) =>
-      look(error === null ? { ok: true, text: read } : { ok: false, problem: error.message }),
-    );
-  }, pollMs);
+  const begin = async (): Promise<void> => {
+    state.begun += 1;
+    state.running += 1;
+    const place = state.begun;
+    const reading = await read(file.path);
+    state.running -= 1;
+    // A later reading has been told of already.
+    if (place < state.answered) return;
+    state.answered = place;
+    state.silentPolls = 0;
+    look(reading);
+  };
+  const poll = (): void => {
+    if (state.running === 0) {
+      void begin();
+      return;
+    }
+    state.silentPolls += 1;
+    if (state.silentPolls < PATIENCE_POLLS) return;
+    look(NO_ANSWER);
+    if (state.running < MAX_READINGS) void begin();
+  };
+  const timer = setInterval(poll, pollMs);
   timer.unref();
   return () => {
-    state = 'closed';
+    state.isClosed = true;
     clearInterval(timer);
   };
 };

@@ -4,7 +4,11 @@ import { ProblemError } from './problem-handler.ts';
 export const noHost = (): ProblemError => new ProblemError(400, 'bad_request', 'The request has no Host header.');
 
 export const foreignOrigin = (): ProblemError =>
-  new ProblemError(403, 'forbidden_origin', 'This origin may not call. Add it to ALLOWED_ORIGINS.');
+  new ProblemError(
+    403,
+    'forbidden_origin',
+    'This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.',
+  );
 
 export const draining = (request: 'batch' | 'other'): ProblemError => {
   const detail = `The service is stopping. ${request === 'batch' ? 'Send the batch again.' : 'Ask again in a moment.'}`;

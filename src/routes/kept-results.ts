@@ -50,10 +50,13 @@ const Named = z.object({
   error: z.object({ code: z.string() }).nullable(),
 });
 
-/** What says nothing of a tool beyond its name may be seen by all; what cannot be read, by nobody. */
+/**
+ * What says nothing of a tool beyond its name may be seen by all; what cannot be read, by nobody who may not see all; nor
+ * may what a wrong name was told, for it lists the tools of the key that sent it.
+ */
 const maySee = (result: string, mayUse: (tool: string) => boolean): boolean => {
   const { data } = Named.safeParse(JSON.parse(result));
-  if (data === undefined) return false;
+  if (data === undefined || data.error?.code === 'unknown_tool') return false;
   return data.name === null || data.error?.code === 'not_authorized' || mayUse(data.name);
 };
 

@@ -39,7 +39,16 @@ export type GateRefusal =
   | 'operation'
   | 'origin'
   | 'rate'
-  | 'unavailable';
+  | 'unavailable'
+  | 'overloaded';
+
+/** A request that was not let in, and whose it was as far as that is known. */
+export type RefusedRequest = {
+  readonly reason: GateRefusal;
+  readonly tenant: string | null;
+  readonly key: string | null;
+  readonly address: string;
+};
 
 /** Why a batch is not taken now, and when it may be. */
 export type Shed = { readonly reason: string; readonly retryAfterSeconds: number };
@@ -61,11 +70,12 @@ export type GateOptions = {
     readonly origin: string | undefined;
     readonly host: string | undefined;
     readonly secFetchSite: string | undefined;
+    readonly userAgent: string | undefined;
   }) => boolean;
   /** When the caller may come again, if it has come too often. Never rejects; left out: as often as it likes. */
   readonly limitRate?: (caller: RequestCaller, address: string) => NowOrLater<{ readonly retryAfterMs: number } | null>;
-  /** Hears of every request that is refused for its sender; left out: nobody does. */
-  readonly onRefused?: (reason: GateRefusal) => void;
+  /** Hears of every request that is refused for its sender, or because there is too much to do; left out: nobody does. */
+  readonly onRefused?: (refused: RefusedRequest) => void;
   readonly isDraining: () => boolean;
   /** Whether the service has too much to do for a batch of this caller; null where it has not. */
   readonly shed: (caller: string) => Shed | null;
@@ -104,10 +114,10 @@ export const addRequestGate = (app: FastifyInstance, options: GateOptions): void
 type Refusal = ProblemError | undefined;
 
 const findRefusal = (request: FastifyRequest, options: GateOptions): NowOrLater<Refusal> => {
-  const { origin, host } = request.headers;
+  const { origin, host, 'user-agent': userAgent } = request.headers;
   if (host === undefined && request.raw.httpVersion === '1.1') return noHost();
-  if (!options.mayComeFrom({ origin, host, secFetchSite: textOf(request.headers['sec-fetch-site']) })) {
-    options.onRefused?.('origin');
+  if (!options.mayComeFrom({ origin, host, secFetchSite: textOf(request.headers['sec-fetch-site']), userAgent })) {
+    tellRefused('origin', request, options);
     return foreignOrigin();
   }
   if (isOpen(request)) return undefined;
@@ -124,28 +134,43 @@ const whenKnown = <Value, Next>(
 const admit = (
   request: FastifyRequest,
   authentication: RequestAuthentication,
-  { onRefused, limitRate, shed }: GateOptions,
+  options: GateOptions,
 ): NowOrLater<Refusal> => {
   if (authentication.kind !== 'known') {
-    onRefused?.(authentication.kind === 'refused' ? authentication.reason : 'unavailable');
+    tellRefused(authentication.kind === 'refused' ? authentication.reason : 'unavailable', request, options);
     return authentication.kind === 'refused' ? unauthorized() : issuerAway();
   }
   const { caller } = authentication;
+  request.caller = caller;
   const operation = operationOf(request);
   if (!caller.may(operation)) {
-    onRefused?.('operation');
+    tellRefused('operation', request, options);
     return operationNotAllowed(MISSING_OPERATION[operation]);
   }
-  request.caller = caller;
-  return whenKnown(limitRate?.(caller, addressOf(request)) ?? null, (limited) => {
+  return whenKnown(options.limitRate?.(caller, addressOf(request)) ?? null, (limited) => {
     if (limited !== null) {
-      onRefused?.('rate');
+      tellRefused('rate', request, options);
       return rateLimited(limited.retryAfterMs);
     }
-    const full = isBatch(request) ? shed(callerKeyOf(request)) : null;
-    return full === null ? undefined : overloaded(full);
+    const full = isBatch(request) ? options.shed(callerKeyOf(request)) : null;
+    if (full === null) return undefined;
+    tellRefused('overloaded', request, options);
+    return overloaded(full);
   });
 };
+
+/** Tells of a request that is refused; also where only its route knows that its key may not do what it asks for. */
+export const tellRefused = (
+  reason: GateRefusal,
+  request: FastifyRequest,
+  { onRefused }: Pick<GateOptions, 'onRefused'>,
+): void =>
+  onRefused?.({
+    reason,
+    tenant: request.caller?.tenant ?? null,
+    key: request.caller?.key ?? null,
+    address: addressOf(request),
+  });
 
 const MISSING_OPERATION: Readonly<Record<RouteOperation, string>> = {
   call: 'This key may not call tools. Use one that has call among its operations.',

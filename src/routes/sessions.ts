@@ -3,6 +3,7 @@ import { SessionId, type SessionView } from '../contract/session.ts';
 import { operationNotAllowed } from './access-problems.ts';
 import { ignoreBodies } from './ignore-bodies.ts';
 import { ProblemError } from './problem-handler.ts';
+import { type GateOptions, tellRefused } from './request-gate.ts';
 import { END_SESSION_SCHEMA, GET_SESSION_SCHEMA, RESET_BUDGETS_SCHEMA, RESET_TOOL_SCHEMA } from './session-schemas.ts';
 
 /** Whose sessions they are, and which tools' calls and budgets in them the caller may see and change. */
@@ -12,7 +13,7 @@ type SessionCaller = {
   readonly mayUse: (tool: string) => boolean;
 };
 
-export type SessionsOptions = {
+export type SessionsOptions = Pick<GateOptions, 'onRefused'> & {
   readonly callerOf: (request: FastifyRequest) => SessionCaller;
   /** An opaque key for a tenant's session. */
   readonly toSessionKey: (tenant: string, sessionId: string) => string;
@@ -35,11 +36,13 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
     options.toSessionKey(options.callerOf(request).tenant, checkSessionId(request.params.id));
   const requireAllTools = (request: FastifyRequest<OfSession>): FastifyRequest<OfSession> => {
     if (options.callerOf(request).tools === 'all') return request;
+    tellRefused('operation', request, options);
     throw operationNotAllowed(SOME_TOOLS);
   };
   const requireTool = (request: FastifyRequest<OfTool>): string => {
     const tool = checkToolName(request.params.tool);
     if (options.callerOf(request).mayUse(tool)) return tool;
+    tellRefused('operation', request, options);
     throw operationNotAllowed('This key may not use that tool, and so may not reset its budget.');
   };
   const ask = async <Answer>(asking: Promise<Answer>): Promise<Answer> => {

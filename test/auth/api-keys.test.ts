@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type ApiKeysOptions, createApiKeys, type Reload } from '#src/auth/api-keys.ts';
+import { loadKeyFile } from '#src/auth/key-file.ts';
 import { createNewsCheck } from '#src/auth/watch-key-file.ts';
 
 const lineOf = (tenant: string, key: string, attributes = ''): string =>
@@ -15,11 +16,13 @@ const makeDirectory = (): string => {
   return directory;
 };
 
-const start = (options: Partial<ApiKeysOptions>) => {
+type Started = Partial<Omit<ApiKeysOptions, 'file'>> & { readonly file?: string };
+
+const start = ({ file, ...options }: Started) => {
   const reloads: Reload[] = [];
   const keys = createApiKeys({
     entries: [],
-    file: null,
+    file: file === undefined ? null : loadKeyFile(file),
     onReload: (reload) => void reloads.push(reload),
     time: () => 0,
     pollMs: 5,

@@ -26,6 +26,8 @@ test('a token lets its tenant in, its subject stands in the log, and the token n
   expect((await postAs(service, token, { ...CALL, session_id: 's' })).status).toBe(200);
   expect((await askAs(service, token, '/tools')).status).toBe(200);
   expect((await askAs(service, token, '/sessions/s', { method: 'DELETE' })).status).toBe(204);
+  const [batch] = service.logLines().filter(({ msg }) => msg === 'batch');
+  expect(batch).toMatchObject({ tenant: 'acme', key: 'agent-7' });
   const log = JSON.stringify(service.logLines());
   expect(log).not.toContain(token.slice(0, 40));
   expect(log).not.toContain(token.split('.')[2]);

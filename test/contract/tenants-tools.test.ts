@@ -122,6 +122,52 @@ test('kept results are given to a key that may use all tools in them, and to ano
   expect(await codes('some', [mixed, plain, own])).toEqual(['result_not_kept', null, null]);
 });
 
+test('neither a replay nor an answer that was lost tells a key which other tools a wrong name was told', async () => {
+  const API_KEYS = `${toKeyEntry('acme', 'full')},${toKeyEntry('acme', 'some', 'tools=echo|list_*|sec_*')}`;
+  const service = await start([], { API_KEYS });
+  // A name that the key could use if there were such a tool.
+  const calls = [{ name: 'sec_tool' }, ECHO];
+  const body = { calls };
+  const headers = { 'idempotency-key': freshName(), 'x-request-id': freshName() };
+  expect(resultsOf(await postAs(service, 'full', body, headers))[0]?.message).toContain('secret_tool');
+  const lost = await askAs(service, 'some', `/tool-calls/${headers['x-request-id']}`);
+  expect([lost.status, lost.code]).toEqual([404, 'result_not_kept']);
+  const replay = await postAs(service, 'some', body, { 'idempotency-key': headers['idempotency-key'] });
+  expect(replay.text).not.toContain('secret_tool');
+  const [wrong, right] = resultsOf(replay);
+  expect(wrong?.message).toMatch(/^Unknown tool: sec_tool\. Available tools: (echo, list_files|list_files, echo)\./);
+  expect([wrong?.replayed, right?.replayed]).toEqual([undefined, true]);
+  // The record is as it was.
+  const again = resultsOf(await postAs(service, 'full', body, { 'idempotency-key': headers['idempotency-key'] }));
+  expect(again.map(({ replayed }) => replayed)).toEqual([true, true]);
+  expect(again[0]?.message).toContain('secret_tool');
+  const found = resultsOf(await askAs(service, 'full', `/tool-calls/${headers['x-request-id']}`));
+  expect(found[0]?.message).toContain('secret_tool');
+});
+
+test('a wrong name that a key sent itself is replayed to it', async () => {
+  const service = await start();
+  const headers = { 'idempotency-key': freshName() };
+  // The first names a tool it could use, had it been there; the second does not.
+  const body = { calls: [{ name: 'list_nothing' }, ECHO] };
+  const [first] = resultsOf(await postAs(service, 'some', body, headers));
+  const [again] = resultsOf(await postAs(service, 'some', body, headers));
+  expect(again).toEqual({ ...first, replayed: true });
+});
+
+test("another key's answer is found under its request id, whatever is sent with that id later", async () => {
+  const service = await start();
+  const id = { 'x-request-id': freshName() };
+  const lostBy = async (key: string) => (await askAs(service, key, `/tool-calls/${id['x-request-id']}`)).text;
+  resultsOf(await postAs(service, 'full', { calls: [HIDDEN] }, { ...id, 'idempotency-key': freshName() }));
+  const kept = await lostBy('full');
+  expect(kept).toContain(SECRET);
+  const own = { ...id, 'idempotency-key': freshName() };
+  for (let time = 0; time < 2; time += 1) resultsOf(await postAs(service, 'some', { calls: [ECHO] }, own));
+  expect(await lostBy('full')).toBe(kept);
+  expect(await lostBy('some')).toContain('result_not_kept');
+});
+
 test('a session shows the calls, budgets and slices of the tools that the key may use, and no others', async () => {
   const failing = createActor('secret_failing', {}, () => {
     throw new Error(SECRET);
@@ -156,4 +202,44 @@ test('a key resets budgets of tools it may use; what would touch others it may n
   expect((await viewAs(service, 'full', session_id)).tools.map(({ failures }) => failures)).toEqual([1]);
   expect(await reset('full', '/budgets/secret_failing')).toBe(204);
   expect((await viewAs(service, 'full', session_id)).tools.filter(({ failing: is }) => is)).toEqual([]);
+});
+
+test('a session shows no name of a tool that the key may not use, whatever became of its call', async () => {
+  const failing = createActor('secret_failing', {}, () => {
+    throw new Error(SECRET);
+  });
+  const service = await start([failing.tool]);
+  const session_id = freshName();
+  const rounds = [
+    [HIDDEN, { name: 'secret_failing' }, ECHO],
+    [{ name: 'secret_tool', timeout_ms: -1 }, ECHO],
+    [{ name: 'secret_gone', timeout_ms: -1 }, ECHO],
+    [{ name: 'list_files', timeout_ms: -1 }, ECHO],
+    [{ arguments: {} }, ECHO],
+  ];
+  for (const calls of rounds)
+    resultsOf(await postAs(service, 'full', { session_id, order: 'sequential', on_error: 'stop', calls }));
+  await expect.poll(async () => (await viewAs(service, 'full', session_id)).calls.length, SOON).toBe(11);
+  const messagesOf = async (key: string): Promise<readonly string[]> =>
+    (await viewAs(service, key, session_id)).calls.flatMap(({ code, message }) =>
+      code === 'not_executed' ? [message] : [],
+    );
+  expect(await messagesOf('full')).toEqual([
+    "Not executed: the preceding call to 'secret_failing' failed.",
+    "Not executed: the preceding call to 'secret_tool' failed.",
+    "Not executed: the preceding call to 'secret_gone' failed.",
+    "Not executed: the preceding call to 'list_files' failed.",
+    "Not executed: the preceding call to 'an unnamed call' failed.",
+  ]);
+  const nameless = 'Not executed: a preceding call failed.';
+  expect(await messagesOf('some')).toEqual([
+    nameless,
+    nameless,
+    nameless,
+    "Not executed: the preceding call to 'list_files' failed.",
+    nameless,
+  ]);
+  const some = await viewAs(service, 'some', session_id);
+  expect(some.calls.map(({ name }) => name)).toEqual(['echo', 'echo', 'echo', 'list_files', 'echo', null, 'echo']);
+  expect(JSON.stringify(some)).not.toMatch(/secret_|what only/);
 });

@@ -61,13 +61,24 @@ export const describeKeyedAnswers = (createStore: CreateKeyedStoreUnderTest): vo
     expect(await store.find(batch.requestKey)).toBeNull();
   });
 
-  test('a request id that is used again finds the last', async () => {
+  test('a request id that is used again under its key finds the last', async () => {
     const { store } = createStore({});
     const batch = createKeyedBatch();
-    const next = { ...createKeyedBatch(), requestKey: batch.requestKey };
+    await (await hold(store, batch)).commit([toFinal(0), toRepeatable(1)]);
+    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toRepeatable(1).result]);
+    await (await hold(store, batch)).commit([toFinal(1)]);
+    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
+  });
+
+  test('a request id that is used again under another key finds the first, whatever is sent with it', async () => {
+    const { store } = createStore({});
+    const batch = createKeyedBatch();
+    const other = { ...createKeyedBatch(), requestKey: batch.requestKey };
     await runWhole(store, batch);
-    await (await hold(store, next)).commit([toFinal(0, 'next'), toFinal(1, 'next')]);
-    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 'next'), toResult(1, 'next')]);
+    await (await hold(store, other)).commit([toFinal(0, 'other'), toFinal(1, 'other')]);
+    await store.open(other);
+    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 0), toResult(1, 1)]);
+    expect(await replay(store, other)).toEqual([toResult(0, 'other'), toResult(1, 'other')]);
   });
 
   test('what is found dies with its record, and is not mistaken for what the key was used for after it', async () => {

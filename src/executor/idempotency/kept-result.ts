@@ -3,7 +3,7 @@ import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../../contract/failure.ts';
 import { isSafe } from '../../tools/tool.ts';
 import { type CallEnd, failed, type RanCall, unstarted } from '../call-end.ts';
 import { type Failure, toFailure } from '../failure.ts';
-import { outcomeUnknownText } from '../failure-text.ts';
+import { echoName, outcomeUnknownText } from '../failure-text.ts';
 import { parseJson } from '../parse-json.ts';
 import type { ResolvedCall } from '../resolve-call.ts';
 import type { EarlierCall, ResultToKeep } from './keyed-store.ts';
@@ -20,13 +20,13 @@ const Kept = z.looseObject({
 /**
  * The end of a call whose earlier try is on record: its kept result, marked as a replay, or that nobody knows. Null
  * where the call runs now: it is safe to repeat. Another key of the tenant may have sent that try: who may not use the
- * tool learns nothing of it, and changes nothing in the record.
+ * tool learns nothing of it, nor of the other tools of that key, and changes nothing in the record.
  */
 export const toEarlierEnd = (earlier: EarlierCall, call: ResolvedCall): RanCall | null => {
   const withheld = toWithheld(call);
-  if (withheld !== null) return { ...unstarted(withheld), withheld: true };
+  if (withheld !== null) return withhold(withheld);
   // It ran: what cannot be read any more is no reason to run it again.
-  if (earlier.state === 'committed') return toKeptEnd(earlier.result) ?? toUnknownEnd(call);
+  if (earlier.state === 'committed') return toKeptEnd(earlier.result, call) ?? toUnknownEnd(call);
   // Only writes are marked: where its tool has gone or may not be used any more it was one.
   return call.kind === 'ready' && isSafe(call.tool) ? null : toUnknownEnd(call);
 };
@@ -37,20 +37,46 @@ const toWithheld = (call: ResolvedCall): Failure | null => {
   return call.kind === 'unknown_tool' && call.named === 'not_allowed' ? call.failure : null;
 };
 
+const withhold = (failure: Failure): RanCall => ({ ...unstarted(failure), withheld: true });
+
 const toUnknownEnd = (call: ResolvedCall): RanCall => {
   const tool = call.kind === 'ready' ? call.tool : null;
   return unstarted(toFailure('outcome_unknown', outcomeUnknownText(call.name ?? 'a tool'), tool));
 };
 
-const toKeptEnd = (result: string): RanCall | null => {
+const toKeptEnd = (result: string, call: ResolvedCall): RanCall | null => {
   const parsed = parseJson(result);
   const kept = parsed.ok ? Kept.safeParse(parsed.value).data : undefined;
   if (kept === undefined) return null;
+  if (kept.error?.code === 'unknown_tool') return toWrongName(result, kept, call);
+  return replay(result, kept);
+};
+
+type Kept = z.infer<typeof Kept>;
+
+const replay = (result: string, kept: Kept): RanCall => {
   const json = kept.replayed === true ? result : `${result.slice(0, -1)},"replayed":true}`;
   return { end: toEnd(kept), durationMs: 0, late: null, kept: json };
 };
 
-const toEnd = ({ error, message, outcome, executed }: z.infer<typeof Kept>): CallEnd => {
+/** A wrong name was told the tools of the key that sent it, which may be more than those of the key that asks now. */
+const toWrongName = (result: string, kept: Kept, call: ResolvedCall): RanCall => {
+  if (call.kind === 'unknown_tool')
+    return tellsNoMore(kept, call.failure) ? replay(result, kept) : withhold(call.failure);
+  const nameless = { ...kept, message: unknownThenText(call.name ?? '') };
+  return replay(JSON.stringify(nameless), nameless);
+};
+
+const tellsNoMore = ({ message }: Kept, failure: Failure): boolean => {
+  const rest = message.slice(failure.message.length);
+  // What may follow is about retries, and not the rest of a name with a dot in it.
+  return message.startsWith(failure.message) && (rest === '' || rest.startsWith(' '));
+};
+
+const unknownThenText = (name: string): string =>
+  `Unknown tool: ${echoName(name)}. There was none of that name when this batch came first. Send the call in a new batch.`;
+
+const toEnd = ({ error, message, outcome, executed }: Kept): CallEnd => {
   if (error === null) return { kind: 'success', valueJson: 'null', message, executed, marks: [], warnings: [] };
   const { code, type, fatal } = error;
   return failed(toFailure(code, message, null, { outcome, executed, type, fatal }));

@@ -54,6 +54,9 @@ export type KeyedStore = {
   /** `process`: forgotten when this process ends. */
   readonly durability: 'durable' | 'process';
   readonly open: (batch: KeyedBatch) => Promise<Opening>;
-  /** The results of the last commit under this request key; null where none are kept. */
+  /**
+   * The results of the last commit under this request key, of the record that was committed under it first: another one
+   * changes nothing. Null where none are kept.
+   */
   readonly find: (requestKey: string) => Promise<readonly string[] | null | 'unavailable'>;
 };

@@ -4,6 +4,7 @@ import { toJournalEntries } from '../journal/journal-lines.ts';
 import type { SessionRecord, SessionSettings, SessionStore } from '../session-store.ts';
 import type { RunReducer } from './create-run-reducer.ts';
 import { type FindTool, toSessionTool } from './to-session-tool.ts';
+import { toVisibleCalls } from './visible-calls.ts';
 
 export type SessionReaderOptions = {
   readonly sessions: Pick<SessionStore, 'read'>;
@@ -32,7 +33,7 @@ export const createSessionReader =
     const record = await options.sessions.read(sessionKey);
     // More lines are kept than calls: late results have lines of their own.
     const entries = settings.journal === 0 ? [] : toJournalEntries(record.journal).slice(-settings.journal);
-    const calls = entries.filter(({ tool }) => tool === null || mayUse(tool));
+    const calls = toVisibleCalls(entries, mayUse);
     const tools = record.tools
       .filter(({ name }) => mayUse(name))
       .map((tool) => toSessionTool(tool, { findTool, settings, spent: record.spent }));

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { toFailure } from '#src/executor/failure.ts';
+import { toEarlierEnd } from '#src/executor/idempotency/kept-result.ts';
+import type { ResolvedCall } from '#src/executor/resolve-call.ts';
+import { toUnknownToolText } from '#src/executor/suggest-names.ts';
+import { createActor } from '#test/support/keyed-client.ts';
+import { toResult } from '#test/support/keyed-stores-under-test.ts';
+
+const HEAD = { index: 0, id: null, name: 'mine_2' };
+
+const toCall = (available: readonly string[]): ResolvedCall => {
+  const failure = toFailure('unknown_tool', toUnknownToolText('mine_2', available), null);
+  return { ...HEAD, kind: 'unknown_tool', failure, named: 'allowed' };
+};
+
+const keptFor = (available: readonly string[], suffix = '') => {
+  const message = `${toUnknownToolText('mine_2', available)}${suffix}`;
+  const error = { code: 'unknown_tool', type: 'unknown_tool', fatal: false };
+  const about = { success: false, outcome: 'retry', executed: 'no', message, error };
+  return { state: 'committed', result: toResult(0, null, about) } as const;
+};
+
+const LAST_RETRY = ' This was attempt 2 of 3; one retry is left.';
+
+test.each([
+  ['the same tools', ['mine_1'], ''],
+  ['the same tools, and a word about retries', ['mine_1', 'mine_3'], LAST_RETRY],
+  ['no tools', [], ''],
+] as const)('words that list %s are replayed as they are', (_, available, suffix) => {
+  const earlier = keptFor(available, suffix);
+  expect(toEarlierEnd(earlier, toCall(available))?.kept).toBe(`${earlier.result.slice(0, -1)},"replayed":true}`);
+});
+
+test.each([
+  ['another tool', ['mine_1', 'secret'], ['mine_1']],
+  ['none of its tools', ['secret'], ['mine_1']],
+  ['a tool whose name goes on behind a dot', ['mine_1', 'other.secret'], ['mine_1', 'other']],
+  ['tools, to a key that has none', ['secret'], []],
+] as const)('words that list %s are not replayed: those of now are said, and the record stays', (_, then, now) => {
+  const end = toEarlierEnd(keptFor(then, LAST_RETRY), toCall(now));
+  expect([end?.kept, end?.withheld]).toEqual([undefined, true]);
+  expect(end?.end).toMatchObject({ kind: 'failure', failure: { message: toUnknownToolText('mine_2', now) } });
+});
+
+test('where there is a tool of that name now, no list is given', () => {
+  const { tool } = createActor('mine_2');
+  const call: ResolvedCall = { ...HEAD, kind: 'ready', tool, given: {}, timeoutMs: 1000 };
+  const end = toEarlierEnd(keptFor(['secret']), call);
+  expect(JSON.parse(end?.kept ?? '')).toMatchObject({
+    error: { code: 'unknown_tool' },
+    replayed: true,
+    message:
+      'Unknown tool: mine_2. There was none of that name when this batch came first. Send the call in a new batch.',
+  });
+});

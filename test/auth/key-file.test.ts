@@ -1,0 +1,193 @@
+import { execFileSync } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { createApiKeys, type Reload } from '#src/auth/api-keys.ts';
+import { type KeyFileReading, loadKeyFile, readKeyFile } from '#src/auth/key-file.ts';
+import { loadApiKeys } from '#src/auth/load-api-keys.ts';
+import { watchKeyFile } from '#src/auth/watch-key-file.ts';
+import { loadConfig } from '#src/config.ts';
+import { readFirstKeyFile } from '#src/wire-access.ts';
+import { wire } from '#src/wiring.ts';
+import { runToEnd } from '#test/support/start-process.ts';
+
+const SOON = { timeout: 15_000, interval: 5 };
+const MIB = 1024 * 1024;
+const lineOf = (tenant: string, key: string): string => `${tenant}=${hash('sha256', key)}`;
+
+const makeDirectory = (): string => {
+  const directory = mkdtempSync(join(tmpdir(), 'recourse-keys-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return directory;
+};
+
+const makeFile = (text: string): string => {
+  const file = join(makeDirectory(), 'keys');
+  writeFileSync(file, text);
+  return file;
+};
+
+const makePipe = (): string => {
+  const pipe = join(makeDirectory(), 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  return pipe;
+};
+
+const problemOf = async (path: string): Promise<string> => {
+  const reading = await readKeyFile(path);
+  if (reading.ok) throw new Error(`It was read: ${reading.text.length} characters.`);
+  expect(() => loadKeyFile(path)).toThrow(reading.problem);
+  return reading.problem;
+};
+
+test('a pipe, a device and a directory are no file of keys, and are not waited for', async () => {
+  const [pipe, directory] = [makePipe(), makeDirectory()];
+  const link = join(directory, 'link');
+  symlinkSync(pipe, link);
+  for (const path of [pipe, directory, link, '/dev/zero'])
+    expect(await problemOf(path)).toBe(`${path} is not a regular file; keys are read again and again.`);
+});
+
+test('a file of a mebibyte is read, and one that is larger is refused in one sentence', async () => {
+  const full = makeFile('#'.repeat(MIB));
+  expect([loadKeyFile(full).text.length, await readKeyFile(full)]).toEqual([MIB, { ok: true, text: '#'.repeat(MIB) }]);
+  const large = makeFile('#'.repeat(MIB + 1));
+  expect(await problemOf(large)).toBe(`${large} is larger than 1 MiB; a file of keys has one key a line.`);
+});
+
+test('a file that is not there is refused in the words of the system', async () => {
+  const file = join(makeDirectory(), 'keys');
+  expect(await problemOf(file)).toBe(`ENOENT: no such file or directory, open '${file}'`);
+});
+
+test('lines may end in LF, CRLF or CR, and are counted alike', () => {
+  for (const end of ['\n', '\r\n', '\r']) {
+    const fileText = ['# the keys of acme', lineOf('acme', 'a'), '', 'wrong', lineOf('beta', 'b')].join(end);
+    const { keys, mistakes } = loadApiKeys({ entries: [], fileText });
+    expect(keys.map(({ caller }) => caller.tenant)).toEqual(['acme', 'beta']);
+    expect(mistakes.map((mistake) => mistake.slice(0, 12))).toEqual(['line 4 must ']);
+  }
+});
+
+test('of many mistakes the first twenty are told, and how many there are beside them', () => {
+  const mistakesOf = (lines: number) => loadApiKeys({ entries: [], fileText: 'x\n'.repeat(lines) }).mistakes;
+  expect(mistakesOf(20)).toHaveLength(20);
+  const many = mistakesOf(5021);
+  expect(many).toHaveLength(21);
+  expect(many[19]).toMatch(/^line 20 must be/);
+  expect(many[20]).toBe('… and 5001 more');
+});
+
+const follow = (file: string) => {
+  const reloads: Reload[] = [];
+  const onReload = (reload: Reload): void => void reloads.push(reload);
+  const keys = createApiKeys({ entries: [], file: loadKeyFile(file), onReload, time: () => 0, pollMs: 5 });
+  onTestFinished(keys.close);
+  return { reloads, isKnown: (key: string): boolean => keys.authenticate(key).kind === 'known' };
+};
+
+test('a pipe or a large file in the place of the keys changes nothing, is told, and a right file is taken after it', async () => {
+  const file = makeFile(lineOf('acme', 'old'));
+  const { reloads, isKnown } = follow(file);
+  renameSync(makePipe(), file);
+  await expect.poll(() => reloads.length, SOON).toBe(1);
+  unlinkSync(file);
+  // Moved into its place at once, or the time in between would be told, too.
+  await expect.poll(() => reloads.length, SOON).toBe(2);
+  writeFileSync(`${file}.new`, '\u0000\u0001\n'.repeat(MIB));
+  renameSync(`${file}.new`, file);
+  await expect.poll(() => reloads.length, SOON).toBe(3);
+  expect(isKnown('old')).toBe(true);
+  expect(reloads).toEqual([
+    { result: 'refused', mistakes: [`${file} is not a regular file; keys are read again and again.`] },
+    { result: 'refused', mistakes: [`ENOENT: no such file or directory, open '${file}'`] },
+    { result: 'refused', mistakes: [`${file} is larger than 1 MiB; a file of keys has one key a line.`] },
+  ]);
+  writeFileSync(`${file}.new`, `# one comment and one key\r${lineOf('acme', 'new')}\r`);
+  renameSync(`${file}.new`, file);
+  await expect.poll(() => isKnown('new'), SOON).toBe(true);
+  expect(isKnown('old')).toBe(false);
+});
+
+/** A file system that is away until it says something. */
+const createSlowReads = () => {
+  const waiting: ((reading: KeyFileReading) => void)[] = [];
+  const state: { begun: number; most: number; text: string | null } = { begun: 0, most: 0, text: null };
+  const read = (): Promise<KeyFileReading> => {
+    state.begun += 1;
+    if (state.text !== null) return Promise.resolve({ ok: true, text: state.text });
+    const { promise, resolve } = Promise.withResolvers<KeyFileReading>();
+    waiting.push(resolve);
+    state.most = Math.max(state.most, waiting.length);
+    return promise;
+  };
+  /** The last that was begun answers first. */
+  const answerAll = (text: string): void => {
+    for (const answer of waiting.splice(0).toReversed()) answer({ ok: true, text });
+  };
+  return { state, read, answerAll };
+};
+
+test('a reading that never ends is told once, another is tried, and no more than two hold threads', async () => {
+  const told: KeyFileReading[] = [];
+  const { state, read, answerAll } = createSlowReads();
+  const onChange = (reading: KeyFileReading): void => void told.push(reading);
+  onTestFinished(watchKeyFile({ file: { path: 'keys', text: 'old' }, pollMs: 2, onChange, read }));
+  const NO_ANSWER = { ok: false, problem: 'it cannot be read: no answer' };
+  await expect.poll(() => told, SOON).toEqual([NO_ANSWER]);
+  expect(state).toEqual({ begun: 2, most: 2, text: null });
+  // Two answers, and yet no two readings in a row: the first of them is of before the other.
+  answerAll('new');
+  await expect.poll(() => state.begun, SOON).toBeGreaterThan(2);
+  expect(told).toEqual([NO_ANSWER]);
+  state.text = 'new';
+  answerAll('new');
+  await expect.poll(() => told, SOON).toEqual([NO_ANSWER, { ok: true, text: 'new' }]);
+  state.text = null;
+  await expect.poll(() => told, SOON).toEqual([NO_ANSWER, { ok: true, text: 'new' }, NO_ANSWER]);
+  expect(state.most).toBe(2);
+});
+
+test('a file that leaves nobody who may call is refused, unless there is another way in', () => {
+  const file = makeFile('');
+  const { config } = loadConfig({ API_KEYS_FILE: file });
+  expect(() => readFirstKeyFile(config)).toThrow(new Error(`API_KEYS_FILE ${file} holds no key.`));
+  const { config: beside } = loadConfig({ API_KEYS_FILE: file, API_KEYS: lineOf('acme', 'k') });
+  expect(readFirstKeyFile(beside)).toEqual({ path: file, text: '' });
+});
+
+test('what was looked at for mistakes is what is used: the file is not read again', async () => {
+  const file = makeFile(lineOf('acme', 'k'));
+  const { config } = loadConfig({ API_KEYS_FILE: file, PORT: '0' });
+  const keyFile = readFirstKeyFile(config);
+  writeFileSync(file, 'half a line');
+  const service = await wire(config, pino({ level: 'silent' }), { keyFile });
+  onTestFinished(async () => {
+    await service.app.close();
+    await service.close();
+  });
+  await service.app.listen({ host: '127.0.0.1', port: 0 });
+  const address = service.app.server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const answer = await fetch(`http://127.0.0.1:${port}/tools`, { headers: { 'x-api-key': 'k' } });
+  expect(answer.status).toBe(200);
+});
+
+test('a pipe of keys, as a shell makes of <(…), is refused before anything listens, beside all other mistakes', async () => {
+  const pipe = makePipe();
+  const ended = await runToEnd({
+    by: 'node',
+    environment: { API_KEYS_FILE: pipe, WORKSPACE_DIR: '/nonexistent', PORT: 'x' },
+  });
+  expect([ended.code, ended.stdout]).toEqual([1, '']);
+  const lines = ended.stderr.trim().split('\n');
+  expect(lines).toHaveLength(3);
+  expect(lines[0]).toMatch(/^recourse: PORT /);
+  expect(lines.slice(1)).toEqual([
+    `recourse: API_KEYS_FILE: ${pipe} is not a regular file; keys are read again and again.`,
+    "recourse: WORKSPACE_DIR: The workspace '/nonexistent' does not exist.",
+  ]);
+});
