@@ -51,13 +51,23 @@ export const ACCESS_ROW: Row = {
       {
         kind: 'bars',
         title: 'Changes of the keys',
-        alerts: ['RecourseApiKeysRefused'],
-        description:
-          'Changes of API_KEYS_FILE over the time shown that were taken, or refused for a mistake in them: the log says which line is wrong, and the keys from before still hold.',
+        description: 'Changes of API_KEYS_FILE over the time shown that were taken, or refused for a mistake in them.',
         unit: 'short',
         steps: NEUTRAL,
         colours: { taken: 'green', refused: 'red' },
         queries: only(sumBy('result', increase('recourse_api_key_reloads_total')), '{{result}}'),
+      },
+      {
+        kind: 'graph',
+        title: 'Key file refused',
+        alerts: ['RecourseApiKeysRefused'],
+        description:
+          'Refused while API_KEYS_FILE as it stands is not taken for a mistake in it: the keys from before still hold, and the log says which line is wrong.',
+        unit: 'short',
+        max: 1,
+        form: 'steps',
+        words: ['taken', 'refused'],
+        queries: only(series('recourse_api_key_file_refused'), '{{instance}}'),
       },
     ),
   ],

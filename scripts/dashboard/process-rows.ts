@@ -36,6 +36,19 @@ export const ISOLATION_ROW: Row = {
           legend: `p${part * 100}`,
         })),
       },
+    ),
+    line(
+      {
+        kind: 'graph',
+        title: 'Tool files',
+        alerts: ['RecourseToolFileNotLoaded'],
+        description:
+          'Files of TOOLS_DIR on all replicas, by what serves of them: the newest version (serving), an older one because the newest cannot be loaded (stale), or nothing (unavailable). The log says why.',
+        unit: 'short',
+        form: 'steps',
+        colours: { serving: 'green', stale: 'orange', unavailable: 'red' },
+        queries: only(sumBy('state', series('recourse_tool_files')), '{{state}}'),
+      },
       {
         kind: 'graph',
         title: 'Messages not believed',

@@ -20,7 +20,7 @@ export const BUDGETS_ROW: Row = {
         title: 'Denied by tool',
         alerts: ['RecourseAgentsLooping'],
         description:
-          "Share of a tool's rounds that were refused for want of a retry. A high share is an agent that goes in circles.",
+          "Share of a tool's rounds that were refused for want of a retry. A high share is an agent that goes on after its retries are gone; one that makes the same call again and again is seen under Loops refused.",
         unit: 'percentunit',
         max: 1,
         queries: only(
@@ -57,10 +57,18 @@ export const BUDGETS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Loops refused',
+        alerts: ['RecourseAgentsLooping'],
         description:
-          'Calls per second that the loop guard refused, by tool: an agent that makes the same call again and again.',
-        unit: 'cps',
-        queries: only(sumBy('tool', rate('recourse_loops_detected_total', CHOSEN_TOOLS)), '{{tool}}'),
+          "Share of a tool's calls that the loop guard refused: an agent that makes the same call again and again.",
+        unit: 'percentunit',
+        max: 1,
+        queries: only(
+          share(
+            sumBy('tool', rate('recourse_loops_detected_total', CHOSEN_TOOLS)),
+            sumBy('tool', rate('recourse_tool_calls_total', CHOSEN_TOOLS)),
+          ),
+          '{{tool}}',
+        ),
       },
       {
         kind: 'graph',

@@ -92,9 +92,10 @@ const STATS: readonly StatPanel[] = [
     title: 'Contract violations',
     alerts: ['RecourseContractViolation'],
     description:
-      'Answers that the last-resort net had to repair, since the replicas started. Must stay 0: each one is a bug of this service.',
+      'Answers of the time shown that the last-resort net had to repair. Must stay 0: each one is a bug of this service.',
     unit: 'short',
-    queries: only(sum(series('recourse_contract_violations_total'))),
+    queries: only(orZero(sum(increase('recourse_contract_violations_total')))),
+    decimals: 0,
     steps: ZERO_IS_WELL,
   },
   {

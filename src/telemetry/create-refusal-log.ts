@@ -19,7 +19,8 @@ export const createRefusalLog = (options: { readonly log: Logger; readonly now: 
   const { log, now } = options;
   const stories = new LRUCache<string, { writtenAt: number; count: number }>({ max: MAX_STORIES });
   return ({ reason, tenant, key, address }: RefusedRequest): void => {
-    const name = `${reason} ${tenant} ${key}`;
+    // Whoever is anonymous is told apart by the address; strangers are not, for they may have any number of them.
+    const name = `${reason} ${tenant} ${tenant === 'anonymous' ? address : key}`;
     const story = stories.get(name) ?? { writtenAt: Number.NEGATIVE_INFINITY, count: 0 };
     stories.set(name, story);
     story.count += 1;

@@ -33,6 +33,11 @@ test('the page is served without a key, under a strict policy, and is asked for 
   const page = await answer.text();
   expect(page).toContain('<script type="module" src="console/app.js"></script>');
   expect(page).not.toMatch(/<script(?![^>]* src=)|<style|\son[a-z]+=|\sstyle=/);
+  const named = [...page.matchAll(/\s(?:src|href|srcset|action|data)\s*=\s*["']?([^"'\s>]*)/gi)].map(
+    ([, to = '']) => to,
+  );
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((to) => !/^(console\/[\w.-]+|docs|data:,)$/.test(to))).toEqual([]);
 });
 
 test('a file that the browser still has is not sent again', async () => {

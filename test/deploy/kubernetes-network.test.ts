@@ -1,6 +1,8 @@
 import { BlockList, isIPv6 } from 'node:net';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import * as z from 'zod';
+import { readDeployed } from './alert-rules.ts';
 import { type Manifest, readManifest } from './read-manifests.ts';
 
 const Labels = z.record(z.string(), z.string());
@@ -102,6 +104,7 @@ test('the ServiceMonitor finds the ops Service alone, asks for what is there, an
       jobLabel: z.string(),
       selector: Selected,
       endpoints: z.array(z.looseObject({ port: z.string(), path: z.string() })),
+      sampleLimit: z.int(),
     }),
   });
   const { spec } = readManifest('prometheus-operator/service-monitor.yaml', 'ServiceMonitor', 'recourse', Monitor);
@@ -111,6 +114,8 @@ test('the ServiceMonitor finds the ops Service alone, asks for what is there, an
   expect(found.map(([name]) => name)).toEqual(['ops']);
   expect(services.ops.metadata.labels[spec.jobLabel]).toBe('recourse');
   expect(spec.endpoints).toMatchObject([{ port: 'ops', path: '/metrics' }]);
+  expect(spec.sampleLimit).toBe(60_000);
+  expect(parse(readDeployed('deploy/prometheus.yml'))).toMatchObject({ scrape_configs: [{ sample_limit: 60_000 }] });
 });
 
 test('the service is reached by labelled callers, its metrics by the namespace of Prometheus, Redis by the service', () => {

@@ -80,6 +80,9 @@ test('after a mixed load every counter has counted, and every query of the dashb
   if (found.empty.length > 0 || found.zero.length > STAYS_ZERO.length) found = await sendAndAsk();
   expect(found).toEqual({ empty: [], zero: STAYS_ZERO });
 
+  const files = ['serving', 'stale', 'unavailable'].map((state) => load.metric('recourse_tool_files', `"${state}"`));
+  expect(await Promise.all(files)).toEqual([3, 1, 1]);
+
   const silent: string[] = [];
   for (const name of readCounters()) if (!((await load.metric(name)) > 0)) silent.push(name);
   expect(silent).toEqual(['recourse_contract_violations_total']);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
-import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
+import { makeDirectory, type TemporaryDirectory } from '#test/tools/directory/temporary-directory.ts';
+import { breakToolFile, changeKeys, makeToolFiles } from './mixed-load-files.ts';
 import { createMixedLoadKeys, type MixedLoadKeys } from './mixed-load-keys.ts';
 import { type Client, createClient } from './mixed-load-requests.ts';
 import { startRedisServer } from './redis-server.ts';
@@ -41,8 +41,6 @@ const SETTINGS = {
   CIRCUIT_OPEN_MS: '500',
 } as const;
 
-const toReexport = (file: string): string => `export * from ${JSON.stringify(join(import.meta.dirname, file))};\n`;
-
 /** Gone with its test. */
 export const startMixedLoad = async (): Promise<MixedLoad> => {
   const redis = await startRedisServer();
@@ -51,23 +49,19 @@ export const startMixedLoad = async (): Promise<MixedLoad> => {
     proxy.close();
     await redis.stop();
   });
-  const { root } = makeDirectory({
-    'mixed.ts': toReexport('mixed-load-tools.ts'),
-    'channel.ts': toReexport('hostile-tools/channel.ts'),
-    'floods.ts': toReexport('hostile-tools/floods.ts'),
-  });
+  const tools = makeToolFiles();
   const keys = createMixedLoadKeys(makeDirectory().root);
   const service = await startProcess({
     by: 'node',
     environment: {
       ...SETTINGS,
       REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
-      TOOLS_DIR: root,
+      TOOLS_DIR: tools.root,
       API_KEYS_FILE: keys.file,
     },
   });
   const metric = (name: string, label = ''): Promise<number> => readMetric(service.url, name, label);
-  const scene: Scene = { ...createClient(service.url, keys), keys, proxy, metric };
+  const scene: Scene = { ...createClient(service.url, keys), keys, tools, proxy, metric };
   await whenStoreServes(scene);
   return {
     target: `127.0.0.1:${service.port}`,
@@ -78,7 +72,12 @@ export const startMixedLoad = async (): Promise<MixedLoad> => {
   };
 };
 
-type Scene = Client & Pick<MixedLoad, 'metric'> & { readonly keys: MixedLoadKeys; readonly proxy: TcpProxy };
+type Scene = Client &
+  Pick<MixedLoad, 'metric'> & {
+    readonly keys: MixedLoadKeys;
+    readonly tools: TemporaryDirectory;
+    readonly proxy: TcpProxy;
+  };
 
 const readMetric = async (url: string, name: string, label: string): Promise<number> => {
   const text = await (await fetch(`${url}/metrics`)).text();
@@ -170,17 +169,6 @@ const comeUninvited = async ({ batch, ask, keys }: Scene): Promise<void> => {
   await ask('GET', `/sessions/${randomUUID()}`);
 };
 
-const changeKeys = async ({ keys, metric }: Scene): Promise<void> => {
-  for (const [to, label] of [
-    ['wrong', 'refused'],
-    ['right', 'taken'],
-  ] as const) {
-    const before = await metric('recourse_api_key_reloads_total', label);
-    keys.change(to);
-    await expect.poll(() => metric('recourse_api_key_reloads_total', label), PATIENCE).toBeGreaterThan(before);
-  }
-};
-
 const blockAll = async ({ batch }: Scene): Promise<void> => {
   await batch(['blocks']);
 };
@@ -229,6 +217,7 @@ const ACTS: readonly ((scene: Scene) => Promise<void>)[] = [
   sendKeyed,
   comeUninvited,
   changeKeys,
+  breakToolFile,
   dieEachWay,
   blockAll,
   overload,
