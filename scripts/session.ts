@@ -3,7 +3,7 @@ import { readOptions, type SessionOptions, USAGE } from './session/read-options.
 import { isUnseen, toOverview } from './session/to-overview.ts';
 import { toTimeline } from './session/to-timeline.ts';
 
-const UNSEEN = 'Nothing is known of it: it was never used, was forgotten, or belongs to another API key.';
+const UNSEEN = 'Nothing is known of it: it was never used, was forgotten, or belongs to another tenant.';
 
 // A file or another program gets whole lines; only a terminal would break them. Some do not know their width.
 const width = (): number => (process.stdout.columns > 0 ? process.stdout.columns : Number.POSITIVE_INFINITY);

@@ -1,5 +1,6 @@
 import { render } from 'lit-html';
 import { isSendableKey } from './call-service.ts';
+import { createAsk } from './create-ask.ts';
 import { pageTemplate } from './page-template.ts';
 import { createSessionActions } from './session-actions.ts';
 import { createStore, type State, toRoute } from './state.ts';
@@ -11,6 +12,8 @@ const KEY_ITEM = 'recourse.api-key';
 const toInitialState = (): State => ({
   route: toRoute(location.hash),
   key: sessionStorage.getItem(KEY_ITEM) ?? '',
+  keyTurn: 0,
+  keyStanding: 'in use',
   keyMistake: '',
   tools: null,
   toolsTrouble: null,
@@ -34,8 +37,9 @@ const start = (root: HTMLElement): void => {
   };
   const store = createStore(toInitialState(), show);
   const { read, update } = store;
-  const tools = createToolActions(store);
-  const session = createSessionActions(store);
+  const ask = createAsk(store, focusKey);
+  const tools = createToolActions(store, ask);
+  const session = createSessionActions(store, ask);
   const act: Actions = {
     ...tools,
     ...session,
@@ -44,7 +48,7 @@ const start = (root: HTMLElement): void => {
       if (key === '') sessionStorage.removeItem(KEY_ITEM);
       else sessionStorage.setItem(KEY_ITEM, key);
       // What the former key was shown is not for this one.
-      update({ ...NOTHING_SEEN, key, keyMistake: '' });
+      update({ ...NOTHING_SEEN, key, keyTurn: read().keyTurn + 1 });
       void tools.loadTools();
       session.follow();
     },
@@ -61,7 +65,7 @@ const start = (root: HTMLElement): void => {
     },
   };
   addEventListener('hashchange', () => {
-    update({ route: toRoute(location.hash), session: null, sessionTrouble: null, readAt: '' });
+    update({ route: toRoute(location.hash), session: null, sessionTrouble: null, readAt: '', question: null });
     session.follow();
     // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to.
     root.querySelector<HTMLElement>('#tool-title, #session-title')?.focus();
@@ -73,13 +77,21 @@ const start = (root: HTMLElement): void => {
   session.follow();
 };
 
+// Whoever is at work elsewhere on the page stays there.
+const focusKey = (): void => {
+  if (document.activeElement === document.body) document.getElementById('api-key')?.focus();
+};
+
 const NOTHING_SEEN = {
+  keyStanding: 'in use',
+  keyMistake: '',
   tools: null,
   toolsTrouble: null,
   drafts: new Map(),
   session: null,
   sessionTrouble: null,
   readAt: '',
+  announcement: '',
 } as const;
 
 const root = document.getElementById('app');

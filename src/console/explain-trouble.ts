@@ -20,7 +20,7 @@ const explainStatus = (refusal: Refusal, key: string, origin: string): Explained
         ? { title: 'This service asks for an API key.', advice: 'Enter yours at the top of the page.' }
         : {
             title: 'The API key was not accepted.',
-            advice: 'It is wrong, expired or not known any more. Enter another.',
+            advice: 'It is wrong, expired or not known any more. Enter another at the top of the page.',
           };
     case 403:
       return explainForbidden(refusal, origin);

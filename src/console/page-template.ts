@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import { keyTemplate } from './key-template.ts';
 import { sessionTemplate } from './session-template.ts';
 import type { Part } from './small-templates.ts';
 import type { Question } from './state.ts';
@@ -19,26 +20,6 @@ export const pageTemplate = (view: View): TemplateResult => {
     <main>${route.page === 'tools' ? toolsTemplate(view, route.tool) : sessionTemplate(view, route.id)}</main>
     <div class="unseen" role="status" aria-live="polite">${announcement}</div>
     ${questionTemplate(view, question)}`;
-};
-
-const keyTemplate = ({ state, act }: View): TemplateResult => {
-  const use = (event: SubmitEvent): void => {
-    event.preventDefault();
-    const input = document.getElementById('api-key');
-    if (input instanceof HTMLInputElement) act.setKey(input.value.trim());
-  };
-  if (state.key !== '')
-    return html`<div class="key">
-      <span class="muted">API key in use, in this tab only</span>
-      <button type="button" class="quiet" @click=${() => act.setKey('')}>Forget key</button>
-    </div>`;
-  return html`<form class="key" autocomplete="off" @submit=${use}>
-    <label for="api-key">API key</label>
-    <input id="api-key" type="password" autocomplete="off" spellcheck="false"
-      aria-describedby=${state.keyMistake === '' ? nothing : 'key-mistake'} />
-    <button>Use key</button>
-    ${state.keyMistake === '' ? nothing : html`<span id="key-mistake" role="alert">${state.keyMistake}</span>`}
-  </form>`;
 };
 
 const questionTemplate = ({ act }: View, question: Question | null): Part =>

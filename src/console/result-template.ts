@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { CallAnswer, CallResult, Issue, RetryState } from './call-result.ts';
+import type { CallAnswer, CallResult, Issue } from './call-result.ts';
+import { explainStop } from './explain-stop.ts';
 import { indentJson, toJsonText } from './json-text.ts';
 import { folded, longText, outcomeMark, type Part, toDuration, troubleBox } from './small-templates.ts';
 import { type Attempt, sessionLink } from './state.ts';
@@ -34,7 +35,7 @@ const answerTemplate = (view: View, { name }: ToolDescription, answer: CallAnswe
       ${result.marks.map((mark) => html`<span class="mark other">${mark}</span>`)}
     </p>
     <h5>What the model reads</h5>
-    ${readingTemplate(view, identity, result)} ${retryTemplate(result.retry)}
+    ${readingTemplate(view, identity, result)} ${stopTemplate(result)}
     ${warningsTemplate(result)}
     ${folded(view, `${identity}:raw`, 'Raw answer', () => longText(view, `${identity}:raw:all`, indentJson(raw)))}
     <p class="muted">
@@ -64,12 +65,12 @@ const issuesTemplate = (issues: readonly Issue[]): TemplateResult => html`<ul cl
   )}
 </ul>`;
 
-const retryTemplate = (retry: RetryState | null): Part => {
-  if (retry === null) return nothing;
-  const verdict = retry.allowed ? 'Another try is allowed' : 'No other try is allowed';
+const stopTemplate = (result: CallResult): Part => {
+  const stop = explainStop(result);
+  if (stop === null) return nothing;
+  const { verdict, budget } = stop;
   return html`<p class="budget">
-    ${verdict}: ${retry.used} of ${retry.limit} retries used, ${retry.remaining} remaining.
-    <span class="muted">Limited by the ${toVisible(retry.limitedBy)}, kept for the ${toVisible(retry.scope)} in ${toVisible(retry.mode)}.</span>
+    ${toVisible(verdict)} ${budget === '' ? nothing : html`<span class="muted">${toVisible(budget)}</span>`}
   </p>`;
 };
 

@@ -1,5 +1,6 @@
-import type { Answer, Trouble } from './answer.ts';
-import { callService, isAddressable } from './call-service.ts';
+import type { Answer } from './answer.ts';
+import { isAddressable } from './call-service.ts';
+import type { Ask } from './create-ask.ts';
 import { createPoll } from './create-poll.ts';
 import { toSession } from './session.ts';
 import type { Question, Store } from './state.ts';
@@ -17,13 +18,13 @@ export type SessionActions = {
 const POLL_MS = 2_000;
 
 /** What can be done with the session that is looked at. */
-export const createSessionActions = ({ read, update }: Store): SessionActions => {
+export const createSessionActions = ({ read, update }: Store, ask: Ask): SessionActions => {
   const idOf = (): string => {
     const { route } = read();
     return route.page === 'session' ? route.id : '';
   };
   const poll = createPoll(async (signal) => {
-    const answer = await callService({ path: toPath(idOf()), key: read().key, signal });
+    const answer = await ask({ path: toPath(idOf()), signal });
     if (answer.kind === 'aborted' || signal.aborted) return null;
     if (answer.kind === 'done')
       update({ session: toSession(answer.body), sessionTrouble: null, readAt: new Date().toISOString() });
@@ -35,12 +36,13 @@ export const createSessionActions = ({ read, update }: Store): SessionActions =>
     else poll.start();
   };
   const change = async (path: string, said: string): Promise<void> => {
-    const answer = await callService({ path, key: read().key, method: 'DELETE' });
-    const trouble: Trouble | null = answer.kind === 'done' || answer.kind === 'aborted' ? null : answer;
+    const answer = await ask({ path, method: 'DELETE' });
+    if (answer.kind === 'aborted') return;
+    const trouble = answer.kind === 'done' ? null : answer;
     update({ announcement: trouble === null ? said : 'That was not done.', sessionTrouble: trouble });
     if (trouble === null) follow();
   };
-  const ask = (question: Omit<Question, 'act'>, path: string, said: string): void =>
+  const confirm = (question: Omit<Question, 'act'>, path: string, said: string): void =>
     update({ question: { ...question, act: () => void change(`${toPath(idOf())}${path}`, said) } });
   return {
     follow,
@@ -49,23 +51,23 @@ export const createSessionActions = ({ read, update }: Store): SessionActions =>
       if (polling === 'paused') poll.stop();
       else follow();
     },
-    ...createResets(ask),
+    ...createResets(confirm),
   };
 };
 
-type Ask = (question: Omit<Question, 'act'>, path: string, said: string) => void;
+type Confirm = (question: Omit<Question, 'act'>, path: string, said: string) => void;
 
-const createResets = (ask: Ask) => ({
+const createResets = (confirm: Confirm) => ({
   resetTool: (tool: string) => {
     const name = toVisibleName(tool);
-    ask(
+    confirm(
       { title: `Reset the budget of ${name}?`, text: 'It can be called and retried again at once.', label: 'Reset' },
       `/budgets/${encodeURIComponent(tool)}`,
       `The budget of ${name} is reset.`,
     );
   },
   resetAll: () =>
-    ask(
+    confirm(
       {
         title: 'Reset all budgets?',
         text: 'Every tool of this session can be called again at once.',
@@ -75,7 +77,7 @@ const createResets = (ask: Ask) => ({
       'All budgets are reset.',
     ),
   endSession: () =>
-    ask(
+    confirm(
       {
         title: 'End this session?',
         text: 'Its budgets, streaks and journal are removed. An agent that goes on with it starts anew.',

@@ -26,9 +26,15 @@ export type Question = {
   readonly act: () => void;
 };
 
+/** What the last answer said of the key. */
+export type KeyStanding = 'in use' | 'refused';
+
 export type State = {
   readonly route: Route;
   readonly key: string;
+  /** Counts the keys: an answer is shown only where it was asked for with the one in use. */
+  readonly keyTurn: number;
+  readonly keyStanding: KeyStanding;
   readonly keyMistake: string;
   readonly tools: readonly ToolDescription[] | null;
   readonly toolsTrouble: Trouble | null;

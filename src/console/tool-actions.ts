@@ -1,6 +1,6 @@
 import type { Answer } from './answer.ts';
 import { toCallAnswer } from './call-result.ts';
-import { callService } from './call-service.ts';
+import type { Ask } from './create-ask.ts';
 import { type JsonPath, withValueAt } from './json-path.ts';
 import { parseJson } from './parse-json.ts';
 import { type Attempt, type CallOptions, type Draft, draftOf, type Store } from './state.ts';
@@ -19,22 +19,24 @@ export type ToolActions = {
 };
 
 /** What can be done with the catalogue and a tool of it. */
-export const createToolActions = ({ read, update }: Store): ToolActions => {
+export const createToolActions = ({ read, update }: Store, ask: Ask): ToolActions => {
   const edit = (tool: string, change: Partial<Draft>): void => {
     const state = read();
     update({ drafts: new Map(state.drafts).set(tool, { ...draftOf(state, tool), ...change }) });
   };
   const post = async ({ name }: ToolDescription): Promise<void> => {
-    const { key, options } = read();
+    const { options } = read();
     const { text } = draftOf(read(), name);
     edit(name, { attempt: { kind: 'sending' } });
-    const attempt = toAttempt(await callService({ key, path: 'tool-calls', ...toRequest(name, text, options) }));
+    const answer = await ask({ path: 'tool-calls', ...toRequest(name, text, options) });
+    if (answer.kind === 'aborted') return;
+    const attempt = toAttempt(answer);
     edit(name, { attempt });
     update({ announcement: describeAttempt(attempt) });
   };
   return {
     loadTools: async () => {
-      const answer = await callService({ path: 'tools', key: read().key });
+      const answer = await ask({ path: 'tools' });
       if (answer.kind === 'done') update({ tools: toCatalogue(answer.body), toolsTrouble: null });
       else if (answer.kind !== 'aborted') update({ tools: null, toolsTrouble: answer });
     },
@@ -78,8 +80,7 @@ const toRequest = (name: string, text: string, { sessionId, idempotencyKey, time
 
 const toNumberOrText = (text: string): number | string => (Number.isFinite(Number(text)) ? Number(text) : text);
 
-const toAttempt = (answer: Answer): Attempt => {
-  if (answer.kind === 'aborted') return { kind: 'none' };
+const toAttempt = (answer: Exclude<Answer, { readonly kind: 'aborted' }>): Attempt => {
   if (answer.kind !== 'done') return { kind: 'troubled', trouble: answer };
   const found = toCallAnswer(answer.body);
   if (found !== null) return { kind: 'answered', answer: found, raw: answer.text };

@@ -26,7 +26,8 @@ export const createConsoleLab = (args: readonly string[] = []): ConsoleLab => {
   }, SLOW_MS);
   return {
     start: async (environment = {}, tools = []) => {
-      const service = await startService(environment, tools);
+      // No call is shed because a browser and a compiler beside the service keep it waiting.
+      const service = await startService({ MAX_EVENT_LOOP_LAG_MS: '600000', ...environment }, tools);
       onTestFinished(() => service.stop());
       return service;
     },

@@ -117,3 +117,16 @@ test('a result that came after its answer stands beside its call', { timeout: SL
   await page.getByText('Ended later, at').waitFor();
   expect((await page.locator('.late').innerText()).replace(/\s+/g, ' ')).toMatch(/Ended later, at [\d:]+: ✓ success/);
 });
+
+test('a question about one session is gone when another is looked at', { timeout: SLOW_MS }, async () => {
+  const service = await lab.start({}, createConsoleTools());
+  for (const session_id of ['one', 'two']) await service.call([FAILING], { session_id });
+  const { page, complaints } = await lab.open(service.url, '#session=one');
+  await page.getByRole('button', { name: 'End session' }).click();
+  await page.getByRole('dialog', { name: 'End this session?' }).waitFor();
+  await page.evaluate("location.hash = '#session=two'");
+  await page.getByRole('heading', { name: 'Session two' }).waitFor();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.locator('.budgets li').waitFor();
+  expect(complaints).toEqual([]);
+});

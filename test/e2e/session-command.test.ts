@@ -71,7 +71,7 @@ test('a session that nobody has seen is said to be unknown, and that is no error
       'Session nobody, kept in the memory of the service',
       '0 rounds, 0 calls, 0 of 20 retries used',
       '',
-      'Nothing is known of it: it was never used, was forgotten, or belongs to another API key.',
+      'Nothing is known of it: it was never used, was forgotten, or belongs to another tenant.',
       '',
     ].join('\n'),
   });
