@@ -30,7 +30,9 @@ test.each(SILENCES)('%s: one batch waits for it, those after it do not, none fai
   expect(await lab.readiness()).toMatchObject({ status: 200, body: { status: 'degraded' } });
   await end(lab);
   expect(await lab.served()).toMatchObject({ retry: { mode: 'redis', used: 0, remaining: 3 } });
-  expect(await lab.readiness()).toMatchObject({ status: 200, body: { status: 'ready' } });
+  // One slow answer on a busy machine is an outage of its own; the batch after it ends that.
+  const ready = async () => (await lab.served()) && lab.readiness();
+  await expect.poll(ready, RECOVERY).toMatchObject({ status: 200, body: { status: 'ready' } });
 });
 
 test('an outage costs one time-out a second, however many batches come', async () => {

@@ -36,7 +36,7 @@ test('when the service ends by a bug of its own, its hosts and what tools starte
   await began(2);
   running.send('SIGUSR2', 'service');
   expect(await running.exited).toEqual({ code: 1, signal: null });
-  expect(running.stderr()).toContain('Error: a bug');
+  expect(running.stderr()).toContain('recourse: an exception that nobody caught: a bug\n');
   await allGone();
   await lost;
 });

@@ -98,7 +98,7 @@ const signalIfThere = (pid: number, signal: NodeJS.Signals): void => {
 
 /** Starts the service and waits for its log line `listening`. Rejects with what it wrote where it ends before. */
 export const startProcess = async ({ by, environment = {} }: Launch): Promise<RunningProcess> => {
-  const child = launch({ by, environment: { PORT: '0', ...environment } });
+  const child = launch({ by, environment: { PORT: '0', MAX_EVENT_LOOP_LAG_MS: '60000', ...environment } });
   const log = readLog(child);
   const port = (await log.logged('listening'))['port'];
   if (typeof port !== 'number') throw new Error('The log line `listening` names no port.');
