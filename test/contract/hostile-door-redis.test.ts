@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
 import { postAs, toKeyEntry } from '#test/auth/access-client.ts';
-import { measureOutage, RECOVERY } from '#test/support/counting-service.ts';
+import { measureOutage, RECOVERY, servedBy } from '#test/support/counting-service.ts';
 import { type OutageService, startOutageService } from '#test/support/outage-service.ts';
 
 // A caller with a key and a rate asks Redis twice: may it come in, and may its call run. Whichever is asked first finds
@@ -29,18 +29,7 @@ const createCaller = ({ service }: OutageService): Caller => {
     if (result === undefined) throw new Error('There is no result.');
     return result;
   };
-  const served = async (session?: string): Promise<ToolResult> => {
-    const counted: ToolResult[] = [];
-    const isCounted = async (): Promise<boolean> => {
-      const result = await fail(session);
-      if (result.retry?.mode === 'redis') counted.push(result);
-      return counted.length > 0;
-    };
-    await expect.poll(isCounted, RECOVERY).toBe(true);
-    const [first] = counted;
-    if (first === undefined) throw new Error('No batch was counted in Redis.');
-    return first;
-  };
+  const served = (session?: string): Promise<ToolResult> => servedBy(() => fail(session));
   return { fail, served, statuses: () => [...statuses] };
 };
 

@@ -66,23 +66,11 @@ export const startCountingService = async (environment: Readonly<Record<string, 
     if (result === undefined) throw new Error('There is no result.');
     return result;
   };
-  const served = async (session?: string): Promise<ToolResult> => {
-    const counted: ToolResult[] = [];
-    const isCounted = async (): Promise<boolean> => {
-      const result = await fail(session);
-      if (result.retry?.mode === 'redis') counted.push(result);
-      return counted.length > 0;
-    };
-    await expect.poll(isCounted, RECOVERY).toBe(true);
-    const [first] = counted;
-    if (first === undefined) throw new Error('No batch was counted in Redis.');
-    return first;
-  };
   return {
     service,
     fail,
     runs: () => ran,
-    served,
+    served: (session) => servedBy(() => fail(session)),
     errors: () => readErrors(service.url),
     readiness: () => readReadiness(service.url),
   };
@@ -123,4 +111,18 @@ export const measureOutage = async (
   const later: number[] = [];
   for (let batch = 0; batch < 200; batch += 1) later.push(await timed(fail));
   return { first: Math.max(...first) - median(usual), later: median(later) - median(usual) };
+};
+
+/** The first result of a batch that was counted in Redis, after as many tries as that takes. */
+export const servedBy = async (fail: () => Promise<ToolResult>): Promise<ToolResult> => {
+  const counted: ToolResult[] = [];
+  const isCounted = async (): Promise<boolean> => {
+    const result = await fail();
+    if (result.retry?.mode === 'redis') counted.push(result);
+    return counted.length > 0;
+  };
+  await expect.poll(isCounted, RECOVERY).toBe(true);
+  const [first] = counted;
+  if (first === undefined) throw new Error('No batch was counted in Redis.');
+  return first;
 };

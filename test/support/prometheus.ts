@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import * as z from 'zod';
 import { findFreePort } from './redis-server.ts';
+import { watchOver } from './watch-over.ts';
 
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/recourse/prometheus', import.meta.url));
 // It is ready within a second; a machine under full load takes longer.
@@ -112,15 +113,6 @@ const toConfig = ({ targets, ruleFiles = [], scrapeIntervalMs = 1000 }: Promethe
     rule_files: ruleFiles,
     scrape_configs: [{ job_name: 'recourse', static_configs: [{ targets }] }],
   });
-};
-
-/** Kills the server once our end of its pipe closes: the system does that even if this process is killed itself. */
-const watchOver = (server: ChildProcess): void => {
-  if (server.pid === undefined) return;
-  const script = 'while read -r _; do :; done; kill -9 "$1"';
-  const watchdog = spawn('sh', ['-c', script, 'watchdog', String(server.pid)], { stdio: ['pipe', 'ignore', 'ignore'] });
-  server.once('exit', () => watchdog.kill('SIGKILL'));
-  watchdog.unref();
 };
 
 /** Reads the server's log until it says that it is ready; rejects with that log where it ends before. */

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { watchOver } from './watch-over.ts';
 
 /** A real redis-server of a test's own on loopback. It keeps nothing on disk and dies with the test's process. */
 export type RedisServer = {
@@ -78,15 +79,6 @@ const ping = async (port: number): Promise<void> => {
   } finally {
     socket.destroy();
   }
-};
-
-/** Kills the server once our end of its pipe closes: the system does that even if this process is killed itself. */
-const watchOver = (server: ChildProcess): void => {
-  if (server.pid === undefined) return;
-  const script = 'while read -r _; do :; done; kill -9 "$1"';
-  const watchdog = spawn('sh', ['-c', script, 'watchdog', String(server.pid)], { stdio: ['pipe', 'ignore', 'ignore'] });
-  server.once('exit', () => watchdog.kill('SIGKILL'));
-  watchdog.unref();
 };
 
 /** Reads the server's log until it says that it listens; rejects with that log where it ends before. */
