@@ -22,6 +22,8 @@ const main = async (): Promise<void> => {
   const { redactor } = redaction;
   const format = process.stdout.isTTY ? 'pretty' : 'json';
   const log = await createLogger({ level: config.LOG_LEVEL, format, redactor });
+  if (redaction.leftOut.length > 0)
+    log.warn({ variables: redaction.leftOut }, 'secrets not registered: each is a word of the contract');
   // As Node would end, but for what it would print as it is.
   process.on('uncaughtException', (error) => {
     const causes = describeCauses(error);

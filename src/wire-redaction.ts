@@ -13,13 +13,16 @@ export type WiredRedaction = {
   readonly redactor: Redactor;
   /** Where redacted texts are counted from now on, those so far included: the log is there before there are metrics. */
   readonly countIn: (counts: Counts) => void;
+  /** Variables with a secret that is a word of the answers themselves, so that it is not registered. */
+  readonly leftOut: readonly string[];
 };
 
 /** Registers the secret values that the environment holds. */
 export const wireRedaction = (config: Config, environment: Environment): WiredRedaction => {
   let counts: Counts = { result: { count: 0 }, journal: { count: 0 }, log: { count: 0 }, span: { count: 0 } };
+  const found = findSecrets(config, environment);
   const redactor = createRedactor({
-    secrets: findSecrets(config, environment),
+    secrets: found.filter(({ value }) => !OWN_WORDS.has(value)).map(({ value }) => value),
     onRedacted: (place) => {
       counts[place].count += 1;
     },
@@ -28,25 +31,30 @@ export const wireRedaction = (config: Config, environment: Environment): WiredRe
     for (const place of PLACES) next[place].count += counts[place].count;
     counts = next;
   };
-  return { redactor, countIn };
+  const leftOut = found.filter(({ value }) => OWN_WORDS.has(value)).map(({ name }) => name);
+  return { redactor, countIn, leftOut: [...new Set(leftOut)] };
 };
 
 const PLACES = ['result', 'journal', 'log', 'span'] as const satisfies readonly RedactedIn[];
 
-/** Every value that must not be seen: see SECRETS_ENV, and the credentials in addresses and headers. */
-const findSecrets = (config: Config, environment: Environment): readonly string[] => {
+/** Every value that must not be seen, and the variable it is of: see SECRETS_ENV, and the credentials in addresses and headers. */
+const findSecrets = (config: Config, environment: Environment): readonly Variable[] => {
   const given = Object.entries(environment).flatMap(([name, value = '']): readonly Variable[] =>
     value === '' ? [] : [{ name, value }],
   );
   const isOfTools = ({ name }: Variable): boolean =>
     matches(name, config.TOOLS_ENV) || matches(name, config.TOOLS_ENV_ALLOW);
+  const addresses = (config.REDIS_URL ?? '').split(',').map((value): Variable => ({ name: 'REDIS_URL', value }));
   return [
-    ...given.filter(({ name }) => matches(name, config.SECRETS_ENV)).map(({ value }) => value),
-    ...(config.REDIS_URL ?? '').split(',').flatMap(toCredentials),
-    ...given.filter(({ name }) => OTLP_HEADERS.test(name)).flatMap(({ value }) => toHeaderSecrets(value)),
-    ...given.filter(isOfTools).flatMap(({ value }) => toCredentials(value)),
-  ].filter((secret) => !OWN_WORDS.has(secret));
+    ...given.filter(({ name }) => matches(name, config.SECRETS_ENV)),
+    ...addresses.flatMap((one) => withValues(one, toCredentials)),
+    ...given.filter(({ name }) => OTLP_HEADERS.test(name)).flatMap((one) => withValues(one, toHeaderSecrets)),
+    ...given.filter(isOfTools).flatMap((one) => withValues(one, toCredentials)),
+  ];
 };
+
+const withValues = ({ name, value }: Variable, read: (value: string) => readonly string[]): readonly Variable[] =>
+  read(value).map((part) => ({ name, value: part }));
 
 type Variable = { readonly name: string; readonly value: string };
 
@@ -62,10 +70,14 @@ const matches = (name: string, rules: readonly string[]): boolean => {
 
 /** The password of an address as it is written and as it is meant; its user where that is all, for then it is a token. */
 const toCredentials = (address: string): readonly string[] => {
-  const [, user = '', password = ''] = /:\/\/([^\s/:@]*)(?::([^\s/]*))?@/.exec(address) ?? [];
+  const [, user = '', password = ''] = ADDRESS.exec(address) ?? BOLD_ADDRESS.exec(address) ?? [];
   const secret = password === '' ? user : password;
   return secret === '' ? [] : [secret, fromUrl(secret)];
 };
+
+const ADDRESS = /:\/\/([^\s/:@]*)(?::([^\s/]*))?@/;
+// Its password holds a `/` as it is: then there is no port in its place.
+const BOLD_ADDRESS = /:\/\/([^\s/:@[]*):(?!\d{1,5}(?!\w))(\S+)@/;
 
 const OTLP_HEADERS = /^OTEL_EXPORTER_OTLP_(TRACES_)?HEADERS$/;
 

@@ -153,6 +153,7 @@ const MAY_CATCH = [
   'executor/isolation/inside/thrown-parts.ts',
   'executor/isolation/process-control.ts',
   'executor/parse-json.ts',
+  'executor/redaction/redactor.ts',
   'executor/run-calls.ts',
   'executor/run-invocation.ts',
   'executor/settle-batch.ts',

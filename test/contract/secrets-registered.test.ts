@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
+import { UpstreamToolError } from '#src/tools/tool-errors.ts';
 import { ok } from '#src/tools/tool-values.ts';
 import { answerOne } from '#test/support/check-answer.ts';
 import { createActor, freshName, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
@@ -35,6 +36,17 @@ const leak = defineTool({
   retries: 1000,
   input: z.object({ way: z.string() }),
   run: ({ way }) => LEAKS.get(way)?.(),
+});
+
+const say = defineTool({
+  name: 'say',
+  description: 'Says that it was asked too often.',
+  effects: 'read',
+  input: z.object({}),
+  run: () =>
+    Promise.reject(
+      new UpstreamToolError('upstream_rate_limited', 'too often', { executed: 'no', retryAfterMs: 86_400_000 }),
+    ),
 });
 
 const check = defineTool({
@@ -91,6 +103,92 @@ test.each([
   const seen = await seenAfter(await start(), call);
   expect(seen).toContain('[redacted]');
   expect(seen).not.toContain('kx3vQ');
+});
+
+const mirror = defineTool({
+  name: 'mirror',
+  description: 'Says what it is told.',
+  effects: 'read',
+  input: z.object({ text: z.string() }),
+  run: ({ text }) => ({ text }),
+});
+
+const startWith = async (environment: Readonly<Record<string, string>>): Promise<RunningService> => {
+  const service = await startService({ SESSION_RETRIES: '1000', ...environment }, [leak, mirror, say]);
+  onTestFinished(async () => {
+    expect(await service.metric('recourse_contract_violations_total')).toBe(0);
+    await service.stop();
+  });
+  return service;
+};
+
+const ENTRIES = Array.from({ length: 400 }, (_, place) => ({
+  name: `n${place * 7919}`,
+  value: `v${place * 104_729}x`,
+}));
+
+test.each([
+  ['Base64', Buffer.from('any key of many bytes. '.repeat(1500)).toString('base64')],
+  ['JSON', JSON.stringify(ENTRIES)],
+  ['other letters', 'секретныеслова'.repeat(400)],
+])('a secret of many kilobytes of %s harms no call, and shows nowhere', async (_kind, large) => {
+  const service = await startWith({ LARGE_KEY: large, CANARY_TOKEN: SECRET });
+  const calls = [`{"name":"${SECRET}"}`, `it is ${large}`, 'nothing', JSON.stringify({ [large]: [large] })];
+  const results = await service.call(
+    calls.map((text) => ({ name: 'mirror', arguments: { text } })),
+    { session_id: 's' },
+  );
+  expect(results.map(({ value }) => value)).toEqual([
+    { text: '{"name":"[redacted]"}' },
+    { text: 'it is [redacted]' },
+    { text: 'nothing' },
+    { text: '{"[redacted]":["[redacted]"]}' },
+  ]);
+  const session = await (await fetch(`${service.url}/sessions/s`)).text();
+  expect(JSON.parse(session)).toHaveProperty('calls.length', 4);
+  const seen = `${session}\n${JSON.stringify(service.logLines())}`;
+  for (const part of [SECRET, large.slice(0, 12), JSON.stringify(large).slice(1, 13)]) expect(seen).not.toContain(part);
+});
+
+test.each([
+  'duration',
+  'exception',
+  'expected',
+  'received',
+  'internal',
+  'retry_budget',
+  'duplicate',
+  'properties',
+  'additional',
+  '86400000',
+  '_unknown',
+])('a service whose secret is %j keeps its contract', async (word) => {
+  const service = await startWith({ A_SECRET: word, B_PASSWORD: 'retry_after_ms' });
+  const calls = [
+    { id: 'a', name: 'say', arguments: {} },
+    { id: 'a', name: 'leak', arguments: { way: 'its message' } },
+    { name: 'leak', arguments: { way: 1 } },
+    { name: 'no_such_tool', arguments: {} },
+    { name: 'mirror', arguments: { text: `it is ${word}` } },
+  ];
+  const results = await service.call(calls, { session_id: 's' });
+  expect(results.map(({ error }) => error?.code ?? null)).toEqual([
+    'upstream_rate_limited',
+    'tool_exception',
+    'invalid_arguments',
+    'unknown_tool',
+    null,
+  ]);
+  expect(results[0]?.error?.retry_after_ms).toBe(86_400_000);
+  expect(results[0]?.warnings?.map(({ code }) => code)).toEqual(['duplicate_id']);
+  expect(results[2]?.error?.issues[0]).toMatchObject({ path: 'way' });
+  expect(results[4]?.value).toEqual({ text: 'it is [redacted]' });
+  const session: unknown = await (await fetch(`${service.url}/sessions/s`)).json();
+  expect(session).toHaveProperty('calls.length', 5);
+  expect(session).toHaveProperty('calls.1.code', 'tool_exception');
+  const catalogue: unknown = await (await fetch(`${service.url}/tools/mirror`)).json();
+  expect(catalogue).toMatchObject({ input_schema: { properties: { text: { type: 'string' } } } });
+  expect(JSON.stringify(service.logLines())).not.toMatch(/"\w*_ms":"/);
 });
 
 test('a result in which a secret was found counts', async () => {

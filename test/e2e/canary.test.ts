@@ -124,7 +124,7 @@ const sendShapes = async ({ post }: Leaky): Promise<void> => {
 const readAll = async ({ get }: Leaky): Promise<void> => {
   for (const path of ['/tools', '/tools/leak', '/tools/leak_writing', '/metrics', '/ready', '/docs', '/openapi.json'])
     await get(path);
-  for (let from = 0; from < 720; from += 60) await get(`/sessions/leaks_${from}`);
+  for (let from = 0; from < 960; from += 60) await get(`/sessions/leaks_${from}`);
   for (const way of SLOW_WAYS) await get(`/sessions/slow_${way}`);
   for (let place = 0; place < 24; place += 1) {
     await get(`/sessions/sent_${place}`);

@@ -12,6 +12,13 @@ export const SPELLINGS = {
   base64: (text: string): string => Buffer.from(text).toString('base64'),
   basic: (text: string): string => `Basic ${Buffer.from(`user:${text}`).toString('base64')}`,
   base64url: (text: string): string => Buffer.from(`ab${text}`).toString('base64url'),
+  uri: (text: string): string => `https://example.com/${encodeURI(text)}`,
+  php: (text: string): string => JSON.stringify(text).replaceAll('/', '\\/'),
+  units: (text: string): string =>
+    JSON.stringify(text).replace(
+      /[^ -%'-~]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`,
+    ),
 } as const;
 
 const letters = (length: number): string => randomBytes(length).toString('hex').slice(0, length);

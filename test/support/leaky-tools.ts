@@ -10,6 +10,10 @@ export const LEAKY_TOOLS = `
     base64: (text) => Buffer.from(text).toString('base64'),
     basic: (text) => 'Basic ' + Buffer.from('user:' + text).toString('base64'),
     base64url: (text) => Buffer.from('ab' + text).toString('base64url'),
+    uri: (text) => 'https://example.com/' + encodeURI(text),
+    php: (text) => JSON.stringify(text).replaceAll('/', '\\\\/'),
+    units: (text) => JSON.stringify(text).replace(/[^ -%'-~]/g,
+      (unit) => '\\\\u' + unit.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')),
   };
   const fill = (length) => 'x'.repeat(length);
   const named = (name) => Object.assign(new Error('named'), { name });

@@ -42,7 +42,7 @@ export const createRunReducer = (options: {
     limit.close();
     const end = toCallEnd(ended, reducer, { graceful: 'on', maxResultBytes: options.maxResultBytes });
     if (end.kind === 'failure') return { ok: false, problem: toProblem(end.failure, options.redactor) };
-    const value = parseJson(options.redactor.registered(end.valueJson, 'result'));
+    const value = parseJson(options.redactor.value(end.valueJson, 'result'));
     return value.ok ? value : { ok: false, problem: `its slice is not JSON: ${value.problem}` };
   };
   return (reducer, entries) =>

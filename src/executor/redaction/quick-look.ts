@@ -1,30 +1,36 @@
-const PIECE = 4;
+import { createPieceSlots, PIECE } from './piece-slots.ts';
+
+/** Tells where in a text one of the forms may begin, from left to right, until `isEnough`; whether it was. */
+export type QuickLook = (text: string, isEnough: (start: number) => boolean) => boolean;
+
 const MAX_STEP = 13;
-const SLOTS = 65_536;
 
 /**
- * Whether a text may hold one of these texts, of at least four characters each. It looks at four characters in every few:
- * however many texts there are, that takes a nanosecond or less a character, where one expression of all took up to ten.
+ * Looks for texts of at least four characters each, at four characters in every few: however many texts there are, that
+ * takes a nanosecond or less a character, where one expression of all took up to ten, and can be too large for V8.
  */
-export const createQuickLook = (texts: readonly string[]): ((text: string) => boolean) => {
-  const shortest = texts.reduce((least, { length }) => Math.min(least, length), Number.POSITIVE_INFINITY);
-  // Wherever a text lies, one of its first pieces begins where this looks.
+export const createQuickLook = (forms: readonly string[]): QuickLook => {
+  const shortest = forms.reduce((least, { length }) => Math.min(least, length), Number.POSITIVE_INFINITY);
+  // Wherever a form lies, one of its first pieces begins where this looks.
   const step = Math.min(shortest - PIECE + 1, MAX_STEP);
-  const pieces = new Set<string>();
-  for (const text of texts) for (let start = 0; start < step; start += 1) pieces.add(text.slice(start, start + PIECE));
-  const slots = new Uint8Array(SLOTS);
-  for (const piece of pieces) slots[toSlot(piece, 0)] = 1;
-  return (text) => {
+  const offsets = new Map<string, number[]>();
+  // From the last: the form that begins first is told of first.
+  for (let offset = step - 1; offset >= 0; offset -= 1)
+    for (const form of forms) addOffset(offsets, form.slice(offset, offset + PIECE), offset);
+  const mayStand = createPieceSlots(new Set(offsets.keys()));
+  return (text, isEnough) => {
     const last = text.length - PIECE;
-    for (let at = 0; at <= last; at += step)
-      if (slots[toSlot(text, at)] === 1 && pieces.has(text.slice(at, at + PIECE))) return true;
+    for (let at = 0; at <= last; at += step) {
+      if (!mayStand(text, at)) continue;
+      const known = offsets.get(text.slice(at, at + PIECE));
+      if (known?.some((offset) => offset <= at && isEnough(at - offset))) return true;
+    }
     return false;
   };
 };
 
-const toSlot = (text: string, at: number): number =>
-  (text.charCodeAt(at) * 31 +
-    text.charCodeAt(at + 1) * 1009 +
-    text.charCodeAt(at + 2) * 5407 +
-    text.charCodeAt(at + 3) * 17) %
-  SLOTS;
+const addOffset = (offsets: Map<string, number[]>, piece: string, offset: number): void => {
+  const known = offsets.get(piece);
+  if (known === undefined) offsets.set(piece, [offset]);
+  else if (known.at(-1) !== offset) known.push(offset);
+};

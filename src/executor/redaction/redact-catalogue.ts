@@ -20,7 +20,7 @@ const redactDescription = (tool: ToolDescription, redactor: Redactor): ToolDescr
   const { unavailable_reason: unavailable, outdated_reason: outdated, output_schema: output } = tool;
   const redactSchema = (schema: JsonSchema): JsonSchema => {
     const json = JSON.stringify(schema);
-    const redacted = redactor.registered(json, 'result');
+    const redacted = redactor.schema(json, 'result');
     return redacted === json ? schema : JsonSchema.parse(JSON.parse(redacted));
   };
   return {

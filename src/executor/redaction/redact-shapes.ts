@@ -1,10 +1,16 @@
 type Shape = readonly [shape: RegExp, instead: string | ((found: string, token?: string) => string)];
 
-// A key begins a word, or follows an escape of a JSON text (`\nsk-…`).
+// Where a shape begins: with a word, or behind a `_`, an escape of JSON (`\nsk-…`, `\u003dsk-…`) or of a URL (`%3Dsk-…`),
+// or the colour of a terminal, whose `m` would be part of the word.
+const START = '(?:\\b|(?<=_|\\\\[bfnrt]|\\\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\\[[\\d;]{0,16}m))';
+// Between a scheme and its credential, in a URL as well.
+const GAP = '(?:\\s|%20){1,8}';
+const TOKEN_SIGN = '(?:[A-Za-z0-9._~+/=-]|%2[BbFf]|%3[Dd])';
+
 const KEYS = [
   'sk-[\\w-]{16,}',
   '(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9+/=]{10,}',
-  '(?:AKIA|ASIA)[0-9A-Z]{16}\\b',
+  '(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])',
   'AIza[\\w-]{30,}',
   'gh[opsur]_[A-Za-z0-9]{30,}',
   'github_pat_\\w{22,}',
@@ -13,24 +19,32 @@ const KEYS = [
   'rcs_[\\w-]{40,}',
 ];
 
+// The password of an address may hold a `/` or a `"` as they are. Then what stands behind the colon must be no port and no
+// place for one, and the password ends before a quoted address does, and before the next address begins.
+const NO_PORT = '(?!\\d{1,5}(?!\\w)|[:/@?#{<])';
+const BOLD_SIGN = '(?:(?!:\\/\\/)[^\\s"]|"(?![\\s,:;}\\])>"]|$))';
+
 // Every expression here takes a time that grows with the length of the text and no faster: none of them begins again
 // inside what it has read in vain.
 const SHAPES: readonly Shape[] = [
   [
-    /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g,
+    /-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
     '[redacted private key]',
   ],
-  [/\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@:"]*:[^\s/"]+@/gi, '$1[redacted]@'],
-  [/(?:\b|(?<=\\[bfnrt]))(Bearer)\s{1,8}[A-Za-z0-9._~+/=-]{8,}/gi, '$1 [redacted]'],
+  [new RegExp(`([a-z0-9+.-]:\\/\\/)(?!\\[)[^\\s/@:"]*:(?:[^\\s/"]+|${NO_PORT}${BOLD_SIGN}+)@`, 'gi'), '$1[redacted]@'],
+  [new RegExp(`${START}(Bearer)(${GAP})${TOKEN_SIGN}{8,}`, 'gi'), '$1$2[redacted]'],
   // `Basic authentication failed` is no credential: Base64 has capitals inside, digits, or an end of its own.
   [
-    /(?:\b|(?<=\\[bfnrt]))([Bb]asic|BASIC)\s{1,8}(?=[A-Za-z]{0,60}?(?:[a-z][A-Z]|[0-9+/=]))[A-Za-z0-9._~+/=-]{8,}/g,
-    '$1 [redacted]',
+    new RegExp(
+      `${START}([Bb]asic|BASIC)(${GAP})(?=[A-Za-z]{0,60}?(?:[a-z][A-Z]|[0-9+/=]|%2[BbFf]|%3[Dd]))${TOKEN_SIGN}{8,}`,
+      'g',
+    ),
+    '$1$2[redacted]',
   ],
-  [new RegExp(`(?:\\b|(?<=\\\\[bfnrt]))(?:${KEYS.join('|')})`, 'g'), '[redacted key]'],
+  [new RegExp(`${START}(?:${KEYS.join('|')})`, 'g'), '[redacted key]'],
   // What is no token in the end is taken whole all the same, and left as it is.
   [
-    /(?:\b|(?<=\\[bfnrt]))eyJ[\w-]{8,}(\.[\w-]{8,}(?:\.[\w-]*|$)|$)?/g,
+    new RegExp(`${START}eyJ[\\w-]{8,}(\\.[\\w-]{8,}(?:\\.[\\w-]*|$)|$)?`, 'g'),
     (found, token) => (token === undefined ? found : '[redacted token]'),
   ],
 ];
@@ -38,9 +52,12 @@ const SHAPES: readonly Shape[] = [
 // What an ellipsis cuts off before it has its shape. No longer run is read: a longer one has it.
 const CUT_OFF: readonly Shape[] = [
   [/(:\/\/)[^\s/@:"]{0,80}:(?!\d{1,5}…)[^\s/@"]{1,200}…/g, '$1[redacted]…'],
-  [/(?:\b|(?<=\\[bfnrt]))(Bearer|Basic)\s{1,8}[A-Za-z0-9._~+/=-]{1,8}…/gi, '$1 [redacted]…'],
+  [new RegExp(`${START}(Bearer|Basic)(${GAP})${TOKEN_SIGN}{1,8}%?[23]?…`, 'gi'), '$1$2[redacted]…'],
   [
-    /(?:\b|(?<=\\[bfnrt]))(?:sk-|[sr]k_(?:live|test)_|whsec_|AKIA|ASIA|AIza|gh[opsur]_|github_pat_|glpat-|xox[abeposr]-|rcs_|eyJ)[\w.-]{0,48}…/g,
+    new RegExp(
+      `${START}(?:sk-|[sr]k_(?:live|test)_|whsec_|AKIA|ASIA|AIza|gh[opsur]_|github_pat_|glpat-|xox[abeposr]-|rcs_|eyJ)[\\w.-]{0,48}…`,
+      'g',
+    ),
     '[redacted key]…',
   ],
 ];
@@ -48,7 +65,7 @@ const CUT_OFF: readonly Shape[] = [
 // One look decides for almost every text that there is nothing to replace: by pieces that are rare in lines of the log, for
 // common ones (`_`, letters in both cases) made it five times slower. The paths of a stack are file:///.
 const ANY_SHAPE =
-  /KEY-|:\/\/[^\s/]|earer|EARER|asic|ASIC|sk-|k_[lt]|sec_|AKIA|ASIA|AIza|gh[opsur]_|pat[_-]|xox|eyJ|rcs_/;
+  /KEY-|CK-----|:\/\/[^\s/]|earer|EARER|asic|ASIC|sk-|k_[lt]|sec_|AKIA|ASIA|AIza|gh[opsur]_|pat[_-]|xox|eyJ|rcs_/;
 
 /** Whether a text may hold what has the shape of a secret; a JSON text may be asked as it is. */
 export const mayHoldShape = (text: string): boolean => ANY_SHAPE.test(text);

@@ -1,3 +1,14 @@
+import { toFailure } from '../failure.ts';
+import { INTERNAL_ERROR_TEXT } from '../failure-text.ts';
+import { renderFailure } from '../render-result.ts';
+import {
+  IS_OWN_OF_NONE,
+  type IsOwn,
+  isOwnOfJournal,
+  isOwnOfLog,
+  isOwnOfResult,
+  isOwnOfSchema,
+} from './own-structure.ts';
 import { redactJson } from './redact-json.ts';
 import { mayHoldShape, redactShapes } from './redact-shapes.ts';
 import { createSecretFinder } from './secret-finder.ts';
@@ -6,16 +17,23 @@ import { toSecretForms } from './secret-forms.ts';
 /** Where a text that held a secret was going. */
 export type RedactedIn = 'result' | 'journal' | 'log' | 'span';
 
-/** Takes secrets out of what leaves the service. Total, and the same text where there is nothing to take out. */
+/**
+ * Takes secrets out of what leaves the service. Gives the same text where there is nothing to take out. Total: what it
+ * fails at is `[redacted]` whole, and where JSON is given, JSON of the same kind.
+ */
 export type Redactor = {
   /** Text of a failure, or for people: without registered values, also where one is cut off, and without shapes of secrets. */
   readonly text: (text: string, place: RedactedIn) => string;
-  /** The same for a JSON text, which stays one. */
-  readonly json: (json: string, place: RedactedIn) => string;
+  /** The same for a line of the journal or of the log, each a JSON text. What the service itself says in it stays. */
+  readonly json: (json: string, place: 'journal' | 'log') => string;
   /** What a tool says beside its value: without registered values, also where one is cut off. */
   readonly said: (text: string, place: RedactedIn) => string;
-  /** A JSON text without registered values, and else as it is: what is true of a tool's value. It stays JSON. */
+  /** A result as JSON text without registered values in its value, its texts, its id and its name; all else stays. */
   readonly registered: (json: string, place: RedactedIn) => string;
+  /** Any other JSON text without registered values: a tool's own value. */
+  readonly value: (json: string, place: RedactedIn) => string;
+  /** A JSON Schema without registered values. Its keywords stay. */
+  readonly schema: (json: string, place: RedactedIn) => string;
 };
 
 export type RedactorOptions = {
@@ -26,29 +44,61 @@ export type RedactorOptions = {
 
 type Redact = (text: string) => string;
 
-/** Makes a redactor. Without registered values `registered` and `said` cost nothing. */
+/** Makes a redactor. Without registered values `registered`, `value`, `schema` and `said` cost nothing. */
 export const createRedactor = ({ secrets, onRedacted = () => undefined }: RedactorOptions): Redactor => {
   const finder = createSecretFinder([...new Set(secrets.flatMap(toSecretForms))]);
-  const take: Redact = finder?.replace ?? toSame;
-  const takeCutOff: Redact = finder === null ? toSame : (text) => finder.replaceHalves(finder.replace(text));
-  const takeAll: Redact = finder === null ? redactShapes : (text) => redactShapes(takeCutOff(text));
+  const take = orElse(finder?.replace ?? toSame, toRedacted);
+  const takeCutOff = orElse(finder?.replaceCutOff ?? toSame, toRedacted);
+  const takeAll = orElse((text) => redactShapes(takeCutOff(text)), toRedacted);
   const isIn = finder?.isIn ?? NEVER;
-  const mayHoldAny =
-    finder === null ? mayHoldShape : (json: string) => mayHoldShape(json) || json.includes('…') || finder.isIn(json);
+  const mayHoldAny = (json: string): boolean =>
+    mayHoldShape(json) || (finder !== null && json.includes('…')) || isIn(json);
+  // One string that it fails at is one `[redacted]`, and the rest of the JSON text is as it was.
+  const inJson = (mayHold: (json: string) => boolean, redact: Redact, isSpared: IsOwn, lost: Redact): Redact =>
+    orElse((json) => (mayHold(json) ? redactJson(json, { redact, isSpared }) : json), lost);
   const counted =
-    (redact: Redact): Redactor['text'] =>
-    (text, place) => {
+    (redact: Redact) =>
+    (text: string, place: RedactedIn): string => {
       const redacted = redact(text);
       if (redacted !== text) onRedacted(place);
       return redacted;
     };
+  const inJournal = counted(inJson(mayHoldAny, takeAll, isOwnOfJournal, () => '{}'));
+  const inLog = counted(inJson(mayHoldAny, takeAll, isOwnOfLog, () => LOST_LINE));
+  // What the first text would wait for is done when the service starts.
+  takeAll(`${secrets.join('\n')}…`);
   return {
     text: counted(takeAll),
-    json: counted((json) => (mayHoldAny(json) ? redactJson(json, takeAll) : json)),
+    json: (json, place) => (place === 'journal' ? inJournal : inLog)(json, place),
     said: counted(takeCutOff),
-    registered: counted((json) => (isIn(json) ? redactJson(json, take) : json)),
+    registered: counted(inJson(isIn, take, isOwnOfResult, toLostResult)),
+    value: counted(inJson(isIn, take, IS_OWN_OF_NONE, toRedactedJson)),
+    schema: counted(inJson(isIn, take, isOwnOfSchema, () => '{}')),
   };
 };
 
 const toSame: Redact = (text) => text;
 const NEVER = (): boolean => false;
+const toRedacted: Redact = () => '[redacted]';
+const toRedactedJson: Redact = () => '"[redacted]"';
+const LOST_LINE = '{"level":50,"msg":"[redacted]"}\n';
+
+/** What an error says may be what was looked for, so nobody hears of it: that a text was redacted is counted. */
+const orElse =
+  (redact: Redact, instead: Redact): Redact =>
+  (text) => {
+    try {
+      return redact(text);
+    } catch (_unsaid) {
+      return instead(text);
+    }
+  };
+
+/** A result of which nothing but its place can be told. */
+const toLostResult: Redact = (json) => {
+  const [, index = '0'] = /^\{"index":(\d{1,9})/.exec(json) ?? [];
+  const failure = toFailure('internal_error', INTERNAL_ERROR_TEXT, null);
+  const call = { index: Number(index), id: null, name: null, kind: 'refused', tool: null, failure } as const;
+  const parts = { call, durationMs: 0, marks: [], warnings: [], retry: null, reference: '', suffix: '' };
+  return renderFailure({ kind: 'failure', failure, valueJson: 'null' }, parts);
+};

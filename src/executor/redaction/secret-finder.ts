@@ -1,70 +1,61 @@
+import { createFormIndex } from './form-index.ts';
+import { createHalfFinder } from './half-finder.ts';
 import { createQuickLook } from './quick-look.ts';
+import { addRange, replaceRanges, type TextRange } from './text-ranges.ts';
+import { isEscaped, someReading } from './text-readings.ts';
 
-/** Finds the forms of registered values. */
+/** Finds registered values in a text, however many escapes of JSON and URLs it is written with. */
 export type SecretFinder = {
   /** Whether the text holds one. */
   readonly isIn: (text: string) => boolean;
   readonly replace: (text: string) => string;
-  /** Replaces the beginning of one where an ellipsis cuts it off. */
-  readonly replaceHalves: (text: string) => string;
+  /** Replaces the beginning of one where an ellipsis cuts it off, too. */
+  readonly replaceCutOff: (text: string) => string;
 };
 
 const INSTEAD = '[redacted]';
-// Less of a secret than this is left before an ellipsis: so little stands there by chance.
-const MIN_HALF = 4;
-const ELLIPSIS = '…';
 
-/** A finder of these texts; null where there are none. */
+type FindRanges = (text: string) => readonly TextRange[];
+
+/** A finder of these texts, each at least eight characters long; null where there are none. */
 export const createSecretFinder = (forms: readonly string[]): SecretFinder | null => {
   if (forms.length === 0) return null;
-  // The longest first: of two that begin alike, the shorter would leave the rest of the longer.
-  const longestFirst = forms.toSorted((one, other) => other.length - one.length);
-  const any = new RegExp(longestFirst.map(escapeExpression).join('|'));
-  const all = new RegExp(any.source, 'g');
-  const mayHold = createQuickLook(forms);
-  const findHalf = createHalfFinder(forms);
+  const look = createQuickLook(forms);
+  const measureIn = createFormIndex(forms);
+  const findWhole: FindRanges = (text) => {
+    const ranges: TextRange[] = [];
+    const measure = measureIn(text);
+    look(text, (start) => {
+      const length = measure(start);
+      if (length > 0) addRange(ranges, { start, end: start + length });
+      return false;
+    });
+    return ranges;
+  };
+  const holds = (text: string): boolean => {
+    const measure = measureIn(text);
+    return look(text, (start) => measure(start) > 0);
+  };
+  const isIn = (text: string): boolean =>
+    holds(text) || (isEscaped(text) && someReading(text, (reading) => reading.text !== text && holds(reading.text)));
+  const findHalves = createHalfFinder(forms);
+  const replace = (text: string): string => (isIn(text) ? replaceFound(text, findWhole) : text);
   return {
-    isIn: (text) => mayHold(text) && any.test(text),
-    replace: (text) => (mayHold(text) ? text.replace(all, INSTEAD) : text),
-    replaceHalves: (text) => (text.includes(ELLIPSIS) ? replaceHalves(text, findHalf) : text),
+    isIn,
+    replace,
+    replaceCutOff: (text) =>
+      text.includes('…') ? replaceFound(text, (read) => [...findWhole(read), ...findHalves(read)]) : replace(text),
   };
 };
 
-const escapeExpression = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
-
-/** Where the half secret begins that ends at `end`; -1 where there is none. */
-type FindHalf = (text: string, end: number) => number;
-
-const createHalfFinder = (forms: readonly string[]): FindHalf => {
-  const ends = new Set(forms.flatMap(toPieces));
-  return (text, end) => {
-    const last = text.slice(Math.max(0, end - MIN_HALF), end);
-    if (!ends.has(last)) return -1;
-    const longest = forms.reduce((most, form) => Math.max(most, measureHalf(form, last, text.slice(0, end))), 0);
-    return longest === 0 ? -1 : end - longest;
-  };
-};
-
-/** With how much of the form's beginning a text ends that ends with `last`. */
-const measureHalf = (form: string, last: string, text: string): number => {
-  let longest = 0;
-  for (let at = form.indexOf(last); at !== -1; at = form.indexOf(last, at + 1))
-    if (text.endsWith(form.slice(0, at + MIN_HALF))) longest = at + MIN_HALF;
-  return longest;
-};
-
-// All that a half of it may end with: a text of nothing but ellipses must not be searched at each.
-const toPieces = (form: string): readonly string[] =>
-  Array.from({ length: form.length - MIN_HALF + 1 }, (_, start) => form.slice(start, start + MIN_HALF));
-
-const replaceHalves = (text: string, findHalf: FindHalf): string => {
-  let rest = '';
-  let from = 0;
-  for (let end = text.indexOf(ELLIPSIS); end !== -1; end = text.indexOf(ELLIPSIS, end + 1)) {
-    const start = findHalf(text, end);
-    if (start < from) continue;
-    rest += `${text.slice(from, start)}${INSTEAD}`;
-    from = end;
-  }
-  return rest + text.slice(from);
+const replaceFound = (text: string, find: FindRanges): string => {
+  const ranges: TextRange[] = [];
+  someReading(text, (reading) => {
+    const found = find(reading.text);
+    const toOriginal = found.length === 0 ? null : reading.locate();
+    for (const { start, end } of found)
+      if (toOriginal !== null) ranges.push({ start: toOriginal(start), end: toOriginal(end) });
+    return false;
+  });
+  return ranges.length === 0 ? text : replaceRanges(text, ranges, INSTEAD);
 };

@@ -89,6 +89,33 @@ test('a password that is a word of the answers themselves is not registered', ()
   const words = ['executed', 'duration_ms', 'tool_exception', 'redacted', 'retry_after_ms'];
   const environment = Object.fromEntries(words.map((word, place) => [`N${place}_PASSWORD`, word]));
   expect(redactedOf(environment, words)).toEqual([]);
+  const { config } = loadConfig(environment);
+  expect(wireRedaction(config, { ...environment, GOOD_PASSWORD: 'exception' }).leftOut).toEqual([
+    'N0_PASSWORD',
+    'N1_PASSWORD',
+    'N2_PASSWORD',
+    'N3_PASSWORD',
+    'N4_PASSWORD',
+  ]);
+});
+
+test('a password that is only a part of such a word is registered', () => {
+  const words = ['exception', 'duration', 'expected_', '86400000'];
+  const environment = Object.fromEntries(words.map((word, place) => [`N${place}_PASSWORD`, word]));
+  expect(redactedOf(environment, words)).toEqual(words);
+});
+
+test('a password with a raw / in an address is registered, and no port is', () => {
+  const environment = {
+    TOOLS_ENV: 'ONE,TWO,THREE',
+    ONE: 'postgres://bob:pass/phrase@db.example.com/x',
+    TWO: 'https://two.example.com:8080/path/of@someone',
+    THREE: 'redis://:hush/hush@three.example.com',
+  };
+  expect(redactedOf(environment, ['pass/phrase', '8080/path/of', 'path/of@someone', 'hush/hush'])).toEqual([
+    'pass/phrase',
+    'hush/hush',
+  ]);
 });
 
 test('what was redacted before there were metrics is counted in them', () => {
