@@ -1,15 +1,6 @@
 import { expect, test } from 'vitest';
-import { type Config, loadConfig } from '#src/config.ts';
-
-const mistakesOf = (environment: Readonly<Record<string, string | undefined>>): readonly string[] => {
-  const loaded = loadConfig(environment);
-  return 'mistakes' in loaded ? loaded.mistakes : [];
-};
-
-const configOf = (environment: Readonly<Record<string, string | undefined>>): Config => {
-  expect(mistakesOf(environment)).toEqual([]);
-  return loadConfig(environment).config;
-};
+import { loadConfig } from '#src/config.ts';
+import { configOf, mistakesOf } from '#test/support/read-settings.ts';
 
 const DIGEST = 'a'.repeat(64);
 const OTHER_DIGEST = 'b'.repeat(64);
@@ -161,26 +152,6 @@ test('lists are split at commas, trimmed, and empty entries do not count', () =>
   });
 });
 
-test('a key that is not given by its hash is refused, and not repeated', () => {
-  for (const keys of ['secret', 'acme=secret', `acme=${DIGEST}0`, `=${DIGEST}`])
-    expect(mistakesOf({ API_KEYS: keys })).toEqual([
-      'API_KEYS must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `npm run key` makes one',
-    ]);
-});
-
-test('one key twice is refused by its place', () => {
-  expect(mistakesOf({ API_KEYS: `acme=${DIGEST},other=${DIGEST} tools=echo` })).toEqual([
-    'API_KEYS is not right: entry 2 of API_KEYS has the key of entry 1 of API_KEYS again; leave one out',
-  ]);
-});
-
-test('an origin that could never match is refused', () => {
-  for (const origin of ['a.example', 'https://a.example/', 'https://a.example/path', '*', 'https://'])
-    expect(mistakesOf({ ALLOWED_ORIGINS: `https://b.example,${origin}` })).toEqual([
-      'ALLOWED_ORIGINS must be a comma-separated list of origins, for example https://app.example.com',
-    ]);
-});
-
 test('REDIS_URL takes one server or a list of nodes', () => {
   for (const url of [
     'redis://127.0.0.1:6379',
@@ -292,59 +263,4 @@ test('a wrong setting is named once: what depends on it is not judged by a guess
 test('beside mistakes there is a config in which the wrong settings stand at their defaults', () => {
   const { config } = loadConfig({ PORT: 'x', WORKSPACE_DIR: '/somewhere', SESSION_RETRIES: '7' });
   expect(config).toEqual({ ...DEFAULTS, WORKSPACE_DIR: '/somewhere', SESSION_RETRIES: 7 });
-});
-
-test.each([
-  ['health on the port of calls', { OPS_PORT: '8080' }, ['OPS_PORT must not be PORT: choose another port']],
-  ['a port that is none', { OPS_PORT: '99999' }, ['OPS_PORT must be from 0 to 65535']],
-  [
-    'tokens of anybody for anything',
-    { JWT_JWKS_URL: 'https://issuer.example.com/keys' },
-    [
-      'JWT_JWKS_URL goes with JWT_ISSUER or JWT_AUDIENCE: tokens that were made for another service would be accepted, or none',
-    ],
-  ],
-  [
-    'an issuer without keys',
-    { JWT_ISSUER: 'https://issuer.example.com' },
-    [
-      'JWT_JWKS_URL goes with JWT_ISSUER or JWT_AUDIENCE: tokens that were made for another service would be accepted, or none',
-    ],
-  ],
-  [
-    'keys that are no address',
-    { JWT_JWKS_URL: 'file:///keys', JWT_ISSUER: 'me' },
-    ['JWT_JWKS_URL must be an http:// or https:// address'],
-  ],
-  [
-    'a rate without a unit',
-    { RATE_LIMIT: '600' },
-    ['RATE_LIMIT must be requests per second, minute or hour, for example 600/m'],
-  ],
-  [
-    'no rate at all',
-    { RATE_LIMIT: '0/m' },
-    ['RATE_LIMIT must be requests per second, minute or hour, for example 600/m'],
-  ],
-  [
-    'a collector that is no address',
-    { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317' },
-    ['OTEL_EXPORTER_OTLP_ENDPOINT must be an http:// or https:// address'],
-  ],
-  [
-    'a pattern with two stars',
-    { SECRETS_ENV: '*TOKEN*' },
-    ['SECRETS_ENV must be a comma-separated list of variables, beginnings such as GITHUB_* or endings such as *_TOKEN'],
-  ],
-])('%s is refused', (_what, environment, mistakes) => {
-  expect(mistakesOf(environment)).toEqual(mistakes);
-});
-
-test('two free ports are two ports', () => {
-  expect(configOf({ PORT: '0', OPS_PORT: '0' })).toMatchObject({ PORT: 0, OPS_PORT: 0 });
-});
-
-test('with tokens alone the service may listen anywhere', () => {
-  const tokens = { JWT_JWKS_URL: 'https://issuer.example.com/keys', JWT_ISSUER: 'https://issuer.example.com' };
-  expect(configOf({ HOST: '0.0.0.0', ...tokens }).HOST).toBe('0.0.0.0');
 });

@@ -1,0 +1,14 @@
+import { expect } from 'vitest';
+import { type Config, loadConfig } from '#src/config.ts';
+
+/** What is said of these settings; empty where they are right. */
+export const mistakesOf = (environment: Readonly<Record<string, string | undefined>>): readonly string[] => {
+  const loaded = loadConfig(environment);
+  return 'mistakes' in loaded ? loaded.mistakes : [];
+};
+
+/** The settings, which must be right. */
+export const configOf = (environment: Readonly<Record<string, string | undefined>>): Config => {
+  expect(mistakesOf(environment)).toEqual([]);
+  return loadConfig(environment).config;
+};
