@@ -42,7 +42,7 @@ const ENVELOPE = z.object({ ...ToolCallsRequest.shape, calls: z.array(ToolCall).
 const ToolCallsHeaders = z.object({
   'idempotency-key': z
     .string()
-    .regex(/^[\x20-\x7e]{1,257}$/)
+    .regex(/^("[ -~]{1,255}"|[!#-~][ -~]{0,254})$/)
     .optional()
     .describe(
       '1 to 255 printable ASCII characters, bare or quoted: what ran is not run again when the batch is sent again.',

@@ -30,8 +30,9 @@ export const createLogHooks = (redactor: Pick<Redactor, 'json'>) => ({
   },
 });
 
-// JSON leaves these as they are: DEL, the C1 controls (U+009B begins a command as ESC [ does), and marks that turn text around.
-const OBEYED = /[\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
+// JSON leaves these as they are: DEL, the C1 controls (U+009B begins a command as ESC [ does), line ends of Unicode (readers of
+// lines break there), and marks that turn text around.
+const OBEYED = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/;
 const ALL_OBEYED = new RegExp(OBEYED, 'g');
 const toEscape = (sign: string): string => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
