@@ -8,6 +8,7 @@ const Manifest = z.looseObject({
   name: z.string(),
   devDependencies: z.unknown().optional(),
   optionalDependencies: z.unknown().optional(),
+  workspaces: z.unknown().optional(),
 });
 const Lock = z.looseObject({
   packages: z.record(
@@ -16,6 +17,7 @@ const Lock = z.looseObject({
       dev: z.boolean().optional(),
       optional: z.boolean().optional(),
       devOptional: z.boolean().optional(),
+      link: z.boolean().optional(),
     }),
   ),
 });
@@ -27,10 +29,17 @@ const readJson = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'
 // ajv (npm/cli#7909). A project in which there is no development has nothing to leave out. Its directory has the name
 // of the package, for that is what npm calls the root component.
 const writeProductionProject = (project: string): void => {
-  const { devDependencies: _, optionalDependencies: __, ...manifest } = Manifest.parse(readJson('package.json'));
+  // Of the workspaces nothing is in the image either.
+  const {
+    devDependencies: _,
+    optionalDependencies: __,
+    workspaces: ___,
+    ...manifest
+  } = Manifest.parse(readJson('package.json'));
   const lock = Lock.parse(readJson('package-lock.json'));
   const packages = Object.entries(lock.packages).filter(
-    ([, { dev, optional, devOptional }]) => !(dev || optional || devOptional),
+    ([path, { dev, optional, devOptional, link }]) =>
+      !(dev || optional || devOptional || link || path.startsWith('clients/')),
   );
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), JSON.stringify(manifest));

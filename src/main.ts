@@ -8,8 +8,8 @@ import { describeCauses } from './telemetry/describe-error.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { createWorkspace } from './tools/builtin/workspace/workspace.ts';
 import { readDirectory } from './tools/directory/read-directory.ts';
-import { readFirstKeyFile } from './wire-access.ts';
-import { wireRedaction } from './wire-redaction.ts';
+import { readFirstKeyFile } from './wiring/wire-access.ts';
+import { wireRedaction } from './wiring/wire-redaction.ts';
 import { type Service, wire } from './wiring.ts';
 
 const main = async (): Promise<void> => {

@@ -19,15 +19,15 @@ import { createBuiltinReducers } from './tools/builtin-reducers.ts';
 import { createBuiltinTools } from './tools/builtin-tools.ts';
 import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
 import type { Tool } from './tools/tool.ts';
-import { type Readiness, wireHttp } from './wire-http.ts';
-import { wireLoad } from './wire-load.ts';
-import { wireRates } from './wire-rates.ts';
-import { wireReading } from './wire-reading.ts';
-import { type WiredRedaction, wireRedaction } from './wire-redaction.ts';
-import { type Stores, type WiredStore, wireStore } from './wire-store.ts';
-import { wireTelemetry } from './wire-telemetry.ts';
-import { wireTools } from './wire-tools.ts';
-import { wireTracing } from './wire-tracing.ts';
+import { type Readiness, wireHttp } from './wiring/wire-http.ts';
+import { wireLoad } from './wiring/wire-load.ts';
+import { wireRates } from './wiring/wire-rates.ts';
+import { wireReading } from './wiring/wire-reading.ts';
+import { type WiredRedaction, wireRedaction } from './wiring/wire-redaction.ts';
+import { type Stores, type WiredStore, wireStore } from './wiring/wire-store.ts';
+import { wireTelemetry } from './wiring/wire-telemetry.ts';
+import { wireTools } from './wiring/wire-tools.ts';
+import { wireTracing } from './wiring/wire-tracing.ts';
 
 export type Service = {
   readonly app: FastifyInstance;

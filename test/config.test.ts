@@ -12,6 +12,7 @@ const DEFAULTS = {
   API_KEYS: [],
   JWT_TENANT_CLAIM: 'tenant',
   CONSOLE: true,
+  MCP_SERVER: true,
   ALLOWED_ORIGINS: [],
   LOG_LEVEL: 'info',
   TOOLS_ENV: [],
@@ -59,6 +60,7 @@ const UNSET = [
   'RATE_LIMIT',
   'REDIS_URL',
   'WORKSPACE_DIR',
+  'CONFIG_FILE',
   'TOOLS_DIR',
   'OTEL_EXPORTER_OTLP_ENDPOINT',
 ];

@@ -1,3 +1,4 @@
+import type { ToolProgress } from '../tools/tool.ts';
 import type { BatchTrace } from './batch-trace.ts';
 
 /** Whoever waits for the answer. */
@@ -39,6 +40,8 @@ export type Batch = {
   readonly deadlineMs: number;
   readonly idempotency: IdempotencyKey | null;
   readonly client: Client;
+  /** Hears how far a call is, by its index; null where nobody wants to know. */
+  readonly onProgress: ((index: number, update: ToolProgress) => void) | null;
   /** The id of the trace it belongs to, 32 hex digits; null without one. */
   readonly traceId: string | null;
   /** null where nothing is traced. */

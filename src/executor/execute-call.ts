@@ -1,5 +1,5 @@
 import { isSafe, type Tool } from '../tools/tool.ts';
-import { CallContext } from './call-context.ts';
+import { CallContext, type CallFacts } from './call-context.ts';
 import { type RanCall, unstarted } from './call-end.ts';
 import { poolOf } from './call-observer.ts';
 import type { CircuitPass } from './circuit/circuit-breakers.ts';
@@ -84,6 +84,7 @@ const runCall = (
     traceparent: batch.trace?.callStarted(call, waitedMs) ?? null,
     retriesLeft: permit !== undefined && 'budget' in permit ? (permit.budget?.remaining ?? tool.retries) : tool.retries,
     createLog: settings.createLog,
+    ...toProgress(call, batch),
   });
   settings.observer.callStarted(poolOf(tool), waitedMs);
   const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.end.remainingAt(startedAt))));
@@ -92,6 +93,10 @@ const runCall = (
   if (run instanceof Promise) return run.then((end) => finishCall(end, call, ended, batch, settings));
   return finishCall(run, call, ended, batch, settings);
 };
+
+const toProgress = ({ index }: ReadyCall, { onProgress }: RunningBatch): Pick<CallFacts, 'onProgress'> =>
+  onProgress === null ? NO_PROGRESS : { onProgress: (update) => onProgress(index, update) };
+const NO_PROGRESS = {};
 
 type Ended = {
   readonly pass: Extract<CircuitPass, { kind: 'passed' }>;

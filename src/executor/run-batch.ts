@@ -106,12 +106,13 @@ const toRunning = (
   { admission, verdicts }: AdmittedBatch,
   settled: ReadonlyMap<number, RanCall>,
   end: BatchEnd,
-  { isDraining }: BatchTerms,
+  { isDraining, redactor }: BatchTerms,
 ): RunningBatch => ({
   requestId: batch.requestId,
   session: batch.sessionKey,
   caller: batch.caller,
   trace: batch.trace,
+  onProgress: toProgressListener(batch.onProgress, redactor),
   given,
   end,
   permits: admission?.permits ?? NO_PERMITS,
@@ -120,3 +121,16 @@ const toRunning = (
   keyed: keyed === null || batch.idempotency === null ? null : { key: batch.idempotency.key, run: keyed },
   isDraining,
 });
+
+/** What a tool reports goes out of the service, so it is redacted as what it says beside its value is. */
+const toProgressListener = (onProgress: Batch['onProgress'], redactor: Redactor): Batch['onProgress'] =>
+  onProgress === null
+    ? null
+    : (index, { progress, total, message }) => {
+        if (!Number.isFinite(progress)) return;
+        onProgress(index, {
+          progress,
+          total: Number.isFinite(total) ? total : undefined,
+          message: typeof message === 'string' ? redactor.said(message, 'result') : undefined,
+        });
+      };

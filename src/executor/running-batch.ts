@@ -1,3 +1,4 @@
+import type { ToolProgress } from '../tools/tool.ts';
 import type { BatchArguments } from './batch-arguments.ts';
 import type { BatchEnd } from './batch-end.ts';
 import type { BatchTrace } from './batch-trace.ts';
@@ -26,6 +27,8 @@ export type RunningBatch = {
   readonly keyed: { readonly key: string; readonly run: KeyedRun } | null;
   readonly isDraining: () => boolean;
   readonly trace: BatchTrace | null;
+  /** Hears how far a call is, by its index. */
+  readonly onProgress: ((index: number, update: ToolProgress) => void) | null;
 };
 
 export type CallSettings = {

@@ -52,6 +52,7 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
       deadlineMs: Math.min(envelope.deadline_ms ?? options.maxDeadlineMs, options.maxDeadlineMs),
       idempotency,
       ...toTrace(request, sessionKey),
+      onProgress: null,
       client: { isGone: () => reply.raw.destroyed, whenGone: (listener) => whenClientGone(reply, listener) },
     });
     const results = toResults(answer);

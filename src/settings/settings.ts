@@ -27,6 +27,13 @@ export const SETTINGS = {
       'Where retry budgets are kept: redis://, rediss://, or a comma-separated list of cluster nodes. Unset: in the memory of this process.',
     ),
   WORKSPACE_DIR: z.string().optional().describe('Root of the file tools. Unset: the example workspace.'),
+  CONFIG_FILE: z
+    .string()
+    .optional()
+    .describe(
+      'The configuration file for MCP servers, OpenAPI imports and tools: YAML or JSON. Unset: `recourse.config.yaml`, `.yml` or `.json` of the working directory, if there is one.',
+    ),
+  MCP_SERVER: flag(true).describe('Whether `/mcp` serves the tools to MCP clients (Streamable HTTP).'),
   TOOLS_DIR: z
     .string()
     .optional()

@@ -5,7 +5,7 @@ import type { Issue } from '../contract/tool-result.ts';
 import { type DeclaredBreakerKey, toBreakerKey } from './breaker-key.ts';
 import { toExampleArguments } from './example-arguments.ts';
 import { type Checked, type SchemaCheck, toSchemaCheck } from './schema-check.ts';
-import type { InlineTool, Prepared, ToolContext } from './tool.ts';
+import type { InlineTool, Prepared, ToolContext, Upstream } from './tool.ts';
 
 /** What a tool says about itself. Only the first five members are required. */
 export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
@@ -40,6 +40,8 @@ export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
   readonly breakerKey?: DeclaredBreakerKey;
   /** Where the tool tells failures by its value: returns the error (an Error or a text), or undefined for a success. */
   readonly extractError?: (value: unknown) => unknown;
+  /** What all its calls go to, where other tools go there too. */
+  readonly upstream?: Upstream;
   readonly source?: string;
   /** `inline`: run inside the service. Only where the operator names the tool in TOOLS_INLINE. Default `process`. */
   readonly isolation?: 'process' | 'inline';
@@ -115,11 +117,18 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
   };
 };
 
-const DEFAULTS = { gracefulErrors: null, sequential: false, polling: false, source: 'builtin', extractError: null };
+const DEFAULTS = {
+  gracefulErrors: null,
+  sequential: false,
+  polling: false,
+  source: 'builtin',
+  extractError: null,
+  upstream: null,
+};
 
 const pickGiven = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefinition<Schema>) => {
-  const { gracefulErrors, sequential, polling, source, extractError } = definition;
-  const given = Object.entries({ gracefulErrors, sequential, polling, source, extractError });
+  const { gracefulErrors, sequential, polling, source, extractError, upstream } = definition;
+  const given = Object.entries({ gracefulErrors, sequential, polling, source, extractError, upstream });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 };
 

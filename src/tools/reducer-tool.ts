@@ -28,6 +28,7 @@ export const toReducerTool = ({ name, description, fold }: ReducerParts): Inline
   maxCallsPerSession: null,
   polling: false,
   breakerKey: null,
+  upstream: null,
   breakerKeyOf: null,
   source: 'builtin',
   exampleArguments: '{"entries": []}',

@@ -50,6 +50,14 @@ export type Prepared =
   | { readonly ok: true; readonly invocation: Invocation }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
+/** Something outside this service that calls go to: an MCP server, an API. Its tools share one breaker and one limit. */
+export type Upstream = {
+  /** Unique in the service: `mcp:github`, `openapi:petstore`. */
+  readonly name: string;
+  /** How many calls may run at once in this process, over all its tools. */
+  readonly concurrency: number;
+};
+
 /** What is known of a tool wherever it runs. */
 export type ToolFacts = {
   /** A reducer is run like a tool, over a session's journal, and no model ever sees it. */
@@ -74,6 +82,8 @@ export type ToolFacts = {
   readonly polling: boolean;
   /** The argument that says which upstream a call talks to; null = always the same one, or a function tells. */
   readonly breakerKey: string | null;
+  /** What all its calls go to; null = nothing that it shares with other tools. */
+  readonly upstream: Upstream | null;
   /** Where it comes from, for people: `builtin`, a file. */
   readonly source: string;
   /** One valid-looking arguments object as JSON text, for messages. */

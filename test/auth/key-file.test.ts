@@ -10,7 +10,7 @@ import { type KeyFileReading, loadKeyFile, readKeyFile } from '#src/auth/key-fil
 import { loadApiKeys } from '#src/auth/load-api-keys.ts';
 import { watchKeyFile } from '#src/auth/watch-key-file.ts';
 import { loadConfig } from '#src/config.ts';
-import { readFirstKeyFile } from '#src/wire-access.ts';
+import { readFirstKeyFile } from '#src/wiring/wire-access.ts';
 import { wire } from '#src/wiring.ts';
 import { runToEnd } from '#test/support/start-process.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Stores } from '#src/wire-store.ts';
+import type { Stores } from '#src/wiring/wire-store.ts';
 import { codesOf, createActor, freshName, warningsOf } from '#test/support/keyed-client.ts';
 import { startWiredLab } from '#test/support/start-wired-lab.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Stores } from '#src/wire-store.ts';
+import type { Stores } from '#src/wiring/wire-store.ts';
 import { codesOf, createActor, fail, freshName, STORE_TERMS } from '#test/support/keyed-client.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { startWiredLab } from '#test/support/start-wired-lab.ts';

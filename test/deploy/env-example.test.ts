@@ -76,6 +76,8 @@ test('the settings that operators rely on are there, once each, with their defau
     RETRY_BUDGET_ON_STORE_DOWN: 'local',
     CIRCUIT_FAILURES: '10',
     CIRCUIT_OPEN_MS: '10000',
+    CONFIG_FILE: '',
+    MCP_SERVER: 'true',
     SHUTDOWN_GRACE_MS: '25000',
   });
 });

@@ -116,6 +116,7 @@ const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unkno
     key: null,
     traceId: null,
     trace: null,
+    onProgress: null,
     caller: `caller_${batches % 2}`,
     mayUse: (name) => name !== 'tool_3',
     sessionKey: batch.session,

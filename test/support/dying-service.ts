@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { loadConfig } from '#src/config.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import type { Stores } from '#src/wire-store.ts';
+import type { Stores } from '#src/wiring/wire-store.ts';
 import { wire } from '#src/wiring.ts';
 
 /** Moments of a keyed batch at which a service may die, in the order in which it comes to them. */

@@ -5,7 +5,7 @@ import type { ToolResult } from '#src/contract/tool-result.ts';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
 import { createLogHooks } from '#src/telemetry/logger.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { wireRedaction } from '#src/wire-redaction.ts';
+import { wireRedaction } from '#src/wiring/wire-redaction.ts';
 import { wire } from '#src/wiring.ts';
 
 export type LogLine = Readonly<Record<string, unknown>>;

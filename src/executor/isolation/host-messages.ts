@@ -43,6 +43,8 @@ export const HostedFacts = z.object({
   maxCallsPerSession: z.int().nonnegative().nullable(),
   polling: z.boolean(),
   breakerKey: z.string().nullable(),
+  // Shared by tools of one place that the service itself connects to, and never a tool file's to say.
+  upstream: z.null(),
   source: z.string(),
   exampleArguments: z.string(),
   isolation: z.enum(['process', 'inline']),

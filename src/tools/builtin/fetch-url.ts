@@ -1,19 +1,19 @@
 import * as z from 'zod';
 import { defineTool } from '../define-tool.ts';
+import { type AddressPolicy, isAnyAddress, isPublicAddress } from '../http/address-policy.ts';
+import { ACCEPT_ENCODING } from '../http/bounded-body.ts';
+import type { Answer } from '../http/exchange.ts';
+import type { Fetched, HttpClient } from '../http/http-client.ts';
+import { isSuccess } from '../http/is-success.ts';
+import { createDnsLookup, type Lookup, lookupBySystem } from '../http/lookup.ts';
+import { toResponseFailure } from '../http/response-failure.ts';
+import { showText, showUrl } from '../http/show-url.ts';
+import { parseTargetUrl } from '../http/target-url.ts';
+import { toText } from '../http/text-content.ts';
+import { type RetryClock, systemRetryClock } from '../http/transport-retries.ts';
 import type { InlineTool, ToolContext } from '../tool.ts';
 import { RetryableToolError } from '../tool-errors.ts';
 import { empty, ok } from '../tool-values.ts';
-import { type AddressPolicy, isAnyAddress, isPublicAddress } from './http/address-policy.ts';
-import { ACCEPT_ENCODING } from './http/bounded-body.ts';
-import type { Answer } from './http/exchange.ts';
-import type { Fetched, HttpClient } from './http/http-client.ts';
-import { isSuccess } from './http/is-success.ts';
-import { createDnsLookup, type Lookup, lookupBySystem } from './http/lookup.ts';
-import { toResponseFailure } from './http/response-failure.ts';
-import { showText, showUrl } from './http/show-url.ts';
-import { parseTargetUrl } from './http/target-url.ts';
-import { toText } from './http/text-content.ts';
-import { type RetryClock, systemRetryClock } from './http/transport-retries.ts';
 
 export type FetchUrlOptions = {
   /** FETCH_ALLOW_PRIVATE: `allow` only for tests and closed networks. */
@@ -74,7 +74,7 @@ export const createFetchUrl = (
   let client: Promise<HttpClient> | undefined;
   // With the first call: undici is 8 MB and 70 ms that a service which never fetches need not pay.
   const openClient = async (): Promise<HttpClient> =>
-    (await import('./http/http-client.ts')).createHttpClient({
+    (await import('../http/http-client.ts')).createHttpClient({
       mayConnect: privateAddresses === 'allow' ? isAnyAddress : (options.isPublic ?? isPublicAddress),
       lookup: options.lookup ?? (privateAddresses === 'allow' ? lookupBySystem : createDnsLookup()),
       ports,

@@ -4,6 +4,7 @@ import type { ToolFacts, ToolFile } from '../tool.ts';
 export type LoadedFacts = ToolFacts & {
   /** Which member of it works inside the service only, and so makes a tool that runs elsewhere unavailable. */
   readonly inlineOnly: 'breakerKey' | null;
+  readonly upstream: null;
 };
 
 export type LoadedToolFile =

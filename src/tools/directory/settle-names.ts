@@ -124,6 +124,7 @@ const toUnloaded = (fileName: string, reason: string): UnavailableTool => ({
     maxCallsPerSession: null,
     polling: false,
     breakerKey: null,
+    upstream: null,
     source: toSource(fileName),
     exampleArguments: '{}',
     isolation: 'process',

@@ -17,6 +17,7 @@ export const toLoadedFacts = (tool: InlineTool): LoadedFacts => ({
   maxCallsPerSession: tool.maxCallsPerSession,
   polling: tool.polling,
   breakerKey: tool.breakerKey,
+  upstream: null,
   source: tool.source,
   exampleArguments: tool.exampleArguments,
   isolation: tool.isolation,

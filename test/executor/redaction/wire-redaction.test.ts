@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadConfig } from '#src/config.ts';
-import { wireRedaction } from '#src/wire-redaction.ts';
+import { wireRedaction } from '#src/wiring/wire-redaction.ts';
 
 /** Which of these values a service with that environment takes out of a text. */
 const redactedOf = (environment: Readonly<Record<string, string>>, values: readonly string[]): readonly string[] => {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { createFetchUrl, type FetchUrlOptions } from '../../../src/tools/builtin/fetch-url.ts';
-import { isPublicAddress } from '../../../src/tools/builtin/http/address-policy.ts';
+import { isPublicAddress } from '../../../src/tools/http/address-policy.ts';
 import { answering, createInstantClock, failureOf, startHttpTarget } from '../../support/http-target.ts';
 import { runTool } from '../../support/run-tool.ts';
 

@@ -78,6 +78,7 @@ const factsOf = (name: string): LoadedFacts => ({
   maxCallsPerSession: null,
   polling: false,
   breakerKey: null,
+  upstream: null,
   source: 'builtin',
   exampleArguments: '{}',
   isolation: 'process',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isAnyAddress, isPublicAddress } from '../../../../src/tools/builtin/http/address-policy.ts';
+import { isAnyAddress, isPublicAddress } from '../../../src/tools/http/address-policy.ts';
 
 test.each(['8.8.8.8', '93.184.215.14', '::ffff:8.8.8.8', '2606:4700:4700::1111', '2a00:1450:4001:81b::200e'])(
   '%s is public',

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { type Dispatcher, errors, request } from 'undici';
-import type { Executed } from '../../../contract/failure.ts';
+import type { Executed } from '../../contract/failure.ts';
 import { type BoundedBody, discardBody, readBoundedBody, UnreadableBodyError } from './bounded-body.ts';
 import { codeOf } from './error-code.ts';
 import { AddressRefusedError, ConnectFailure } from './guarded-connector.ts';

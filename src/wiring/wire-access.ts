@@ -1,16 +1,16 @@
 import type { Logger } from 'pino';
-import { type ApiKeys, createApiKeys, loadFirstKeys, type Reload } from './auth/api-keys.ts';
-import type { Authenticate } from './auth/caller.ts';
-import { createAuthenticate } from './auth/create-authenticate.ts';
-import { createIssuerKeys } from './auth/jwt/issuer-keys.ts';
-import { type AuthenticateToken, createTokenAuthentication } from './auth/jwt/token-authentication.ts';
-import { type KeyFile, loadKeyFile } from './auth/key-file.ts';
-import { isLoopback } from './auth/loopback.ts';
-import { createOriginRule, type OriginRule } from './auth/origin-rule.ts';
-import type { Config } from './config.ts';
-import type { GateOptions, GateRefusal } from './routes/request-gate.ts';
-import { createRefusalLog } from './telemetry/create-refusal-log.ts';
-import type { Metrics } from './telemetry/metrics.ts';
+import { type ApiKeys, createApiKeys, loadFirstKeys, type Reload } from '../auth/api-keys.ts';
+import type { Authenticate } from '../auth/caller.ts';
+import { createAuthenticate } from '../auth/create-authenticate.ts';
+import { createIssuerKeys } from '../auth/jwt/issuer-keys.ts';
+import { type AuthenticateToken, createTokenAuthentication } from '../auth/jwt/token-authentication.ts';
+import { type KeyFile, loadKeyFile } from '../auth/key-file.ts';
+import { isLoopback } from '../auth/loopback.ts';
+import { createOriginRule, type OriginRule } from '../auth/origin-rule.ts';
+import type { Config } from '../config.ts';
+import type { GateOptions, GateRefusal } from '../routes/request-gate.ts';
+import { createRefusalLog } from '../telemetry/create-refusal-log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 
 export type AccessParts = {
   readonly metrics: Metrics;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { showText, showUrl } from '../../../../src/tools/builtin/http/show-url.ts';
+import { showText, showUrl } from '../../../src/tools/http/show-url.ts';
 
 test.each([
   ['https://example.com/a?b=c#d', 'https://example.com/a?b=c#d'],

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
-import type { Config } from './config.ts';
-import type { KeyedStore } from './executor/idempotency/keyed-store.ts';
-import type { SessionSettings, SessionStore } from './executor/session-store.ts';
-import { createMemoryKeyedStore } from './sessions/keyed/memory-keyed-store.ts';
-import { createMemorySessionStore, createRequestSessionStore } from './sessions/memory-session-store.ts';
-import type { RateStore } from './sessions/rate-store.ts';
-import { createStoreObserver } from './telemetry/create-store-observer.ts';
-import type { Metrics } from './telemetry/metrics.ts';
+import type { Config } from '../config.ts';
+import type { KeyedStore } from '../executor/idempotency/keyed-store.ts';
+import type { SessionSettings, SessionStore } from '../executor/session-store.ts';
+import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
+import { createMemorySessionStore, createRequestSessionStore } from '../sessions/memory-session-store.ts';
+import type { RateStore } from '../sessions/rate-store.ts';
+import { createStoreObserver } from '../telemetry/create-store-observer.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 
 const MAX_SESSIONS = 100_000;
 const MAX_LOCAL_SESSIONS = 10_000;
@@ -69,13 +69,13 @@ const wireRedis = async (
   { settings, observer, now }: RedisTerms,
 ): Promise<Omit<WiredStore, 'mode' | 'requests'>> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
-  const { createRedisClient } = await import('./sessions/redis-client.ts');
-  const { createRedisSessionStore } = await import('./sessions/redis-session-store.ts');
-  const { createRedisKeyedStore } = await import('./sessions/keyed/redis-keyed-store.ts');
-  const { createStoreAvailability } = await import('./sessions/store-availability.ts');
-  const { createFallbackSessionStore } = await import('./sessions/fallback-session-store.ts');
-  const { createRateStore } = await import('./sessions/rate-store.ts');
-  const { createFallbackKeyedStore } = await import('./sessions/keyed/fallback-keyed-store.ts');
+  const { createRedisClient } = await import('../sessions/redis-client.ts');
+  const { createRedisSessionStore } = await import('../sessions/redis-session-store.ts');
+  const { createRedisKeyedStore } = await import('../sessions/keyed/redis-keyed-store.ts');
+  const { createStoreAvailability } = await import('../sessions/store-availability.ts');
+  const { createFallbackSessionStore } = await import('../sessions/fallback-session-store.ts');
+  const { createRateStore } = await import('../sessions/rate-store.ts');
+  const { createFallbackKeyedStore } = await import('../sessions/keyed/fallback-keyed-store.ts');
   const client = createRedisClient(url);
   client.onError((error) => observer.operationFailed('connect', error));
   const primary = createRedisSessionStore({ client, settings });

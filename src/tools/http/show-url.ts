@@ -1,4 +1,4 @@
-import { cutText } from '../../describe-value.ts';
+import { cutText } from '../describe-value.ts';
 
 const MOST_SHOWN = 200;
 // Control, format (bidi), lone surrogate, line and paragraph separators: what could forge a line or hide a part.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toText } from '../../../../src/tools/builtin/http/text-content.ts';
+import { toText } from '../../../src/tools/http/text-content.ts';
 
 const bytesOf = (...bytes: readonly number[]): Uint8Array => Uint8Array.from(bytes);
 

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import type { Config } from './config.ts';
-import type { CallObserver } from './executor/call-observer.ts';
-import type { RunHosted } from './executor/run-hosted.ts';
-import { createIsolationObserver } from './telemetry/create-isolation-observer.ts';
-import type { Metrics } from './telemetry/metrics.ts';
-import type { ToolRegistry } from './tools/registry.ts';
+import type { Config } from '../config.ts';
+import type { CallObserver } from '../executor/call-observer.ts';
+import type { RunHosted } from '../executor/run-hosted.ts';
+import { createIsolationObserver } from '../telemetry/create-isolation-observer.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { ToolRegistry } from '../tools/registry.ts';
 
 export type WiredTools = {
   readonly runHosted: RunHosted;
@@ -34,9 +34,9 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
   const { TOOLS_DIR } = config;
   if (TOOLS_DIR === undefined) return NO_HOSTS;
   // Only here: a service without a tools directory need not pay for what runs one.
-  const { createIsolation } = await import('./executor/isolation/create-isolation.ts');
-  const { createToolDirectory } = await import('./tools/directory/tool-directory.ts');
-  const { createInlineLoader } = await import('./tools/directory/load-inline-tools.ts');
+  const { createIsolation } = await import('../executor/isolation/create-isolation.ts');
+  const { createToolDirectory } = await import('../tools/directory/tool-directory.ts');
+  const { createInlineLoader } = await import('../tools/directory/load-inline-tools.ts');
   const { log, metrics, observer, registry, now, environment } = options;
   const isolation = createIsolation({
     minHosts: config.TOOL_HOSTS_MIN,
@@ -75,4 +75,4 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
   return { runHosted: isolation.runHosted, killHosts: isolation.killAll, close };
 };
 
-const PUBLIC_API = new URL(`./recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
+const PUBLIC_API = new URL(`../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;

@@ -1,4 +1,4 @@
-import { RetryableToolError, TerminalToolError, UpstreamToolError } from '../../tool-errors.ts';
+import { RetryableToolError, TerminalToolError, UpstreamToolError } from '../tool-errors.ts';
 import type { Answer, NoAnswer } from './exchange.ts';
 import type { Fetched } from './http-client.ts';
 import { showText, showUrl } from './show-url.ts';

@@ -1,4 +1,4 @@
-import { RetryableToolError } from '../../tool-errors.ts';
+import { RetryableToolError } from '../tool-errors.ts';
 import { showUrl } from './show-url.ts';
 import { objectionTo, type PortRule } from './target-url.ts';
 

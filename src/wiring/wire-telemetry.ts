@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import type { Config } from './config.ts';
-import type { CallObserver, ToolInvoked } from './executor/call-observer.ts';
-import type { HttpServerOptions } from './http-server.ts';
-import { createCallObserver } from './telemetry/create-call-observer.ts';
-import { createResponseObserver } from './telemetry/create-response-observer.ts';
-import { createMetrics, type Metrics } from './telemetry/metrics.ts';
-import { SILENT_OBSERVER } from './telemetry/silent-observer.ts';
+import type { Config } from '../config.ts';
+import type { CallObserver, ToolInvoked } from '../executor/call-observer.ts';
+import type { HttpServerOptions } from '../http-server.ts';
+import { createCallObserver } from '../telemetry/create-call-observer.ts';
+import { createResponseObserver } from '../telemetry/create-response-observer.ts';
+import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
+import { SILENT_OBSERVER } from '../telemetry/silent-observer.ts';
 
 export type TelemetryParts = {
   readonly version: string;

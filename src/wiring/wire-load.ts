@@ -1,10 +1,10 @@
-import type { Config } from './config.ts';
-import type { CallObserver } from './executor/call-observer.ts';
-import { type CallSlots, createCallSlots } from './executor/overload/call-slots.ts';
-import { type ConcurrencyLimit, createConcurrencyLimit } from './executor/overload/concurrency-limit.ts';
-import { createLoadGate, type LoadGate } from './executor/overload/load-gate.ts';
-import { startLoadSampler } from './telemetry/load-sampler.ts';
-import type { Metrics } from './telemetry/metrics.ts';
+import type { Config } from '../config.ts';
+import type { CallObserver } from '../executor/call-observer.ts';
+import { type CallSlots, createCallSlots } from '../executor/overload/call-slots.ts';
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../executor/overload/concurrency-limit.ts';
+import { createLoadGate, type LoadGate } from '../executor/overload/load-gate.ts';
+import { startLoadSampler } from '../telemetry/load-sampler.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 
 export type WiredLoad = {
   readonly slots: CallSlots;

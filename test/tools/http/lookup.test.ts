@@ -1,6 +1,6 @@
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { expect, onTestFinished, test } from 'vitest';
-import { createDnsLookup, lookupBySystem } from '../../../../src/tools/builtin/http/lookup.ts';
+import { createDnsLookup, lookupBySystem } from '../../../src/tools/http/lookup.ts';
 
 const A = 1;
 const AAAA = 28;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Hop, toNextHop } from '../../../../src/tools/builtin/http/redirects.ts';
+import { type Hop, toNextHop } from '../../../src/tools/http/redirects.ts';
 
 const hopTo = (url: string, headers: Readonly<Record<string, string>> = {}): Hop => ({ url: new URL(url), headers });
 

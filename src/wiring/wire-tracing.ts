@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
-import type { Config } from './config.ts';
-import type { BeginTrace } from './routes/request-tracing.ts';
-import { createQuietLine } from './telemetry/create-quiet-line.ts';
-import { type DescribedError, describeCauses } from './telemetry/describe-error.ts';
-import { createBeginTrace } from './telemetry/tracing/create-begin-trace.ts';
-import { hearSdk } from './telemetry/tracing/hear-sdk.ts';
-import { loadTracer } from './telemetry/tracing/load-tracer.ts';
-import { passTraceOn } from './telemetry/tracing/pass-trace-on.ts';
-import { readSdkVariables } from './telemetry/tracing/sdk-variables.ts';
-import { createTraceGuard } from './telemetry/tracing/trace-guard.ts';
+import type { Config } from '../config.ts';
+import type { BeginTrace } from '../routes/request-tracing.ts';
+import { createQuietLine } from '../telemetry/create-quiet-line.ts';
+import { type DescribedError, describeCauses } from '../telemetry/describe-error.ts';
+import { createBeginTrace } from '../telemetry/tracing/create-begin-trace.ts';
+import { hearSdk } from '../telemetry/tracing/hear-sdk.ts';
+import { loadTracer } from '../telemetry/tracing/load-tracer.ts';
+import { passTraceOn } from '../telemetry/tracing/pass-trace-on.ts';
+import { readSdkVariables } from '../telemetry/tracing/sdk-variables.ts';
+import { createTraceGuard } from '../telemetry/tracing/trace-guard.ts';
 
 export type WiredTracing = {
   readonly beginTrace: BeginTrace;

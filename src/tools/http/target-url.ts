@@ -1,4 +1,4 @@
-import { RetryableToolError } from '../../tool-errors.ts';
+import { RetryableToolError } from '../tool-errors.ts';
 import { showUrl } from './show-url.ts';
 
 /** Which ports may be asked: `web` for the public internet, `any` for tests and closed networks. */

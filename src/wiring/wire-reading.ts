@@ -1,11 +1,11 @@
-import type { Config } from './config.ts';
-import type { KeyedStore } from './executor/idempotency/keyed-store.ts';
-import { createRunReducer } from './executor/reading/create-run-reducer.ts';
-import { createSessionReader } from './executor/reading/create-session-reader.ts';
-import type { Redactor } from './executor/redaction/redactor.ts';
-import type { RunHosted } from './executor/run-hosted.ts';
-import { type SessionStore, StoreUnavailableError } from './executor/session-store.ts';
-import type { ToolRegistry } from './tools/registry.ts';
+import type { Config } from '../config.ts';
+import type { KeyedStore } from '../executor/idempotency/keyed-store.ts';
+import { createRunReducer } from '../executor/reading/create-run-reducer.ts';
+import { createSessionReader } from '../executor/reading/create-session-reader.ts';
+import type { Redactor } from '../executor/redaction/redactor.ts';
+import type { RunHosted } from '../executor/run-hosted.ts';
+import { type SessionStore, StoreUnavailableError } from '../executor/session-store.ts';
+import type { ToolRegistry } from '../tools/registry.ts';
 import { toSessionSettings } from './wire-store.ts';
 
 export type ReadingParts = {

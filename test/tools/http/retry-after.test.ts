@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseRetryAfter } from '../../../../src/tools/builtin/http/retry-after.ts';
+import { parseRetryAfter } from '../../../src/tools/http/retry-after.ts';
 
 const NOW_MS = Date.parse('2026-11-21T12:00:00Z');
 

@@ -1,0 +1,19 @@
+/**
+ * How the tool calls of a model turn are written, and what the conversation goes on with. `native` is this service's
+ * own envelope; `text` takes the native envelope and answers in plain observations.
+ */
+export const MESSAGE_FORMATS = [
+  'native',
+  'openai-chat',
+  'openai-responses',
+  'anthropic',
+  'gemini',
+  'vapi',
+  'langchain',
+  'text',
+] as const;
+export type MessageFormat = (typeof MESSAGE_FORMATS)[number];
+
+/** How the catalogue of tools can be written. */
+export const CATALOGUE_FORMATS = ['native', 'openai-chat', 'openai-responses', 'anthropic', 'gemini', 'mcp'] as const;
+export type CatalogueFormat = (typeof CATALOGUE_FORMATS)[number];

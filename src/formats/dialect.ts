@@ -1,0 +1,24 @@
+import type { MessageFormat } from '../contract/message-format.ts';
+import type { ToolResult } from '../contract/tool-result.ts';
+
+/** What a provider's message asks for. */
+export type ParsedTurn = {
+  /** Entries of `calls` as the native envelope has them, in order; each is judged later, by itself. */
+  readonly calls: readonly unknown[];
+  /**
+   * What the conversation goes on with: each call answered exactly once, under its own id. `results` are those of
+   * `calls`, in order, and as many.
+   */
+  readonly toMessages: (results: readonly ToolResult[]) => readonly unknown[];
+};
+
+/** One way to write tool calls and their results. Pure: the same in, the same out, whatever comes in. */
+export type Dialect = {
+  readonly format: MessageFormat;
+  /** Whether the body is unmistakably this dialect's. Never true for a body with `calls`. */
+  readonly detects: (body: unknown) => boolean;
+  /** null where the body is not this dialect's; no calls where it is and holds none. */
+  readonly parse: (body: unknown) => ParsedTurn | null;
+  /** All that is answered with raw=true: the messages, or what the provider wants around them. */
+  readonly toRaw: (messages: readonly unknown[]) => unknown;
+};
