@@ -87,7 +87,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     createLog: createCallLog(log),
     redactor,
     slots: load.slots,
-    circuits: createCircuits(config, metrics, log, now),
+    circuits: createCircuits(config, { metrics, log, registry, now }),
     runHosted: tools.runHosted,
     now,
     time: Date.now,
@@ -135,8 +135,17 @@ const createBuiltin = (config: Config, version: string) =>
     userAgent: `recourse/${version}`,
   });
 
-const createCircuits = (config: Config, metrics: Metrics, log: Logger, now: () => number): CircuitBreakers => {
-  const observer = createCircuitObserver({ metrics, log });
+type CircuitParts = {
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly registry: ToolRegistry;
+  readonly now: () => number;
+};
+
+const createCircuits = (config: Config, { metrics, log, registry, now }: CircuitParts): CircuitBreakers => {
+  const toolsOf = (upstream: string): readonly string[] =>
+    registry.list().flatMap((tool) => (tool.upstream?.name === upstream ? [tool.name] : []));
+  const observer = createCircuitObserver({ metrics, log, toolsOf });
   return createCircuitBreakers({ failures: config.CIRCUIT_FAILURES, openMs: config.CIRCUIT_OPEN_MS, observer, now });
 };
 

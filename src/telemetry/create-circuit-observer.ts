@@ -4,16 +4,20 @@ import type { Metrics } from './metrics.ts';
 
 const LEVELS = { closed: 0, half_open: 1, open: 2 } as const satisfies Record<CircuitState, number>;
 
-/** A gauge of the circuits of each tool, and one log line per change. */
+/** A gauge of the circuits of each tool, the one it shares with its upstream's others among them, and one log line per change. */
 export const createCircuitObserver = (options: {
   readonly metrics: Pick<Metrics, 'circuitState'>;
   readonly log: Logger;
+  /** The tools whose calls go to the upstream of that name; none where it is no upstream's. */
+  readonly toolsOf: (upstream: string) => readonly string[];
 }): CircuitObserver => {
-  const { metrics, log } = options;
+  const { metrics, log, toolsOf } = options;
   return {
-    circuitChanged: (tool, state) => {
-      metrics.circuitState({ tool }).count = LEVELS[state];
-      log[state === 'open' ? 'warn' : 'info']({ tool, state }, 'circuit changed');
+    circuitChanged: (name, state) => {
+      const shared = toolsOf(name);
+      for (const tool of shared.length === 0 ? [name] : shared) metrics.circuitState({ tool }).count = LEVELS[state];
+      const whose = shared.length === 0 ? { tool: name } : { upstream: name };
+      log[state === 'open' ? 'warn' : 'info']({ ...whose, state }, 'circuit changed');
     },
   };
 };

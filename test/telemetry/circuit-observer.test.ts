@@ -10,7 +10,11 @@ const createSubject = () => {
   const states = async (): Promise<readonly string[]> =>
     (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith('recourse_circuit_state'));
   return {
-    circuits: createCircuitObserver({ metrics, log }),
+    circuits: createCircuitObserver({
+      metrics,
+      log,
+      toolsOf: (upstream) => (upstream === 'mcp:files' ? ['files_read', 'files_write'] : []),
+    }),
     calls: createCallObserver({ metrics, log, maxTools: 1, now: () => 0 }),
     lines,
     states,
@@ -51,4 +55,18 @@ test('each change is one line, and a warning where a circuit opens', () => {
     { level: 'info', tool: 'one', state: 'half_open', msg: 'circuit changed' },
     { level: 'info', tool: 'one', state: 'closed', msg: 'circuit changed' },
   ]);
+});
+
+test('the circuit that tools of an upstream share shows on each of them, and is one line', async () => {
+  const { calls, circuits, states, lines } = createSubject();
+  calls.toolsOffered([
+    { name: 'files_read', effects: 'read' },
+    { name: 'files_write', effects: 'write' },
+  ]);
+  circuits.circuitChanged('mcp:files', 'open');
+  expect(await states()).toEqual([
+    'recourse_circuit_state{tool="files_read"} 2',
+    'recourse_circuit_state{tool="files_write"} 2',
+  ]);
+  expect(lines).toEqual([{ level: 'warn', upstream: 'mcp:files', state: 'open', msg: 'circuit changed' }]);
 });

@@ -10,7 +10,7 @@ export type CircuitPass =
 
 /**
  * A breaker per tool, or per upstream where the tool's arguments name one (`breakerKey`). It opens by faults of the
- * tool and of its upstream, never by what a model did wrong.
+ * tool and of its upstream, never by what a model did wrong. Tools that say which upstream they share have one breaker.
  */
 export type CircuitBreakers = {
   /** Milliseconds until the call may be tried; null where it may run now. Changes nothing. */

@@ -49,12 +49,12 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
     return kept;
   };
 
-  const passOrdinary = (tool: string, id: string, batch: WeakKey): CircuitPass => ({
+  const passOrdinary = (tool: Tool, id: string, batch: WeakKey): CircuitPass => ({
     kind: 'passed',
     ended: (end, limit) => {
       const verdict = toCircuitVerdict(end, limit);
       if (verdict === 'success') circuits.get(id)?.succeeded();
-      else if (verdict === 'fault') (circuits.get(id) ?? addCircuit(tool, id)).faulted(batch);
+      else if (verdict === 'fault') (circuits.get(id) ?? addCircuit(toLabel(tool), id)).faulted(batch);
     },
   });
 
@@ -65,7 +65,7 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
     begin: (tool, input, batch) => {
       const id = toCircuitId(tool, input);
       const circuit = circuits.get(id);
-      if (circuit === undefined || circuit.state() === 'closed') return passOrdinary(tool.name, id, batch);
+      if (circuit === undefined || circuit.state() === 'closed') return passOrdinary(tool, id, batch);
       const retryAfterMs = circuit.refusal();
       if (retryAfterMs !== null) return { kind: 'refused', retryAfterMs };
       const probeEnded = circuit.takeProbe(openMs + tool.timeoutMs);
@@ -74,8 +74,12 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
   };
 };
 
+// All tools of an upstream share its one circuit, which goes by its name.
+const toLabel = ({ name, upstream }: Tool): string => upstream?.name ?? name;
+
 // By name: a tool that is loaded anew keeps its circuits. No name holds a line break.
 const toCircuitId = (tool: Tool, input: Readonly<Record<string, unknown>>): string => {
+  if (tool.upstream !== null) return `\n${tool.upstream.name}`;
   const key = circuitKeyOf(tool, input);
   return key === null ? tool.name : `${tool.name}\n${key}`;
 };

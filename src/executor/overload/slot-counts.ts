@@ -1,8 +1,8 @@
 import type { Tool } from '../../tools/tool.ts';
 import { type ConcurrencySettings, createConcurrencyLimit } from './concurrency-limit.ts';
-import { type Caller, createCaller, createLane, type Lane } from './waiting-calls.ts';
+import { type Caller, createCaller, createLane, type Lane, type UpstreamUse } from './waiting-calls.ts';
 
-/** What is taken of the slots of the service, of its hosts and of every tool, and by whom. */
+/** What is taken of the slots of the service, of its hosts, of every upstream and of every tool, and by whom. */
 export type SlotCounts = {
   readonly laneOf: (tool: Tool) => Lane;
   /** The same, with the limits of this version of the tool from now on. */
@@ -26,12 +26,13 @@ export const createSlotCounts = (settings: ConcurrencySettings & { readonly now:
   const { maxConcurrentCalls, maxHostedCalls, now } = settings;
   const limitOf = createConcurrencyLimit(settings);
   const lanes = new Map<string, Lane>();
+  const useOf = createUpstreamLookup();
   let running = 0;
   let hosted = 0;
   const laneOf = (tool: Tool): Lane => {
     const known = lanes.get(tool.name);
     if (known !== undefined) return known;
-    const lane = createLane(tool, limitOf(tool));
+    const lane = createLane(tool, limitOf(tool), useOf(tool));
     lanes.set(tool.name, lane);
     return lane;
   };
@@ -42,12 +43,14 @@ export const createSlotCounts = (settings: ConcurrencySettings & { readonly now:
       if (lane.tool === tool) return lane;
       lane.tool = tool;
       lane.limit = limitOf(tool);
+      lane.upstream = useOf(tool);
       return lane;
     },
     callerOf: createCallerLookup(),
     isOpen: (lane) =>
       running < maxConcurrentCalls &&
       lane.running < lane.limit &&
+      !isFull(lane.upstream) &&
       (lane.tool.runsIn === 'service' || hosted < maxHostedCalls),
     take: (tool, lane, caller) => {
       running += 1;
@@ -55,6 +58,7 @@ export const createSlotCounts = (settings: ConcurrencySettings & { readonly now:
       lane.running += 1;
       if (tool.runsIn === 'host') hosted += 1;
       if (lane.running >= lane.limit) lane.busySince = now();
+      takeOf(useOf(tool), now);
     },
     giveBackOfService: (caller) => {
       running -= 1;
@@ -64,11 +68,39 @@ export const createSlotCounts = (settings: ConcurrencySettings & { readonly now:
       if (lane.running >= lane.limit) lane.busySince = now();
       lane.running -= 1;
       if (tool.runsIn === 'host') hosted -= 1;
+      giveBackOf(useOf(tool), now);
     },
     areAllTaken: (of) => (of === 'service' ? running >= maxConcurrentCalls : hosted >= maxHostedCalls),
     isSaturatedFor: (tool) => running >= maxConcurrentCalls || (tool.runsIn === 'host' && hosted >= maxHostedCalls),
     running: () => running,
   };
+};
+
+/** By the upstream's name, and with its latest limit. It outlives versions of its tools, as what runs there does. */
+const createUpstreamLookup = (): ((tool: Tool) => UpstreamUse | null) => {
+  const uses = new Map<string, UpstreamUse>();
+  return ({ upstream }) => {
+    if (upstream === null) return null;
+    const known = uses.get(upstream.name);
+    const use = known ?? { limit: upstream.concurrency, running: 0, busySince: 0 };
+    use.limit = upstream.concurrency;
+    if (known === undefined) uses.set(upstream.name, use);
+    return use;
+  };
+};
+
+export const isFull = (use: UpstreamUse | null): boolean => use !== null && use.running >= use.limit;
+
+const takeOf = (use: UpstreamUse | null, now: () => number): void => {
+  if (use === null) return;
+  use.running += 1;
+  if (isFull(use)) use.busySince = now();
+};
+
+const giveBackOf = (use: UpstreamUse | null, now: () => number): void => {
+  if (use === null) return;
+  if (isFull(use)) use.busySince = now();
+  use.running -= 1;
 };
 
 const createCallerLookup = (): ((key: string) => Caller) => {

@@ -1,6 +1,6 @@
 import type { ConcurrencySettings } from './concurrency-limit.ts';
 import { createPace, type Pace } from './pace.ts';
-import type { SlotCounts } from './slot-counts.ts';
+import { isFull, type SlotCounts } from './slot-counts.ts';
 import type { SlotRequest } from './slot-request.ts';
 import type { Caller, Lane, WaitingCalls } from './waiting-calls.ts';
 
@@ -19,7 +19,7 @@ export type WaitEstimate = {
 const LEAST_RETRY_MS = 100;
 const USUAL_RETRY_MS = 1000;
 const LONGEST_RETRY_MS = 30_000;
-// A tool that gives back no slot for twice its time limit, and at least so long, hangs: nobody should wait for it.
+// A tool, or an upstream, that gives back no slot for twice its time limit, and at least so long, hangs: nobody should wait for it.
 const LEAST_STUCK_MS = 10_000;
 
 // The guess is one: what is let in should end before its deadline, not just at it.
@@ -41,6 +41,9 @@ export const createWaitEstimate = (
   const toWaitMs = (lane: Lane, caller: Caller): number =>
     Math.max(
       lane.running < lane.limit ? 0 : (aheadInLane(lane, caller) * lane.pace.meanMs()) / lane.limit,
+      lane.upstream !== null && isFull(lane.upstream)
+        ? (aheadInLane(lane, caller) * lane.pace.meanMs()) / lane.upstream.limit
+        : 0,
       isHosted(lane) && counts.areAllTaken('hosts')
         ? (aheadInLane(lane, caller) * lane.pace.meanMs()) / maxHostedCalls
         : 0,
@@ -48,8 +51,15 @@ export const createWaitEstimate = (
     );
   const needsMs = (request: SlotRequest, lane: Lane): number =>
     Math.min(lane.pace.usualMs() * RUN_MARGIN, request.timeoutMs);
-  const isStuck = (lane: Lane, moment: number): boolean =>
-    lane.running >= lane.limit && moment - lane.busySince > Math.max(2 * lane.tool.timeoutMs, LEAST_STUCK_MS);
+  const isStuck = (lane: Lane, moment: number): boolean => {
+    const sinceLong = (busySince: number): boolean =>
+      moment - busySince > Math.max(2 * lane.tool.timeoutMs, LEAST_STUCK_MS);
+    const { upstream } = lane;
+    return (
+      (lane.running >= lane.limit && sinceLong(lane.busySince)) ||
+      (upstream !== null && isFull(upstream) && sinceLong(upstream.busySince))
+    );
+  };
   return {
     pace,
     cannotBeInTime: (request, lane, caller, moment) =>

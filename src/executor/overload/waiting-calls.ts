@@ -3,11 +3,21 @@ import { append, createLinkedList, type Link, type LinkedList, moveToEnd, remove
 import { createPace, type Pace } from './pace.ts';
 import type { SlotRequest } from './slot-request.ts';
 
+/** What runs at one upstream, whichever of its tools it is of. */
+export type UpstreamUse = {
+  limit: number;
+  running: number;
+  /** Since when its slots have all been taken, or when one last came free. */
+  busySince: number;
+};
+
 /** One tool as the slots see it: what runs, and who waits. */
 export type Lane = {
   /** In its latest version. */
   tool: Tool;
   limit: number;
+  /** What its calls go to, where other tools' calls go there too. */
+  upstream: UpstreamUse | null;
   running: number;
   waiting: number;
   /** Since when all slots have been taken, or when one last came free. */
@@ -58,9 +68,10 @@ export type WaitingCalls = {
 // Of so many callers the one with the fewest running calls is next; where there are more, the window moves along.
 const WINDOW = 8;
 
-export const createLane = (tool: Tool, limit: number): Lane => ({
+export const createLane = (tool: Tool, limit: number, upstream: UpstreamUse | null): Lane => ({
   tool,
   limit,
+  upstream,
   running: 0,
   waiting: 0,
   busySince: 0,
