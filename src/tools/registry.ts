@@ -1,5 +1,6 @@
 import type { ToolDescription } from '../contract/tool-description.ts';
-import { describeOutdated, describeTool, describeUnavailable } from './describe-tool.ts';
+import { compareNames } from './compare-names.ts';
+import { describeOffer } from './describe-offer.ts';
 import type { Tool, ToolFacts } from './tool.ts';
 
 /** A tool that is known of and cannot be called, and why: one line for people. */
@@ -54,7 +55,7 @@ export const createToolRegistry = (
     list: () => state.sorted,
     reducers: () => state.reducers,
     describe: () => {
-      descriptions ??= describeAll(state.sorted, state.offer, concurrencyOf);
+      descriptions ??= describeOffer(state.sorted, state.offer, concurrencyOf);
       return descriptions;
     },
     offer: (offer) => {
@@ -75,26 +76,4 @@ const toMap = (all: readonly Tool[], role: Tool['role']): ReadonlyMap<string, To
   return byName;
 };
 
-const describeAll = (
-  tools: readonly Tool[],
-  { unavailable, outdated }: ToolOffer,
-  concurrencyOf: ConcurrencyOf,
-): readonly ToolDescription[] => {
-  const serving = tools.map((tool) => {
-    const facts = { ...tool, concurrency: concurrencyOf(tool) };
-    const reason = outdated.get(tool.name);
-    return reason === undefined ? describeTool(facts) : describeOutdated(facts, reason);
-  });
-  const refused = unavailable
-    .filter(({ facts }) => facts.role === 'tool')
-    .map(({ facts, reason }) => describeUnavailable(facts, reason));
-  // A stable sort: of one name, what serves stays before what does not.
-  return [...serving, ...refused].sort(compareNames);
-};
-
 const toSorted = (byName: ReadonlyMap<string, Tool>): readonly Tool[] => [...byName.values()].sort(compareNames);
-
-const compareNames = (a: { readonly name: string }, b: { readonly name: string }): number => {
-  if (a.name === b.name) return 0;
-  return a.name < b.name ? -1 : 1;
-};
