@@ -1,8 +1,8 @@
 import type { ToolDescription } from '../contract/tool-description.ts';
 import { compareNames } from './compare-names.ts';
 import { describeOutdated, describeTool, describeUnavailable } from './describe-tool.ts';
-import type { ConcurrencyOf, ToolOffer } from './registry.ts';
 import type { Tool } from './tool.ts';
+import type { ConcurrencyOf, ToolOffer } from './tool-offer.ts';
 
 /** The tools that serve, and those that are known of and do not, as the catalogue shows them: by name. */
 export const describeOffer = (

@@ -1,21 +1,8 @@
 import type { ToolDescription } from '../contract/tool-description.ts';
 import { compareNames } from './compare-names.ts';
 import { describeOffer } from './describe-offer.ts';
-import type { Tool, ToolFacts } from './tool.ts';
-
-/** A tool that is known of and cannot be called, and why: one line for people. */
-export type UnavailableTool = { readonly facts: ToolFacts; readonly reason: string };
-
-/** What a tools directory, or another source of tools, has to offer at one moment. */
-export type ToolOffer = {
-  /** Tools and reducers, as each says of itself. */
-  readonly tools: readonly Tool[];
-  readonly unavailable: readonly UnavailableTool[];
-  /** Tool name → why its newest version does not serve; the one before it does. */
-  readonly outdated: ReadonlyMap<string, string>;
-  /** Tool name → why what it talks to cannot be reached now. It serves, and each call says so. */
-  readonly unreachable?: ReadonlyMap<string, string>;
-};
+import type { Tool } from './tool.ts';
+import type { ConcurrencyOf, ToolOffer } from './tool-offer.ts';
 
 /** The tools of the service by name. Names that a model sends are only ever keys of a Map here. */
 export type ToolRegistry = {
@@ -29,9 +16,6 @@ export type ToolRegistry = {
   /** Replaces all that was offered before, at once. Throws where names clash, and then changes nothing. */
   readonly offer: (offer: ToolOffer) => void;
 };
-
-/** How many calls of a tool run at once; null = as many as come. */
-export type ConcurrencyOf = (tool: Tool) => number | null;
 
 /**
  * Throws where two tools, or two reducers, share a name, and names both sources: a silent winner would be the wrong one.

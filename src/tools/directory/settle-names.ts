@@ -1,4 +1,4 @@
-import type { ToolOffer, UnavailableTool } from '../registry.ts';
+import type { ToolOffer, UnavailableTool } from '../tool-offer.ts';
 import type { HostedTool, InlineTool, Tool, ToolFacts } from '../tool.ts';
 import { type FileStates, type FileVersion, findInline } from './file-versions.ts';
 import type { LoadedFacts } from './load-tool-file.ts';

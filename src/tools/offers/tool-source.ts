@@ -1,4 +1,4 @@
-import type { ToolOffer } from '../registry.ts';
+import type { ToolOffer } from '../tool-offer.ts';
 
 /** Told all that a source offers, whenever that changes. What it offered before counts no more. */
 export type Publish = (offer: ToolOffer) => void;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createToolRegistry, type ToolOffer } from '#src/tools/registry.ts';
+import { createToolRegistry } from '#src/tools/registry.ts';
+import type { ToolOffer } from '#src/tools/tool-offer.ts';
 import { toolThat } from '#test/support/misbehaving-tools.ts';
 import { watchDirectory } from './watched-directory.ts';
 
