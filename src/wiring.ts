@@ -11,12 +11,14 @@ import type { CircuitBreakers } from './executor/circuit/circuit-breakers.ts';
 import { createCircuitBreakers } from './executor/circuit/create-circuit-breakers.ts';
 import { createExecutor, type Executor } from './executor/execute-batch.ts';
 import { redactCatalogue } from './executor/redaction/redact-catalogue.ts';
+import type { Redactor } from './executor/redaction/redactor.ts';
 import { createCallLog } from './telemetry/create-call-log.ts';
 import { createCircuitObserver } from './telemetry/create-circuit-observer.ts';
 import { createFailureLog } from './telemetry/create-failure-log.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import { createBuiltinReducers } from './tools/builtin-reducers.ts';
 import { createBuiltinTools } from './tools/builtin-tools.ts';
+import type { UpstreamState } from './tools/offers/tool-source.ts';
 import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
 import type { Tool } from './tools/tool.ts';
 import { type Readiness, wireHttp } from './wiring/wire-http.ts';
@@ -77,6 +79,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const registry = createToolRegistry([...builtin.tools, ...createBuiltinReducers(), ...extraTools], load.limitOf);
   observer.toolsOffered(registry.list());
   const tools = await wireTools(config, { log, metrics, observer, registry, now, environment });
+  metrics.showUpstreamsBy(tools.upstreams);
   const executor = createExecutor({
     registry,
     sessions,
@@ -113,7 +116,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     limitRate: wireRates(config, store, metrics, now),
     beginTrace: tracing.beginTrace,
     describeTools: redactCatalogue(registry.describe, redactor),
-    readiness: () => toReadiness(store, registry),
+    readiness: () => toReadiness(store, registry, tools.upstreams(), redactor),
   });
   return {
     ...http,
@@ -159,10 +162,22 @@ const toCallLimits = (config: Config) =>
     journal: config.SESSION_JOURNAL,
   }) as const;
 
-const toReadiness = ({ mode, isUp }: WiredStore, { list }: ToolRegistry): Readiness => ({
+const toReadiness = (
+  { mode, isUp }: WiredStore,
+  { list }: ToolRegistry,
+  upstreams: readonly UpstreamState[],
+  redactor: Redactor,
+): Readiness => ({
   status: isUp() ? 'ready' : 'degraded',
   store: { mode, status: isUp() ? 'up' : 'down' },
   tools: list().length,
+  upstreams: upstreams.map(({ name, status, reason, tools }) => ({
+    name,
+    status,
+    // Whoever asks for this has shown no key.
+    reason: reason === null ? null : redactor.text(reason, 'log'),
+    tools,
+  })),
 });
 
 const Package = z.object({ version: z.string() });

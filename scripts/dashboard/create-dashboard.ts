@@ -5,6 +5,7 @@ import { ISOLATION_ROW, OVERLOAD_ROW, RUNTIME_ROW } from './process-rows.ts';
 import { BUDGETS_ROW, SESSIONS_ROW } from './session-rows.ts';
 import { STATUS_ROW } from './status-row.ts';
 import { DATA_SOURCE, type Json, type Place, toPanelJson } from './to-panel-json.ts';
+import { UPSTREAMS_ROW } from './upstreams-row.ts';
 
 const ROWS: readonly Row[] = [
   STATUS_ROW,
@@ -13,6 +14,7 @@ const ROWS: readonly Row[] = [
   FAULTS_ROW,
   BUDGETS_ROW,
   ISOLATION_ROW,
+  UPSTREAMS_ROW,
   OVERLOAD_ROW,
   SESSIONS_ROW,
   ACCESS_ROW,

@@ -3,6 +3,7 @@ import { createAccessMetrics } from './access-metrics.ts';
 import { createOverloadMetrics } from './overload-metrics.ts';
 import { createSessionMetrics } from './session-metrics.ts';
 import { createTallyCounter, createTallyHistogram } from './tally.ts';
+import { createUpstreamMetrics } from './upstream-metrics.ts';
 
 const CALL_BUCKETS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 const REQUEST_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -35,6 +36,7 @@ export const createMetrics = (version: string) => {
     ...createServiceMetrics(registry),
     ...createSessionMetrics(registry),
     ...createAccessMetrics(registry),
+    ...createUpstreamMetrics(registry),
   };
 };
 

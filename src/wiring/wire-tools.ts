@@ -4,12 +4,15 @@ import type { CallObserver } from '../executor/call-observer.ts';
 import type { RunHosted } from '../executor/run-hosted.ts';
 import { createIsolationObserver } from '../telemetry/create-isolation-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { UpstreamState } from '../tools/offers/tool-source.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 
 export type WiredTools = {
   readonly runHosted: RunHosted;
   /** Ends all tool hosts without waiting for it: for a process that exits. */
   readonly killHosts: () => void;
+  /** How the places stand that tools come from elsewhere. */
+  readonly upstreams: () => readonly UpstreamState[];
   readonly close: () => Promise<void>;
 };
 
@@ -26,6 +29,7 @@ export type ToolsOptions = {
 const NO_HOSTS: WiredTools = {
   runHosted: () => Promise.reject(new Error('There is no tools directory, and so no tool host.')),
   killHosts: () => undefined,
+  upstreams: () => [],
   close: async () => undefined,
 };
 
@@ -72,7 +76,7 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
     await close();
     throw error;
   });
-  return { runHosted: isolation.runHosted, killHosts: isolation.killAll, close };
+  return { runHosted: isolation.runHosted, killHosts: isolation.killAll, upstreams: () => [], close };
 };
 
 const PUBLIC_API = new URL(`../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;

@@ -48,6 +48,7 @@ test('the rows tell the story from the state of the service down to its process'
     'Fault split',
     'Budgets and loops',
     'Isolation',
+    'Upstreams',
     'Overload',
     'Sessions and idempotency',
     'Access and secrets',
@@ -88,8 +89,8 @@ test('the faults of the service are red, and those of nobody else are', () => {
 });
 
 test('there are panels, and every one has a title of its own, a unit, a description and a query', () => {
-  expect(panels).toHaveLength(65);
-  expect(new Set(panels.map(({ title }) => title)).size).toBe(65);
+  expect(panels).toHaveLength(69);
+  expect(new Set(panels.map(({ title }) => title)).size).toBe(69);
   expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
   for (const panel of panels) {
     expect(panel.description, panel.title).toMatch(/^[A-Z0-9].{20,}\.$/);

@@ -41,7 +41,12 @@ test('with Redis away it serves and says degraded, also before the first batch',
   expect(await fail(running.url)).toMatchObject([{ outcome: 'retry', retry: { allowed: true, mode: 'local' } }]);
   const degraded = await fetch(`${running.url}/ready`);
   expect(degraded.status).toBe(200);
-  expect(await degraded.json()).toEqual({ status: 'degraded', store: { mode: 'redis', status: 'down' }, tools: 6 });
+  expect(await degraded.json()).toEqual({
+    status: 'degraded',
+    store: { mode: 'redis', status: 'down' },
+    tools: 6,
+    upstreams: [],
+  });
 });
 
 test('once Redis is there it is ready by itself, and budgets are kept there from then on', async () => {
@@ -59,6 +64,7 @@ test('once Redis is there it is ready by itself, and budgets are kept there from
     status: 'ready',
     store: { mode: 'redis', status: 'up' },
     tools: 6,
+    upstreams: [],
   });
   // What was counted here meanwhile is dropped.
   expect(await fail(running.url)).toMatchObject([{ retry: { mode: 'redis', used: 0 } }]);

@@ -31,7 +31,12 @@ test.each(STARTERS)('started by %s without settings it serves on loopback and ke
   expect(running.logLines()).toMatchObject([{ level: 30, msg: 'listening', address: '127.0.0.1', port: running.port }]);
   const ready = await fetch(`${running.url}/ready`);
   expect(ready.status).toBe(200);
-  expect(await ready.json()).toEqual({ status: 'ready', store: { mode: 'memory', status: 'up' }, tools: 6 });
+  expect(await ready.json()).toEqual({
+    status: 'ready',
+    store: { mode: 'memory', status: 'up' },
+    tools: 6,
+    upstreams: [],
+  });
   const [echoed, missing] = await callService(
     running.url,
     [
