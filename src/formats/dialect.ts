@@ -12,6 +12,21 @@ export type ParsedTurn = {
   readonly toMessages: (results: readonly ToolResult[]) => readonly unknown[];
 };
 
+/** One call that a turn is written from. */
+export type TurnCall = {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+};
+
+/** One answer as it is read back out of a conversation. `name` is null where the dialect does not repeat it. */
+export type ReadAnswer = {
+  readonly id: string | number | null;
+  readonly name: string | null;
+  readonly success: boolean;
+  readonly text: string;
+};
+
 /** One way to write tool calls and their results. Pure: the same in, the same out, whatever comes in. */
 export type Dialect = {
   readonly format: MessageFormat;
@@ -21,4 +36,8 @@ export type Dialect = {
   readonly parse: (body: unknown) => ParsedTurn | null;
   /** All that is answered with raw=true: the messages, or what the provider wants around them. */
   readonly toRaw: (messages: readonly unknown[]) => unknown;
+  /** The turn in which a model asks for these calls: what `parse` reads. */
+  readonly writeTurn: (calls: readonly TurnCall[]) => unknown;
+  /** The answers that `toMessages` wrote, in order; what is no answer of this dialect is left out. */
+  readonly readMessages: (messages: readonly unknown[]) => readonly ReadAnswer[];
 };

@@ -22,7 +22,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   settings: ['auth'],
   console: [],
   routes: ['contract', 'formats', 'executor'],
-  mcp: ['contract', 'executor', 'routes'],
+  mcp: ['contract', 'formats', 'executor', 'routes'],
   'config-file': ['contract', 'tools', 'settings'],
   wiring: EVERYTHING,
   src: EVERYTHING,

@@ -102,7 +102,7 @@ const normalise = (body: unknown): unknown => JSON.parse(JSON.stringify(body, no
 
 test('every example is about a status, and every file of them is tried', () => {
   expect(
-    globSync('**', { cwd: EXAMPLES })
+    globSync('**', { cwd: EXAMPLES, exclude: ['formats', 'formats/**'] })
       .filter((path) => path !== '.')
       .sort(),
   ).toEqual(Object.keys(EXPECTED));

@@ -1,0 +1,58 @@
+import { type Answer, type AskedCall, defineDialect } from './define-dialect.ts';
+import type { ReadAnswer } from './dialect.ts';
+import { isArray, isObject, type JsonObject, listOf, member, toAskedId, toAskedName } from './json-access.ts';
+
+/** Anthropic's ToolResultBlockParam. */
+export type ToolResultBlock = {
+  readonly type: 'tool_result';
+  readonly tool_use_id: string;
+  readonly content: string;
+  readonly is_error?: true;
+};
+
+/** Anthropic's MessageParam that answers a turn. */
+export type ToolResultMessage = { readonly role: 'user'; readonly content: ToolResultBlock[] };
+
+/**
+ * Anthropic messages: a Message, `{role: 'assistant', content}` or the content alone. All answers stand in one user
+ * message. Blocks the provider executes itself (`server_tool_use`, `mcp_tool_use`) are never answered.
+ */
+export const anthropic = defineDialect({
+  format: 'anthropic',
+  readCalls: (body) => findContent(body)?.filter(isToolUse).map(toAsked) ?? null,
+  writeAnswers: (answers): readonly ToolResultMessage[] => [{ role: 'user', content: answers.map(toBlock) }],
+  writeTurn: (calls) => ({
+    role: 'assistant',
+    content: calls.map((call) => ({ type: 'tool_use', id: call.id, name: call.name, input: call.arguments })),
+  }),
+  readMessage: (message) => listOf(message, 'content').flatMap(toReadAnswer),
+});
+
+const findContent = (body: unknown): readonly unknown[] | null => {
+  if (isArray(body)) return body;
+  const role = member(body, 'role');
+  if (role !== undefined && role !== 'assistant') return null;
+  const content = member(body, 'content');
+  if (isArray(content)) return content;
+  return role === 'assistant' && typeof content === 'string' ? [] : null;
+};
+
+const isToolUse = (block: unknown): block is JsonObject => isObject(block) && member(block, 'type') === 'tool_use';
+
+const toAsked = (block: JsonObject): AskedCall => {
+  const id = member(block, 'id');
+  const name = member(block, 'name');
+  return { id: toAskedId(id), name: toAskedName(name), call: { id, name, arguments: member(block, 'input') } };
+};
+
+const toBlock = ({ asked, success, text }: Answer): ToolResultBlock => {
+  const block = { type: 'tool_result', tool_use_id: String(asked.id), content: text } as const;
+  return success ? block : { ...block, is_error: true };
+};
+
+const toReadAnswer = (block: unknown): readonly ReadAnswer[] => {
+  const text = member(block, 'content');
+  if (member(block, 'type') !== 'tool_result' || typeof text !== 'string') return [];
+  const id = toAskedId(member(block, 'tool_use_id'));
+  return [{ id, name: null, success: member(block, 'is_error') !== true, text }];
+};

@@ -1,0 +1,22 @@
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(value);
+
+/** A member of whatever was received; undefined where there is none. */
+export const member = (value: unknown, key: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
+
+/** A member that is an array; none where it is anything else. */
+export const listOf = (value: unknown, key: string): readonly unknown[] => {
+  const list = member(value, key);
+  return isArray(list) ? list : [];
+};
+
+/** The id an answer is matched by, as asked. "" where the caller sent none that could be matched. */
+export const toAskedId = (id: unknown): string | number => (typeof id === 'string' || typeof id === 'number' ? id : '');
+
+/** The name as asked, null where there is none. */
+export const toAskedName = (name: unknown): string | null => (typeof name === 'string' ? name : null);

@@ -1,0 +1,109 @@
+import type { RetryState, ToolResult } from '../contract/tool-result.ts';
+
+const MAX_HINT_LENGTH = 1000;
+const MAX_DETAILS_LENGTH = 2000;
+
+const FOUND_NOTHING = 'Nothing was found.';
+const RETURNED_NOTHING = 'The tool succeeded; there is nothing to show.';
+const CHECK_FIRST = 'It may or may not have taken effect. Check before calling it again.';
+const NO_USE = 'Repeating this call will not help.';
+
+/**
+ * The text a model reads for a result, never blank. A failure's starts with `ERROR: ` and its code, because not every
+ * provider's message can say that it is one; a success's starts with whatever the tool answered.
+ */
+export const toObservation = (result: ToolResult): string =>
+  result.success ? toSuccessText(result) : toFailureText(result);
+
+/** Whether a message without a flag of its own tells of a failure. A tool that answers such a text itself is misread. */
+export const isFailureText = (text: string): boolean => /^ERROR: [a-z_]+: /.test(text);
+
+/** Whether a success's text is its value and nothing else. */
+export const isValueAlone = ({ success, value, message, empty, truncated, warnings }: ToolResult): boolean =>
+  success && message === '' && empty !== true && truncated !== true && warnings === undefined && !isNothing(value);
+
+const toSuccessText = (result: ToolResult): string => {
+  const valueText = toValueText(result.value);
+  if (isValueAlone(result)) return valueText;
+  const message = toMessageText(result);
+  const lines = [message, valueText === message.trim() ? '' : valueText].filter(isNotBlank);
+  if (lines.length === 0) lines.push(RETURNED_NOTHING);
+  return [...lines, ...toWarningLines(result)].join('\n');
+};
+
+const toMessageText = ({ message, empty }: ToolResult): string =>
+  message.trim() === '' && empty === true ? FOUND_NOTHING : message;
+
+/** A text as it is, anything else as JSON; "" for what says nothing. */
+const toValueText = (value: unknown): string => {
+  if (isNothing(value)) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+};
+
+const isNothing = (value: unknown): boolean => {
+  if (value === null || value === undefined) return true;
+  if (typeof value === 'string') return value.trim() === '';
+  if (Array.isArray(value)) return value.length === 0;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+};
+
+const toWarningLines = ({ warnings, truncated }: ToolResult): readonly string[] => {
+  if (warnings !== undefined) return warnings.map((warning) => `Warning: ${warning.message}`);
+  return truncated === true ? ['Warning: the result is cut.'] : [];
+};
+
+const toFailureText = (result: ToolResult): string => {
+  const { error, message } = result;
+  const hint = error?.hint ?? '';
+  return [
+    `ERROR: ${error?.code ?? 'internal_error'}: ${message}`,
+    message.includes(hint) ? '' : cut(hint, MAX_HINT_LENGTH),
+    toDetails(result.value),
+    toAdvice(result),
+    toWait(message, error?.retry_after_ms ?? null),
+    toBudgetText(result),
+    ...toWarningLines(result),
+  ]
+    .filter(isNotBlank)
+    .join('\n');
+};
+
+// A tool may have put more into its failure than a sentence.
+const toDetails = (value: unknown): string => {
+  const text = toValueText(value);
+  return text === '' ? '' : `Details: ${cut(text, MAX_DETAILS_LENGTH)}`;
+};
+
+const toAdvice = ({ message, outcome, executed }: ToolResult): string => {
+  if (executed === 'maybe' && outcome !== 'retry') return ADVISED.test(message) ? '' : CHECK_FIRST;
+  return outcome === 'failed' ? NO_USE : '';
+};
+
+const ADVISED = /may or may not|before calling it again/i;
+
+const toWait = (message: string, retryAfterMs: number | null): string => {
+  if (retryAfterMs === null || retryAfterMs <= 0) return '';
+  const seconds = Math.ceil(retryAfterMs / 1000);
+  const isSaid = new RegExp(`\\b(?:${seconds}${seconds === 1 ? '|one' : ''}) (?:more )?seconds?\\b`).test(message);
+  if (isSaid) return '';
+  return `Wait ${seconds === 1 ? 'one second' : `${seconds} seconds`} before calling it again.`;
+};
+
+/** What is left of the budget, where calling again is on the table and the message has not said it already. */
+const toBudgetText = ({ message, outcome, retry }: ToolResult): string => {
+  if (retry === null || (outcome !== 'retry' && outcome !== 'unknown')) return '';
+  const isSaid = message.endsWith(' one retry is left.') || message.includes(' No retries are left for ');
+  return isSaid ? '' : toRetriesText(retry);
+};
+
+const toRetriesText = ({ remaining, limit, limited_by: limitedBy }: RetryState): string => {
+  if (remaining === 0) return 'No retries are left.';
+  return limitedBy === 'session'
+    ? `Retries left in this session: ${remaining}.`
+    : `Retries left: ${remaining} of ${limit}.`;
+};
+
+const isNotBlank = (text: string): boolean => text.trim() !== '';
+
+const cut = (text: string, length: number): string =>
+  text.length <= length ? text : `${text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '')}…`;

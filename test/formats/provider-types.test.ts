@@ -1,0 +1,69 @@
+import type Anthropic from '@anthropic-ai/sdk';
+import type { Content } from '@google/genai';
+import { AIMessage, coerceMessageLikeToMessage, ToolMessage } from '@langchain/core/messages';
+import type OpenAI from 'openai';
+import { expect, expectTypeOf, test } from 'vitest';
+import type { ToolResultMessage } from '#src/formats/anthropic.ts';
+import { DIALECTS } from '#src/formats/dialects.ts';
+import type { FunctionResponseContent } from '#src/formats/gemini.ts';
+import type { LangchainToolMessage } from '#src/formats/langchain.ts';
+import type { ChatToolMessage } from '#src/formats/openai-chat.ts';
+import type { FunctionCallOutput } from '#src/formats/openai-responses.ts';
+import { failed, succeeded } from '#test/formats/results.ts';
+
+test('the messages are of the types of the providers’ clients', () => {
+  expectTypeOf<ChatToolMessage>().toExtend<OpenAI.ChatCompletionMessageParam>();
+  expectTypeOf<FunctionCallOutput>().toExtend<OpenAI.Responses.ResponseInputItem>();
+  expectTypeOf<ToolResultMessage>().toExtend<Anthropic.MessageParam>();
+  expectTypeOf<Extract<FunctionResponseContent['parts'][number], { functionResponse: unknown }>>().toExtend<
+    NonNullable<Content['parts']>[number]
+  >();
+  expectTypeOf<LangchainToolMessage>().toExtend<{
+    content: string;
+    tool_call_id: string;
+    status?: 'success' | 'error';
+  }>();
+});
+
+const CALLS = [
+  { name: 'add', args: { x: 1 }, id: 'call_1', type: 'tool_call' as const },
+  { name: 'echo', args: {}, id: 'call_2', type: 'tool_call' as const },
+];
+const message = new AIMessage({
+  content: '',
+  tool_calls: CALLS,
+  invalid_tool_calls: [
+    { name: 'add', args: '{"x"', id: 'call_3', error: 'Malformed args.', type: 'invalid_tool_call' },
+  ],
+});
+
+const WRITTEN: readonly (readonly [string, unknown])[] = [
+  ['as its own JSON', JSON.parse(JSON.stringify(message))],
+  ['stored', JSON.parse(JSON.stringify(message.toDict()))],
+  ['as its members', JSON.parse(JSON.stringify({ ...message }))],
+];
+
+test.for(WRITTEN)('an AIMessage of LangChain %s is answered with messages that LangChain reads', ([, body]) => {
+  const dialect = DIALECTS.get('langchain');
+  expect(dialect?.detects(body)).toBe(true);
+  const turn = dialect?.parse(body);
+  expect(turn?.calls).toEqual([
+    { id: 'call_1', name: 'add', arguments: { x: 1 } },
+    { id: 'call_2', name: 'echo', arguments: {} },
+    { id: 'call_3', name: 'add', arguments: '{"x"' },
+  ]);
+  const answers = turn?.toMessages([
+    succeeded('3'),
+    succeeded('hi'),
+    failed('Not JSON.', { code: 'invalid_arguments' }),
+  ]);
+  const read = (answers ?? []).map((answer) => coerceMessageLikeToMessage(Object(answer)));
+  expect(read.every((answer) => ToolMessage.isInstance(answer))).toBe(true);
+  expect(read.map((answer) => (ToolMessage.isInstance(answer) ? toFields(answer) : null))).toEqual([
+    ['call_1', 'add', 'success', '3'],
+    ['call_2', 'echo', 'success', 'hi'],
+    ['call_3', 'add', 'error', 'ERROR: invalid_arguments: Not JSON.'],
+  ]);
+});
+
+const toFields = (answer: ToolMessage) => [answer.tool_call_id, answer.name, answer.status, answer.content];

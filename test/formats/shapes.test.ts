@@ -1,0 +1,187 @@
+import { expect, test } from 'vitest';
+import { DIALECTS } from '#src/formats/dialects.ts';
+import { succeeded } from '#test/formats/results.ts';
+
+type Format = 'openai-chat' | 'openai-responses' | 'anthropic' | 'gemini' | 'vapi' | 'langchain' | 'text';
+type Row = readonly [string, Format, unknown, readonly unknown[] | null];
+
+const CHAT_CALL = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{"text":"a"}' } };
+const CUSTOM_CALL = { id: 'call_2', type: 'custom', custom: { name: 'echo', input: 'free text' } };
+const TOOL_USE = { type: 'tool_use', id: 'toolu_1', name: 'echo', input: { text: 'a' } };
+const ITEM = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'echo', arguments: '{"text":"a"}' };
+const PART = { functionCall: { name: 'echo', args: { text: 'a' } } };
+const LANGCHAIN_CALL = { name: 'echo', args: { text: 'a' }, id: 'call_1', type: 'tool_call' };
+
+const AS_TEXT = { id: 'call_1', name: 'echo', arguments: '{"text":"a"}' };
+const AS_OBJECT = { id: 'call_1', name: 'echo', arguments: { text: 'a' } };
+const NO_ID = { id: undefined, name: 'echo', arguments: { text: 'a' } };
+
+const ROWS: readonly Row[] = [
+  ['a bare array', 'openai-chat', [CHAT_CALL], [AS_TEXT]],
+  ['an object of tool_calls', 'openai-chat', { tool_calls: [CHAT_CALL] }, [AS_TEXT]],
+  ['an assistant message', 'openai-chat', { role: 'assistant', content: 'Hm', tool_calls: [CHAT_CALL] }, [AS_TEXT]],
+  ['a message without tool calls', 'openai-chat', { role: 'assistant', content: 'Hi' }, []],
+  [
+    'the first choice with tool calls',
+    'openai-chat',
+    {
+      choices: [
+        { message: { content: 'Hi' } },
+        { message: { tool_calls: [CHAT_CALL] } },
+        { message: { tool_calls: [1] } },
+      ],
+    },
+    [AS_TEXT],
+  ],
+  ['a completion without tool calls', 'openai-chat', { choices: [{ message: { content: 'Hi' } }] }, []],
+  [
+    'a custom tool call, its input as it is',
+    'openai-chat',
+    [CUSTOM_CALL],
+    [{ id: 'call_2', name: 'echo', arguments: 'free text' }],
+  ],
+  ['a native envelope', 'openai-chat', { calls: [], tool_calls: [CHAT_CALL] }, null],
+  ['something else', 'openai-chat', { candidates: [] }, null],
+
+  ['a response', 'openai-responses', { object: 'response', output: [ITEM] }, [AS_TEXT]],
+  ['one item', 'openai-responses', ITEM, [AS_TEXT]],
+  [
+    'what the provider or the runtime runs itself is left out',
+    'openai-responses',
+    [
+      ...['reasoning', 'message', 'web_search_call', 'file_search_call', 'mcp_call', 'code_interpreter_call'],
+      ...['image_generation_call', 'computer_call', 'local_shell_call', 'mcp_approval_request'],
+    ]
+      .map((type): unknown => ({ type, id: 'x', call_id: 'y', name: 'echo', arguments: '{}' }))
+      .concat([ITEM]),
+    [AS_TEXT],
+  ],
+  ['a text', 'openai-responses', 'function_call', null],
+
+  ['a content array', 'anthropic', [{ type: 'text', text: 'Hm' }, TOOL_USE], [{ ...AS_OBJECT, id: 'toolu_1' }]],
+  ['a turn', 'anthropic', { role: 'assistant', content: [TOOL_USE] }, [{ ...AS_OBJECT, id: 'toolu_1' }]],
+  ['a turn of a text', 'anthropic', { role: 'assistant', content: 'Hi' }, []],
+  [
+    "the provider's own tools are never answered",
+    'anthropic',
+    [
+      { ...TOOL_USE, type: 'server_tool_use' },
+      { ...TOOL_USE, type: 'mcp_tool_use' },
+      { type: 'thinking', thinking: 'Hm' },
+    ],
+    [],
+  ],
+  ["a user's message", 'anthropic', { role: 'user', content: [TOOL_USE] }, null],
+
+  ['a parts array', 'gemini', [{ text: 'Hm' }, PART], [NO_ID]],
+  ['a content', 'gemini', { role: 'model', parts: [PART] }, [NO_ID]],
+  [
+    'the first candidate with calls',
+    'gemini',
+    {
+      candidates: [{ finishReason: 'SAFETY' }, { content: { parts: [PART] } }, { content: { parts: [1, PART, PART] } }],
+    },
+    [NO_ID],
+  ],
+  ['a blocked prompt', 'gemini', { candidates: [] }, []],
+  ['functionCalls of the SDK', 'gemini', { functionCalls: [{ id: 'call_1', ...PART.functionCall }] }, [AS_OBJECT]],
+  [
+    "Python's dump",
+    'gemini',
+    [
+      { function_call: null, text: 'Hm' },
+      { function_call: { id: null, name: 'echo', args: { text: 'a' } }, text: null },
+    ],
+    [{ ...NO_ID, id: null }],
+  ],
+
+  ['flat calls', 'vapi', { message: { type: 'tool-calls', toolCallList: [{ ...AS_OBJECT }] } }, [AS_OBJECT]],
+  ['calls as OpenAI writes them', 'vapi', { message: { type: 'tool-calls', toolCallList: [CHAT_CALL] } }, [AS_TEXT]],
+  [
+    'parameters for arguments',
+    'vapi',
+    { message: { type: 'tool-calls', toolCallList: [{ id: 'call_1', name: 'echo', parameters: { text: 'a' } }] } },
+    [AS_OBJECT],
+  ],
+  ['the older list', 'vapi', { message: { type: 'tool-calls', toolCalls: [CHAT_CALL] } }, [AS_TEXT]],
+  ['another message', 'vapi', { message: { type: 'status-update' } }, null],
+
+  ['an AIMessage', 'langchain', { type: 'ai', content: '', tool_calls: [LANGCHAIN_CALL] }, [AS_OBJECT]],
+  ['a stored AIMessage', 'langchain', { type: 'ai', data: { tool_calls: [LANGCHAIN_CALL] } }, [AS_OBJECT]],
+  [
+    'a serialised AIMessage',
+    'langchain',
+    {
+      lc: 1,
+      type: 'constructor',
+      id: ['langchain_core', 'messages', 'AIMessage'],
+      kwargs: { tool_calls: [LANGCHAIN_CALL] },
+    },
+    [AS_OBJECT],
+  ],
+  ['its tool calls alone', 'langchain', [LANGCHAIN_CALL], [AS_OBJECT]],
+  ['something else', 'langchain', { type: 'human', content: 'Hi' }, null],
+
+  ['the native envelope', 'text', { calls: [AS_OBJECT, 42] }, [AS_OBJECT, 42]],
+  ['anything else', 'text', { tool_calls: [CHAT_CALL] }, null],
+];
+
+test.for(ROWS)('%s of %s', ([, format, body, calls]) => {
+  expect(DIALECTS.get(format)?.parse(body)?.calls ?? null).toEqual(calls);
+});
+
+test('a custom tool call of responses is answered with its own kind of output', () => {
+  const body = [{ type: 'custom_tool_call', call_id: 'call_2', name: 'echo', input: '{"text":"a"}' }, ITEM];
+  expect(
+    DIALECTS.get('openai-responses')
+      ?.parse(body)
+      ?.toMessages([succeeded('1'), succeeded('2')]),
+  ).toEqual([
+    { type: 'custom_tool_call_output', call_id: 'call_2', output: '1' },
+    { type: 'function_call_output', call_id: 'call_1', output: '2' },
+  ]);
+});
+
+test('Gemini is answered in the spelling it was asked in, and values go as they are', () => {
+  const body = [{ function_call: { id: 'a', name: 'echo', args: {} } }, PART, PART, PART];
+  const results = [
+    succeeded({ count: 3 }),
+    succeeded(3),
+    succeeded({ count: 3 }, { message: 'Three.' }),
+    succeeded([], { empty: true }),
+  ];
+  expect(DIALECTS.get('gemini')?.parse(body)?.toMessages(results)).toEqual([
+    {
+      role: 'user',
+      parts: [
+        { function_response: { id: 'a', name: 'echo', response: { output: { count: 3 } } } },
+        { functionResponse: { name: 'echo', response: { output: 3 } } },
+        { functionResponse: { name: 'echo', response: { output: 'Three.\n{"count":3}' } } },
+        { functionResponse: { name: 'echo', response: { output: 'Nothing was found.' } } },
+      ],
+    },
+  ]);
+});
+
+test('Vapi is told one line, however long a run of blanks is', () => {
+  const body = { message: { type: 'tool-calls', toolCallList: [CHAT_CALL] } };
+  const text = `one\r\n  two\u2028\n\nthree ${' '.repeat(200_000)}four`;
+  expect(
+    DIALECTS.get('vapi')
+      ?.parse(body)
+      ?.toMessages([succeeded(text)]),
+  ).toEqual([{ toolCallId: 'call_1', name: 'echo', result: `one two three ${' '.repeat(200_000)}four` }]);
+});
+
+test('what is sent raw is the messages, and for Vapi what its webhook must return', () => {
+  const raws = [...DIALECTS.values()].map((dialect) => [dialect.format, dialect.toRaw(['x'])]);
+  expect(Object.fromEntries(raws)).toEqual({
+    'openai-chat': ['x'],
+    'openai-responses': ['x'],
+    anthropic: ['x'],
+    gemini: ['x'],
+    vapi: { results: ['x'] },
+    langchain: ['x'],
+    text: ['x'],
+  });
+});
