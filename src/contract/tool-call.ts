@@ -8,7 +8,7 @@ export const MAX_ENVELOPE_CALLS = 1024;
 export const ToolCall = z
   .looseObject({
     id: z
-      .unknown()
+      .union([z.string(), z.number(), z.null()])
       .optional()
       .describe('A string of any length or a number is echoed; a number beyond 2^53-1 and anything else becomes null.'),
     name: z.string().min(1).describe('The name of the tool.'),

@@ -1,3 +1,4 @@
+import { toPortableName } from '../contract/portable-name.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
 import { compareNames } from './compare-names.ts';
 import { describeOffer } from './describe-offer.ts';
@@ -7,6 +8,8 @@ import type { ConcurrencyOf, ToolOffer } from './tool-offer.ts';
 /** The tools of the service by name. Names that a model sends are only ever keys of a Map here. */
 export type ToolRegistry = {
   readonly find: (name: string) => Tool | undefined;
+  /** The tool that providers are told of by this name: see `toPortableName`. */
+  readonly findPortable: (portableName: string) => Tool | undefined;
   /** All tools, by name. */
   readonly list: () => readonly Tool[];
   /** All reducers, by name. A reducer is no tool: nothing else here knows of it. */
@@ -19,6 +22,7 @@ export type ToolRegistry = {
 
 /**
  * Throws where two tools, or two reducers, share a name, and names both sources: a silent winner would be the wrong one.
+ * So it does where two tools come to one portable name: a model that calls it could mean either.
  * `concurrencyOf`: what the catalogue shows where the service limits a tool further than it asks for.
  */
 export const createToolRegistry = (
@@ -30,12 +34,13 @@ export const createToolRegistry = (
     const all = [...fixed, ...offer.tools];
     const byName = toMap(all, 'tool');
     const reducers = toMap(all, 'reducer');
-    return { offer, byName, sorted: toSorted(byName), reducers: toSorted(reducers) };
+    return { offer, byName, byPortable: toPortableMap(byName), sorted: toSorted(byName), reducers: toSorted(reducers) };
   };
   let state = toState({ tools: [], unavailable: [], outdated: new Map() });
   let descriptions: readonly ToolDescription[] | null = null;
   return {
     find: (name) => state.byName.get(name),
+    findPortable: (portableName) => state.byPortable.get(portableName),
     list: () => state.sorted,
     reducers: () => state.reducers,
     describe: () => {
@@ -58,6 +63,20 @@ const toMap = (all: readonly Tool[], role: Tool['role']): ReadonlyMap<string, To
     byName.set(tool.name, tool);
   }
   return byName;
+};
+
+const toPortableMap = (byName: ReadonlyMap<string, Tool>): ReadonlyMap<string, Tool> => {
+  const byPortable = new Map<string, Tool>();
+  for (const tool of byName.values()) {
+    const portableName = toPortableName(tool.name);
+    const other = byPortable.get(portableName);
+    if (other !== undefined)
+      throw new Error(
+        `Two tools come to the portable name '${portableName}': '${other.name}' from ${other.source}, '${tool.name}' from ${tool.source}.`,
+      );
+    byPortable.set(portableName, tool);
+  }
+  return byPortable;
 };
 
 const toSorted = (byName: ReadonlyMap<string, Tool>): readonly Tool[] => [...byName.values()].sort(compareNames);

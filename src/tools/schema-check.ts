@@ -79,7 +79,12 @@ const createAjv = (): Ajv.Ajv2020 => {
   const load = createRequire(import.meta.url);
   const { Ajv2020 }: typeof Ajv = load('ajv/dist/2020.js');
   const formats: typeof AjvFormats = load('ajv-formats');
-  const ajv = new Ajv2020({ allErrors: true, strict: false });
+  const ajv = new Ajv2020({
+    allErrors: true,
+    strict: false,
+    // Or an optional member called `constructor` would be found missing, and then judged, on the prototype.
+    ownProperties: true,
+  });
   formats.default.default(ajv);
   return ajv;
 };

@@ -149,7 +149,7 @@ const replaceValue = (body: string, value: string, at: number): string => {
 
 const mutateKey = (request: FuzzRequest, { at, junk }: Mutation): FuzzRequest => {
   const { authorization: _bearer, 'x-api-key': _key, ...headers } = request.headers;
-  const text = encodeURIComponent(String(junk)).slice(0, 200);
+  const text = encodeURIComponent(JSON.stringify(junk)).slice(0, 200);
   const keys: readonly [FuzzHeaders, ...FuzzHeaders[]] = [
     {},
     { authorization: `Bearer ${text}` },
@@ -180,7 +180,11 @@ const MUTATORS = {
   withoutMember: (request, { at }) => ({ ...request, body: renameMember(textOf(request), '"other"', at) }),
   oddMember: (request, { at, junk }) => ({
     ...request,
-    body: renameMember(textOf(request), pick(['"__proto__"', '"constructor"', JSON.stringify(String(junk))], at), at),
+    body: renameMember(
+      textOf(request),
+      pick(['"__proto__"', '"constructor"', JSON.stringify(JSON.stringify(junk))], at),
+      at,
+    ),
   }),
 } as const satisfies Record<string, Mutate>;
 

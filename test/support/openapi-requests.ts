@@ -21,19 +21,25 @@ export const toValidRequests = (operation: Operation, toArbitrary: ToArbitrary):
   fc
     .record({
       path: toValues(operation, 'path', toArbitrary),
+      query: toValues(operation, 'query', toArbitrary),
       header: toValues(operation, 'header', toArbitrary),
       body:
         operation.body === null
           ? fc.constant(null)
           : toArbitrary('body', operation.body).map((body) => JSON.stringify(body)),
     })
-    .map(({ path, header, body }) => ({
+    .map(({ path, query, header, body }) => ({
       operation: operation.id,
       method: operation.method,
-      target: operation.path.replaceAll(/\{(\w+)\}/g, (_whole, name) => encodeURIComponent(path[name] ?? '')),
+      target: `${operation.path.replaceAll(/\{(\w+)\}/g, (_whole, name) => encodeURIComponent(path[name] ?? ''))}${toQuery(query)}`,
       headers: { ...header, ...(body === null ? {} : { 'content-type': 'application/json' }) },
       body,
     }));
+
+const toQuery = (values: Values): string => {
+  const query = new URLSearchParams(values).toString();
+  return query === '' ? '' : `?${query}`;
+};
 
 type Values = Readonly<Record<string, string>>;
 

@@ -11,7 +11,7 @@ import {
 } from './own-structure.ts';
 import { redactJson } from './redact-json.ts';
 import { mayHoldShape, redactShapes } from './redact-shapes.ts';
-import { createSecretFinder } from './secret-finder.ts';
+import { createSecretFinder, type SecretFinder } from './secret-finder.ts';
 import { toSecretForms } from './secret-forms.ts';
 
 /** Where a text that held a secret was going. */
@@ -34,6 +34,8 @@ export type Redactor = {
   readonly value: (json: string, place: RedactedIn) => string;
   /** A JSON Schema without registered values. Its keywords stay. */
   readonly schema: (json: string, place: RedactedIn) => string;
+  /** Registers more values; those before stay. From now on no text shows them. */
+  readonly register: (secrets: readonly string[]) => void;
 };
 
 export type RedactorOptions = {
@@ -46,11 +48,12 @@ type Redact = (text: string) => string;
 
 /** Makes a redactor. Without registered values `registered`, `value`, `schema` and `said` cost nothing. */
 export const createRedactor = ({ secrets, onRedacted = () => undefined }: RedactorOptions): Redactor => {
-  const finder = createSecretFinder([...new Set(secrets.flatMap(toSecretForms))]);
-  const take = orElse(finder?.replace ?? toSame, toRedacted);
-  const takeCutOff = orElse(finder?.replaceCutOff ?? toSame, toRedacted);
+  const forms = new Set<string>();
+  let finder: SecretFinder | null = null;
+  const take = orElse((text) => finder?.replace(text) ?? text, toRedacted);
+  const takeCutOff = orElse((text) => finder?.replaceCutOff(text) ?? text, toRedacted);
   const takeAll = orElse((text) => redactShapes(takeCutOff(text)), toRedacted);
-  const isIn = finder?.isIn ?? NEVER;
+  const isIn = (json: string): boolean => finder?.isIn(json) ?? false;
   const mayHoldAny = (json: string): boolean =>
     mayHoldShape(json) || (finder !== null && json.includes('…')) || isIn(json);
   // One string that it fails at is one `[redacted]`, and the rest of the JSON text is as it was.
@@ -65,8 +68,14 @@ export const createRedactor = ({ secrets, onRedacted = () => undefined }: Redact
     };
   const inJournal = counted(inJson(mayHoldAny, takeAll, isOwnOfJournal, () => '{}'));
   const inLog = counted(inJson(mayHoldAny, takeAll, isOwnOfLog, () => LOST_LINE));
-  // What the first text would wait for is done when the service starts.
-  takeAll(`${secrets.join('\n')}…`);
+  const register = (more: readonly string[]): void => {
+    const before = forms.size;
+    for (const form of more.flatMap(toSecretForms)) forms.add(form);
+    if (forms.size > before) finder = createSecretFinder([...forms]);
+    // What the first text would wait for is done now.
+    takeAll(`${more.join('\n')}…`);
+  };
+  register(secrets);
   return {
     text: counted(takeAll),
     json: (json, place) => (place === 'journal' ? inJournal : inLog)(json, place),
@@ -74,11 +83,10 @@ export const createRedactor = ({ secrets, onRedacted = () => undefined }: Redact
     registered: counted(inJson(isIn, take, isOwnOfResult, toLostResult)),
     value: counted(inJson(isIn, take, IS_OWN_OF_NONE, toRedactedJson)),
     schema: counted(inJson(isIn, take, isOwnOfSchema, () => '{}')),
+    register,
   };
 };
 
-const toSame: Redact = (text) => text;
-const NEVER = (): boolean => false;
 const toRedacted: Redact = () => '[redacted]';
 const toRedactedJson: Redact = () => '"[redacted]"';
 const LOST_LINE = '{"level":50,"msg":"[redacted]"}\n';

@@ -1,5 +1,6 @@
-import type { ToolOffer, UnavailableTool } from '../tool-offer.ts';
+import { toPortableName } from '../../contract/portable-name.ts';
 import type { HostedTool, InlineTool, Tool, ToolFacts } from '../tool.ts';
+import type { ToolOffer, UnavailableTool } from '../tool-offer.ts';
 import { type FileStates, type FileVersion, findInline } from './file-versions.ts';
 import type { LoadedFacts } from './load-tool-file.ts';
 
@@ -20,8 +21,12 @@ export type Settled = {
 /** Where a tool of the directory comes from, for people. */
 export const toSource = (fileName: string): string => `TOOLS_DIR/${fileName}`;
 
-/** What a name is taken under: a reducer may be called like a tool. */
-export const toClaimKey = ({ role, name }: Pick<ToolFacts, 'role' | 'name'>): string => `${role} ${name}`;
+/**
+ * What a name is taken under: a reducer may be called like a tool, and two tools may not come to one portable name,
+ * by which a model calls them.
+ */
+export const toClaimKey = ({ role, name }: Pick<ToolFacts, 'role' | 'name'>): string =>
+  `${role} ${role === 'tool' ? toPortableName(name) : name}`;
 
 /** A tool or a reducer as one file declares it. */
 type Claim = {
@@ -95,16 +100,35 @@ const toRefused = (
 ): UnavailableTool => {
   const { role, name } = facts;
   const refuse = (reason: string): UnavailableTool => ({ facts, reason });
+  const portable = role === 'tool' ? toPortableName(name) : name;
   if (taken.has(toClaimKey(facts)))
-    return refuse(`The service has a ${role} of its own called '${name}'. Rename the one in ${fileName}.`);
+    return refuse(
+      `The service has a ${role} of its own ${portable === name ? `called '${name}'` : `that providers know as '${portable}', too`}. Rename the one in ${fileName}.`,
+    );
   if (winner !== null)
-    return refuse(`${winner.fileName} offers '${name}' already and goes on serving it. Rename the one in ${fileName}.`);
-  const files = [...new Set(claimants.map((claim) => claim.fileName))];
+    return refuse(
+      `${winner.fileName} offers '${winner.facts.name}' already and goes on serving it${winner.facts.name === name ? '' : `; providers know both as '${portable}'`}. Rename the one in ${fileName}.`,
+    );
   return refuse(
-    files.length === 1
-      ? `${fileName} exports several ${role}s called '${name}'. Rename all but one.`
-      : `Several files offer a ${role} called '${name}': ${files.join(', ')}. None serves: rename all but one, or export it once.`,
+    claimants.some((claim) => claim.facts.name !== name) ? tellTwins(portable, claimants) : tellSame(facts, claimants),
   );
+};
+
+const filesOf = (claimants: readonly Claim[]): readonly string[] => [
+  ...new Set(claimants.map(({ fileName }) => fileName)),
+];
+
+const tellSame = ({ role, name }: LoadedFacts, claimants: readonly Claim[]): string => {
+  const files = filesOf(claimants);
+  return files.length === 1
+    ? `${files[0]} exports several ${role}s called '${name}'. Rename all but one.`
+    : `Several files offer a ${role} called '${name}': ${files.join(', ')}. None serves: rename all but one, or export it once.`;
+};
+
+/** Of tools whose names differ only in what providers cannot carry. */
+const tellTwins = (portable: string, claimants: readonly Claim[]): string => {
+  const named = claimants.map(({ fileName, facts }) => `'${facts.name}' of ${fileName}`);
+  return `Providers know several tools as '${portable}': ${named.join(', ')}. None serves: rename all but one.`;
 };
 
 // Of a file that never loaded nothing is known: the most cautious is said.

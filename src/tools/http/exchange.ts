@@ -5,7 +5,7 @@ import { type BoundedBody, discardBody, readBoundedBody, UnreadableBodyError } f
 import { codeOf } from './error-code.ts';
 import { AddressRefusedError, ConnectFailure } from './guarded-connector.ts';
 import { isSuccess } from './is-success.ts';
-import type { Hop } from './redirects.ts';
+import type { Hop, HttpMethod } from './redirects.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 /** What the server said. `headers` has lower-case names. */
@@ -34,6 +34,8 @@ export type NoAnswer = {
   readonly executed: Extract<Executed, 'no' | 'maybe'>;
   readonly code: string;
   readonly cause: unknown;
+  /** Where the head of an answer came and its body did not. */
+  readonly status?: number;
 };
 
 export type ExchangeOptions = {
@@ -48,21 +50,30 @@ export type ExchangeOptions = {
 const ERROR_BODY_MS = 1_000;
 const NONE: BoundedBody = { bytes: new Uint8Array(0), cut: null };
 
-/** One GET to one place, no redirect followed, nothing repeated. Never rejects. */
-export const exchange = async ({ url, headers }: Hop, options: ExchangeOptions): Promise<Answer | NoAnswer> => {
+/** One request to one place, no redirect followed, nothing repeated. Never rejects. */
+export const exchange = async (hop: Hop, options: ExchangeOptions): Promise<Answer | NoAnswer> => {
   const { dispatcher, signal } = options;
+  const { url, headers, method = 'GET', body: sentBody = null } = hop;
+  let status: number | undefined;
+  const withStatus = (none: NoAnswer): NoAnswer => (status === undefined ? none : { ...none, status });
   try {
-    const sent = request(url, { dispatcher, headers, signal, method: 'GET' });
+    const sent = request(url, { dispatcher, headers, signal, method, body: sentBody });
     const response = await untilAborted(sent, signal);
+    status = response.statusCode;
+    const wanted = hasBody(method, status) ? options : { ...options, wantedBytes: () => 0 };
     const received = new Map(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
-    const body = await readBody(response.statusCode, received.get('content-encoding') ?? '', response.body, options);
-    if (body.cut === 'time' && body.bytes.byteLength === 0 && isSuccess(response.statusCode))
-      return toNoAnswer('too_slow', 'maybe', signal.reason);
-    return { kind: 'answer', status: response.statusCode, headers: received, body };
+    const body = await readBody(status, received.get('content-encoding') ?? '', response.body, wanted);
+    if (body.cut === 'time' && body.bytes.byteLength === 0 && isSuccess(status))
+      return withStatus(toNoAnswer('too_slow', 'maybe', signal.reason));
+    return { kind: 'answer', status, headers: received, body };
   } catch (thrown) {
-    return signal.aborted ? toNoAnswer('too_slow', 'maybe', thrown) : classifySilence(thrown);
+    return withStatus(signal.aborted ? toNoAnswer('too_slow', 'maybe', thrown) : classifySilence(thrown));
   }
 };
+
+// A gzip decoder would call the body that is not there a broken one (RFC 9110, sections 9.3.2, 15.3.5, 15.4.5).
+const hasBody = (method: HttpMethod, status: number): boolean =>
+  method !== 'HEAD' && status !== 204 && status !== 205 && status !== 304;
 
 const readBody = async (
   status: number,

@@ -4,7 +4,7 @@ import { type Answer, exchange, type NoAnswer } from './exchange.ts';
 import { createGuardedConnector } from './guarded-connector.ts';
 import { isSuccess } from './is-success.ts';
 import type { Lookup } from './lookup.ts';
-import { type Hop, isRedirect, MAX_REDIRECTS, toNextHop } from './redirects.ts';
+import { type Hop, isRedirect, MAX_REDIRECTS, type NextHop, type RequestHeaders, toNextHop } from './redirects.ts';
 import type { PortRule } from './target-url.ts';
 import { withTimeLimit } from './time-limit.ts';
 import { isTransientStatus, type RetryClock, retryTransport, systemRetryClock } from './transport-retries.ts';
@@ -16,7 +16,9 @@ export type HttpClientOptions = {
   readonly clock?: RetryClock;
 };
 
-export type HttpGet = Hop & {
+export type HttpGet = {
+  readonly url: URL;
+  readonly headers: RequestHeaders;
   /** Decompressed bytes of a successful body to keep. */
   readonly maxBytes: number;
   /** Milliseconds for everything: redirects, retries and the body. */
@@ -25,12 +27,27 @@ export type HttpGet = Hop & {
   readonly signal: AbortSignal;
 };
 
-/** What came of a GET. `url` is the last hop's, `attempts` how often that one was asked. */
+export type HttpRequest = Hop & {
+  /** How many decompressed bytes of the body of an answer of this status to keep; 0 = none. */
+  readonly wantedBytes: (status: number) => number;
+  /** Milliseconds for everything: redirects, retries and the body. */
+  readonly limitMs: number;
+  /** The caller's own end; when it aborts, `send` rejects with its reason. */
+  readonly signal: AbortSignal;
+  /** Which redirects are followed; of one that is not, the answer is what came. */
+  readonly nextHop: NextHop;
+  /** `transport`: failures that pass are tried again, up to three times. Only for what does no harm twice. */
+  readonly repeats: 'transport' | 'never';
+};
+
+/** What came of a request. `url` is the last hop's, `attempts` how often that one was asked. */
 export type Fetched = (Answer | NoAnswer) & { readonly url: URL; readonly attempts: number };
 
 export type HttpClient = {
   /** Follows redirects and retries. Rejects with a RetryableToolError where a redirect is refused. */
   readonly get: (request: HttpGet) => Promise<Fetched>;
+  /** Any request. Rejects with what `nextHop` throws. */
+  readonly send: (request: HttpRequest) => Promise<Fetched>;
   /** Ends all connections, running requests included. */
   readonly close: () => Promise<void>;
 };
@@ -41,7 +58,7 @@ const KEEP_ALIVE_MS = 4_000;
 const ERROR_BODY_BYTES = 2_000;
 
 /**
- * A client for safe requests to places a model names. Connections go to permitted addresses only, at every hop, and
+ * A client for requests to places that a model or a document names. Connections go to permitted addresses only, at every hop, and
  * through no proxy, whatever the environment says. No cookies are kept.
  */
 export const createHttpClient = (options: HttpClientOptions): HttpClient => {
@@ -55,45 +72,57 @@ export const createHttpClient = (options: HttpClientOptions): HttpClient => {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+  const send = (request: HttpRequest): Promise<Fetched> =>
+    withTimeLimit(request.signal, request.limitMs, (signal) => sendFollowing(request, { dispatcher, clock }, signal));
   return {
-    get: (request) =>
-      withTimeLimit(request.signal, request.limitMs, (signal) =>
-        getFollowing(request, { dispatcher, clock, ports }, signal),
-      ),
+    get: ({ maxBytes, ...request }) =>
+      send({
+        ...request,
+        wantedBytes: (status) => toWantedBytes(status, maxBytes),
+        nextHop: (trail, _status, location) => toNextHop(trail, location, ports),
+        repeats: 'transport',
+      }),
+    send,
     close: () => dispatcher.destroy(),
   };
 };
 
-type Means = { readonly dispatcher: Agent; readonly clock: RetryClock; readonly ports: PortRule };
+const toWantedBytes = (status: number, maxBytes: number): number => {
+  if (isRedirect(status) || isTransientStatus(status)) return 0;
+  return isSuccess(status) ? maxBytes : ERROR_BODY_BYTES;
+};
 
-const getFollowing = async (
-  request: HttpGet,
-  { dispatcher, clock, ports }: Means,
+type Means = { readonly dispatcher: Agent; readonly clock: RetryClock };
+
+const sendFollowing = async (
+  request: HttpRequest,
+  { dispatcher, clock }: Means,
   signal: AbortSignal,
 ): Promise<Fetched> => {
-  const { maxBytes, limitMs } = request;
-  const wantedBytes = (status: number): number => {
-    if (isRedirect(status) || isTransientStatus(status)) return 0;
-    return isSuccess(status) ? maxBytes : ERROR_BODY_BYTES;
-  };
+  const { limitMs, wantedBytes, nextHop, repeats } = request;
   const limits = { clock, deadlineMs: clock.now() + limitMs, signal };
-  const trail: [Hop, ...Hop[]] = [{ url: request.url, headers: request.headers }];
+  const trail: [Hop, ...Hop[]] = [toFirstHop(request)];
   let hop: Hop = trail[0];
-  // toNextHop refuses the hop after the last permitted one; the bound here only makes the end visible.
+  // nextHop refuses the hop after the last permitted one; the bound here only makes the end visible.
   for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
     const current = hop;
-    const { outcome, attempts } = await retryTransport(
-      () => exchange(current, { dispatcher, signal, wantedBytes }),
-      limits,
-    );
+    const attempt = (): Promise<Answer | NoAnswer> => exchange(current, { dispatcher, signal, wantedBytes });
+    const { outcome, attempts } =
+      repeats === 'never' ? { outcome: await attempt(), attempts: 1 } : await retryTransport(attempt, limits);
     request.signal.throwIfAborted();
-    const location = toLocation(outcome);
-    if (location === undefined) return { ...outcome, url: current.url, attempts };
-    hop = toNextHop(trail, location, ports);
+    const next = toNext(trail, outcome, nextHop);
+    if (next === null) return { ...outcome, url: current.url, attempts };
+    hop = next;
     trail.push(hop);
   }
   throw new Error('A redirect went past the limit.');
 };
 
-const toLocation = (outcome: Answer | NoAnswer): string | undefined =>
-  outcome.kind === 'answer' && isRedirect(outcome.status) ? outcome.headers.get('location') : undefined;
+const toFirstHop = ({ url, headers, method = 'GET', body }: Hop): Hop =>
+  body === undefined ? { url, headers, method } : { url, headers, method, body };
+
+const toNext = (trail: readonly [Hop, ...Hop[]], outcome: Answer | NoAnswer, nextHop: NextHop): Hop | null => {
+  if (outcome.kind !== 'answer' || !isRedirect(outcome.status)) return null;
+  const location = outcome.headers.get('location');
+  return location === undefined ? null : nextHop(trail, outcome.status, location);
+};

@@ -3,8 +3,18 @@ import { showUrl } from './show-url.ts';
 import { objectionTo, type PortRule } from './target-url.ts';
 
 export type RequestHeaders = Readonly<Record<string, string>>;
-/** Where a request goes and what it carries. */
-export type Hop = { readonly url: URL; readonly headers: RequestHeaders };
+export type HttpMethod = 'GET' | 'HEAD' | 'OPTIONS' | 'PUT' | 'POST' | 'PATCH' | 'DELETE' | 'TRACE';
+
+/** Where a request goes and what it carries. Without a method it is a GET. */
+export type Hop = {
+  readonly url: URL;
+  readonly headers: RequestHeaders;
+  readonly method?: HttpMethod;
+  readonly body?: string;
+};
+
+/** The hop that an answer of this status with this `Location` leads to; null where it is not followed. May throw. */
+export type NextHop = (trail: readonly [Hop, ...Hop[]], status: number, location: string) => Hop | null;
 
 export const MAX_REDIRECTS = 5;
 const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -12,7 +22,7 @@ const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]
 // What may cross to another origin. A list of what may, not of what may not: an API key travels in any header.
 const HEADERS_FOR_ANYONE: ReadonlySet<string> = new Set(['accept', 'accept-encoding', 'accept-language', 'user-agent']);
 
-/** Whether an answer of this status sends a GET elsewhere (RFC 9110, section 15.4). */
+/** Whether an answer of this status sends a request elsewhere (RFC 9110, section 15.4). */
 export const isRedirect = (status: number): boolean => REDIRECT_STATUSES.has(status);
 
 /**

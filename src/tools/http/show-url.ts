@@ -6,9 +6,9 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 const toEscape = (character: string): string => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
 
-/** Text from outside as a message may show it: one line, printable, at most 200 characters. */
-export const showText = (text: string): string =>
-  cutText(text.slice(0, 2 * MOST_SHOWN).replace(UNPRINTABLE, toEscape), MOST_SHOWN);
+/** Text from outside as a message may show it: one line, printable, at most `most` characters. */
+export const showText = (text: string, most = MOST_SHOWN): string =>
+  cutText(text.slice(0, 2 * most).replace(UNPRINTABLE, toEscape), most);
 
 /** A URL as a message may show it: as `showText`, and without the user name and password. */
 export const showUrl = (url: URL | string): string => {

@@ -23,5 +23,7 @@ export type ToolSource = {
   readonly start: () => Promise<void>;
   /** From now on nothing is published; processes and connections end. Never rejects. */
   readonly stop: () => Promise<void>;
+  /** Ends its processes at once, without waiting for it: for a process that exits. Left out: it has none. */
+  readonly kill?: () => void;
   readonly state: () => UpstreamState;
 };

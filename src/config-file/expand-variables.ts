@@ -1,0 +1,93 @@
+import type { ValuePath } from './mistake.ts';
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** A text of the file with its variables in place, and what they were. */
+export type ConfigText = {
+  readonly path: ValuePath;
+  readonly text: string;
+  readonly variables: readonly { readonly name: string; readonly value: string }[];
+};
+
+export type Expanded = {
+  readonly value: unknown;
+  /** Every text of the file, in its order. */
+  readonly texts: readonly ConfigText[];
+  readonly mistakes: readonly { readonly path: ValuePath; readonly problem: string }[];
+};
+
+/**
+ * Puts variables into the texts of a file, not into names: `${NAME}` and `${env:NAME}`, `${NAME:-default}` where NAME is
+ * unset or empty, and `$${` for the signs `${` themselves. In an MCP server's other members its own `env` counts too, as
+ * in the program that gets both.
+ */
+export const expandVariables = (value: unknown, environment: Variables): Expanded => {
+  const walk: Walk = { texts: [], mistakes: [] };
+  return { value: expand(value, [], environment, walk), ...walk };
+};
+
+type Walk = { readonly texts: ConfigText[]; readonly mistakes: { path: ValuePath; problem: string }[] };
+
+const expand = (value: unknown, path: ValuePath, variables: Variables, walk: Walk): unknown => {
+  if (typeof value === 'string') return expandText(value, path, variables, walk);
+  if (Array.isArray(value)) return value.map((item: unknown, place) => expand(item, [...path, place], variables, walk));
+  if (typeof value !== 'object' || value === null) return value;
+  return path.length === 2 && path[0] === 'mcpServers'
+    ? expandServer(value, path, variables, walk)
+    : expandMembers(value, path, () => variables, walk);
+};
+
+const expandMembers = (
+  value: object,
+  path: ValuePath,
+  variablesOf: (member: string) => Variables,
+  walk: Walk,
+): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(value).map(([member, inner]: [string, unknown]) => [
+      member,
+      expand(inner, [...path, member], variablesOf(member), walk),
+    ]),
+  );
+
+const expandServer = (server: object, path: ValuePath, variables: Variables, walk: Walk): unknown => {
+  const env: unknown = Reflect.get(server, 'env');
+  // Asked for the values alone: they are told of where they stand.
+  const own = expand(env, [...path, 'env'], variables, { texts: [], mistakes: [] });
+  const both = { ...variables, ...toTexts(own) };
+  return expandMembers(server, path, (member) => (member === 'env' ? variables : both), walk);
+};
+
+const toTexts = (value: unknown): Variables =>
+  typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).filter(([, text]) => typeof text === 'string'))
+    : {};
+
+const REFERENCE = /\$\$\{|\$\{(?:env:)?([A-Za-z_]\w*)(?::-((?:(?!\$\{)[^}])*))?\}|\$\{/g;
+
+const expandText = (written: string, path: ValuePath, variables: Variables, walk: Walk): string => {
+  const used: { readonly name: string; readonly value: string }[] = [];
+  const text = written.replace(REFERENCE, (found: string, name?: string, standard?: string) => {
+    if (found === '$${') return '${';
+    if (name === undefined) {
+      walk.mistakes.push({ path, problem: NO_REFERENCE });
+      return '';
+    }
+    const value = findVariable(variables, name);
+    if (value !== null) used.push({ name, value });
+    else if (standard === undefined)
+      walk.mistakes.push({ path, problem: `needs the environment variable ${name}, which is not set` });
+    return value ?? standard ?? '';
+  });
+  walk.texts.push({ path, text, variables: used });
+  return text;
+};
+
+/** An empty variable is an unset one, as everywhere in the settings. */
+const findVariable = (variables: Variables, name: string): string | null => {
+  const value = Object.hasOwn(variables, name) ? (variables[name] ?? '') : '';
+  return value === '' ? null : value;
+};
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: it says how people write variables.
+const NO_REFERENCE = 'has a ${ that is no variable: write ${NAME} or ${NAME:-default}, or $${ for the signs themselves';

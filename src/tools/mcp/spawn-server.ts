@@ -1,0 +1,127 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { codeOf } from '../http/error-code.ts';
+
+export type ServerCommand = {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string | undefined;
+  /** All that it gets. */
+  readonly environment: Readonly<Record<string, string>>;
+};
+
+export type ServerEvents = {
+  readonly onStdout: (chunk: Buffer) => void;
+  readonly onStderr: (chunk: Buffer) => void;
+  /** Once, when it has ended or could not be started: one clause for people. */
+  readonly onEnd: (reason: string) => void;
+};
+
+export type ServerProcess = {
+  /** Rejects where it takes no more input. */
+  readonly write: (text: string) => Promise<void>;
+  /** Ends it and its whole group: end of input, SIGTERM, SIGKILL, `graceMs` between each. Never rejects. */
+  readonly end: (graceMs: number) => Promise<void>;
+  /** SIGKILL to its whole group, at once. */
+  readonly kill: () => void;
+};
+
+// Whoever left the group may hold its output open; nobody waits for that longer.
+const LAST_OUTPUT_MS = 500;
+
+/**
+ * Starts a server as the leader of a process group of its own: a Ctrl-C in a terminal must not end calls that are being
+ * drained, and what it started itself (npx starts node) ends with it.
+ */
+export const spawnServer = (server: ServerCommand, events: ServerEvents): ServerProcess => {
+  const child = start(server);
+  if (child === null || typeof child === 'string') {
+    queueMicrotask(() => events.onEnd(notStarted(child ?? 'UNKNOWN')));
+    return {
+      write: () => Promise.reject(new Error('There is no process.')),
+      end: async () => undefined,
+      kill: () => undefined,
+    };
+  }
+  const ended = Promise.withResolvers<void>();
+  const exited = Promise.withResolvers<void>();
+  const toldEnd = once((reason: string) => {
+    exited.resolve();
+    ended.resolve();
+    events.onEnd(reason);
+  });
+  const kill = (): void => signalGroup(child, 'SIGKILL');
+  child.on('error', (error) => {
+    if (child.pid === undefined) toldEnd(notStarted(codeOf(error)));
+  });
+  child.on('exit', (code, signal) => {
+    const reason = `its process ended (${signal ?? `exit code ${code}`})`;
+    kill();
+    exited.resolve();
+    const timer = setTimeout(() => toldEnd(reason), LAST_OUTPUT_MS);
+    child.on('close', () => {
+      clearTimeout(timer);
+      toldEnd(reason);
+    });
+  });
+  child.stdin.on('error', () => undefined);
+  child.stdout.on('data', events.onStdout).on('error', () => undefined);
+  child.stderr.on('data', events.onStderr).on('error', () => undefined);
+  return {
+    write: (text) => write(child, text),
+    end: (graceMs) => end(child, { graceMs, exited: exited.promise, ended: ended.promise }),
+    kill,
+  };
+};
+
+const notStarted = (code: string): string => `its process could not be started (${code})`;
+
+const start = ({ command, args, cwd, environment }: ServerCommand): ChildProcessWithoutNullStreams | string => {
+  try {
+    return spawn(command, args, { cwd, env: environment, detached: true, stdio: 'pipe', windowsHide: true });
+  } catch (error) {
+    return codeOf(error);
+  }
+};
+
+const once = (told: (reason: string) => void): ((reason: string) => void) => {
+  let isTold = false;
+  return (reason) => {
+    if (isTold) return;
+    isTold = true;
+    told(reason);
+  };
+};
+
+const write = ({ stdin }: ChildProcessWithoutNullStreams, text: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    stdin.write(text, (error) => (error === null || error === undefined ? resolve() : reject(error)));
+  });
+
+type Ending = { readonly graceMs: number; readonly exited: Promise<void>; readonly ended: Promise<void> };
+
+const end = async (child: ChildProcessWithoutNullStreams, { graceMs, exited, ended }: Ending): Promise<void> => {
+  const gone = exited.then(() => 'gone' as const);
+  child.stdin.end();
+  const afterEnd = await Promise.race([gone, pause(graceMs)]);
+  if (afterEnd !== 'gone') {
+    signalGroup(child, 'SIGTERM');
+    const afterTerm = await Promise.race([gone, pause(graceMs)]);
+    if (afterTerm !== 'gone') signalGroup(child, 'SIGKILL');
+  }
+  await ended;
+};
+
+const pause = (ms: number): Promise<'late'> =>
+  new Promise((resolve) => {
+    setTimeout(() => resolve('late'), ms).unref();
+  });
+
+/** To the whole group, which may be gone. */
+const signalGroup = ({ pid }: ChildProcessWithoutNullStreams, signal: 'SIGTERM' | 'SIGKILL'): void => {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch (_gone) {
+    // Nobody is left in it.
+  }
+};

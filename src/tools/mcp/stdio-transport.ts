@@ -1,0 +1,104 @@
+import { deserializeMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
+import type { BoundedLog } from './bounded-log.ts';
+import { createMessageLines, type OversizeLine } from './message-lines.ts';
+import type { ServerTransport } from './server-transport.ts';
+import { type ServerCommand, type ServerProcess, spawnServer } from './spawn-server.ts';
+import { identifyOversize, toStandIn } from './stand-in-answers.ts';
+
+export type StdioOptions = {
+  readonly server: ServerCommand;
+  readonly maxMessageBytes: number;
+  /** Between end of input, SIGTERM and SIGKILL. */
+  readonly graceMs: number;
+  /** A line of its stderr. */
+  readonly logOutput: BoundedLog;
+  /** What on its stdout is no message. */
+  readonly logFault: BoundedLog;
+};
+
+// About a quarter of a second of work. A stream that goes on is not one message any more.
+const MAX_SKIPPED_BYTES = 268_435_456;
+const MAX_STDERR_LINE_BYTES = 4096;
+
+/**
+ * MCP over stdin and stdout of a process. Unlike the SDK's own: a message over the cap is skipped and ends its own call
+ * alone, the process leads a group and ends with it, and its stderr is not ours.
+ */
+export const createStdioTransport = (options: StdioOptions): ServerTransport => {
+  let process: ServerProcess | null = null;
+  let reason: string | null = null;
+  const breakOff = (why: string): void => {
+    reason ??= why;
+    process?.kill();
+  };
+  const transport: Transport & { readonly pid: null; readonly stderr: null } = {
+    // By these two the SDK knows that a silent server may be an old one.
+    pid: null,
+    stderr: null,
+    start: async () => {
+      process = spawnServer(options.server, {
+        onStdout: readMessages(options, transport, breakOff),
+        onStderr: readStderr(options.logOutput),
+        onEnd: (ended) => {
+          reason ??= ended;
+          transport.onclose?.();
+        },
+      });
+    },
+    send: async (message) => {
+      if (process === null) throw new Error('The server was not started.');
+      await process.write(serializeMessage(message));
+    },
+    close: async () => {
+      if (process === null) transport.onclose?.();
+      await process?.end(options.graceMs);
+    },
+  };
+  return { transport, reason: () => reason, breakOff, kill: () => process?.kill() };
+};
+
+const readMessages = (
+  { maxMessageBytes, logFault }: StdioOptions,
+  transport: Transport,
+  breakOff: (why: string) => void,
+): ((chunk: Buffer) => void) => {
+  const onOversize = (line: OversizeLine): void => {
+    const what = identifyOversize(line);
+    logFault('an MCP server sent a message that is too large', line.head.slice(0, 80));
+    if (what === 'unknown') breakOff('it sent a message that is too large');
+    else if (what !== 'no_answer') transport.onmessage?.(toStandIn(what, 'too_large'));
+  };
+  // One after the other, with room in between: the SDK hears of progress a moment later, and would have forgotten the call
+  // by then if its answer came in the same chunk.
+  let queue = Promise.resolve();
+  const onLine = (line: string): void => {
+    queue = queue.then(() => {
+      if (line === '' || deliver(line, transport)) return;
+      logFault('an MCP server wrote something else than a message', line);
+    });
+  };
+  return createMessageLines(
+    { maxLineBytes: maxMessageBytes, maxSkippedBytes: Math.max(MAX_SKIPPED_BYTES, 2 * maxMessageBytes) },
+    { onLine, onOversize, onEndless: () => breakOff('it sent a message without end') },
+  );
+};
+
+/** Whether it was a message. One that is nested beyond the stack is none. */
+const deliver = (line: string, transport: Transport): boolean => {
+  try {
+    transport.onmessage?.(deserializeMessage(line));
+    return true;
+  } catch (_noMessage) {
+    return false;
+  }
+};
+
+const readStderr = (logOutput: BoundedLog): ((chunk: Buffer) => void) => {
+  const onLine = (line: string): void => {
+    if (line !== '') logOutput('an MCP server wrote to stderr', line);
+  };
+  return createMessageLines(
+    { maxLineBytes: MAX_STDERR_LINE_BYTES, maxSkippedBytes: Number.MAX_SAFE_INTEGER },
+    { onLine, onOversize: ({ head }) => onLine(head), onEndless: () => undefined },
+  );
+};

@@ -1,0 +1,129 @@
+import type { Answer, NoAnswer } from '../../http/exchange.ts';
+import type { Fetched } from '../../http/http-client.ts';
+import { isSuccess } from '../../http/is-success.ts';
+import { isRedirect } from '../../http/redirects.ts';
+import { showText } from '../../http/show-url.ts';
+import { toText } from '../../http/text-content.ts';
+import { RetryableToolError, UpstreamToolError } from '../../tool-errors.ts';
+import { empty, ok } from '../../tool-values.ts';
+import type { OperationPlan } from '../operation/operation-plan.ts';
+import { toAnswerFailure, toRedirectFailure } from './answer-failure.ts';
+import { toApiMessage } from './api-message.ts';
+import { parseJsonBody } from './parse-json-body.ts';
+import { toSilenceFailure } from './silence-failure.ts';
+
+export type AnswerOptions = {
+  readonly importName: string;
+  readonly plan: Pick<OperationPlan, 'method' | 'effects' | 'answeredRedirects'>;
+  readonly maxResponseBytes: number;
+  readonly nowMs: number;
+  /** Takes the settings' secrets out of an answer, and out of a text of a failure, where shorter ones count too. */
+  readonly removeSecrets: {
+    readonly fromAnswer: (text: string) => string;
+    readonly fromFailure: (text: string) => string;
+  };
+};
+
+const MOST_PAYLOAD_CHARACTERS = 4_000;
+
+/**
+ * What a call comes back with: the JSON of a success as it is, text as `{content_type, text}`, anything else as a
+ * description; or throws what the status means. A write that the API confirmed is a success whatever its body is like.
+ */
+export const toOperationValue = (fetched: Fetched, options: AnswerOptions): unknown => {
+  const { plan } = options;
+  if (fetched.kind === 'no_answer') return toUnheard(fetched, options);
+  const { status, headers } = fetched;
+  if (isSuccess(status)) return toSuccess(fetched, options);
+  if (status === 304) return empty('HTTP 304: nothing has changed.');
+  if (isRedirect(status) && plan.answeredRedirects.has(status))
+    return { status, location: options.removeSecrets.fromAnswer(headers.get('location') ?? '') };
+  if (status < 400) throw toRedirectFailure(fetched, plan.effects, options.removeSecrets.fromFailure);
+  throw toFailure(fetched, options);
+};
+
+/** Of a write that was confirmed only the answer is missing: that is a success, and says so. */
+const toUnheard = (silence: NoAnswer, { plan, importName }: AnswerOptions): unknown => {
+  const { status } = silence;
+  if (plan.effects !== 'read' && status !== undefined && isSuccess(status))
+    return ok(null, `HTTP ${status}: done, but the API's answer was lost on its way. Do not repeat this call.`);
+  throw toSilenceFailure(silence, importName);
+};
+
+const toFailure = (answer: Answer, { importName, nowMs, removeSecrets }: AnswerOptions): Error => {
+  const text = removeSecrets.fromFailure(toText(answer.body.bytes, contentTypeOf(answer), 'cut') ?? '');
+  const parsed = parseJsonBody(text);
+  const body = parsed.ok ? parsed.value : text;
+  const shown = text.length > MOST_PAYLOAD_CHARACTERS || !parsed.ok ? showText(text, MOST_PAYLOAD_CHARACTERS) : body;
+  return toAnswerFailure(answer, {
+    importName,
+    nowMs,
+    apiMessage: toApiMessage(body),
+    payload: { status: answer.status, body: shown === '' ? null : shown },
+  });
+};
+
+const contentTypeOf = ({ headers }: Answer): string => headers.get('content-type') ?? '';
+
+const toSuccess = (answer: Answer, options: AnswerOptions): unknown => {
+  const { status, body, headers } = answer;
+  const { plan } = options;
+  if (plan.method === 'HEAD') return toHead(answer);
+  if (body.cut !== null) return toCutValue(answer, body.cut, options);
+  if (body.bytes.byteLength === 0)
+    return plan.effects === 'read'
+      ? empty(`HTTP ${status}: the API answered without content.`)
+      : ok(null, `HTTP ${status}: done; the API answered without content.`);
+  const value = toValue(answer, options);
+  const location = headers.get('location');
+  if (status !== 202) return value;
+  const where =
+    location === undefined ? '' : ` Its state is at '${showText(options.removeSecrets.fromAnswer(location))}'.`;
+  return ok(value, `HTTP 202: the API has accepted this and has not finished it yet.${where}`);
+};
+
+const toHead = ({ status, headers }: Answer) => ({
+  status,
+  headers: Object.fromEntries(
+    ['content-type', 'content-length', 'etag', 'last-modified', 'link'].flatMap((name) => {
+      const value = headers.get(name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  ),
+});
+
+const toValue = (answer: Answer, options: AnswerOptions): unknown => {
+  const contentType = contentTypeOf(answer);
+  const { bytes } = answer.body;
+  const given = toText(bytes, contentType, 'complete');
+  if (given === null) return { content_type: showText(contentType), bytes: bytes.byteLength, text: null };
+  const text = options.removeSecrets.fromAnswer(given);
+  const isJson = /^[^;]*[/+]json\b/i.test(contentType);
+  if (!isJson && contentType !== '') return { content_type: showText(contentType), text };
+  const parsed = parseJsonBody(text);
+  if (parsed.ok) return parsed.value;
+  return isJson ? toBrokenValue(answer, options) : { content_type: null, text };
+};
+
+const toBrokenValue = ({ status }: Answer, { plan }: AnswerOptions): unknown => {
+  if (plan.effects !== 'read')
+    return ok(null, `HTTP ${status}: done, but the API's answer is not valid JSON. Do not repeat this call.`);
+  throw new UpstreamToolError('upstream_unavailable', `HTTP ${status}: the API's answer is not valid JSON.`, {
+    executed: 'maybe',
+    hint: 'Try again, or ask for something else.',
+  });
+};
+
+const toCutValue = ({ status }: Answer, cut: 'size' | 'time', { plan, maxResponseBytes }: AnswerOptions): unknown => {
+  const what = cut === 'size' ? `is larger than ${maxResponseBytes} bytes` : 'did not come to its end in time';
+  if (plan.effects !== 'read')
+    return ok(null, `HTTP ${status}: done, but the API's answer ${what} and was left out. Do not repeat this call.`);
+  if (cut === 'time')
+    throw new UpstreamToolError('upstream_unavailable', `HTTP ${status}: the API's answer ${what}.`, {
+      executed: 'maybe',
+    });
+  throw new RetryableToolError(`HTTP ${status}: the API's answer ${what}.`, {
+    hint: 'Ask for less: a smaller page, fewer fields, a narrower filter.',
+    executed: 'yes',
+  });
+};

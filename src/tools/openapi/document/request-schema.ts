@@ -1,0 +1,116 @@
+import type { JsonSchema } from '../../../contract/tool-description.ts';
+import { isRecord, type JsonRecord, memberOf, recordAt } from './json-record.ts';
+import type { OpenApiDocument } from './openapi-document.ts';
+import { followReferences, OperationProblem, resolveReference } from './references.ts';
+import { toPlainKeywords } from './schema-keywords.ts';
+
+/** Turns schemas of a document into JSON Schema (draft 2020-12) for what a model sends. One per operation. */
+export type RequestSchemas = {
+  /** Refers to definitions by `#/$defs/…`. Throws an OperationProblem. */
+  readonly toSchema: (source: unknown) => JsonSchema;
+  /** All definitions that the schemas so far refer to, by name. */
+  readonly definitions: () => Readonly<Record<string, JsonSchema>>;
+};
+
+/**
+ * Schemas as requests use them: what is `readOnly` is left out, references become `$defs`, the words of 3.0 (nullable,
+ * boolean exclusiveMinimum, example) become those of JSON Schema, and words that no validator knows are dropped.
+ */
+export const createRequestSchemas = (document: OpenApiDocument): RequestSchemas => {
+  const work: Work = { ...document, names: new Map(), definitions: new Map() };
+  return {
+    toSchema: (source) => convert(work, source, { readOnly: NO_NAMES, level: 0 }),
+    definitions: () => Object.fromEntries(work.definitions),
+  };
+};
+
+type Work = OpenApiDocument & {
+  /** Reference → name of its definition. */
+  readonly names: Map<string, string>;
+  readonly definitions: Map<string, JsonSchema>;
+};
+type Place = { readonly readOnly: ReadonlySet<string>; readonly level: number };
+
+const MOST_LEVELS = 64;
+const NO_NAMES: ReadonlySet<string> = new Set();
+const ONE_SCHEMA = ['items', 'additionalProperties', 'propertyNames', 'not', 'if', 'then', 'else', 'contains'];
+const LISTS_OF_SCHEMAS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
+const MAPS_OF_SCHEMAS = ['properties', 'patternProperties', 'dependentSchemas'];
+
+const convert = (work: Work, source: unknown, { readOnly: outer, level }: Place): JsonSchema => {
+  if (level > MOST_LEVELS) throw new OperationProblem(`Its schema is nested more than ${MOST_LEVELS} levels deep.`);
+  if (typeof source === 'boolean') return source ? {} : { not: {} };
+  if (!isRecord(source)) throw new OperationProblem('It holds a schema that is not an object.');
+  const reference = memberOf(source, '$ref');
+  if (typeof reference === 'string') {
+    const beside = work.schemas === 'of_3_0' ? {} : convert(work, withoutReference(source), { readOnly: outer, level });
+    return { $ref: `#/$defs/${toDefinitionName(work, reference)}`, ...beside };
+  }
+  const readOnly = new Set([...outer, ...readOnlyNames(work, source)]);
+  const below: Place = { readOnly: NO_NAMES, level: level + 1 };
+  const nested = [
+    ...ONE_SCHEMA.flatMap((word) => toOne(work, source, word, below)),
+    ...LISTS_OF_SCHEMAS.flatMap((word) => toList(work, source, word, { ...below, readOnly })),
+    ...MAPS_OF_SCHEMAS.flatMap((word) => toMap(work, source, word, { ...below, readOnly })),
+  ];
+  return withNull({ ...toPlainKeywords(source, work.schemas, readOnly), ...Object.fromEntries(nested) }, source, work);
+};
+
+const withoutReference = (source: JsonRecord): JsonRecord => {
+  const { $ref: _reference, ...beside } = source;
+  return beside;
+};
+
+const toDefinitionName = (work: Work, reference: string): string => {
+  const known = work.names.get(reference);
+  if (known !== undefined) return known;
+  const target = resolveReference(work.root, reference);
+  const stem = (reference.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 60) || 'schema';
+  let name = stem;
+  for (let count = 2; work.definitions.has(name); count += 1) name = `${stem}_${count}`;
+  work.names.set(reference, name);
+  // Before its own references are followed, so that a circle ends here.
+  work.definitions.set(name, {});
+  work.definitions.set(name, convert(work, target, { readOnly: NO_NAMES, level: 0 }));
+  return name;
+};
+
+type Entry = readonly [string, unknown];
+
+const toOne = (work: Work, source: JsonRecord, word: string, place: Place): readonly Entry[] => {
+  const part = memberOf(source, word);
+  if (typeof part === 'boolean') return [[word, part]];
+  return isRecord(part) ? [[word, convert(work, part, place)]] : [];
+};
+
+const toList = (work: Work, source: JsonRecord, word: string, place: Place): readonly Entry[] => {
+  const parts = memberOf(source, word);
+  return Array.isArray(parts) && parts.length > 0 ? [[word, parts.map((part) => convert(work, part, place))]] : [];
+};
+
+const toMap = (work: Work, source: JsonRecord, word: string, { readOnly, level }: Place): readonly Entry[] => {
+  const parts = Object.entries(recordAt(source, word)).filter(([name]) => word !== 'properties' || !readOnly.has(name));
+  const toPart = (part: unknown): JsonSchema => convert(work, part, { readOnly: NO_NAMES, level });
+  return parts.length > 0 ? [[word, Object.fromEntries(parts.map(([name, part]) => [name, toPart(part)]))]] : [];
+};
+
+/** The properties that only answers have, here and in the parts of an `allOf` that stand in place. */
+const readOnlyNames = (work: Work, source: JsonRecord): readonly string[] => {
+  const own = Object.entries(recordAt(source, 'properties')).filter(([, value]) => isReadOnly(work, value));
+  const parts = [memberOf(source, 'allOf')].flat().filter(isRecord);
+  return [...own.map(([name]) => name), ...parts.flatMap((part) => readOnlyNames(work, part))];
+};
+
+const isReadOnly = ({ root }: Work, source: unknown): boolean =>
+  isRecord(source) && (source['readOnly'] === true || followReferences(root, source)['readOnly'] === true);
+
+/** `nullable` of 3.0 as JSON Schema says it. */
+const withNull = (schema: JsonSchema, source: JsonRecord, { schemas }: Work): JsonSchema => {
+  if (schemas !== 'of_3_0' || source['nullable'] !== true) return schema;
+  const { type, description } = schema;
+  const values = schema['enum'];
+  const isPlain = typeof type === 'string' && !['allOf', 'anyOf', 'oneOf', 'not'].some((word) => word in schema);
+  if (!isPlain) return { ...(description === undefined ? {} : { description }), anyOf: [schema, { type: 'null' }] };
+  const withValues = Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : {};
+  return { ...schema, type: [type, 'null'], ...withValues };
+};

@@ -1,0 +1,97 @@
+import { createDnsLookup, type Lookup, lookupBySystem } from '../http/lookup.ts';
+import { type RetryClock, systemRetryClock } from '../http/transport-retries.ts';
+import type { Publish, ToolSource } from '../offers/tool-source.ts';
+import type { ToolLog } from '../tool.ts';
+import { createDocumentReader, toDocumentPlace } from './document/read-document.ts';
+import { createImportClient } from './import-client.ts';
+import { importDocument } from './import-document.ts';
+import { createImportProgress } from './import-progress.ts';
+import type { OpenApiImportSettings } from './openapi-import-settings.ts';
+import { toCredentials } from './request/credentials.ts';
+import { createRereading } from './rereading.ts';
+
+export type OpenApiImportOptions = {
+  /** The name of the import: `openapi:<name>` in logs, metrics and the catalogue. */
+  readonly name: string;
+  readonly settings: OpenApiImportSettings;
+  /** Absolute: what a relative `document` is relative to, the folder of the configuration file. */
+  readonly directory: string;
+  readonly publish: Publish;
+  readonly log: ToolLog;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+  /** How the waits of the transport's retries pass. */
+  readonly clock?: RetryClock;
+  /** How names become addresses. Default: the name servers; with `privateAddresses: allow` the operating system. */
+  readonly lookup?: Lookup;
+  /** Milliseconds between two looks at the document. Default 2 000 for a file, 300 000 for a URL. */
+  readonly refreshMs?: number;
+  /** Milliseconds until the first try again after a failure; doubles up to a minute. Default 1 000. */
+  readonly firstRetryMs?: number;
+};
+
+const REFRESH_MS = { file: 2_000, url: 300_000 } as const;
+const FIRST_RETRY_MS = 1_000;
+const START_LIMIT_MS = 10_000;
+
+/** The operations of one OpenAPI document as tools. Reads nothing before `start`; ends its connections with `stop`. */
+export const createOpenApiImport = (options: OpenApiImportOptions): ToolSource => {
+  const { name, settings, clock = systemRetryClock } = options;
+  const now = options.now ?? clock.now;
+  const place = toDocumentPlace(settings.document, options.directory);
+  const lookup = options.lookup ?? (settings.privateAddresses === 'allow' ? lookupBySystem : createDnsLookup());
+  const client = createImportClient({ ...settings, lookup, clock: { ...clock, now } });
+  const reader = createDocumentReader(place, { importName: name, openClient: client.open });
+  const progress = createImportProgress(options);
+  const ending = new AbortController();
+  const means = {
+    importName: name,
+    auth: settings.auth,
+    credentials: toCredentials(settings.auth),
+    upstream: { name: `openapi:${name}`, concurrency: settings.concurrency },
+    timeoutMs: settings.timeoutMs,
+    maxResponseBytes: settings.maxResponseBytes,
+    openClient: client.open,
+    now,
+  };
+  const read = async (): Promise<void> => {
+    const found = await reader.read(progress.tag(), ending.signal);
+    if (found === null || progress.holds(found.version)) return progress.unchanged(found);
+    const documentUrl = place.kind === 'url' ? place.url : null;
+    const imported = await importDocument(found.text, {
+      importName: name,
+      settings,
+      documentUrl,
+      pinned: progress.pinned(),
+      means,
+      lookup,
+    });
+    progress.imported(imported, found);
+  };
+  const first = Promise.withResolvers<void>();
+  const rereading = createRereading({
+    look: async () => {
+      const outcome = await read().then(() => 'fine' as const, progress.failed);
+      first.resolve();
+      return outcome;
+    },
+    refreshMs: options.refreshMs ?? REFRESH_MS[place.kind],
+    firstRetryMs: options.firstRetryMs ?? FIRST_RETRY_MS,
+  });
+  return {
+    start: async () => {
+      const limit = setTimeout(() => first.resolve(), START_LIMIT_MS).unref();
+      rereading.start();
+      await first.promise;
+      clearTimeout(limit);
+    },
+    stop: async () => {
+      progress.stop();
+      rereading.stop();
+      first.resolve();
+      ending.abort();
+      await client.close();
+    },
+    state: progress.state,
+  };
+};

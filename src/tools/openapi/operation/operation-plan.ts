@@ -1,0 +1,153 @@
+import type { Effects } from '../../../contract/failure.ts';
+import type { JsonSchema } from '../../../contract/tool-description.ts';
+import type { HttpMethod } from '../../http/redirects.ts';
+import { findEndlessSchema } from '../document/endless-schemas.ts';
+import { type JsonRecord, listAt, recordAt, textAt } from '../document/json-record.ts';
+import type { OpenApiDocument } from '../document/openapi-document.ts';
+import { followReferences, OperationProblem } from '../document/references.ts';
+import { createRequestSchemas } from '../document/request-schema.ts';
+import { toBase, toServerUrl } from '../document/server-url.ts';
+import { describeOperation } from './describe-operation.ts';
+import { type DocumentedOperation, parametersOf } from './list-operations.ts';
+import { type Parameter, toParameter, withDistinctArguments } from './parameters.ts';
+import { type RequestBody, toRequestBody } from './request-body.ts';
+import { isWithheld } from './withheld-parameters.ts';
+
+/** All that a call of one operation needs. Holds nothing of the document. */
+export type OperationPlan = {
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly effects: Effects;
+  readonly method: HttpMethod;
+  readonly path: string;
+  readonly parameters: readonly Parameter[];
+  readonly body: RequestBody | null;
+  /** The Accept header. */
+  readonly accept: string;
+  /** Statuses of redirects that the document gives as answers. */
+  readonly answeredRedirects: ReadonlySet<number>;
+  /** Whether the operation takes an Idempotency-Key, and whether it must have one. */
+  readonly idempotencyKey: 'none' | 'optional' | 'required';
+};
+
+export type PlanOptions = {
+  readonly document: OpenApiDocument;
+  readonly documentUrl: URL | null;
+  /** As `toCredentialKeys` gives them. */
+  readonly credentials: ReadonlySet<string>;
+  readonly effects: Effects;
+  /** The settings want the key of a call to be sent. */
+  readonly sendsKey: 'yes' | 'no';
+};
+
+const METHOD_NAMES = {
+  get: 'GET',
+  head: 'HEAD',
+  options: 'OPTIONS',
+  put: 'PUT',
+  post: 'POST',
+  patch: 'PATCH',
+  delete: 'DELETE',
+  trace: 'TRACE',
+} as const satisfies Record<DocumentedOperation['method'], HttpMethod>;
+
+/** Makes the plan of one operation. Throws an OperationProblem where it cannot be a tool. */
+export const toOperationPlan = (operation: DocumentedOperation, options: PlanOptions): OperationPlan => {
+  const { document, credentials, effects, sendsKey } = options;
+  const { source, path } = operation;
+  refuseOtherServers(operation, options);
+  if (operation.method === 'trace') throw new OperationProblem('TRACE requests are not sent.');
+  const schemas = createRequestSchemas(document);
+  const documented = parametersOf(document.root, operation);
+  const keyHeader = documented.find((one) => isKeyHeader(one));
+  const offered = documented.filter(
+    (one) => one !== keyHeader && !isWithheld(textAt(one, 'in') ?? '', textAt(one, 'name') ?? '', credentials),
+  );
+  const parameters = withDistinctArguments(
+    offered
+      .map((one) => toParameter(one, schemas))
+      .filter((one) => one.in !== 'path' || path.includes(`{${one.name}}`)),
+  );
+  checkPath(path, parameters);
+  const body = toRequestBody(document.root, source, schemas, new Set(parameters.map(({ argument }) => argument)));
+  const inputSchema = toInputSchema(parameters, body, schemas.definitions());
+  const wished = sendsKey === 'yes' ? 'optional' : 'none';
+  return {
+    description: describeOperation(document.root, operation),
+    inputSchema,
+    effects,
+    method: METHOD_NAMES[operation.method],
+    path,
+    parameters,
+    body,
+    ...toAnswers(document.root, source),
+    idempotencyKey: keyHeader === undefined ? wished : keyHeader['required'] === true ? 'required' : 'optional',
+  };
+};
+
+const isKeyHeader = (parameter: JsonRecord): boolean =>
+  parameter['in'] === 'header' && textAt(parameter, 'name')?.toLowerCase() === 'idempotency-key';
+
+/** One origin serves an import: an operation that the document puts elsewhere must not be sent there, nor here. */
+const refuseOtherServers = (
+  { source, pathItem }: DocumentedOperation,
+  { document, documentUrl }: PlanOptions,
+): void => {
+  const [own] = [...listAt(source, 'servers'), ...listAt(pathItem, 'servers')];
+  if (own === undefined) return;
+  const [first] = listAt(document.root, 'servers');
+  const [there, here] = [toServerUrl(own, documentUrl), toServerUrl(first, documentUrl)];
+  if (there !== null && here !== null && toBase(there).href === toBase(here).href) return;
+  throw new OperationProblem(
+    `It is served by another server (${there?.origin ?? 'not a URL'}), which this import does not ask.`,
+  );
+};
+
+const checkPath = (path: string, parameters: readonly Parameter[]): void => {
+  const literal = path.replace(/\{[^{}]*\}/g, 'x');
+  if (/[?#\\{}]/.test(literal) || literal.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment)))
+    throw new OperationProblem(`Its path ${path.slice(0, 200)} is not one that can be asked.`);
+  for (const [, name] of path.matchAll(/\{([^{}]*)\}/g))
+    if (!parameters.some((parameter) => parameter.in === 'path' && parameter.name === name))
+      throw new OperationProblem(`Its path needs {${name}}, for which it has no parameter.`);
+};
+
+const toInputSchema = (
+  parameters: readonly Parameter[],
+  body: RequestBody | null,
+  definitions: Readonly<Record<string, JsonSchema>>,
+): JsonSchema => {
+  const endless = findEndlessSchema(definitions);
+  if (endless !== null) throw new OperationProblem(`Its schema ${endless} refers to itself without end.`);
+  const own = parameters.map(({ argument, schema }): readonly [string, JsonSchema] => [argument, schema]);
+  const required = [
+    ...parameters.filter((parameter) => parameter.required).map(({ argument }) => argument),
+    ...(body?.requiredArguments ?? []),
+  ];
+  return {
+    type: 'object',
+    properties: Object.fromEntries([...own, ...(body?.arguments ?? [])]),
+    ...(required.length === 0 ? {} : { required }),
+    additionalProperties: false,
+    ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions }),
+  };
+};
+
+const toAnswers = (root: JsonRecord, source: JsonRecord): Pick<OperationPlan, 'accept' | 'answeredRedirects'> => {
+  const responses = Object.entries(recordAt(source, 'responses'));
+  const media = responses
+    .filter(([status]) => /^2/.test(status))
+    .flatMap(([, response]) => Object.keys(recordAt(followReferences(root, response), 'content')))
+    .filter((type) => /^[\w.+*-]+\/[\w.+*-]+$/.test(type));
+  const wanted = [...new Set(media.toSorted((a, b) => Number(/json/i.test(b)) - Number(/json/i.test(a))))].slice(0, 6);
+  return {
+    accept: [
+      ...(wanted.length > 0 ? wanted.slice(0, 1) : ['application/json']),
+      ...wanted.slice(1).map((type) => `${type};q=0.9`),
+      '*/*;q=0.1',
+    ].join(', '),
+    answeredRedirects: new Set(
+      responses.map(([status]) => Number(status)).filter((status) => status >= 300 && status < 400),
+    ),
+  };
+};

@@ -1,0 +1,71 @@
+import type { JsonSchema } from '../../../contract/tool-description.ts';
+import { type JsonRecord, memberOf, recordAt, textAt } from '../document/json-record.ts';
+import { OperationProblem } from '../document/references.ts';
+import type { RequestSchemas } from '../document/request-schema.ts';
+
+export const STYLES = ['form', 'simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'deepObject'] as const;
+export type Style = (typeof STYLES)[number];
+export const PLACES = ['path', 'query', 'header', 'cookie'] as const;
+export type Place = (typeof PLACES)[number];
+
+/** One parameter: the argument it is taken from, and how it is written into the request (OpenAPI, "Style Values"). */
+export type Parameter = {
+  readonly name: string;
+  readonly argument: string;
+  readonly in: Place;
+  readonly required: boolean;
+  readonly style: Style;
+  readonly explode: boolean;
+  readonly reserved: 'encode' | 'keep';
+  /** The value is written as JSON text, whatever the style. */
+  readonly asJson: boolean;
+  readonly schema: JsonSchema;
+};
+
+const DEFAULT_STYLE = { path: 'simple', query: 'form', header: 'simple', cookie: 'form' } as const satisfies Record<
+  Place,
+  Style
+>;
+
+/** Reads a parameter whose references are followed. Throws an OperationProblem where it cannot be written. */
+export const toParameter = (source: JsonRecord, schemas: RequestSchemas): Parameter => {
+  const name = textAt(source, 'name');
+  const place = PLACES.find((candidate) => candidate === source['in']);
+  if (name === undefined || place === undefined)
+    throw new OperationProblem(`It has a parameter without a name, or in an unknown place (${String(source['in'])}).`);
+  const styleName = textAt(source, 'style') ?? DEFAULT_STYLE[place];
+  const style = STYLES.find((candidate) => candidate === styleName);
+  if (style === undefined) throw new OperationProblem(`Its parameter ${name} has an unknown style, ${styleName}.`);
+  const explode = source['explode'];
+  const [content] = Object.entries(recordAt(source, 'content'));
+  const schema = schemas.toSchema(toParameterSchema(source, content?.[1]));
+  const description = textAt(source, 'description')?.trim() ?? schema['description'];
+  return {
+    name,
+    argument: name,
+    in: place,
+    required: place === 'path' || source['required'] === true,
+    style,
+    explode: typeof explode === 'boolean' ? explode : style === 'form',
+    reserved: source['allowReserved'] === true ? 'keep' : 'encode',
+    asJson: content !== undefined && /json/i.test(content[0]),
+    schema: description === undefined ? schema : { ...schema, description },
+  };
+};
+
+const toParameterSchema = (source: JsonRecord, content: unknown): unknown => {
+  if (typeof content === 'object' && content !== null && 'schema' in content) return content.schema;
+  return memberOf(source, 'schema') ?? {};
+};
+
+/** Gives each parameter an argument of its own: where two share a name, the later is called `{name}_{in}`. */
+export const withDistinctArguments = (parameters: readonly Parameter[]): readonly Parameter[] => {
+  const sorted = parameters.toSorted((a, b) => PLACES.indexOf(a.in) - PLACES.indexOf(b.in));
+  const taken = new Set<string>();
+  return sorted.map((parameter) => {
+    const argument = taken.has(parameter.name) ? `${parameter.name}_${parameter.in}` : parameter.name;
+    if (taken.has(argument)) throw new OperationProblem(`It has several parameters called ${argument}.`);
+    taken.add(argument);
+    return { ...parameter, argument };
+  });
+};

@@ -1,0 +1,80 @@
+import { randomUUID } from 'node:crypto';
+import { ACCEPT_ENCODING } from '../../http/bounded-body.ts';
+import type { Hop } from '../../http/redirects.ts';
+import type { ToolContext } from '../../tool.ts';
+import { RetryableToolError } from '../../tool-errors.ts';
+import type { OperationPlan } from '../operation/operation-plan.ts';
+import type { Parameter } from '../operation/parameters.ts';
+import type { Credentials } from './credentials.ts';
+import { percentEncode } from './percent-encode.ts';
+import { toBodyText } from './request-body-text.ts';
+import { type Arguments, argumentOf, toRequestUrl } from './request-url.ts';
+import { type Pair, toPairs, toStyledText } from './style-parameter.ts';
+
+const USER_AGENT = 'recourse-openapi';
+
+/** The request that a call makes. Throws a RetryableToolError where an argument cannot be written. */
+export const toOperationRequest = (
+  plan: OperationPlan,
+  given: Arguments,
+  { base, credentials }: { readonly base: URL; readonly credentials: Credentials },
+  context: Pick<ToolContext, 'idempotencyKey' | 'traceparent'>,
+): Hop => {
+  const body = plan.body === null ? null : toBodyText(plan.body, given);
+  const cookie = toCookie(plan.parameters, given, credentials.cookies);
+  const key = toIdempotencyKey(plan, context.idempotencyKey);
+  const headers = {
+    accept: plan.accept,
+    'accept-encoding': ACCEPT_ENCODING,
+    'user-agent': USER_AGENT,
+    ...toHeaders(plan.parameters, given),
+    ...(context.traceparent === null ? {} : { traceparent: context.traceparent }),
+    ...(key === null ? {} : { 'idempotency-key': key }),
+    ...(cookie === '' ? {} : { cookie }),
+    ...(body === null ? {} : { 'content-type': body.contentType }),
+    // Last: nothing that a model sends stands in for what the settings say.
+    ...credentials.headers,
+  };
+  const url = toRequestUrl(base, plan, given, credentials.query);
+  return { url, headers, method: plan.method, ...(body === null ? {} : { body: body.text }) };
+};
+
+const toIdempotencyKey = (plan: OperationPlan, key: string | null): string | null => {
+  if (plan.idempotencyKey === 'none') return null;
+  // One of our own where the API insists: it is new for each call, as the call is.
+  return key ?? (plan.idempotencyKey === 'required' ? randomUUID() : null);
+};
+
+const toHeaders = (parameters: readonly Parameter[], given: Arguments): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    parameters
+      .filter((parameter) => parameter.in === 'header')
+      .flatMap((parameter) => {
+        const value = argumentOf(parameter, given);
+        if (value === undefined || value === null) return [];
+        return [[parameter.name.toLowerCase(), toHeaderText(parameter, value)] as const];
+      }),
+  );
+
+// RFC 9110, section 5.5. A line end would begin a header of the model's own.
+const HEADER_TEXT = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+const toHeaderText = (parameter: Parameter, value: unknown): string => {
+  const text = toStyledText(value, { ...parameter, style: 'simple', encode: (piece) => piece });
+  if (!HEADER_TEXT.test(text))
+    throw new RetryableToolError(
+      `The parameter '${parameter.argument}' goes into a header and must not hold line ends or characters beyond Latin-1.`,
+    );
+  return text;
+};
+
+const toCookie = (parameters: readonly Parameter[], given: Arguments, credentials: readonly Pair[]): string => {
+  const withheld = new Set(credentials.map(([name]) => name));
+  const pairs = parameters
+    .filter((parameter) => parameter.in === 'cookie')
+    .flatMap((parameter) => {
+      const value = argumentOf(parameter, given);
+      return value === undefined ? [] : toPairs(value, { ...parameter, encode: (text) => percentEncode(text) });
+    });
+  return [...pairs.filter(([name]) => !withheld.has(name)), ...credentials].map((pair) => pair.join('=')).join('; ');
+};

@@ -1,0 +1,82 @@
+import { isBelow } from '../../http/pinned-redirects.ts';
+import { RetryableToolError } from '../../tool-errors.ts';
+import type { OperationPlan } from '../operation/operation-plan.ts';
+import type { Parameter } from '../operation/parameters.ts';
+import { percentEncode } from './percent-encode.ts';
+import { type Pair, toPairs, toPiece, toStyledText } from './style-parameter.ts';
+
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/** What was sent for a parameter; undefined where nothing was. */
+export const argumentOf = (parameter: Parameter, given: Arguments): unknown => {
+  const value = Object.hasOwn(given, parameter.argument) ? given[parameter.argument] : undefined;
+  return parameter.asJson && value !== undefined ? JSON.stringify(value) : value;
+};
+
+/**
+ * The URL of a request, always below `base`. Throws a RetryableToolError where a path parameter is empty or would lead
+ * out of its segment. `credentials`: pairs of the query that come from the settings; an argument never stands in for one.
+ */
+export const toRequestUrl = (
+  base: URL,
+  plan: Pick<OperationPlan, 'path' | 'parameters'>,
+  given: Arguments,
+  credentials: readonly Pair[],
+): URL => {
+  const path = plan.path.replace(/\{([^{}]*)\}|[^{}]+/g, (literal, name: string | undefined) =>
+    name === undefined ? toLiteral(literal) : toPathText(name, plan.parameters, given),
+  );
+  const wanted = base.pathname.replace(/\/+$/, '') + path;
+  const url = new URL(base.origin + wanted);
+  // Parsing removes dot segments: another path than was put together is one that somebody led astray.
+  if (!isBelow(url, base) || url.pathname.split('/').length !== wanted.split('/').length || hasDotSegment(wanted))
+    throw new RetryableToolError("The path parameters lead out of the API's path. Send plain values.");
+  url.search = [...toQuery(plan.parameters, given, credentials), ...credentials.map(encodePair)].join('&');
+  return url;
+};
+
+// The document's own part of the path, as it is but for what no URL may hold.
+const toLiteral = (text: string): string =>
+  text.replace(/[^\x21-\x7e]|["<>^`|]/gu, (character) => percentEncode(character));
+
+const hasDotSegment = (path: string): boolean => path.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment));
+
+const toPathText = (name: string, parameters: readonly Parameter[], given: Arguments): string => {
+  const parameter = parameters.find((one) => one.in === 'path' && one.name === name);
+  const value = parameter === undefined ? undefined : argumentOf(parameter, given);
+  const styling = { name, style: parameter?.style ?? 'simple', explode: parameter?.explode ?? false } as const;
+  const plain = toStyledText(value, { ...styling, encode: (text) => text });
+  if (isEmpty(value)) throw new RetryableToolError(`The path parameter '${name}' is empty. Send a value for it.`);
+  if (leadsUp(plain))
+    throw new RetryableToolError(`The path parameter '${name}' must not hold '.' or '..' as a step of a path.`);
+  return toStyledText(value, { ...styling, encode: percentEncode });
+};
+
+const isEmpty = (value: unknown): boolean =>
+  toPiece(value) === '' ||
+  (Array.isArray(value) && value.every((item) => toPiece(item) === '')) ||
+  toPiece(value) === '{}';
+
+// Percent codes are encoded once more, yet some proxies decode twice and then tidy the path up.
+const leadsUp = (text: string): boolean => {
+  const plain = text.replace(/%(25)*2e/gi, '.').replace(/%(25)*(2f|5c)/gi, '/');
+  return plain.split(/[/\\]/).some((step) => /^\.{1,2}(;.*)?$/.test(step));
+};
+
+const encodePair = ([name, value]: Pair): string => `${percentEncode(name)}=${percentEncode(value)}`;
+
+const toQuery = (
+  parameters: readonly Parameter[],
+  given: Arguments,
+  credentials: readonly Pair[],
+): readonly string[] => {
+  const withheld = new Set(credentials.map(([name]) => percentEncode(name)));
+  const pairs = parameters
+    .filter((parameter) => parameter.in === 'query')
+    .flatMap((parameter) => {
+      const value = argumentOf(parameter, given);
+      if (value === undefined) return [];
+      return toPairs(value, { ...parameter, encode: (text) => percentEncode(text, parameter.reserved) });
+    });
+  return pairs.filter(([name]) => !withheld.has(name)).map((pair) => pair.join('='));
+};

@@ -1,0 +1,59 @@
+import { realpath, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createCountFile, servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
+
+test('the filesystem server of the registry reads a file, and its mistakes are for the model', async () => {
+  await using file = await createCountFile();
+  const root = await realpath(dirname(file.path));
+  await writeFile(join(root, 'notes.md'), 'remember the milk');
+  await using lab = await startMcpLab({
+    ...servers.filesystem(root),
+    prefix: 'fs',
+    tools: { exclude: ['*directory*', 'move_file'] },
+  });
+  const names = lab.latest().tools.map(({ name }) => name);
+  expect(names).toContain('fs_read_text_file');
+  expect(names.filter((name) => /directory|move/.test(name))).toEqual([]);
+  expect(lab.tool('fs_read_text_file')).toMatchObject({
+    effects: 'read',
+    source: 'mcp:lab',
+    upstream: { name: 'mcp:lab', concurrency: 8 },
+  });
+  expect(lab.tool('fs_write_file').effects).toBe('idempotent');
+  const read = await lab.call('fs_read_text_file', { path: join(root, 'notes.md') });
+  expect(read).toMatchObject({ success: true, value: { content: 'remember the milk' } });
+  expect(await lab.call('fs_read_text_file', { path: '/etc/passwd' })).toMatchObject({
+    outcome: 'retry',
+    message: expect.stringContaining('Access denied'),
+    error: { code: 'retry_requested' },
+  });
+});
+
+test('the server of all features works as it is', async () => {
+  await using lab = await startMcpLab({ ...servers.everything(), effects: { 'get-sum': 'read' }, timeoutMs: 5_000 });
+  expect(lab.tool('lab_get-sum')).toMatchObject({ effects: 'read', timeoutMs: 5_000 });
+  expect(await lab.call('lab_get-sum', { a: 2, b: 3 })).toMatchObject({
+    success: true,
+    value: 'The sum of 2 and 3 is 5.',
+  });
+  expect(await lab.call('lab_get-structured-content', { location: 'Chicago' })).toMatchObject({
+    success: true,
+    value: { temperature: expect.any(Number) },
+  });
+  const { value } = await lab.call('lab_get-tiny-image');
+  expect(value).toMatchObject({
+    content: [{ type: 'text' }, { type: 'image', mimeType: 'image/png' }, { type: 'text' }],
+  });
+});
+
+test.each(['both', 'modern'])('a server of the 2026 revision is spoken to in its own way (%s)', async (mode) => {
+  await using lab = await startMcpLab(servers.modern(mode));
+  await until(() => expect(lab.upstream.state()).toMatchObject({ status: 'up', tools: 2 }));
+  expect(await lab.call('lab_add', { x: 1, y: 2 })).toMatchObject({ success: true, value: { sum: 3 } });
+  expect(await lab.call('lab_explode')).toMatchObject({
+    executed: 'maybe',
+    message: expect.stringContaining('It went up in smoke.'),
+    error: { code: 'retry_requested' },
+  });
+});

@@ -1,0 +1,151 @@
+import { expect, test } from 'vitest';
+import { answering, failureOf, startHttpTarget } from '../../support/http-target.ts';
+import { callTool, documentOf, startImport } from './import-lab.ts';
+
+const PATHS = {
+  '/files/{name}': {
+    get: {
+      operationId: 'read_file',
+      parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }],
+    },
+    post: {
+      operationId: 'write_file',
+      parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }],
+    },
+  },
+};
+
+const startApi = async (answer = answering(200, {}, ''), settings: Record<string, unknown> = {}) => {
+  const target = await startHttpTarget(answer);
+  const lab = await startImport(documentOf(PATHS), { baseUrl: `${target.origin}/v1`, ...settings });
+  return { ...lab, target };
+};
+
+test.each([
+  ['a b', '/v1/files/a%20b'],
+  ['a/b', '/v1/files/a%2Fb'],
+  ['?x=1#y', '/v1/files/%3Fx%3D1%23y'],
+  ['%2f', '/v1/files/%252f'],
+  ['a\\b;c', '/v1/files/a%5Cb%3Bc'],
+  ['//evil.example', '/v1/files/%2F%2Fevil.example'],
+  ['@evil.example:80', '/v1/files/%40evil.example%3A80'],
+  ['é\r\nx', '/v1/files/%C3%A9%0D%0Ax'],
+  ['..hidden', '/v1/files/..hidden'],
+])('the path argument %j stays in its segment', async (name, path) => {
+  const { tool, target } = await startApi();
+  await callTool(tool('read_file'), { name });
+  expect(target.requests.map((request) => request.path)).toEqual([path]);
+});
+
+test.each([
+  '',
+  '.',
+  '..',
+  '../admin',
+  'a/../../b',
+  '..\\x',
+  '%2e%2e',
+  '%2E%2E%2fadmin',
+  '%252e%252e%252fadmin',
+  '..;/x',
+  '\ud800',
+])('the path argument %j is refused and nothing is sent', async (name) => {
+  const { tool, target } = await startApi();
+  expect(await failureOf(callTool(tool('read_file'), { name }))).toMatchObject({ name: 'RetryableToolError' });
+  expect(target.connections()).toBe(0);
+});
+
+test('a redirect to another origin is not followed, and credentials do not go there', async () => {
+  const other = await startHttpTarget(answering(200));
+  const { tool } = await startApi(answering(302, { location: `${other.origin}/v1/files/x` }), {
+    auth: { type: 'bearer', token: 'secret-token' },
+  });
+  expect(await failureOf(callTool(tool('read_file'), { name: 'x' }))).toMatchObject({ name: 'TerminalToolError' });
+  expect(other.connections()).toBe(0);
+});
+
+test('a redirect out of the base path is not followed', async () => {
+  const { tool, target } = await startApi(answering(307, { location: '/admin' }));
+  await failureOf(callTool(tool('read_file'), { name: 'x' }));
+  expect(target.requests).toHaveLength(1);
+});
+
+test('a redirect below the base is followed, and a write is repeated only where 307 says so', async () => {
+  const { tool, target } = await startApi((response, { path }) => {
+    if (path === '/v1/files/old') response.writeHead(307, { location: 'new' }).end();
+    else if (path === '/v1/files/odd') response.writeHead(302, { location: 'new' }).end();
+    else response.writeHead(200, { 'content-type': 'application/json' }).end('"here"');
+  });
+  expect(await callTool(tool('read_file'), { name: 'old' })).toBe('here');
+  expect(await callTool(tool('write_file'), { name: 'old' })).toBe('here');
+  expect(await failureOf(callTool(tool('write_file'), { name: 'odd' }))).toMatchObject({ executed: 'maybe' });
+  expect(target.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'GET /v1/files/old',
+    'GET /v1/files/new',
+    'POST /v1/files/old',
+    'POST /v1/files/new',
+    'POST /v1/files/odd',
+  ]);
+});
+
+test.each(['http://127.0.0.1:4000', 'http://[::1]:4000', 'http://169.254.169.254', 'http://localhost:4000'])(
+  'a private server, %s, is refused at the start, which says how to allow it',
+  async (url) => {
+    const { source, offers } = await startImport(documentOf(PATHS, { servers: [{ url }] }), {
+      privateAddresses: 'refuse',
+    });
+    expect(source.state()).toMatchObject({
+      status: 'down',
+      reason: expect.stringContaining("Set privateAddresses: allow for the import 'api'"),
+    });
+    expect(offers).toEqual([]);
+  },
+);
+
+test('a name that becomes private after the start is refused by each call', async () => {
+  const answers = [['93.184.216.34'], ['127.0.0.1']];
+  const { tool } = await startImport(
+    documentOf(PATHS, { servers: [{ url: 'http://api.example' }] }),
+    { privateAddresses: 'refuse' },
+    { lookup: async () => answers.shift() ?? ['127.0.0.1'] },
+  );
+  expect(await failureOf(callTool(tool('read_file'), { name: 'x' }))).toMatchObject({
+    name: 'TerminalToolError',
+    hint: "A human must see to this: the setting 'privateAddresses' of the OpenAPI import 'api'.",
+  });
+});
+
+test('credentials do not go to another origin because a document from the network says so', async () => {
+  const target = await startHttpTarget(
+    answering(200, {}, JSON.stringify(documentOf(PATHS, { servers: [{ url: 'https://evil.example' }] }))),
+  );
+  const { source } = await startImport(null, {
+    document: `${target.origin}/openapi.json`,
+    auth: { type: 'bearer', token: 'secret-token' },
+  });
+  expect(source.state()).toMatchObject({ status: 'down', reason: expect.stringContaining('only if baseUrl says so') });
+});
+
+test('an operation of another server and one that refers elsewhere are unavailable, the others serve', async () => {
+  const { offer } = await startImport(
+    documentOf(
+      {
+        '/a': { get: { operationId: 'a' } },
+        '/b': { get: { operationId: 'b', servers: [{ url: 'https://evil.example' }] } },
+        '/c': { get: { operationId: 'c', parameters: [{ $ref: 'https://evil.example/p.json' }] } },
+        '/d': { get: { operationId: 'a' } },
+        '/../e': { get: { operationId: 'e' } },
+        '/f': { post: { operationId: 'f', requestBody: { required: true, content: { 'image/png': {} } } } },
+      },
+      { servers: [{ url: 'http://127.0.0.1:9' }] },
+    ),
+  );
+  expect(offer().tools.map(({ name }) => name)).toEqual(['a']);
+  expect(offer().unavailable.map(({ facts, reason }) => `${facts.name}: ${reason}`)).toEqual([
+    'b: It is served by another server (https://evil.example), which this import does not ask.',
+    "c: It refers to 'https://evil.example/p.json', which is outside of the document.",
+    "a: GET /a is called 'a' already.",
+    'e: Its path /../e is not one that can be asked.',
+    'f: It takes a body of image/png, which cannot be written here.',
+  ]);
+});
