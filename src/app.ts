@@ -1,8 +1,8 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
-import type { ToolDescription } from './contract/tool-description.ts';
 import { createHttpServer } from './http-server.ts';
+import { addMcpRoute } from './mcp/mcp-route.ts';
 import { addOpsRoutes, type OpsOptions } from './ops-app.ts';
 import { addRequestTracing } from './routes/add-request-tracing.ts';
 import { addConsoleRoutes, type ConsoleFiles } from './routes/console.ts';
@@ -13,19 +13,21 @@ import type { BeginTrace } from './routes/request-tracing.ts';
 import { DOCUMENT_COMPONENTS } from './routes/route-schemas.ts';
 import { addSessionsRoutes, type SessionsOptions } from './routes/sessions.ts';
 import { addToolCallsRoute, type ToolCallsOptions } from './routes/tool-calls.ts';
-import { addToolsRoutes } from './routes/tools.ts';
+import { addToolsRoutes, type ToolsOptions } from './routes/tools.ts';
 
 export type AppOptions = OpsOptions &
   Omit<ToolCallsOptions, 'callerOf'> &
   Omit<SessionsOptions, 'callerOf'> &
-  Omit<KeptResultsOptions, 'callerOf'> & {
+  Omit<KeptResultsOptions, 'callerOf'> &
+  Omit<ToolsOptions, 'callerOf'> & {
     readonly version: string;
-    readonly describeTools: () => readonly ToolDescription[];
     /** `own`: health and metrics are served on a port of their own, and not here. */
     readonly opsPort: 'own' | 'shared';
     readonly beginTrace: BeginTrace | null;
     /** null: there is no console. */
     readonly consoleFiles: ConsoleFiles | null;
+    /** Whether `/mcp` is served. */
+    readonly mcpServer: 'on' | 'off';
   };
 
 /** Composes the HTTP side; opens nothing. */
@@ -47,7 +49,8 @@ const addRoutes: FastifyPluginAsync<AppOptions> = async (app, options) => {
   addToolCallsRoute(app, { ...options, callerOf });
   addKeptResultsRoute(app, { ...options, callerOf });
   addSessionsRoutes(app, { ...options, callerOf });
-  addToolsRoutes(app, { describeTools: options.describeTools, callerOf });
+  addToolsRoutes(app, { ...options, callerOf });
+  if (options.mcpServer === 'on') addMcpRoute(app, { ...options, callerOf });
   if (options.opsPort === 'shared') addOpsRoutes(app, options);
   if (options.consoleFiles !== null) addConsoleRoutes(app, { files: options.consoleFiles });
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());

@@ -8,6 +8,7 @@ import { describeCauses } from './telemetry/describe-error.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { createWorkspace } from './tools/builtin/workspace/workspace.ts';
 import { readDirectory } from './tools/directory/read-directory.ts';
+import { readFirstConfigFile } from './wiring/first-config-file.ts';
 import { readFirstKeyFile } from './wiring/wire-access.ts';
 import { wireRedaction } from './wiring/wire-redaction.ts';
 import { type Service, wire } from './wiring.ts';
@@ -16,7 +17,8 @@ const main = async (): Promise<void> => {
   const loaded = loadConfig(process.env);
   const { config } = loaded;
   const paths = await readPaths(config);
-  const mistakes = [...('mistakes' in loaded ? loaded.mistakes : []), ...paths.mistakes];
+  const { file: configFile, mistakes: inFile } = await readFirstConfigFile(config, process.env);
+  const mistakes = [...('mistakes' in loaded ? loaded.mistakes : []), ...paths.mistakes, ...inFile];
   if (mistakes.length > 0) return refuseToStart(mistakes);
   const redaction = wireRedaction(config, process.env);
   const { redactor } = redaction;
@@ -36,7 +38,8 @@ const main = async (): Promise<void> => {
   });
   process.on('unhandledRejection', (reason) => log.error({ causes: describeCauses(reason) }, 'unhandled rejection'));
   try {
-    const service = await wire(config, log, { environment: process.env, redaction, keyFile: paths.keyFile });
+    const { keyFile } = paths;
+    const service = await wire(config, log, { environment: process.env, redaction, keyFile, configFile });
     // Whatever it ends by: a second signal, a port that is in use, an exception nobody caught.
     process.on('exit', service.killHosts);
     stopOnSignals(service, trackAnswers(service.app.server), config, log);

@@ -10,6 +10,7 @@ import type { ToolInvoked } from './executor/call-observer.ts';
 import type { CircuitBreakers } from './executor/circuit/circuit-breakers.ts';
 import { createCircuitBreakers } from './executor/circuit/create-circuit-breakers.ts';
 import { createExecutor, type Executor } from './executor/execute-batch.ts';
+import { createReadProviderCalls } from './executor/provider-calls.ts';
 import { redactCatalogue } from './executor/redaction/redact-catalogue.ts';
 import type { Redactor } from './executor/redaction/redactor.ts';
 import { createCallLog } from './telemetry/create-call-log.ts';
@@ -19,8 +20,9 @@ import type { Metrics } from './telemetry/metrics.ts';
 import { createBuiltinReducers } from './tools/builtin-reducers.ts';
 import { createBuiltinTools } from './tools/builtin-tools.ts';
 import type { UpstreamState } from './tools/offers/tool-source.ts';
-import { createToolRegistry, type ToolRegistry } from './tools/registry.ts';
+import type { ToolRegistry } from './tools/registry.ts';
 import type { Tool } from './tools/tool.ts';
+import type { FirstConfigFile } from './wiring/first-config-file.ts';
 import { type Readiness, wireHttp } from './wiring/wire-http.ts';
 import { wireLoad } from './wiring/wire-load.ts';
 import { wireRates } from './wiring/wire-rates.ts';
@@ -49,6 +51,8 @@ export type WireOptions = {
   readonly extraTools?: readonly Tool[];
   /** API_KEYS_FILE, where it was read already. */
   readonly keyFile?: KeyFile | null;
+  /** CONFIG_FILE, where it was read already; null where there is none. */
+  readonly configFile?: FirstConfigFile | null;
   /** Takes secrets out of what leaves the service; made of the environment if left out. */
   readonly redaction?: WiredRedaction;
   /** Of which tool hosts get what the settings name. */
@@ -71,15 +75,15 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const builtin = await createBuiltin(config, version);
   const telemetered = wireTelemetry(config, { version, log, now, subscribers, telemetry });
   const { metrics, observer } = telemetered;
-  const { redactor, countIn } = options.redaction ?? wireRedaction(config, environment);
+  const redaction = options.redaction ?? wireRedaction(config, environment);
+  const { redactor, countIn } = redaction;
   countIn(metrics.secretsRedacted);
   const store = await wireStore(config, log, metrics, now);
   const { sessions, keys } = options.wrapStores?.(store) ?? store;
   const load = wireLoad(config, metrics, observer, now);
-  const registry = createToolRegistry([...builtin.tools, ...createBuiltinReducers(), ...extraTools], load.limitOf);
-  observer.toolsOffered(registry.list());
-  const tools = await wireTools(config, { log, metrics, observer, registry, now, environment });
-  metrics.showUpstreamsBy(tools.upstreams);
+  const own = [...builtin.tools, ...createBuiltinReducers(), ...extraTools];
+  const shared = { log, metrics, observer, now, environment, redaction, configFile: options.configFile };
+  const { registry, ...tools } = await wireTools(config, { ...shared, own, version, limitOf: load.limitOf });
   const executor = createExecutor({
     registry,
     sessions,
@@ -116,6 +120,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     limitRate: wireRates(config, store, metrics, now),
     beginTrace: tracing.beginTrace,
     describeTools: redactCatalogue(registry.describe, redactor),
+    readProviderCalls: createReadProviderCalls(registry),
     readiness: () => toReadiness(store, registry, tools.upstreams(), redactor),
   });
   return {

@@ -19,8 +19,12 @@ export const toObservation = (result: ToolResult): string =>
 export const isFailureText = (text: string): boolean => /^ERROR: [a-z_]+: /.test(text);
 
 /** Whether a success's text is its value and nothing else. */
-export const isValueAlone = ({ success, value, message, empty, truncated, warnings }: ToolResult): boolean =>
-  success && message === '' && empty !== true && truncated !== true && warnings === undefined && !isNothing(value);
+export const isValueAlone = (result: ToolResult): boolean =>
+  result.success &&
+  result.message === '' &&
+  result.empty !== true &&
+  toWarningLines(result).length === 0 &&
+  !isNothing(result.value);
 
 const toSuccessText = (result: ToolResult): string => {
   const valueText = toValueText(result.value);
@@ -48,9 +52,12 @@ const isNothing = (value: unknown): boolean => {
 };
 
 const toWarningLines = ({ warnings, truncated }: ToolResult): readonly string[] => {
-  if (warnings !== undefined) return warnings.map((warning) => `Warning: ${warning.message}`);
-  return truncated === true ? ['Warning: the result is cut.'] : [];
+  if (warnings === undefined) return truncated === true ? ['Warning: the result is cut.'] : [];
+  return warnings.filter(({ code }) => !FOR_PROGRAMS.test(code)).map(({ message }) => `Warning: ${message}`);
 };
+
+// About keys and ids, which a model neither sends nor sees.
+const FOR_PROGRAMS = /^(idempotency_\w+|duplicate_id)$/;
 
 const toFailureText = (result: ToolResult): string => {
   const { error, message } = result;

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { isBatch } from './request-gate.ts';
 import type { BeginTrace } from './request-tracing.ts';
 
 /**
@@ -8,11 +9,12 @@ import type { BeginTrace } from './request-tracing.ts';
 export const addRequestTracing = (app: FastifyInstance, beginTrace: BeginTrace | null): void => {
   if (beginTrace === null) return;
   app.addHook('onRequest', (request, { raw }, done) => {
-    if (request.method === 'POST' && request.routeOptions.url === '/tool-calls') {
+    if (isBatch(request)) {
       const { headers, id } = request;
       const traceparent = textOf(headers['traceparent']);
       const tracestate = textOf(headers['tracestate']);
-      const trace = beginTrace({ method: 'POST', route: '/tool-calls', requestId: id, traceparent, tracestate });
+      const route = request.routeOptions.url ?? '/tool-calls';
+      const trace = beginTrace({ method: 'POST', route, requestId: id, traceparent, tracestate });
       request.trace = trace;
       // Not onResponse: it does not run where the client has gone.
       if (trace !== null) raw.once('close', () => trace.ended(raw.writableFinished ? raw.statusCode : null));

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { sendUnlessKnown } from './entity-tag.ts';
 import { ProblemError, refuseOtherMethods } from './problem-handler.ts';
 
 /** A file of the console as it is sent: `type` is the whole content type, `etag` stands in its quotes. */
@@ -51,11 +52,6 @@ export const addConsoleRoutes = (app: FastifyInstance, { files }: ConsoleOptions
 };
 
 const sendFile = ({ type, body, etag }: ConsoleFile, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-  void reply.headers(HEADERS).header('etag', etag);
-  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
-  return reply.type(type).send(body);
+  void reply.headers(HEADERS);
+  return sendUnlessKnown(request, reply, etag, () => reply.type(type).send(body));
 };
-
-// Compared as RFC 9110 section 13.1.2 has it: weakly.
-const isKnown = (header = '', etag: string): boolean =>
-  header.split(',').some((known) => [etag, '*'].includes(known.trim().replace(/^W\//, '')));

@@ -91,8 +91,9 @@ const isOpen = ({ routeOptions: { url } }: FastifyRequest): boolean =>
   url === undefined || OPEN_PATHS.has(url) || OPEN_PAGES.some((page) => url === page || url.startsWith(`${page}/`));
 
 // The only requests that cost much, and the only ones that are ever refused for it.
-const isBatch = ({ method, routeOptions }: FastifyRequest): boolean =>
-  method === 'POST' && routeOptions.url === '/tool-calls';
+/** Whether the request may have calls in it. */
+export const isBatch = ({ method, routeOptions }: FastifyRequest): boolean =>
+  method === 'POST' && (routeOptions.url === '/tool-calls' || routeOptions.url === '/mcp');
 
 /**
  * Decides before a body is read whether a request comes in: 1 its origin  2 whether the service still takes calls

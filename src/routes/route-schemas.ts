@@ -1,8 +1,5 @@
 import * as z from 'zod';
 import { Problem } from '../contract/problem.ts';
-import { ToolCall, ToolCallsRequest } from '../contract/tool-call.ts';
-import { ToolCatalogue, ToolDescription } from '../contract/tool-description.ts';
-import { ToolCallsResponse } from '../contract/tool-result.ts';
 
 /** The schemas that the document names once, under `components`; filled by the conversions below. */
 const COMPONENTS: Record<string, object> = {};
@@ -37,23 +34,6 @@ export const problem = (description: string, example?: Problem) => ({
   },
 });
 
-const ENVELOPE = z.object({ ...ToolCallsRequest.shape, calls: z.array(ToolCall).max(1024) });
-
-const ToolCallsHeaders = z.object({
-  'idempotency-key': z
-    .string()
-    .regex(/^("[ -~]{1,255}"|[!#-~][ -~]{0,254})$/)
-    .optional()
-    .describe(
-      '1 to 255 printable ASCII characters, bare or quoted: what ran is not run again when the batch is sent again.',
-    ),
-  'x-request-id': z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{16,64}$/)
-    .optional()
-    .describe('An id for this request; made by the service if absent. Kept results can be asked for under it.'),
-});
-
 /** What any request may be answered before anybody looks at what it asks for. */
 const DOOR = {
   400: problem('The request is malformed.'),
@@ -75,56 +55,21 @@ export const PROBLEMS = {
 /** Where the path holds what the caller chose. */
 export const TOO_LONG = problem('The path is too long.');
 
-export const TOOL_CALLS_SCHEMA = {
-  operationId: 'executeToolCalls',
-  summary: 'Execute the tool calls of one model turn',
-  description:
-    'Every call of an accepted batch gets exactly one result, in its place. HTTP says whether the service could take the batch; each result says what happened to its call. Entries of `calls` are judged one by one: a malformed one gets a result of its own.',
-  tags: ['tool calls'],
-  headers: toSchema(ToolCallsHeaders, 'input'),
-  body: toSchema(ENVELOPE, 'input'),
-  response: {
-    200: {
-      ...ok(ToolCallsResponse, 'Accepted: one result per call, also when every call failed.'),
-      headers: {
-        'Idempotent-Replayed': { type: 'string', description: '`true` where nothing ran: all results were kept.' },
-      },
-    },
-    ...PROBLEMS,
-    400: problem('The envelope is malformed. Nothing has run.'),
-    409: problem('A batch with this Idempotency-Key still runs; see Retry-After.'),
-    422: problem('This Idempotency-Key came with another body before. Nothing has run.'),
-    413: problem('The body is larger than MAX_BODY_BYTES.'),
-    415: problem('Not application/json in UTF-8.'),
-    503: problem('The service is stopping or overloaded, or cannot check the token now; see Retry-After.'),
-  },
-};
-
-export const LIST_TOOLS_SCHEMA = {
-  operationId: 'listTools',
-  summary: 'The tools this caller may use',
-  tags: ['tools'],
-  response: { 200: ok(ToolCatalogue, 'The catalogue, by name.'), ...PROBLEMS },
-};
-
-export const GET_TOOL_SCHEMA = {
-  operationId: 'getTool',
-  summary: 'One tool',
-  tags: ['tools'],
-  params: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
-  response: {
-    200: ok(ToolDescription, 'The tool.'),
-    ...PROBLEMS,
-    404: problem('There is no tool of that name, or this caller may not use it.'),
-    414: TOO_LONG,
-  },
-};
-
 const Live = z.object({ status: z.literal('live') });
 const Ready = z.object({
   status: z.enum(['ready', 'degraded', 'draining']),
   store: z.object({ mode: z.enum(['memory', 'redis']), status: z.enum(['up', 'down']) }),
   tools: z.int(),
+  upstreams: z
+    .array(
+      z.object({
+        name: z.string(),
+        status: z.enum(['connecting', 'up', 'down', 'held']),
+        reason: z.string().nullable().describe('One line for people where it is not `up`.'),
+        tools: z.int(),
+      }),
+    )
+    .describe('Where tools come from elsewhere. One that is down does not make the service less ready.'),
 });
 export type Ready = z.infer<typeof Ready>;
 

@@ -1,16 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type * as z from 'zod';
-import { ToolCallsRequest } from '../contract/tool-call.ts';
+import type { ToolResult } from '../contract/tool-result.ts';
 import type { Batch, IdempotencyKey } from '../executor/batch.ts';
+import type { ReadProviderCalls } from '../executor/provider-calls.ts';
 import type { BatchAnswer } from '../executor/run-batch.ts';
 import type { JsonBody } from './json-body.ts';
 import { ProblemError } from './problem-handler.ts';
+import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
 import { callerKeyOf } from './request-gate.ts';
-import { sendResults } from './results-body.ts';
-import { TOOL_CALLS_SCHEMA } from './route-schemas.ts';
+import { type ResultsBody, sendJson, sendResults } from './results-body.ts';
+import { TOOL_CALLS_SCHEMA } from './tool-calls-schema.ts';
 
 export type ToolCallsOptions = {
   readonly executeBatch: (batch: Batch) => Promise<BatchAnswer>;
+  /** What a provider's model wrote, in this service's words. */
+  readonly readProviderCalls: ReadProviderCalls;
   readonly callerOf: (request: FastifyRequest) => {
     readonly tenant: string;
     readonly key: string | null;
@@ -26,40 +29,66 @@ export type ToolCallsOptions = {
   readonly maxDeadlineMs: number;
 };
 
-/** POST /tool-calls: strict on the envelope, deaf to what is inside a call, 200 for whatever comes of the calls. */
+/**
+ * POST /tool-calls: strict on the envelope, deaf to what is inside a call, 200 for whatever comes of the calls. The
+ * envelope may be ours or the message of a model, which is answered in kind.
+ */
 export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOptions): void => {
   app.post('/tool-calls', { schema: TOOL_CALLS_SCHEMA }, async (request: FastifyRequest, reply: FastifyReply) => {
     const { value, source } = toBody(request.body);
-    const envelope = parseEnvelope(value);
-    const { tenant, key, mayUse } = options.callerOf(request);
-    const idempotency = toIdempotency(request, tenant, options);
-    const sessionId = envelope.session_id ?? null;
-    const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
+    const turn = readTurn(value, request.query);
     const answer = await options.executeBatch({
-      requestId: request.id,
-      // The id made for the request will do, unless the caller chose it: its ids may come twice.
-      batchId: request.headers['x-request-id'] === undefined ? request.id : options.createId(),
-      tenant,
-      key,
-      caller: callerKeyOf(request),
-      mayUse,
-      sessionKey,
-      roundId: envelope.round_id ?? null,
-      calls: envelope.calls,
+      ...toAsked(turn, request, options),
       source,
-      order: envelope.order,
-      onError: envelope.on_error,
-      deadlineMs: Math.min(envelope.deadline_ms ?? options.maxDeadlineMs, options.maxDeadlineMs),
-      idempotency,
-      ...toTrace(request, sessionKey),
+      ...toSender(request, options),
       onProgress: null,
       client: { isGone: () => reply.raw.destroyed, whenGone: (listener) => whenClientGone(reply, listener) },
     });
     const results = toResults(answer);
     if (answer.kind === 'results' && answer.origin === 'replayed') void reply.header('idempotent-replayed', 'true');
-    return sendResults(reply, { requestId: request.id, sessionId, results });
+    const body = { requestId: request.id, sessionId: turn.envelope.session_id ?? null, results };
+    return turn.dialect === null ? sendResults(reply, body) : sendTurn(reply, body, turn.dialect);
   });
 };
+
+const toSender = (request: FastifyRequest, { callerOf, createId }: ToolCallsOptions) => {
+  const { tenant, key, mayUse } = callerOf(request);
+  return {
+    requestId: request.id,
+    // The id made for the request will do, unless the caller chose it: its ids may come twice.
+    batchId: request.headers['x-request-id'] === undefined ? request.id : createId(),
+    tenant,
+    key,
+    caller: callerKeyOf(request),
+    mayUse,
+  };
+};
+
+const toAsked = ({ envelope, dialect }: Turn, request: FastifyRequest, options: ToolCallsOptions) => {
+  const { tenant } = options.callerOf(request);
+  const { session_id: sessionId, calls } = envelope;
+  const habit = dialect?.habit ?? null;
+  const sessionKey = typeof sessionId === 'string' ? options.toSessionKey(tenant, sessionId) : null;
+  return {
+    sessionKey,
+    roundId: envelope.round_id ?? null,
+    calls: habit === null ? calls : options.readProviderCalls(calls, habit),
+    order: envelope.order,
+    onError: envelope.on_error,
+    deadlineMs: Math.min(envelope.deadline_ms ?? options.maxDeadlineMs, options.maxDeadlineMs),
+    idempotency: toIdempotency(request, tenant, options),
+    ...toTrace(request, sessionKey),
+  };
+};
+
+const sendTurn = (reply: FastifyReply, body: ResultsBody, dialect: TurnDialect): FastifyReply => {
+  const messages = dialect.toMessages(body.results.map(toToolResult));
+  if (dialect.answer === 'messages') return sendJson(reply, JSON.stringify(dialect.toRaw(messages)));
+  return sendResults(reply, { ...body, turn: { format: dialect.format, messages } });
+};
+
+// Written by ourselves a moment ago, or kept since.
+const toToolResult = (json: string): ToolResult => JSON.parse(json);
 
 const toTrace = ({ trace }: FastifyRequest, session: string | null): Pick<Batch, 'trace' | 'traceId'> =>
   trace === null ? NO_TRACE : { traceId: trace.traceId, trace: trace.ofBatch({ session }) };
@@ -72,15 +101,6 @@ const toBody = (body: unknown): JsonBody => {
   if (isJsonBody(body)) return body;
   throw new ProblemError(400, 'invalid_json', 'The body is empty. Send a JSON object with calls, as application/json.');
 };
-
-const parseEnvelope = (value: unknown): ToolCallsRequest => {
-  const parsed = ToolCallsRequest.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw new ProblemError(400, 'invalid_envelope', toDetail(parsed.error.issues));
-};
-
-const toDetail = (issues: readonly z.core.$ZodIssue[]): string =>
-  issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`)).join('; ');
 
 /** The caller's key, bare or quoted as a structured header's text; null where there is none. */
 const toIdempotency = (request: FastifyRequest, tenant: string, options: ToolCallsOptions): IdempotencyKey | null => {

@@ -1,24 +1,62 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { CATALOGUE_FORMATS, type CatalogueFormat } from '../contract/message-format.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
+import { type SchemaStyle, toCatalogue } from '../formats/catalogue/to-catalogue.ts';
+import { GET_TOOL_SCHEMA, LIST_TOOLS_SCHEMA } from './catalogue-schemas.ts';
+import { sendUnlessKnown } from './entity-tag.ts';
 import { ProblemError } from './problem-handler.ts';
-import { GET_TOOL_SCHEMA, LIST_TOOLS_SCHEMA } from './route-schemas.ts';
+import { sendJson } from './results-body.ts';
 
 export type ToolsOptions = {
   readonly describeTools: () => readonly ToolDescription[];
+  /** A strong tag of a body, in its quotes. */
+  readonly toEntityTag: (body: string) => string;
   readonly callerOf: (request: FastifyRequest) => { readonly mayUse: (tool: string) => boolean };
 };
 
-/** GET /tools and GET /tools/{name}: the catalogue, as far as the caller may use it. */
-export const addToolsRoutes = (app: FastifyInstance, { describeTools, callerOf }: ToolsOptions): void => {
+/** GET /tools and GET /tools/{name}: the catalogue as far as the caller may use it, in its own form or a provider's. */
+export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): void => {
   const toolsOf = (request: FastifyRequest): readonly ToolDescription[] => {
-    const { mayUse } = callerOf(request);
-    return describeTools().filter(({ name }) => mayUse(name));
+    const { mayUse } = options.callerOf(request);
+    return options.describeTools().filter(({ name }) => mayUse(name));
   };
-  app.get('/tools', { schema: LIST_TOOLS_SCHEMA }, async (request) => ({ tools: toolsOf(request) }));
-  app.get<{ Params: { name: string } }>('/tools/:name', { schema: GET_TOOL_SCHEMA }, async (request) => {
-    const tool = toolsOf(request).find(({ name }) => name === request.params.name);
-    if (tool === undefined)
-      throw new ProblemError(404, 'tool_not_found', 'There is no tool of that name. GET /tools lists what there is.');
-    return tool;
+  const send = (request: FastifyRequest, reply: FastifyReply, body: unknown): FastifyReply => {
+    const json = JSON.stringify(body);
+    void reply.header('cache-control', 'private, no-cache');
+    return sendUnlessKnown(request, reply, options.toEntityTag(json), () => sendJson(reply, json));
+  };
+  app.get('/tools', { schema: LIST_TOOLS_SCHEMA }, async (request, reply) => {
+    const { format, style } = readWish(request.query);
+    const tools = toolsOf(request);
+    return send(request, reply, { tools: format === 'native' ? tools : toCatalogue(tools, format, style) });
   });
+  app.get<{ Params: { name: string } }>('/tools/:name', { schema: GET_TOOL_SCHEMA }, async (request, reply) => {
+    const { format, style } = readWish(request.query);
+    const tool = toolsOf(request).find(({ name }) => name === request.params.name);
+    if (tool === undefined) throw notFound('There is no tool of that name. GET /tools lists what there is.');
+    if (format === 'native') return send(request, reply, tool);
+    if (!tool.available) throw notFound('The tool is not available now. Ask without format to see why.');
+    return send(request, reply, { tools: toCatalogue([tool], format, style) });
+  });
+};
+
+const notFound = (detail: string): ProblemError => new ProblemError(404, 'tool_not_found', detail);
+
+type Wish = { readonly format: CatalogueFormat; readonly style: SchemaStyle };
+
+const readWish = (query: unknown): Wish => {
+  if (typeof query !== 'object' || query === null) return { format: 'native', style: 'plain' };
+  return { format: toFormat(Reflect.get(query, 'format')), style: toStyle(Reflect.get(query, 'strict')) };
+};
+
+const toFormat = (given: unknown): CatalogueFormat => {
+  const format = given === undefined ? 'native' : CATALOGUE_FORMATS.find((name) => name === given);
+  if (format !== undefined) return format;
+  throw new ProblemError(400, 'unknown_format', `format must be one of ${CATALOGUE_FORMATS.join(', ')}.`);
+};
+
+const toStyle = (given: unknown): SchemaStyle => {
+  if (given === undefined || given === 'false') return 'plain';
+  if (given === 'true') return 'strict';
+  throw new ProblemError(400, 'bad_request', 'strict must be true or false.');
 };

@@ -40,17 +40,20 @@ export const createUpstreamMetrics = (registry: Registry) => {
       for (const upstream of sample()) reconnects.inc({ upstream: upstream.name }, upstream.reconnects);
     },
   });
-  const configFileRefused = new Gauge({
+  let isConfigFileRefused = (): boolean => false;
+  const configFileRefused: Gauge = new Gauge({
     name: 'recourse_config_file_refused',
     help: '1 while the configuration file as it stands is refused for a mistake in it, and the one from before holds.',
     registers: [registry],
+    collect: () => configFileRefused.set(isConfigFileRefused() ? 1 : 0),
   });
-  configFileRefused.set(0);
   return {
     /** From now on the upstreams are asked at every scrape. */
     showUpstreamsBy: (samples: typeof sample): void => {
       sample = samples;
     },
-    configFileRefused,
+    showConfigFileBy: (isRefused: () => boolean): void => {
+      isConfigFileRefused = isRefused;
+    },
   };
 };

@@ -16,7 +16,7 @@ export type Readiness = Ready & { readonly status: 'ready' | 'degraded' };
 
 export type HttpParts = Pick<WiredLoad, 'shed'> &
   ReturnType<typeof wireReading> &
-  Pick<AppOptions, 'version' | 'createId' | 'describeTools' | 'onResponse' | 'beginTrace'> &
+  Pick<AppOptions, 'version' | 'createId' | 'describeTools' | 'readProviderCalls' | 'onResponse' | 'beginTrace'> &
   AccessParts & {
     readonly executor: Executor;
     readonly readiness: () => Readiness;
@@ -34,6 +34,7 @@ export type WiredHttp = {
 // Whatever a caller chose is stored as its hash alone, and for its tenant alone.
 const toTenantKey = (tenant: string, chosen: string): string => `${tenant}:${hash('sha256', chosen)}`;
 const KEYS = { toSessionKey: toTenantKey, toRecordKey: toTenantKey, toRequestKey: toTenantKey };
+const toEntityTag = (body: string): string => `"${hash('sha256', body, 'base64url')}"`;
 
 /** The HTTP side of the service: one server, or two where health and metrics have a port of their own. */
 export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredHttp> => {
@@ -43,6 +44,7 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
   const options: AppOptions = {
     ...parts,
     ...KEYS,
+    toEntityTag,
     maxBodyBytes: config.MAX_BODY_BYTES,
     maxDeadlineMs: config.MAX_DEADLINE_MS,
     requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
@@ -50,6 +52,7 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     ...access,
     isDraining: () => state.draining,
     consoleFiles: config.CONSOLE ? loadConsoleFiles() : null,
+    mcpServer: config.MCP_SERVER ? 'on' : 'off',
     executeBatch: executor.executeBatch,
     readiness: () => (state.draining ? { ...parts.readiness(), status: 'draining' } : parts.readiness()),
     exposition: { contentType: metrics.registry.contentType, metrics: () => metrics.registry.metrics() },

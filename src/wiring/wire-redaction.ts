@@ -15,51 +15,56 @@ export type WiredRedaction = {
   readonly countIn: (counts: Counts) => void;
   /** Variables with a secret that is a word of the answers themselves, so that it is not registered. */
   readonly leftOut: readonly string[];
+  /** Registers more values, each under the name of where it stands; gives the names of those that are left out likewise. */
+  readonly register: (found: readonly NamedSecret[]) => readonly string[];
 };
+
+export type NamedSecret = { readonly name: string; readonly value: string };
 
 /** Registers the secret values that the environment holds. */
 export const wireRedaction = (config: Config, environment: Environment): WiredRedaction => {
   let counts: Counts = { result: { count: 0 }, journal: { count: 0 }, log: { count: 0 }, span: { count: 0 } };
-  const found = findSecrets(config, environment);
   const redactor = createRedactor({
-    secrets: found.filter(({ value }) => !OWN_WORDS.has(value)).map(({ value }) => value),
+    secrets: [],
     onRedacted: (place) => {
       counts[place].count += 1;
     },
   });
+  const register = (found: readonly NamedSecret[]): readonly string[] => {
+    redactor.register(found.filter(({ value }) => !OWN_WORDS.has(value)).map(({ value }) => value));
+    return [...new Set(found.filter(({ value }) => OWN_WORDS.has(value)).map(({ name }) => name))];
+  };
+  const leftOut = register(findSecrets(config, environment));
   const countIn = (next: Counts): void => {
     for (const place of PLACES) next[place].count += counts[place].count;
     counts = next;
   };
-  const leftOut = found.filter(({ value }) => OWN_WORDS.has(value)).map(({ name }) => name);
-  return { redactor, countIn, leftOut: [...new Set(leftOut)] };
+  return { redactor, countIn, leftOut, register };
 };
 
 const PLACES = ['result', 'journal', 'log', 'span'] as const satisfies readonly RedactedIn[];
 
 /** Every value that must not be seen, and the variable it is of: see SECRETS_ENV, and the credentials in addresses and headers. */
-const findSecrets = (config: Config, environment: Environment): readonly Variable[] => {
-  const given = Object.entries(environment).flatMap(([name, value = '']): readonly Variable[] =>
+const findSecrets = (config: Config, environment: Environment): readonly NamedSecret[] => {
+  const given = Object.entries(environment).flatMap(([name, value = '']): readonly NamedSecret[] =>
     value === '' ? [] : [{ name, value }],
   );
-  const isOfTools = ({ name }: Variable): boolean =>
-    matches(name, config.TOOLS_ENV) || matches(name, config.TOOLS_ENV_ALLOW);
-  const addresses = (config.REDIS_URL ?? '').split(',').map((value): Variable => ({ name: 'REDIS_URL', value }));
+  const isOfTools = ({ name }: NamedSecret): boolean =>
+    matchesNames(name, config.TOOLS_ENV) || matchesNames(name, config.TOOLS_ENV_ALLOW);
+  const addresses = (config.REDIS_URL ?? '').split(',').map((value): NamedSecret => ({ name: 'REDIS_URL', value }));
   return [
-    ...given.filter(({ name }) => matches(name, config.SECRETS_ENV)),
+    ...given.filter(({ name }) => matchesNames(name, config.SECRETS_ENV)),
     ...addresses.flatMap((one) => withValues(one, toCredentials)),
     ...given.filter(({ name }) => OTLP_HEADERS.test(name)).flatMap((one) => withValues(one, toHeaderSecrets)),
     ...given.filter(isOfTools).flatMap((one) => withValues(one, toCredentials)),
   ];
 };
 
-const withValues = ({ name, value }: Variable, read: (value: string) => readonly string[]): readonly Variable[] =>
+const withValues = ({ name, value }: NamedSecret, read: (value: string) => readonly string[]): readonly NamedSecret[] =>
   read(value).map((part) => ({ name, value: part }));
 
-type Variable = { readonly name: string; readonly value: string };
-
 /** Names, beginnings (`GITHUB_*`) and endings (`*_TOKEN`), in either case. */
-const matches = (name: string, rules: readonly string[]): boolean => {
+export const matchesNames = (name: string, rules: readonly string[]): boolean => {
   const upper = name.toUpperCase();
   return rules.some((rule) => {
     const word = rule.toUpperCase();
@@ -69,7 +74,7 @@ const matches = (name: string, rules: readonly string[]): boolean => {
 };
 
 /** The password of an address as it is written and as it is meant; its user where that is all, for then it is a token. */
-const toCredentials = (address: string): readonly string[] => {
+export const toCredentials = (address: string): readonly string[] => {
   const [, user = '', password = ''] = ADDRESS.exec(address) ?? BOLD_ADDRESS.exec(address) ?? [];
   const secret = password === '' ? user : password;
   return secret === '' ? [] : [secret, fromUrl(secret)];
@@ -85,8 +90,11 @@ const OTLP_HEADERS = /^OTEL_EXPORTER_OTLP_(TRACES_)?HEADERS$/;
 const toHeaderSecrets = (headers: string): readonly string[] =>
   headers.split(',').flatMap((header) => {
     const written = header.slice(header.indexOf('=') + 1).trim();
-    return [written, fromUrl(written)].flatMap((value) => [value, value.replace(/^(Bearer|Basic)\s+/i, '')]);
+    return [written, fromUrl(written)].flatMap((value) => [value, withoutScheme(value)]);
   });
+
+/** A credential of HTTP as what follows its scheme. */
+export const withoutScheme = (credential: string): string => credential.replace(/^(Bearer|Basic|Token)\s+/i, '');
 
 // URLSearchParams takes what is no escape as it is, where decodeURIComponent throws.
 const fromUrl = (text: string): string => new URLSearchParams(`v=${encodePlain(text)}`).get('v') ?? '';

@@ -4,15 +4,21 @@ import type { CallObserver } from '../executor/call-observer.ts';
 import type { RunHosted } from '../executor/run-hosted.ts';
 import { createIsolationObserver } from '../telemetry/create-isolation-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { UpstreamState } from '../tools/offers/tool-source.ts';
-import type { ToolRegistry } from '../tools/registry.ts';
+import type { Publish, UpstreamState } from '../tools/offers/tool-source.ts';
+import { createToolRegistry, type ToolRegistry } from '../tools/registry.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { ConcurrencyOf } from '../tools/tool-offer.ts';
+import type { ConfigFileState } from './follow-config-file.ts';
+import { type UpstreamsOptions, wireUpstreams } from './wire-upstreams.ts';
 
 export type WiredTools = {
+  readonly registry: ToolRegistry;
   readonly runHosted: RunHosted;
-  /** Ends all tool hosts without waiting for it: for a process that exits. */
+  /** Ends all processes of tools without waiting for it: for a process that exits. */
   readonly killHosts: () => void;
   /** How the places stand that tools come from elsewhere. */
   readonly upstreams: () => readonly UpstreamState[];
+  readonly configFile: () => ConfigFileState;
   readonly close: () => Promise<void>;
 };
 
@@ -20,28 +26,63 @@ export type ToolsOptions = {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly observer: CallObserver;
-  readonly registry: ToolRegistry;
+  /** The service's own tools and reducers. */
+  readonly own: readonly Tool[];
+  /** How many calls of a tool the service lets run at once. */
+  readonly limitOf: ConcurrencyOf;
   readonly now: () => number;
   /** Of which tool hosts get what the settings name. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+} & Pick<UpstreamsOptions, 'redaction' | 'version' | 'configFile'>;
+
+/** Everything that offers tools, in the registry; and the tool hosts, where there is a tools directory. */
+export const wireTools = async (config: Config, options: ToolsOptions): Promise<WiredTools> => {
+  const { metrics, observer } = options;
+  // Without tools of its own: overrides change those of the service, too.
+  const registry = createToolRegistry([], options.limitOf);
+  const offer: Publish = (next) => {
+    registry.offer(next);
+    observer.toolsOffered(registry.list());
+  };
+  const { publishDirectory, start, close, kill, ...upstreams } = await wireUpstreams(config, { ...options, offer });
+  const hosts = await wireDirectory(config, { ...options, publish: publishDirectory });
+  metrics.showUpstreamsBy(upstreams.upstreams);
+  metrics.showConfigFileBy(() => upstreams.configFile().status === 'stale');
+  // Last: nothing that fails here leaves their processes behind.
+  await start();
+  const killHosts = (): void => {
+    hosts.killHosts();
+    kill();
+  };
+  return {
+    registry,
+    ...hosts,
+    ...upstreams,
+    killHosts,
+    close: () => Promise.all([close(), hosts.close()]).then(() => undefined),
+  };
 };
 
-const NO_HOSTS: WiredTools = {
+type WiredDirectory = Pick<WiredTools, 'runHosted' | 'killHosts' | 'close'>;
+
+const NO_HOSTS: WiredDirectory = {
   runHosted: () => Promise.reject(new Error('There is no tools directory, and so no tool host.')),
   killHosts: () => undefined,
-  upstreams: () => [],
   close: async () => undefined,
 };
 
-/** The tools directory, where the settings name one: its tool hosts, and its tools in the registry. */
-export const wireTools = async (config: Config, options: ToolsOptions): Promise<WiredTools> => {
+/** The tools directory, where the settings name one, and its tool hosts. */
+const wireDirectory = async (
+  config: Config,
+  options: ToolsOptions & { readonly publish: Publish },
+): Promise<WiredDirectory> => {
   const { TOOLS_DIR } = config;
   if (TOOLS_DIR === undefined) return NO_HOSTS;
   // Only here: a service without a tools directory need not pay for what runs one.
   const { createIsolation } = await import('../executor/isolation/create-isolation.ts');
   const { createToolDirectory } = await import('../tools/directory/tool-directory.ts');
   const { createInlineLoader } = await import('../tools/directory/load-inline-tools.ts');
-  const { log, metrics, observer, registry, now, environment } = options;
+  const { log, metrics, observer, own, now, environment, publish } = options;
   const isolation = createIsolation({
     minHosts: config.TOOL_HOSTS_MIN,
     maxHosts: config.TOOL_HOSTS_MAX,
@@ -59,14 +100,11 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
   const directory = createToolDirectory({
     root: TOOLS_DIR,
     hosts: isolation.hosts,
-    taken: [...registry.list(), ...registry.reducers()],
+    taken: own,
     inline: { allowed: new Set(config.TOOLS_INLINE), load: createInlineLoader({ api: PUBLIC_API }) },
     log,
     onFiles: metrics.countToolFiles,
-    publish: (offer) => {
-      registry.offer(offer);
-      observer.toolsOffered(registry.list());
-    },
+    publish,
   });
   const close = (): Promise<void> => {
     directory.stop();
@@ -76,7 +114,7 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
     await close();
     throw error;
   });
-  return { runHosted: isolation.runHosted, killHosts: isolation.killAll, upstreams: () => [], close };
+  return { runHosted: isolation.runHosted, killHosts: isolation.killAll, close };
 };
 
 const PUBLIC_API = new URL(`../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;

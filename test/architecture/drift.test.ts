@@ -9,6 +9,7 @@ test('every generated document says what the code says', async () => {
   const documents = await createGeneratedDocuments();
   expect([...documents.keys()]).toEqual([
     'openapi/openapi.json',
+    'clients/typescript/src/generated/api.ts',
     'docs/failures.md',
     'docs/configuration.md',
     'docs/metrics.md',

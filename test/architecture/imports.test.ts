@@ -47,7 +47,8 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   'tools/builtin': /^(zod|fastest-levenshtein|ipaddr\.js|undici|node:.*)$/,
   'tools/http': /^(ipaddr\.js|undici|node:.*)$/,
   'tools/mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
-  'tools/openapi': /^(zod|yaml|@scalar\/openapi-upgrader|ajv|undici|node:.*)$/,
+  'tools/offers': /^(zod|fastest-levenshtein)$/,
+  'tools/openapi': /^(zod|yaml|ajv|ajv-formats|ajv\/.*|undici|node:.*)$/,
   'tools/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(canonicalize|fastest-levenshtein|node:crypto|node:util)$/,
   'executor/circuit': /^(cockatiel|lru-cache)$/,
@@ -127,11 +128,14 @@ test('ioredis is known to the Redis client alone', () => {
   expect(users.map(({ path }) => path)).toEqual(['sessions/redis-client.ts']);
 });
 
-test('processes are started by one file alone', () => {
+test('processes are started by two files alone: one for tool hosts, one for MCP servers', () => {
   const starters = FILES.filter(({ packages }) =>
     packages.some(({ from, kind }) => from === 'node:child_process' && kind === 'value'),
   );
-  expect(starters.map(({ path }) => path)).toEqual(['executor/isolation/process-control.ts']);
+  expect(starters.map(({ path }) => path)).toEqual([
+    'executor/isolation/process-control.ts',
+    'tools/mcp/spawn-server.ts',
+  ]);
 });
 
 test('no file imports itself through others', () => {
@@ -177,6 +181,9 @@ const MAY_CATCH = [
   'executor/to-json-value.ts',
   'executor/watch-late.ts',
   'main.ts',
+  'mcp/create-mcp-server.ts',
+  'mcp/end-session.ts',
+  'mcp/progress-notifier.ts',
   'routes/json-body.ts',
   'routes/sessions.ts',
   'sessions/keyed/kept-result.ts',

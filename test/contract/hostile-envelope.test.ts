@@ -38,15 +38,18 @@ test('a POST without a body, and without a length or a type, is refused', async 
   );
 });
 
+const ACCEPTED =
+  'Send an object with calls, or the message of a model as it is (openai-chat, openai-responses, anthropic, gemini, vapi, langchain).';
+
 test.each([
-  ['[]', 'Invalid input: expected object, received array'],
-  ['42', 'Invalid input: expected object, received number'],
-  ['null', 'Invalid input: expected object, received null'],
-  ['"calls"', 'Invalid input: expected object, received string'],
-  ['{}', 'calls: Invalid input: expected array, received undefined'],
+  ['[]', `Invalid input: expected object, received array. ${ACCEPTED}`],
+  ['42', `Invalid input: expected object, received number. ${ACCEPTED}`],
+  ['null', `Invalid input: expected object, received null. ${ACCEPTED}`],
+  ['"calls"', `Invalid input: expected object, received string. ${ACCEPTED}`],
+  ['{}', `calls: Invalid input: expected array, received undefined. ${ACCEPTED}`],
   ['{"calls":null}', 'calls: Invalid input: expected array, received null'],
   ['{"calls":{}}', 'calls: Invalid input: expected array, received object'],
-  ['{"__proto__":{"calls":[]}}', 'calls: Invalid input: expected array, received undefined'],
+  ['{"__proto__":{"calls":[]}}', `calls: Invalid input: expected array, received undefined. ${ACCEPTED}`],
 ])('the body %j is refused: it is no envelope', async (body, detail) => {
   expectProblem(await post(service.url, body), badEnvelope(detail));
 });

@@ -4,7 +4,7 @@ import { toObservation } from '#src/formats/observation.ts';
 import { failed, retriesLeft, succeeded } from '#test/formats/results.ts';
 
 const NOT_FOUND = "FileNotFoundError: there is no file 'note.md' in the workspace.";
-const warning = (message: string) => ({ code: 'duplicate_id', message });
+const warning = (message: string) => ({ code: 'identical_call', message });
 
 const SUCCESSES: readonly (readonly [string, ToolResult, string])[] = [
   ['a text goes as it is', succeeded('Two lines\nof a file'), 'Two lines\nof a file'],
@@ -186,4 +186,14 @@ test('what a failure brings along is cut to what a model reads, never inside a c
 test('a value nested 5 000 deep has a text', () => {
   const value: unknown = JSON.parse(`${'['.repeat(5000)}${']'.repeat(5000)}`);
   expect(toObservation(succeeded(value))).toHaveLength(10_000);
+});
+
+test('a model hears no warning about keys and ids, which it neither sends nor sees', () => {
+  const warnings = [
+    { code: 'idempotency_not_durable', message: 'The key is remembered only while this process lives.' },
+    { code: 'duplicate_id', message: 'Two calls have this id.' },
+  ];
+  expect(toObservation(succeeded({ a: 1 }, { warnings }))).toBe('{"a":1}');
+  const slow = { code: 'identical_call', message: 'The same again.' };
+  expect(toObservation(succeeded('x', { warnings: [...warnings, slow] }))).toBe('x\nWarning: The same again.');
 });

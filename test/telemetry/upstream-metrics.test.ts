@@ -44,3 +44,15 @@ test('an upstream that is no longer configured leaves no series behind, and a sc
   samples = [];
   expect(await read()).toEqual([]);
 });
+
+test('a configuration file that is refused shows as long as it is', async () => {
+  const { metrics } = createSubject();
+  const read = async (): Promise<readonly string[]> =>
+    (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith('recourse_config_file_refused'));
+  expect(await read()).toEqual(['recourse_config_file_refused 0']);
+  let refused = true;
+  metrics.showConfigFileBy(() => refused);
+  expect(await read()).toEqual(['recourse_config_file_refused 1']);
+  refused = false;
+  expect(await read()).toEqual(['recourse_config_file_refused 0']);
+});

@@ -1,0 +1,90 @@
+import type { JsonSchema } from '../../contract/tool-description.ts';
+import { definitionOf, isSchema, pick, propertiesOf, requiredOf, schemasIn, tellRules } from './schema-parts.ts';
+
+// `responseJsonSchema` of @google/genai lists what is supported; `parametersJsonSchema` is read the same way.
+const KEPT: ReadonlySet<string> = new Set([
+  ...['type', 'format', 'title', 'minItems', 'maxItems', 'minimum', 'maximum'],
+]);
+const MAX_DEPTH = 64;
+
+/** A tool's input schema, an object at its root, without what Gemini refuses; rules that are lost are told in descriptions. */
+export const toGeminiSchema = (root: JsonSchema): JsonSchema => {
+  const definitions = isSchema(root['$defs']) ? Object.entries(root['$defs']) : [];
+  const all = new Map(definitions);
+  const schema = toNode(root, { definitions: all, inside: null }, 0);
+  const converted = definitions.map(([name, part]) => [name, toNode(part, { definitions: all, inside: name }, 0)]);
+  return converted.length === 0 ? schema : { ...schema, $defs: Object.fromEntries(converted) };
+};
+
+type Context = {
+  readonly definitions: ReadonlyMap<string, unknown>;
+  /** The definition that is converted; null at the root. */
+  readonly inside: string | null;
+};
+
+const toNode = (schema: unknown, context: Context, depth: number): JsonSchema => {
+  if (!isSchema(schema) || depth > MAX_DEPTH) return {};
+  const definition = definitionOf(schema['$ref']);
+  // Beside a reference nothing else may stand.
+  if (definition !== null) return { $ref: schema['$ref'] };
+  const kept = { ...pick(schema, KEPT), ...toLiterals(schema) };
+  return { ...kept, ...tellRules(schema, kept), ...toStructure(schema, context, depth) };
+};
+
+const toStructure = (schema: JsonSchema, context: Context, depth: number): JsonSchema => {
+  const convert = (part: unknown): JsonSchema => toNode(part, context, depth + 1);
+  const { properties, items, prefixItems, additionalProperties } = schema;
+  const ways = [schema['anyOf'], schema['oneOf']].flatMap(schemasIn);
+  const single = schemasIn(schema['allOf']);
+  return {
+    ...(single.length === 1 ? convert(single[0]) : {}),
+    ...(isSchema(properties) ? toObject(schema, context, convert) : {}),
+    ...(isSchema(items) ? { items: convert(items) } : {}),
+    ...(Array.isArray(prefixItems) ? { prefixItems: prefixItems.map(convert) } : {}),
+    ...(ways.length > 0 ? { anyOf: ways.map(convert) } : {}),
+    ...(typeof additionalProperties === 'boolean' ? { additionalProperties } : {}),
+    ...(isSchema(additionalProperties) ? { additionalProperties: convert(additionalProperties) } : {}),
+  };
+};
+
+const toObject = (schema: JsonSchema, context: Context, convert: (part: unknown) => JsonSchema) => {
+  const properties = new Map(propertiesOf(schema));
+  // A circle may only be closed by what can be left out.
+  const required = requiredOf(schema).filter((name) => !closesCircle(properties.get(name), context));
+  return {
+    properties: Object.fromEntries([...properties].map(([name, property]) => [name, convert(property)])),
+    ...(required.length === 0 ? {} : { required }),
+  };
+};
+
+/** Whether a property of a definition leads back to that definition. */
+const closesCircle = (property: unknown, { definitions, inside }: Context): boolean => {
+  if (inside === null) return false;
+  const found = new Set(referencesIn(property));
+  // A set that grows while it is walked is walked to its end.
+  for (const name of found) {
+    if (name === inside) return true;
+    for (const further of referencesIn(definitions.get(name))) found.add(further);
+  }
+  return false;
+};
+
+/** Literals as `enum`, which is for texts and numbers alone. */
+const toLiterals = (schema: JsonSchema): JsonSchema => {
+  const values = 'const' in schema ? [schema['const']] : [schema['enum'] ?? []].flat();
+  const fit = values.every((value) => typeof value === 'string' || typeof value === 'number');
+  return fit && values.length > 0 ? { enum: values } : {};
+};
+
+/** Names of the definitions that a schema refers to, wherever in it. */
+const referencesIn = (schema: unknown): readonly string[] => {
+  const found: string[] = [];
+  const stack: unknown[] = [schema];
+  for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
+    if (typeof part !== 'object' || part === null) continue;
+    const name = isSchema(part) ? definitionOf(part['$ref']) : null;
+    if (name !== null) found.push(name);
+    stack.push(...Object.values(part));
+  }
+  return found;
+};

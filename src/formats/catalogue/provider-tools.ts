@@ -1,0 +1,39 @@
+import type { JsonSchema } from '../../contract/tool-description.ts';
+import type { ObjectSchema } from './object-root.ts';
+
+/** A tool as Chat Completions takes it: ChatCompletionFunctionTool. */
+export type OpenaiChatTool = {
+  readonly type: 'function';
+  readonly function: {
+    readonly name: string;
+    readonly description: string;
+    readonly parameters: JsonSchema;
+    readonly strict: boolean;
+  };
+};
+
+/** A tool as the Responses API takes it: FunctionTool. */
+export type OpenaiResponsesTool = {
+  readonly type: 'function';
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: JsonSchema;
+  readonly strict: boolean;
+};
+
+/** A tool as Anthropic's Messages API takes it. */
+export type AnthropicTool = {
+  readonly name: string;
+  readonly description: string;
+  readonly input_schema: ObjectSchema;
+  readonly strict?: true;
+};
+
+/** All functions of a request to Gemini: one Tool. */
+export type GeminiTool = {
+  readonly functionDeclarations: {
+    readonly name: string;
+    readonly description: string;
+    readonly parametersJsonSchema: JsonSchema;
+  }[];
+};

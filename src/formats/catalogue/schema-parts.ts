@@ -1,0 +1,46 @@
+import type { JsonSchema } from '../../contract/tool-description.ts';
+
+export const isSchema = (value: unknown): value is JsonSchema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The members of a list that are schemas; none where it is no list. */
+export const schemasIn = (list: unknown): readonly JsonSchema[] => (Array.isArray(list) ? list.filter(isSchema) : []);
+
+/** The properties of an object schema with their names; booleans are schemas, too. */
+export const propertiesOf = ({ properties }: JsonSchema): readonly (readonly [name: string, schema: unknown])[] =>
+  isSchema(properties) ? Object.entries(properties) : [];
+
+/** The names of the required properties. */
+export const requiredOf = ({ required }: JsonSchema): readonly string[] =>
+  Array.isArray(required) ? required.filter((name) => typeof name === 'string') : [];
+
+/** The types a schema names; none where it names none. */
+export const typesOf = ({ type }: JsonSchema): readonly string[] =>
+  [type].flat().filter((name) => typeof name === 'string');
+
+/** The name under `$defs` that a reference leads to; null for any other reference. */
+export const definitionOf = (reference: unknown): string | null =>
+  (typeof reference === 'string' ? /^#\/\$defs\/([^/~%]+)$/.exec(reference)?.[1] : undefined) ?? null;
+
+/** The members of a schema under these keywords, in the schema's own order. */
+export const pick = (schema: JsonSchema, keywords: ReadonlySet<string>): JsonSchema =>
+  Object.fromEntries(Object.entries(schema).filter(([keyword]) => keywords.has(keyword)));
+
+// What a model can obey although nothing enforces it.
+const TELLING: ReadonlySet<string> = new Set([
+  ...['default', 'format', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum'],
+  ...['exclusiveMaximum', 'multipleOf', 'minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties'],
+]);
+const MAX_TOLD_LENGTH = 100;
+
+/** `description` with the rules of `schema` that are not among `kept`: the provider enforces them no more. */
+export const tellRules = (schema: JsonSchema, kept: JsonSchema): JsonSchema => {
+  const rules = Object.entries(schema)
+    .filter(([keyword]) => TELLING.has(keyword) && !Object.hasOwn(kept, keyword))
+    .map(([keyword, value]) => `${keyword}: ${JSON.stringify(value)}`)
+    .filter((rule) => rule.length <= MAX_TOLD_LENGTH);
+  const told = [schema['description'], rules.length === 0 ? '' : `(${rules.join(', ')})`]
+    .filter((text) => typeof text === 'string' && text !== '')
+    .join(' ');
+  return told === '' ? {} : { description: told };
+};

@@ -1,0 +1,70 @@
+import type { CatalogueFormat } from '../../contract/message-format.ts';
+import { toPortableName } from '../../contract/portable-name.ts';
+import type { ToolDescription } from '../../contract/tool-description.ts';
+import { toGeminiSchema } from './gemini-schema.ts';
+import { toObjectRoot } from './object-root.ts';
+import { OPENAI_RULES } from './openai-rules.ts';
+import type { GeminiTool, OpenaiChatTool, OpenaiResponsesTool } from './provider-tools.ts';
+import { remembering } from './remembering.ts';
+import { toStrictSchema } from './strict-schema.ts';
+import { toAnthropicTools } from './to-anthropic-tools.ts';
+import { toMcpTools } from './to-mcp-tools.ts';
+
+/** `strict`: where the provider can hold its model to the schema, and the schema can be said in its subset. */
+export type SchemaStyle = 'plain' | 'strict';
+
+type ProviderFormat = Exclude<CatalogueFormat, 'native'>;
+
+const toOpenaiStrict = remembering((schema) => toStrictSchema(schema, OPENAI_RULES));
+const toGeminiParameters = remembering((schema) => toGeminiSchema(toObjectRoot(schema)));
+
+/** What goes into a provider's request as its tools: those that are available, under names it can carry. */
+export const toCatalogue = (
+  tools: readonly ToolDescription[],
+  format: ProviderFormat,
+  style: SchemaStyle,
+): readonly unknown[] =>
+  WRITERS[format](
+    tools.filter(({ available }) => available),
+    style,
+  );
+
+/** Tools of Chat Completions. */
+export const toOpenaiChatTools = (tools: readonly ToolDescription[], style: SchemaStyle): readonly OpenaiChatTool[] =>
+  toOpenaiResponsesTools(tools, style).map(({ type, ...declared }) => ({ type, function: declared }));
+
+/** Tools of the Responses API, whose own default is strict: what is not says so. */
+export const toOpenaiResponsesTools = (
+  tools: readonly ToolDescription[],
+  style: SchemaStyle,
+): readonly OpenaiResponsesTool[] =>
+  tools.map(({ name, description, input_schema }) => {
+    const strict = style === 'strict' ? toOpenaiStrict(input_schema) : null;
+    return {
+      type: 'function',
+      name: toPortableName(name),
+      description,
+      parameters: strict ?? toObjectRoot(input_schema),
+      strict: strict !== null,
+    };
+  });
+
+/** All functions as one tool of Gemini, which has no strict schemas; no tool where there is none. */
+export const toGeminiTools = (tools: readonly ToolDescription[]): readonly GeminiTool[] => {
+  const functionDeclarations = tools.map(({ name, description, input_schema }) => ({
+    name: toPortableName(name),
+    description,
+    parametersJsonSchema: toGeminiParameters(input_schema),
+  }));
+  return functionDeclarations.length === 0 ? [] : [{ functionDeclarations }];
+};
+
+const WRITERS = {
+  'openai-chat': toOpenaiChatTools,
+  'openai-responses': toOpenaiResponsesTools,
+  anthropic: toAnthropicTools,
+  gemini: toGeminiTools,
+  mcp: toMcpTools,
+} as const satisfies Readonly<
+  Record<ProviderFormat, (tools: readonly ToolDescription[], style: SchemaStyle) => readonly unknown[]>
+>;

@@ -1,0 +1,119 @@
+import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
+import type { ToolDescription } from '../contract/tool-description.ts';
+import { ToolResult } from '../contract/tool-result.ts';
+import type { Batch, Client, IdempotencyKey } from '../executor/batch.ts';
+import type { BatchAnswer } from '../executor/run-batch.ts';
+import type { CallParams } from './call-params.ts';
+import type { Exchange } from './exchange.ts';
+import { createProgressNotifier } from './progress-notifier.ts';
+import type { RunningCalls } from './running-calls.ts';
+import { type CallResult, toCallResult } from './to-call-result.ts';
+
+export type CallToolOptions = {
+  readonly executeBatch: (batch: Batch) => Promise<BatchAnswer>;
+  readonly describeTools: () => readonly ToolDescription[];
+  /** An opaque key for a tenant's session. */
+  readonly toSessionKey: (tenant: string, sessionId: string) => string;
+  /** An opaque key for a tenant's Idempotency-Key. */
+  readonly toRecordKey: (tenant: string, key: string) => string;
+  /** An opaque key for a tenant's request id. */
+  readonly toRequestKey: (tenant: string, requestId: string) => string;
+  readonly createId: () => string;
+  readonly maxDeadlineMs: number;
+  readonly running: RunningCalls;
+};
+
+/**
+ * Runs one `tools/call` as a batch of one call. Whatever comes of the call is a result; it rejects with a JSON-RPC error
+ * only where its Idempotency-Key is not taken, and nothing has run.
+ */
+export const callTool = async (
+  params: CallParams,
+  context: ServerContext,
+  exchange: Exchange,
+  options: CallToolOptions,
+): Promise<CallResult> => {
+  const { tenant, key, caller, mayUse, source } = exchange;
+  const sessionId = params._meta?.['recourse/session_id'] ?? exchange.sessionId;
+  const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
+  // Several calls may share one HTTP request; each is asked for, and told apart in the log, by an id of its own.
+  const requestId = exchange.form === 'single' ? exchange.requestId : options.createId();
+  const tool = options.describeTools().find(({ name }) => name === params.name);
+  const progress = createProgressNotifier(params._meta?.progressToken, context.mcpReq.notify);
+  const ending = exchange.form === 'single' ? exchange.ending : new AbortController();
+  const forget = nameCall(context, exchange, ending, options);
+  try {
+    const answer = await options.executeBatch({
+      requestId,
+      batchId: options.createId(),
+      tenant,
+      key,
+      caller,
+      mayUse,
+      sessionKey,
+      roundId: params._meta?.['recourse/round_id'] ?? null,
+      // Without an id: that of the request is another one when it is sent again under its idempotency key.
+      calls: [{ name: params.name, arguments: params.arguments }],
+      source,
+      order: 'parallel',
+      onError: 'continue',
+      deadlineMs: options.maxDeadlineMs,
+      idempotency: toIdempotency(params._meta?.['recourse/idempotency_key'] ?? null, requestId, tenant, options),
+      ...exchange.toTrace(sessionKey),
+      onProgress: progress.onProgress,
+      client: toClient(AbortSignal.any([exchange.ending.signal, ending.signal, context.mcpReq.signal])),
+    });
+    const promises = tool?.output_schema?.['type'] === 'object' ? 'object' : 'nothing';
+    return toCallResult({ result: toResult(answer), requestId, promises });
+  } finally {
+    progress.end();
+    forget();
+  }
+};
+
+// Without a session nobody can say whose request a cancelled id is: clients count them from 0.
+const nameCall = (
+  { mcpReq: { id } }: ServerContext,
+  { tenant, sessionId }: Exchange,
+  ending: AbortController,
+  { running, toSessionKey }: CallToolOptions,
+): (() => void) =>
+  sessionId === null
+    ? () => undefined
+    : running.add({ sessionKey: toSessionKey(tenant, sessionId), requestId: id }, ending);
+
+const toClient = (signal: AbortSignal): Client => ({
+  isGone: () => signal.aborted,
+  whenGone: (listener) => {
+    if (signal.aborted) listener();
+    signal.addEventListener('abort', listener, { once: true });
+    return () => signal.removeEventListener('abort', listener);
+  },
+});
+
+const toIdempotency = (
+  key: string | null,
+  requestId: string,
+  tenant: string,
+  { toRecordKey, toRequestKey }: CallToolOptions,
+): IdempotencyKey | null =>
+  key === null ? null : { key, recordKey: toRecordKey(tenant, key), requestKey: toRequestKey(tenant, requestId) };
+
+// As POST /tool-calls answers 422 and 409: about the key, and not what came of a call.
+const toResult = (answer: BatchAnswer): ToolResult => {
+  if (answer.kind === 'results') return ToolResult.parse(JSON.parse(answer.results[0] ?? 'null'));
+  if (answer.kind === 'other_body')
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      'This idempotency key came with another call before. Nothing has run; use a new key for a new call.',
+      { code: 'idempotency_key_reused' },
+    );
+  throw new ProtocolError(
+    SERVER_ERROR,
+    'A call with this idempotency key is still running. Nothing has run now; ask again after retry_after_ms.',
+    { code: 'idempotency_key_in_flight', retry_after_ms: answer.retryAfterMs },
+  );
+};
+
+// Of the range that JSON-RPC 2.0 leaves to servers; the one MCP itself uses for what HTTP has a status for.
+const SERVER_ERROR = -32_000;

@@ -1,0 +1,56 @@
+import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@modelcontextprotocol/server';
+import { toMcpTools } from '../formats/catalogue/to-mcp-tools.ts';
+import { CallParams } from './call-params.ts';
+import { type CallToolOptions, callTool } from './call-tool.ts';
+import type { Exchange } from './exchange.ts';
+
+export type McpServerOptions = CallToolOptions & {
+  readonly version: string;
+  readonly onBug: (error: unknown, requestId: string) => void;
+};
+
+// The SDK would make a JSON Schema compiler for answers of people, which are never asked for here.
+const NO_VALIDATOR = {
+  getValidator: () => () => ({ valid: false, data: undefined, errorMessage: 'Nothing is asked for here.' }) as const,
+};
+
+/**
+ * The protocol's side of one HTTP request; nothing of it is left when that is answered. The low-level server of the
+ * SDK: the other one wants each tool registered with a schema, and would check arguments in the executor's place.
+ */
+export const createMcpServer = (exchange: Exchange, options: McpServerOptions): Server => {
+  const { describeTools, running, toSessionKey } = options;
+  const { tenant, sessionId, mayUse } = exchange;
+  const server = new Server(
+    { name: 'recourse', version: options.version },
+    // No list_changed: between two requests nobody holds a stream to tell it on.
+    { capabilities: { tools: { listChanged: false } }, jsonSchemaValidator: NO_VALIDATOR },
+  );
+  server.setRequestHandler('tools/list', () => ({
+    tools: [...toMcpTools(describeTools().filter(({ name, available }) => available && mayUse(name)))],
+  }));
+  server.setRequestHandler('tools/call', { params: CallParams }, (params, context) =>
+    answerCall(params, context, exchange, options),
+  );
+  server.setNotificationHandler('notifications/cancelled', ({ params: { requestId } }) => {
+    if (sessionId !== null && requestId !== undefined)
+      running.cancel({ sessionKey: toSessionKey(tenant, sessionId), requestId });
+  });
+  return server;
+};
+
+/** As the problem handler does for other routes: a bug of ours is told of, and its text goes to nobody. */
+const answerCall = async (
+  params: CallParams,
+  context: ServerContext,
+  exchange: Exchange,
+  options: McpServerOptions,
+): Promise<Record<string, unknown>> => {
+  try {
+    return { ...(await callTool(params, context, exchange, options)) };
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error;
+    options.onBug(error, exchange.requestId);
+    throw new ProtocolError(ProtocolErrorCode.InternalError, 'The service failed. It is not your fault; try again.');
+  }
+};

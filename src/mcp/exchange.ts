@@ -1,0 +1,21 @@
+import type { Batch } from '../executor/batch.ts';
+
+/** One request of a client to the door, after the gate, and what the calls in it have in common. */
+export type Exchange = {
+  readonly requestId: string;
+  readonly tenant: string;
+  readonly key: string | null;
+  /** Between whom the slots of the service are shared. */
+  readonly caller: string;
+  readonly mayUse: (tool: string) => boolean;
+  /** What its `Mcp-Session-Id` says; null without one. */
+  readonly sessionId: string | null;
+  /** The text of the body. */
+  readonly source: string;
+  /** `array`: several messages in one body, as revision 2025-03-26 has it. */
+  readonly form: 'single' | 'array';
+  /** Aborted when nobody waits for the answer any more. */
+  readonly ending: AbortController;
+  /** `session` is the opaque key of the session a call belongs to. */
+  readonly toTrace: (session: string | null) => Pick<Batch, 'trace' | 'traceId'>;
+};

@@ -1,0 +1,75 @@
+import * as z from 'zod';
+import { CATALOGUE_FORMATS } from '../contract/message-format.ts';
+import { ToolCatalogue, ToolDescription } from '../contract/tool-description.ts';
+import { ok, PROBLEMS, problem, TOO_LONG, toSchema } from './route-schemas.ts';
+
+const CatalogueQuery = z.object({
+  format: z
+    .enum(CATALOGUE_FORMATS)
+    .optional()
+    .describe(
+      'How the tools are written; `native` if left out. A provider is told of available tools alone, under names it can carry, in the form of the `tools` of a request to it.',
+    ),
+  strict: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe(
+      'OpenAI and Anthropic: hold the model to each schema that can be said in the strict subset. Else, and for schemas that cannot, `strict` is off.',
+    ),
+});
+
+const IfNoneMatch = z.object({
+  'if-none-match': z
+    .string()
+    .regex(/^[!-~ ]*$/)
+    .optional()
+    .describe('Tags of what the caller has: 304 where it is still that.'),
+});
+
+const ProviderTools = z
+  .object({ tools: z.array(z.looseObject({})) })
+  .meta({ id: 'ProviderTools', description: 'What goes into a request to the provider as its tools.' });
+
+const HEADERS = {
+  ETag: { type: 'string', description: 'A strong tag of the body.' },
+  'Cache-Control': { type: 'string', description: '`private, no-cache`: keep it, and ask before each use.' },
+};
+const UNCHANGED = { description: 'The caller has it already. No body.', headers: HEADERS };
+
+const answer = (native: z.ZodType, description: string) => ({
+  ...ok(z.union([native, ProviderTools]), description),
+  headers: HEADERS,
+});
+
+const SHARED = {
+  tags: ['tools'],
+  querystring: toSchema(CatalogueQuery, 'input'),
+  headers: toSchema(IfNoneMatch, 'input'),
+};
+
+export const LIST_TOOLS_SCHEMA = {
+  operationId: 'listTools',
+  summary: 'The tools this caller may use, for people or for a provider',
+  ...SHARED,
+  response: {
+    200: answer(ToolCatalogue, 'The catalogue, by name.'),
+    304: UNCHANGED,
+    ...PROBLEMS,
+    400: problem('An unknown format, or a malformed request.'),
+  },
+};
+
+export const GET_TOOL_SCHEMA = {
+  operationId: 'getTool',
+  summary: 'One tool, for people or for a provider',
+  ...SHARED,
+  params: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+  response: {
+    200: answer(ToolDescription, 'The tool.'),
+    304: UNCHANGED,
+    ...PROBLEMS,
+    400: problem('An unknown format, or a malformed request.'),
+    404: problem('There is no tool of that name, this caller may not use it, or it is not available for a provider.'),
+    414: TOO_LONG,
+  },
+};

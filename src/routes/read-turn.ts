@@ -1,0 +1,139 @@
+import type * as z from 'zod';
+import { MESSAGE_FORMATS, type MessageFormat } from '../contract/message-format.ts';
+import { ToolCallsRequest } from '../contract/tool-call.ts';
+import type { ProviderHabit } from '../executor/provider-calls.ts';
+import type { Dialect, ParsedTurn } from '../formats/dialect.ts';
+import { DIALECTS, detectDialect } from '../formats/dialects.ts';
+import { ProblemError } from './problem-handler.ts';
+
+/** How the calls came, and so how they are answered. */
+export type TurnDialect = Pick<Dialect, 'format' | 'toRaw'> &
+  Pick<ParsedTurn, 'toMessages'> & {
+    /** `messages`: nothing but what the conversation goes on with. */
+    readonly answer: 'results and messages' | 'messages';
+    /** What its provider's models make of names and arguments; null where they are taken as they stand. */
+    readonly habit: ProviderHabit | null;
+  };
+
+export type Turn = {
+  readonly envelope: ToolCallsRequest;
+  /** null for the service's own envelope. */
+  readonly dialect: TurnDialect | null;
+};
+
+type Members = Readonly<Record<string, unknown>>;
+
+// What the query may say instead of the body; for a body that is posted as a provider sent it.
+const ENVELOPE_MEMBERS = ['session_id', 'round_id', 'order', 'on_error', 'deadline_ms'] as const;
+
+/** Reads a body of any format, with what the query says of it; a ProblemError where that cannot be. */
+export const readTurn = (body: unknown, query: unknown): Turn => {
+  const asked = toMembers(query);
+  const members = toMembers(body);
+  const format = toFormat(asked['format'] ?? members['format']);
+  const answer = toAnswer(asked['raw'] ?? members['raw']);
+  const said = { ...pickEnvelope(members), ...pickEnvelope(toTyped(asked)) };
+  const dialect = findDialect(format, body, members);
+  if (dialect === null) return { envelope: readNative(body, said), dialect: null };
+  const turn = dialect.parse(body);
+  if (turn === null) throw refuseEnvelope(toMismatch(dialect.format, body));
+  return {
+    envelope: readEnvelope({ ...said, calls: turn.calls }),
+    dialect: {
+      format: dialect.format,
+      toRaw: dialect.toRaw,
+      toMessages: turn.toMessages,
+      answer,
+      habit: HABITS[dialect.format],
+    },
+  };
+};
+
+// A strict model of OpenAI's names every property. LangChain and Vapi hand its calls on; Anthropic's and Gemini's may leave
+// properties out. Who writes the envelope itself knows the names.
+const HABITS = {
+  native: null,
+  'openai-chat': 'strict',
+  'openai-responses': 'strict',
+  anthropic: 'plain',
+  gemini: 'plain',
+  vapi: 'strict',
+  langchain: 'strict',
+  text: null,
+} as const satisfies Readonly<Record<MessageFormat, ProviderHabit | null>>;
+
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const toMembers = (value: unknown): Members => (isMembers(value) ? value : NONE);
+const NONE: Members = {};
+
+const toFormat = (given: unknown): MessageFormat | null => {
+  if (given === undefined || given === null) return null;
+  const format = MESSAGE_FORMATS.find((name) => name === given);
+  if (format !== undefined) return format;
+  throw new ProblemError(400, 'unknown_format', `format must be one of ${MESSAGE_FORMATS.join(', ')}.`);
+};
+
+const toAnswer = (raw: unknown): TurnDialect['answer'] => {
+  if (raw === true || raw === 'true') return 'messages';
+  if (raw === undefined || raw === null || raw === false || raw === 'false') return 'results and messages';
+  throw refuseEnvelope('raw: must be true or false');
+};
+
+// The query has nothing but text.
+const toTyped = (query: Members): Members => {
+  const { deadline_ms: deadline } = query;
+  const isNumber = typeof deadline === 'string' && deadline.trim() !== '' && !Number.isNaN(Number(deadline));
+  return isNumber ? { ...query, deadline_ms: Number(deadline) } : query;
+};
+
+const pickEnvelope = (members: Members): Members =>
+  Object.fromEntries(
+    ENVELOPE_MEMBERS.filter((name) => Object.hasOwn(members, name)).map((name) => [name, members[name]]),
+  );
+
+const findDialect = (format: MessageFormat | null, body: unknown, members: Members): Dialect | null => {
+  if (format !== null) return DIALECTS.get(format) ?? null;
+  return Object.hasOwn(members, 'calls') ? null : detectDialect(body);
+};
+
+const readNative = (body: unknown, said: Members): ToolCallsRequest => {
+  const parsed = ToolCallsRequest.safeParse(isMembers(body) ? { ...body, ...said } : body);
+  if (parsed.success) return parsed.data;
+  const detail = toDetail(parsed.error.issues);
+  const isOther = !Object.hasOwn(toMembers(body), 'calls');
+  throw refuseEnvelope(isOther ? `${detail}. ${ACCEPTED_SHAPES}` : detail);
+};
+
+const readEnvelope = (envelope: Members): ToolCallsRequest => {
+  const parsed = ToolCallsRequest.safeParse(envelope);
+  if (parsed.success) return parsed.data;
+  throw refuseEnvelope(toDetail(parsed.error.issues));
+};
+
+const refuseEnvelope = (detail: string): ProblemError => new ProblemError(400, 'invalid_envelope', detail);
+
+const toDetail = (issues: readonly z.core.$ZodIssue[]): string =>
+  issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`)).join('; ');
+
+const SHAPES = {
+  native: 'an object with calls',
+  'openai-chat': 'a tool_calls array, the assistant message that holds it, or the whole completion',
+  'openai-responses': 'function_call items with a call_id, or the whole response',
+  anthropic: 'tool_use blocks, the assistant message that holds them, or the whole response',
+  gemini: 'functionCall parts, the content that holds them, or the whole response',
+  vapi: 'the tool-calls message of the server URL',
+  langchain: 'an AI message with tool_calls, or those alone',
+  text: 'an object with calls',
+} as const satisfies Readonly<Record<MessageFormat, string>>;
+
+const PROVIDERS = MESSAGE_FORMATS.filter((format) => SHAPES[format] !== SHAPES.native);
+const ACCEPTED_SHAPES = `Send ${SHAPES.native}, or the message of a model as it is (${PROVIDERS.join(', ')}).`;
+
+const toMismatch = (format: MessageFormat, body: unknown): string => {
+  // What is wrong with the service's own envelope can be said in its own words.
+  const parsed = SHAPES[format] === SHAPES.native ? ToolCallsRequest.safeParse(body) : null;
+  if (parsed?.success === false) return toDetail(parsed.error.issues);
+  return `The body is not of the format ${format}. Send ${SHAPES[format]}.`;
+};

@@ -1,0 +1,133 @@
+import * as z from 'zod';
+import { MESSAGE_FORMATS, type MessageFormat } from '../contract/message-format.ts';
+import { ToolCall, ToolCallsRequest } from '../contract/tool-call.ts';
+import { ToolCallsResponse } from '../contract/tool-result.ts';
+
+// For the document only: what is accepted is decided by the dialects, which take more shapes than are written here.
+
+const { calls: _calls, ...ENVELOPE_MEMBERS } = ToolCallsRequest.shape;
+
+const RAW = z.boolean().optional().describe('Answer with the messages alone. Changes nothing for `native`.');
+const FORMAT = 'Told by the shape of the body, if left out.';
+
+/** The service's own envelope. */
+const Envelope = z
+  .looseObject({
+    ...ENVELOPE_MEMBERS,
+    calls: z.array(ToolCall).max(1024),
+    format: z.enum(['native', 'text']).optional().describe('`text` is answered in plain observations as well.'),
+    raw: RAW,
+  })
+  .meta({ id: 'ToolCallsEnvelope', description: "The service's own envelope." });
+
+/** A body of a provider, posted as its model's message with what the envelope says beside it. */
+const toBody = <Shape extends z.core.$ZodLooseShape>(format: MessageFormat, description: string, shape: Shape) =>
+  z
+    .looseObject({ ...shape, ...ENVELOPE_MEMBERS, format: z.literal(format).optional().describe(FORMAT), raw: RAW })
+    .meta({ description });
+
+const Id = z.string();
+const Name = z.string();
+
+const ChatCall = z.looseObject({
+  id: Id,
+  type: z.literal('function'),
+  function: z.looseObject({ name: Name, arguments: z.string() }),
+});
+const ResponsesCall = z.looseObject({
+  type: z.literal('function_call'),
+  call_id: Id,
+  name: Name,
+  arguments: z.string(),
+});
+const AnthropicCall = z.looseObject({
+  type: z.literal('tool_use'),
+  id: Id,
+  name: Name,
+  input: z.record(z.string(), z.unknown()),
+});
+const GeminiCall = z.looseObject({
+  functionCall: z.looseObject({ id: Id.optional(), name: Name, args: z.record(z.string(), z.unknown()).optional() }),
+});
+const LangchainCall = z.looseObject({
+  type: z.literal('tool_call'),
+  id: Id,
+  name: Name,
+  args: z.record(z.string(), z.unknown()),
+});
+const VapiCall = z.looseObject({ id: Id, name: Name, arguments: z.record(z.string(), z.unknown()) });
+
+const listOf = (call: z.ZodType, description: string) => z.array(call).min(1).max(1024).describe(description);
+
+/** What POST /tool-calls takes, its own envelope first. */
+export const TurnBody = z.union([
+  Envelope,
+  toBody('openai-chat', "OpenAI chat completions: the assistant message, or a whole completion's `choices`.", {
+    role: z.literal('assistant'),
+    tool_calls: z.array(ChatCall).max(1024),
+  }),
+  toBody('openai-responses', 'OpenAI responses: the whole response, or its output items.', {
+    object: z.literal('response'),
+    output: z.array(ResponsesCall).max(1024),
+  }),
+  toBody('anthropic', 'Anthropic: the assistant message as the API answers it, or its content.', {
+    type: z.literal('message'),
+    role: z.literal('assistant'),
+    stop_reason: z.literal('tool_use'),
+    content: z.array(AnthropicCall).max(1024),
+  }),
+  toBody('gemini', 'Gemini: the content of a candidate, the whole response, or its parts.', {
+    role: z.literal('model'),
+    parts: z.array(GeminiCall).max(1024),
+  }),
+  toBody('vapi', 'Vapi: the tool-calls message that its server URL is sent.', {
+    message: z.looseObject({ type: z.literal('tool-calls'), toolCallList: z.array(VapiCall).max(1024) }),
+  }),
+  toBody('langchain', 'LangChain: an AI message, stored or serialised as well.', {
+    type: z.literal('ai'),
+    content: z.string(),
+    tool_calls: z.array(LangchainCall).max(1024),
+  }),
+  listOf(ChatCall, '`tool_calls` of OpenAI alone; `session_id` and its like come in the query.'),
+  listOf(ResponsesCall, 'Output items of an OpenAI response alone.'),
+  listOf(AnthropicCall, 'Content blocks of Anthropic alone.'),
+  listOf(GeminiCall, 'Parts of a Gemini content alone.'),
+  listOf(LangchainCall, '`tool_calls` of LangChain alone.'),
+]);
+
+/** What the query may say of a batch; it wins over the body. */
+export const TurnQuery = z.object({
+  format: z
+    .enum(MESSAGE_FORMATS)
+    .optional()
+    .describe('How the body is written, and so the answer. Told by the shape of the body, if left out.'),
+  raw: z.enum(['true', 'false']).optional().describe('`true`: answer with the messages alone.'),
+  session_id: z.string().min(1).max(256).optional().describe('As in the body.'),
+  round_id: z
+    .string()
+    .regex(/^[\x20-\x7e]{1,64}$/)
+    .optional()
+    .describe('As in the body.'),
+  order: z.enum(['parallel', 'sequential']).optional().describe('As in the body.'),
+  on_error: z.enum(['continue', 'stop']).optional().describe('As in the body.'),
+  deadline_ms: z.number().positive().optional().describe('As in the body.'),
+});
+
+/** What POST /tool-calls answers. */
+export const TurnAnswer = z.union([
+  ToolCallsResponse,
+  z
+    .object({
+      ...ToolCallsResponse.shape,
+      format: z.enum(MESSAGE_FORMATS).exclude(['native']),
+      messages: z
+        .array(z.unknown())
+        .describe('What the conversation goes on with: each call answered once, under its own id.'),
+    })
+    .meta({
+      id: 'TurnResponse',
+      description: 'To a message of a model, or to `text`: the results, and the same for the conversation.',
+    }),
+  z.array(z.unknown()).describe('With raw: `messages` alone.'),
+  z.object({ results: z.array(z.unknown()) }).describe('With raw, to Vapi: what its webhook wants.'),
+]);

@@ -1,0 +1,179 @@
+import type Anthropic from '@anthropic-ai/sdk';
+import type { Tool as GeminiClientTool } from '@google/genai';
+import type OpenAI from 'openai';
+import { expect, test } from 'vitest';
+import { toAnthropicTools } from '#src/formats/catalogue/to-anthropic-tools.ts';
+import {
+  toCatalogue,
+  toGeminiTools,
+  toOpenaiChatTools,
+  toOpenaiResponsesTools,
+} from '#src/formats/catalogue/to-catalogue.ts';
+import { describe } from './describe.ts';
+
+const SEARCH = describe('search.files', {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  type: 'object',
+  properties: { query: { type: 'string', minLength: 1 }, limit: { type: 'integer', default: 10, maximum: 50 } },
+  required: ['query'],
+  additionalProperties: false,
+});
+const PLAIN = {
+  type: 'object',
+  properties: { query: { type: 'string', minLength: 1 }, limit: { type: 'integer', default: 10, maximum: 50 } },
+  required: ['query'],
+  additionalProperties: false,
+};
+const FREE = describe('free', { type: 'object', properties: { any: {} }, additionalProperties: false });
+
+test('OpenAI chat: what ChatCompletionTool is, under a name that OpenAI takes', () => {
+  const tools = [...toOpenaiChatTools([SEARCH], 'plain')] satisfies OpenAI.Chat.ChatCompletionTool[];
+  expect(tools).toEqual([
+    {
+      type: 'function',
+      function: { name: 'search_files', description: 'Does search.files.', parameters: PLAIN, strict: false },
+    },
+  ]);
+});
+
+test('OpenAI responses: not strict is said, for strict is their default', () => {
+  const tools = [...toOpenaiResponsesTools([SEARCH], 'plain')] satisfies OpenAI.Responses.Tool[];
+  expect(tools).toEqual([
+    { type: 'function', name: 'search_files', description: 'Does search.files.', parameters: PLAIN, strict: false },
+  ]);
+});
+
+test('OpenAI strict: all is required, what is optional may be null, and what is not enforced is told', () => {
+  const [search, free] = toOpenaiResponsesTools([SEARCH, FREE], 'strict');
+  expect(search).toEqual({
+    type: 'function',
+    name: 'search_files',
+    description: 'Does search.files.',
+    parameters: {
+      type: 'object',
+      properties: {
+        query: { type: 'string', description: '(minLength: 1)' },
+        limit: { type: ['integer', 'null'], maximum: 50, description: '(default: 10)' },
+      },
+      required: ['query', 'limit'],
+      additionalProperties: false,
+    },
+    strict: true,
+  });
+  expect(free).toMatchObject({ strict: false, parameters: { properties: { any: {} } } });
+});
+
+test('Anthropic: what its Tool is; strict where asked for and possible, and optional stays optional', () => {
+  const plain = [...toAnthropicTools([SEARCH], 'plain')] satisfies Anthropic.Tool[];
+  expect(plain).toEqual([{ name: 'search_files', description: 'Does search.files.', input_schema: PLAIN }]);
+  expect(toAnthropicTools([SEARCH, FREE], 'strict')).toEqual([
+    {
+      name: 'search_files',
+      description: 'Does search.files.',
+      input_schema: {
+        type: 'object',
+        properties: {
+          query: { type: 'string', description: '(minLength: 1)' },
+          limit: { type: 'integer', description: '(default: 10, maximum: 50)' },
+        },
+        required: ['query'],
+        additionalProperties: false,
+      },
+      strict: true,
+    },
+    {
+      name: 'free',
+      description: 'Does free.',
+      input_schema: { type: 'object', properties: { any: {} }, additionalProperties: false },
+    },
+  ]);
+});
+
+test('Anthropic: no request has more strict tools, or more optional parameters in them, than it may', () => {
+  const many = Array.from({ length: 25 }, (_, place) => describe(`tool_${place}`));
+  expect(toAnthropicTools(many, 'strict').filter(({ strict }) => strict === true)).toHaveLength(20);
+  const optional = Array.from({ length: 9 }, (_, place) => [`p${place}`, { type: 'string' }] as const);
+  const wide = describe('wide', { type: 'object', properties: Object.fromEntries(optional) });
+  expect(toAnthropicTools([wide, wide, wide, describe('x')], 'strict').map(({ strict }) => strict)).toEqual([
+    true,
+    true,
+    undefined,
+    true,
+  ]);
+});
+
+test('Gemini: one tool with all functions, and no keyword that it does not list', () => {
+  const tools = [...toGeminiTools([SEARCH, describe('7zip')])] satisfies GeminiClientTool[];
+  expect(tools).toEqual([
+    {
+      functionDeclarations: [
+        {
+          name: 'search_files',
+          description: 'Does search.files.',
+          parametersJsonSchema: {
+            type: 'object',
+            properties: {
+              query: { type: 'string', description: '(minLength: 1)' },
+              limit: { type: 'integer', maximum: 50, description: '(default: 10)' },
+            },
+            required: ['query'],
+            additionalProperties: false,
+          },
+        },
+        {
+          name: '_7zip',
+          description: 'Does 7zip.',
+          parametersJsonSchema: { type: 'object', properties: {}, additionalProperties: false },
+        },
+      ],
+    },
+  ]);
+  expect(toGeminiTools([])).toEqual([]);
+});
+
+test('MCP carries names as they are', () => {
+  expect(toCatalogue([SEARCH], 'mcp', 'plain')).toMatchObject([
+    { name: 'search.files', inputSchema: { type: 'object' } },
+  ]);
+});
+
+test.each(['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'mcp'] as const)(
+  '%s: what is not available is not offered',
+  (format) => {
+    const away = describe('away', undefined, { available: false, unavailable_reason: 'gone' });
+    expect(JSON.stringify(toCatalogue([away, SEARCH], format, 'plain'))).not.toContain('away');
+    expect(toCatalogue([away], format, 'strict')).toEqual([]);
+  },
+);
+
+test('a schema that combines at its root is offered as one object of all it allows', () => {
+  const shape = describe('shape', {
+    oneOf: [
+      {
+        type: 'object',
+        properties: { kind: { const: 'circle' }, radius: { type: 'number' } },
+        required: ['kind', 'radius'],
+      },
+      {
+        type: 'object',
+        properties: { kind: { const: 'square' }, side: { type: 'number' } },
+        required: ['kind', 'side'],
+      },
+    ],
+  });
+  for (const style of ['plain', 'strict'] as const) {
+    const [tool] = toOpenaiResponsesTools([shape], style);
+    expect([tool?.strict, tool?.parameters]).toEqual([
+      false,
+      {
+        type: 'object',
+        properties: {
+          kind: { anyOf: [{ const: 'circle' }, { const: 'square' }] },
+          radius: { type: 'number' },
+          side: { type: 'number' },
+        },
+        required: ['kind'],
+      },
+    ]);
+  }
+});

@@ -1,0 +1,203 @@
+import { expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { defineTool } from '#src/tools/define-tool.ts';
+import type { Tool } from '#src/tools/tool.ts';
+import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
+import { empty, ok } from '#src/tools/tool-values.ts';
+import { startService } from '#test/support/start-service.ts';
+import { connect, detailOf, post } from './mcp-clients.ts';
+
+const NO_INPUT = z.object({});
+const tool = (name: string, effects: 'read' | 'idempotent' | 'write', run: () => unknown, output?: z.ZodType): Tool =>
+  defineTool({ name, description: name, effects, input: NO_INPUT, run, ...(output === undefined ? {} : { output }) });
+
+const throwing = (error: () => Error) => (): never => {
+  throw error();
+};
+
+const TOOLS = [
+  tool('row', 'read', () => ({ id: 7 }), z.object({ id: z.number() })),
+  tool('loose_row', 'read', () => ({ id: 7 })),
+  tool('text', 'read', () => 'just text'),
+  tool('list', 'read', () => [1, 2], z.array(z.number())),
+  tool('told', 'read', () => ok({ id: 7 }, 'One row.')),
+  tool('nothing', 'read', () => empty('No rows match.', [])),
+  tool('null', 'read', () => null),
+  tool(
+    'payload',
+    'read',
+    throwing(() => new TerminalToolError('The row is locked.', { value: { by: 'ann' } })),
+  ),
+  tool(
+    'typed_payload',
+    'read',
+    throwing(() => new RetryableToolError('Choose another row.', { value: { by: 'ann' } })),
+    z.object({ id: z.number() }),
+  ),
+  tool('wrong_write', 'write', () => ({ id: 'seven' }), z.object({ id: z.number() })),
+  tool('wrong_read', 'read', () => ({ id: 'seven' }), z.object({ id: z.number() })),
+];
+
+const start = async () => {
+  const service = await startService({}, TOOLS);
+  onTestFinished(service.stop);
+  return service;
+};
+
+const ERAS = ['modern', 'legacy'] as const;
+
+test.each(ERAS)('an object is structured content and its JSON is the text (%s)', async (era) => {
+  const { client } = await connect((await start()).url, era);
+  await client.listTools();
+
+  for (const name of ['row', 'loose_row'])
+    expect(await client.callTool({ name })).toMatchObject({
+      content: [{ type: 'text', text: '{"id":7}' }],
+      structuredContent: { id: 7 },
+      isError: false,
+    });
+  expect(await client.callTool({ name: 'told' })).toMatchObject({
+    content: [{ text: 'One row.\n{"id":7}' }],
+    structuredContent: { id: 7 },
+  });
+});
+
+test.each(ERAS)('what is no object is text alone, and an empty result is a success with words (%s)', async (era) => {
+  const { client } = await connect((await start()).url, era);
+  await client.listTools();
+
+  const text = await client.callTool({ name: 'text' });
+  expect(text).toMatchObject({ content: [{ text: 'just text' }], isError: false });
+  expect(text).not.toHaveProperty('structuredContent');
+  const list = await client.callTool({ name: 'list' });
+  expect(list).toMatchObject({ content: [{ text: '[1,2]' }], isError: false });
+  expect(list).not.toHaveProperty('structuredContent');
+  const nothing = await client.callTool({ name: 'nothing' });
+  expect(nothing).toMatchObject({ content: [{ text: 'No rows match.' }], isError: false });
+  expect(detailOf(nothing)).toMatchObject({
+    outcome: 'success',
+    executed: 'yes',
+    empty: true,
+    code: null,
+    retry: null,
+  });
+  const { content } = await client.callTool({ name: 'null' });
+  expect(content).toEqual([{ type: 'text', text: expect.stringMatching(/\S/) }]);
+});
+
+test.each(ERAS)('every failure is a result with isError, and says the same to programs (%s)', async (era) => {
+  const { client } = await connect((await start()).url, era);
+
+  const unknown = await client.callTool({ name: 'serach_files' });
+  expect(unknown).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringMatching(/unknown_tool.*Did you mean 'search_files'\?/) }],
+  });
+  expect(detailOf(unknown)).toMatchObject({ outcome: 'retry', executed: 'no', code: 'unknown_tool' });
+  const wrong = await client.callTool({ name: 'echo', arguments: { txet: 1 } });
+  expect(wrong).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringContaining('- text: required parameter missing') }],
+  });
+  expect(detailOf(wrong)).toMatchObject({
+    code: 'invalid_arguments',
+    executed: 'no',
+    retry: { allowed: true, remaining: 3 },
+    error: { issues: [{ path: 'text' }, { path: 'txet' }] },
+  });
+  expect(await client.callTool({ name: 'echo', arguments: { text: 'right' } })).toMatchObject({ isError: false });
+});
+
+test.each(ERAS)(
+  "a failure's own payload is kept, and never where a schema promises something else (%s)",
+  async (era) => {
+    const { client } = await connect((await start()).url, era);
+    await client.listTools();
+
+    const free = await client.callTool({ name: 'payload' });
+    expect(free).toMatchObject({ isError: true, structuredContent: { by: 'ann' } });
+    expect(detailOf(free)).toMatchObject({ outcome: 'failed', code: 'tool_failed', value: { by: 'ann' } });
+    const typed = await client.callTool({ name: 'typed_payload' });
+    expect(typed).toMatchObject({ isError: true });
+    expect(typed).not.toHaveProperty('structuredContent');
+    expect(detailOf(typed)).toMatchObject({ outcome: 'retry', code: 'retry_requested', value: { by: 'ann' } });
+  },
+);
+
+test.each(ERAS)('a write whose answer breaks its schema is told as done, and not to be repeated (%s)', async (era) => {
+  const { client } = await connect((await start()).url, era);
+  await client.listTools();
+
+  const written = await client.callTool({ name: 'wrong_write' });
+  expect(written).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringMatching(/^'wrong_write' has run and taken effect; .*Do not repeat it/) }],
+  });
+  expect(detailOf(written)).toMatchObject({
+    outcome: 'success',
+    executed: 'yes',
+    warnings: [{ code: 'invalid_output' }],
+  });
+  const read = await client.callTool({ name: 'wrong_read' });
+  expect(detailOf(read)).toMatchObject({ outcome: 'failed', code: 'invalid_output' });
+});
+
+test('the list says what a tool does: annotations by its effects, an output schema where that is an object', async () => {
+  const { url } = await start();
+
+  const { messages } = await post(url, { jsonrpc: '2.0', id: 1, method: 'tools/list' });
+  const List = z.object({ result: z.object({ tools: z.array(z.looseObject({ name: z.string() })) }) });
+  const tools = new Map(List.parse(messages[0]).result.tools.map((listed) => [listed.name, listed]));
+  expect(tools.get('row')).toEqual({
+    name: 'row',
+    description: 'row',
+    inputSchema: expect.objectContaining({ type: 'object' }),
+    outputSchema: expect.objectContaining({ type: 'object', properties: { id: { type: 'number' } } }),
+    annotations: { readOnlyHint: true },
+  });
+  expect(tools.get('wrong_write')?.['annotations']).toEqual({
+    readOnlyHint: false,
+    destructiveHint: true,
+    idempotentHint: false,
+  });
+  expect(tools.get('write_file')?.['annotations']).toEqual({
+    readOnlyHint: false,
+    destructiveHint: true,
+    idempotentHint: true,
+  });
+  expect(tools.get('list')).not.toHaveProperty('outputSchema');
+});
+
+test('arguments that no schema should see are the result of their call alone', async () => {
+  const { url } = await start();
+  const call = (id: number, args: string): string =>
+    `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":${args}}}`;
+  const deep = `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`;
+  const bodies = [
+    call(1, '{"text":"x","__proto__":{"y":1}}'),
+    call(2, deep),
+    call(3, '{"text":12345678901234567890123}'),
+  ];
+
+  const answer = await fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: `[${bodies.join(',')},${call(4, '{"text":"fine"}')}]`,
+  });
+  const text = await answer.text();
+  expect(answer.status).toBe(200);
+  expect(text.match(/"isError":true/g)).toHaveLength(3);
+  expect(text.match(/"code":"invalid_arguments","type"/g)).toHaveLength(3);
+  expect(text).toContain('12345678901234567890123');
+  expect(text).toContain('"structuredContent":{"text":"fine"}');
+});
+
+test.each([{}, { name: 7 }, { name: 'echo', arguments: [1] }, { name: 'echo', arguments: '{"text":"x"}' }])(
+  'what is no call of the protocol is an error of the protocol: %j',
+  async (params) => {
+    const { url } = await start();
+
+    const answer = await post(url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+    expect(answer).toMatchObject({ status: 200, messages: [{ id: 1, error: { code: -32602 } }] });
+  },
+);

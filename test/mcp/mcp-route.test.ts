@@ -1,0 +1,115 @@
+import type { AddressInfo } from 'node:net';
+import fastify from 'fastify';
+import { expect, onTestFinished, test } from 'vitest';
+import type { ToolDescription } from '#src/contract/tool-description.ts';
+import type { BatchAnswer } from '#src/executor/run-batch.ts';
+import { addMcpRoute } from '#src/mcp/mcp-route.ts';
+import { addJsonBodyParser } from '#src/routes/json-body.ts';
+import { addProblemHandler } from '#src/routes/problem-handler.ts';
+import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
+import { post, postModern } from './mcp-clients.ts';
+
+const ANYONE: RequestCaller = {
+  tenant: 'a',
+  key: 'ci',
+  rateKey: 'ci',
+  rate: null,
+  tools: 'all',
+  mayUse: () => true,
+  may: () => true,
+};
+
+/** The route alone on a real socket, before an executor and a store that end as the test says. */
+const startRoute = async ({
+  executeBatch = () => Promise.reject(new Error('no executor')),
+  endSession = () => Promise.resolve(),
+  tools = [],
+}: {
+  readonly executeBatch?: () => Promise<BatchAnswer>;
+  readonly endSession?: () => Promise<void>;
+  readonly tools?: readonly ToolDescription[];
+}) => {
+  const bugs: unknown[] = [];
+  const onBug = (error: unknown): void => void bugs.push(error);
+  const app = fastify();
+  addJsonBodyParser(app);
+  addProblemHandler(app, onBug);
+  addRequestGate(app, {
+    authenticate: () => ({ kind: 'known', caller: ANYONE }),
+    mayComeFrom: () => true,
+    isDraining: () => false,
+    shed: () => null,
+    createId: () => 'id',
+  });
+  addMcpRoute(app, {
+    executeBatch,
+    endSession,
+    isUnavailable: (error) => error instanceof Error && error.message === 'away',
+    describeTools: () => tools,
+    toSessionKey: (tenant, id) => `${tenant}:${id}`,
+    toRecordKey: (tenant, key) => `${tenant}:${key}`,
+    toRequestKey: (tenant, id) => `${tenant}:${id}`,
+    createId: () => 'id',
+    maxDeadlineMs: 1000,
+    version: '1',
+    callerOf,
+    onBug,
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => app.close());
+  const address: AddressInfo | string | null = app.server.address();
+  if (address === null || typeof address === 'string') throw new Error('The route has no port.');
+  return { url: `http://127.0.0.1:${address.port}`, bugs };
+};
+
+const CALL = { name: 'echo', arguments: {} };
+
+test('a bug of the service is told of, and its text goes to no client', async () => {
+  const { url, bugs } = await startRoute({ executeBatch: () => Promise.reject(new Error('secret detail')) });
+
+  const error = { code: -32603, message: 'The service failed. It is not your fault; try again.' };
+  expect(await postModern(url, 'tools/call', CALL)).toMatchObject({ messages: [{ id: 1, error }] });
+  const asked = await post(url, { jsonrpc: '2.0', id: 2, method: 'tools/call', params: CALL });
+  expect(asked).toMatchObject({ messages: [{ id: 2, error }] });
+  expect(bugs).toEqual([new Error('secret detail'), new Error('secret detail')]);
+});
+
+test('a key whose call still runs is an error that says when to ask again', async () => {
+  const { url, bugs } = await startRoute({
+    executeBatch: () => Promise.resolve({ kind: 'in_flight', retryAfterMs: 1500 }),
+  });
+
+  const data = { code: 'idempotency_key_in_flight', retry_after_ms: 1500 };
+  expect(await postModern(url, 'tools/call', CALL)).toMatchObject({ messages: [{ error: { code: -32000, data } }] });
+  expect(bugs).toEqual([]);
+});
+
+test('a session that cannot be ended now is a 503, and any other trouble a bug', async () => {
+  const end = async (error: Error) => {
+    const { url, bugs } = await startRoute({ endSession: () => Promise.reject(error) });
+    const { status } = await fetch(`${url}/mcp`, { method: 'DELETE', headers: { 'mcp-session-id': 's' } });
+    return { status, bugs };
+  };
+
+  expect(await end(new Error('away'))).toEqual({ status: 503, bugs: [] });
+  expect(await end(new Error('broken'))).toEqual({ status: 500, bugs: [new Error('broken')] });
+});
+
+test('a tool that cannot be called now is not listed', async () => {
+  const echo: ToolDescription = {
+    name: 'echo',
+    description: '',
+    effects: 'read',
+    input_schema: { type: 'object' },
+    output_schema: null,
+    limits: { timeout_ms: 1000, retries: 3, concurrency: null, max_calls_per_session: null },
+    available: true,
+    unavailable_reason: null,
+    source: 'builtin',
+  };
+  const { url } = await startRoute({ tools: [echo, { ...echo, name: 'gone', available: false }] });
+
+  expect(await postModern(url, 'tools/list')).toMatchObject({
+    messages: [{ result: { tools: [{ name: 'echo' }], resultType: 'complete' } }],
+  });
+});

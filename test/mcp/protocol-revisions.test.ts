@@ -1,0 +1,143 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { startService } from '#test/support/start-service.ts';
+import { connect, connectEarlier, post, postModern } from './mcp-clients.ts';
+
+const start = async (environment: Readonly<Record<string, string>> = {}): Promise<string> => {
+  const service = await startService(environment);
+  onTestFinished(service.stop);
+  return service.url;
+};
+
+const ECHO = { name: 'echo', arguments: { text: 'hello' } };
+const ECHOED = {
+  content: [{ type: 'text', text: '{"text":"hello"}' }],
+  structuredContent: { text: 'hello' },
+  isError: false,
+};
+const NAMES = ['echo', 'fetch_url', 'list_files', 'read_file', 'search_files', 'write_file'];
+
+test("the SDK's client of revision 2026-07-28 lists and calls tools, without a session", async () => {
+  const { client, transport } = await connect(await start(), 'modern');
+
+  expect(client.getNegotiatedProtocolVersion()).toBe('2026-07-28');
+  expect(transport.sessionId).toBeUndefined();
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(NAMES);
+  expect(await client.callTool(ECHO)).toMatchObject(ECHOED);
+});
+
+test("the SDK's client of revision 2025-11-25 gets a session, lists and calls tools", async () => {
+  const { client, transport } = await connect(await start(), 'legacy');
+
+  expect(client.getNegotiatedProtocolVersion()).toBe('2025-11-25');
+  expect(transport.sessionId).toMatch(/^[0-9a-f-]{36}$/);
+  expect(client.getServerCapabilities()).toEqual({ tools: { listChanged: false } });
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(NAMES);
+  expect(await client.callTool(ECHO)).toMatchObject(ECHOED);
+});
+
+test("the client of the SDK's first major version works as it is", async () => {
+  const { client, sessionId } = await connectEarlier(await start());
+
+  expect(sessionId).toMatch(/^[0-9a-f-]{36}$/);
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(NAMES);
+  expect(await client.callTool(ECHO)).toMatchObject(ECHOED);
+});
+
+test.each(['2025-11-25', '2025-06-18', '2025-03-26'])(
+  'revision %s is agreed on, and its requests need no initialize and no session',
+  async (revision) => {
+    const url = await start();
+    const params = { protocolVersion: revision, capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+    const { headers, messages } = await post(url, { jsonrpc: '2.0', id: 0, method: 'initialize', params });
+    expect(messages).toMatchObject([
+      { id: 0, result: { protocolVersion: revision, serverInfo: { name: 'recourse' } } },
+    ]);
+    expect(headers.get('mcp-session-id')).toMatch(/^[0-9a-f-]{36}$/);
+
+    const version = { 'mcp-protocol-version': revision };
+    const called = await post(url, { jsonrpc: '2.0', id: 'a', method: 'tools/call', params: ECHO }, version);
+    expect(called).toMatchObject({ status: 200, messages: [{ jsonrpc: '2.0', id: 'a', result: ECHOED }] });
+    const listed = await post(url, { jsonrpc: '2.0', id: 2, method: 'tools/list' }, version);
+    expect(listed).toMatchObject({
+      status: 200,
+      messages: [{ id: 2, result: { tools: NAMES.map((name) => ({ name })) } }],
+    });
+  },
+);
+
+test('a request of revision 2026-07-28 by plain HTTP is answered as one JSON body', async () => {
+  const url = await start();
+
+  const called = await postModern(url, 'tools/call', ECHO);
+  expect(called).toMatchObject({ status: 200, messages: [{ id: 1, result: { ...ECHOED, resultType: 'complete' } }] });
+  expect(called.headers.get('content-type')).toBe('application/json');
+  expect(called.headers.get('x-request-id')).toMatch(/^[0-9A-Z]{26}$/);
+  expect(called.headers.get('mcp-session-id')).toBeNull();
+  expect(await postModern(url, 'server/discover')).toMatchObject({
+    messages: [{ result: { supportedVersions: ['2026-07-28'], capabilities: { tools: { listChanged: false } } } }],
+  });
+});
+
+test('several messages in one body, as revision 2025-03-26 has them, are answered each', async () => {
+  const url = await start();
+  const call = (id: number, text: string) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name: 'echo', arguments: { text } },
+  });
+
+  const { status, messages } = await post(url, [
+    call(1, 'one'),
+    { jsonrpc: '2.0', method: 'notifications/initialized' },
+    call(2, 'two'),
+  ]);
+  expect(status).toBe(200);
+  expect(messages.toSorted((a, b) => Number(a['id']) - Number(b['id']))).toMatchObject([
+    { id: 1, result: { structuredContent: { text: 'one' } } },
+    { id: 2, result: { structuredContent: { text: 'two' } } },
+  ]);
+});
+
+test('a client that takes anything is answered; one that takes events only is told what it must take', async () => {
+  const url = await start();
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+
+  expect(await post(url, list, { accept: '*/*' })).toMatchObject({ status: 200, messages: [{ id: 1 }] });
+  expect(await post(url, list, { accept: 'text/event-stream' })).toMatchObject({ status: 406 });
+});
+
+test('a notification is accepted with 202, an unknown method and an unknown revision are errors of the protocol', async () => {
+  const url = await start();
+
+  expect(await post(url, { jsonrpc: '2.0', method: 'notifications/initialized' })).toMatchObject({
+    status: 202,
+    messages: [],
+  });
+  const unknown = await post(url, { jsonrpc: '2.0', id: 3, method: 'resources/list' });
+  expect(unknown).toMatchObject({ status: 200, messages: [{ id: 3, error: { code: -32601 } }] });
+  const list = { jsonrpc: '2.0', id: 4, method: 'tools/list' };
+  expect(await post(url, list, { 'mcp-protocol-version': '1999-01-01' })).toMatchObject({ status: 400 });
+});
+
+test('there is no stream to subscribe to: GET is 405, and a subscription ends at once with nothing granted', async () => {
+  const url = await start();
+
+  const got = await fetch(`${url}/mcp`, { headers: { accept: 'text/event-stream' } });
+  expect(got.status).toBe(405);
+  expect(got.headers.get('allow')).toBe('POST, DELETE');
+  const listened = await postModern(url, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
+  expect(listened.messages).toMatchObject([
+    { method: 'notifications/subscriptions/acknowledged', params: { notifications: {} } },
+    { id: 1, result: { resultType: 'complete' } },
+  ]);
+});
+
+test('with MCP_SERVER=false there is nothing at /mcp', async () => {
+  const url = await start({ MCP_SERVER: 'false' });
+
+  for (const method of ['POST', 'GET', 'DELETE']) {
+    const body = method === 'POST' ? { body: '{}', headers: { 'content-type': 'application/json' } } : {};
+    expect((await fetch(`${url}/mcp`, { method, ...body })).status).toBe(404);
+  }
+});
