@@ -12,6 +12,8 @@ ARG NODE_IMAGE=node:26-bookworm-slim
 FROM $NODE_IMAGE AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+# The lock file names it; nothing of it is in the image.
+COPY clients/typescript/package.json clients/typescript/
 # With the optional packages: the compiler's native binary is one of them.
 RUN npm ci
 COPY tsconfig.json tsconfig.build.json tsconfig.console.json ./
@@ -24,6 +26,7 @@ RUN node scripts/sbom.ts sbom.cdx.json
 FROM $NODE_IMAGE AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY clients/typescript/package.json clients/typescript/
 # Without the optional packages: they carry a second Node (120 MB) for machines whose own is too old.
 # Then without what nothing runs, which is a third of them: source maps, type declarations and sources, manuals.
 RUN npm ci --omit=dev --omit=optional \

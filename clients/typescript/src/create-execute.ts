@@ -1,0 +1,134 @@
+import { type Send, toBadAnswer } from './create-send.ts';
+import type { MessageFormat, MessageOf } from './message-formats.ts';
+import { isMessages, isResults, parseJson } from './read-body.ts';
+import { toQuery } from './to-query.ts';
+import type { ToolCall, ToolResult } from './wire.ts';
+
+/** Limits of one operation of the client. */
+export type SendLimits = {
+  /** All attempts and the waits between them, in milliseconds; the client's own unless given. */
+  readonly timeoutMs?: number | undefined;
+  /** Ends the operation at once; it rejects with what the signal was aborted with. */
+  readonly signal?: AbortSignal | undefined;
+};
+
+export type ExecuteOptions = SendLimits & {
+  /** One per agent: retry budgets are kept under it. */
+  readonly sessionId?: string | undefined;
+  /** Batches of a session with one round id are one round of the retry budget. */
+  readonly roundId?: string | undefined;
+  /** 1 to 255 printable characters; a new one for each `execute` unless given. */
+  readonly idempotencyKey?: string | undefined;
+  /** 16 to 64 of `A–Z a–z 0–9 _ -`: what `recover` takes. Made unless given. */
+  readonly requestId?: string | undefined;
+  /** The service has this long for the calls, in milliseconds; 60 000 unless given. */
+  readonly deadlineMs?: number | undefined;
+  readonly order?: 'parallel' | 'sequential' | undefined;
+  readonly onError?: 'continue' | 'stop' | undefined;
+};
+
+export type Answer = {
+  readonly requestId: string;
+  readonly idempotencyKey: string;
+  /** One per call, in the order of the calls. */
+  readonly results: readonly ToolResult[];
+  /** Nothing ran this time: these are the results of an earlier attempt. */
+  readonly replayed: boolean;
+  readonly attempts: number;
+};
+
+export type MessagesAnswer<Format extends MessageFormat> = Answer & {
+  /** What to append to the conversation. */
+  readonly messages: MessageOf[Format][];
+};
+
+export type RawAnswer = Omit<Answer, 'results'> & {
+  /** Nothing but what the provider expects. */
+  readonly body: unknown;
+};
+
+type NativeOptions = ExecuteOptions & { readonly format?: 'native' };
+type TextOptions = ExecuteOptions & { readonly format: 'text'; readonly raw?: false };
+type MessageOptions<Format> = ExecuteOptions & { readonly format: Format; readonly raw?: false };
+type RawOptions = ExecuteOptions & { readonly format: MessageFormat; readonly raw: true };
+type AnyAnswer = Answer | RawAnswer | (Answer & { readonly messages: readonly unknown[] });
+type AnyOptions = ExecuteOptions & { readonly format?: MessageFormat | 'native'; readonly raw?: boolean };
+
+/**
+ * Has calls executed, safely: every attempt carries the same Idempotency-Key, so that no call that writes runs twice.
+ * Resolves whatever becomes of the calls; rejects with a RecourseError where the service did not take them.
+ */
+export type Execute = ReturnType<typeof createExecute>;
+
+const DEADLINE_MS = 60_000;
+// The service answers at its deadline at the latest; what has not come by then was lost on the way.
+const GRACE_MS = 5_000;
+
+/** `defaults` are the options of every call unless it says otherwise. */
+export const createExecute = (send: Send, defaults: ExecuteOptions & { readonly timeoutMs: number }) => {
+  function execute(calls: readonly ToolCall[], options?: NativeOptions): Promise<Answer>;
+  function execute(calls: readonly ToolCall[], options: TextOptions): Promise<MessagesAnswer<'text'>>;
+  /** `message` as the provider's API gave it. */
+  function execute<Format extends Exclude<MessageFormat, 'text'>>(
+    message: unknown,
+    options: MessageOptions<Format>,
+  ): Promise<MessagesAnswer<Format>>;
+  /** With `raw` the answer is nothing but what the provider expects. */
+  function execute(message: unknown, options: RawOptions): Promise<RawAnswer>;
+  async function execute(input: unknown, given: AnyOptions = {}): Promise<AnyAnswer> {
+    const options = merge(defaults, given);
+    const outgoing = toOutgoing(input, options);
+    const answered = await send(outgoing);
+    const { requestId, idempotencyKey } = outgoing;
+    const replayed = answered.headers.get('idempotent-replayed') === 'true';
+    const seen = { requestId, idempotencyKey, replayed, attempts: answered.attempts };
+    const body = parseJson(answered.text);
+    if (options.raw === true && body !== undefined) return { ...seen, body };
+    if (wantsMessages(options) && isMessages(body)) return { ...seen, results: body.results, messages: body.messages };
+    if (!wantsMessages(options) && isResults(body) && Array.isArray(input) && input.length === body.results.length)
+      return { ...seen, results: body.results };
+    throw toBadAnswer(outgoing, answered);
+  }
+  return execute;
+};
+
+/** An option that is there and undefined, as an environment gives it, is one that is not given. */
+const merge = (defaults: Complete, given: AnyOptions): Complete => ({
+  ...defaults,
+  ...given,
+  timeoutMs: given.timeoutMs ?? defaults.timeoutMs,
+  sessionId: given.sessionId ?? defaults.sessionId,
+});
+
+const wantsMessages = ({ format = 'native' }: AnyOptions): boolean => format !== 'native';
+
+type Complete = AnyOptions & { readonly timeoutMs: number };
+
+const toOutgoing = (input: unknown, options: Complete) => {
+  const deadlineMs = Math.min(options.deadlineMs ?? DEADLINE_MS, options.timeoutMs);
+  return {
+    method: 'POST',
+    ...toRequest(input, options, {
+      session_id: options.sessionId,
+      round_id: options.roundId,
+      order: options.order,
+      on_error: options.onError,
+      deadline_ms: Math.ceil(deadlineMs),
+    }),
+    requestId: options.requestId ?? crypto.randomUUID(),
+    idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
+    attemptTimeoutMs: deadlineMs + GRACE_MS,
+    timeoutMs: options.timeoutMs,
+    signal: options.signal,
+  } as const;
+};
+
+type Envelope = Readonly<Record<string, string | number | undefined>>;
+
+/** Calls travel inside the envelope; a provider's message is the body as it is, and the envelope is in the address. */
+const toRequest = (input: unknown, { format = 'native', raw }: AnyOptions, envelope: Envelope) => {
+  const named = { format: format === 'native' ? undefined : format, raw: raw === true ? 'true' : undefined };
+  if (format === 'native' || format === 'text')
+    return { path: `tool-calls${toQuery(named)}`, body: JSON.stringify({ ...envelope, calls: input }) };
+  return { path: `tool-calls${toQuery({ ...named, ...envelope })}`, body: JSON.stringify(input) };
+};

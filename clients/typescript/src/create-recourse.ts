@@ -1,0 +1,139 @@
+import { createExecute, type Execute, type ExecuteOptions, type SendLimits } from './create-execute.ts';
+import { type Answered, createSend, type Outgoing, type Send, toBadAnswer } from './create-send.ts';
+import type { CatalogueFormat, ToolOf } from './message-formats.ts';
+import { isCatalogueOf, isProblem, isResults, isSessionView, parseJson } from './read-body.ts';
+import { toQuery } from './to-query.ts';
+import type { SessionView, ToolResult } from './wire.ts';
+
+export type RecourseOptions = {
+  /** Where the service is; a path in front of its own is kept. */
+  readonly url: string | URL;
+  readonly apiKey?: string | undefined;
+  /** In place of the platform's own, for example one with a proxy. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** All attempts of one operation and the waits between them, in milliseconds; 180 000 unless given. */
+  readonly timeoutMs?: number | undefined;
+};
+
+export type RecoveredAnswer = { readonly requestId: string; readonly results: readonly ToolResult[] };
+
+/** One session of the service. */
+export type RecourseSession = {
+  readonly id: string;
+  /** As the client's own, in this session. */
+  readonly execute: Execute;
+  /** What the service knows of it; empty for one never seen. */
+  readonly view: (limits?: SendLimits) => Promise<SessionView>;
+  /** Gives all tools their retries back, or one. */
+  readonly resetBudgets: (tool?: string, limits?: SendLimits) => Promise<void>;
+  /** Forgets it. */
+  readonly end: (limits?: SendLimits) => Promise<void>;
+};
+
+export type ToolsOptions = SendLimits & {
+  /** Schemas as OpenAI's strict mode wants them, where a tool's own can be written so. */
+  readonly strict?: boolean | undefined;
+};
+
+export type Recourse = {
+  readonly execute: Execute;
+  /** The results of an `execute` whose answer was lost; null where none are kept, or the batch still runs. */
+  readonly recover: (requestId: string, limits?: SendLimits) => Promise<RecoveredAnswer | null>;
+  /** The tools this key may use, as the service describes them or as a provider's request lists them. */
+  readonly tools: <Format extends CatalogueFormat = 'native'>(
+    format?: Format,
+    options?: ToolsOptions,
+  ) => Promise<ToolOf[Format][]>;
+  readonly session: (id: string, options?: Omit<ExecuteOptions, 'sessionId'>) => RecourseSession;
+};
+
+const TIMEOUT_MS = 180_000;
+// What only reads or forgets is answered at once.
+const ATTEMPT_TIMEOUT_MS = 10_000;
+
+/** A client of one service. Opens nothing until it is used, and needs no closing. */
+export const createRecourse = ({ url, apiKey, fetch, timeoutMs = TIMEOUT_MS }: RecourseOptions): Recourse => {
+  // Called as a function of the global object: browsers refuse it otherwise.
+  const send = createSend({ url: toBase(url), apiKey, fetch: fetch ?? ((...request) => globalThis.fetch(...request)) });
+  const ask = createAsk(send, timeoutMs);
+  return {
+    execute: createExecute(send, { timeoutMs }),
+    recover: async (requestId, limits) => {
+      const path = `tool-calls/${encodeURIComponent(requestId)}`;
+      const { outgoing, answered } = await ask({ method: 'GET', path, expected: [404] }, limits);
+      const body = parseJson(answered.text);
+      if (isResults(body)) return { requestId, results: body.results };
+      if (isProblem(body) && body.code === 'result_not_kept') return null;
+      throw toBadAnswer(outgoing, answered);
+    },
+    tools: createTools(ask),
+    session: (id, options = {}) => {
+      const path = `sessions/${encodeURIComponent(id)}`;
+      return {
+        id,
+        execute: createExecute(send, { ...options, timeoutMs: options.timeoutMs ?? timeoutMs, sessionId: id }),
+        view: async (limits) => {
+          const { outgoing, answered } = await ask({ method: 'GET', path }, limits);
+          const body = parseJson(answered.text);
+          if (isSessionView(body)) return body;
+          throw toBadAnswer(outgoing, answered);
+        },
+        resetBudgets: async (tool, limits) => {
+          const which = tool === undefined ? '' : `/${encodeURIComponent(tool)}`;
+          await ask({ method: 'DELETE', path: `${path}/budgets${which}` }, limits);
+        },
+        end: async (limits) => {
+          await ask({ method: 'DELETE', path }, limits);
+        },
+      };
+    },
+  };
+};
+
+const toBase = (url: string | URL): URL => {
+  const base = new URL(url);
+  if (!base.pathname.endsWith('/')) base.pathname += '/';
+  return base;
+};
+
+type Ask = (
+  what: Pick<Outgoing, 'method' | 'path' | 'expected' | 'headers'>,
+  limits: SendLimits | undefined,
+) => Promise<{ readonly outgoing: Outgoing; readonly answered: Answered }>;
+
+/** For what may be repeated freely, and so needs no key. */
+const createAsk =
+  (send: Send, timeoutMs: number): Ask =>
+  async (what, limits) => {
+    const outgoing: Outgoing = {
+      ...what,
+      requestId: crypto.randomUUID(),
+      idempotencyKey: null,
+      attemptTimeoutMs: ATTEMPT_TIMEOUT_MS,
+      timeoutMs: limits?.timeoutMs ?? timeoutMs,
+      signal: limits?.signal,
+    };
+    return { outgoing, answered: await send(outgoing) };
+  };
+
+/** The catalogue changes rarely: it is asked for by the tag it was last given with, and sent only where it has changed. */
+const createTools = (ask: Ask): Recourse['tools'] => {
+  const known = new Map<string, Tagged>();
+  return async <Format extends CatalogueFormat = 'native'>(format?: Format, options: ToolsOptions = {}) => {
+    const path = toToolsPath(format, options);
+    const last = known.get(path) ?? { etag: null, text: '' };
+    const headers = last.etag === null ? {} : { 'if-none-match': last.etag };
+    const { outgoing, answered } = await ask({ method: 'GET', path, headers, expected: [304] }, options);
+    const now = answered.status === 304 ? last : { etag: answered.headers.get('etag'), text: answered.text };
+    const body = parseJson(now.text);
+    if (!isCatalogueOf<Format>(body)) throw toBadAnswer(outgoing, answered);
+    known.set(path, now);
+    return body.tools;
+  };
+};
+
+// Without format the service answers in its own.
+const toToolsPath = (format: CatalogueFormat = 'native', { strict = false }: ToolsOptions): string =>
+  `tools${toQuery({ format: format === 'native' ? undefined : format, strict: strict ? 'true' : undefined })}`;
+
+type Tagged = { readonly etag: string | null; readonly text: string };

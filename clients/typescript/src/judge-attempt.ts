@@ -1,0 +1,70 @@
+import { isProblem, parseJson } from './read-body.ts';
+import type { Problem } from './wire.ts';
+
+/** What one attempt came to: an answer of HTTP, read to its end, or nothing. */
+export type Attempt =
+  | { readonly kind: 'answered'; readonly status: number; readonly headers: Headers; readonly text: string }
+  | { readonly kind: 'lost'; readonly cause: unknown };
+
+/** What to make of it. `again`: the same request may be sent once more. */
+export type Verdict = {
+  readonly again: boolean;
+  readonly mayHaveRun: boolean;
+  readonly retryAfterMs: number | null;
+  readonly problem: Problem | null;
+};
+
+/**
+ * Decides by status alone what is tried again: late (408), still running under the same key (409), too many (429), the
+ * service is full or going (503), a proxy had no answer (502, 504). What a client must mend is never sent again.
+ */
+export const judgeAttempt = (attempt: Attempt): Verdict => {
+  if (attempt.kind === 'lost')
+    return { again: true, mayHaveRun: !wasNeverSent(attempt.cause), retryAfterMs: null, problem: null };
+  const { status, headers, text } = attempt;
+  const body = parseJson(text);
+  const problem = isProblem(body) ? body : null;
+  return {
+    again: AGAIN.includes(status),
+    // A proxy's own 503 may stand for a request that it has passed on.
+    mayHaveRun: status >= 500 ? problem === null || status === 500 : status === 409,
+    retryAfterMs: toRetryAfterMs(headers.get('retry-after'), Date.now()),
+    problem,
+  };
+};
+
+const AGAIN: readonly number[] = [408, 409, 429, 502, 503, 504];
+
+// The codes of Node, Bun and undici. Elsewhere the cause is hidden, and the request counts as sent.
+const NEVER_SENT: readonly unknown[] = [
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ConnectionRefused',
+];
+
+const codeOf = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && 'code' in value ? value.code : undefined;
+
+const wasNeverSent = (cause: unknown): boolean =>
+  NEVER_SENT.includes(codeOf(cause)) || (cause instanceof Error && NEVER_SENT.includes(codeOf(cause.cause)));
+
+/** Milliseconds of a Retry-After (RFC 9110): seconds or a date. null where it says neither. */
+export const toRetryAfterMs = (text: string | null, now: number): number | null => {
+  if (text === null) return null;
+  if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1000;
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? null : Math.max(0, date - now);
+};
+
+const FIRST_WAIT_MS = 200;
+const LONGEST_WAIT_MS = 5_000;
+// Clients that were told the same time do not all come back in the same moment.
+const SPREAD_MS = 250;
+
+/** How long to wait after so many attempts: as told, else twice as long each time; `random` is from 0 to 1. */
+export const toWaitMs = (attempts: number, retryAfterMs: number | null, random: number): number => {
+  if (retryAfterMs !== null) return retryAfterMs + random * SPREAD_MS;
+  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempts - 1)) * (0.5 + random / 2);
+};

@@ -1,0 +1,28 @@
+import type { components } from './generated/api.ts';
+
+type Schemas = components['schemas'];
+
+/** What became of one call. */
+export type ToolResult = Schemas['ToolResult'];
+/** Why a call failed: a code of the closed list, and what else is known. */
+export type FailureDetail = Schemas['FailureDetail'];
+export type FailureCode = FailureDetail['code'];
+/** What a session still has for a tool. */
+export type RetryState = Schemas['RetryState'];
+/** A tool as the service's own catalogue describes it. */
+export type ToolDescription = Schemas['ToolDescription'];
+/** What the service knows of a session. */
+export type SessionView = Schemas['SessionView'];
+/** Why the service did not take a request (RFC 9457). */
+export type Problem = Schemas['Problem'];
+
+/** One call as a model asks for it. */
+export type ToolCall = {
+  /** Echoed in the result; never taken for an idempotency key. */
+  readonly id?: string | number | null;
+  readonly name: string;
+  /** An object, or a JSON text that holds one. */
+  readonly arguments?: object | string | null;
+  /** May only shorten the tool's own limit. */
+  readonly timeout_ms?: number;
+};

@@ -1,0 +1,108 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { createServer, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
+import { type RunningService, startService } from '#test/support/start-service.ts';
+
+const EXAMPLES = join(ROOT, 'examples/plain');
+// Neither is needed for anything else: where one is missing, its example goes untested and the report says so.
+const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
+const hasCurl = spawnSync('curl', ['--version']).status === 0;
+
+const start = async (): Promise<RunningService> => {
+  const service = await startService({ WORKSPACE_DIR: join(ROOT, 'examples/workspace') });
+  onTestFinished(service.stop);
+  return service;
+};
+
+/** stdout of a program; rejects with what it wrote where it fails. */
+const run = async (command: string, words: readonly string[], settings: Readonly<Record<string, string>>) =>
+  (await promisify(execFile)(command, words, { env: cleanEnvironment(settings) })).stdout;
+
+const Asked = z.object({
+  model: z.string(),
+  tools: z.array(z.object({ type: z.literal('function'), function: z.looseObject({ name: z.string() }) })).min(1),
+  messages: z.array(z.looseObject({ role: z.string(), content: z.string().nullable().optional() })),
+});
+type Asked = z.infer<typeof Asked>;
+
+const callOf = (id: string, name: string, input: unknown) => ({
+  id,
+  type: 'function',
+  function: { name, arguments: JSON.stringify(input) },
+});
+
+const TURNS = [
+  {
+    role: 'assistant',
+    content: null,
+    tool_calls: [callOf('c1', 'read_file', { path: 'note.md' }), callOf('c2', 'list_files', {})],
+  },
+  { role: 'assistant', content: null, tool_calls: [callOf('c3', 'read_file', { path: 'notes.md' })] },
+  { role: 'assistant', content: 'They begin with a title.' },
+];
+
+/** A model behind OpenAI's chat API that says these turns one after the other, and what it was asked. */
+const startModel = async () => {
+  const asked: Asked[] = [];
+  const answer = async (request: IncomingMessage): Promise<string> => {
+    const message = TURNS[asked.push(Asked.parse(await json(request))) - 1];
+    return JSON.stringify({ object: 'chat.completion', choices: [{ index: 0, message }] });
+  };
+  const server = createServer((request, response) => {
+    answer(request).then(
+      (text) => response.setHeader('content-type', 'application/json').end(text),
+      (error: unknown) => response.writeHead(400).end(String(error)),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The model has no port.');
+  return { url: `http://127.0.0.1:${address.port}/v1`, asked };
+};
+
+test.skipIf(!hasRequests)(
+  'the agent in Python reads what a failure says and finishes (needs python3 and requests)',
+  async () => {
+    const [service, model] = [await start(), await startModel()];
+    const environment = { RECOURSE_URL: service.url, OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'none' };
+    const said = await run('python3', [join(EXAMPLES, 'agent.py'), 'What do the notes begin with?'], environment);
+    expect(said).toBe('They begin with a title.\n');
+    expect(model.asked.map(({ messages }) => messages.map(({ role }) => role))).toEqual([
+      ['user'],
+      ['user', 'assistant', 'tool', 'tool'],
+      ['user', 'assistant', 'tool', 'tool', 'assistant', 'tool'],
+    ]);
+    const told = model.asked[2]?.messages.filter(({ role }) => role === 'tool') ?? [];
+    expect(told.map((message) => message['tool_call_id'])).toEqual(['c1', 'c2', 'c3']);
+    expect(told[0]?.content).toContain("Did you mean 'notes.md'?");
+    expect(told[2]?.content).toContain('# ');
+    expect(model.asked[0]?.tools.map((tool) => tool.function.name)).toContain('read_file');
+  },
+);
+
+test.skipIf(!hasCurl)('the calls by curl are answered, and run once for one key (needs curl)', async () => {
+  const { url } = await start();
+  const send = async (): Promise<readonly unknown[]> => {
+    const said = await run('sh', [join(EXAMPLES, 'tool-calls.sh'), 'a-key'], { RECOURSE_URL: url });
+    return said
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  };
+  const [native, anthropic] = await send();
+  expect(native).toMatchObject({
+    session_id: 'plain',
+    results: [
+      { id: 'a', success: true },
+      { id: 'b', success: false, outcome: 'retry' },
+    ],
+  });
+  expect(anthropic).toMatchObject([{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1' }] }]);
+  expect((await send())[0]).toMatchObject({ results: [{ replayed: true }, { replayed: true }] });
+});

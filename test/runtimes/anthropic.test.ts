@@ -1,0 +1,20 @@
+import { createAnthropic } from '#test/support/providers/anthropic.ts';
+import { runAgent as runMessagesAgent } from '../../examples/anthropic/agent.ts';
+import { runAgent as runToolRunnerAgent } from '../../examples/anthropic/tool-runner.ts';
+import { describeRuntime } from './describe-runtime.ts';
+
+const environmentOf = (url: string) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'key' });
+
+describeRuntime({
+  title: 'anthropic, messages',
+  createProvider: createAnthropic,
+  environmentOf,
+  runAgent: runMessagesAgent,
+});
+
+describeRuntime({
+  title: 'anthropic, toolRunner',
+  createProvider: createAnthropic,
+  environmentOf,
+  runAgent: runToolRunnerAgent,
+});

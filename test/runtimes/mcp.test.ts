@@ -1,0 +1,12 @@
+import { openaiChat } from '#test/support/providers/openai-chat.ts';
+import { describeRuntime } from './describe-runtime.ts';
+import { runMcpAgent } from './mcp-agent.ts';
+import { SCENARIOS_WITHOUT_ROUNDS } from './scenarios.ts';
+
+describeRuntime({
+  title: 'an MCP client at /mcp',
+  createProvider: () => openaiChat,
+  environmentOf: (url) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'key' }),
+  runAgent: runMcpAgent,
+  scenarios: SCENARIOS_WITHOUT_ROUNDS,
+});
