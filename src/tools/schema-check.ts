@@ -82,6 +82,8 @@ const createAjv = (): Ajv.Ajv2020 => {
   const ajv = new Ajv2020({
     allErrors: true,
     strict: false,
+    // What is odd in a schema from elsewhere is nothing that this service's log should fill with.
+    logger: false,
     // Or an optional member called `constructor` would be found missing, and then judged, on the prototype.
     ownProperties: true,
   });

@@ -33,20 +33,27 @@ export class RetryableToolError extends Error {
   }
 }
 
+export type TerminalToolErrorOptions = {
+  readonly hint?: string;
+  readonly value?: unknown;
+  /** For a write tool: `yes` is assumed, say otherwise if nothing, or perhaps nothing, has happened. */
+  readonly executed?: Executed;
+  readonly cause?: unknown;
+};
+
 /** "Repeating this call is pointless." The model reads the text as it is. */
 export class TerminalToolError extends Error {
   override readonly name: string = 'TerminalToolError';
   readonly [TOOL_ERROR]: ToolErrorKind = 'terminal';
   readonly hint: string | undefined;
   readonly value: unknown;
+  readonly executed: Executed | undefined;
 
-  constructor(
-    message: string,
-    options: { readonly hint?: string; readonly value?: unknown; readonly cause?: unknown } = {},
-  ) {
+  constructor(message: string, options: TerminalToolErrorOptions = {}) {
     super(message, { cause: options.cause });
     this.hint = options.hint;
     this.value = options.value;
+    this.executed = options.executed;
   }
 }
 

@@ -195,6 +195,17 @@ const MAY_CATCH = [
   'telemetry/tracing/trace-guard.ts',
   'tools/define-tool.ts',
   'tools/directory/read-directory.ts',
+  'tools/mcp/build-offer.ts',
+  'tools/mcp/connect-server.ts',
+  'tools/mcp/http-transport.ts',
+  'tools/mcp/list-reader.ts',
+  'tools/mcp/spawn-server.ts',
+  'tools/mcp/stdio-transport.ts',
+  'tools/mcp/tool-list.ts',
+  'tools/mcp/upstream-fetch.ts',
+  'tools/openapi/answer/parse-json-body.ts',
+  'tools/openapi/document/schema-keywords.ts',
+  'tools/openapi/load-operations.ts',
   'wiring/wire-tools.ts',
 ];
 

@@ -1,5 +1,5 @@
-import type { UnavailableTool } from '../tool-offer.ts';
 import type { Tool } from '../tool.ts';
+import type { UnavailableTool } from '../tool-offer.ts';
 import type { FileStates } from './file-versions.ts';
 import type { Settled } from './settle-names.ts';
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
-import type { ToolOffer } from '../tool-offer.ts';
 import type { ToolFacts, ToolFile } from '../tool.ts';
+import type { ToolOffer } from '../tool-offer.ts';
 import { countFiles, type FileCounts, type FileStates, loadChangedFiles, needsHosts } from './file-versions.ts';
 import type { ToolFileHosts } from './load-tool-file.ts';
 import { createLoadVersion, type InlineTools } from './load-version.ts';

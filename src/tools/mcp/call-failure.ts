@@ -91,6 +91,7 @@ const toTooLarge = (facts: CallFacts): CallFailure => {
 export const toNeedsPerson = (server: string, status: number): TerminalToolError =>
   new TerminalToolError(
     `The MCP server '${server}' refuses the credentials of this service (HTTP ${status}). Calling again does not help: say that somebody has to renew them.`,
+    { executed: 'no' },
   );
 
 const toStatusFailure = (status: number, facts: CallFacts): CallFailure => {

@@ -74,10 +74,11 @@ export const toAnswerFailure = (answer: Answer, call: FailedCall): Failure => {
     case 'human':
       return new TerminalToolError(text, {
         value,
+        executed: 'no',
         hint: `A human must see to this: the setting 'auth' of the OpenAPI import '${importName}'.`,
       });
     case 'failed':
-      return new TerminalToolError(text, { value, hint: 'Do not repeat this call.' });
+      return new TerminalToolError(text, { value, executed: 'no', hint: 'Do not repeat this call.' });
   }
 };
 

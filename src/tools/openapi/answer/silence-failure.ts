@@ -8,6 +8,7 @@ export const toSilenceFailure = (
 ): TerminalToolError | UpstreamToolError => {
   if (reason === 'address_refused')
     return new TerminalToolError('The API is at an address that is not public, and was not asked.', {
+      executed: 'no',
       hint: `A human must see to this: the setting 'privateAddresses' of the OpenAPI import '${importName}'.`,
       cause,
     });
