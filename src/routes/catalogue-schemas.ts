@@ -27,7 +27,13 @@ const IfNoneMatch = z.object({
 });
 
 const ProviderTools = z
-  .object({ tools: z.array(z.looseObject({})) })
+  .object({
+    tools: z.array(z.looseObject({})),
+    left_out: z
+      .array(z.object({ name: z.string(), reason: z.string() }))
+      .optional()
+      .describe('Tools that the provider would refuse, and all others of the request with them.'),
+  })
   .meta({ id: 'ProviderTools', description: 'What goes into a request to the provider as its tools.' });
 
 const HEADERS = {

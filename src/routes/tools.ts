@@ -28,7 +28,7 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
   app.get('/tools', { schema: LIST_TOOLS_SCHEMA }, async (request, reply) => {
     const { format, style } = readWish(request.query);
     const tools = toolsOf(request);
-    return send(request, reply, { tools: format === 'native' ? tools : toCatalogue(tools, format, style) });
+    return send(request, reply, format === 'native' ? { tools } : toCatalogue(tools, format, style));
   });
   app.get<{ Params: { name: string } }>('/tools/:name', { schema: GET_TOOL_SCHEMA }, async (request, reply) => {
     const { format, style } = readWish(request.query);
@@ -36,7 +36,7 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     if (tool === undefined) throw notFound('There is no tool of that name. GET /tools lists what there is.');
     if (format === 'native') return send(request, reply, tool);
     if (!tool.available) throw notFound('The tool is not available now. Ask without format to see why.');
-    return send(request, reply, { tools: toCatalogue([tool], format, style) });
+    return send(request, reply, toCatalogue([tool], format, style));
   });
 };
 

@@ -5,6 +5,12 @@ import { makeDirectory, type TemporaryDirectory } from '#test/tools/directory/te
 import { breakToolFile, changeKeys, makeToolFiles } from './mixed-load-files.ts';
 import { createMixedLoadKeys, type MixedLoadKeys } from './mixed-load-keys.ts';
 import { type Client, createClient } from './mixed-load-requests.ts';
+import {
+  breakConfigFile,
+  createMixedLoadUpstream,
+  loseUpstream,
+  type MixedLoadUpstream,
+} from './mixed-load-upstream.ts';
 import { startRedisServer } from './redis-server.ts';
 import { startProcess } from './start-process.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
@@ -50,7 +56,9 @@ export const startMixedLoad = async (): Promise<MixedLoad> => {
     await redis.stop();
   });
   const tools = makeToolFiles();
-  const keys = createMixedLoadKeys(makeDirectory().root);
+  const folder = makeDirectory().root;
+  const keys = createMixedLoadKeys(folder);
+  const upstream = createMixedLoadUpstream(folder);
   const service = await startProcess({
     by: 'node',
     environment: {
@@ -58,10 +66,11 @@ export const startMixedLoad = async (): Promise<MixedLoad> => {
       REDIS_URL: `redis://127.0.0.1:${proxy.port}`,
       TOOLS_DIR: tools.root,
       API_KEYS_FILE: keys.file,
+      CONFIG_FILE: upstream.file,
     },
   });
   const metric = (name: string, label = ''): Promise<number> => readMetric(service.url, name, label);
-  const scene: Scene = { ...createClient(service.url, keys), keys, tools, proxy, metric };
+  const scene: Scene = { ...createClient(service.url, keys), keys, tools, upstream, proxy, metric };
   await whenStoreServes(scene);
   return {
     target: `127.0.0.1:${service.port}`,
@@ -76,6 +85,7 @@ type Scene = Client &
   Pick<MixedLoad, 'metric'> & {
     readonly keys: MixedLoadKeys;
     readonly tools: TemporaryDirectory;
+    readonly upstream: MixedLoadUpstream;
     readonly proxy: TcpProxy;
   };
 
@@ -218,6 +228,8 @@ const ACTS: readonly ((scene: Scene) => Promise<void>)[] = [
   comeUninvited,
   changeKeys,
   breakToolFile,
+  loseUpstream,
+  breakConfigFile,
   dieEachWay,
   blockAll,
   overload,

@@ -39,3 +39,18 @@ const toStrictRoot = (schema: Readonly<Record<string, unknown>>): ObjectSchema =
   type: 'object',
   properties: Object.fromEntries(Object.entries(schema['properties'] ?? {})),
 });
+
+/** Why Anthropic would refuse a request with this tool in it; nothing where it would not. */
+export const findAnthropicRefusal = ({
+  name,
+  input_schema,
+}: ToolDescription): readonly { readonly name: string; readonly reason: string }[] => {
+  const key = Object.keys(toObjectRoot(input_schema).properties ?? {}).find((one) => !PROPERTY_KEY.test(one));
+  if (key === undefined) return [];
+  return [
+    { name, reason: `Anthropic takes no argument called '${key.slice(0, 80)}': it must match ${PROPERTY_KEY.source}.` },
+  ];
+};
+
+// The Messages API's own words: "Property keys should match pattern".
+const PROPERTY_KEY = /^[a-zA-Z0-9_.-]{1,64}$/;

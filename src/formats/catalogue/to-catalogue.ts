@@ -7,7 +7,7 @@ import { OPENAI_RULES } from './openai-rules.ts';
 import type { GeminiTool, OpenaiChatTool, OpenaiResponsesTool } from './provider-tools.ts';
 import { remembering } from './remembering.ts';
 import { toStrictSchema } from './strict-schema.ts';
-import { toAnthropicTools } from './to-anthropic-tools.ts';
+import { findAnthropicRefusal, toAnthropicTools } from './to-anthropic-tools.ts';
 import { toMcpTools } from './to-mcp-tools.ts';
 
 /** `strict`: where the provider can hold its model to the schema, and the schema can be said in its subset. */
@@ -18,16 +18,33 @@ type ProviderFormat = Exclude<CatalogueFormat, 'native'>;
 const toOpenaiStrict = remembering((schema) => toStrictSchema(schema, OPENAI_RULES));
 const toGeminiParameters = remembering((schema) => toGeminiSchema(toObjectRoot(schema)));
 
-/** What goes into a provider's request as its tools: those that are available, under names it can carry. */
+/** A tool that a provider would refuse, with all others of the request, and why. */
+export type LeftOut = { readonly name: string; readonly reason: string };
+
+export type ProviderCatalogue = {
+  /** What goes into a provider's request as its tools: those that are available, under names it can carry. */
+  readonly tools: readonly unknown[];
+  readonly left_out?: readonly LeftOut[];
+};
+
+/** The catalogue as a provider's request wants it. */
 export const toCatalogue = (
   tools: readonly ToolDescription[],
   format: ProviderFormat,
   style: SchemaStyle,
-): readonly unknown[] =>
-  WRITERS[format](
-    tools.filter(({ available }) => available),
-    style,
-  );
+): ProviderCatalogue => {
+  const available = tools.filter((tool) => tool.available);
+  const leftOut = format === 'anthropic' ? available.flatMap(findAnthropicRefusal) : [];
+  if (leftOut.length === 0) return { tools: WRITERS[format](available, style) };
+  const names = new Set(leftOut.map(({ name }) => name));
+  return {
+    tools: WRITERS[format](
+      available.filter(({ name }) => !names.has(name)),
+      style,
+    ),
+    left_out: leftOut,
+  };
+};
 
 /** Tools of Chat Completions. */
 export const toOpenaiChatTools = (tools: readonly ToolDescription[], style: SchemaStyle): readonly OpenaiChatTool[] =>
@@ -43,7 +60,7 @@ export const toOpenaiResponsesTools = (
     return {
       type: 'function',
       name: toPortableName(name),
-      description,
+      description: cutDescription(description),
       parameters: strict ?? toObjectRoot(input_schema),
       strict: strict !== null,
     };
@@ -58,6 +75,14 @@ export const toGeminiTools = (tools: readonly ToolDescription[]): readonly Gemin
   }));
   return functionDeclarations.length === 0 ? [] : [{ functionDeclarations }];
 };
+
+// More was refused by the Chat Completions API when last reported (January 2025), with the whole request.
+const MAX_OPENAI_DESCRIPTION = 1024;
+
+const cutDescription = (text: string): string =>
+  text.length <= MAX_OPENAI_DESCRIPTION
+    ? text
+    : `${text.slice(0, MAX_OPENAI_DESCRIPTION - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 
 const WRITERS = {
   'openai-chat': toOpenaiChatTools,

@@ -132,7 +132,7 @@ test('Gemini: one tool with all functions, and no keyword that it does not list'
 });
 
 test('MCP carries names as they are', () => {
-  expect(toCatalogue([SEARCH], 'mcp', 'plain')).toMatchObject([
+  expect(toCatalogue([SEARCH], 'mcp', 'plain').tools).toMatchObject([
     { name: 'search.files', inputSchema: { type: 'object' } },
   ]);
 });
@@ -142,7 +142,7 @@ test.each(['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'mcp'] as c
   (format) => {
     const away = describe('away', undefined, { available: false, unavailable_reason: 'gone' });
     expect(JSON.stringify(toCatalogue([away, SEARCH], format, 'plain'))).not.toContain('away');
-    expect(toCatalogue([away], format, 'strict')).toEqual([]);
+    expect(toCatalogue([away], format, 'strict')).toEqual({ tools: [] });
   },
 );
 
@@ -176,4 +176,25 @@ test('a schema that combines at its root is offered as one object of all it allo
       },
     ]);
   }
+});
+
+test('a tool for which Anthropic would refuse the whole request is left out, and that is said', () => {
+  const odd = describe('odd', { type: 'object', properties: { 'filter[status]': { type: 'string' } } });
+  expect(toCatalogue([odd, FREE], 'anthropic', 'plain')).toMatchObject({
+    tools: [{ name: 'free' }],
+    left_out: [
+      {
+        name: 'odd',
+        reason: "Anthropic takes no argument called 'filter[status]': it must match ^[a-zA-Z0-9_.-]{1,64}$.",
+      },
+    ],
+  });
+  expect(toCatalogue([odd], 'openai-chat', 'plain')).not.toHaveProperty('left_out');
+});
+
+test('a description longer than OpenAI takes is cut, for OpenAI alone', () => {
+  const wordy = describe('wordy', undefined, { description: 'x'.repeat(1500) });
+  const [tool] = toOpenaiResponsesTools([wordy], 'plain');
+  expect(tool?.description).toBe(`${'x'.repeat(1023)}…`);
+  expect(toAnthropicTools([wordy], 'plain')[0]?.description).toHaveLength(1500);
 });

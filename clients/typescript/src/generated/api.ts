@@ -460,6 +460,11 @@ export interface components {
             readonly tools: readonly {
                 readonly [key: string]: unknown;
             }[];
+            /** @description Tools that the provider would refuse, and all others of the request with them. */
+            readonly left_out?: readonly {
+                readonly name: string;
+                readonly reason: string;
+            }[];
         };
     };
     responses: never;

@@ -58,14 +58,25 @@ const toParameterSchema = (source: JsonRecord, content: unknown): unknown => {
   return memberOf(source, 'schema') ?? {};
 };
 
-/** Gives each parameter an argument of its own: where two share a name, the later is called `{name}_{in}`. */
+/** Gives each parameter an argument of its own: where two would share a name, the later is called `{name}_{in}`. */
 export const withDistinctArguments = (parameters: readonly Parameter[]): readonly Parameter[] => {
   const sorted = parameters.toSorted((a, b) => PLACES.indexOf(a.in) - PLACES.indexOf(b.in));
   const taken = new Set<string>();
   return sorted.map((parameter) => {
-    const argument = taken.has(parameter.name) ? `${parameter.name}_${parameter.in}` : parameter.name;
+    const own = toArgumentName(parameter.name);
+    const argument = taken.has(own) ? `${own}_${parameter.in}` : own;
     if (taken.has(argument)) throw new OperationProblem(`It has several parameters called ${argument}.`);
     taken.add(argument);
     return { ...parameter, argument };
   });
+};
+
+/** `filter[status]` → `filter_status`, `$top` → `top`: Anthropic refuses all tools of a request for one name outside this. */
+const toArgumentName = (name: string): string => {
+  if (/^[A-Za-z0-9_.-]{1,64}$/.test(name)) return name;
+  const plain = name
+    .replace(/[^A-Za-z0-9_.-]+/g, '_')
+    .replace(/^_+|_+$/g, '')
+    .slice(0, 50);
+  return plain === '' ? 'parameter' : plain;
 };
