@@ -12,7 +12,7 @@ ARG NODE_IMAGE=node:26-bookworm-slim
 FROM $NODE_IMAGE AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The lock file names it; nothing of it is in the image.
+# The lock file names the client; nothing of it is in the image.
 COPY clients/typescript/package.json clients/typescript/
 # With the optional packages: the compiler's native binary is one of them.
 RUN npm ci
@@ -30,6 +30,7 @@ COPY clients/typescript/package.json clients/typescript/
 # Without the optional packages: they carry a second Node (120 MB) for machines whose own is too old.
 # Then without what nothing runs, which is a third of them: source maps, type declarations and sources, manuals.
 RUN npm ci --omit=dev --omit=optional \
+ && rm -r node_modules/@recourse \
  && find node_modules -type f ! -iname 'licen[cs]e*' ! -iname 'notice*' \
       \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.md' -o -name '*.markdown' \) -delete
 

@@ -1,91 +1,24 @@
-import { randomUUID } from 'node:crypto';
-import { createMcpHandler, isInitializeRequest } from '@modelcontextprotocol/server';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { JsonBody } from '../routes/json-body.ts';
+import type { FastifyInstance } from 'fastify';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
-import { callerKeyOf, type RequestCaller } from '../routes/request-gate.ts';
-import { createMcpServer, type McpServerOptions } from './create-mcp-server.ts';
+import type { AnswerMcp, AnswerMcpOptions } from './create-answer-mcp.ts';
 import { addEndSessionRoute, type EndSessionOptions } from './end-session.ts';
-import type { Exchange } from './exchange.ts';
-import { createRunningCalls } from './running-calls.ts';
-import { sessionIdOf } from './session-header.ts';
 
-export type McpRouteOptions = Omit<McpServerOptions, 'running'> &
-  EndSessionOptions & {
-    readonly callerOf: (request: FastifyRequest) => RequestCaller;
-  };
+export type McpRouteOptions = AnswerMcpOptions & EndSessionOptions;
 
 const PATH = '/mcp';
 
 /**
  * The Model Context Protocol over Streamable HTTP, all revisions that the SDK knows. Each POST stands alone: a session
- * is what the executor's store knows of its id, so that any replica answers any request. Calls that run are all that is
- * kept in between.
+ * is what the executor's store knows of its id, so that any replica answers any request.
  */
 export const addMcpRoute = (app: FastifyInstance, options: McpRouteOptions): void => {
-  const running = createRunningCalls();
-  const exchanges = new WeakMap<Request, Exchange>();
-  const handler = createMcpHandler(({ requestInfo }) => {
-    const exchange = requestInfo === undefined ? undefined : exchanges.get(requestInfo);
-    if (exchange === undefined) throw new Error('An MCP server was asked for outside a request.');
-    return createMcpServer(exchange, { ...options, running });
-  });
+  let loading: Promise<AnswerMcp> | undefined;
   app.post(PATH, { schema: { hide: true } }, async (request, reply) => {
-    const body = isJsonBody(request.body) ? request.body : null;
-    const exchange = toExchange(request, reply, body, options);
-    const webRequest = toWebRequest(request, exchange.ending.signal);
-    exchanges.set(webRequest, exchange);
-    const response = await handler.fetch(webRequest, body === null ? {} : { parsedBody: body.value });
-    if (response.status === 500) options.onBug(new Error('The MCP SDK answered 500.'), request.id);
-    if (response.ok && isInitializeRequest(body?.value)) void reply.header('mcp-session-id', randomUUID());
-    return reply.send(response);
+    // With the first request: the SDK is 10 MB and 50 ms that a service without MCP clients need not pay.
+    loading ??= import('./create-answer-mcp.ts').then(({ createAnswerMcp }) => createAnswerMcp(options));
+    const answer = await loading;
+    return answer(request, reply);
   });
   addEndSessionRoute(app, PATH, options);
   refuseOtherMethods(app, PATH, ['POST', 'DELETE']);
-};
-
-const isJsonBody = (body: unknown): body is JsonBody =>
-  typeof body === 'object' && body !== null && 'source' in body && typeof body.source === 'string';
-
-const toExchange = (
-  request: FastifyRequest,
-  { raw }: FastifyReply,
-  body: JsonBody | null,
-  { callerOf }: McpRouteOptions,
-): Exchange => {
-  const { tenant, key, mayUse } = callerOf(request);
-  const { trace } = request;
-  const ending = new AbortController();
-  raw.once('close', () => {
-    if (!raw.writableFinished) ending.abort();
-  });
-  // It may have gone while its body was being read.
-  if (raw.destroyed) ending.abort();
-  return {
-    requestId: request.id,
-    tenant,
-    key,
-    caller: callerKeyOf(request),
-    mayUse,
-    sessionId: sessionIdOf(request),
-    source: body?.source ?? '',
-    form: Array.isArray(body?.value) ? 'array' : 'single',
-    ending,
-    toTrace: (session) =>
-      trace === null ? { trace: null, traceId: null } : { traceId: trace.traceId, trace: trace.ofBatch({ session }) },
-  };
-};
-
-// What the SDK reads of a request. It sees no key, and no body: that is parsed already.
-const HEADERS = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;
-const BOTH_TYPES = 'application/json, text/event-stream';
-
-const toWebRequest = ({ headers }: FastifyRequest, signal: AbortSignal): Request => {
-  const { accept = '*/*' } = headers;
-  const known = new Headers({ accept: accept.includes('*/*') ? BOTH_TYPES : accept });
-  for (const name of HEADERS) {
-    const value = headers[name];
-    if (typeof value === 'string') known.set(name, value);
-  }
-  return new Request('http://localhost/mcp', { method: 'POST', headers: known, signal });
 };
