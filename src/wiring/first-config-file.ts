@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import type { ConfigText, Variables } from '../config-file/expand-variables.ts';
-import { type ConfigContent, loadConfigFile } from '../config-file/load-config-file.ts';
+import type { ConfigContent } from '../config-file/load-config-file.ts';
 import { findConfigFile, readConfigFile } from '../config-file/read-config-file.ts';
 
 /** A configuration file as it was when the service started. */
@@ -24,6 +24,8 @@ export const readFirstConfigFile = async (
   const reading = await readConfigFile(path);
   if (!reading.ok) return { file: null, mistakes: [`CONFIG_FILE ${path} cannot be read: ${reading.problem}`] };
   const { text } = reading;
+  // Only here: a service without such a file need not pay for what reads one.
+  const { loadConfigFile } = await import('../config-file/load-config-file.ts');
   const loaded = loadConfigFile({ file: path, text, environment });
   if (!loaded.ok) return { file: null, mistakes: loaded.mistakes };
   return { file: { path, text, content: loaded.content, texts: loaded.texts }, mistakes: [] };

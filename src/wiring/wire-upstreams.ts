@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { ConfigText, Variables } from '../config-file/expand-variables.ts';
-import { type ConfigContent, loadConfigFile } from '../config-file/load-config-file.ts';
+import type { ConfigContent } from '../config-file/load-config-file.ts';
 import { type BoardRules, createOfferBoard } from '../tools/offers/offer-board.ts';
 import { createSourceSet, type SourceChanges } from '../tools/offers/source-set.ts';
 import type { Publish, UpstreamState } from '../tools/offers/tool-source.ts';
@@ -75,6 +75,7 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
     void started.then(check.look);
     return changes;
   };
+  const { loadConfigFile } = await import('../config-file/load-config-file.ts');
   const load = (text: string) => {
     const loaded = loadConfigFile({ file: file.path, text, environment });
     register(loaded.texts);
