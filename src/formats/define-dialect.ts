@@ -1,8 +1,8 @@
 import type { MessageFormat } from '../contract/message-format.ts';
-import type { ToolResult } from '../contract/tool-result.ts';
 import { detectFormat, isNative } from './detect-format.ts';
 import type { Dialect, ParsedTurn, ReadAnswer, TurnCall } from './dialect.ts';
 import { toObservation } from './observation.ts';
+import type { ObservedResult } from './observed-result.ts';
 
 /** A call as the provider's body has it. */
 export type AskedCall = {
@@ -20,7 +20,7 @@ export type Answer<Call extends AskedCall = AskedCall> = {
   /** What a model reads, never blank. */
   readonly text: string;
   /** null where the executor gave none, which would be a bug: the call is answered all the same. */
-  readonly result: ToolResult | null;
+  readonly result: ObservedResult | null;
 };
 
 export type DialectParts<Call extends AskedCall> = {
@@ -58,7 +58,7 @@ export const toTurn = <Call extends AskedCall>(
     asked.length === 0 ? [] : writeAnswers(asked.map((call, index) => toAnswer(call, results[index]))),
 });
 
-const toAnswer = <Call extends AskedCall>(asked: Call, result: ToolResult | undefined): Answer<Call> =>
+const toAnswer = <Call extends AskedCall>(asked: Call, result: ObservedResult | undefined): Answer<Call> =>
   result === undefined
     ? { asked, success: false, text: NO_RESULT_TEXT, result: null }
     : { asked, success: result.success, text: toObservation(result), result };

@@ -1,5 +1,5 @@
 import type { MessageFormat } from '../contract/message-format.ts';
-import type { ToolResult } from '../contract/tool-result.ts';
+import type { ObservedResult } from './observed-result.ts';
 
 /** What a provider's message asks for. */
 export type ParsedTurn = {
@@ -9,7 +9,7 @@ export type ParsedTurn = {
    * What the conversation goes on with: each call answered exactly once, under its own id. `results` are those of
    * `calls`, in order, and as many.
    */
-  readonly toMessages: (results: readonly ToolResult[]) => readonly unknown[];
+  readonly toMessages: (results: readonly ObservedResult[]) => readonly unknown[];
 };
 
 /** One call that a turn is written from. */

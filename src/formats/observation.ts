@@ -1,4 +1,5 @@
-import type { RetryState, ToolResult } from '../contract/tool-result.ts';
+import type { RetryState } from '../contract/tool-result.ts';
+import type { ObservedResult } from './observed-result.ts';
 
 const MAX_HINT_LENGTH = 1000;
 const MAX_DETAILS_LENGTH = 2000;
@@ -12,22 +13,22 @@ const NO_USE = 'Repeating this call will not help.';
  * The text a model reads for a result, never blank. A failure's starts with `ERROR: ` and its code, because not every
  * provider's message can say that it is one; a success's starts with whatever the tool answered.
  */
-export const toObservation = (result: ToolResult): string =>
+export const toObservation = (result: ObservedResult): string =>
   result.success ? toSuccessText(result) : toFailureText(result);
 
 /** Whether a message without a flag of its own tells of a failure. A tool that answers such a text itself is misread. */
 export const isFailureText = (text: string): boolean => /^ERROR: [a-z_]+: /.test(text);
 
 /** Whether a success's text is its value and nothing else. */
-export const isValueAlone = (result: ToolResult): boolean =>
+export const isValueAlone = (result: ObservedResult): boolean =>
   result.success &&
   result.message === '' &&
   result.empty !== true &&
   toWarningLines(result).length === 0 &&
-  !isNothing(result.value);
+  !hasNothing(result);
 
-const toSuccessText = (result: ToolResult): string => {
-  const valueText = toValueText(result.value);
+const toSuccessText = (result: ObservedResult): string => {
+  const valueText = toValueText(result);
   if (isValueAlone(result)) return valueText;
   const message = toMessageText(result);
   const lines = [message, valueText === message.trim() ? '' : valueText].filter(isNotBlank);
@@ -35,14 +36,18 @@ const toSuccessText = (result: ToolResult): string => {
   return [...lines, ...toWarningLines(result)].join('\n');
 };
 
-const toMessageText = ({ message, empty }: ToolResult): string =>
+const toMessageText = ({ message, empty }: ObservedResult): string =>
   message.trim() === '' && empty === true ? FOUND_NOTHING : message;
 
 /** A text as it is, anything else as JSON; "" for what says nothing. */
-const toValueText = (value: unknown): string => {
-  if (isNothing(value)) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
+const toValueText = (result: ObservedResult): string => {
+  if (hasNothing(result)) return '';
+  if (result.valueJson !== undefined) return result.valueJson;
+  return typeof result.value === 'string' ? result.value : JSON.stringify(result.value);
 };
+
+const hasNothing = (result: ObservedResult): boolean =>
+  result.valueJson === undefined ? isNothing(result.value) : result.valueJson === '{}' || result.valueJson === '[]';
 
 const isNothing = (value: unknown): boolean => {
   if (value === null || value === undefined) return true;
@@ -51,7 +56,7 @@ const isNothing = (value: unknown): boolean => {
   return typeof value === 'object' && Object.keys(value).length === 0;
 };
 
-const toWarningLines = ({ warnings, truncated }: ToolResult): readonly string[] => {
+const toWarningLines = ({ warnings, truncated }: ObservedResult): readonly string[] => {
   if (warnings === undefined) return truncated === true ? ['Warning: the result is cut.'] : [];
   return warnings.filter(({ code }) => !FOR_PROGRAMS.test(code)).map(({ message }) => `Warning: ${message}`);
 };
@@ -59,13 +64,13 @@ const toWarningLines = ({ warnings, truncated }: ToolResult): readonly string[] 
 // About keys and ids, which a model neither sends nor sees.
 const FOR_PROGRAMS = /^(idempotency_\w+|duplicate_id)$/;
 
-const toFailureText = (result: ToolResult): string => {
+const toFailureText = (result: ObservedResult): string => {
   const { error, message } = result;
   const hint = error?.hint ?? '';
   return [
     `ERROR: ${error?.code ?? 'internal_error'}: ${message}`,
     message.includes(hint) ? '' : cut(hint, MAX_HINT_LENGTH),
-    toDetails(result.value),
+    toDetails(result),
     toAdvice(result),
     toWait(message, error?.retry_after_ms ?? null),
     toBudgetText(result),
@@ -76,12 +81,12 @@ const toFailureText = (result: ToolResult): string => {
 };
 
 // A tool may have put more into its failure than a sentence.
-const toDetails = (value: unknown): string => {
-  const text = toValueText(value);
+const toDetails = (result: ObservedResult): string => {
+  const text = toValueText(result);
   return text === '' ? '' : `Details: ${cut(text, MAX_DETAILS_LENGTH)}`;
 };
 
-const toAdvice = ({ message, outcome, executed }: ToolResult): string => {
+const toAdvice = ({ message, outcome, executed }: ObservedResult): string => {
   if (executed === 'maybe' && outcome !== 'retry') return ADVISED.test(message) ? '' : CHECK_FIRST;
   return outcome === 'failed' ? NO_USE : '';
 };
@@ -97,7 +102,7 @@ const toWait = (message: string, retryAfterMs: number | null): string => {
 };
 
 /** What is left of the budget, where calling again is on the table and the message has not said it already. */
-const toBudgetText = ({ message, outcome, retry }: ToolResult): string => {
+const toBudgetText = ({ message, outcome, retry }: ObservedResult): string => {
   if (retry === null || (outcome !== 'retry' && outcome !== 'unknown')) return '';
   const isSaid = message.endsWith(' one retry is left.') || message.includes(' No retries are left for ');
   return isSaid ? '' : toRetriesText(retry);

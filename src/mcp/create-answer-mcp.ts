@@ -32,8 +32,15 @@ export const createAnswerMcp = (options: AnswerMcpOptions): AnswerMcp => {
     const response = await handler.fetch(webRequest, body === null ? {} : { parsedBody: body.value });
     if (response.status === 500) options.onBug(new Error('The MCP SDK answered 500.'), request.id);
     if (response.ok && isInitializeRequest(body?.value)) void reply.header('mcp-session-id', randomUUID());
-    return reply.send(response);
+    return sendResponse(reply, response);
   };
+};
+
+// A stream goes on as one; anything else is whole already, and is cheaper sent so.
+const sendResponse = async (reply: FastifyReply, response: Response): Promise<FastifyReply> => {
+  if (response.headers.get('content-type')?.startsWith('application/json') !== true) return reply.send(response);
+  const body = await response.text();
+  return reply.code(response.status).headers(Object.fromEntries(response.headers)).send(body);
 };
 
 const isJsonBody = (body: unknown): body is JsonBody =>

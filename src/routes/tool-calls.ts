@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ToolResult } from '../contract/tool-result.ts';
 import type { Batch, IdempotencyKey } from '../executor/batch.ts';
 import type { ReadProviderCalls } from '../executor/provider-calls.ts';
 import type { BatchAnswer } from '../executor/run-batch.ts';
+import { readObservedResult } from '../formats/observed-result.ts';
 import type { JsonBody } from './json-body.ts';
 import { ProblemError } from './problem-handler.ts';
 import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
@@ -82,13 +82,10 @@ const toAsked = ({ envelope, dialect }: Turn, request: FastifyRequest, options: 
 };
 
 const sendTurn = (reply: FastifyReply, body: ResultsBody, dialect: TurnDialect): FastifyReply => {
-  const messages = dialect.toMessages(body.results.map(toToolResult));
+  const messages = dialect.toMessages(body.results.map(readObservedResult));
   if (dialect.answer === 'messages') return sendJson(reply, JSON.stringify(dialect.toRaw(messages)));
   return sendResults(reply, { ...body, turn: { format: dialect.format, messages } });
 };
-
-// Written by ourselves a moment ago, or kept since.
-const toToolResult = (json: string): ToolResult => JSON.parse(json);
 
 const toTrace = ({ trace }: FastifyRequest, session: string | null): Pick<Batch, 'trace' | 'traceId'> =>
   trace === null ? NO_TRACE : { traceId: trace.traceId, trace: trace.ofBatch({ session }) };
