@@ -1,6 +1,20 @@
 /** What `echo` is called with, or which tool of the bench is called instead. */
-export const CALL_KINDS = ['succeeding', 'failing', 'isolated', 'writing', 'sleeping', 'sleeping_long'] as const;
+export const CALL_KINDS = [
+  'succeeding',
+  'failing',
+  'isolated',
+  'writing',
+  'sleeping',
+  'sleeping_long',
+  'over_stdio',
+  'over_http',
+  'over_openapi',
+] as const;
 export type CallKind = (typeof CALL_KINDS)[number];
+
+/** The same `echo`, each in a process of its own that the service asks. */
+export const HOP_TOOLS = { over_stdio: 'stdio_echo', over_http: 'http_echo', over_openapi: 'openapi_echo' } as const;
+export type HopKind = keyof typeof HOP_TOOLS;
 
 /** How long calls sleep, in milliseconds. */
 export const SLEEP_MS = { sleeping: 10, sleeping_long: 40 } as const;
@@ -41,6 +55,10 @@ const toAsked = (kind: CallKind, text: string) => {
     case 'sleeping':
     case 'sleeping_long':
       return { name: 'sleep_isolated', arguments: { ms: SLEEP_MS[kind] } };
+    case 'over_stdio':
+    case 'over_http':
+    case 'over_openapi':
+      return { name: HOP_TOOLS[kind], arguments: { text } };
   }
 };
 
@@ -87,20 +105,28 @@ export type BodiesPlan = {
   readonly connections: number;
 };
 
+/** Whose turn it is, and with which text. */
+export type SessionText = { readonly session: string | null; readonly text: string };
+
 /**
- * Bodies to send over and over: of rotating sessions, each with the one text and then the other, where calls succeed;
+ * What is sent over and over: of rotating sessions, each with the one text and then the other, where calls succeed;
  * of a new session each where they fail.
  */
-export const toBodies = (plan: BodiesPlan): readonly string[] => {
-  const { kind, calls, manner, run } = plan;
-  if (kind === 'failing') return [toBody(kind, calls, `s_${FRESH_ID}`, toText(run, 'a'))];
+export const toSessionTexts = (plan: BodiesPlan): readonly SessionText[] => {
+  const { kind, manner, run } = plan;
+  if (kind === 'failing') return [{ session: `s_${FRESH_ID}`, text: toText(run, 'a') }];
   const sessions = toOwnSessions(plan);
   return (['a', 'b'] as const).flatMap((turn) =>
-    sessions.map((session) =>
-      toBody(kind, calls, manner === 'no_session' ? null : toSessionId(session), toText(run, turn)),
-    ),
+    sessions.map((session) => ({
+      session: manner === 'no_session' ? null : toSessionId(session),
+      text: toText(run, turn),
+    })),
   );
 };
+
+/** The same as bodies of the service's own envelope. */
+export const toBodies = (plan: BodiesPlan): readonly string[] =>
+  toSessionTexts(plan).map(({ session, text }) => toBody(plan.kind, plan.calls, session, text));
 
 // At least one for each connection.
 const toOwnSessions = ({ sessions, connection, connections }: BodiesPlan): readonly number[] =>

@@ -1,11 +1,14 @@
 import * as z from 'zod';
 import { CALL_KINDS, MANNERS } from './bodies.ts';
+import { FORMS } from './forms.ts';
 
 /** One run of the load generator. */
 export const LoadPlan = z.object({
   url: z.string(),
   kind: z.enum(CALL_KINDS),
   manner: z.enum(MANNERS).default('session'),
+  /** Only `native` knows other kinds than `succeeding`. */
+  form: z.enum(FORMS).default('native'),
   calls: z.int().positive(),
   connections: z.int().positive(),
   seconds: z.number().positive(),
@@ -20,7 +23,7 @@ export const LoadResult = z.object({
   failures: z.int().nonnegative(),
   /** How many answers had which status, and what else went wrong. */
   told: z.string(),
-  /** Pieces of answers in which a result carries a warning, and the first of these warnings. */
+  /** Pieces of answers that tell of a warning, or where the status says nothing of a failure, and the first of these. */
   warned: z.int().nonnegative(),
   warning: z.string(),
   seconds: z.number().positive(),

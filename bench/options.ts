@@ -1,6 +1,9 @@
 import { parseArgs } from 'node:util';
 
-/** What can be measured: four servers under load, the service at rest, its tool hosts, its sessions and its telemetry. */
+/**
+ * What can be measured: four servers under load, the service at rest, its tool hosts, its sessions, its telemetry, the
+ * formats of providers, its MCP door and what stands behind it.
+ */
 export const PARTS = [
   'bare',
   'embedded',
@@ -12,6 +15,9 @@ export const PARTS = [
   'kill',
   'sessions',
   'telemetry',
+  'formats',
+  'mcp',
+  'upstream',
 ] as const;
 export type Part = (typeof PARTS)[number];
 

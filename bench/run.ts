@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { claimCores } from './cores.ts';
 import { describeSurroundings } from './describe-surroundings.ts';
 import { measureIsolation } from './isolation/measure-isolation.ts';
+import { measureEdges } from './measure-edges.ts';
 import { startLoad } from './measure-load.ts';
 import { type Contender, measureServers, type Series } from './measure-servers.ts';
 import { measureStart, type Start, type Starts } from './measure-start.ts';
@@ -34,7 +35,8 @@ const bench = async (options: Options, surroundings: Surroundings): Promise<void
   const telemetry = options.parts.includes('telemetry')
     ? await measureTelemetry({ options, surroundings, progress: say })
     : [];
-  const report = toReport({ series, starts, isolation, sessions, telemetry, settings });
+  const edges = await measureEdges({ options, surroundings, progress: say });
+  const report = toReport({ series, starts, isolation, sessions, telemetry, edges, settings });
   process.stdout.write(`\n${report}\n`);
   if (options.parts.length < PARTS.length) return say('Only parts were measured: bench/results.md stays as it was.');
   writeFileSync(RESULTS, `${report}\n`);

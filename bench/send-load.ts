@@ -1,16 +1,18 @@
 import autocannon from 'autocannon';
-import { FRESH_ID, ROTATING_SESSIONS, toBodies, toHeaders } from './bodies.ts';
+import { FRESH_ID, ROTATING_SESSIONS, toHeaders, toSessionTexts } from './bodies.ts';
+import { TROUBLES, toMessage } from './forms.ts';
 import { LoadPlan, type LoadResult } from './load-plan.ts';
 
-// Of a list of warnings: whole answers are not read here, which would cost more than sending them.
-const WARNED = Buffer.from('"warnings":[');
 const WARNING_SHOWN = 300;
 
 /** Sends batches as fast as they are answered, one at a time on each connection. */
 const sendLoad = async (plan: LoadPlan, run: number): Promise<LoadResult> => {
-  const { url, kind, manner, connections, seconds } = plan;
+  const { url, kind, manner, form, calls, connections, seconds } = plan;
   const toRequests = (connection: number) =>
-    toBodies({ ...plan, sessions: ROTATING_SESSIONS, run, connection }).map((body) => ({ body }));
+    toSessionTexts({ ...plan, sessions: ROTATING_SESSIONS, run, connection }).map((turn) =>
+      toMessage(form, { kind, calls, ...turn }),
+    );
+  const findTrouble = createFindTrouble(TROUBLES[form]);
   let started = 0;
   let warned = 0;
   let warning = '';
@@ -27,7 +29,7 @@ const sendLoad = async (plan: LoadPlan, run: number): Promise<LoadResult> => {
     setupClient: (client) => {
       client.setRequests(toRequests(started));
       client.on('body', (piece) => {
-        const at = piece.indexOf(WARNED);
+        const at = findTrouble(piece);
         if (at === -1) return;
         warned += 1;
         warning ||= piece.toString('utf8', at, at + WARNING_SHOWN);
@@ -46,6 +48,18 @@ const sendLoad = async (plan: LoadPlan, run: number): Promise<LoadResult> => {
     seconds: result.duration,
     p50: result.latency.p50,
     p99: result.latency.p99,
+  };
+};
+
+// Whole answers are not read here, which would cost more than sending them.
+const createFindTrouble = (texts: readonly string[]): ((piece: Buffer) => number) => {
+  const marks = texts.map((text) => Buffer.from(text));
+  return (piece) => {
+    for (const mark of marks) {
+      const at = piece.indexOf(mark);
+      if (at !== -1) return at;
+    }
+    return -1;
   };
 };
 

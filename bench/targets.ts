@@ -13,6 +13,9 @@ export type BatchSize = (typeof BATCH_SIZES)[number];
 /** Least share of the throughput that metrics and log may leave. */
 export const MIN_LEFT_BY_METRICS_AND_LOG = 0.85;
 
+/** Least share of the native throughput that is left where a batch is a provider's own message, answered in kind. */
+export const MIN_RAW_TO_NATIVE = 0.85;
+
 export const MAX_FIRST_ANSWER_MS = 800;
 export const MAX_IDLE_MB = 110;
 

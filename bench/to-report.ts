@@ -1,4 +1,7 @@
+import { toFormatsSection } from './formats/to-formats-section.ts';
 import { type IsolationMeasured, toIsolationSections } from './isolation/to-isolation-sections.ts';
+import { toMcpSection } from './mcp/to-mcp-section.ts';
+import type { EdgesMeasured } from './measure-edges.ts';
 import type { Series } from './measure-servers.ts';
 import type { Starts } from './measure-start.ts';
 import { COMPARED_TO } from './options.ts';
@@ -8,6 +11,7 @@ import { MAX_FIRST_ANSWER_MS, MAX_IDLE_MB, RATIO_TARGETS } from './targets.ts';
 import type { TelemetrySeries } from './telemetry/measure-telemetry.ts';
 import { toTelemetrySection } from './telemetry/to-telemetry-section.ts';
 import { toCells, toTable, toVerdict } from './to-table.ts';
+import { toUpstreamSection } from './upstream/to-upstream-section.ts';
 
 export type Measured = {
   readonly series: readonly Series[];
@@ -16,6 +20,7 @@ export type Measured = {
   readonly isolation: IsolationMeasured;
   readonly sessions: SessionsMeasured | null;
   readonly telemetry: readonly TelemetrySeries[];
+  readonly edges: EdgesMeasured;
   /** When, where, of what and how: a line each. */
   readonly settings: readonly string[];
 };
@@ -30,7 +35,7 @@ const NAMES = {
 const RATIO_NAMES = { embedded: '(b) to (a)', redis: '(c) to (a)', failing: '(d) to (b)' } as const;
 
 /** The whole report as Markdown, readable as plain text, too. */
-export const toReport = ({ series, starts, isolation, sessions, telemetry, settings }: Measured): string =>
+export const toReport = ({ series, starts, isolation, sessions, telemetry, edges, settings }: Measured): string =>
   [
     '# Bench results',
     'Written by `npm run bench`. What the figures mean, and what they leave out: [README](README.md).',
@@ -42,7 +47,14 @@ export const toReport = ({ series, starts, isolation, sessions, telemetry, setti
     ...toIsolationSections(isolation),
     ...(sessions === null ? [] : toSessionSections(sessions)),
     ...(telemetry.length === 0 ? [] : toTelemetrySection(telemetry)),
+    ...toEdgeSections(edges),
   ].join('\n\n');
+
+const toEdgeSections = ({ formats, mcp, upstreams }: EdgesMeasured): readonly string[] => [
+  ...(formats === null ? [] : toFormatsSection(formats)),
+  ...(mcp === null ? [] : toMcpSection(mcp)),
+  ...(upstreams === null ? [] : toUpstreamSection(upstreams)),
+];
 
 const toWarnings = (series: readonly Series[]): readonly string[] =>
   series.flatMap(({ warning }) => (warning === null ? [] : [`**Warning:** ${warning}`]));
