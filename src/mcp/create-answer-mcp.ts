@@ -39,7 +39,7 @@ export const createAnswerMcp = (options: AnswerMcpOptions): AnswerMcp => {
 // A stream goes on as one; anything else is whole already, and is cheaper sent so.
 const sendResponse = async (reply: FastifyReply, response: Response): Promise<FastifyReply> => {
   if (response.headers.get('content-type')?.startsWith('application/json') !== true) return reply.send(response);
-  const body = await response.text();
+  const body = Buffer.from(await response.arrayBuffer());
   return reply.code(response.status).headers(Object.fromEntries(response.headers)).send(body);
 };
 

@@ -29,9 +29,9 @@ test.each([
   expect(readObservedResult(json).value).toEqual(JSON.parse(json).value);
 });
 
-test('whatever the value, id and message, the model is told what the whole JSON says', () => {
-  fc.assert(
-    fc.property(fc.jsonValue(), fc.jsonValue(), fc.string(), fc.boolean(), (value, id, message, empty) => {
+test('whatever the value, id and message, the model is told what the whole JSON says', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.jsonValue(), fc.jsonValue(), fc.string(), fc.boolean(), async (value, id, message, empty) => {
       const more = `"message":${JSON.stringify(message)},"error":null,"retry":null,"duration_ms":0.1${empty ? ',"empty":true' : ''}`;
       const json = write(JSON.stringify(value), more, id);
       expect(toObservation(readObservedResult(json))).toBe(toObservation(JSON.parse(json)));
