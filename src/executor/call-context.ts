@@ -1,3 +1,4 @@
+import type { Effects } from '../contract/failure.ts';
 import type { ToolContext, ToolLog, ToolProgress } from '../tools/tool.ts';
 
 /** Makes a call's log, with the call's ids on every line. */
@@ -12,6 +13,7 @@ export type CallFacts = {
   readonly tool: string;
   readonly callId: string | number | null;
   readonly session: string | null;
+  readonly effects: Effects;
   readonly retriesLeft: number;
   /** null or left out: the batch came without an Idempotency-Key. */
   readonly idempotencyKey?: string | null;
@@ -29,6 +31,7 @@ const MAX_PROGRESS = 1000;
 export class CallContext implements ToolContext {
   readonly session: string | null;
   readonly callId: string | number | null;
+  readonly effects: Effects;
   readonly retriesLeft: number;
   readonly idempotencyKey: string | null;
   readonly traceparent: string | null;
@@ -41,6 +44,7 @@ export class CallContext implements ToolContext {
   constructor(facts: CallFacts) {
     this.session = facts.session;
     this.callId = facts.callId;
+    this.effects = facts.effects;
     this.retriesLeft = facts.retriesLeft;
     this.idempotencyKey = facts.idempotencyKey ?? null;
     this.traceparent = facts.traceparent ?? null;

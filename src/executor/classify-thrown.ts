@@ -17,7 +17,7 @@ export const classifyThrown = (thrown: unknown, tool: Thrower, graceful: 'on' | 
     case 'retryable':
       return toFailure('retry_requested', withHint(thrown, tool), tool, {
         ...detailsOf(thrown),
-        executed: executedOf(thrown) ?? (tool.effects === 'write' ? 'no' : 'yes'),
+        executed: toRetryExecuted(executedOf(thrown), tool),
       });
     case 'terminal':
       return toFailure('tool_failed', withHint(thrown, tool), tool, {
@@ -42,6 +42,12 @@ const toUpstreamFailure = (
   const mayHaveHappened = executed !== 'no' && tool.effects === 'write';
   const outcome = mayHaveHappened ? 'unknown' : 'retry';
   return toFailure(code, withHint(thrown, tool), tool, { ...detailsOf(thrown), executed, outcome });
+};
+
+// A write that says nothing was not begun; of a repeat that can do no harm only `no` is worth saying.
+const toRetryExecuted = (said: Executed | undefined, { effects }: Thrower): Executed => {
+  if (effects === 'write') return said ?? 'no';
+  return said === 'no' ? 'no' : 'yes';
 };
 
 const toException = (thrown: unknown, tool: Thrower, graceful: 'on' | 'off'): Failure => {

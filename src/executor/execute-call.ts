@@ -80,6 +80,7 @@ const runCall = (
     tool: tool.name,
     callId: call.id,
     session: batch.session,
+    effects: tool.effects,
     idempotencyKey: batch.keyed === null ? null : `${batch.keyed.key}#${call.index}`,
     traceparent: batch.trace?.callStarted(call, waitedMs) ?? null,
     retriesLeft: permit !== undefined && 'budget' in permit ? (permit.budget?.remaining ?? tool.retries) : tool.retries,

@@ -28,6 +28,8 @@ export type ToolContext = {
   readonly log: ToolLog;
   /** Tells whoever watches how far the call is. At most a thousand a call are passed on. */
   readonly progress: (update: ToolProgress) => void;
+  /** What a repeat of this call may do, as it holds for the service: the operator may say otherwise than the tool. */
+  readonly effects: Effects;
   /** How many retries of this tool the session still has, should this call fail. */
   readonly retriesLeft: number;
   readonly isLastAttempt: boolean;

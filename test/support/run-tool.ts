@@ -23,6 +23,7 @@ export const runTool = async (
     callId: null,
     log: SILENT,
     progress: ignore,
+    effects: tool.effects,
     retriesLeft: 3,
     isLastAttempt: false,
     idempotencyKey: null,

@@ -14,6 +14,7 @@ export const foldInline = async (reducer: InlineTool, entries: readonly JournalE
     tool: reducer.name,
     callId: null,
     session: null,
+    effects: 'read',
     retriesLeft: 0,
     createLog: () => ({ debug: ignore, info: ignore, warn: ignore, error: ignore }),
   });

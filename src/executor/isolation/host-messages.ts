@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { EFFECTS, EXECUTED } from '../../contract/failure.ts';
+import { EFFECTS, type Effects, EXECUTED } from '../../contract/failure.ts';
 import { JsonSchema } from '../../contract/tool-description.ts';
 import { Issue, Warning } from '../../contract/tool-result.ts';
 
@@ -20,6 +20,7 @@ export type HostOrder =
       readonly tool: string;
       readonly session: string | null;
       readonly callId: string | number | null;
+      readonly effects: Effects;
       readonly retriesLeft: number;
       readonly idempotencyKey: string | null;
       readonly traceparent: string | null;

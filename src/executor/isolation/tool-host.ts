@@ -144,6 +144,8 @@ const toCallOrder = (nonce: string, call: HostedCall): HostOrder => ({
   tool: call.tool.name,
   session: call.session,
   callId: call.callId,
+  // Of the service's tool: its operator may have said otherwise than the file.
+  effects: call.tool.effects,
   retriesLeft: call.retriesLeft,
   idempotencyKey: call.idempotencyKey,
   traceparent: call.traceparent,

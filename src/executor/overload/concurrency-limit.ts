@@ -10,17 +10,20 @@ export type ConcurrencySettings = {
 };
 
 /** How many calls of a tool may run at once. */
-export type ConcurrencyLimit = (tool: Pick<Tool, 'concurrency' | 'runsIn'>) => number;
+export type ConcurrencyLimit = (tool: Pick<Tool, 'concurrency' | 'runsIn' | 'upstream'>) => number;
 
 /**
  * The tool's own word, else the service's; a hosted tool that says nothing gets half of the hosts at most, so that one
- * that hangs leaves the others something to run in. Never more than the service, or its hosts, run at all.
+ * that hangs leaves the others something to run in. Never more than the service, its hosts, or the upstream that it
+ * talks to, run at all.
  */
 export const createConcurrencyLimit = (settings: ConcurrencySettings): ConcurrencyLimit => {
   const { maxConcurrentCalls, toolConcurrency, maxHostedCalls } = settings;
   const half = Math.max(1, Math.floor(maxHostedCalls / 2));
-  return ({ concurrency, runsIn }) =>
-    runsIn === 'host'
-      ? Math.min(concurrency ?? Math.min(toolConcurrency, half), maxHostedCalls, maxConcurrentCalls)
-      : Math.min(concurrency ?? toolConcurrency, maxConcurrentCalls);
+  return ({ concurrency, runsIn, upstream }) => {
+    const most = Math.min(maxConcurrentCalls, upstream?.concurrency ?? maxConcurrentCalls);
+    return runsIn === 'host'
+      ? Math.min(concurrency ?? Math.min(toolConcurrency, half), maxHostedCalls, most)
+      : Math.min(concurrency ?? toolConcurrency, most);
+  };
 };

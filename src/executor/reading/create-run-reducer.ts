@@ -73,6 +73,7 @@ const runAnywhere = (
     tool: reducer.name,
     callId: null,
     session: null,
+    effects: reducer.effects,
     retriesLeft: 0,
     createLog: () => SILENT_LOG,
   });

@@ -17,7 +17,15 @@ const runInline = async (facts: Partial<CallFacts>): Promise<unknown> => {
   });
   const end = createBatchEnd(60_000, { isGone: () => false, whenGone: () => ignore }, () => performance.now());
   const createLog = () => ({ debug: ignore, info: ignore, warn: ignore, error: ignore });
-  const about = { requestId: 'r', tool: 'told', callId: null, session: null, retriesLeft: 0, createLog };
+  const about = {
+    requestId: 'r',
+    tool: 'told',
+    callId: null,
+    session: null,
+    effects: 'read' as const,
+    retriesLeft: 0,
+    createLog,
+  };
   const context = new CallContext({ ...about, ...facts });
   const ran = await runInvocation(tool, {}, { context, timeoutMs: 1000, end });
   end.close();

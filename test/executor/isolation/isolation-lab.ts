@@ -97,7 +97,15 @@ const toLabFile = (isolation: Isolation, file: ToolFile, facts: readonly ToolFac
     tool,
     call: async (name, input = {}, timeoutMs = 60_000, { role, ...keys } = {}) => {
       const end = createBatchEnd(60_000, { isGone: () => false, whenGone: () => () => undefined }, now);
-      const ids = { requestId: 'r', tool: name, callId: null, session: null, retriesLeft: 0, ...keys };
+      const ids = {
+        requestId: 'r',
+        tool: name,
+        callId: null,
+        session: null,
+        effects: 'read' as const,
+        retriesLeft: 0,
+        ...keys,
+      };
       const context = new CallContext({ ...ids, createLog: () => SILENT });
       const ran = await isolation.runHosted(tool(name, role), input, { context, timeoutMs, end, graceful: 'on' });
       end.close();

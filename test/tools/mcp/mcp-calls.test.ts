@@ -109,6 +109,7 @@ test('progress of the server reaches whoever watches', async () => {
     callId: null,
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
     progress: (update) => void updates.push(update),
+    effects: 'read',
     retriesLeft: 0,
     isLastAttempt: true,
     idempotencyKey: 'k#0',

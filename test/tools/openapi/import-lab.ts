@@ -73,6 +73,7 @@ export const callTool = async (
     callId: null,
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     progress: ignore,
+    effects: tool.effects,
     retriesLeft: 3,
     isLastAttempt: false,
     idempotencyKey: null,

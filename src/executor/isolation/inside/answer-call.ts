@@ -39,7 +39,8 @@ const MAX_FIELDS_BYTES = 8192;
 const MAX_LOG_TEXT = 1000;
 
 /** A call, not started yet. Its answer goes over the channel exactly once. */
-export const createHostCall = (tool: InlineTool, order: CallOrder, terms: HostTerms): HostCall & { start: Start } => {
+export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: HostTerms): HostCall & { start: Start } => {
+  const tool = loaded.effects === order.effects ? loaded : { ...loaded, effects: order.effects };
   let isAnswered = false;
   const context = new CallContext({
     ...createReports(order.nonce, terms.channel, () => !isAnswered),
@@ -47,6 +48,7 @@ export const createHostCall = (tool: InlineTool, order: CallOrder, terms: HostTe
     tool: tool.name,
     callId: order.callId,
     session: order.session,
+    effects: order.effects,
     retriesLeft: order.retriesLeft,
     idempotencyKey: order.idempotencyKey,
     traceparent: order.traceparent,
