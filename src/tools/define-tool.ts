@@ -84,7 +84,7 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
       : refuse(member, `must be a whole number from ${least} to ${most}, not ${String(value)}`);
   const compile = (side: 'input' | 'output', schema: z.ZodType | JsonSchema): SchemaCheck => {
     try {
-      return toSchemaCheck(schema, side);
+      return toSchemaCheck(schema, side, definition.upstream === undefined ? 'own' : 'foreign');
     } catch (error) {
       throw new TypeError(`Tool '${name}': ${side} is no usable schema.`, { cause: error });
     }

@@ -1,10 +1,8 @@
-import { createRequire } from 'node:module';
-import type * as Ajv from 'ajv/dist/2020.js';
-import type * as AjvFormats from 'ajv-formats';
 import * as z from 'zod';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
-import { fromAjvErrors, fromZodIssues } from './argument-issues.ts';
+import { fromZodIssues } from './argument-issues.ts';
+import { createJsonSchemaChecks, type SchemaOrigin } from './json-schema-checks.ts';
 
 export type Checked =
   | { readonly ok: true; readonly value: unknown }
@@ -26,8 +24,8 @@ type Side = 'input' | 'output';
  * refused unless the schema says what to do with them: a model that invents a parameter must hear of it.
  * Throws where the schema itself cannot be compiled or expressed.
  */
-export const toSchemaCheck = (schema: z.ZodType | JsonSchema, side: Side): SchemaCheck =>
-  isZodSchema(schema) ? toZodCheck(schema, side) : toAjvCheck(schema, side);
+export const toSchemaCheck = (schema: z.ZodType | JsonSchema, side: Side, origin: SchemaOrigin = 'own'): SchemaCheck =>
+  isZodSchema(schema) ? toZodCheck(schema, side) : toJsonSchemaCheck(schema, side, origin);
 
 // zod's own safeParse makes an Error of every refusal, with a stack that nobody reads: a fifth of a failing batch.
 const safeParse = z.core._safeParse(z.core.$ZodError);
@@ -74,33 +72,15 @@ const SPEAKS_OF_FURTHER_MEMBERS = [
   '$ref',
 ];
 
-// Loaded with the first JSON Schema: 9 MB and 30 ms that a process with zod schemas alone need not pay.
-const createAjv = (): Ajv.Ajv2020 => {
-  const load = createRequire(import.meta.url);
-  const { Ajv2020 }: typeof Ajv = load('ajv/dist/2020.js');
-  const formats: typeof AjvFormats = load('ajv-formats');
-  const ajv = new Ajv2020({
-    allErrors: true,
-    strict: false,
-    // What is odd in a schema from elsewhere is nothing that this service's log should fill with.
-    logger: false,
-    // Or an optional member called `constructor` would be found missing, and then judged, on the prototype.
-    ownProperties: true,
-  });
-  formats.default.default(ajv);
-  return ajv;
-};
-
-const toAjvCheck = (given: JsonSchema, side: Side): SchemaCheck => {
+const toJsonSchemaCheck = (given: JsonSchema, side: Side, origin: SchemaOrigin): SchemaCheck => {
   const open = SPEAKS_OF_FURTHER_MEMBERS.some((keyword) => keyword in given);
   const jsonSchema = side === 'input' && !open ? { ...given, additionalProperties: false } : given;
-  const ajv = createAjv();
-  const validate = ajv.compile(jsonSchema);
+  const findIssues = createJsonSchemaChecks(origin)(jsonSchema);
   return {
     jsonSchema,
-    check: (value) =>
-      validate(value)
-        ? { ok: true, value }
-        : { ok: false, issues: fromAjvErrors(validate.errors ?? [], value, jsonSchema) },
+    check: (value) => {
+      const issues = findIssues(value);
+      return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
+    },
   };
 };

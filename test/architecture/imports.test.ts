@@ -43,12 +43,12 @@ const PORTS = [
 
 const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^zod$/,
-  tools: /^(zod|ajv|ajv-formats|ajv\/.*|node:module)$/,
+  tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:module)$/,
   'tools/builtin': /^(zod|fastest-levenshtein|ipaddr\.js|undici|node:.*)$/,
   'tools/http': /^(ipaddr\.js|undici|node:.*)$/,
   'tools/mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
   'tools/offers': /^(zod|fastest-levenshtein)$/,
-  'tools/openapi': /^(zod|yaml|ajv|ajv-formats|ajv\/.*|undici|node:.*)$/,
+  'tools/openapi': /^(zod|yaml|undici|node:.*)$/,
   'tools/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(canonicalize|fastest-levenshtein|node:crypto|node:util)$/,
   'executor/circuit': /^(cockatiel|lru-cache)$/,
@@ -195,6 +195,7 @@ const MAY_CATCH = [
   'telemetry/tracing/trace-guard.ts',
   'tools/define-tool.ts',
   'tools/directory/read-directory.ts',
+  'tools/json-schema-checks.ts',
   'tools/mcp/build-offer.ts',
   'tools/mcp/connect-server.ts',
   'tools/mcp/http-transport.ts',

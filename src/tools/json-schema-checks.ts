@@ -1,0 +1,114 @@
+import { createRequire } from 'node:module';
+import type * as Ajv from 'ajv/dist/2020.js';
+import type { DataValidateFunction, RegExpEngine } from 'ajv/dist/types/index.js';
+import type * as AjvFormats from 'ajv-formats';
+import type * as Re2 from 're2js';
+import type { JsonSchema } from '../contract/tool-description.ts';
+import type { Issue } from '../contract/tool-result.ts';
+import { fromAjvErrors } from './argument-issues.ts';
+import { findTwins } from './find-twins.ts';
+
+/** What is wrong with a value, empty where nothing is. */
+export type JsonSchemaCheck = (value: unknown) => readonly Issue[];
+
+/**
+ * Who wrote a schema. `own`: a team, for its own tool, where its patterns are JavaScript's. `foreign`: an MCP server or
+ * a document, whose patterns must not be able to stop this process.
+ */
+export type SchemaOrigin = 'own' | 'foreign';
+
+// Beyond, the first problem is told and not all of them: a list of a hundred thousand mistakes in a schema of sixty
+// alternatives is six million problems.
+const MOST_NODES_TOLD_IN_FULL = 2_000;
+
+/**
+ * Makes checks that share one validator. Throws where a schema cannot be compiled. Checking takes time in the order of
+ * the value's size: whether there is a problem is decided by the first one, and all of them are only looked for in small values.
+ */
+export const createJsonSchemaChecks = (origin: SchemaOrigin): ((schema: JsonSchema) => JsonSchemaCheck) => {
+  const first = createAjv(origin, 'first');
+  let all: Ajv.Ajv2020 | undefined;
+  return (given) => {
+    const schema = withoutAsync(given);
+    const findFirst = first.compile(schema);
+    let findAll: Ajv.ValidateFunction | undefined;
+    return (value) => {
+      if (findFirst(value) === true) return [];
+      if (hasMoreNodesThan(value, MOST_NODES_TOLD_IN_FULL)) return fromAjvErrors(findFirst.errors ?? [], value, schema);
+      all ??= createAjv(origin, 'all');
+      findAll ??= all.compile(schema);
+      findAll(value);
+      return fromAjvErrors(findAll.errors ?? [], value, schema);
+    };
+  };
+};
+
+// Loaded with the first JSON Schema: 9 MB and 30 ms that a process with zod schemas alone need not pay.
+const createAjv = (origin: SchemaOrigin, problems: 'first' | 'all'): Ajv.Ajv2020 => {
+  const load = createRequire(import.meta.url);
+  const { Ajv2020 }: typeof Ajv = load('ajv/dist/2020.js');
+  const formats: typeof AjvFormats = load('ajv-formats');
+  const ajv = new Ajv2020({
+    allErrors: problems === 'all',
+    strict: false,
+    // What is odd in a schema from elsewhere is nothing that this service's log should fill with.
+    logger: false,
+    // Or an optional member called `constructor` would be found missing, and then judged, on the prototype.
+    ownProperties: true,
+    ...(origin === 'own' ? {} : { code: { regExp: createLinearRegExp(load('re2js')) } }),
+  });
+  formats.default.default(ajv);
+  // Ajv's own compares every two items.
+  ajv.removeKeyword('uniqueItems');
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    errors: true,
+    compile: toUniqueCheck,
+  });
+  return ajv;
+};
+
+const toUniqueCheck = (wanted: boolean): DataValidateFunction => {
+  const check: DataValidateFunction = (items: unknown) => {
+    const twins = wanted && Array.isArray(items) ? findTwins(items) : null;
+    if (twins === null) return true;
+    const message = `must NOT have duplicate items (items ## ${twins[0]} and ${twins[1]} are identical)`;
+    check.errors = [{ keyword: 'uniqueItems', params: { i: twins[0], j: twins[1] }, message }];
+    return false;
+  };
+  return check;
+};
+
+/**
+ * Patterns as RE2 runs them, in linear time. One that needs more (looking around, back-references) is not judged here:
+ * whoever wrote it judges by it.
+ */
+const createLinearRegExp = ({ RE2JS, RE2JSException }: typeof Re2): RegExpEngine => {
+  const engine = (pattern: string): { test: (text: string) => boolean } => {
+    try {
+      return RE2JS.compile(RE2JS.translateRegExp(pattern));
+    } catch (error) {
+      if (error instanceof RE2JSException) return ANYTHING;
+      throw error;
+    }
+  };
+  // Where compiled checks are written to a file, which is not done here.
+  return Object.assign(engine, { code: 'linear' });
+};
+
+const ANYTHING = { test: () => true };
+
+// Ajv would make a check of it whose answer is a promise.
+const withoutAsync = ({ $async: _never, ...schema }: JsonSchema): JsonSchema => schema;
+
+const hasMoreNodesThan = (value: unknown, most: number): boolean => {
+  const stack: unknown[] = [value];
+  for (let nodes = 0; stack.length > 0; nodes += 1) {
+    if (nodes >= most) return true;
+    const node = stack.pop();
+    if (typeof node === 'object' && node !== null) for (const member of Object.values(node)) stack.push(member);
+  }
+  return false;
+};

@@ -1,0 +1,105 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { findTwins } from '#src/tools/find-twins.ts';
+import { createJsonSchemaChecks } from '#src/tools/json-schema-checks.ts';
+
+const foreign = createJsonSchemaChecks('foreign');
+const own = createJsonSchemaChecks('own');
+const isWithin = (limitMs: number, act: () => unknown): boolean => {
+  const startedAt = performance.now();
+  act();
+  return performance.now() - startedAt < limitMs;
+};
+
+test('all that is wrong with a small value is told at once', () => {
+  const check = own({ type: 'object', properties: { a: { type: 'number' }, b: { type: 'string' } }, required: ['c'] });
+  expect(check({ a: 'x', b: 1 }).map(({ path }) => path)).toEqual(['c', 'a', 'b']);
+  expect(check({ a: 1, b: '', c: null })).toEqual([]);
+});
+
+// Each of these stopped the process for half a minute or for good, as Ajv has it by itself.
+test('forty thousand different items are seen to be unique in no time', () => {
+  const check = foreign({ type: 'array', uniqueItems: true });
+  const items = Array.from({ length: 40_000 }, (_, n) => ({ n, text: `item ${n}` }));
+  expect(isWithin(5_000, () => expect(check(items)).toEqual([]))).toBe(true);
+  expect(check([...items, { text: 'item 7', n: 7 }])).toMatchObject([
+    { message: 'must NOT have duplicate items (items ## 40000 and 7 are identical)' },
+  ]);
+});
+
+test('a hundred thousand mistakes in a schema of many alternatives are one problem', () => {
+  const anyOf = Array.from({ length: 400 }, (_, n) => ({ required: [`p${n}`] }));
+  const check = foreign({ type: 'array', items: { anyOf } });
+  const items = Array.from({ length: 99_000 }, () => ({}));
+  expect(isWithin(5_000, () => expect(check(items).length).toBeLessThan(1_000))).toBe(true);
+});
+
+test('a foreign pattern cannot stop the process, and judges as ever', () => {
+  const check = foreign({ type: 'string', pattern: '^(a+)+$' });
+  expect(isWithin(5_000, () => expect(check(`${'a'.repeat(5_000)}!`)).toHaveLength(1))).toBe(true);
+  expect(check('aaa')).toEqual([]);
+  expect(foreign({ type: 'string', pattern: '^\\d{3}-[A-Z]+$' })('123-AB')).toEqual([]);
+  expect(foreign({ type: 'string', pattern: '^\\d{3}-[A-Z]+$' })('12-AB')).toHaveLength(1);
+});
+
+test('a foreign pattern that only JavaScript could run is left to whoever wrote it; an own one is run', () => {
+  const schema = { type: 'string', pattern: '^(?!x)' };
+  expect(foreign(schema)('xyz')).toEqual([]);
+  expect(own(schema)('xyz')).toHaveLength(1);
+});
+
+test('a schema that asks to be checked asynchronously is checked all the same', () => {
+  const check = foreign({
+    $async: true,
+    type: 'object',
+    properties: { a: { type: 'number' } },
+    additionalProperties: false,
+  });
+  expect(check({ a: 'no' })).toHaveLength(1);
+  expect(check({ zz: 1 })).toHaveLength(1);
+  expect(check({ a: 1 })).toEqual([]);
+});
+
+test.each([
+  [[1, '1', true, 'true', null, [], {}], null],
+  [
+    [
+      { a: 1, b: [{ c: 2, d: 3 }] },
+      { b: [{ d: 3, c: 2 }], a: 1 },
+    ],
+    [1, 0],
+  ],
+  [[['a', 1], { a: 1 }, [['a', 1]], ['members', [['a', 1]]]], null],
+  [
+    [0, -0],
+    [1, 0],
+  ],
+  [[JSON.parse('{"__proto__":1}'), {}], null],
+  [
+    [
+      { 2: 'b', 1: 'a' },
+      { 1: 'a', 2: 'b' },
+    ],
+    [1, 0],
+  ],
+] as const)('of %j the twins are %j', (items, twins) => {
+  expect(findTwins(items)).toEqual(twins);
+});
+
+test('a list has twins exactly where two items are equal', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 12 }), async (items) => {
+      const isEqual = (a: unknown, b: unknown): boolean => {
+        try {
+          expect(JSON.parse(JSON.stringify(a))).toEqual(JSON.parse(JSON.stringify(b)));
+          return true;
+        } catch (_different) {
+          return false;
+        }
+      };
+      const some = items.some((one, place) => items.slice(0, place).some((other) => isEqual(one, other)));
+      expect(findTwins(items) !== null).toBe(some);
+    }),
+    { numRuns: 300 },
+  );
+});
