@@ -13,6 +13,7 @@ export const runAgent = async (question: string): Promise<string> => {
   const runner = anthropic.beta.messages.toolRunner({
     model: process.env['ANTHROPIC_MODEL'] ?? 'claude-sonnet-5-5',
     max_tokens: 4096,
+    max_iterations: 20,
     messages: [{ role: 'user', content: question }],
     tools: tools.map(({ name, description, input_schema: inputSchema }: OfferedTool) =>
       betaTool({ name, description, inputSchema, run: async (_input, context) => callTool(context?.toolUse) }),

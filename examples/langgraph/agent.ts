@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { AIMessage, type BaseMessage } from '@langchain/core/messages';
+import { AIMessage, type AIMessageChunk, type BaseMessage } from '@langchain/core/messages';
 import { END, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph';
 import { ChatOpenAI } from '@langchain/openai';
 
@@ -11,24 +11,26 @@ export const runAgent = async (question: string): Promise<string> => {
   // Retry budgets are kept under it: one per run.
   const sessionId = randomUUID();
   const graph = new StateGraph(MessagesAnnotation)
-    .addNode('model', async ({ messages }) => ({ messages: [await model.invoke(messages)] }))
+    .addNode('model', async ({ messages }) => ({ messages: [keepBroken(await model.invoke(messages))] }))
     .addNode('tools', async ({ messages }) => ({
-      messages: await askRecourse(`/tool-calls?format=langchain&raw=true&session_id=${sessionId}`, {
-        tool_calls: callsOf(messages),
-      }),
+      messages: await askRecourse(`/tool-calls?format=langchain&raw=true&session_id=${sessionId}`, messages.at(-1)),
     }))
     .addEdge(START, 'model')
-    .addConditionalEdges('model', ({ messages }) => (callsOf(messages).length > 0 ? 'tools' : END))
+    .addConditionalEdges('model', ({ messages }) => (hasCalls(messages.at(-1)) ? 'tools' : END))
     .addEdge('tools', 'model')
     .compile();
   const { messages } = await graph.invoke({ messages: [{ role: 'user', content: question }] }, { recursionLimit: 40 });
   return messages.at(-1)?.text ?? '';
 };
 
-const callsOf = (messages: readonly BaseMessage[]) => {
-  const message = messages.at(-1);
-  return AIMessage.isInstance(message) ? (message.tool_calls ?? []) : [];
+// Chat completions would leave out calls whose arguments are no JSON, and then refuse their answers.
+const keepBroken = (message: AIMessageChunk) => {
+  const { tool_calls: calls = [], invalid_tool_calls: broken = [] } = message;
+  return Object.assign(message, { tool_calls: [...calls, ...broken], invalid_tool_calls: [] });
 };
+
+const hasCalls = (message: BaseMessage | undefined): boolean =>
+  AIMessage.isInstance(message) && (message.tool_calls ?? []).length > 0;
 
 const askRecourse = async (path: string, body?: unknown) => {
   const { RECOURSE_URL = 'http://127.0.0.1:8080', RECOURSE_API_KEY } = process.env;

@@ -22,7 +22,9 @@ export const runAgent = async (question: string): Promise<string> => {
   const agent = new Agent({ name: 'Agent', model: process.env['OPENAI_MODEL'] ?? 'gpt-5.6-luna', tools: offered });
   // The SDK would send a trace of every run to OpenAI.
   const runner = new Runner({ modelProvider: new OpenAIProvider({ openAIClient }), tracingDisabled: true });
-  const result = await runner.run(agent, question, { maxTurns: 20 });
+  // A tool name that does not exist would end the run.
+  const limits = { maxTurns: 20, toolNotFoundBehavior: 'return_error_to_model' } as const;
+  const result = await runner.run(agent, question, limits);
   return result.finalOutput ?? '';
 };
 

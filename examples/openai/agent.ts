@@ -17,11 +17,17 @@ export const runAgent = async (question: string): Promise<string> => {
     const message = completion.choices[0]?.message;
     if (message === undefined) throw new Error('The model gave no message.');
     messages.push(message);
-    if (message.tool_calls === undefined) return message.content ?? '';
-    messages.push(...(await askRecourse(`/tool-calls?format=openai-chat&raw=true&session_id=${sessionId}`, message)));
+    if (!message.tool_calls?.length) return message.content ?? '';
+    // Without raw=true the results are there beside the messages: a tool may ask for the run to end.
+    const answer = await askRecourse(`/tool-calls?format=openai-chat&session_id=${sessionId}`, message);
+    const fatal = answer.results.find(({ error }: Result) => error?.fatal);
+    if (fatal !== undefined) throw new Error(`A tool ended this run: ${fatal.message}`);
+    messages.push(...answer.messages);
   }
   throw new Error(`No answer after ${MAX_TURNS} turns.`);
 };
+
+type Result = { message: string; error: { fatal: boolean } | null };
 
 const askRecourse = async (path: string, body?: unknown) => {
   const { RECOURSE_URL = 'http://127.0.0.1:8080', RECOURSE_API_KEY } = process.env;

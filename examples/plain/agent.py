@@ -12,11 +12,13 @@ RECOURSE_URL = os.environ.get("RECOURSE_URL", "http://127.0.0.1:8080")
 RECOURSE_KEY = os.environ.get("RECOURSE_API_KEY", "")
 MODEL_URL = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1")
 MODEL_KEY = os.environ.get("OPENAI_API_KEY", "")
-MODEL = os.environ.get("MODEL", "gpt-5-mini")
+MODEL = os.environ.get("OPENAI_MODEL", "gpt-5.6-luna")
 
 recourse = requests.Session()
 if RECOURSE_KEY:
     recourse.headers["Authorization"] = f"Bearer {RECOURSE_KEY}"
+# 4xx: the request is wrong. A call that failed is a 200, and the model's to read.
+recourse.hooks["response"].append(lambda answer, **_: answer.raise_for_status())
 # Lost connections too, and POST too: every batch has a key, so that a repeat runs nothing twice.
 retry = Retry(total=8, backoff_factor=0.2, status_forcelist=[408, 409, 429, 502, 503, 504], allowed_methods=None)
 recourse.mount(RECOURSE_URL, HTTPAdapter(max_retries=retry))
@@ -24,15 +26,13 @@ recourse.mount(RECOURSE_URL, HTTPAdapter(max_retries=retry))
 
 def execute(message, session_id):
     """The message as the model gave it, in; the messages that answer each of its calls, out."""
-    answer = recourse.post(
+    return recourse.post(
         f"{RECOURSE_URL}/tool-calls",
         params={"format": "openai-chat", "raw": "true", "session_id": session_id, "deadline_ms": 60_000},
         headers={"Idempotency-Key": str(uuid.uuid4())},
         json=message,
         timeout=(5, 65),
-    )
-    answer.raise_for_status()  # 4xx: the request is wrong. A call that failed is a 200, and the model's to read.
-    return answer.json()
+    ).json()
 
 
 def ask_model(messages, tools):

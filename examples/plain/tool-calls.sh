@@ -16,7 +16,7 @@ post() {
 post "$url/tool-calls" --header "Idempotency-Key: $key" --data '{
   "session_id": "plain",
   "calls": [
-    { "id": "a", "name": "read_file", "arguments": { "path": "notes.md", "limit": 3 } },
+    { "id": "a", "name": "read_file", "arguments": { "path": "notes.md" } },
     { "id": "b", "name": "read_file", "arguments": { "path": "note.md" } }
   ]
 }'

@@ -2,6 +2,8 @@ import { createAnthropic } from '#test/support/providers/anthropic.ts';
 import { runAgent as runMessagesAgent } from '../../examples/anthropic/agent.ts';
 import { runAgent as runToolRunnerAgent } from '../../examples/anthropic/tool-runner.ts';
 import { describeRuntime } from './describe-runtime.ts';
+import { createUnknownName } from './mistaken-calls.ts';
+import { SCENARIOS } from './scenarios.ts';
 
 const environmentOf = (url: string) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'key' });
 
@@ -10,6 +12,7 @@ describeRuntime({
   createProvider: createAnthropic,
   environmentOf,
   runAgent: runMessagesAgent,
+  scenarios: [...SCENARIOS, createUnknownName()],
 });
 
 describeRuntime({
@@ -17,4 +20,5 @@ describeRuntime({
   createProvider: createAnthropic,
   environmentOf,
   runAgent: runToolRunnerAgent,
+  scenarios: [...SCENARIOS, createUnknownName({ by: 'runtime', text: "Error: Tool 'send_fax' not found" })],
 });

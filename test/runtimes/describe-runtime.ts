@@ -41,6 +41,7 @@ export const describeRuntime = (runtime: Runtime): void => {
       expect(outcome.read).toEqual(expectedOf(scenario, runtime, outcome.hasErrorFlags));
       expect(runtimeTools.charges().toSorted((a, b) => a - b)).toEqual(scenario.charges);
       expect(outcome.hosts).toEqual(['127.0.0.1']);
+      expect(await countCalls(service.url)).toBe(scenario.served);
     });
   });
 };
@@ -79,12 +80,18 @@ const keepToSchemas = (turn: ModelTurn, { tools }: Conversation): ModelTurn => {
   if ('text' in turn) return turn;
   const complete = (call: PlannedCall): PlannedCall => {
     const tool = tools.find(({ name }) => name === call.name);
-    if (tool === undefined) throw new Error(`no tool is called ${call.name}`);
-    if (!tool.namesEveryProperty) return call;
+    if (tool?.namesEveryProperty !== true || typeof call.arguments === 'string') return call;
     const nulls = Object.fromEntries(tool.properties.map((name) => [name, null]));
     return { ...call, arguments: { ...nulls, ...call.arguments } };
   };
   return { calls: turn.calls.map(complete) };
+};
+
+/** Calls the service has counted, of all tools together. */
+const countCalls = async (serviceUrl: string): Promise<number> => {
+  const text = await (await fetch(`${serviceUrl}/metrics`)).text();
+  const counted = [...text.matchAll(/^recourse_tool_calls_total\{.*\} (\d+)$/gm)].map(([, count]) => Number(count));
+  return counted.reduce((sum, count) => sum + count, 0);
 };
 
 const expectedOf = ({ read }: Scenario, { hasIds = true }: Runtime, hasErrorFlags: boolean) =>

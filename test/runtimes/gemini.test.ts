@@ -1,6 +1,8 @@
 import { createGemini } from '#test/support/providers/gemini.ts';
 import { runAgent } from '../../examples/gemini/agent.ts';
 import { describeRuntime } from './describe-runtime.ts';
+import { createUnknownName } from './mistaken-calls.ts';
+import { SCENARIOS } from './scenarios.ts';
 
 const environmentOf = (url: string) => ({ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: 'key' });
 
@@ -10,6 +12,7 @@ describeRuntime({
   environmentOf,
   runAgent,
   hasIds: false,
+  scenarios: [...SCENARIOS, createUnknownName()],
 });
 
 describeRuntime({
@@ -17,4 +20,5 @@ describeRuntime({
   createProvider: () => createGemini({ generation: 3 }),
   environmentOf,
   runAgent,
+  scenarios: [...SCENARIOS, createUnknownName()],
 });

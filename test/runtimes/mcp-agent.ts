@@ -43,7 +43,7 @@ const converse = async (
     const message = completion.choices[0]?.message;
     if (message === undefined) throw new Error('The model gave no message.');
     messages.push(message);
-    if (message.tool_calls === undefined) return message.content ?? '';
+    if (!message.tool_calls?.length) return message.content ?? '';
     // One after the other: MCP cannot say which calls belong to one turn.
     for (const call of message.tool_calls) messages.push(await answerCall(call, callTool));
   }

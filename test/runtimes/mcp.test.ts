@@ -1,6 +1,7 @@
 import { openaiChat } from '#test/support/providers/openai-chat.ts';
 import { describeRuntime } from './describe-runtime.ts';
 import { runMcpAgent } from './mcp-agent.ts';
+import { createUnknownName } from './mistaken-calls.ts';
 import { SCENARIOS_WITHOUT_ROUNDS } from './scenarios.ts';
 
 describeRuntime({
@@ -8,5 +9,5 @@ describeRuntime({
   createProvider: () => openaiChat,
   environmentOf: (url) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'key' }),
   runAgent: runMcpAgent,
-  scenarios: SCENARIOS_WITHOUT_ROUNDS,
+  scenarios: [...SCENARIOS_WITHOUT_ROUNDS, createUnknownName()],
 });

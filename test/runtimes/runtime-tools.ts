@@ -14,7 +14,7 @@ export type RuntimeTools = {
 export const createRuntimeTools = (): RuntimeTools => {
   const charges: number[] = [];
   return {
-    tools: [ADD, SEARCH_ORDERS, READ_CELL, NOTE, toChargeCard(charges)],
+    tools: [ADD, SEARCH_ORDERS, READ_CELL, NOTE, CLOSE_LEDGER, toChargeCard(charges)],
     charges: () => charges,
     clear: () => void charges.splice(0),
   };
@@ -57,6 +57,17 @@ const NOTE = defineTool({
   input: z.object({ labels: z.record(z.string(), z.string()), body: z.union([z.string(), z.array(z.string())]) }),
   effects: 'write',
   run: () => null,
+});
+
+const CLOSE_LEDGER = defineTool({
+  name: 'close_ledger',
+  description: 'Closes the ledger.',
+  input: z.object({ year: z.number().int() }),
+  effects: 'read',
+  gracefulErrors: false,
+  run: ({ year }) => {
+    throw new Error(`the ledger of ${year} is damaged`);
+  },
 });
 
 const toChargeCard = (charges: number[]): Tool =>

@@ -10,6 +10,8 @@ export type Scenario = {
   readonly read: readonly (readonly { readonly id: string; readonly text: string; readonly isError: boolean }[])[];
   /** Every amount `charge_card` was run with, smallest first. */
   readonly charges: readonly number[];
+  /** How many calls the service has heard of. */
+  readonly served: number;
 };
 
 const call = (id: string, name: string, given: PlannedCall['arguments']): PlannedCall => ({
@@ -34,6 +36,7 @@ const ONE_CALL: Scenario = {
   answer: 'The sum is 5.',
   read: [[{ id: 'call_1', text: '5', isError: false }]],
   charges: [],
+  served: 1,
 };
 
 const DECLINED = 'ERROR: tool_exception: Error: the card was declined';
@@ -60,6 +63,7 @@ const THREE_PARALLEL: Scenario = {
     ],
   ],
   charges: [10],
+  served: 3,
 };
 
 const BAD_ARGUMENTS: Scenario = {
@@ -88,6 +92,7 @@ const BAD_ARGUMENTS: Scenario = {
     [{ id: 'call_2', text: '5', isError: false }],
   ],
   charges: [],
+  served: 2,
 };
 
 const BLOCKED =
@@ -123,6 +128,7 @@ const BUDGET: Scenario = {
     [{ id: 'call_4', text: BLOCKED, isError: true }],
   ],
   charges: [1, 2, 3],
+  served: 4,
 };
 
 /** For runtimes that cannot say which calls belong to one turn. */
@@ -135,6 +141,7 @@ const BUDGET_ONE_BY_ONE: Scenario = {
     [{ id: 'call_3', text: BLOCKED, isError: true }],
   ],
   charges: [1, 2],
+  served: 3,
 };
 
 const EMPTY: Scenario = {
@@ -159,6 +166,21 @@ const EMPTY: Scenario = {
     ],
   ],
   charges: [],
+  served: 3,
+};
+
+/** For runtimes that look at the results beside the messages. */
+export const FATAL: Scenario = {
+  title: 'a fatal failure ends the run before the model is asked again',
+  question: 'Close the ledger of 2025.',
+  script: ({ rounds }) => {
+    if (rounds.length > 0) throw new Error('the model is asked again');
+    return { calls: [call('call_1', 'close_ledger', { year: 2025 })] };
+  },
+  answer: 'failed: Error: A tool ended this run: Error: the ledger of 2025 is damaged',
+  read: [],
+  charges: [],
+  served: 1,
 };
 
 /** What every runtime has to get through. */

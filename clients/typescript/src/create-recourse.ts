@@ -13,6 +13,8 @@ export type RecourseOptions = {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** All attempts of one operation and the waits between them, in milliseconds; 180 000 unless given. */
   readonly timeoutMs?: number | undefined;
+  /** An operation that has not connected once by then is given up, in milliseconds; 10 000 unless given. */
+  readonly connectTimeoutMs?: number | undefined;
 };
 
 export type RecoveredAnswer = { readonly requestId: string; readonly results: readonly ToolResult[] };
@@ -48,13 +50,26 @@ export type Recourse = {
 };
 
 const TIMEOUT_MS = 180_000;
+// A restart takes a few seconds; a service that nobody has started takes for ever.
+const CONNECT_TIMEOUT_MS = 10_000;
 // What only reads or forgets is answered at once.
 const ATTEMPT_TIMEOUT_MS = 10_000;
 
 /** A client of one service. Opens nothing until it is used, and needs no closing. */
-export const createRecourse = ({ url, apiKey, fetch, timeoutMs = TIMEOUT_MS }: RecourseOptions): Recourse => {
-  // Called as a function of the global object: browsers refuse it otherwise.
-  const send = createSend({ url: toBase(url), apiKey, fetch: fetch ?? ((...request) => globalThis.fetch(...request)) });
+export const createRecourse = ({
+  url,
+  apiKey,
+  fetch,
+  timeoutMs = TIMEOUT_MS,
+  connectTimeoutMs = CONNECT_TIMEOUT_MS,
+}: RecourseOptions): Recourse => {
+  const send = createSend({
+    url: toBase(url),
+    apiKey,
+    // Called as a function of the global object: browsers refuse it otherwise.
+    fetch: fetch ?? ((...request) => globalThis.fetch(...request)),
+    connectTimeoutMs,
+  });
   const ask = createAsk(send, timeoutMs);
   return {
     execute: createExecute(send, { timeoutMs }),

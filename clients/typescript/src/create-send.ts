@@ -1,4 +1,4 @@
-import { type Attempt, judgeAttempt, toWaitMs, type Verdict } from './judge-attempt.ts';
+import { type Attempt, judgeAttempt, toUnreachedCode, toWaitMs, type Verdict } from './judge-attempt.ts';
 import { RecourseError } from './recourse-error.ts';
 
 /** One request, the same in every attempt. */
@@ -29,6 +29,8 @@ export type SendOptions = {
   readonly url: URL;
   readonly apiKey: string | undefined;
   readonly fetch: typeof globalThis.fetch;
+  /** All attempts have this long for a first connection. */
+  readonly connectTimeoutMs: number;
 };
 
 /**
@@ -36,25 +38,40 @@ export type SendOptions = {
  * a RecourseError, or with what the caller's signal was aborted with.
  */
 export const createSend =
-  ({ url, apiKey, fetch }: SendOptions): Send =>
+  ({ url, apiKey, fetch, connectTimeoutMs }: SendOptions): Send =>
   async (outgoing) => {
-    const endsAt = performance.now() + outgoing.timeoutMs;
+    const startedAt = performance.now();
+    const endsAt = startedAt + outgoing.timeoutMs;
     const target = new URL(outgoing.path, url);
     // Made once: what no header can carry is the caller's mistake and throws here, before anything is sent.
     const headers = toHeaders(outgoing, apiKey);
-    let mayHaveRun = false;
+    let soFar: Sum = { reached: false, mayHaveRun: false };
     for (let attempts = 1; ; attempts += 1) {
       const limitMs = Math.max(1, Math.min(outgoing.attemptTimeoutMs, endsAt - performance.now()));
       const attempt = await tryOnce(fetch, target, { ...outgoing, headers }, limitMs);
       if (attempt.kind === 'answered' && isExpected(attempt.status, outgoing)) return { ...attempt, attempts };
-      const verdict = judgeAttempt(attempt);
-      mayHaveRun ||= verdict.mayHaveRun;
+      const verdict = add(soFar, judgeAttempt(attempt));
+      soFar = verdict;
+      const givesUpAt = startedAt + toPatienceMs(verdict, outgoing, connectTimeoutMs);
       const waitMs = toWaitMs(attempts, verdict.retryAfterMs, Math.random());
-      if (!verdict.again || performance.now() + waitMs >= endsAt)
-        throw toError(outgoing, attempt, { ...verdict, mayHaveRun }, attempts);
+      if (!verdict.again || performance.now() + waitMs >= givesUpAt)
+        throw toError(outgoing, attempt, { ...verdict, attempts, origin: url.origin });
       await wait(waitMs, outgoing.signal);
     }
   };
+
+// Nobody there is hardly worth minutes: nothing has run, and the caller can be told so.
+const toPatienceMs = ({ reached }: Verdict, { timeoutMs }: Outgoing, connectTimeoutMs: number): number =>
+  reached ? timeoutMs : Math.min(timeoutMs, connectTimeoutMs);
+
+type Sum = Pick<Verdict, 'reached' | 'mayHaveRun'>;
+
+/** What one attempt has done, all have. */
+const add = (soFar: Sum, verdict: Verdict): Verdict => ({
+  ...verdict,
+  reached: soFar.reached || verdict.reached,
+  mayHaveRun: soFar.mayHaveRun || verdict.mayHaveRun,
+});
 
 const toHeaders = ({ requestId, idempotencyKey, body, headers }: Outgoing, apiKey: string | undefined): Headers =>
   new Headers({
@@ -107,14 +124,22 @@ const wait = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
     if (signal?.aborted === true) stop();
   });
 
-const toError = (outgoing: Outgoing, attempt: Attempt, verdict: Verdict, attempts: number): RecourseError => {
-  const { problem } = verdict;
-  if (attempt.kind === 'lost')
-    return createError(outgoing, { ...verdict, attempts, status: null, code: 'no_answer' }, NO_ANSWER, attempt.cause);
+/** What all attempts came to. */
+type Outcome = Verdict & { readonly attempts: number; readonly origin: string };
+
+const toError = (outgoing: Outgoing, attempt: Attempt, outcome: Outcome): RecourseError => {
+  if (attempt.kind === 'lost') {
+    const { cause } = attempt;
+    return createError(outgoing, { ...outcome, status: null, code: 'no_answer' }, toSilence(cause, outcome), cause);
+  }
+  const { problem } = outcome;
   const { status } = attempt;
-  if (problem === null) return createError(outgoing, { ...verdict, attempts, status, code: 'bad_answer' }, NOT_OURS);
-  return createError(outgoing, { ...verdict, attempts, status, code: problem.code }, problem.detail);
+  if (problem === null) return createError(outgoing, { ...outcome, status, code: 'bad_answer' }, NOT_OURS);
+  return createError(outgoing, { ...outcome, status, code: problem.code }, problem.detail);
 };
+
+const toSilence = (cause: unknown, { reached, origin }: Outcome): string =>
+  reached ? NO_ANSWER : `Nothing answers at ${origin} (${toUnreachedCode(cause)}). Is the service running?`;
 
 const NO_ANSWER = 'No answer came in time.';
 const NOT_OURS = 'This is no answer of a Recourse. Is the URL right, and is there a proxy before it?';

@@ -9,6 +9,8 @@ export type Attempt =
 /** What to make of it. `again`: the same request may be sent once more. */
 export type Verdict = {
   readonly again: boolean;
+  /** false: there was no connection, and nothing was sent. */
+  readonly reached: boolean;
   readonly mayHaveRun: boolean;
   readonly retryAfterMs: number | null;
   readonly problem: Problem | null;
@@ -19,13 +21,16 @@ export type Verdict = {
  * service is full or going (503), a proxy had no answer (502, 504). What a client must mend is never sent again.
  */
 export const judgeAttempt = (attempt: Attempt): Verdict => {
-  if (attempt.kind === 'lost')
-    return { again: true, mayHaveRun: !wasNeverSent(attempt.cause), retryAfterMs: null, problem: null };
+  if (attempt.kind === 'lost') {
+    const reached = toUnreachedCode(attempt.cause) === null;
+    return { again: true, reached, mayHaveRun: reached, retryAfterMs: null, problem: null };
+  }
   const { status, headers, text } = attempt;
   const body = parseJson(text);
   const problem = isProblem(body) ? body : null;
   return {
     again: AGAIN.includes(status),
+    reached: true,
     // A proxy's own 503 may stand for a request that it has passed on.
     mayHaveRun: status >= 500 ? problem === null || status === 500 : status === 409,
     retryAfterMs: toRetryAfterMs(headers.get('retry-after'), Date.now()),
@@ -36,7 +41,7 @@ export const judgeAttempt = (attempt: Attempt): Verdict => {
 const AGAIN: readonly number[] = [408, 409, 429, 502, 503, 504];
 
 // The codes of Node, Bun and undici. Elsewhere the cause is hidden, and the request counts as sent.
-const NEVER_SENT: readonly unknown[] = [
+const NEVER_SENT: readonly string[] = [
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -47,8 +52,11 @@ const NEVER_SENT: readonly unknown[] = [
 const codeOf = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'code' in value ? value.code : undefined;
 
-const wasNeverSent = (cause: unknown): boolean =>
-  NEVER_SENT.includes(codeOf(cause)) || (cause instanceof Error && NEVER_SENT.includes(codeOf(cause.cause)));
+/** The platform's word for why there was no connection; null where there was one, or nobody knows. */
+export const toUnreachedCode = (cause: unknown): string | null => {
+  const codes = [codeOf(cause), cause instanceof Error ? codeOf(cause.cause) : undefined];
+  return NEVER_SENT.find((code) => codes.includes(code)) ?? null;
+};
 
 /** Milliseconds of a Retry-After (RFC 9110): seconds or a date. null where it says neither. */
 export const toRetryAfterMs = (text: string | null, now: number): number | null => {

@@ -5,7 +5,10 @@ export type RecourseErrorDetails = Omit<RecourseError, 'name' | 'message' | 'sta
 /** The service did not take a request, or could not be asked. What becomes of a call is a result and never this. */
 export class RecourseError extends Error {
   override readonly name = 'RecourseError';
-  /** The code of the problem; `no_answer` where none came in time, `bad_answer` where it is not one of this service. */
+  /**
+   * The code of the problem; `no_answer` where none came, `bad_answer` where it is not one of this service. Of `no_answer`
+   * the `cause` is what `fetch` has thrown last.
+   */
   readonly code: string;
   /** The status of the last answer; null where there was none. */
   readonly status: number | null;

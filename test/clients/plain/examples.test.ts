@@ -1,4 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
@@ -70,7 +71,12 @@ test.skipIf(!hasRequests)(
   'the agent in Python reads what a failure says and finishes (needs python3 and requests)',
   async () => {
     const [service, model] = [await start(), await startModel()];
-    const environment = { RECOURSE_URL: service.url, OPENAI_BASE_URL: model.url, OPENAI_API_KEY: 'none' };
+    const environment = {
+      RECOURSE_URL: service.url,
+      OPENAI_BASE_URL: model.url,
+      OPENAI_API_KEY: 'none',
+      OPENAI_MODEL: 'scripted',
+    };
     const said = await run('python3', [join(EXAMPLES, 'agent.py'), 'What do the notes begin with?'], environment);
     expect(said).toBe('They begin with a title.\n');
     expect(model.asked.map(({ messages }) => messages.map(({ role }) => role))).toEqual([
@@ -82,7 +88,19 @@ test.skipIf(!hasRequests)(
     expect(told.map((message) => message['tool_call_id'])).toEqual(['c1', 'c2', 'c3']);
     expect(told[0]?.content).toContain("Did you mean 'notes.md'?");
     expect(told[2]?.content).toContain('# ');
+    expect(model.asked[0]?.model).toBe('scripted');
     expect(model.asked[0]?.tools.map((tool) => tool.function.name)).toContain('read_file');
+  },
+);
+
+test.skipIf(!hasRequests)(
+  'the agent in Python says what the service refuses (needs python3 and requests)',
+  async () => {
+    const service = await startService({ API_KEYS: `acme=${hash('sha256', 'a-key-of-thirty-two-characters-x')}` });
+    onTestFinished(service.stop);
+    const environment = { RECOURSE_URL: service.url, RECOURSE_API_KEY: 'another', OPENAI_API_KEY: 'none' };
+    const refused = run('python3', [join(EXAMPLES, 'agent.py')], environment);
+    await expect(refused).rejects.toThrow(/HTTPError: 401 Client Error/);
   },
 );
 
@@ -99,7 +117,7 @@ test.skipIf(!hasCurl)('the calls by curl are answered, and run once for one key 
   expect(native).toMatchObject({
     session_id: 'plain',
     results: [
-      { id: 'a', success: true },
+      { id: 'a', success: true, value: { content: expect.stringContaining('rain gauge') } },
       { id: 'b', success: false, outcome: 'retry' },
     ],
   });

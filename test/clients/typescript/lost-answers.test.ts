@@ -99,9 +99,25 @@ test('when time is up the error says that it may have run, and what is needed to
   expect(notes.runs('once')).toBe(1);
 });
 
-test('a service that was never reached has run nothing, and the error says so', async () => {
+test('a service that was never reached has run nothing, and the error says so, where it is and why', async () => {
   const { proxy, url } = await startLossyService();
   proxy.refuse();
   const error = await failureOf(createRecourse({ url, timeoutMs: 500 }).execute(NOTES));
-  expect(error).toMatchObject({ code: 'no_answer', mayHaveRun: false });
+  expect(error).toMatchObject({
+    message: `POST /tool-calls (no_answer): Nothing answers at ${url} (ECONNREFUSED). Is the service running?`,
+    cause: { cause: { code: 'ECONNREFUSED' } },
+    ...{ code: 'no_answer', status: null, mayHaveRun: false },
+  });
+});
+
+test('a service that goes away once it was reached is waited for to the end of the whole time', PATIENCE, async () => {
+  const { notes, proxy, url } = await startLossyService();
+  const recourse = createRecourse({ url, connectTimeoutMs: 1 });
+  const running = recourse.execute(NOTES);
+  await expect.poll(() => notes.runs('once'), POLL).toBe(1);
+  proxy.refuse();
+  proxy.cut();
+  notes.letGo();
+  await proxy.accept();
+  expect(await running).toMatchObject({ replayed: true, results: [{ success: true }] });
 });

@@ -73,6 +73,8 @@ const Manifest = z.object({
 
 test('the package holds what it promises, and no more', () => {
   expect(readdirSync(installed()).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
+  // Where it is installed nothing of the repository is beside it.
+  expect(readFileSync(installed('README.md'), 'utf8').match(/\]\((?!#|https:)[^)]*\)/g)).toBe(null);
   const manifest = Manifest.parse(JSON.parse(readFileSync(installed('package.json'), 'utf8')));
   const named = Object.values(manifest.exports['.']);
   expect(named.length).toBe(2);
@@ -125,7 +127,7 @@ import { runAgent } from './readme-loop.ts';
 const call = (id, path) => ({ id, type: 'function', function: { name: 'read_file', arguments: JSON.stringify({ path }) } });
 const turns = [
   { role: 'assistant', content: null, tool_calls: [call('a', 'note.md'), call('b', 'notes.md')] },
-  { role: 'assistant', content: 'Done.' },
+  { role: 'assistant', content: 'Done.', tool_calls: [] },
 ];
 let heard = [];
 const said = await runAgent(async (messages) => ((heard = messages), turns.shift()), 'What is in the notes?');

@@ -1,5 +1,36 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createRecourse, type RecourseOptions } from '../../../clients/typescript/src/client.ts';
 import { toRetryAfterMs, toWaitMs } from '../../../clients/typescript/src/judge-attempt.ts';
+
+/** How long `execute` tries in vain to connect, by the clock, and how often. */
+const tryInVain = async (options: Partial<RecourseOptions>) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let attempts = 0;
+  const refusing = async (): Promise<Response> => {
+    attempts += 1;
+    throw new TypeError('fetch failed', { cause: Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }) });
+  };
+  const startedAt = performance.now();
+  const recourse = createRecourse({ url: 'http://127.0.0.1:9', fetch: refusing, ...options });
+  const failing = recourse.execute([{ name: 'echo' }]).catch(() => performance.now() - startedAt);
+  await vi.advanceTimersByTimeAsync(600_000);
+  return { waitedMs: await failing, attempts };
+};
+
+test('a service that was never reached is given up after ten seconds at the latest, not after three minutes', async () => {
+  const { waitedMs, attempts } = await tryInVain({});
+  expect(waitedMs).toBeLessThanOrEqual(10_000);
+  // The longest wait is 5 s: one that would pass the end is not begun.
+  expect(waitedMs).toBeGreaterThanOrEqual(5_000);
+  expect(attempts).toBeGreaterThanOrEqual(5);
+});
+
+test('who starts the service at the same time can have it waited for longer', async () => {
+  const { waitedMs } = await tryInVain({ connectTimeoutMs: 60_000 });
+  expect(waitedMs).toBeGreaterThanOrEqual(55_000);
+  expect(waitedMs).toBeLessThanOrEqual(60_000);
+});
 
 const NOON = Date.parse('2026-11-21T12:00:00Z');
 

@@ -9,6 +9,7 @@ import {
   type Observation,
   type Provider,
   type Rejection,
+  toObjectArguments,
 } from './provider.ts';
 import { toOfferedTool } from './to-offered-tool.ts';
 
@@ -200,7 +201,7 @@ const toObservation = ({ tool_use_id: id, content, is_error: isError }: JsonObje
 const toBlocks = (turn: ModelTurn): readonly unknown[] =>
   'text' in turn
     ? [{ type: 'text', text: turn.text, citations: null }]
-    : turn.calls.map(({ id, name, arguments: input }) => ({ type: 'tool_use', id, name, input }));
+    : turn.calls.map((call) => ({ type: 'tool_use', id: call.id, name: call.name, input: toObjectArguments(call) }));
 
 const toMessage = (reply: JsonObject, turn: ModelTurn): unknown => ({
   ...reply,

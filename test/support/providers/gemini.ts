@@ -9,6 +9,7 @@ import {
   type Observation,
   type Provider,
   type Rejection,
+  toObjectArguments,
 } from './provider.ts';
 import { toOfferedTool } from './to-offered-tool.ts';
 
@@ -177,7 +178,7 @@ const toObservation = ({ id, response }: JsonObject): Observation => {
 const toParts = (turn: ModelTurn, generation: 2 | 3): readonly unknown[] =>
   'text' in turn
     ? [{ text: turn.text }]
-    : turn.calls.map(({ id, name, arguments: args }, index) => ({
-        functionCall: { ...(generation === 3 ? { id } : {}), name, args },
+    : turn.calls.map((call, index) => ({
+        functionCall: { ...(generation === 3 ? { id: call.id } : {}), name: call.name, args: toObjectArguments(call) },
         ...(generation === 3 && index === 0 ? { thoughtSignature: 'c2NyaXB0ZWQ=' } : {}),
       }));

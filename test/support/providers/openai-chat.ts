@@ -24,15 +24,23 @@ export const openaiChat: Provider = {
     if (rejection !== null) return { kind: 'rejected', rejection };
     return { kind: 'accepted', conversation: 'status' in request ? NOTHING_SAID : toConversation(request) };
   },
-  write: (turn, place) => ({
-    id: `chatcmpl-${place}`,
-    object: 'chat.completion',
-    created: 1_790_000_000,
-    model: 'scripted',
-    choices: [{ index: 0, message: toMessage(turn), logprobs: null, finish_reason: toFinishReason(turn) }],
-    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-  }),
+  write: (turn, place) => toCompletion(toMessage(turn), turn, place),
 };
+
+/** As some servers that speak the same format: a message without calls names an empty list of them. */
+export const compatibleChat: Provider = {
+  ...openaiChat,
+  write: (turn, place) => toCompletion({ tool_calls: [], ...toMessage(turn) }, turn, place),
+};
+
+const toCompletion = (message: object, turn: ModelTurn, place: number): unknown => ({
+  id: `chatcmpl-${place}`,
+  object: 'chat.completion',
+  created: 1_790_000_000,
+  model: 'scripted',
+  choices: [{ index: 0, message, logprobs: null, finish_reason: toFinishReason(turn) }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+});
 
 const toRequest = (body: unknown): Request | Rejection => {
   if (!isObject(body) || !isArrayOfObjects(body['messages']) || body['messages'].length === 0)
@@ -170,7 +178,7 @@ const toObservation = ({ tool_call_id, content }: JsonObject): Observation => ({
   isError: null,
 });
 
-const toMessage = (turn: ModelTurn): unknown =>
+const toMessage = (turn: ModelTurn): object =>
   'text' in turn
     ? { role: 'assistant', content: turn.text, refusal: null }
     : {
@@ -180,7 +188,7 @@ const toMessage = (turn: ModelTurn): unknown =>
         tool_calls: turn.calls.map(({ id, name, arguments: given }) => ({
           id,
           type: 'function',
-          function: { name, arguments: JSON.stringify(given) },
+          function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given) },
         })),
       };
 

@@ -198,7 +198,7 @@ const toItems = (turn: ModelTurn, place: number): readonly OutputItem[] =>
         status: 'completed',
         call_id: id,
         name,
-        arguments: JSON.stringify(given),
+        arguments: typeof given === 'string' ? given : JSON.stringify(given),
       }));
 
 const toResponse = (output: readonly OutputItem[], place: number): unknown => ({

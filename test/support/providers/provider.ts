@@ -2,7 +2,8 @@
 export type PlannedCall = {
   readonly id: string;
   readonly name: string;
-  readonly arguments: Readonly<Record<string, unknown>>;
+  /** A text is said as it is, JSON or not; only OpenAI's models write their arguments as text. */
+  readonly arguments: Readonly<Record<string, unknown>> | string;
 };
 
 /** What the scripted model says in one turn. */
@@ -49,6 +50,12 @@ export type Provider = {
   readonly take: (body: unknown, headers: Headers) => Taken;
   /** `place` counts the answers of one endpoint, so that ids differ. */
   readonly write: (turn: ModelTurn, place: number) => unknown;
+};
+
+/** Arguments for a provider whose calls carry objects. Throws where the script has a text, which no model of it can say. */
+export const toObjectArguments = ({ name, arguments: given }: PlannedCall): Readonly<Record<string, unknown>> => {
+  if (typeof given === 'string') throw new Error(`the arguments of ${name} are a text, and this provider has objects`);
+  return given;
 };
 
 /** What a request that was refused has said. */
