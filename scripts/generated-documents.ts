@@ -101,8 +101,8 @@ const toMetricTable = (): string => {
   return `${HEAD}
 # Metrics
 
-\`GET /metrics\`, Prometheus text format. Beside these, the usual \`process_*\` and \`nodejs_*\`. \`tool\` is a registered name
-or \`_unknown\`, in histograms at most METRICS_MAX_TOOLS names and \`_other\`; no label ever carries a session, a tenant,
+\`GET /metrics\`, Prometheus text format. Beside these, the usual \`process_*\` and \`nodejs_*\`. \`tool\` is a registered name,
+\`_unknown\`, or \`_other\` (beyond 2 000 tools, or gone for an hour); in histograms at most METRICS_MAX_TOOLS names and \`_other\`; no label ever carries a session, a tenant,
 a call id, a URL or a message. Failures of calls are counted here although HTTP answers them with 200.
 
 ${toTable(

@@ -1,7 +1,8 @@
+import { isToolPattern } from '../contract/tool-patterns.ts';
 import { type Caller, OPERATIONS } from './caller.ts';
 import { parseRate } from './rate.ts';
 import { isTenant } from './tenant.ts';
-import { ALL_TOOLS, isToolPattern, toAllowedTools } from './tool-patterns.ts';
+import { ALL_TOOLS, toAllowedTools } from './tool-patterns.ts';
 
 /** One key as it is configured: by its hash, never by itself. */
 export type ApiKey = {

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { watchFile } from '../files/watch-file.ts';
 import type { ApiKey } from './api-key.ts';
 import type { Authentication } from './caller.ts';
-import type { KeyFile, KeyFileReading } from './key-file.ts';
+import { type KeyFile, type KeyFileReading, readKeyFile } from './key-file.ts';
 import { loadApiKeys } from './load-api-keys.ts';
-import { watchKeyFile } from './watch-key-file.ts';
 
 /** The keys that are known now. */
 export type ApiKeys = {
@@ -47,7 +47,7 @@ export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
     if (isRight) keys = loaded.keys;
     onReload(isRight ? { result: 'taken', keys: keys.length } : { result: 'refused', mistakes: loaded.mistakes });
   };
-  const stop = file === null ? () => undefined : watchKeyFile({ file, pollMs, onChange });
+  const stop = file === null ? () => undefined : watchFile({ file, pollMs, onChange, read: readKeyFile });
   return {
     authenticate: (credential) => findCaller(credential, keys, time),
     count: () => keys.length,

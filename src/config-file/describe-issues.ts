@@ -1,40 +1,59 @@
 import * as z from 'zod';
 import { findNearestNames } from '../tools/offers/nearest-names.ts';
-import type { ValuePath } from './mistake.ts';
+import { toIssueText } from './issue-text.ts';
+import { toNameText, type ValuePath } from './mistake.ts';
 
 type Problem = { readonly path: ValuePath; readonly problem: string };
 
-/** What zod found wrong, one problem for each member, in words that hold no value of the file. */
-export const describeIssues = (schema: z.ZodType, issues: readonly z.core.$ZodIssue[]): readonly Problem[] =>
-  issues.flatMap((issue) => toProblems(schema, issue, []));
+/** What was checked, and what zod found wrong with it. */
+export type Checked = {
+  readonly schema: z.ZodType;
+  readonly value: unknown;
+  readonly issues: readonly z.core.$ZodIssue[];
+};
 
-const toProblems = (schema: z.ZodType, issue: z.core.$ZodIssue, above: ValuePath): readonly Problem[] => {
+/** What is wrong, one problem for each member, in words that hold no value of the file. */
+export const describeIssues = ({ schema, value, issues }: Checked): readonly Problem[] =>
+  issues.flatMap((issue) => toProblems({ schema, value }, issue, []));
+
+const toProblems = (
+  checked: Omit<Checked, 'issues'>,
+  issue: z.core.$ZodIssue,
+  above: ValuePath,
+): readonly Problem[] => {
   const path = [...above, ...issue.path.filter((step) => typeof step !== 'symbol')];
   switch (issue.code) {
     case 'unrecognized_keys': {
-      const known = findNames(schema, path);
-      return issue.keys.map((key) => ({ path: [...path, key], problem: toUnknownText(key, known) }));
+      const known = findNames(checked.schema, path);
+      const toText = path.length === 0 ? toUnknownRootText : toUnknownText;
+      return issue.keys.map((key) => ({ path: [...path, key], problem: toText(key, known) }));
     }
     case 'invalid_key':
       return issue.issues.map(({ message }) => ({ path, problem: `is no name for this: it ${message}` }));
     case 'invalid_union': {
       const branch = findNearestBranch(issue.errors);
       return branch === null
-        ? [{ path, problem: toSentence(issue.message) }]
-        : branch.flatMap((inner) => toProblems(schema, inner, path));
+        ? [{ path, problem: toIssueText(issue, path, valueAt(checked.value, path)) }]
+        : branch.flatMap((inner) => toProblems(checked, inner, path));
     }
     default:
-      return [{ path, problem: toSentence(issue.message) }];
+      return [{ path, problem: toIssueText(issue, path, valueAt(checked.value, path)) }];
   }
 };
 
-/** The choice that was meant, as far as can be told: the one with a mistake furthest inside, and few of them. */
+const valueAt = (value: unknown, path: ValuePath): unknown =>
+  path.reduce<unknown>(
+    (inner, step) => (typeof inner === 'object' && inner !== null ? Reflect.get(inner, step) : undefined),
+    value,
+  );
+
+/** The choice that was meant, as far as can be told: the one with a mistake furthest inside, and few of them; null where all are wrong at once. */
 const findNearestBranch = (branches: readonly (readonly z.core.$ZodIssue[])[]): readonly z.core.$ZodIssue[] | null => {
   const depthOf = (issues: readonly z.core.$ZodIssue[]): number => Math.max(...issues.map(({ path }) => path.length));
   const isUnknownName = (issues: readonly z.core.$ZodIssue[]): number =>
     issues.some(({ code }) => code === 'unrecognized_keys') ? 1 : 0;
   const [nearest] = branches
-    .filter((issues) => issues.length > 0)
+    .filter((issues) => issues.length > 0 && (depthOf(issues) > 0 || isUnknownName(issues) > 0))
     .toSorted(
       (one, other) =>
         depthOf(other) + isUnknownName(other) - depthOf(one) - isUnknownName(one) || one.length - other.length,
@@ -48,12 +67,15 @@ const toUnknownText = (key: string, known: readonly string[]): string => {
   return known.length === 0 ? 'is not known here' : `is not known here: there are ${known.join(', ')}`;
 };
 
-/** `Invalid input: expected string, received number` → `is not right: expected string, received number`. */
-const toSentence = (message: string): string => {
-  if (message.endsWith('received undefined')) return 'is missing';
-  return message
-    .replace(/^(?:Invalid (?:input|option|element)|Too (?:big|small)): /, 'is not right: ')
-    .replace(/^Invalid /, 'is no valid ');
+// What other hosts call their servers.
+const ELSEWHERE: ReadonlySet<string> = new Set(['servers', 'context_servers']);
+
+/** At the root stands what people bring along with the whole file of another host. */
+const toUnknownRootText = (key: string, known: readonly string[]): string => {
+  if (ELSEWHERE.has(key)) return "is not known here: did you mean 'mcpServers'?";
+  const text = toUnknownText(key, known);
+  if (findNearestNames(key, known, 1).length > 0) return text;
+  return `${text}; only 'mcpServers' of another host's file belongs here; take '${toNameText(key)}' out`;
 };
 
 const Part = z.looseObject({

@@ -63,20 +63,20 @@ const toTexts = (value: unknown): Variables =>
     ? Object.fromEntries(Object.entries(value).filter(([, text]) => typeof text === 'string'))
     : {};
 
-const REFERENCE = /\$\$\{|\$\{(?:env:)?([A-Za-z_]\w*)(?::-((?:(?!\$\{)[^}])*))?\}|\$\{/g;
+const REFERENCE =
+  /\$\$\{|\$\{(?:env:)?([A-Za-z_]\w*)(?::-((?:(?!\$\{)[^}])*))?\}|\$\{(?:(input|command|config|workspaceFolder):[^}]*|\/)\}|\$\{/g;
 
 const expandText = (written: string, path: ValuePath, variables: Variables, walk: Walk): string => {
   const used: { readonly name: string; readonly value: string }[] = [];
-  const text = written.replace(REFERENCE, (found: string, name?: string, standard?: string) => {
+  const text = written.replace(REFERENCE, (found: string, name?: string, standard?: string, kind?: string) => {
     if (found === '$${') return '${';
     if (name === undefined) {
-      walk.mistakes.push({ path, problem: NO_REFERENCE });
+      walk.mistakes.push({ path, problem: toNoReference(found, kind) });
       return '';
     }
     const value = findVariable(variables, name);
     if (value !== null) used.push({ name, value });
-    else if (standard === undefined)
-      walk.mistakes.push({ path, problem: `needs the environment variable ${name}, which is not set` });
+    else if (standard === undefined) walk.mistakes.push({ path, problem: toUnset(name) });
     return value ?? standard ?? '';
   });
   walk.texts.push({ path, text, variables: used });
@@ -88,6 +88,23 @@ const findVariable = (variables: Variables, name: string): string | null => {
   const value = Object.hasOwn(variables, name) ? (variables[name] ?? '') : '';
   return value === '' ? null : value;
 };
+
+/** What other MCP hosts put in place themselves. */
+const FOREIGN: ReadonlySet<string> = new Set([
+  ...['workspaceFolder', 'workspaceFolderBasename', 'workspaceRoot', 'userHome', 'cwd', 'pathSeparator', 'execPath'],
+  ...['file', 'fileBasename', 'fileDirname', 'relativeFile', '__dirname', 'extensionPath'],
+]);
+
+const toUnset = (name: string): string =>
+  FOREIGN.has(name) ? toForeign(`\${${name}}`) : `needs the environment variable ${name}, which is not set`;
+
+const toNoReference = (found: string, kind: string | undefined): string => {
+  if (kind !== undefined) return toForeign(`\${${kind}:…}`);
+  return found === '${' ? NO_REFERENCE : toForeign(found);
+};
+
+const toForeign = (shown: string): string =>
+  `has ${shown}, which is a variable of another host: write the value itself, or an environment variable`;
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: it says how people write variables.
 const NO_REFERENCE = 'has a ${ that is no variable: write ${NAME} or ${NAME:-default}, or $${ for the signs themselves';

@@ -40,10 +40,13 @@ export const loadConfigFile = ({ file, text, environment }: LoadOptions): Loaded
     mistakes: toMistakeLines(file, mistakes),
   });
   if (parsed.mistakes.length > 0) return refuse(parsed.mistakes, []);
+  if (parsed.value === null) return refuse([EMPTY], []);
   const { value, texts, mistakes: unset } = expandVariables(parsed.value, environment);
   const given = withoutBlanks(value);
   const checked = ConfigFile.safeParse(given);
-  const wrong = checked.success ? [] : describeIssues(ConfigFile, checked.error.issues);
+  const wrong = checked.success
+    ? []
+    : describeIssues({ schema: ConfigFile, value: given, issues: checked.error.issues });
   const problems = [...unset, ...wrong].map((problem) => ({ ...problem, place: parsed.placeOf(problem.path) }));
   if (!checked.success || problems.length > 0) return refuse(withoutEchoes(problems), texts);
   const { mcpServers, openapi, tools } = checked.data;
@@ -55,10 +58,12 @@ export const loadConfigFile = ({ file, text, environment }: LoadOptions): Loaded
   return { ok: true, texts, content };
 };
 
-/** A section with nothing below it but comments is an empty one, and so is a file. */
+// A file that was cut short must not switch everything off: what is meant to be nothing says so.
+const EMPTY: Mistake = { path: [], problem: 'is empty: write {} if nothing is meant', place: null };
+
+/** A section with nothing below it but comments is an empty one. */
 const withoutBlanks = (value: unknown): unknown => {
-  if (value === null) return {};
-  if (typeof value !== 'object' || Array.isArray(value)) return value;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, section]) => section !== null));
 };
 

@@ -24,12 +24,15 @@ const toLine = (file: string, { path, problem, place }: Mistake): string => {
 
 const SHOWN = 80;
 
+/** A name of the file as a line may show it. */
+export const toNameText = (name: string): string => JSON.stringify(name.slice(0, SHOWN)).slice(1, -1);
+
 /** `mcpServers.github.args[1]`, and `tools['github_*']` where a name is no word. */
 export const toPathText = (path: ValuePath): string =>
   path
     .map((step, place) => {
       if (typeof step === 'number') return `[${step}]`;
-      const name = JSON.stringify(step.slice(0, SHOWN)).slice(1, -1);
+      const name = toNameText(step);
       if (!/^[\w$-]+$/.test(name)) return `['${name}']`;
       return place === 0 ? name : `.${name}`;
     })

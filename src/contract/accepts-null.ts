@@ -21,26 +21,87 @@ export const resolveReference = (reference: unknown, root: unknown): unknown => 
     );
 };
 
-const MAX_DEPTH = 64;
+type Verdicts = WeakMap<Schema, boolean>;
+
+// A memo by root: a schema never changes.
+const verdictsOf = new WeakMap<Schema, Verdicts>();
 
 /**
- * Whether a JSON Schema takes null, as far as its type, literals and combinations tell; what tells nothing takes it.
- * Strict schemas make nullable what this refuses, and what a model then sends as null is dropped: both must agree.
+ * Whether a JSON Schema takes null, as far as its type, literals and combinations tell; what tells nothing takes it, and
+ * so does a circle of references. Strict schemas make nullable what this refuses, and what a model then sends as null is
+ * dropped: both must agree. Each schema is judged once, never recursively: a kilobyte may combine parts in 2^60 ways.
  */
-export const acceptsNull = (schema: unknown, root: unknown, visited: ReadonlySet<unknown> = new Set()): boolean => {
+export const acceptsNull = (schema: unknown, root: Schema): boolean => {
   if (!isSchema(schema)) return schema !== false;
-  // A circle of references says nothing, and what has no end is not looked into.
-  if (visited.has(schema) || visited.size > MAX_DEPTH) return true;
-  const seen = new Set([...visited, schema]);
-  const accepts = (part: unknown): boolean => acceptsNull(part, root, seen);
-  const someOf = (word: string): boolean => listOf(schema[word])?.some(accepts) ?? true;
-  return (
-    acceptsLiteral(schema) &&
-    someOf('anyOf') &&
-    someOf('oneOf') &&
-    (listOf(schema['allOf'])?.every(accepts) ?? true) &&
-    (schema['$ref'] === undefined || accepts(resolveReference(schema['$ref'], root) ?? true))
-  );
+  const verdicts = verdictsOf.get(root) ?? new WeakMap();
+  verdictsOf.set(root, verdicts);
+  if (!verdicts.has(schema)) judge(schema, root, verdicts);
+  return verdicts.get(schema) ?? true;
+};
+
+/** What a schema says of null itself, the parts that must all take it, and the lists of which one part must. */
+type Parts = {
+  readonly own: boolean;
+  readonly all: readonly unknown[];
+  readonly someOf: readonly (readonly unknown[])[];
+};
+
+const toParts = (schema: Schema, root: Schema): Parts => ({
+  own: acceptsLiteral(schema),
+  all: [
+    ...(listOf(schema['allOf']) ?? []),
+    ...(schema['$ref'] === undefined ? [] : [resolveReference(schema['$ref'], root) ?? true]),
+  ],
+  someOf: [listOf(schema['anyOf']), listOf(schema['oneOf'])].filter((list) => list !== null),
+});
+
+/** Fills in the verdicts of a schema and of all its parts. */
+const judge = (start: Schema, root: Schema, verdicts: Verdicts): void => {
+  const found = new Map<Schema, Parts>();
+  const stack = [start];
+  for (let schema = stack.pop(); schema !== undefined; schema = stack.pop()) {
+    if (found.has(schema)) continue;
+    const parts = toParts(schema, root);
+    found.set(schema, parts);
+    for (const part of schemasIn(parts)) if (!verdicts.has(part)) stack.push(part);
+  }
+  for (const schema of found.keys()) verdicts.set(schema, true);
+  spreadRefusals(found, verdicts);
+};
+
+const schemasIn = ({ all, someOf }: Parts): readonly Schema[] => [...all, ...someOf.flat()].filter(isSchema);
+
+/** All take null until a part refuses it: what combines that part is then looked at again. */
+const spreadRefusals = (found: ReadonlyMap<Schema, Parts>, verdicts: Verdicts): void => {
+  const accepts = (part: unknown): boolean => (isSchema(part) ? (verdicts.get(part) ?? true) : part !== false);
+  const refuses = ({ own, all, someOf }: Parts): boolean =>
+    !own || !all.every(accepts) || !someOf.every((list) => list.some(accepts));
+  const wholesOf = toWholes(found);
+  // Parts before what combines them, which is then mostly looked at once.
+  const doubtful = new Map([...found].reverse());
+  for (const [schema, parts] of doubtful) {
+    if (verdicts.get(schema) === false || !refuses(parts)) continue;
+    verdicts.set(schema, false);
+    for (const [whole, itsParts] of wholesOf.get(schema) ?? []) {
+      // A map that is walked comes to what is put at its end, again too.
+      doubtful.delete(whole);
+      doubtful.set(whole, itsParts);
+    }
+  }
+};
+
+type Entry = readonly [Schema, Parts];
+
+/** Part → what combines it. */
+const toWholes = (found: ReadonlyMap<Schema, Parts>): ReadonlyMap<Schema, readonly Entry[]> => {
+  const wholesOf = new Map<Schema, Entry[]>();
+  for (const entry of found)
+    for (const part of schemasIn(entry[1])) {
+      const wholes = wholesOf.get(part) ?? [];
+      wholes.push(entry);
+      wholesOf.set(part, wholes);
+    }
+  return wholesOf;
 };
 
 const acceptsLiteral = (schema: Schema): boolean => {

@@ -22,6 +22,12 @@ export const ToolDescription = z
     available: z.boolean(),
     /** One line for people, where `available` is false. */
     unavailable_reason: z.string().nullable(),
+    unreachable: z
+      .literal(true)
+      .optional()
+      .describe(
+        'What it talks to cannot be reached now; `available` is false. A call says so, and models are told of it all the same.',
+      ),
     /** Only where a newer version of the tool cannot be loaded, and why; the one before it serves. */
     outdated_reason: z.string().optional(),
     source: z.string(),

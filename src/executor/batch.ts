@@ -1,5 +1,7 @@
 import type { ToolProgress } from '../tools/tool.ts';
+import type { BatchGroup } from './batch-group.ts';
 import type { BatchTrace } from './batch-trace.ts';
+import type { CallReading } from './provider-calls.ts';
 
 /** Whoever waits for the answer. */
 export type Client = {
@@ -32,7 +34,10 @@ export type Batch = {
   /** Opaque key of tenant and session; null without a session. */
   readonly sessionKey: string | null;
   readonly roundId: string | null;
+  /** As they were asked for: what an Idempotency-Key stands for, and what the results are named by. */
   readonly calls: readonly unknown[];
+  /** What is meant by their names and arguments; null where they are taken as they stand. */
+  readonly reading: CallReading | null;
   /** The text the calls were parsed from. */
   readonly source: string;
   readonly order: 'parallel' | 'sequential';
@@ -40,6 +45,8 @@ export type Batch = {
   readonly deadlineMs: number;
   readonly idempotency: IdempotencyKey | null;
   readonly client: Client;
+  /** What it shares with the other batches of its request; null where it came alone. */
+  readonly group: BatchGroup | null;
   /** Hears how far a call is, by its index; null where nobody wants to know. */
   readonly onProgress: ((index: number, update: ToolProgress) => void) | null;
   /** The id of the trace it belongs to, 32 hex digits; null without one. */

@@ -81,7 +81,10 @@ export type CallObserver = {
   readonly callStarted: (pool: Pool, queueMs: number) => void;
   readonly callEnded: (pool: Pool) => void;
   readonly shed: (reason: ShedReason) => void;
-  /** These tools may be called from now on: their numbers begin at 0. Those known already change nothing. */
+  /**
+   * These tools, and no others, may be called from now on: numbers of new ones begin at 0. Numbers of one that is gone
+   * are kept for a while, for it may come back.
+   */
   readonly toolsOffered: (tools: readonly { readonly name: string; readonly effects: Effects }[]) => void;
   /** A handler ended after its call had been answered. */
   readonly lateResult: (tool: string, ended: 'returned' | 'threw') => void;

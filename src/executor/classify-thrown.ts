@@ -22,7 +22,7 @@ export const classifyThrown = (thrown: unknown, tool: Thrower, graceful: 'on' | 
     case 'terminal':
       return toFailure('tool_failed', withHint(thrown, tool), tool, {
         ...detailsOf(thrown),
-        executed: tool.effects === 'write' ? (executedOf(thrown) ?? 'yes') : 'yes',
+        executed: executedOf(thrown) ?? 'yes',
       });
     case 'upstream_rate_limited':
       return toUpstreamFailure('upstream_rate_limited', thrown, tool);

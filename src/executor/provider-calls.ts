@@ -5,28 +5,25 @@ import { createDropOptionalNulls } from './optional-nulls.ts';
 /** How a provider's model was told of the tools: `strict` where their schemas made it name every property. */
 export type ProviderHabit = 'plain' | 'strict';
 
-/** Entries of `calls` as a provider's model wrote them → the same as this service's callers write them. */
-export type ReadProviderCalls = (calls: readonly unknown[], habit: ProviderHabit) => readonly unknown[];
-
-/**
- * A name that no tool has, but that providers know one by, becomes that tool's; for `strict` also loses what stands for
- * "left out". Whatever else an entry holds is left as it is, and judged later.
- */
-export const createReadProviderCalls = (registry: Pick<ToolRegistry, 'find' | 'findPortable'>): ReadProviderCalls => {
-  const dropOptionalNulls = createDropOptionalNulls();
-  const findTool = (entry: unknown): Tool | undefined =>
-    isNamed(entry) ? (registry.find(entry.name) ?? registry.findPortable(entry.name)) : undefined;
-  const read = (entry: unknown, habit: ProviderHabit): unknown => {
-    const tool = findTool(entry);
-    if (!isNamed(entry) || tool === undefined) return entry;
-    const { arguments: given } = entry;
-    const kept = habit === 'strict' ? dropOptionalNulls(given, tool.inputSchema) : given;
-    return tool.name === entry.name && kept === given ? entry : { ...entry, name: tool.name, arguments: kept };
-  };
-  return (calls, habit) => calls.map((entry) => read(entry, habit));
+/** What is meant by a call that was not written for this service. The call itself stays as it was asked for. */
+export type CallReading = {
+  /** The tool of that name, or else the one that providers know by it. */
+  readonly findTool: (name: string) => Tool | undefined;
+  /** The arguments as this service's own callers write them. */
+  readonly readArguments: (given: unknown, tool: Tool) => unknown;
 };
 
-type NamedCall = { readonly name: string; readonly arguments?: unknown };
+/** How the calls of a model with this habit are read. */
+export type ReadProviderCalls = (habit: ProviderHabit) => CallReading;
 
-const isNamed = (entry: unknown): entry is NamedCall =>
-  typeof entry === 'object' && entry !== null && 'name' in entry && typeof entry.name === 'string';
+/** For `strict`, arguments lose what stands for "left out". Whatever else they hold is left as it is, and judged later. */
+export const createReadProviderCalls = (registry: Pick<ToolRegistry, 'find' | 'findPortable'>): ReadProviderCalls => {
+  const dropOptionalNulls = createDropOptionalNulls();
+  const findTool = (name: string): Tool | undefined => registry.find(name) ?? registry.findPortable(name);
+  const plain: CallReading = { findTool, readArguments: (given) => given };
+  const strict: CallReading = {
+    findTool,
+    readArguments: (given, { inputSchema }) => dropOptionalNulls(given, inputSchema),
+  };
+  return (habit) => (habit === 'strict' ? strict : plain);
+};

@@ -2,11 +2,13 @@ import type { ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
 import { type Failure, toFailure } from './failure.ts';
 import { batchLimitText, invalidCallText, notAuthorizedText } from './failure-text.ts';
+import type { CallReading } from './provider-calls.ts';
 import { toUnknownToolText } from './suggest-names.ts';
 
 type CallHead = {
   readonly index: number;
   readonly id: string | number | null;
+  /** The one asked for, which may be another than its tool's own. */
   readonly name: string | null;
 };
 
@@ -14,12 +16,7 @@ type CallHead = {
 export type ResolvedCall = CallHead &
   (
     | { readonly kind: 'ready'; readonly tool: Tool; readonly given: unknown; readonly timeoutMs: number }
-    | {
-        readonly kind: 'unknown_tool';
-        readonly failure: Failure;
-        /** Whether the caller could use a tool of that name: one that has gone may have left results. */
-        readonly named: 'allowed' | 'not_allowed';
-      }
+    | { readonly kind: 'unknown_tool'; readonly failure: Failure }
     | { readonly kind: 'refused'; readonly tool: Tool | null; readonly failure: Failure }
   );
 
@@ -28,7 +25,11 @@ export type ReadyCall = Extract<ResolvedCall, { kind: 'ready' }>;
 export type Resolving = {
   readonly registry: ToolRegistry;
   readonly mayUse: (tool: string) => boolean;
+  /** What is meant by names and arguments; null where they are taken as they stand. */
+  readonly reading: CallReading | null;
   readonly maxBatchCalls: number;
+  /** Calls of the same request in batches before this one: they count against the same limit. */
+  readonly callsBefore: number;
 };
 
 /** What the entry asks for, as far as that can be told without the session: a tool, or why it gets none. */
@@ -40,17 +41,23 @@ export const resolveCall = (entry: unknown, index: number, resolving: Resolving)
   if (typeof name !== 'string') return refuse({ index, id, name: null }, 'The call has no name.');
   const head = { index, id, name };
   if (name.trim() === '') return refuse(head, 'The name of the call is blank.');
-  if (index >= resolving.maxBatchCalls) return refuseOverLimit(head, resolving);
-  const tool = resolving.registry.find(name);
+  if (resolving.callsBefore + index >= resolving.maxBatchCalls) return refuseOverLimit(head, resolving);
+  const tool = findTool(name, resolving);
   if (tool === undefined) return toUnknown(head, resolving);
-  if (!resolving.mayUse(name))
+  if (!resolving.mayUse(tool.name))
     return { ...head, kind: 'refused', tool, failure: toFailure('not_authorized', notAuthorizedText(name), tool) };
   const limit: unknown = Reflect.get(entry, 'timeout_ms') ?? tool.timeoutMs;
   if (typeof limit !== 'number' || !(limit > 0))
     return refuse(head, 'timeout_ms must be a positive number of milliseconds.');
   const timeoutMs = Math.ceil(Math.min(limit, tool.timeoutMs));
-  return { ...head, kind: 'ready', tool, given: Reflect.get(entry, 'arguments'), timeoutMs };
+  return { ...head, kind: 'ready', tool, given: toGiven(Reflect.get(entry, 'arguments'), tool, resolving), timeoutMs };
 };
+
+const findTool = (name: string, { registry, reading }: Resolving): Tool | undefined =>
+  reading === null ? registry.find(name) : reading.findTool(name);
+
+const toGiven = (asked: unknown, tool: Tool, { reading }: Resolving): unknown =>
+  reading === null ? asked : reading.readArguments(asked, tool);
 
 /**
  * Ids are echoed, so that the caller finds its call again; anything but a text or a number becomes null. So does a
@@ -71,12 +78,12 @@ const refuse = (head: CallHead, problem: string): ResolvedCall => ({
 const refuseOverLimit = (head: CallHead & { readonly name: string }, resolving: Resolving): ResolvedCall => ({
   ...head,
   kind: 'refused',
-  tool: resolving.registry.find(head.name) ?? null,
+  tool: findTool(head.name, resolving) ?? null,
   failure: toFailure('call_limit_exceeded', batchLimitText(resolving.maxBatchCalls), null),
 });
 
 const toUnknown = (head: CallHead & { readonly name: string }, { registry, mayUse }: Resolving): ResolvedCall => {
   const available = registry.list().flatMap((tool) => (mayUse(tool.name) ? [tool.name] : []));
   const failure = toFailure('unknown_tool', toUnknownToolText(head.name, available), null);
-  return { ...head, kind: 'unknown_tool', failure, named: mayUse(head.name) ? 'allowed' : 'not_allowed' };
+  return { ...head, kind: 'unknown_tool', failure };
 };

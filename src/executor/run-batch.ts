@@ -4,6 +4,7 @@ import type { Answer, RanBatch } from './answered-batch.ts';
 import type { Batch } from './batch.ts';
 import { createBatchArguments } from './batch-arguments.ts';
 import type { BatchEnd } from './batch-end.ts';
+import type { BatchGroup } from './batch-group.ts';
 import type { RanCall } from './call-end.ts';
 import type { FailureLog } from './call-observer.ts';
 import { findDuplicates } from './duplicate-calls.ts';
@@ -58,26 +59,50 @@ const NO_ENDS: ReadonlyMap<number, RanCall> = new Map();
 const NO_PERMITS: ReadonlyMap<string, Permit> = new Map();
 const NOT_ADMITTED: AdmittedBatch = { admission: null, asked: [], verdicts: new Map() };
 
+/** Runs a batch; of those that came in one request, no more at once than one batch may run calls. */
+export const runBatch = (batch: Batch, end: BatchEnd, terms: BatchTerms): Promise<BatchAnswer> =>
+  batch.group === null ? runAlone(batch, 0, end, terms) : runInGroup(batch, batch.group, end, terms);
+
+const runInGroup = async (batch: Batch, group: BatchGroup, end: BatchEnd, terms: BatchTerms): Promise<BatchAnswer> => {
+  const callsBefore = group.count(batch.calls.length);
+  const waits = callsBefore < terms.maxBatchCalls && end.causeAt(terms.now()) === null;
+  if (!waits) return runAlone(batch, callsBefore, end, terms);
+  const leave = await group.enter(terms.batchConcurrency, end.onEnd);
+  const late: Promise<unknown>[] = [];
+  const answerBatch = async (done: RanBatch): Promise<readonly Answer[]> => {
+    const answers = await terms.answerBatch(done);
+    late.push(...answers.flatMap(({ ran }) => ran.late ?? []));
+    return answers;
+  };
+  try {
+    return await runAlone(batch, callsBefore, end, { ...terms, answerBatch });
+  } finally {
+    // A place is free again when the handler really ends, not when its call was answered.
+    void Promise.allSettled(late).then(leave);
+  }
+};
+
 /**
  * The life of a batch: 1 look up its calls  2 open the record of its key  3 admit it to its session  4 run its calls
  * 5 settle and answer  6 keep the results. That of one call is `executeCall`.
  */
-export const runBatch = async (batch: Batch, end: BatchEnd, terms: BatchTerms): Promise<BatchAnswer> => {
+const runAlone = async (batch: Batch, callsBefore: number, end: BatchEnd, terms: BatchTerms): Promise<BatchAnswer> => {
   const startedAt = terms.now();
   const given = createBatchArguments(batch.source);
-  const resolving = { registry: terms.registry, maxBatchCalls: terms.maxBatchCalls, mayUse: batch.mayUse };
+  const { registry, maxBatchCalls } = terms;
+  const resolving = { registry, maxBatchCalls, callsBefore, mayUse: batch.mayUse, reading: batch.reading };
   const calls = batch.calls.map((entry, index) => resolveCall(entry, index, resolving));
   const known = { batch, startedAt, calls, given, duplicates: findDuplicates(calls, given) };
   const opened = await openKeyOf(batch, calls, terms);
   if (opened === null) return runHeld({ ...known, keyed: null, earlier: NO_ENDS }, end, terms);
   if (opened.kind === 'in_flight' || opened.kind === 'other_body') return opened;
   if (opened.kind === 'complete') {
-    const ran = toEarlierEnds(calls, opened, terms.observer);
+    const ran = toEarlierEnds(calls, opened, { ...terms, mayUse: batch.mayUse });
     const answers = await terms.answerBatch({ ...known, ...NOT_ADMITTED, ran, notices: [] });
     return { kind: 'results', results: answers.map(({ result }) => result), origin: 'replayed' };
   }
   try {
-    const earlier = toEarlierEnds(calls, opened, terms.observer);
+    const earlier = toEarlierEnds(calls, opened, { ...terms, mayUse: batch.mayUse });
     return await runHeld({ ...known, keyed: opened.keyed, earlier }, end, terms);
   } finally {
     opened.keyed.letGo();

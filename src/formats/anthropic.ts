@@ -1,12 +1,31 @@
 import { type Answer, type AskedCall, defineDialect } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
-import { isArray, isObject, type JsonObject, listOf, member, toAskedId, toAskedName } from './json-access.ts';
+import { type ImageType, toImageBlocks } from './images.ts';
+import {
+  isArray,
+  isObject,
+  type JsonObject,
+  listOf,
+  member,
+  textOfBlocks,
+  toAskedId,
+  toAskedName,
+} from './json-access.ts';
+import type { Part } from './media.ts';
 
-/** Anthropic's ToolResultBlockParam. */
+/** Anthropic's TextBlockParam and ImageBlockParam. */
+export type ShownBlock =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'image';
+      readonly source: { readonly type: 'base64'; readonly media_type: ImageType; readonly data: string };
+    };
+
+/** Anthropic's ToolResultBlockParam: a list where it holds images. */
 export type ToolResultBlock = {
   readonly type: 'tool_result';
   readonly tool_use_id: string;
-  readonly content: string;
+  readonly content: string | ShownBlock[];
   readonly is_error?: true;
 };
 
@@ -45,13 +64,23 @@ const toAsked = (block: JsonObject): AskedCall => {
   return { id: toAskedId(id), name: toAskedName(name), call: { id, name, arguments: member(block, 'input') } };
 };
 
-const toBlock = ({ asked, success, text }: Answer): ToolResultBlock => {
-  const block = { type: 'tool_result', tool_use_id: String(asked.id), content: text } as const;
+const IMAGE_TYPES: readonly ImageType[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+
+const toShown = (parts: readonly Part[]): ShownBlock[] | null =>
+  toImageBlocks<ShownBlock>(parts, IMAGE_TYPES, {
+    text: (text) => ({ type: 'text', text }),
+    image: ({ mimeType, data }) => ({ type: 'image', source: { type: 'base64', media_type: mimeType, data } }),
+  });
+
+const toBlock = ({ asked, success, text, parts }: Answer): ToolResultBlock => {
+  const content = (parts === null ? null : toShown(parts)) ?? text;
+  const block = { type: 'tool_result', tool_use_id: String(asked.id), content } as const;
   return success ? block : { ...block, is_error: true };
 };
 
 const toReadAnswer = (block: unknown): readonly ReadAnswer[] => {
-  const text = member(block, 'content');
+  const content = member(block, 'content');
+  const text = textOfBlocks(content) ?? content;
   if (member(block, 'type') !== 'tool_result' || typeof text !== 'string') return [];
   const id = toAskedId(member(block, 'tool_use_id'));
   return [{ id, name: null, success: member(block, 'is_error') !== true, text }];

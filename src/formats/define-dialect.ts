@@ -1,7 +1,8 @@
 import type { MessageFormat } from '../contract/message-format.ts';
 import { detectFormat, isNative } from './detect-format.ts';
 import type { Dialect, ParsedTurn, ReadAnswer, TurnCall } from './dialect.ts';
-import { toObservation } from './observation.ts';
+import { type Part, toPlainText } from './media.ts';
+import { toObservation, toParts } from './observation.ts';
 import type { ObservedResult } from './observed-result.ts';
 
 /** A call as the provider's body has it. */
@@ -19,6 +20,8 @@ export type Answer<Call extends AskedCall = AskedCall> = {
   readonly success: boolean;
   /** What a model reads, never blank. */
   readonly text: string;
+  /** The same with its media, for who can show them; null where there are none. */
+  readonly parts: readonly Part[] | null;
   /** null where the executor gave none, which would be a bug: the call is answered all the same. */
   readonly result: ObservedResult | null;
 };
@@ -60,8 +63,13 @@ export const toTurn = <Call extends AskedCall>(
 
 const toAnswer = <Call extends AskedCall>(asked: Call, result: ObservedResult | undefined): Answer<Call> =>
   result === undefined
-    ? { asked, success: false, text: NO_RESULT_TEXT, result: null }
-    : { asked, success: result.success, text: toObservation(result), result };
+    ? { asked, success: false, text: NO_RESULT_TEXT, parts: null, result: null }
+    : { asked, success: result.success, ...toTold(result), result };
+
+const toTold = (result: ObservedResult): Pick<Answer, 'text' | 'parts'> => {
+  const parts = toParts(result);
+  return { parts, text: parts === null ? toObservation(result) : toPlainText(parts) };
+};
 
 const NO_RESULT_TEXT =
   'ERROR: internal_error: The service has no result for this call, which is not your fault. It may or may not have run. Check before calling it again.';

@@ -1,25 +1,35 @@
 import { type Answer, type AskedCall, defineDialect } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
+import { type Image, type ImageType, toImageBlocks } from './images.ts';
 import { isArray, isObject, listOf, member, toAskedName } from './json-access.ts';
 import { isValueAlone } from './observation.ts';
 
 /** Gemini's FunctionResponse: `output` for a success, `error` for a failure. */
-export type FunctionResponse = {
+export type FunctionResponse<Shown = InlineData> = {
   readonly id?: string;
   readonly name: string;
   readonly response: { readonly output: unknown } | { readonly error: string };
+  readonly parts?: Shown[];
 };
+
+/** Gemini's FunctionResponsePart; and the same in the other spelling. */
+export type InlineData = { readonly inlineData: { readonly mimeType: string; readonly data: string } };
+export type SnakeInlineData = { readonly inline_data: { readonly mime_type: string; readonly data: string } };
 
 /** Gemini's Part, in the spelling of the call it answers. */
 export type FunctionResponsePart =
   | { readonly functionResponse: FunctionResponse }
-  | { readonly function_response: FunctionResponse };
+  | { readonly function_response: FunctionResponse<SnakeInlineData> };
 
 /** Gemini's Content that answers a turn. */
 export type FunctionResponseContent = { readonly role: 'user'; readonly parts: FunctionResponsePart[] };
 
 /** `id` is null where the model gave none: answers are matched by name and order then. */
-type AskedPart = AskedCall & { readonly givenId: string | null; readonly spelling: 'camel' | 'snake' };
+type AskedPart = AskedCall & {
+  readonly givenId: string | null;
+  readonly spelling: 'camel' | 'snake';
+  readonly looksAt: 'images' | 'text';
+};
 
 /**
  * Gemini: a GenerateContentResponse, of whose candidates the first with calls is taken, a Content, its parts, or the
@@ -42,7 +52,7 @@ const findCalls = (body: unknown): readonly AskedPart[] | null => {
   if (isArray(candidates)) {
     for (const candidate of candidates) {
       const calls = readParts(listOf(member(candidate, 'content'), 'parts'));
-      if (calls.length > 0) return calls;
+      if (calls.length > 0) return calls.map((call) => ({ ...call, looksAt: toLooksAt(body) }));
     }
     return [];
   }
@@ -50,6 +60,12 @@ const findCalls = (body: unknown): readonly AskedPart[] | null => {
   if (isArray(parts)) return readParts(parts);
   const calls = member(body, 'functionCalls');
   return isArray(calls) ? calls.map((call) => toAsked(call, 'camel')) : null;
+};
+
+// Models before Gemini 3 refuse a request with `functionResponse.parts`; only a whole response says whose it is.
+const toLooksAt = (response: unknown): AskedPart['looksAt'] => {
+  const version = member(response, 'modelVersion') ?? member(response, 'model_version');
+  return typeof version === 'string' && /^(?:models\/)?gemini-(?:[3-9]|\d\d)/.test(version) ? 'images' : 'text';
 };
 
 // Dumped by Python, a part without a call says null.
@@ -62,22 +78,54 @@ const readParts = (parts: readonly unknown[]): readonly AskedPart[] =>
   });
 
 const toAsked = (given: unknown, spelling: AskedPart['spelling']): AskedPart => {
-  if (!isObject(given)) return { id: '', name: null, call: given, givenId: null, spelling };
+  if (!isObject(given)) return { id: '', name: null, call: given, givenId: null, spelling, looksAt: 'text' };
   const id = member(given, 'id');
   const name = member(given, 'name');
   const givenId = typeof id === 'string' || typeof id === 'number' ? String(id) : null;
   const call = { id, name, arguments: member(given, 'args') };
-  return { id: givenId ?? '', name: toAskedName(name), call, givenId, spelling };
+  return { id: givenId ?? '', name: toAskedName(name), call, givenId, spelling, looksAt: 'text' };
 };
 
-const toPart = ({ asked, success, text, result }: Answer<AskedPart>): FunctionResponsePart => {
-  // With nothing to add, the value goes as it is: a text would only quote it.
-  const output = result !== null && isValueAlone(result) ? result.value : text;
-  const response = success ? { output } : { error: text };
+const toPart = (answer: Answer<AskedPart>): FunctionResponsePart => {
+  const { asked, success, text } = answer;
+  const said = toSaid(answer);
+  const response = success ? { output: said.output } : { error: text };
   const named = { name: asked.name ?? UNNAMED, response };
-  const whole: FunctionResponse = asked.givenId === null ? named : { id: asked.givenId, ...named };
-  return asked.spelling === 'camel' ? { functionResponse: whole } : { function_response: whole };
+  const whole = asked.givenId === null ? named : { id: asked.givenId, ...named };
+  if (said.images.length === 0)
+    return asked.spelling === 'camel' ? { functionResponse: whole } : { function_response: whole };
+  return asked.spelling === 'camel'
+    ? { functionResponse: { ...whole, parts: said.images.map(toInline) } }
+    : { function_response: { ...whole, parts: said.images.map(toSnakeInline) } };
 };
+
+type Said = { readonly output: unknown; readonly images: readonly Image[] };
+
+const toSaid = ({ asked, parts, text, result }: Answer<AskedPart>): Said => {
+  // With nothing to add, the value goes as it is: a text would only quote it.
+  if (parts === null) return { output: result !== null && isValueAlone(result) ? result.value : text, images: [] };
+  const blocks = asked.looksAt === 'images' ? toImageBlocks<Block>(parts, IMAGE_TYPES, BLOCKS) : null;
+  if (blocks === null) return { output: text, images: [] };
+  const output = blocks.map((block) => ('text' in block ? block.text : toNote(block.image))).join('\n');
+  return { output, images: blocks.flatMap((block) => ('image' in block ? [block.image] : [])) };
+};
+
+const IMAGE_TYPES: readonly ImageType[] = ['image/png', 'image/jpeg', 'image/webp'];
+
+type Block = { readonly text: string } | { readonly image: Image };
+
+const BLOCKS = {
+  text: (text: string): Block => ({ text }),
+  image: (image: Image): Block => ({ image }),
+} as const;
+
+const toNote = ({ mimeType, bytes }: Image): string => `${mimeType}, ${bytes} bytes, attached`;
+
+const toInline = ({ mimeType, data }: Image): InlineData => ({ inlineData: { mimeType, data } });
+
+const toSnakeInline = ({ mimeType, data }: Image): SnakeInlineData => ({
+  inline_data: { mime_type: mimeType, data },
+});
 
 // The API refuses a response without a name.
 const UNNAMED = 'unknown';

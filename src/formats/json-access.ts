@@ -15,6 +15,15 @@ export const listOf = (value: unknown, key: string): readonly unknown[] => {
   return isArray(list) ? list : [];
 };
 
+/** What the `text` members of a list of blocks say; null where it is no list. */
+export const textOfBlocks = (blocks: unknown): string | null =>
+  isArray(blocks)
+    ? blocks
+        .map((block) => member(block, 'text'))
+        .filter((text) => typeof text === 'string')
+        .join('\n')
+    : null;
+
 /** The id an answer is matched by, as asked. "" where the caller sent none that could be matched. */
 export const toAskedId = (id: unknown): string | number => (typeof id === 'string' || typeof id === 'number' ? id : '');
 

@@ -1,4 +1,5 @@
 import type { RetryState } from '../contract/tool-result.ts';
+import { mayTellMedia, type Part, readParts, toPlainText, toTextPart } from './media.ts';
 import type { ObservedResult } from './observed-result.ts';
 
 const MAX_HINT_LENGTH = 1000;
@@ -15,6 +16,18 @@ const NO_USE = 'Repeating this call will not help.';
  */
 export const toObservation = (result: ObservedResult): string =>
   result.success ? toSuccessText(result) : toFailureText(result);
+
+/** What a success says and shows, in order, where there are media in its value; else null. */
+export const toParts = (result: ObservedResult): readonly Part[] | null => {
+  const inside = result.success ? toValueParts(result) : null;
+  if (inside === null) return null;
+  const around = [toMessageText(result)].filter(isNotBlank);
+  return [...around.map(toTextPart), ...inside, ...toWarningLines(result).map(toTextPart)];
+};
+
+// Most values have no media, and are not parsed to find that out.
+const toValueParts = (result: ObservedResult): readonly Part[] | null =>
+  result.valueJson !== undefined && !mayTellMedia(result.valueJson) ? null : readParts(result.value);
 
 /** Whether a message without a flag of its own tells of a failure. A tool that answers such a text itself is misread. */
 export const isFailureText = (text: string): boolean => /^ERROR: [a-z_]+: /.test(text);
@@ -39,9 +52,11 @@ const toSuccessText = (result: ObservedResult): string => {
 const toMessageText = ({ message, empty }: ObservedResult): string =>
   message.trim() === '' && empty === true ? FOUND_NOTHING : message;
 
-/** A text as it is, anything else as JSON; "" for what says nothing. */
+/** A text as it is, anything else as JSON, media by what they are; "" for what says nothing. */
 const toValueText = (result: ObservedResult): string => {
   if (hasNothing(result)) return '';
+  const parts = toValueParts(result);
+  if (parts !== null) return toPlainText(parts);
   if (result.valueJson !== undefined) return result.valueJson;
   return typeof result.value === 'string' ? result.value : JSON.stringify(result.value);
 };

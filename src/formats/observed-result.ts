@@ -41,10 +41,14 @@ export const readObservedResult = (json: string): ObservedResult => {
 
 const PLAIN = { success: true, outcome: 'success', executed: 'yes', message: '', error: null, retry: null } as const;
 
-const toUnparsed = (valueJson: string): ObservedResult => ({
-  ...PLAIN,
-  valueJson,
-  get value(): unknown {
-    return JSON.parse(valueJson);
-  },
-});
+const toUnparsed = (valueJson: string): ObservedResult => {
+  let value: unknown;
+  return {
+    ...PLAIN,
+    valueJson,
+    get value(): unknown {
+      value ??= JSON.parse(valueJson);
+      return value;
+    },
+  };
+};

@@ -1,13 +1,20 @@
 import { type Answer, type AskedCall, defineDialect } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
-import { isArray, isObject, type JsonObject, member, toAskedId, toAskedName } from './json-access.ts';
+import { type ImageType, toImageBlocks } from './images.ts';
+import { isArray, isObject, type JsonObject, member, textOfBlocks, toAskedId, toAskedName } from './json-access.ts';
+import type { Part } from './media.ts';
 import { isFailureText } from './observation.ts';
 
-/** OpenAI's ResponseInputItem for one answer. It has no flag for failures. */
+/** OpenAI's ResponseInputText and ResponseInputImage. */
+export type ShownItem =
+  | { readonly type: 'input_text'; readonly text: string }
+  | { readonly type: 'input_image'; readonly image_url: string; readonly detail: 'auto' };
+
+/** OpenAI's ResponseInputItem for one answer, a list where it holds images. It has no flag for failures. */
 export type FunctionCallOutput = {
   readonly type: 'function_call_output' | 'custom_tool_call_output';
   readonly call_id: string;
-  readonly output: string;
+  readonly output: string | ShownItem[];
 };
 
 type AskedItem = AskedCall & { readonly outputType: FunctionCallOutput['type'] };
@@ -56,15 +63,29 @@ const toAskedItem = (
   return { id: toAskedId(id), name: toAskedName(name), call, outputType };
 };
 
-const toOutput = ({ asked, text }: Answer<AskedItem>): FunctionCallOutput => ({
+// A GIF is taken where it does not move, which its first bytes do not tell.
+const IMAGE_TYPES: readonly ImageType[] = ['image/png', 'image/jpeg', 'image/webp'];
+
+const toShown = (parts: readonly Part[]): ShownItem[] | null =>
+  toImageBlocks<ShownItem>(parts, IMAGE_TYPES, {
+    text: (text) => ({ type: 'input_text', text }),
+    image: ({ mimeType, data }) => ({
+      type: 'input_image',
+      image_url: `data:${mimeType};base64,${data}`,
+      detail: 'auto',
+    }),
+  });
+
+const toOutput = ({ asked, text, parts }: Answer<AskedItem>): FunctionCallOutput => ({
   type: asked.outputType,
   call_id: String(asked.id),
-  output: text,
+  output: (parts === null ? null : toShown(parts)) ?? text,
 });
 
 const toReadAnswer = (item: unknown): readonly ReadAnswer[] => {
   const type = member(item, 'type');
-  const text = member(item, 'output');
+  const output = member(item, 'output');
+  const text = textOfBlocks(output) ?? output;
   if ((type !== 'function_call_output' && type !== 'custom_tool_call_output') || typeof text !== 'string') return [];
   return [{ id: toAskedId(member(item, 'call_id')), name: null, success: !isFailureText(text), text }];
 };

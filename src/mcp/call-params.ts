@@ -5,7 +5,8 @@ const { session_id, round_id } = ToolCallsRequest.shape;
 
 /**
  * The `params` of `tools/call` as far as they are the door's: what `POST /tool-calls` takes in its envelope and headers
- * stands in `_meta`, under keys of our own. The arguments are the executor's to judge.
+ * stands in `_meta`, under keys of our own. The arguments are the executor's to judge; the SDK lets objects through
+ * alone, so others go past it: see `putArgumentsAside`.
  */
 export const CallParams = z.looseObject({
   name: z.string(),

@@ -37,10 +37,11 @@ export const callTool = async (
   const sessionId = params._meta?.['recourse/session_id'] ?? exchange.sessionId;
   const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
   // Several calls may share one HTTP request; each is asked for, and told apart in the log, by an id of its own.
-  const requestId = exchange.form === 'single' ? exchange.requestId : options.createId();
+  const requestId = exchange.group === null ? exchange.requestId : options.createId();
   const tool = options.describeTools().find(({ name }) => name === params.name);
   const progress = createProgressNotifier(params._meta?.progressToken, context.mcpReq.notify);
-  const ending = exchange.form === 'single' ? exchange.ending : new AbortController();
+  const ending = exchange.group === null ? exchange.ending : new AbortController();
+  const given = params.arguments ?? exchange.argumentsAside.get(context.mcpReq.id);
   const forget = nameCall(context, exchange, ending, options);
   try {
     const answer = await options.executeBatch({
@@ -53,8 +54,10 @@ export const callTool = async (
       sessionKey,
       roundId: params._meta?.['recourse/round_id'] ?? null,
       // Without an id: that of the request is another one when it is sent again under its idempotency key.
-      calls: [{ name: params.name, arguments: params.arguments }],
+      calls: [{ name: params.name, arguments: given }],
       source,
+      reading: null,
+      group: exchange.group,
       order: 'parallel',
       onError: 'continue',
       deadlineMs: options.maxDeadlineMs,

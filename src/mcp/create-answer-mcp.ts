@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { createMcpHandler, isInitializeRequest } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type BatchGroup, createBatchGroup } from '../executor/batch-group.ts';
 import type { JsonBody } from '../routes/json-body.ts';
 import { callerKeyOf, type RequestCaller } from '../routes/request-gate.ts';
+import { putArgumentsAside } from './arguments-aside.ts';
 import { createMcpServer, type McpServerOptions } from './create-mcp-server.ts';
 import type { Exchange } from './exchange.ts';
+import { refuseArray } from './refuse-array.ts';
+import { refuseHeavy } from './refuse-heavy.ts';
 import { createRunningCalls } from './running-calls.ts';
 import { sessionIdOf } from './session-header.ts';
 
@@ -25,13 +29,16 @@ export const createAnswerMcp = (options: AnswerMcpOptions): AnswerMcp => {
     return createMcpServer(exchange, { ...options, running });
   });
   return async (request, reply) => {
-    const body = isJsonBody(request.body) ? request.body : null;
-    const exchange = toExchange(request, reply, body, options);
+    const { value, source } = isJsonBody(request.body) ? request.body : NO_BODY;
+    const { body, argumentsAside } = putArgumentsAside(value);
+    const exchange = { ...toExchange(request, reply, source, options), argumentsAside, group: toGroup(body) };
     const webRequest = toWebRequest(request, exchange.ending.signal);
+    const refusal = refuseHeavy(body) ?? refuseArray(body, webRequest);
+    if (refusal !== null) return sendResponse(reply, refusal);
     exchanges.set(webRequest, exchange);
-    const response = await handler.fetch(webRequest, body === null ? {} : { parsedBody: body.value });
+    const response = await handler.fetch(webRequest, { parsedBody: body });
     if (response.status === 500) options.onBug(new Error('The MCP SDK answered 500.'), request.id);
-    if (response.ok && isInitializeRequest(body?.value)) void reply.header('mcp-session-id', randomUUID());
+    if (response.ok && isInitializeRequest(body)) void reply.header('mcp-session-id', randomUUID());
     return sendResponse(reply, response);
   };
 };
@@ -46,12 +53,17 @@ const sendResponse = async (reply: FastifyReply, response: Response): Promise<Fa
 const isJsonBody = (body: unknown): body is JsonBody =>
   typeof body === 'object' && body !== null && 'source' in body && typeof body.source === 'string';
 
+// The SDK is told of it as of any body that is no message.
+const NO_BODY: JsonBody = { value: undefined, source: '' };
+
+const toGroup = (body: unknown): BatchGroup | null => (Array.isArray(body) ? createBatchGroup() : null);
+
 const toExchange = (
   request: FastifyRequest,
   { raw }: FastifyReply,
-  body: JsonBody | null,
+  source: string,
   { callerOf }: AnswerMcpOptions,
-): Exchange => {
+): Omit<Exchange, 'argumentsAside' | 'group'> => {
   const { tenant, key, mayUse } = callerOf(request);
   const { trace } = request;
   const ending = new AbortController();
@@ -67,8 +79,7 @@ const toExchange = (
     caller: callerKeyOf(request),
     mayUse,
     sessionId: sessionIdOf(request),
-    source: body?.source ?? '',
-    form: Array.isArray(body?.value) ? 'array' : 'single',
+    source,
     ending,
     toTrace: (session) =>
       trace === null ? { trace: null, traceId: null } : { traceId: trace.traceId, trace: trace.ofBatch({ session }) },

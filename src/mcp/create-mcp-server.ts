@@ -1,4 +1,5 @@
 import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@modelcontextprotocol/server';
+import { isOffered } from '../formats/catalogue/is-offered.ts';
 import { toMcpTools } from '../formats/catalogue/to-mcp-tools.ts';
 import { CallParams } from './call-params.ts';
 import { type CallToolOptions, callTool } from './call-tool.ts';
@@ -27,7 +28,7 @@ export const createMcpServer = (exchange: Exchange, options: McpServerOptions): 
     { capabilities: { tools: { listChanged: false } }, jsonSchemaValidator: NO_VALIDATOR },
   );
   server.setRequestHandler('tools/list', () => ({
-    tools: [...toMcpTools(describeTools().filter(({ name, available }) => available && mayUse(name)))],
+    tools: [...toMcpTools(describeTools().filter((tool) => isOffered(tool) && mayUse(tool.name)))],
   }));
   server.setRequestHandler('tools/call', { params: CallParams }, (params, context) =>
     answerCall(params, context, exchange, options),

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
-import type { AnswerMcp, AnswerMcpOptions } from './create-answer-mcp.ts';
+import type { AnswerMcpOptions } from './create-answer-mcp.ts';
 import { addEndSessionRoute, type EndSessionOptions } from './end-session.ts';
+import { keepLoaded } from './keep-loaded.ts';
 
 export type McpRouteOptions = AnswerMcpOptions & EndSessionOptions;
 
@@ -12,11 +13,10 @@ const PATH = '/mcp';
  * is what the executor's store knows of its id, so that any replica answers any request.
  */
 export const addMcpRoute = (app: FastifyInstance, options: McpRouteOptions): void => {
-  let loading: Promise<AnswerMcp> | undefined;
+  // With the first request: the SDK is 10 MB and 50 ms that a service without MCP clients need not pay.
+  const load = keepLoaded(async () => (await import('./create-answer-mcp.ts')).createAnswerMcp(options));
   app.post(PATH, { schema: { hide: true } }, async (request, reply) => {
-    // With the first request: the SDK is 10 MB and 50 ms that a service without MCP clients need not pay.
-    loading ??= import('./create-answer-mcp.ts').then(({ createAnswerMcp }) => createAnswerMcp(options));
-    const answer = await loading;
+    const answer = await load();
     return answer(request, reply);
   });
   addEndSessionRoute(app, PATH, options);

@@ -8,13 +8,23 @@ const CatalogueQuery = z.object({
     .enum(CATALOGUE_FORMATS)
     .optional()
     .describe(
-      'How the tools are written; `native` if left out. A provider is told of available tools alone, under names it can carry, in the form of the `tools` of a request to it.',
+      'How the tools are written; `native` if left out. A provider is not told of tools that are switched off or refused, but of those that only cannot be reached now; under names it can carry, in the form of the `tools` of a request to it.',
     ),
   strict: z
     .enum(['true', 'false'])
     .optional()
     .describe(
       'OpenAI and Anthropic: hold the model to each schema that can be said in the strict subset. Else, and for schemas that cannot, `strict` is off.',
+    ),
+});
+
+const ListQuery = CatalogueQuery.extend({
+  names: z
+    .string()
+    .regex(/^([A-Za-z0-9_.-]{1,64}\*?|\*)(\|([A-Za-z0-9_.-]{1,64}\*?|\*))*$/)
+    .optional()
+    .describe(
+      'Only these tools: names, and beginnings of names with a `*` behind, with `|` between them (`crm_*|search`). A name that no tool has adds nothing.',
     ),
 });
 
@@ -49,7 +59,6 @@ const answer = (native: z.ZodType, description: string) => ({
 
 const SHARED = {
   tags: ['tools'],
-  querystring: toSchema(CatalogueQuery, 'input'),
   headers: toSchema(IfNoneMatch, 'input'),
 };
 
@@ -57,11 +66,12 @@ export const LIST_TOOLS_SCHEMA = {
   operationId: 'listTools',
   summary: 'The tools this caller may use, for people or for a provider',
   ...SHARED,
+  querystring: toSchema(ListQuery, 'input'),
   response: {
     200: answer(ToolCatalogue, 'The catalogue, by name.'),
     304: UNCHANGED,
     ...PROBLEMS,
-    400: problem('An unknown format, or a malformed request.'),
+    400: problem('An unknown format, names that are none, or a malformed request.'),
   },
 };
 
@@ -69,6 +79,7 @@ export const GET_TOOL_SCHEMA = {
   operationId: 'getTool',
   summary: 'One tool, for people or for a provider',
   ...SHARED,
+  querystring: toSchema(CatalogueQuery, 'input'),
   params: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
   response: {
     200: answer(ToolDescription, 'The tool.'),

@@ -12,7 +12,7 @@ import { TOOL_CALLS_SCHEMA } from './tool-calls-schema.ts';
 
 export type ToolCallsOptions = {
   readonly executeBatch: (batch: Batch) => Promise<BatchAnswer>;
-  /** What a provider's model wrote, in this service's words. */
+  /** What a provider's model means by its calls. */
   readonly readProviderCalls: ReadProviderCalls;
   readonly callerOf: (request: FastifyRequest) => {
     readonly tenant: string;
@@ -42,6 +42,7 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
       source,
       ...toSender(request, options),
       onProgress: null,
+      group: null,
       client: { isGone: () => reply.raw.destroyed, whenGone: (listener) => whenClientGone(reply, listener) },
     });
     const results = toResults(answer);
@@ -72,7 +73,8 @@ const toAsked = ({ envelope, dialect }: Turn, request: FastifyRequest, options: 
   return {
     sessionKey,
     roundId: envelope.round_id ?? null,
-    calls: habit === null ? calls : options.readProviderCalls(calls, habit),
+    calls,
+    reading: habit === null ? null : options.readProviderCalls(habit),
     order: envelope.order,
     onError: envelope.on_error,
     deadlineMs: Math.min(envelope.deadline_ms ?? options.maxDeadlineMs, options.maxDeadlineMs),

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CATALOGUE_FORMATS, type CatalogueFormat } from '../contract/message-format.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
+import { isToolPattern, toToolFilter } from '../contract/tool-patterns.ts';
+import { isOffered } from '../formats/catalogue/is-offered.ts';
 import { type SchemaStyle, toCatalogue } from '../formats/catalogue/to-catalogue.ts';
 import { GET_TOOL_SCHEMA, LIST_TOOLS_SCHEMA } from './catalogue-schemas.ts';
 import { sendUnlessKnown } from './entity-tag.ts';
@@ -27,7 +29,8 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
   };
   app.get('/tools', { schema: LIST_TOOLS_SCHEMA }, async (request, reply) => {
     const { format, style } = readWish(request.query);
-    const tools = toolsOf(request);
+    const isWanted = readNames(request.query);
+    const tools = toolsOf(request).filter(({ name }) => isWanted(name));
     return send(request, reply, format === 'native' ? { tools } : toCatalogue(tools, format, style));
   });
   app.get<{ Params: { name: string } }>('/tools/:name', { schema: GET_TOOL_SCHEMA }, async (request, reply) => {
@@ -35,7 +38,7 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     const tool = toolsOf(request).find(({ name }) => name === request.params.name);
     if (tool === undefined) throw notFound('There is no tool of that name. GET /tools lists what there is.');
     if (format === 'native') return send(request, reply, tool);
-    if (!tool.available) throw notFound('The tool is not available now. Ask without format to see why.');
+    if (!isOffered(tool)) throw notFound('The tool is not available now. Ask without format to see why.');
     return send(request, reply, toCatalogue([tool], format, style));
   });
 };
@@ -45,9 +48,22 @@ const notFound = (detail: string): ProblemError => new ProblemError(404, 'tool_n
 type Wish = { readonly format: CatalogueFormat; readonly style: SchemaStyle };
 
 const readWish = (query: unknown): Wish => {
-  if (typeof query !== 'object' || query === null) return { format: 'native', style: 'plain' };
-  return { format: toFormat(Reflect.get(query, 'format')), style: toStyle(Reflect.get(query, 'strict')) };
+  return { format: toFormat(memberOf(query, 'format')), style: toStyle(memberOf(query, 'strict')) };
 };
+
+const memberOf = (query: unknown, member: string): unknown =>
+  typeof query === 'object' && query !== null ? Reflect.get(query, member) : undefined;
+
+/** `crm_*|search`, as an API key names its tools; without it all are wanted. */
+const readNames = (query: unknown): ((tool: string) => boolean) => {
+  const given = memberOf(query, 'names');
+  if (given === undefined) return () => true;
+  const patterns = typeof given === 'string' ? given.split('|') : [];
+  if (patterns.length > 0 && patterns.every(isToolPattern)) return toToolFilter(patterns);
+  throw new ProblemError(400, 'bad_request', NO_NAMES);
+};
+
+const NO_NAMES = "names must be tools' names, or beginnings of some with a * behind (github_*), with | between them.";
 
 const toFormat = (given: unknown): CatalogueFormat => {
   const format = given === undefined ? 'native' : CATALOGUE_FORMATS.find((name) => name === given);

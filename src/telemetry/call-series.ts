@@ -1,8 +1,9 @@
-import type { Effects, Fault, Outcome } from '../contract/failure.ts';
+import type { Fault, Outcome } from '../contract/failure.ts';
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { ToolInvoked } from '../executor/call-observer.ts';
 import type { Metrics } from './metrics.ts';
 import type { CountSeries, TimeSeries } from './tally.ts';
+import type { OfferedTool } from './tool-names.ts';
 
 // Created at 0 for every tool, or rate() would miss the first failure.
 const COMMON_CODES = [
@@ -15,8 +16,6 @@ const COMMON_CODES = [
   'retry_budget_exhausted',
 ] as const;
 
-export type OfferedTool = { readonly name: string; readonly effects: Effects };
-
 type CallSeries = {
   readonly calls: CountSeries;
   readonly failures: CountSeries | null;
@@ -27,41 +26,80 @@ type CallSeries = {
 /** The series of calls, found without making labels each time. */
 export type CallSeriesLookup = {
   readonly of: (call: Pick<ToolInvoked, 'tool' | 'code' | 'outcome'>) => CallSeries;
-  /** The tool's series begin at 0; histograms name the first `maxTools` tools. */
-  readonly initialise: (tool: OfferedTool) => void;
+  /** The tools that are offered now: series of new ones begin at 0. Histograms name `maxTools` of them, first come first. */
+  readonly offer: (tools: readonly OfferedTool[]) => void;
 };
 
 export const createCallSeriesLookup = (metrics: Metrics, maxTools: number): CallSeriesLookup => {
-  const named = new Set<string>();
+  const { toolNames } = metrics;
+  const timed = createTimedTools(maxTools);
   const known = new Map<string, Map<string, CallSeries>>();
-  createCallSeries(metrics, named, '_unknown', 'unknown_tool', 'retry');
+  toolNames.onForget((tool) => {
+    timed.forget(tool);
+    known.delete(tool);
+  });
+  createCallSeries(metrics, timed, '_unknown', 'unknown_tool', 'retry');
+  const seriesOfTool = (tool: string): Map<string, CallSeries> => {
+    // Under its label: names that have no series of their own must not be remembered here either.
+    const label = toolNames.labelOfCalled(tool);
+    const ofTool = known.get(label) ?? new Map<string, CallSeries>();
+    known.set(label, ofTool);
+    return ofTool;
+  };
   return {
     of: ({ tool, code, outcome }) => {
-      const ofTool = known.get(tool) ?? new Map<string, CallSeries>();
-      if (ofTool.size === 0) known.set(tool, ofTool);
+      const ofTool = known.get(tool) ?? seriesOfTool(tool);
       const key = code === null ? 'ok' : `${code} ${outcome}`;
       const found = ofTool.get(key);
       if (found !== undefined) return found;
-      const made = createCallSeries(metrics, named, tool, code, outcome);
+      const made = createCallSeries(metrics, timed, tool, code, outcome);
       ofTool.set(key, made);
       return made;
     },
-    initialise: (tool) => {
-      if (named.size < maxTools) named.add(tool.name);
-      initialise(tool, metrics, named);
+    offer: (tools) => {
+      for (const tool of toolNames.offer(tools)) {
+        timed.begin(tool.name);
+        initialise(tool, metrics, timed);
+      }
     },
   };
 };
 
+/** The tools that histograms name. What was decided of one holds until it is forgotten: its times stand in one place. */
+const createTimedTools = (maxTools: number) => {
+  const decided = new Map<string, string>();
+  let named = 0;
+  return {
+    labelOf: (tool: string): string => decided.get(tool) ?? '_other',
+    begin: (tool: string): void => {
+      if (decided.has(tool)) return;
+      const isNamed = named < maxTools;
+      if (isNamed) named += 1;
+      decided.set(tool, isNamed ? tool : '_other');
+    },
+    forget: (tool: string): void => {
+      if (decided.get(tool) === tool) named -= 1;
+      decided.delete(tool);
+    },
+  };
+};
+
+type TimedTools = Pick<ReturnType<typeof createTimedTools>, 'labelOf'>;
+
 /** The series of a budget decision, found without making labels each time. */
 export const createDecisionLookup = (metrics: Metrics) => {
   const known = new Map<string, Map<string, CountSeries>>();
+  metrics.toolNames.onForget((tool) => {
+    for (const ofKind of known.values()) ofKind.delete(tool);
+  });
   return (tool: string, decision: string, mode: string): CountSeries => {
     const kind = `${decision} ${mode}`;
     const ofKind = known.get(kind) ?? new Map<string, CountSeries>();
     if (ofKind.size === 0) known.set(kind, ofKind);
-    const series = ofKind.get(tool) ?? metrics.budgetDecisions({ tool, decision, mode });
-    ofKind.set(tool, series);
+    const found = ofKind.get(tool);
+    if (found !== undefined) return found;
+    const series = metrics.budgetDecisions({ tool, decision, mode });
+    ofKind.set(metrics.toolNames.labelOf(tool), series);
     return series;
   };
 };
@@ -73,7 +111,7 @@ const labelsOf = (tool: string, code: keyof typeof FAILURE_POLICY | null, outcom
 
 const createCallSeries = (
   metrics: Metrics,
-  named: ReadonlySet<string>,
+  timed: TimedTools,
   tool: string,
   code: ToolInvoked['code'],
   outcome: Outcome,
@@ -82,7 +120,7 @@ const createCallSeries = (
   return {
     calls: metrics.toolCalls({ ...labels, fault }),
     failures: code === null ? null : metrics.toolCallFailures({ tool, code, fault }),
-    ran: createDuration(() => metrics.toolCallDuration({ tool: named.has(tool) ? tool : '_other', outcome })),
+    ran: createDuration(() => metrics.toolCallDuration({ tool: timed.labelOf(tool), outcome })),
   };
 };
 
@@ -94,12 +132,12 @@ const createDuration = (create: () => TimeSeries): CallSeries['ran'] => {
   };
 };
 
-const initialise = ({ name, effects }: OfferedTool, metrics: Metrics, named: ReadonlySet<string>): void => {
-  createCallSeries(metrics, named, name, null, 'success');
-  metrics.toolCallDuration({ tool: named.has(name) ? name : '_other', outcome: 'success' });
+const initialise = ({ name, effects }: OfferedTool, metrics: Metrics, timed: TimedTools): void => {
+  createCallSeries(metrics, timed, name, null, 'success');
+  metrics.toolCallDuration({ tool: timed.labelOf(name), outcome: 'success' });
   for (const code of COMMON_CODES) {
     const outcome = FAILURE_POLICY[code].outcome[effects === 'write' ? 'write' : 'safe'];
-    if (outcome !== 'success') createCallSeries(metrics, named, name, code, outcome);
+    if (outcome !== 'success') createCallSeries(metrics, timed, name, code, outcome);
   }
   metrics.loopsDetected({ tool: name });
   metrics.deadlineOverruns({ tool: name });

@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import type { BatchAnswered, CallObserver, ToolInvoked } from '../executor/call-observer.ts';
-import { createCallSeriesLookup, createDecisionLookup, type OfferedTool } from './call-series.ts';
+import { createCallSeriesLookup, createDecisionLookup } from './call-series.ts';
 import { createObserverGuard } from './create-observer-guard.ts';
 import { describeCauses } from './describe-error.ts';
 import type { Metrics } from './metrics.ts';
+import type { OfferedTool } from './tool-names.ts';
 
 export type CallObserverOptions = {
   readonly metrics: Metrics;
@@ -54,9 +55,7 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
       decisionOf(tool, decision, mode).count += 1;
       if (denial === 'tool' || denial === 'session') metrics.budgetExhausted({ tool, scope: denial }).count += 1;
     }),
-    toolsOffered: guard((tools: readonly OfferedTool[]) => {
-      for (const tool of tools) series.initialise(tool);
-    }),
+    toolsOffered: guard((tools: readonly OfferedTool[]) => series.offer(tools)),
     lateResult: (tool, ended) => {
       metrics.lateResults({ tool, ended }).count += 1;
     },

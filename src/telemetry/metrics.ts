@@ -3,6 +3,7 @@ import { createAccessMetrics } from './access-metrics.ts';
 import { createOverloadMetrics } from './overload-metrics.ts';
 import { createSessionMetrics } from './session-metrics.ts';
 import { createTallyCounter, createTallyHistogram } from './tally.ts';
+import { createToolNames, type ToolNames } from './tool-names.ts';
 import { createUpstreamMetrics } from './upstream-metrics.ts';
 
 const CALL_BUCKETS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
@@ -18,9 +19,10 @@ const MISNAMED_DEFAULTS = [
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** All metrics of the service in a registry of their own. docs/metrics.md is made from it. */
-export const createMetrics = (version: string) => {
+/** All metrics of the service in a registry of their own. docs/metrics.md is made from it. `now` tells when tools go. */
+export const createMetrics = (version: string, now: () => number = () => performance.now()) => {
   const registry = new Registry();
+  const toolNames = createToolNames({ now });
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED_DEFAULTS) registry.removeSingleMetric(name);
   new Gauge({
@@ -31,20 +33,21 @@ export const createMetrics = (version: string) => {
   }).set({ version, node: process.version }, 1);
   return {
     registry,
-    ...createCallMetrics(registry),
+    toolNames,
+    ...createCallMetrics(registry, toolNames),
     ...createOverloadMetrics(registry),
     ...createServiceMetrics(registry),
-    ...createSessionMetrics(registry),
+    ...createSessionMetrics(registry, toolNames),
     ...createAccessMetrics(registry),
     ...createUpstreamMetrics(registry),
   };
 };
 
-const createCallMetrics = (registry: Registry) => {
+const createCallMetrics = (registry: Registry, toolNames: ToolNames) => {
   const counter = (name: string, help: string, labelNames: readonly string[]) =>
-    createTallyCounter({ registry, name: `recourse_${name}`, help, labelNames });
+    createTallyCounter({ registry, name: `recourse_${name}`, help, labelNames, toolNames });
   const histogram = (name: string, help: string, labelNames: readonly string[], buckets: readonly number[]) =>
-    createTallyHistogram({ registry, name: `recourse_${name}`, help, labelNames, buckets });
+    createTallyHistogram({ registry, name: `recourse_${name}`, help, labelNames, buckets, toolNames });
   return {
     toolCalls: counter('tool_calls_total', 'Calls answered, by what came of them; code is ok on success.', [
       'tool',

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type MetricValueWithName, type Registry } from 'prom-client';
+import type { ToolNames } from './tool-names.ts';
 
 type Labels = Readonly<Record<string, string>>;
 type Spec = {
@@ -6,6 +7,8 @@ type Spec = {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly string[];
+  /** Which tools have series, where one of the labels is `tool`; those of others are one. */
+  readonly toolNames?: ToolNames;
 };
 
 /** One series of a counter: a plain number. */
@@ -19,7 +22,7 @@ export type TimeSeries = { readonly observe: (value: number) => void };
  * prom-client three times a call cost more than the rest of the executor.
  */
 export const createTallyCounter = (spec: Spec): ((labels: Labels) => CountSeries) => {
-  const { seriesOf, all } = createSeries(spec.labelNames);
+  const { seriesOf, all } = createSeries(spec, toCount);
   const counter = new Counter({
     ...toMetric(spec),
     collect: () => {
@@ -32,10 +35,12 @@ export const createTallyCounter = (spec: Spec): ((labels: Labels) => CountSeries
 
 /** A gauge of the same kind: whoever has a series sets its `count`. */
 export const createTallyGauge = (spec: Spec): ((labels: Labels) => CountSeries) => {
-  const { seriesOf, all } = createSeries(spec.labelNames);
+  const { seriesOf, all } = createSeries(spec, toCount);
   const gauge = new Gauge({
     ...toMetric(spec),
     collect: () => {
+      // What was forgotten has no series any more.
+      gauge.reset();
       for (const { labels, count } of all()) gauge.set(labels, count);
     },
   });
@@ -49,17 +54,30 @@ const toMetric = ({ registry, name, help, labelNames }: Spec) => ({
   registers: [registry],
 });
 
-const createSeries = (labelNames: readonly string[]) => {
-  const known = new Map<string, CountSeries & { readonly labels: Labels }>();
-  const seriesOf = (labels: Labels): CountSeries => {
-    const key = labelNames.map((name) => labels[name]).join('\n');
-    const found = known.get(key);
-    if (found !== undefined) return found;
-    const fresh = { labels, count: 0 };
-    known.set(key, fresh);
-    return fresh;
+const toCount = (labels: Labels) => ({ labels, count: 0 });
+
+/** All series of one metric; where they are of tools, in groups that go when their tool does. */
+const createSeries = <Series>({ labelNames, toolNames }: Spec, create: (labels: Labels) => Series) => {
+  const groups = new Map<string | undefined, Map<string, Series>>();
+  toolNames?.onForget((tool) => groups.delete(tool));
+  const toLabels = (labels: Labels): Labels => {
+    const { tool } = labels;
+    return tool === undefined || toolNames === undefined ? labels : { ...labels, tool: toolNames.labelOf(tool) };
   };
-  return { seriesOf, all: () => known.values() };
+  const seriesOf = (given: Labels): Series => {
+    const labels = toLabels(given);
+    const group = groups.get(labels['tool']) ?? new Map<string, Series>();
+    if (group.size === 0) groups.set(labels['tool'], group);
+    const key = labelNames.map((name) => labels[name]).join('\n');
+    const series = group.get(key) ?? create(labels);
+    group.set(key, series);
+    return series;
+  };
+  const all = (): readonly Series[] => {
+    toolNames?.sweep();
+    return [...groups.values()].flatMap((group) => [...group.values()]);
+  };
+  return { seriesOf, all };
 };
 
 /** A histogram of the same kind. `buckets` are upper bounds in rising order, in the unit of the name. */
@@ -67,7 +85,7 @@ export const createTallyHistogram = (
   spec: Spec & { readonly buckets: readonly number[] },
 ): ((labels: Labels) => TimeSeries) => {
   const histogram = new TallyHistogram(spec);
-  return (labels) => histogram.seriesOf(labels);
+  return histogram.seriesOf;
 };
 
 class Tally {
@@ -95,7 +113,8 @@ class Tally {
 }
 
 class TallyHistogram extends Histogram<string> {
-  readonly #series = new Map<string, Tally>();
+  readonly seriesOf: (labels: Labels) => TimeSeries;
+  readonly #all: () => readonly Tally[];
   readonly #spec: Spec & { readonly buckets: readonly number[] };
 
   constructor(spec: Spec & { readonly buckets: readonly number[] }) {
@@ -107,15 +126,9 @@ class TallyHistogram extends Histogram<string> {
       registers: [spec.registry],
     });
     this.#spec = spec;
-  }
-
-  seriesOf(labels: Labels): Tally {
-    const key = this.#spec.labelNames.map((name) => labels[name]).join('\n');
-    const known = this.#series.get(key);
-    if (known !== undefined) return known;
-    const fresh = new Tally(labels, this.#spec.buckets);
-    this.#series.set(key, fresh);
-    return fresh;
+    const { seriesOf, all } = createSeries(spec, (labels) => new Tally(labels, spec.buckets));
+    this.seriesOf = seriesOf;
+    this.#all = all;
   }
 
   // What prom-client calls for its values; it has no way to hand it counted buckets.
@@ -124,7 +137,7 @@ class TallyHistogram extends Histogram<string> {
     const values: (MetricValueWithName<string> & { readonly sharedLabels: Labels })[] = [];
     // Its `get` would read the labels that buckets share; here each bucket carries all of its own.
     const sharedLabels = {};
-    for (const { labels, bounds, counts, sum, count } of this.#series.values()) {
+    for (const { labels, bounds, counts, sum, count } of this.#all()) {
       let below = 0;
       for (const [place, bound] of bounds.entries()) {
         below += counts[place] ?? 0;

@@ -1,6 +1,6 @@
 import type { ToolDescription } from '../contract/tool-description.ts';
 import { compareNames } from './compare-names.ts';
-import { describeOutdated, describeTool, describeUnavailable } from './describe-tool.ts';
+import { describeOutdated, describeTool, describeUnavailable, describeUnreachable } from './describe-tool.ts';
 import type { Tool } from './tool.ts';
 import type { ConcurrencyOf, ToolOffer } from './tool-offer.ts';
 
@@ -20,7 +20,7 @@ export const describeOffer = (
 
 const describeServing = (tool: Tool, { outdated, unreachable }: ToolOffer): ToolDescription => {
   const down = unreachable?.get(tool.name);
-  if (down !== undefined) return describeUnavailable(tool, down);
+  if (down !== undefined) return describeUnreachable(tool, down);
   const reason = outdated.get(tool.name);
   return reason === undefined ? describeTool(tool) : describeOutdated(tool, reason);
 };

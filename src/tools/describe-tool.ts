@@ -25,6 +25,12 @@ export const describeOutdated = (tool: ToolFacts, reason: string): ToolDescripti
   outdated_reason: reason,
 });
 
+/** A tool that serves, and what it talks to cannot be reached now, for that reason. */
+export const describeUnreachable = (tool: ToolFacts, reason: string): ToolDescription => ({
+  ...describeUnavailable(tool, reason),
+  unreachable: true,
+});
+
 /** A tool that is known of and cannot be called, for that reason. */
 export const describeUnavailable = (tool: ToolFacts, reason: string): ToolDescription => ({
   ...describeTool(tool),

@@ -3,6 +3,7 @@ import type * as Ajv from 'ajv/dist/2020.js';
 import type { DataValidateFunction, RegExpEngine } from 'ajv/dist/types/index.js';
 import type * as AjvFormats from 'ajv-formats';
 import type * as Re2 from 're2js';
+import { hasMoreNodes } from '../contract/json-weight.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { fromAjvErrors } from './argument-issues.ts';
@@ -34,7 +35,7 @@ export const createJsonSchemaChecks = (origin: SchemaOrigin): ((schema: JsonSche
     let findAll: Ajv.ValidateFunction | undefined;
     return (value) => {
       if (findFirst(value) === true) return [];
-      if (hasMoreNodesThan(value, MOST_NODES_TOLD_IN_FULL)) return fromAjvErrors(findFirst.errors ?? [], value, schema);
+      if (hasMoreNodes(value, MOST_NODES_TOLD_IN_FULL)) return fromAjvErrors(findFirst.errors ?? [], value, schema);
       all ??= createAjv(origin, 'all');
       findAll ??= all.compile(schema);
       findAll(value);
@@ -102,13 +103,3 @@ const ANYTHING = { test: () => true };
 
 // Ajv would make a check of it whose answer is a promise.
 const withoutAsync = ({ $async: _never, ...schema }: JsonSchema): JsonSchema => schema;
-
-const hasMoreNodesThan = (value: unknown, most: number): boolean => {
-  const stack: unknown[] = [value];
-  for (let nodes = 0; stack.length > 0; nodes += 1) {
-    if (nodes >= most) return true;
-    const node = stack.pop();
-    if (typeof node === 'object' && node !== null) for (const member of Object.values(node)) stack.push(member);
-  }
-  return false;
-};

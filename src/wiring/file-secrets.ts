@@ -7,8 +7,8 @@ export type IsSecretName = (name: string) => boolean;
 
 /**
  * What must not be seen of a configuration file: values of headers and of `auth`, values of an `env` whose names say so or
- * that are credentials, variables that are no plain word, credentials in addresses, and what follows an argument such as
- * `--token`.
+ * that are credentials, variables that are no plain word, credentials in addresses, and what arguments give as a token, a
+ * secret variable, a header or a credential.
  */
 export const findFileSecrets = (texts: readonly ConfigText[], isSecretName: IsSecretName): readonly NamedSecret[] =>
   texts.flatMap((text, place) => {
@@ -17,7 +17,7 @@ export const findFileSecrets = (texts: readonly ConfigText[], isSecretName: IsSe
       ...toPlaceSecrets(text, isSecretName),
       ...toVariableSecrets(text, isSecretName),
       ...toAddressSecrets(text.text),
-      ...toArgumentSecrets(text, texts[place - 1]),
+      ...toArgumentSecrets(text, texts[place - 1], isSecretName),
     ];
     return [...new Set(values)].map((value) => ({ name, value }));
   });
@@ -68,12 +68,45 @@ const toAddressSecrets = (text: string): readonly string[] => {
 const SECRET_WORD = /key|secret|token|password|credential/i;
 const SECRET_ARGUMENT = /^--?[\w-]*(?:key|secret|token|password|credential)[\w-]*(?:=([\s\S]+))?$/i;
 
-/** `--token=…`, and the argument after `--token`. */
-const toArgumentSecrets = ({ path, text }: ConfigText, before: ConfigText | undefined): readonly string[] => {
+/** `--token=…`, the argument after `--token`, `NAME=…` as variables are given, `Header: …`, and `Bearer …` anywhere. */
+const toArgumentSecrets = (
+  { path, text }: ConfigText,
+  before: ConfigText | undefined,
+  isSecretName: IsSecretName,
+): readonly string[] => {
   if (path.at(-2) !== 'args') return [];
+  const flag = before?.path.at(-2) === 'args' ? before.text : '';
   const [, value = ''] = SECRET_ARGUMENT.exec(text) ?? [];
-  const follows = before?.path.at(-2) === 'args' && isBareSecretArgument(before.text) && !text.startsWith('-');
-  return [value, follows ? text : ''].filter((secret) => secret !== '' && !isPlain(secret));
+  const follows = isBareSecretArgument(flag) && !text.startsWith('-') ? text : '';
+  return [
+    ...[value, follows].filter((secret) => !isPlain(secret)),
+    ...toAssignedSecrets(text, isSecretName),
+    ...toHeaderSecrets(text, flag),
+    ...[...text.matchAll(SCHEMES)].flatMap(([, credential = '']) => (isPlain(credential) ? [] : [credential])),
+  ].filter((secret) => secret !== '');
 };
 
 const isBareSecretArgument = (text: string): boolean => SECRET_ARGUMENT.test(text) && !text.includes('=');
+
+// GITHUB_TOKEN=…, --env=GITHUB_TOKEN=…, -eGITHUB_TOKEN=…, -Dservice.password=…
+const ASSIGNMENT = /^(?:--?[\w-]+=|-[A-Za-z])?([A-Za-z_][\w.-]*)=([\s\S]+)$/;
+
+const toAssignedSecrets = (text: string, isSecretName: IsSecretName): readonly string[] => {
+  const [, name = '', value = ''] = ASSIGNMENT.exec(text) ?? [];
+  const isSecret = isSecretName(name) ? !isWord(value) : SECRET_WORD.test(name) && !isPlain(value);
+  return isSecret ? [value] : [];
+};
+
+// The flag is in the argument before, or in this one.
+const HEADER_FLAG = /^(?:-H|--?headers?)$/i;
+const HEADER = /^(-H|--?headers?[= ])?\s*([!#$%&'*+.^_`|~\w-]+):(\s*)(\S[\s\S]*)$/i;
+
+const toHeaderSecrets = (text: string, flagBefore: string): readonly string[] => {
+  const [, flag = '', name = '', space = '', value = ''] = HEADER.exec(text) ?? [];
+  const isHeader = flag !== '' || HEADER_FLAG.test(flagBefore);
+  if (name === '' || PUBLIC_HEADERS.test(name) || (!isHeader && space === '')) return [];
+  return (isHeader ? isWord(value) : isPlain(value)) ? [] : [value, withoutScheme(value)];
+};
+
+// The schemes of HTTP whose credentials are one word.
+const SCHEMES = /\b(?:Bearer|Basic|Token|ApiKey|DPoP|Negotiate)\s+([^\s"',;]+)/gi;

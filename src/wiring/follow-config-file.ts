@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
-import { watchKeyFile } from '../auth/watch-key-file.ts';
 import type { ConfigContent, LoadedConfig } from '../config-file/load-config-file.ts';
 import { type ConfigReading, readConfigFile } from '../config-file/read-config-file.ts';
+import { watchFile } from '../files/watch-file.ts';
+import { describeCauses } from '../telemetry/describe-error.ts';
 import { cutText } from '../tools/describe-value.ts';
 import type { SourceChanges } from '../tools/offers/source-set.ts';
 
@@ -55,14 +56,21 @@ export const followConfigFile = ({ file, load, apply, log }: FollowOptions): Con
     state = current;
     log.info({ file: path, ...changes, overrides: loaded.content.tools.size }, 'configuration file was read again');
   };
+  // What goes wrong with one change must not keep the next one from being taken.
+  const failed = (error: unknown): void => {
+    const causes = describeCauses(error);
+    const reason = cutText(`it could not be put in force: ${causes[0]?.message ?? ''}`, MAX_REASON);
+    state = { path, status: 'stale', reason };
+    log.error({ file: path, causes }, 'configuration file could not be put in force');
+  };
   let last = Promise.resolve();
   const onChange = (reading: ConfigReading): void => {
     // One after another: each is compared with what the one before put in force.
-    last = last.then(() => take(reading));
+    last = last.then(() => take(reading)).then(undefined, failed);
   };
   return {
     start: () => {
-      if (!isStopped) stopWatching = watchKeyFile({ file, pollMs: POLL_MS, onChange, read: readConfigFile });
+      if (!isStopped) stopWatching = watchFile({ file, pollMs: POLL_MS, onChange, read: readConfigFile });
     },
     stop: () => {
       isStopped = true;

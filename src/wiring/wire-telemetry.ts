@@ -23,7 +23,7 @@ export type WiredTelemetry = {
 
 /** Metrics, and what counts into them. */
 export const wireTelemetry = (config: Config, parts: TelemetryParts): WiredTelemetry => {
-  const metrics = createMetrics(parts.version);
+  const metrics = createMetrics(parts.version, parts.now);
   if (parts.telemetry === 'off') return { metrics, observer: SILENT_OBSERVER, onResponse: () => undefined };
   const observer = createCallObserver({ ...parts, metrics, maxTools: config.METRICS_MAX_TOOLS });
   return { metrics, observer, onResponse: createResponseObserver(metrics) };

@@ -98,6 +98,7 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
     kill: sources.kill,
     close: () => {
       follower.stop();
+      check.stop();
       return sources.stop();
     },
   };

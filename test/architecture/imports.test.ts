@@ -7,7 +7,7 @@ const folderOf = (path: string): string => (path.includes('/') ? (path.split('/'
 
 const EVERYTHING = [
   ...['contract', 'formats', 'tools', 'executor', 'sessions', 'telemetry', 'auth', 'routes', 'mcp', 'settings'],
-  ...['config-file', 'wiring', 'src'],
+  ...['config-file', 'files', 'wiring', 'src'],
 ];
 
 // What may be imported from where: the table of docs/architecture.md.
@@ -18,7 +18,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   executor: ['contract', 'tools'],
   sessions: ['contract', 'executor'],
   telemetry: ['contract', 'executor'],
-  auth: ['contract'],
+  files: [],
+  auth: ['contract', 'files'],
   settings: ['auth'],
   console: [],
   routes: ['contract', 'formats', 'executor'],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type ApiKeysOptions, createApiKeys, type Reload } from '#src/auth/api-keys.ts';
 import { loadKeyFile } from '#src/auth/key-file.ts';
-import { createNewsCheck } from '#src/auth/watch-key-file.ts';
+import { createNewsCheck } from '#src/files/watch-file.ts';
 
 const lineOf = (tenant: string, key: string, attributes = ''): string =>
   `${tenant}=${hash('sha256', key)} ${attributes}`;

@@ -6,11 +6,12 @@ import { toUnknownToolText } from '#src/executor/suggest-names.ts';
 import { createActor } from '#test/support/keyed-client.ts';
 import { toResult } from '#test/support/keyed-stores-under-test.ts';
 
+const ANY = (): boolean => true;
 const HEAD = { index: 0, id: null, name: 'mine_2' };
 
 const toCall = (available: readonly string[]): ResolvedCall => {
   const failure = toFailure('unknown_tool', toUnknownToolText('mine_2', available), null);
-  return { ...HEAD, kind: 'unknown_tool', failure, named: 'allowed' };
+  return { ...HEAD, kind: 'unknown_tool', failure };
 };
 
 const keptFor = (available: readonly string[], suffix = '') => {
@@ -28,7 +29,7 @@ test.each([
   ['no tools', [], ''],
 ] as const)('words that list %s are replayed as they are', (_, available, suffix) => {
   const earlier = keptFor(available, suffix);
-  expect(toEarlierEnd(earlier, toCall(available))?.kept).toBe(`${earlier.result.slice(0, -1)},"replayed":true}`);
+  expect(toEarlierEnd(earlier, toCall(available), ANY)?.kept).toBe(`${earlier.result.slice(0, -1)},"replayed":true}`);
 });
 
 test.each([
@@ -37,7 +38,7 @@ test.each([
   ['a tool whose name goes on behind a dot', ['mine_1', 'other.secret'], ['mine_1', 'other']],
   ['tools, to a key that has none', ['secret'], []],
 ] as const)('words that list %s are not replayed: those of now are said, and the record stays', (_, then, now) => {
-  const end = toEarlierEnd(keptFor(then, LAST_RETRY), toCall(now));
+  const end = toEarlierEnd(keptFor(then, LAST_RETRY), toCall(now), ANY);
   expect([end?.kept, end?.withheld]).toEqual([undefined, true]);
   expect(end?.end).toMatchObject({ kind: 'failure', failure: { message: toUnknownToolText('mine_2', now) } });
 });
@@ -45,7 +46,7 @@ test.each([
 test('where there is a tool of that name now, no list is given', () => {
   const { tool } = createActor('mine_2');
   const call: ResolvedCall = { ...HEAD, kind: 'ready', tool, given: {}, timeoutMs: 1000 };
-  const end = toEarlierEnd(keptFor(['secret']), call);
+  const end = toEarlierEnd(keptFor(['secret']), call, ANY);
   expect(JSON.parse(end?.kept ?? '')).toMatchObject({
     error: { code: 'unknown_tool' },
     replayed: true,

@@ -8,8 +8,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createApiKeys, type Reload } from '#src/auth/api-keys.ts';
 import { type KeyFileReading, loadKeyFile, readKeyFile } from '#src/auth/key-file.ts';
 import { loadApiKeys } from '#src/auth/load-api-keys.ts';
-import { watchKeyFile } from '#src/auth/watch-key-file.ts';
 import { loadConfig } from '#src/config.ts';
+import { watchFile } from '#src/files/watch-file.ts';
 import { readFirstKeyFile } from '#src/wiring/wire-access.ts';
 import { wire } from '#src/wiring.ts';
 import { runToEnd } from '#test/support/start-process.ts';
@@ -135,7 +135,7 @@ test('a reading that never ends is told once, another is tried, and no more than
   const told: KeyFileReading[] = [];
   const { state, read, answerAll } = createSlowReads();
   const onChange = (reading: KeyFileReading): void => void told.push(reading);
-  onTestFinished(watchKeyFile({ file: { path: 'keys', text: 'old' }, pollMs: 2, onChange, read }));
+  onTestFinished(watchFile({ file: { path: 'keys', text: 'old' }, pollMs: 2, onChange, read }));
   const NO_ANSWER = { ok: false, problem: 'it cannot be read: no answer' };
   await expect.poll(() => told, SOON).toEqual([NO_ANSWER]);
   expect(state).toEqual({ begun: 2, most: 2, text: null });

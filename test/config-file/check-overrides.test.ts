@@ -1,16 +1,22 @@
 import { pino } from 'pino';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { UpstreamState } from '#src/tools/offers/tool-source.ts';
 import { createOverrideCheck } from '#src/wiring/check-overrides.ts';
 
-const startCheck = (status: { now: UpstreamState['status'] }) => {
+const NONE = 'no tool is called like this entry of the configuration file';
+const NONE_YET = 'no tool that is known yet is called like this entry of the configuration file';
+
+const startCheck = (status: { now: UpstreamState['status'] }, patienceMs = 60_000) => {
   const lines: string[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(line) });
-  const board = { findUnmatched: () => [{ pattern: 'serach', nearest: ['search'] }] };
+  const unmatched = [{ pattern: 'serach', nearest: ['search'] }];
   const upstreams = (): readonly UpstreamState[] => [
     { name: 'mcp:a', status: status.now, reason: null, tools: 0, reconnects: 0 },
+    { name: 'mcp:b', status: 'up', reason: null, tools: 1, reconnects: 0 },
   ];
-  return { check: createOverrideCheck(board, upstreams, log), lines };
+  const check = createOverrideCheck({ findUnmatched: () => unmatched }, upstreams, log, patienceMs);
+  onTestFinished(check.stop);
+  return { check, lines, unmatched };
 };
 
 test('an entry that fits nothing is told of once, however often tools come and go, and again when there are others', () => {
@@ -20,13 +26,13 @@ test('an entry that fits nothing is told of once, however often tools come and g
   check.begin();
   check.look();
   expect(lines).toHaveLength(1);
-  expect(lines[0]).toContain('"override":"serach","nearest":["search"]');
+  expect(lines[0]).toContain(`"override":"serach","nearest":["search"],"msg":"${NONE}"`);
   check.forget();
   check.look();
   expect(lines).toHaveLength(2);
 });
 
-test.each(['connecting', 'down'] as const)('nothing is told while something that may have the tool is %s', (away) => {
+test.each(['connecting', 'down'] as const)('for a while nothing is told while something is %s', (away) => {
   const status: { now: UpstreamState['status'] } = { now: away };
   const { check, lines } = startCheck(status);
   check.begin();
@@ -34,4 +40,52 @@ test.each(['connecting', 'down'] as const)('nothing is told while something that
   status.now = 'held';
   check.look();
   expect(lines).toHaveLength(1);
+});
+
+test('one that is dead for good hides nothing for ever: after a while it is told with what is not known yet', async () => {
+  const status: { now: UpstreamState['status'] } = { now: 'down' };
+  const { check, lines } = startCheck(status, 30);
+  check.begin();
+  await vi.waitFor(() => expect(lines).toHaveLength(1), { timeout: 15_000 });
+  expect(lines[0]).toContain(`"override":"serach","nearest":["search"],"notReached":["mcp:a"],"msg":"${NONE_YET}"`);
+  check.look();
+  expect(lines).toHaveLength(1);
+  status.now = 'up';
+  check.look();
+  check.look();
+  expect(lines).toHaveLength(2);
+  expect(lines[1]).toContain(`"msg":"${NONE}"`);
+});
+
+test('after a change there is time again', async () => {
+  const { check, lines } = startCheck({ now: 'down' }, 300);
+  check.begin();
+  await vi.waitFor(() => expect(lines).toHaveLength(1), { timeout: 15_000 });
+  check.forget();
+  check.look();
+  expect(lines).toHaveLength(1);
+  await vi.waitFor(() => expect(lines).toHaveLength(2), { timeout: 15_000 });
+});
+
+test('what is found after all is not told of', async () => {
+  const status: { now: UpstreamState['status'] } = { now: 'down' };
+  const { check, lines, unmatched } = startCheck(status, 30);
+  check.begin();
+  unmatched.pop();
+  status.now = 'up';
+  check.look();
+  unmatched.push({ pattern: 'other', nearest: [] });
+  await vi.waitFor(() => {
+    check.look();
+    expect(lines).toHaveLength(1);
+  });
+  expect(lines[0]).toContain('"override":"other"');
+});
+
+test('once stopped it tells nothing', async () => {
+  const { check, lines } = startCheck({ now: 'up' }, 10);
+  check.stop();
+  check.begin();
+  check.look();
+  expect(lines).toEqual([]);
 });

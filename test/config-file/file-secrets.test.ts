@@ -34,6 +34,26 @@ test.each([
   ['a key in an address', remote({ url: 'https://a.example.com/mcp?api_key=kx3vQ81n&page=1' }), ['kx3vQ81n']],
   ['what follows an argument', server({ args: ['--api-key', 'kx3vQ81n', '--verbose'] }), ['kx3vQ81n']],
   ['what stands in an argument', server({ args: ['--token=kx3vQ81n'] }), ['kx3vQ81n']],
+  [
+    'a header after an argument',
+    server({ args: ['--header', 'Authorization: Bearer kx3vQ81n'] }),
+    ['Bearer kx3vQ81n', 'kx3vQ81n'],
+  ],
+  [
+    'a header in one argument with its name',
+    server({ args: ['--header=Authorization: Bearer kx3vQ81n'] }),
+    ['Bearer kx3vQ81n', 'kx3vQ81n'],
+  ],
+  ['a header without a space', server({ args: ['--header', 'X-Auth:kx3vQ81n'] }), ['kx3vQ81n']],
+  ['a header that is a word', server({ args: ['-H', 'X-Auth: production'] }), ['production']],
+  ['a header joined with -H', server({ args: ['-HX-Auth: kx3vQ81n'] }), ['kx3vQ81n']],
+  ['a header alone', server({ args: ['X-Auth: kx3vQ81n'] }), ['kx3vQ81n']],
+  ['a variable for a container', server({ args: ['run', '-e', 'GITHUB_TOKEN=kx3vQ81n', 'image'] }), ['kx3vQ81n']],
+  ['a variable that is a word', server({ args: ['-e', 'GITHUB_TOKEN=production'] }), ['production']],
+  ['a variable joined with --env', server({ args: ['--env=GITHUB_TOKEN=kx3vQ81n'] }), ['kx3vQ81n']],
+  ['a variable joined with -e', server({ args: ['-eGITHUB_TOKEN=kx3vQ81n'] }), ['kx3vQ81n']],
+  ['a property of Java', server({ args: ['-Dservice.password=kx3vQ81n'] }), ['kx3vQ81n']],
+  ['a credential with its scheme anywhere', server({ args: ['--with=Bearer kx3vQ81n'] }), ['kx3vQ81n']],
 ])('%s is secret', (_what, content, secrets) => {
   expect(secretsOf(content)).toEqual(secrets);
 });
@@ -49,6 +69,16 @@ test.each([
   ],
   ['words of an auth', api({ type: 'apiKey', in: 'header', name: 'X-Api-Key', value: 'true' })],
   ['a path after an argument', server({ args: ['--key-file', '/etc/keys/one.pem', '--token'] })],
+  [
+    'arguments with an equals sign or a colon',
+    server({
+      args: [
+        ...['-e', 'NODE_ENV=production', '--env=LOG_LEVEL=debug', '--sort_key=name', '-e', 'GITHUB_TOKEN', '-v'],
+        ...['/data:/data:ro', 'node:20-alpine', 'ghcr.io/a/b:1.2', 'C:\\tools', '--header', 'Accept: text/html'],
+        ...['--header', 'X-Api-Version: 2024-11-05', '--listen=localhost:8080', 'basic auth', '-p', '8080:80'],
+      ],
+    }),
+  ],
   ['a command and its arguments', server({ args: ['-y', '@modelcontextprotocol/server-filesystem', '/home/me'] })],
 ])('%s are no secrets', (_what, content) => {
   expect(secretsOf(content)).toEqual([]);

@@ -61,12 +61,31 @@ test('the example reads', () => {
   });
 });
 
-test.each(['', '# nothing yet\n', 'mcpServers:\n  # none yet\ntools:\nopenapi: {}\n', '{}', '\uFEFF{}'])(
-  'a file that says nothing is a right one: %j',
+test.each(['mcpServers:\n  # none yet\ntools:\nopenapi: {}\n', '{}', '\uFEFF{}'])(
+  'a file that says that there is nothing is a right one: %j',
   (text) => {
     expect(contentOf(text)).toEqual({ mcpServers: [], openapi: [], tools: new Map() });
   },
 );
+
+test.each(['', ' \n', '# nothing yet\n', 'null', '~', '---\n', '\uFEFF'])(
+  'an empty file is a mistake, for it may have been cut short: %j',
+  (text) => {
+    expect(mistakesOf(text)).toEqual(['CONFIG_FILE c.yaml: is empty: write {} if nothing is meant']);
+  },
+);
+
+test('the whole file of another host is told which part of it belongs here', () => {
+  const text = JSON.stringify({ globalShortcut: 'Ctrl+Space', mcpServers: {}, theme: 'dark' });
+  expect(mistakesOf(text)).toEqual([
+    "CONFIG_FILE c.yaml line 1, column 2: globalShortcut is not known here: there are version, mcpServers, openapi, tools; only 'mcpServers' of another host's file belongs here; take 'globalShortcut' out",
+    "CONFIG_FILE c.yaml line 1, column 48: theme is not known here: there are version, mcpServers, openapi, tools; only 'mcpServers' of another host's file belongs here; take 'theme' out",
+  ]);
+  expect(mistakesOf('{"servers": {}, "inputs": []}')).toEqual([
+    "CONFIG_FILE c.yaml line 1, column 2: servers is not known here: did you mean 'mcpServers'?",
+    "CONFIG_FILE c.yaml line 1, column 17: inputs is not known here: there are version, mcpServers, openapi, tools; only 'mcpServers' of another host's file belongs here; take 'inputs' out",
+  ]);
+});
 
 test('every mistake is told at once, each with its line, its column, its path and what to do', () => {
   const text = [
@@ -97,11 +116,50 @@ test('every mistake is told at once, each with its line, its column, its path an
       "CONFIG_FILE c.yaml line 11, column 5: openapi.billing.documnt is not known here: did you mean 'document'?",
       'CONFIG_FILE c.yaml line 10, column 3: openapi.billing.document is missing',
       "CONFIG_FILE c.yaml line 14, column 5: tools.fetch_url.timeoutms is not known here: did you mean 'timeoutMs'?",
-      'CONFIG_FILE c.yaml line 15, column 5: tools.fetch_url.retries is not right: expected number to be >=0',
-      'CONFIG_FILE c.yaml line 16, column 5: tools.fetch_url.effects is not right: expected one of "read"|"idempotent"|"write"',
+      'CONFIG_FILE c.yaml line 15, column 5: tools.fetch_url.retries must be at least 0',
+      'CONFIG_FILE c.yaml line 16, column 5: tools.fetch_url.effects must be one of read, idempotent, write',
       "CONFIG_FILE c.yaml line 17, column 3: tools['no tool!'] is no name for this: it must be a tool's name, or a text with * for any characters",
     ].toSorted(),
   );
+});
+
+test.each([
+  [
+    'mcpServers.a.type',
+    { type: 'htp', url: 'https://a.example.com' },
+    'must be one of stdio, http, streamable-http, streamableHttp, sse',
+  ],
+  ['mcpServers.a.url', { url: 'localhost:80' }, 'must be an http or https URL'],
+  ['mcpServers.a.args', { command: 'x', args: 'y' }, 'must be a list'],
+  ['mcpServers.a.env.PORT', { command: 'x', env: { PORT: 80 } }, 'must be a text: put it into quotes'],
+  ['mcpServers.a.cwd', { command: 'x', cwd: [] }, 'must be a text'],
+  ['mcpServers.a.command', { command: '' }, 'must not be empty'],
+  ['mcpServers.a.disabled', { command: 'x', disabled: 'no' }, 'must be true or false'],
+  [
+    'mcpServers.a.timeoutMs',
+    { command: 'x', timeoutMs: '30s' },
+    'must be a whole number of milliseconds, without a unit',
+  ],
+  ['mcpServers.a.concurrency', { command: 'x', concurrency: 1.5 }, 'must be a whole number'],
+  ['mcpServers.a.concurrency', { command: 'x', concurrency: 5000 }, 'must be at most 1024'],
+  ['mcpServers.a', 5, 'must be an object'],
+  [
+    'openapi.a.maxResponseBytes',
+    { document: 'x', maxResponseBytes: '1MB' },
+    'must be a whole number of bytes, without a unit',
+  ],
+  ['openapi.a.auth.type', { document: 'x', auth: { type: 'bearr' } }, 'must be one of bearer, apiKey, basic, headers'],
+  ['openapi.a.auth.type', { document: 'x', auth: {} }, 'is missing: one of bearer, apiKey, basic, headers'],
+  ['openapi.a.include', { document: 'x', include: 5 }, 'must be a list, or an object'],
+  ['openapi.a.include[0]', { document: 'x', include: [5] }, 'must be a text: put it into quotes'],
+])('%s %j %s', (path, entry, problem) => {
+  const [section = ''] = path.split('.');
+  const [mistake = '', ...more] = mistakesOf(JSON.stringify({ [section]: { a: entry } }));
+  expect([mistake.replace(/^.*?column \d+: /, ''), more]).toEqual([`${path} ${problem}`, []]);
+});
+
+test('the version of the format is a number', () => {
+  expect(mistakesOf('version: 2')).toEqual(['CONFIG_FILE c.yaml line 1, column 1: version must be 1']);
 });
 
 test('within a choice the mistakes are those of the choice that was meant', () => {
@@ -129,8 +187,8 @@ test.each([
   ['an alias of itself', 'tools: &a\n  x: *a', 'is nested too deep'],
   ['ten thousand brackets', '['.repeat(10_000), 'cannot be read: '],
   ['thirty-three levels', `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`, 'is nested too deep'],
-  ['a list', '[1]', 'expected object'],
-  ['a text', 'hello', 'expected object'],
+  ['a list', '[1]', 'c.yaml: must be an object'],
+  ['a text', 'hello', 'must be an object'],
   ['a name that every object has', '{"mcpServers": {"__proto__": {"command": "x"}}}', 'cannot be used as a name'],
 ])('%s is a mistake, and quickly so', (_what, text, problem) => {
   const mistakes = mistakesOf(text);
@@ -168,10 +226,29 @@ test('what a variable holds is never read as a variable, and names are not expan
   );
 });
 
-test.each(['${', '${1A}', '${input:token}', '${A:-${B}}', '${A'])('%s is no variable, and said to be none', (text) => {
+test.each(['${', '${1A}', '${A:-${B}}', '${A'])('%s is no variable, and said to be none', (text) => {
   expect(mistakesOf(JSON.stringify({ mcpServers: { a: { command: text } } }), { A: 'a', B: 'b' })).toEqual([
     'CONFIG_FILE c.yaml line 1, column 21: mcpServers.a.command has a ${ that is no variable: write ${NAME} or ${NAME:-default}, or $${ for the signs themselves',
   ]);
+});
+
+test.each([
+  ['${workspaceFolder}/data', '${workspaceFolder}'],
+  ['${workspaceFolder:root}', '${workspaceFolder:…}'],
+  ['${input:token}', '${input:…}'],
+  ['${userHome}', '${userHome}'],
+  ['${/}', '${/}'],
+])('%s is a variable of another host, and said to be one', (text, shown) => {
+  const content = JSON.stringify({ mcpServers: { a: { command: text } } });
+  expect(mistakesOf(content)).toEqual([
+    `CONFIG_FILE c.yaml line 1, column 21: mcpServers.a.command has ${shown}, which is a variable of another host: write the value itself, or an environment variable`,
+  ]);
+});
+
+test('what is a variable of another host is an ordinary one where the environment has it, or it has a default', () => {
+  expect(urlOf('https://${workspaceFolder}/${cwd:-x}', { workspaceFolder: 'a.example.com' })).toBe(
+    'https://a.example.com/x',
+  );
 });
 
 test("an MCP server's own env counts in its other members, as in the programs that read them themselves", () => {

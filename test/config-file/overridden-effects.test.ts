@@ -49,3 +49,18 @@ test('what an operator says of effects holds for what a failure may have done, a
     { outcome: 'retry', executed: 'yes', message: expect.stringContaining('Here it is read.') },
   ]);
 });
+
+test('of an MCP tool too: one that its server calls read, and an operator a write, may have done something when it fails', async () => {
+  const server = join(import.meta.dirname, '../support/mcp-servers/scripted-server.ts');
+  const { service } = await startConfigLab({
+    mcpServers: { lab: { command: process.execPath, args: [server], effects: { fail_writing: 'read' } } },
+    tools: { lab_fail_writing: { effects: 'write' }, lab_fail: { effects: 'read' } },
+  });
+  const results = await service.call(
+    ['lab_fail_writing', 'lab_fail'].map((name) => ({ id: name, name, arguments: {} })),
+  );
+  expect(results).toMatchObject([
+    { outcome: 'retry', executed: 'maybe', message: expect.stringContaining('Half of it was written.') },
+    { outcome: 'retry', executed: 'yes', message: expect.stringContaining('The disk is full.') },
+  ]);
+});

@@ -56,11 +56,14 @@ test('a broken change is logged with its mistakes and changes nothing, and so do
   const timeoutOfEcho = async () => (await tools()).get('echo')?.limits.timeout_ms;
   const line = await change({ tools: { echo: { timeoutMs: 'soon' }, fetch_url: { retires: 1 } } }, CHANGED_WRONGLY);
   expect(line['mistakes']).toEqual([
-    `CONFIG_FILE ${path} line 1, column 19: tools.echo.timeoutMs is not right: expected number, received string`,
+    `CONFIG_FILE ${path} line 1, column 19: tools.echo.timeoutMs must be a whole number of milliseconds, without a unit`,
     `CONFIG_FILE ${path} line 1, column 52: tools.fetch_url.retires is not known here: did you mean 'retries'?`,
   ]);
   expect(await timeoutOfEcho()).toBe(777);
   await change('{"tools": {"echo": {"timeoutMs": 5', CHANGED_WRONGLY);
+  expect(await timeoutOfEcho()).toBe(777);
+  const empty = await change('', CHANGED_WRONGLY);
+  expect(empty['mistakes']).toEqual([`CONFIG_FILE ${path}: is empty: write {} if nothing is meant`]);
   expect(await timeoutOfEcho()).toBe(777);
   await rm(path);
   await vi.waitFor(() => expect(JSON.stringify(linesOf(CHANGED_WRONGLY))).toContain('cannot be read: '), DEADLINE);

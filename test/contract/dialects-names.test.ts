@@ -26,7 +26,7 @@ const BODIES = {
 test.each(Object.entries(BODIES))(
   '%s: a portable name calls the tool it stands for, and so does its own',
   async (_, toBody) => {
-    for (const [sent, name] of [
+    for (const [sent, tool] of [
       ['billing_find', 'billing.find'],
       ['billing.find', 'billing.find'],
       ['_7zip', '7zip'],
@@ -34,8 +34,8 @@ test.each(Object.entries(BODIES))(
       ['toString', 'toString'],
     ] as const) {
       const { results, messages } = await askTurn(service, toBody(sent));
-      expect(results[0]).toMatchObject({ id: 'c', name, success: true, value: `I am ${name}` });
-      // What the model is told of is what it called.
+      // The name asked for, in the results as in what the model is told.
+      expect(results[0]).toMatchObject({ id: 'c', name: sent, success: true, value: `I am ${tool}` });
       for (const [, told] of JSON.stringify(messages).matchAll(/"name":"([^"]+)"/g)) expect(told).toBe(sent);
     }
   },
@@ -62,15 +62,44 @@ test.each(['native', 'text'])('%s: a name is taken as it stands', async (format)
   expect(bodyOf(answer)).toMatchObject({ results: [{ name: 'billing_find', error: { code: 'unknown_tool' } }] });
 });
 
-test('a portable name may be called by a key that may use its tool, and by no other', async () => {
-  const API_KEYS = `${toKeyEntry('acme', 'full')},${toKeyEntry('acme', 'some', 'tools=billing_*')}`;
+test('a portable name may be called by a key that may use its tool; another key does not learn the exact one', async () => {
+  const API_KEYS = [
+    toKeyEntry('acme', 'full'),
+    toKeyEntry('acme', 'exact', 'tools=billing.*'),
+    toKeyEntry('acme', 'other', 'tools=billing_*'),
+  ].join();
   const guarded = await startService({ API_KEYS }, [named('billing.find')]);
   onTestFinished(guarded.stop);
-  const codeFor = async (key: string): Promise<unknown> => {
-    const body = BODIES.anthropic('billing_find');
-    const { results } = TurnAnswer.parse(bodyOf(await postTurn(guarded, body, '', { 'x-api-key': key })));
-    return results[0]?.error?.code ?? results[0]?.value;
+  const ask = (key: string) => postTurn(guarded, BODIES.anthropic('billing_find'), '', { 'x-api-key': key });
+  for (const key of ['full', 'exact'])
+    expect(TurnAnswer.parse(bodyOf(await ask(key))).results).toMatchObject([
+      { name: 'billing_find', value: 'I am billing.find' },
+    ]);
+  const refused = await ask('other');
+  expect(TurnAnswer.parse(bodyOf(refused)).results).toMatchObject([
+    { name: 'billing_find', executed: 'no', error: { code: 'not_authorized' } },
+  ]);
+  expect(refused.body).not.toContain('billing.find');
+});
+
+test('budgets, journal and metrics know a tool by its own name, whatever it was called by', async () => {
+  const name = 'crm.broken';
+  const fail = (): never => {
+    throw new Error('no');
   };
-  expect(await codeFor('full')).toBe('I am billing.find');
-  expect(await codeFor('some')).toBe('not_authorized');
+  const counted = await startService({}, [toolThat(name, fail)]);
+  onTestFinished(counted.stop);
+  await askTurn(counted, BODIES.anthropic('crm_broken'), '?session_id=s');
+  await postTurn(counted, { session_id: 's', calls: [{ name }] });
+  const view: unknown = await (await fetch(`${counted.url}/sessions/s`)).json();
+  expect(view).toMatchObject({
+    tools: [{ name, used: 1 }],
+    calls: [
+      { tool: name, name: 'crm_broken' },
+      { tool: name, name },
+    ],
+  });
+  const metrics = await (await fetch(`${counted.url}/metrics`)).text();
+  expect(metrics).toContain('tool="crm.broken"');
+  expect(metrics).not.toContain('crm_broken');
 });

@@ -67,11 +67,13 @@ test('broken arguments are refused with their position, and no null helps them',
   expect(await answerFor('{"query":"a","__proto__":null,"limit":null}')).toMatch(/use the key '__proto__'/);
 });
 
-test('the same call costs one record, whether its nulls are sent or left out', async () => {
+test('a turn is compared as it was sent: its nulls are no other way to leave something out there', async () => {
   const headers = { 'idempotency-key': 'nulls' };
-  const first = await postTurn(service, assistant(chatCall('c', 'find', { query: 'k', limit: null })), '', headers);
-  const again = await postTurn(service, assistant(chatCall('c', 'find', { query: 'k' })), '', headers);
+  const post = (given: unknown) => postTurn(service, assistant(chatCall('c', 'find', given)), '', headers);
+  const first = await post({ query: 'k', limit: null });
+  const again = await post({ limit: null, query: 'k' });
   expect([first.status, again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 200, 'true']);
+  expect((await post({ query: 'k' })).status).toBe(422);
 });
 
 test.each([

@@ -117,6 +117,8 @@ const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unkno
     traceId: null,
     trace: null,
     onProgress: null,
+    reading: null,
+    group: null,
     caller: `caller_${batches % 2}`,
     mayUse: (name) => name !== 'tool_3',
     sessionKey: batch.session,

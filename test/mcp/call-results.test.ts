@@ -5,7 +5,7 @@ import type { Tool } from '#src/tools/tool.ts';
 import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
 import { empty, ok } from '#src/tools/tool-values.ts';
 import { startService } from '#test/support/start-service.ts';
-import { connect, detailOf, post } from './mcp-clients.ts';
+import { connect, detailOf, post, postModern } from './mcp-clients.ts';
 
 const NO_INPUT = z.object({});
 const tool = (name: string, effects: 'read' | 'idempotent' | 'write', run: () => unknown, output?: z.ZodType): Tool =>
@@ -192,7 +192,7 @@ test('arguments that no schema should see are the result of their call alone', a
   expect(text).toContain('"structuredContent":{"text":"fine"}');
 });
 
-test.each([{}, { name: 7 }, { name: 'echo', arguments: [1] }, { name: 'echo', arguments: '{"text":"x"}' }])(
+test.each([{}, { name: 7 }, { arguments: [1] }])(
   'what is no call of the protocol is an error of the protocol: %j',
   async (params) => {
     const { url } = await start();
@@ -201,3 +201,51 @@ test.each([{}, { name: 7 }, { name: 'echo', arguments: [1] }, { name: 'echo', ar
     expect(answer).toMatchObject({ status: 200, messages: [{ id: 1, error: { code: -32602 } }] });
   },
 );
+
+test.each([
+  [[1], 'must be a JSON object, got an array'],
+  ['no JSON', 'are not valid JSON'],
+  ['[1]', 'must be a JSON object'],
+  [7, 'must be a JSON object'],
+  [true, 'must be a JSON object'],
+  [null, "Required parameter 'text' missing"],
+])('arguments that are no object are judged as anywhere, and not by the protocol: %j', async (given, problem) => {
+  const { url } = await start();
+  const params = { name: 'echo', arguments: given };
+
+  const legacy = await post(url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+  const modern = await postModern(url, 'tools/call', params);
+  for (const { status, messages } of [legacy, modern])
+    expect({ status, messages }).toMatchObject({
+      status: 200,
+      messages: [
+        {
+          id: 1,
+          result: {
+            isError: true,
+            content: [{ text: expect.stringContaining(problem) }],
+            _meta: { 'recourse/result': { code: 'invalid_arguments', executed: 'no' } },
+          },
+        },
+      ],
+    });
+});
+
+test('a JSON text of an object is arguments, as with POST /tool-calls', async () => {
+  const { url } = await start();
+  const call = (id: number | string, given: unknown) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name: 'echo', arguments: given },
+  });
+
+  const { messages } = await post(url, [call(1, '{"text":"one"}'), call('1', { text: 'two' }), call(2, [])]);
+  expect(messages.map(({ id, result }) => [id, result])).toMatchObject(
+    expect.arrayContaining([
+      [1, expect.objectContaining({ isError: false, structuredContent: { text: 'one' } })],
+      ['1', expect.objectContaining({ isError: false, structuredContent: { text: 'two' } })],
+      [2, expect.objectContaining({ isError: true })],
+    ]),
+  );
+});

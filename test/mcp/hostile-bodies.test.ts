@@ -113,7 +113,7 @@ test.each([
   [
     '100 000 levels of params',
     `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_001)}`,
-    200,
+    400,
   ],
   ['an id of 100 000 characters', `{"jsonrpc":"2.0","id":"${'i'.repeat(100_000)}","method":"ping"}`, 200],
 ])('%s is answered', async (_what, text, status) => {

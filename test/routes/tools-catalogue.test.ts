@@ -125,6 +125,43 @@ test.each(['?strict=1', '?strict=', '?strict=true&strict=true'])(
   },
 );
 
+const namesOf = (body: string): readonly unknown[] => [...body.matchAll(/"name":"([^"]+)"/g)].map(([, name]) => name);
+
+test.each([
+  ['echo', ['echo']],
+  ['read_*|echo', ['echo', 'read_file']],
+  ['billing.*', ['billing.find']],
+  ['none|Echo|file*', []],
+])('names=%s narrows the catalogue, in every format', async (names, expected) => {
+  const query = encodeURIComponent(names);
+  for (const format of FORMATS) {
+    const portable = expected.map((name) => (format === 'native' || format === 'mcp' ? name : name.replace('.', '_')));
+    const answer = await get(`/tools?format=${format}&names=${query}`);
+    expect([answer.status, namesOf(answer.body)]).toEqual([200, portable]);
+    expect(answer.headers.get('etag')).not.toBe((await get(`/tools?format=${format}`)).headers.get('etag'));
+    const known = { 'if-none-match': answer.headers.get('etag') ?? '' };
+    expect((await get(`/tools?format=${format}&names=${query}`, known)).status).toBe(304);
+  }
+});
+
+test('names=* is the whole catalogue, and nobody sees by it what the key may not use', async () => {
+  expect((await get('/tools?names=*')).body).toBe((await get('/tools')).body);
+  const { body } = await get('/tools?names=read_*|echo', { 'x-api-key': 'some' });
+  expect(namesOf(body)).toEqual(['echo']);
+});
+
+test('one tool by its path asks for no names', async () => {
+  expect((await get('/tools/echo?names=read_file')).status).toBe(200);
+});
+
+test.each(['?names=', '?names=echo|', '?names=*_file', '?names=echo,read_file', '?names=a&names=b', '?names=%00'])(
+  'names that are none are refused: %s',
+  async (query) => {
+    const detail = "names must be tools' names, or beginnings of some with a * behind (github_*), with | between them.";
+    expectProblem(await get(`/tools${query}`), { status: 400, title: 'Bad Request', code: 'bad_request', detail });
+  },
+);
+
 test('a tool that is not available is shown to people alone', async () => {
   const { root } = makeDirectory({ 'gone.ts': 'throw new Error("broken");' });
   const other = await startProcess({ by: 'node', environment: { TOOLS_DIR: root } });

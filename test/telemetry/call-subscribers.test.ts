@@ -41,10 +41,11 @@ const createSubject = (subscribers: readonly Subscriber[]) => {
   const clock = { nowMs: 0 };
   const { log, lines } = createLogLines();
   const observer = createCallObserver({ metrics, log, maxTools: 40, now: () => clock.nowMs, subscribers });
+  observer.toolsOffered([{ name: 'one', effects: 'read' }]);
   const counted = async (): Promise<readonly string[]> =>
     (await metrics.registry.metrics())
       .split('\n')
-      .filter((line) => line.startsWith('recourse_tool_calls_total{tool="one"'));
+      .filter((line) => line.startsWith('recourse_tool_calls_total{tool="one"') && !line.endsWith(' 0'));
   return { observer, clock, lines, counted };
 };
 

@@ -1,3 +1,4 @@
+import { toPortableName } from '../../contract/portable-name.ts';
 import type { Batch } from '../batch.ts';
 import { toCanonicalText, toDigest } from '../canonical-text.ts';
 import { parseJson } from '../parse-json.ts';
@@ -6,10 +7,15 @@ import type { ResolvedCall } from '../resolve-call.ts';
 /**
  * What makes two bodies the same for one key: session, order, on_error and, call by call, id, name and canonical
  * arguments. Deadlines do not count: a client that tries again may allow another one. Nor does what the service makes
- * of a call, for a tool may come or go between two tries.
+ * of a call, for a tool may come, change or go between two tries: arguments count as they were sent, and names by the
+ * portable form that a tool's own name and the one a provider knows it by have in common.
  */
 export const toBodyDigest = (batch: Batch, calls: readonly ResolvedCall[]): string => {
-  const said = calls.map(({ id, name, index }) => [id, name, toSaid(batch.calls[index])]);
+  const said = calls.map(({ id, name, index }) => [
+    id,
+    name === null ? null : toPortableName(name),
+    toSaid(batch.calls[index]),
+  ]);
   return toDigest(JSON.stringify([batch.sessionKey, batch.order, batch.onError, said]));
 };
 

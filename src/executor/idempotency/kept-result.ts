@@ -1,15 +1,18 @@
 import * as z from 'zod';
 import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../../contract/failure.ts';
+import { toPortableName } from '../../contract/portable-name.ts';
 import { isSafe } from '../../tools/tool.ts';
 import { type CallEnd, failed, type RanCall, unstarted } from '../call-end.ts';
 import { type Failure, toFailure } from '../failure.ts';
-import { echoName, outcomeUnknownText } from '../failure-text.ts';
+import { echoName, notAuthorizedText, outcomeUnknownText } from '../failure-text.ts';
 import { parseJson } from '../parse-json.ts';
 import type { ResolvedCall } from '../resolve-call.ts';
 import type { EarlierCall, ResultToKeep } from './keyed-store.ts';
 
 /** What is read of a kept result; the rest of it is passed on as it is. */
 const Kept = z.looseObject({
+  /** That of its tool, also where it was called by another. */
+  name: z.string().nullish(),
   message: z.string(),
   outcome: z.enum(OUTCOMES),
   executed: z.enum(EXECUTED),
@@ -22,20 +25,30 @@ const Kept = z.looseObject({
  * where the call runs now: it is safe to repeat. Another key of the tenant may have sent that try: who may not use the
  * tool learns nothing of it, nor of the other tools of that key, and changes nothing in the record.
  */
-export const toEarlierEnd = (earlier: EarlierCall, call: ResolvedCall): RanCall | null => {
-  const withheld = toWithheld(call);
+export const toEarlierEnd = (earlier: EarlierCall, call: ResolvedCall, mayUse: MayUse): RanCall | null => {
+  const kept = earlier.state === 'committed' ? readKept(earlier.result) : null;
+  const withheld = toWithheld(kept, call, mayUse);
   if (withheld !== null) return withhold(withheld);
   // It ran: what cannot be read any more is no reason to run it again.
-  if (earlier.state === 'committed') return toKeptEnd(earlier.result, call) ?? toUnknownEnd(call);
+  if (earlier.state === 'committed') return kept === null ? toUnknownEnd(call) : toKeptEnd(earlier.result, kept, call);
   // Only writes are marked: where its tool has gone or may not be used any more it was one.
   return call.kind === 'ready' && isSafe(call.tool) ? null : toUnknownEnd(call);
 };
 
-const toWithheld = (call: ResolvedCall): Failure | null => {
-  if (call.kind === 'refused' && call.failure.code === 'not_authorized') return call.failure;
+type MayUse = (tool: string) => boolean;
+
+const toWithheld = (kept: Kept | null, call: ResolvedCall, mayUse: MayUse): Failure | null => {
+  if (call.kind === 'refused') return call.failure.code === 'not_authorized' ? call.failure : null;
+  if (mayUse(kept?.name ?? call.name ?? '')) return null;
   // Also the list of names that a wrong name is answered with is that of the key that sent it.
-  return call.kind === 'unknown_tool' && call.named === 'not_allowed' ? call.failure : null;
+  if (call.kind === 'unknown_tool') return call.failure;
+  // Another tool gave it, that came to the same portable name.
+  const isOthers = kept !== null && !TOOLLESS.has(kept.error?.code ?? '');
+  return isOthers ? toFailure('not_authorized', notAuthorizedText(call.name ?? ''), call.tool) : null;
 };
+
+// Kept by a name that was asked for, and that no tool needs to have.
+const TOOLLESS: ReadonlySet<string> = new Set(['unknown_tool', 'not_authorized']);
 
 const withhold = (failure: Failure): RanCall => ({ ...unstarted(failure), withheld: true });
 
@@ -44,12 +57,22 @@ const toUnknownEnd = (call: ResolvedCall): RanCall => {
   return unstarted(toFailure('outcome_unknown', outcomeUnknownText(call.name ?? 'a tool'), tool));
 };
 
-const toKeptEnd = (result: string, call: ResolvedCall): RanCall | null => {
+const readKept = (result: string): Kept | null => {
   const parsed = parseJson(result);
-  const kept = parsed.ok ? Kept.safeParse(parsed.value).data : undefined;
-  if (kept === undefined) return null;
+  return parsed.ok ? (Kept.safeParse(parsed.value).data ?? null) : null;
+};
+
+const toKeptEnd = (result: string, kept: Kept, call: ResolvedCall): RanCall => {
+  const { name } = call;
   if (kept.error?.code === 'unknown_tool') return toWrongName(result, kept, call);
-  return replay(result, kept);
+  const isAlias = name !== null && name !== kept.name && toPortableName(name) === toPortableName(kept.name ?? '');
+  return replay(isAlias ? renameResult(result, name) : result, kept);
+};
+
+/** A result's text under another name. */
+export const renameResult = (result: string, name: string): string => {
+  const parsed: unknown = JSON.parse(result);
+  return typeof parsed === 'object' && parsed !== null ? JSON.stringify({ ...parsed, name }) : result;
 };
 
 type Kept = z.infer<typeof Kept>;

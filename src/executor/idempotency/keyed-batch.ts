@@ -2,11 +2,13 @@ import type { Answer } from '../answered-batch.ts';
 import type { Batch } from '../batch.ts';
 import type { RanCall } from '../call-end.ts';
 import type { CallObserver } from '../call-observer.ts';
-import type { ResolvedCall } from '../resolve-call.ts';
+import type { ReadyCall, ResolvedCall } from '../resolve-call.ts';
 import { toBodyDigest } from './body-digest.ts';
-import { toEarlierEnd, toResultKinds } from './kept-result.ts';
+import { renameResult, toEarlierEnd, toResultKinds } from './kept-result.ts';
 import { type KeyedRun, NOT_RECORDED, type OpenedKey, openKey, withWarning } from './keyed-run.ts';
 import type { EarlierCall, KeyedStore, ResultToKeep } from './keyed-store.ts';
+
+type MayUse = Batch['mayUse'];
 
 export type KeyedTerms = { readonly keys: KeyedStore; readonly observer: CallObserver };
 
@@ -18,20 +20,40 @@ export const openKeyOf = async (
 ): Promise<OpenedKey | null> => {
   if (batch.idempotency === null) return null;
   const { recordKey, requestKey } = batch.idempotency;
-  return openKey({ recordKey, requestKey, body: toBodyDigest(batch, calls), calls: calls.length }, terms);
+  const opened = await openKey({ recordKey, requestKey, body: toBodyDigest(batch, calls), calls: calls.length }, terms);
+  return opened.kind === 'run' ? { ...opened, keyed: keepToolNames(opened.keyed, calls) } : opened;
 };
+
+/**
+ * Results are kept by their tools' own names, whatever those were called by: rights go by the tool, also when it has
+ * gone and nobody can say any more what another name stood for.
+ */
+const keepToolNames = (keyed: KeyedRun, calls: readonly ResolvedCall[]): KeyedRun => {
+  if (!calls.some(isAlias)) return keyed;
+  const toKept = (index: number, result: string): string => {
+    const call = calls[index];
+    return call !== undefined && isAlias(call) ? renameResult(result, call.tool.name) : result;
+  };
+  return {
+    ...keyed,
+    finish: (results) => keyed.finish(results.map((kept) => ({ ...kept, result: toKept(kept.index, kept.result) }))),
+    amend: (index, result) => keyed.amend(index, toKept(index, result)),
+  };
+};
+
+const isAlias = (call: ResolvedCall): call is ReadyCall => call.kind === 'ready' && call.name !== call.tool.name;
 
 /** The ends that an earlier try of the batch left, by index. */
 export const toEarlierEnds = (
   calls: readonly ResolvedCall[],
   opened: Extract<OpenedKey, { kind: 'run' | 'complete' }>,
-  observer: CallObserver,
+  { observer, mayUse }: { readonly observer: CallObserver; readonly mayUse: MayUse },
 ): ReadonlyMap<number, RanCall> => {
   const earlier = opened.kind === 'run' ? opened.keyed.earlier : toCommitted(opened.results);
   const ends = new Map<number, RanCall>();
   for (const [index, kept] of earlier) {
     const call = calls[index];
-    const end = call === undefined ? null : toEarlierEnd(kept, call);
+    const end = call === undefined ? null : toEarlierEnd(kept, call, mayUse);
     if (end === null) continue;
     ends.set(index, end);
     if (end.kept === undefined && end.withheld !== true) observer.keyUsed('unknown');

@@ -19,22 +19,21 @@ export type SlotCounts = {
   readonly running: () => number;
 };
 
-// Callers that do nothing are forgotten once there are so many, or as many again as are busy.
+// Tools and callers that do nothing are forgotten once there are so many, or as many again as are busy: a server may
+// rename its tools for ever. Of a tool its pace is lost, which is learned again.
 const LEAST_REMEMBERED = 1024;
 
 export const createSlotCounts = (settings: ConcurrencySettings & { readonly now: () => number }): SlotCounts => {
   const { maxConcurrentCalls, maxHostedCalls, now } = settings;
   const limitOf = createConcurrencyLimit(settings);
-  const lanes = new Map<string, Lane>();
+  const lanes = createBusyMap<Lane>();
   const useOf = createUpstreamLookup();
   let running = 0;
   let hosted = 0;
   const laneOf = (tool: Tool): Lane => {
     const known = lanes.get(tool.name);
     if (known !== undefined) return known;
-    const lane = createLane(tool, limitOf(tool), useOf(tool));
-    lanes.set(tool.name, lane);
-    return lane;
+    return lanes.add(tool.name, createLane(tool, limitOf(tool), useOf(tool)));
   };
   return {
     laneOf,
@@ -104,21 +103,29 @@ const giveBackOf = (use: UpstreamUse | null, now: () => number): void => {
 };
 
 const createCallerLookup = (): ((key: string) => Caller) => {
-  const callers = new Map<string, Caller>();
+  const callers = createBusyMap<Caller>();
+  return (key) => callers.get(key) ?? callers.add(key, createCaller());
+};
+
+type Counted = { readonly running: number; readonly waiting: number };
+
+/** What is busy stays; what is not may have to make room for something new. */
+const createBusyMap = <Item extends Counted>() => {
+  const items = new Map<string, Item>();
   let pruneAt = LEAST_REMEMBERED;
-  return (key) => {
-    const known = callers.get(key);
-    if (known !== undefined) return known;
-    if (callers.size >= pruneAt) {
-      forgetIdle(callers);
-      pruneAt = Math.max(LEAST_REMEMBERED, 2 * callers.size);
-    }
-    const caller = createCaller();
-    callers.set(key, caller);
-    return caller;
+  return {
+    get: (key: string): Item | undefined => items.get(key),
+    add: (key: string, item: Item): Item => {
+      if (items.size >= pruneAt) {
+        forgetIdle(items);
+        pruneAt = Math.max(LEAST_REMEMBERED, 2 * items.size);
+      }
+      items.set(key, item);
+      return item;
+    },
   };
 };
 
-const forgetIdle = (callers: Map<string, Caller>): void => {
-  for (const [key, { running, waiting }] of callers) if (running + waiting === 0) callers.delete(key);
+const forgetIdle = (items: Map<string, Counted>): void => {
+  for (const [key, { running, waiting }] of items) if (running + waiting === 0) items.delete(key);
 };

@@ -1,5 +1,16 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import { definitionOf, isSchema, pick, propertiesOf, requiredOf, schemasIn, tellRules } from './schema-parts.ts';
+import { findCircles } from './circles.ts';
+import { isTooLarge, toOpenObject } from './large-schema.ts';
+import {
+  definitionOf,
+  isSchema,
+  pick,
+  propertiesOf,
+  referencesIn,
+  requiredOf,
+  schemasIn,
+  tellRules,
+} from './schema-parts.ts';
 
 // `responseJsonSchema` of @google/genai lists what is supported; `parametersJsonSchema` is read the same way.
 const KEPT: ReadonlySet<string> = new Set([
@@ -7,17 +18,22 @@ const KEPT: ReadonlySet<string> = new Set([
 ]);
 const MAX_DEPTH = 64;
 
-/** A tool's input schema, an object at its root, without what Gemini refuses; rules that are lost are told in descriptions. */
+/**
+ * A tool's input schema, an object at its root, without what Gemini refuses; rules that are lost are told in
+ * descriptions. One too large to be written anew is said as an object that takes anything.
+ */
 export const toGeminiSchema = (root: JsonSchema): JsonSchema => {
+  if (isTooLarge(root)) return toOpenObject(root);
   const definitions = isSchema(root['$defs']) ? Object.entries(root['$defs']) : [];
-  const all = new Map(definitions);
-  const schema = toNode(root, { definitions: all, inside: null }, 0);
-  const converted = definitions.map(([name, part]) => [name, toNode(part, { definitions: all, inside: name }, 0)]);
+  const circles = findCircles(new Map(definitions.map(([name, part]) => [name, referencesIn(part)])));
+  const schema = toNode(root, { circles, inside: null }, 0);
+  const converted = definitions.map(([name, part]) => [name, toNode(part, { circles, inside: name }, 0)]);
   return converted.length === 0 ? schema : { ...schema, $defs: Object.fromEntries(converted) };
 };
 
 type Context = {
-  readonly definitions: ReadonlyMap<string, unknown>;
+  /** Definitions that lead back to themselves: those of one circle have the same number. */
+  readonly circles: ReadonlyMap<string, number>;
   /** The definition that is converted; null at the root. */
   readonly inside: string | null;
 };
@@ -58,15 +74,9 @@ const toObject = (schema: JsonSchema, context: Context, convert: (part: unknown)
 };
 
 /** Whether a property of a definition leads back to that definition. */
-const closesCircle = (property: unknown, { definitions, inside }: Context): boolean => {
-  if (inside === null) return false;
-  const found = new Set(referencesIn(property));
-  // A set that grows while it is walked is walked to its end.
-  for (const name of found) {
-    if (name === inside) return true;
-    for (const further of referencesIn(definitions.get(name))) found.add(further);
-  }
-  return false;
+const closesCircle = (property: unknown, { circles, inside }: Context): boolean => {
+  const own = inside === null ? undefined : circles.get(inside);
+  return own !== undefined && referencesIn(property).some((name) => circles.get(name) === own);
 };
 
 /** Literals as `enum`, which is for texts and numbers alone. */
@@ -74,17 +84,4 @@ const toLiterals = (schema: JsonSchema): JsonSchema => {
   const values = 'const' in schema ? [schema['const']] : [schema['enum'] ?? []].flat();
   const fit = values.every((value) => typeof value === 'string' || typeof value === 'number');
   return fit && values.length > 0 ? { enum: values } : {};
-};
-
-/** Names of the definitions that a schema refers to, wherever in it. */
-const referencesIn = (schema: unknown): readonly string[] => {
-  const found: string[] = [];
-  const stack: unknown[] = [schema];
-  for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
-    if (typeof part !== 'object' || part === null) continue;
-    const name = isSchema(part) ? definitionOf(part['$ref']) : null;
-    if (name !== null) found.push(name);
-    stack.push(...Object.values(part));
-  }
-  return found;
 };

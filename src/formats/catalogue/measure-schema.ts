@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import { isSchema, propertiesOf, schemasIn } from './schema-parts.ts';
+import { remembering } from './remembering.ts';
+import { isSchema, propertiesOf, requiredOf, schemasIn } from './schema-parts.ts';
 
 export type SchemaSize = {
   /** Objects within objects, the outermost counted. */
@@ -15,18 +16,21 @@ export type SchemaSize = {
 };
 
 /** How much of what providers limit a strict schema has; what it refers to is counted once, where it is defined. */
-export const measureSchema = (schema: JsonSchema): SchemaSize => {
+export const measureSchema = remembering((schema: JsonSchema): SchemaSize => measure(schema));
+
+// Recursive: the parts of a strict schema are at most 64 levels deep.
+const measure = (schema: JsonSchema): SchemaSize => {
   const properties = propertiesOf(schema);
   const definitions = isSchema(schema['$defs']) ? Object.entries(schema['$defs']) : [];
   const literals = Array.isArray(schema['enum']) ? schema['enum'] : [];
-  const below = [...properties, ...definitions].flatMap(([, part]) => (isSchema(part) ? [measureSchema(part)] : []));
+  const below = [...properties, ...definitions].flatMap(([, part]) => (isSchema(part) ? [measure(part)] : []));
   const inside = [
     ...below,
-    ...[schema['items']].filter(isSchema).map(measureSchema),
-    ...schemasIn(schema['anyOf']).map(measureSchema),
+    ...[schema['items']].filter(isSchema).map(measure),
+    ...schemasIn(schema['anyOf']).map(measure),
   ];
   const names = [...properties, ...definitions].map(([name]) => name);
-  const required = Array.isArray(schema['required']) ? schema['required'] : [];
+  const required = new Set(requiredOf(schema));
   const own: SchemaSize = {
     depth: properties.length > 0 ? 1 : 0,
     properties: properties.length,
@@ -35,7 +39,7 @@ export const measureSchema = (schema: JsonSchema): SchemaSize => {
       (sum: number, text) => sum + String(text).length,
       0,
     ),
-    optional: properties.filter(([name]) => !required.includes(name)).length,
+    optional: properties.filter(([name]) => !required.has(name)).length,
     unions: 'anyOf' in schema || Array.isArray(schema['type']) ? 1 : 0,
   };
   return inside.reduce(addSizes(own.depth), own);

@@ -1,6 +1,7 @@
-import { resolveReference } from '../../contract/accepts-null.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import { isSchema, propertiesOf, requiredOf, schemasIn } from './schema-parts.ts';
+import { isTooLarge, toOpenObject } from './large-schema.ts';
+import { remembering } from './remembering.ts';
+import { isSchema, partsOf, propertiesOf, requiredOf, schemasIn } from './schema-parts.ts';
 
 /** A JSON Schema whose root is an object with properties, and combines nothing. */
 export type ObjectSchema = JsonSchema & {
@@ -16,47 +17,72 @@ const COMBINING: ReadonlySet<string> = new Set([
 
 /**
  * The schema of a tool's arguments as providers take it: an object at the root. What the root combines is said as one
- * object that allows all of it, and requires what each way requires; the service judges by the whole schema.
+ * object that allows all of it, and requires what each way requires; the service judges by the whole schema. One too
+ * large to put together is said as an object that takes anything.
  */
-export const toObjectRoot = (schema: JsonSchema): ObjectSchema => {
+export const toObjectRoot = remembering((schema: JsonSchema): ObjectSchema => {
   const plain = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !COMBINING.has(keyword)));
-  const { properties, required } = toFields(schema, schema, new Set());
+  if (!JOINED.some((word) => word in schema)) return toObject(plain, plain['properties'], requiredOf(plain));
+  if (isTooLarge(schema)) return toOpenObject(schema);
+  const parts = partsOf(schema, schema, COMBINED);
+  const search: Search = { root: schema, known: new Map(), namesLeft: MOST_NAMES };
+  return toObject(plain, mergeProperties(parts), requiredBy(schema, search, 0));
+});
+
+const COMBINED = ['allOf', 'anyOf', 'oneOf'];
+const JOINED = [...COMBINED, '$ref'];
+
+const toObject = (plain: JsonSchema, properties: unknown, required: Iterable<string>): ObjectSchema => {
+  const { required: _said, ...rest } = plain;
   const names = new Set(required);
-  return { ...plain, type: 'object', properties, ...(names.size === 0 ? {} : { required: [...names] }) };
-};
-
-type Fields = { readonly properties: Readonly<Record<string, unknown>>; readonly required: readonly string[] };
-
-// Further down nobody has written anything by hand.
-const MAX_DEPTH = 64;
-const NONE: Fields = { properties: {}, required: [] };
-
-const toFields = (schema: unknown, root: JsonSchema, visited: ReadonlySet<unknown>): Fields => {
-  if (!isSchema(schema) || visited.has(schema) || visited.size > MAX_DEPTH) return NONE;
-  const seen = new Set([...visited, schema]);
-  const fieldsOf = (list: unknown): readonly Fields[] => schemasIn(list).map((part) => toFields(part, root, seen));
-  const own: Fields = { properties: Object.fromEntries(propertiesOf(schema)), required: requiredOf(schema) };
-  const referred = toFields(resolveReference(schema['$ref'], root), root, seen);
-  const all = [own, referred, ...fieldsOf(schema['allOf'])];
-  const ways = [fieldsOf(schema['anyOf']), fieldsOf(schema['oneOf'])];
   return {
-    properties: mergeProperties([...all, ...ways.flat()]),
-    required: [...all.flatMap(({ required }) => required), ...ways.flatMap(requiredByEach)],
+    ...rest,
+    type: 'object',
+    properties: isSchema(properties) ? properties : {},
+    ...(names.size === 0 ? {} : { required: [...names] }),
   };
 };
 
-const requiredByEach = (ways: readonly Fields[]): readonly string[] =>
-  (ways[0]?.required ?? []).filter((name) => ways.every(({ required }) => required.includes(name)));
+type Search = {
+  readonly root: JsonSchema;
+  readonly known: Map<JsonSchema, ReadonlySet<string>>;
+  /** How many more may be gathered: sets of sets grow with the square of a schema. */
+  namesLeft: number;
+};
 
-const mergeProperties = (all: readonly Fields[]): Readonly<Record<string, unknown>> => {
-  const schemas = Map.groupBy(
-    all.flatMap(({ properties }) => Object.entries(properties)),
-    ([name]) => name,
-  );
+// Further down nobody has written anything by hand.
+const MAX_DEPTH = 64;
+const MOST_NAMES = 200_000;
+const NONE: ReadonlySet<string> = new Set();
+
+/** The names that a schema requires, whichever way is taken. Where the search ends early there are more. */
+const requiredBy = (schema: JsonSchema, search: Search, depth: number): ReadonlySet<string> => {
+  const known = search.known.get(schema);
+  if (known !== undefined) return known;
+  if (depth > MAX_DEPTH || search.namesLeft <= 0) return NONE;
+  // In a circle it adds nothing to itself.
+  search.known.set(schema, NONE);
+  const parts = partsOf(schema, search.root, ['allOf']);
+  const ways = parts.flatMap(({ anyOf, oneOf }) => [schemasIn(anyOf), schemasIn(oneOf)]);
+  const names = new Set([
+    ...parts.flatMap(requiredOf),
+    ...ways.flatMap((list) => requiredByEach(list.map((way) => requiredBy(way, search, depth + 1)))),
+  ]);
+  search.namesLeft -= parts.length + names.size;
+  search.known.set(schema, names);
+  return names;
+};
+
+const requiredByEach = ([first = NONE, ...others]: readonly ReadonlySet<string>[]): readonly string[] =>
+  [...first].filter((name) => others.every((names) => names.has(name)));
+
+const mergeProperties = (parts: readonly JsonSchema[]): Readonly<Record<string, unknown>> => {
+  const schemas = Map.groupBy(parts.flatMap(propertiesOf), ([name]) => name);
   return Object.fromEntries([...schemas].map(([name, entries]) => [name, toOne(entries.map(([, schema]) => schema))]));
 };
 
 const toOne = (schemas: readonly unknown[]): unknown => {
+  if (schemas.length === 1) return schemas[0];
   const different = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
   return different.length === 1 ? different[0] : { anyOf: different };
 };

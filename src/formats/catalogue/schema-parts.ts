@@ -1,3 +1,4 @@
+import { resolveReference } from '../../contract/accepts-null.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
 
 export const isSchema = (value: unknown): value is JsonSchema =>
@@ -21,6 +22,40 @@ export const typesOf = ({ type }: JsonSchema): readonly string[] =>
 /** The name under `$defs` that a reference leads to; null for any other reference. */
 export const definitionOf = (reference: unknown): string | null =>
   (typeof reference === 'string' ? /^#\/\$defs\/([^/~%]+)$/.exec(reference)?.[1] : undefined) ?? null;
+
+/** The schema and what it refers to or combines by these words for the same value, in the order it is written; each once. */
+export const partsOf = (schema: JsonSchema, root: JsonSchema, words: readonly string[]): readonly JsonSchema[] => {
+  const found = new Set<JsonSchema>();
+  const stack = [schema];
+  for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
+    if (found.has(part)) continue;
+    found.add(part);
+    const combined = [resolveReference(part['$ref'], root), ...words.map((word) => part[word]).flatMap(schemasIn)];
+    for (const next of combined.reverse()) if (isSchema(next)) stack.push(next);
+  }
+  return [...found];
+};
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** Every object and list within a value, itself first: as often as it is found there. Never recursive. */
+export function* objectsIn(value: unknown): Generator<object> {
+  const stack = [value].filter(isObject);
+  for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
+    yield part;
+    for (const inner of Object.values(part)) if (isObject(inner)) stack.push(inner);
+  }
+}
+
+/** Names of the definitions that a schema refers to, wherever in it. */
+export const referencesIn = (schema: unknown): readonly string[] => {
+  const found = new Set<string>();
+  for (const part of objectsIn(schema)) {
+    const name = isSchema(part) ? definitionOf(part['$ref']) : null;
+    if (name !== null) found.add(name);
+  }
+  return [...found];
+};
 
 /** The members of a schema under these keywords, in the schema's own order. */
 export const pick = (schema: JsonSchema, keywords: ReadonlySet<string>): JsonSchema =>

@@ -1,10 +1,13 @@
 import { acceptsNull } from '../../contract/accepts-null.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
+import { findCircles } from './circles.ts';
+import { isTooLarge } from './large-schema.ts';
 import {
   definitionOf,
   isSchema,
   pick,
   propertiesOf,
+  referencesIn,
   requiredOf,
   schemasIn,
   tellRules,
@@ -31,12 +34,12 @@ export type StrictRules = {
  * by the whole schema all the same.
  */
 export const toStrictSchema = (root: JsonSchema, rules: StrictRules): JsonSchema | null => {
-  if (ROOT_REFUSED.some((keyword) => keyword in root)) return null;
-  const context: Context = { root, rules, definitions: new Map(), open: new Set() };
+  if (ROOT_REFUSED.some((keyword) => keyword in root) || isTooLarge(root)) return null;
+  const context: Context = { root, rules, referred: new Set() };
   const body = toObject({ additionalProperties: false, ...root, type: 'object' }, context, 0);
-  const definitions = [...context.definitions];
-  if (body === null || definitions.some(([, definition]) => definition === null)) return null;
-  const whole = definitions.length === 0 ? body : { ...body, $defs: Object.fromEntries(definitions) };
+  const definitions = body === null ? null : toDefinitions(context);
+  if (body === null || definitions === null) return null;
+  const whole = definitions.size === 0 ? body : { ...body, $defs: Object.fromEntries(definitions) };
   return rules.fits(whole) ? whole : null;
 };
 
@@ -47,11 +50,26 @@ const MAX_DEPTH = 64;
 type Context = {
   readonly root: JsonSchema;
   readonly rules: StrictRules;
-  /** Those that were referred to, by name; null for one that cannot be said. */
-  readonly definitions: Map<string, JsonSchema | null>;
-  /** Those whose conversion has begun and not ended. */
-  readonly open: Set<string>;
+  /** Names of the definitions that were referred to. */
+  readonly referred: Set<string>;
 };
+
+/** All that is referred to, one after the other: a chain of them may be longer than the stack. */
+const toDefinitions = (context: Context): ReadonlyMap<string, JsonSchema> | null => {
+  const all = new Map(isSchema(context.root['$defs']) ? Object.entries(context.root['$defs']) : []);
+  const converted = new Map<string, JsonSchema>();
+  // A set that grows while it is walked is walked to its end.
+  for (const name of context.referred) {
+    const target = all.get(name);
+    const definition = isSchema(target) ? toNode(target, context, 0) : null;
+    if (definition === null) return null;
+    converted.set(name, definition);
+  }
+  return context.rules.recursion === 'refused' && holdsCircle(converted) ? null : converted;
+};
+
+const holdsCircle = (definitions: ReadonlyMap<string, JsonSchema>): boolean =>
+  findCircles(new Map([...definitions].map(([name, definition]) => [name, referencesIn(definition)]))).size > 0;
 
 type Convert = (schema: JsonSchema, context: Context, depth: number) => JsonSchema | null;
 
@@ -86,23 +104,12 @@ const COMBINATIONS = [
 const STRUCTURE = ['properties', 'items', 'enum', 'const', 'required', 'additionalProperties'];
 const hasStructure = (schema: JsonSchema): boolean => STRUCTURE.some((keyword) => keyword in schema);
 
-const toReference: Convert = ({ $ref: reference }, context) => {
+const toReference: Convert = ({ $ref: reference }, { rules, referred }) => {
+  if (reference === '#') return rules.recursion === 'allowed' ? { $ref: reference } : null;
   const name = definitionOf(reference);
-  const isOpen = reference === '#' || (name !== null && context.open.has(name));
-  if (isOpen) return context.rules.recursion === 'allowed' ? { $ref: reference } : null;
-  return name === null || define(name, context) === null ? null : { $ref: reference };
-};
-
-const define = (name: string, context: Context): JsonSchema | null => {
-  const { root, definitions, open } = context;
-  const known = definitions.get(name);
-  if (known !== undefined) return known;
-  const target = isSchema(root['$defs']) ? root['$defs'][name] : undefined;
-  open.add(name);
-  const definition = isSchema(target) ? toNode(target, context, 0) : null;
-  open.delete(name);
-  definitions.set(name, definition);
-  return definition;
+  if (name === null) return null;
+  referred.add(name);
+  return { $ref: reference };
 };
 
 // Several parts would have to be made one; a single one, as generators write it around a reference, says the same alone.
@@ -119,16 +126,17 @@ const toUnion: Convert = (schema, context, depth) => {
 
 const toObject: Convert = (schema, context, depth) => {
   const properties = propertiesOf(schema);
-  const required = requiredOf(schema);
+  const required = new Set(requiredOf(schema));
   const names = properties.map(([name]) => name);
-  if (!isClosed(schema, names.length) || required.some((name) => !names.includes(name))) return null;
-  const members = properties.map(([name, property]) => toProperty(property, required.includes(name), context, depth));
+  const known = new Set(names);
+  if (!isClosed(schema, names.length) || ![...required].every((name) => known.has(name))) return null;
+  const members = properties.map(([name, property]) => toProperty(property, required.has(name), context, depth));
   if (members.includes(null)) return null;
   return {
     ...toKept(schema, context.rules),
     type: schema['type'],
     properties: Object.fromEntries(names.map((name, place) => [name, members[place]])),
-    required: context.rules.optional === 'nullable' ? names : required,
+    required: context.rules.optional === 'nullable' ? names : [...required],
     additionalProperties: false,
   };
 };

@@ -2,6 +2,7 @@ import type { CatalogueFormat } from '../../contract/message-format.ts';
 import { toPortableName } from '../../contract/portable-name.ts';
 import type { ToolDescription } from '../../contract/tool-description.ts';
 import { toGeminiSchema } from './gemini-schema.ts';
+import { isOffered } from './is-offered.ts';
 import { toObjectRoot } from './object-root.ts';
 import { OPENAI_RULES } from './openai-rules.ts';
 import type { GeminiTool, OpenaiChatTool, OpenaiResponsesTool } from './provider-tools.ts';
@@ -22,7 +23,7 @@ const toGeminiParameters = remembering((schema) => toGeminiSchema(toObjectRoot(s
 export type LeftOut = { readonly name: string; readonly reason: string };
 
 export type ProviderCatalogue = {
-  /** What goes into a provider's request as its tools: those that are available, under names it can carry. */
+  /** What goes into a provider's request as its tools: those that models are told of, under names it can carry. */
   readonly tools: readonly unknown[];
   readonly left_out?: readonly LeftOut[];
 };
@@ -33,13 +34,13 @@ export const toCatalogue = (
   format: ProviderFormat,
   style: SchemaStyle,
 ): ProviderCatalogue => {
-  const available = tools.filter((tool) => tool.available);
-  const leftOut = format === 'anthropic' ? available.flatMap(findAnthropicRefusal) : [];
-  if (leftOut.length === 0) return { tools: WRITERS[format](available, style) };
+  const offered = tools.filter(isOffered);
+  const leftOut = format === 'anthropic' ? offered.flatMap(findAnthropicRefusal) : [];
+  if (leftOut.length === 0) return { tools: WRITERS[format](offered, style) };
   const names = new Set(leftOut.map(({ name }) => name));
   return {
     tools: WRITERS[format](
-      available.filter(({ name }) => !names.has(name)),
+      offered.filter(({ name }) => !names.has(name)),
       style,
     ),
     left_out: leftOut,

@@ -19,6 +19,7 @@ export type Answer = {
 /** Why there is no answer. Names of look-up failures that a repeat cannot mend are `no_such_host`. */
 export type Silence =
   | 'address_refused'
+  | 'not_sent'
   | 'no_such_host'
   | 'lookup_failed'
   | 'not_connected'
@@ -122,6 +123,9 @@ const toNoAnswer = (
 const classifySilence = (thrown: unknown): NoAnswer => {
   if (thrown instanceof AddressRefusedError) return toNoAnswer('address_refused', 'no', thrown);
   if (thrown instanceof ConnectFailure) return toNoAnswer(toConnectReason(thrown), 'no', thrown, thrown.code);
+  // Before a connection is looked for: a header, a body or a URL that the client does not write.
+  if (thrown instanceof errors.InvalidArgumentError || thrown instanceof errors.NotSupportedError)
+    return toNoAnswer('not_sent', 'no', thrown);
   if (thrown instanceof UnreadableBodyError) return toNoAnswer('unreadable', 'maybe', thrown, thrown.message);
   if (thrown instanceof errors.HTTPParserError || thrown instanceof errors.HeadersOverflowError)
     return toNoAnswer('unreadable', 'maybe', thrown);

@@ -40,8 +40,12 @@ export type HttpRequest = Hop & {
   readonly repeats: 'transport' | 'never';
 };
 
-/** What came of a request. `url` is the last hop's, `attempts` how often that one was asked. */
-export type Fetched = (Answer | NoAnswer) & { readonly url: URL; readonly attempts: number };
+/** What came of a request. `url` is the last hop's, `attempts` how often that one was asked, `redirects` how many came before it. */
+export type Fetched = (Answer | NoAnswer) & {
+  readonly url: URL;
+  readonly attempts: number;
+  readonly redirects: number;
+};
 
 export type HttpClient = {
   /** Follows redirects and retries. Rejects with a RetryableToolError where a redirect is refused. */
@@ -111,7 +115,7 @@ const sendFollowing = async (
       repeats === 'never' ? { outcome: await attempt(), attempts: 1 } : await retryTransport(attempt, limits);
     request.signal.throwIfAborted();
     const next = toNext(trail, outcome, nextHop);
-    if (next === null) return { ...outcome, url: current.url, attempts };
+    if (next === null) return { ...outcome, url: current.url, attempts, redirects: hops };
     hop = next;
     trail.push(hop);
   }

@@ -102,6 +102,10 @@ const toSilenceFailure = (fetched: NoAnswer & Fetched, asked: AskedFor): Failure
   switch (reason) {
     case 'address_refused':
       return new RetryableToolError(toRefusal(fetched.url, asked.url), { cause });
+    case 'not_sent':
+      return new TerminalToolError(`URL '${showUrl(asked.url)}' cannot be asked (${code}). Use another source.`, {
+        cause,
+      });
     case 'no_such_host':
       return unavailable(`There is no host '${host}' (${code}). Check its spelling or use another source.`);
     case 'lookup_failed':

@@ -10,14 +10,14 @@ export type BoundedLog = (message: string, text: string) => void;
 /** Writes what a server says or does wrong: cut, and at most 20 lines in 10 s; the next window tells how many were not. */
 export const createBoundedLog = (
   log: ToolLog,
-  { upstream, level, now }: { readonly upstream: string; readonly level: 'info' | 'warn'; readonly now: () => number },
+  { level, now }: { readonly level: 'info' | 'warn'; readonly now: () => number },
 ): BoundedLog => {
   let windowFrom = Number.NEGATIVE_INFINITY;
   let written = 0;
   let unwritten = 0;
   return (message, text) => {
     if (now() - windowFrom >= WINDOW_MS) {
-      if (unwritten > 0) log[level]('lines of an MCP server were not logged', { upstream, lines: unwritten });
+      if (unwritten > 0) log[level]('lines of an MCP server were not logged', { lines: unwritten });
       windowFrom = now();
       written = 0;
       unwritten = 0;
@@ -27,6 +27,6 @@ export const createBoundedLog = (
       return;
     }
     written += 1;
-    log[level](message, { upstream, text: cutText(text, MOST_CHARACTERS) });
+    log[level](message, { text: cutText(text, MOST_CHARACTERS) });
   };
 };

@@ -46,8 +46,10 @@ const DATA_SHARE = 0.5;
 export const callTool = async (
   { name, inputSchema }: ListedTool,
   input: Readonly<Record<string, unknown>>,
-  { context, link, facts }: { readonly context: ToolContext; readonly link: Link; readonly facts: CallFacts },
+  { context, link, ...given }: { readonly context: ToolContext; readonly link: Link; readonly facts: CallFacts },
 ): Promise<unknown> => {
+  // As they hold for this call: the operator may have said otherwise since the list was read.
+  const facts = { ...given.facts, effects: context.effects };
   const state = link.state();
   if (state.kind === 'down') throw toNotConnected(state, facts);
   const { client } = state;

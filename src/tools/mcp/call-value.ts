@@ -14,14 +14,14 @@ type Descriptor = {
 type Part = { readonly type: 'text'; readonly text: string } | Descriptor;
 
 /**
- * What a successful answer means: its structured content where there is one, else its text, else all its parts in order.
- * `maxDataBytes`: how much base64 is kept over all parts. Nothing in it is an empty success.
+ * What a successful answer means: its structured content where there is one, with its parts that are no text as `content`
+ * where it has none of its own; else its text, else all its parts in order. `maxDataBytes`: how much base64 is kept over all parts. Nothing in it is an empty success.
  */
 export const toCallValue = ({ structuredContent, content }: CallToolResult, maxDataBytes: number): unknown => {
   const parts = toParts(content, maxDataBytes);
   const others = parts.filter((part) => part.type !== 'text');
   if (structuredContent !== undefined)
-    return others.length === 0 ? structuredContent : ok(structuredContent, toNote(others));
+    return others.length === 0 ? structuredContent : withParts(structuredContent, others);
   if (others.length > 0) return { content: parts };
   const text = textOf(content);
   return text === '' ? empty('The tool has answered, without any content.') : text;
@@ -31,6 +31,19 @@ export const toCallValue = ({ structuredContent, content }: CallToolResult, maxD
 export const textOf = (content: readonly ContentBlock[]): string =>
   content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 
+const withParts = (structured: unknown, others: readonly Part[]): unknown => {
+  if (!isRecord(structured)) return ok(structured, toNote(others));
+  if (!Object.hasOwn(structured, 'content')) return { ...structured, content: others };
+  return isSaidTwice(structured['content'], others) ? structured : ok(structured, toNote(others));
+};
+
+// As the filesystem server does.
+const isSaidTwice = (content: unknown, [first]: readonly Part[]): boolean =>
+  Array.isArray(content) && content.some((part) => isRecord(part) && part['type'] === first?.type);
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 const toNote = (others: readonly Part[]): string => {
   const kinds = others.map((part) => (part.type === 'text' ? '' : `${part.type} ${part.mimeType ?? ''}`.trim()));
   return `The answer has further parts that are not shown: ${kinds.slice(0, 5).join(', ')}${kinds.length > 5 ? ', …' : ''}.`;
@@ -38,13 +51,20 @@ const toNote = (others: readonly Part[]): string => {
 
 const toParts = (content: readonly ContentBlock[], maxDataBytes: number): readonly Part[] => {
   let left = maxDataBytes;
-  const keep = (data: string): { readonly bytes: number; readonly data?: string } => {
+  const keep = (given: string): { readonly bytes: number; readonly data?: string } => {
+    const data = toPlainBase64(given);
     const bytes = Math.floor((data.length * 3) / 4) - (/=*$/.exec(data.slice(-2))?.[0].length ?? 0);
     if (data.length > left) return { bytes };
     left -= data.length;
     return { bytes, data };
   };
   return content.map((part) => toPart(part, keep));
+};
+
+// Servers break its lines and leave out its end; what shows it takes neither.
+const toPlainBase64 = (given: string): string => {
+  const data = /\s/.test(given) ? given.replace(/\s+/g, '') : given;
+  return data.length % 4 < 2 ? data : data.padEnd(data.length + 4 - (data.length % 4), '=');
 };
 
 type Keep = (data: string) => { readonly bytes: number; readonly data?: string };

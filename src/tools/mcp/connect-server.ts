@@ -33,6 +33,8 @@ export type ConnectFailure = {
 
 export type ConnectOptions = {
   readonly attempts: readonly Attempt[];
+  /** Host and port, of a server that is reached by URL. */
+  readonly address: string | null;
   readonly version: string;
   readonly limitMs: number;
   /** Gives up. */
@@ -84,7 +86,7 @@ const open = async ({ mode, createTransport }: Attempt, options: ConnectOptions)
       connected: { client, closed: closed.promise, breakOff: server.breakOff, close, kill: server.kill },
     };
   }
-  const failure = toFailure(result.error, server.reason());
+  const failure = toFailure(result.error, server.reason(), options.address);
   await transport.close().catch(() => undefined);
   return { ok: false, error: result.error, failure };
 };
@@ -124,17 +126,17 @@ const FORMAL: ReadonlySet<string> = new Set([
   SdkErrorCode.InvalidResult,
 ]);
 
-const toFailure = (error: unknown, ended: string | null): ConnectFailure => {
+const toFailure = (error: unknown, ended: string | null, address: string | null): ConnectFailure => {
   const status = statusOf(error);
   const refusedStatus = status !== null && NEEDS_PERSON.has(status) ? status : null;
   if (refusedStatus !== null) return { reason: `it refuses our credentials (HTTP ${refusedStatus})`, refusedStatus };
-  return { reason: toReason(error, status, ended), refusedStatus };
+  return { reason: ended ?? toReason(error, status, address), refusedStatus };
 };
 
-const toReason = (error: unknown, status: number | null, ended: string | null): string => {
-  if (ended !== null) return ended;
+const toReason = (error: unknown, status: number | null, address: string | null): string => {
   if (status !== null) return `it answered HTTP ${status}`;
   if (error instanceof ProtocolError) return `it refused the handshake (${error.code})`;
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return 'it did not answer in time';
-  return `no connection (${showText(networkCodeOf(error))})`;
+  const where = address === null ? '' : ` to ${showText(address)}`;
+  return `no connection${where} (${showText(networkCodeOf(error))})`;
 };

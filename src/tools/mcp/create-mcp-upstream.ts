@@ -20,6 +20,7 @@ export type McpUpstreamOptions = {
   /** Checked, and with every `${VAR}` expanded. */
   readonly settings: McpServerSettings;
   readonly publish: Publish;
+  /** Has the name of the upstream on every line. */
   readonly log: ToolLog;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -59,7 +60,6 @@ export const createMcpUpstream = (options: McpUpstreamOptions): McpUpstream => {
     return state.kind === 'up' ? state.client : null;
   };
   const readList = createListReader({
-    upstream: upstream.name,
     log,
     limitMs: timing.listMs,
     gapMs: timing.refreshGapMs,
@@ -75,7 +75,7 @@ export const createMcpUpstream = (options: McpUpstreamOptions): McpUpstream => {
   const offers = createOfferKeeper({
     publish: options.publish,
     build: createOfferBuilder({ ...options, server: name, upstream, link }),
-    guard: createChangeGuard({ upstream: upstream.name, settings, known: options.known ?? new Map(), log }),
+    guard: createChangeGuard({ settings, known: options.known ?? new Map(), log }),
   });
   const keeper = keepConnected({
     ...toConnectOptions(options, timing),
@@ -84,20 +84,20 @@ export const createMcpUpstream = (options: McpUpstreamOptions): McpUpstream => {
     onUp: (client) => {
       health.watch(client);
       void readList().then((isRead) => {
-        if (isRead) log.info('an MCP server is up', { upstream: upstream.name, tools: offers.state().tools });
+        if (isRead) log.info('an MCP server is up', { tools: offers.state().tools });
         else keeper.drop(client, 'it did not give its list of tools');
       });
     },
     onDown: ({ reason }) => {
       health.stop();
-      if (offers.down(reason)) log.warn('an MCP server is down', { upstream: upstream.name, reason });
+      if (offers.down(reason)) log.warn('an MCP server is down', { reason });
     },
   });
   let polling: NodeJS.Timeout | undefined;
   return {
     start: async () => {
       const ignored = unknownMembersOf(settings);
-      if (ignored.length > 0) log.warn('members of an MCP server are ignored', { upstream: upstream.name, ignored });
+      if (ignored.length > 0) log.warn('members of an MCP server are ignored', { ignored });
       keeper.start();
       polling = setInterval(() => void readList(), timing.pollEveryMs);
       await Promise.race([offers.first, afterMs(timing.startMs)]);
@@ -108,6 +108,7 @@ export const createMcpUpstream = (options: McpUpstreamOptions): McpUpstream => {
       health.stop();
       clearInterval(polling);
       await keeper.stop();
+      log.info('an MCP server was stopped');
     },
     kill: () => keeper.kill(),
     state: () => ({ name: upstream.name, ...offers.state(), reconnects: keeper.reconnects() }),
@@ -140,18 +141,18 @@ const toLink = (parts: {
 
 const toConnectOptions = (options: McpUpstreamOptions, timing: McpTiming) => {
   const { log, now } = options;
-  const upstream = `mcp:${options.name}`;
-  const logFault = createBoundedLog(log, { upstream, level: 'warn', now });
+  const logFault = createBoundedLog(log, { level: 'warn', now });
   const attempts = toAttempts({
     ...options,
     maxMessageBytes: options.maxResultBytes * MESSAGE_SHARE + MESSAGE_SLACK_BYTES,
     graceMs: timing.graceMs,
-    logOutput: createBoundedLog(log, { upstream, level: 'info', now }),
+    logOutput: createBoundedLog(log, { level: 'info', now }),
     logFault,
   });
   const limitMs = timing.connectMs;
   return {
     attempts,
+    address: toAddress(options.settings),
     version: options.version ?? '0',
     limitMs,
     timing,
@@ -160,6 +161,18 @@ const toConnectOptions = (options: McpUpstreamOptions, timing: McpTiming) => {
     logFault,
   };
 };
+
+/** Whom a connection is made to, for people: no credentials, no path. */
+const toAddress = ({ url }: McpServerSettings): string | null => {
+  if (url === undefined) return null;
+  const { hostname, port, protocol } = new URL(url);
+  return `${hostname}:${port === '' ? DEFAULT_PORTS.get(protocol) : port}`;
+};
+
+const DEFAULT_PORTS: ReadonlyMap<string, number> = new Map([
+  ['http:', 80],
+  ['https:', 443],
+]);
 
 const afterMs = (ms: number): Promise<void> =>
   new Promise((resolve) => {

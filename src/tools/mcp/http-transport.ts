@@ -8,6 +8,7 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 import * as z from 'zod';
+import { handOn } from './message-weight.ts';
 import type { ServerTransport } from './server-transport.ts';
 import { toStandIn } from './stand-in-answers.ts';
 import { createUpstreamFetch } from './upstream-fetch.ts';
@@ -56,7 +57,7 @@ export const createHttpTransport = (options: HttpOptions): ServerTransport => {
     start: async () => {
       inner.onmessage = (message: JSONRPCMessage) => {
         if (isJSONRPCResponse(message) && message.id !== undefined) waiting.delete(message.id);
-        transport.onmessage?.(message);
+        handOn(message, (light) => transport.onmessage?.(light));
       };
       inner.onerror = (error) => transport.onerror?.(error);
       inner.onclose = () => transport.onclose?.();

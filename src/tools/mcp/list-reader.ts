@@ -3,7 +3,6 @@ import type { ToolLog } from '../tool.ts';
 import { type ListedTool, readToolList } from './tool-list.ts';
 
 export type ListReaderOptions = {
-  readonly upstream: string;
   readonly log: ToolLog;
   readonly limitMs: number;
   /** Between two readings, however often they are asked for. */
@@ -28,17 +27,16 @@ export const createListReader = (options: ListReaderOptions): (() => Promise<boo
   };
 };
 
-const readOnce = async ({ client, limitMs, onList, log, upstream }: ListReaderOptions): Promise<boolean> => {
+const readOnce = async ({ client, limitMs, onList, log }: ListReaderOptions): Promise<boolean> => {
   const asked = client();
   if (asked === null) return false;
   const list = await readToolList(asked, limitMs).catch((error: unknown) => {
-    log.warn('the tools of an MCP server could not be listed', { upstream, error: String(error).slice(0, 300) });
+    log.warn('the tools of an MCP server could not be listed', { error: String(error).slice(0, 300) });
     return null;
   });
   // Meanwhile it may be another connection that serves, with a list of its own.
   if (list === null || client() !== asked) return false;
-  if (list.dropped > 0)
-    log.warn('entries of the list of an MCP server were dropped', { upstream, entries: list.dropped });
+  if (list.dropped > 0) log.warn('entries of the list of an MCP server were dropped', { entries: list.dropped });
   await onList(list.tools);
   return true;
 };

@@ -39,9 +39,9 @@ export const createOfferKeeper = ({ publish, build, guard }: OfferKeeperOptions)
       }
       tell();
     },
-    /** Whether that is news. */
+    /** Whether that is news; a server that was stopped makes none. */
     down: (why: string): boolean => {
-      const isNews = status !== 'down' || reason !== why;
+      const isNews = !isStopped && (status !== 'down' || toKind(reason ?? '') !== toKind(why));
       status = 'down';
       reason = why;
       if (isNews) tell();
@@ -62,6 +62,12 @@ export const createOfferKeeper = ({ publish, build, guard }: OfferKeeperOptions)
       tools: offer.tools.length,
     }),
   };
+};
+
+// In a server's last words a time or an id differs with every try.
+const toKind = (reason: string): string => {
+  const words = reason.indexOf(': ');
+  return words === -1 ? reason : reason.slice(0, words) + reason.slice(words).replace(/\d+/g, '0');
 };
 
 const toUnreachable = ({ tools }: ToolOffer, reason: string): ReadonlyMap<string, string> =>

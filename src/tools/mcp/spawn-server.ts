@@ -1,5 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { codeOf } from '../http/error-code.ts';
+import { showText } from '../http/show-url.ts';
 
 export type ServerCommand = {
   readonly command: string;
@@ -12,8 +14,8 @@ export type ServerCommand = {
 export type ServerEvents = {
   readonly onStdout: (chunk: Buffer) => void;
   readonly onStderr: (chunk: Buffer) => void;
-  /** Once, when it has ended or could not be started: one clause for people. */
-  readonly onEnd: (reason: string) => void;
+  /** Once, when it has ended or could not be started: one clause for people, and how it exited itself. */
+  readonly onEnd: (reason: string, exitCode: number | null) => void;
 };
 
 export type ServerProcess = {
@@ -23,6 +25,9 @@ export type ServerProcess = {
   readonly end: (graceMs: number) => Promise<void>;
   /** SIGKILL to its whole group, at once. */
   readonly kill: () => void;
+  /** Its output is left where it is, until `resume`: the server waits. */
+  readonly pause: () => void;
+  readonly resume: () => void;
 };
 
 // Whoever left the group may hold its output open; nobody waits for that longer.
@@ -35,32 +40,34 @@ const LAST_OUTPUT_MS = 500;
 export const spawnServer = (server: ServerCommand, events: ServerEvents): ServerProcess => {
   const child = start(server);
   if (child === null || typeof child === 'string') {
-    queueMicrotask(() => events.onEnd(notStarted(child ?? 'UNKNOWN')));
+    queueMicrotask(() => events.onEnd(notStarted(child ?? 'UNKNOWN', server), null));
     return {
       write: () => Promise.reject(new Error('There is no process.')),
       end: async () => undefined,
       kill: () => undefined,
+      pause: () => undefined,
+      resume: () => undefined,
     };
   }
   const ended = Promise.withResolvers<void>();
   const exited = Promise.withResolvers<void>();
-  const toldEnd = once((reason: string) => {
+  const toldEnd = once((reason, exitCode) => {
     exited.resolve();
     ended.resolve();
-    events.onEnd(reason);
+    events.onEnd(reason, exitCode);
   });
   const kill = (): void => signalGroup(child, 'SIGKILL');
   child.on('error', (error) => {
-    if (child.pid === undefined) toldEnd(notStarted(codeOf(error)));
+    if (child.pid === undefined) toldEnd(notStarted(codeOf(error), server), null);
   });
   child.on('exit', (code, signal) => {
     const reason = `its process ended (${signal ?? `exit code ${code}`})`;
     kill();
     exited.resolve();
-    const timer = setTimeout(() => toldEnd(reason), LAST_OUTPUT_MS);
+    const timer = setTimeout(() => toldEnd(reason, code), LAST_OUTPUT_MS);
     child.on('close', () => {
       clearTimeout(timer);
-      toldEnd(reason);
+      toldEnd(reason, code);
     });
   });
   child.stdin.on('error', () => undefined);
@@ -70,10 +77,22 @@ export const spawnServer = (server: ServerCommand, events: ServerEvents): Server
     write: (text) => write(child, text),
     end: (graceMs) => end(child, { graceMs, exited: exited.promise, ended: ended.promise }),
     kill,
+    pause: () => void child.stdout.pause(),
+    resume: () => void child.stdout.resume(),
   };
 };
 
-const notStarted = (code: string): string => `its process could not be started (${code})`;
+const notStarted = (code: string, server: ServerCommand): string => {
+  const missing = code === 'ENOENT' ? toMissing(server) : null;
+  return `its process could not be started (${code})${missing === null ? '' : `: ${missing}`}`;
+};
+
+/** The same code stands for a folder, a file, a command, and for what a script names in its first line. */
+const toMissing = ({ command, cwd }: ServerCommand): string | null => {
+  if (cwd !== undefined && !existsSync(cwd)) return `there is no folder '${showText(cwd)}' (cwd)`;
+  if (!command.includes('/')) return `the command '${showText(command)}' was not found on PATH`;
+  return command.startsWith('/') && !existsSync(command) ? `there is no file '${showText(command)}'` : null;
+};
 
 const start = ({ command, args, cwd, environment }: ServerCommand): ChildProcessWithoutNullStreams | string => {
   try {
@@ -83,12 +102,12 @@ const start = ({ command, args, cwd, environment }: ServerCommand): ChildProcess
   }
 };
 
-const once = (told: (reason: string) => void): ((reason: string) => void) => {
+const once = (told: ServerEvents['onEnd']): ServerEvents['onEnd'] => {
   let isTold = false;
-  return (reason) => {
+  return (reason, exitCode) => {
     if (isTold) return;
     isTold = true;
-    told(reason);
+    told(reason, exitCode);
   };
 };
 

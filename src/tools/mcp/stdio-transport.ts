@@ -1,6 +1,9 @@
 import { deserializeMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
 import type { BoundedLog } from './bounded-log.ts';
+import { createLastWords, type LastWords } from './last-words.ts';
+import { createLinePace, type LinePaceOptions } from './line-pace.ts';
 import { createMessageLines, type OversizeLine } from './message-lines.ts';
+import { handOn } from './message-weight.ts';
 import type { ServerTransport } from './server-transport.ts';
 import { type ServerCommand, type ServerProcess, spawnServer } from './spawn-server.ts';
 import { identifyOversize, toStandIn } from './stand-in-answers.ts';
@@ -27,6 +30,7 @@ const MAX_STDERR_LINE_BYTES = 4096;
 export const createStdioTransport = (options: StdioOptions): ServerTransport => {
   let process: ServerProcess | null = null;
   let reason: string | null = null;
+  const over = Promise.withResolvers<void>();
   const breakOff = (why: string): void => {
     reason ??= why;
     process?.kill();
@@ -36,18 +40,31 @@ export const createStdioTransport = (options: StdioOptions): ServerTransport => 
     pid: null,
     stderr: null,
     start: async () => {
+      const lastWords = createLastWords();
+      const onStderr = readStderr(options.logOutput, lastWords);
       process = spawnServer(options.server, {
-        onStdout: readMessages(options, transport, breakOff),
-        onStderr: readStderr(options.logOutput),
-        onEnd: (ended) => {
-          reason ??= ended;
+        onStdout: readMessages(
+          options,
+          transport,
+          { pause: () => process?.pause(), resume: () => process?.resume() },
+          breakOff,
+        ),
+        onStderr,
+        onEnd: (ended, exitCode) => {
+          onStderr(LINE_END);
+          reason ??= withWords(ended, exitCode, lastWords.told());
+          over.resolve();
           transport.onclose?.();
         },
       });
     },
     send: async (message) => {
       if (process === null) throw new Error('The server was not started.');
-      await process.write(serializeMessage(message));
+      await process.write(serializeMessage(message)).catch(async (error: unknown) => {
+        // Whoever takes no more input has most often ended, and a moment later it is known why.
+        await Promise.race([over.promise, pause(END_WITHIN_MS)]);
+        throw error;
+      });
     },
     close: async () => {
       if (process === null) transport.onclose?.();
@@ -57,9 +74,17 @@ export const createStdioTransport = (options: StdioOptions): ServerTransport => 
   return { transport, reason: () => reason, breakOff, kill: () => process?.kill() };
 };
 
+const END_WITHIN_MS = 1_000;
+
+const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
+
 const readMessages = (
   { maxMessageBytes, logFault }: StdioOptions,
   transport: Transport,
+  flow: Pick<LinePaceOptions, 'pause' | 'resume'>,
   breakOff: (why: string) => void,
 ): ((chunk: Buffer) => void) => {
   const onOversize = (line: OversizeLine): void => {
@@ -68,15 +93,16 @@ const readMessages = (
     if (what === 'unknown') breakOff('it sent a message that is too large');
     else if (what !== 'no_answer') transport.onmessage?.(toStandIn(what, 'too_large'));
   };
-  // One after the other, with room in between: the SDK hears of progress a moment later, and would have forgotten the call
-  // by then if its answer came in the same chunk.
-  let queue = Promise.resolve();
-  const onLine = (line: string): void => {
-    queue = queue.then(() => {
-      if (line === '' || deliver(line, transport)) return;
-      logFault('an MCP server wrote something else than a message', line);
-    });
-  };
+  const pace = createLinePace({
+    take: (line) => {
+      if (deliver(line, transport)) return true;
+      if (line !== '') logFault('an MCP server wrote something else than a message', line);
+      return false;
+    },
+    ...flow,
+    flooded: breakOff,
+  });
+  const onLine = pace.add;
   return createMessageLines(
     { maxLineBytes: maxMessageBytes, maxSkippedBytes: Math.max(MAX_SKIPPED_BYTES, 2 * maxMessageBytes) },
     { onLine, onOversize, onEndless: () => breakOff('it sent a message without end') },
@@ -85,17 +111,27 @@ const readMessages = (
 
 /** Whether it was a message. One that is nested beyond the stack is none. */
 const deliver = (line: string, transport: Transport): boolean => {
+  // Without an exception for each line of a server that babbles.
+  if (!line.startsWith('{') && !line.startsWith('[')) return false;
   try {
-    transport.onmessage?.(deserializeMessage(line));
-    return true;
+    return handOn(deserializeMessage(line), (message) => transport.onmessage?.(message)) === 'taken';
   } catch (_noMessage) {
     return false;
   }
 };
 
-const readStderr = (logOutput: BoundedLog): ((chunk: Buffer) => void) => {
+// The last line may have none.
+const LINE_END = Buffer.from('\n');
+
+/** A process that was ended, or that ends well, does not say why. */
+const withWords = (ended: string, exitCode: number | null, words: string): string =>
+  exitCode === null || exitCode === 0 || words === '' ? ended : `${ended}: ${words}`;
+
+const readStderr = (logOutput: BoundedLog, lastWords: LastWords): ((chunk: Buffer) => void) => {
   const onLine = (line: string): void => {
-    if (line !== '') logOutput('an MCP server wrote to stderr', line);
+    if (line === '') return;
+    lastWords.hear(line);
+    logOutput('an MCP server wrote to stderr', line);
   };
   return createMessageLines(
     { maxLineBytes: MAX_STDERR_LINE_BYTES, maxSkippedBytes: Number.MAX_SAFE_INTEGER },

@@ -33,6 +33,8 @@ const MAX_TOOLS = 256;
 const MAX_PAGES = 64;
 const MAX_DESCRIPTION_LENGTH = 8_192;
 const MAX_SCHEMA_LENGTH = 131_072;
+// Of all schemas and descriptions together, in characters.
+const MAX_LIST_LENGTH = 4_194_304;
 
 export type ToolList = {
   readonly tools: readonly ListedTool[];
@@ -44,17 +46,35 @@ export type ToolList = {
 export const readToolList = async (client: Client, limitMs: number): Promise<ToolList> => {
   if (client.getServerCapabilities()?.tools === undefined) return { tools: [], dropped: 0 };
   const signal = AbortSignal.timeout(limitMs);
-  const entries: unknown[] = [];
+  const list = createListing();
   let cursor: string | undefined;
-  for (let page = 0; page < MAX_PAGES && entries.length <= MAX_TOOLS; page += 1) {
+  for (let page = 0; page < MAX_PAGES && !list.isFull(); page += 1) {
     const params = cursor === undefined ? {} : { cursor };
     const answer = await client.request({ method: 'tools/list', params }, Page, { signal, timeout: limitMs });
-    entries.push(...answer.tools);
+    list.add(answer.tools);
     if (answer.nextCursor === undefined || answer.nextCursor === cursor) break;
     cursor = answer.nextCursor;
   }
-  const tools = entries.slice(0, MAX_TOOLS).flatMap(toListed);
-  return { tools, dropped: entries.length - tools.length };
+  return list.end();
+};
+
+/** Takes page after page, so that no more than one is kept as it came. */
+const createListing = () => {
+  const tools: ListedTool[] = [];
+  let listed = 0;
+  let length = 0;
+  const isFull = (): boolean => listed > MAX_TOOLS || length > MAX_LIST_LENGTH;
+  return {
+    isFull,
+    add: (page: readonly unknown[]): void => {
+      for (const tool of page.slice(0, MAX_TOOLS - tools.length).flatMap(toListed)) {
+        length += tool.description.length + JSON.stringify(tool.inputSchema).length;
+        if (length <= MAX_LIST_LENGTH) tools.push(tool);
+      }
+      listed += page.length;
+    },
+    end: (): ToolList => ({ tools, dropped: listed - tools.length }),
+  };
 };
 
 const toListed = (given: unknown): readonly ListedTool[] => {

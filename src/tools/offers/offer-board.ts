@@ -123,6 +123,8 @@ const createRefusedLog = (log: BoardLog): ((refused: readonly UnavailableTool[])
 
 const UNAVAILABLE = { tool: 'tool is unavailable', reducer: 'reducer is unavailable' } as const;
 
+const MOST_TOLD = 10_000;
+
 /** What may be repeated decides what is: who says otherwise than the tool is to be found in the log. */
 const createEffectsLog = (log: BoardLog): ((tool: Tool, members: EffectiveOverride['members']) => void) => {
   const told = new Map<string, string>();
@@ -130,6 +132,7 @@ const createEffectsLog = (log: BoardLog): ((tool: Tool, members: EffectiveOverri
     const now = `${source} ${declared} ${effects}`;
     const before = told.get(name);
     if (before === now || (before === undefined && effects === declared)) return;
+    if (told.size >= MOST_TOLD) told.clear();
     told.set(name, now);
     log.info({ tool: name, source, declared, effects }, 'effects of a tool are as the configuration file says');
   };

@@ -2,6 +2,8 @@ import * as z from 'zod';
 import { EFFECTS } from '../../contract/failure.ts';
 import type { Tool } from '../tool.ts';
 
+const MOST_KNOWN = 10_000;
+
 // A longer setTimeout fires at once.
 const MAX_TIMER_MS = 2_147_483_647;
 
@@ -41,6 +43,8 @@ export const createOverrideLookup = (overrides: ToolOverrides): ((name: string) 
   const known = new Map<string, EffectiveOverride>();
   return (name) => {
     const found = known.get(name) ?? toEffective(ranked.filter(([pattern]) => matchesPattern(name, pattern)));
+    // Names come from servers, which may rename their tools all the time.
+    if (known.size >= MOST_KNOWN) known.clear();
     known.set(name, found);
     return found;
   };

@@ -30,7 +30,7 @@ export const importDocument = async (text: string, context: ImportContext): Prom
   if (pinned !== null && pinned.href !== base.href)
     throw new DocumentProblem(`The document now names the server ${base.href}, and the import goes to ${pinned.href}.`);
   await checkBase(base, context);
-  const loaded = loadOperations({
+  const loaded = await loadOperations({
     document,
     documentUrl,
     settings,

@@ -1,8 +1,6 @@
-import { codeOf } from '../http/error-code.ts';
 import { showText } from '../http/show-url.ts';
 import type { Publish, UpstreamState } from '../offers/tool-source.ts';
 import type { ToolLog } from '../tool.ts';
-import { TOOL_ERROR } from '../tool-errors.ts';
 import { DocumentProblem } from './document/openapi-document.ts';
 import type { ReadDocument } from './document/read-document.ts';
 import { OperationProblem } from './document/references.ts';
@@ -103,14 +101,12 @@ const toReason = (thrown: unknown): string => {
   if (thrown instanceof DocumentProblem) return thrown.message;
   if (thrown instanceof OperationProblem) return `A path of the document cannot be read. ${thrown.message}`;
   if (!(thrown instanceof Error)) return 'The document cannot be used.';
-  if (TOOL_ERROR in thrown) return `The document cannot be read: ${thrown.message}`;
-  const code = codeOf(thrown);
-  return /^E[A-Z]+$/.test(code)
-    ? `The document cannot be read (${code}).`
-    : `The document cannot be parsed: ${thrown.message}`;
+  return `The document cannot be parsed: ${thrown.message}`;
 };
 
-const logImported = (log: ToolLog, name: string, { tools, unavailable, base }: ImportedDocument): void => {
+const logImported = (log: ToolLog, name: string, { tools, unavailable, leftOut, base }: ImportedDocument): void => {
+  if (leftOut > 0)
+    log.warn('openapi document has more operations than are served', { import: name, left_out: leftOut });
   const refused = unavailable.slice(0, MOST_LISTED).map(({ facts, reason }) => `${facts.name}: ${reason}`);
   log.info('openapi document imported', {
     import: name,

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
 import { defineTool } from '../define-tool.ts';
 import type { InlineTool } from '../tool.ts';
@@ -18,6 +19,8 @@ import { createOperationTool, type ImportMeans } from './operation-tool.ts';
 export type LoadedOperations = {
   readonly tools: readonly InlineTool[];
   readonly unavailable: readonly UnavailableTool[];
+  /** How many operations are more than one import may have; `unavailable` holds one entry for them all. */
+  readonly leftOut: number;
 };
 
 export type LoadOptions = {
@@ -29,34 +32,67 @@ export type LoadOptions = {
 
 const NOTHING_KNOWN = z.looseObject({});
 
-/** The selected operations of a document as tools. One that cannot be a tool does not keep the others from it. */
-export const loadOperations = ({ document, documentUrl, settings, means }: LoadOptions): LoadedOperations => {
-  const credentials = toCredentialKeys(document.root, settings.auth);
-  const prefix = settings.prefix ?? means.importName;
-  const takenBy = new Map<string, string>();
+// Of one import: each costs some ten kilobytes, and a catalogue of more is of no use to any model.
+const MOST_OPERATIONS = 5_000;
+// A turn of the event loop goes to others after so long.
+const LONGEST_TURN_MS = 10;
+
+/**
+ * The selected operations of a document as tools, the first 5 000. One that cannot be a tool does not keep the others from
+ * it. Other work of the process goes on meanwhile.
+ */
+export const loadOperations = async (options: LoadOptions): Promise<LoadedOperations> => {
+  const { document, settings } = options;
+  const operations = selected(document.root, settings);
+  const load = createLoad(options);
+  const leftOut = Math.max(0, operations.length - MOST_OPERATIONS);
   const tools: InlineTool[] = [];
-  const unavailable: UnavailableTool[] = [];
-  for (const operation of selected(document.root, settings)) {
+  const unavailable: UnavailableTool[] = leftOut === 0 ? [] : [toFurther(operations.length, options)];
+  let turnBeganMs = performance.now();
+  for (const operation of operations.slice(0, MOST_OPERATIONS)) {
+    const loaded = load(operation);
+    if ('facts' in loaded) unavailable.push(loaded);
+    else tools.push(loaded);
+    if (performance.now() - turnBeganMs < LONGEST_TURN_MS) continue;
+    await nextTurn();
+    turnBeganMs = performance.now();
+  }
+  return { tools, unavailable, leftOut };
+};
+
+const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => {
+  const credentials = toCredentialKeys(document.root, settings.auth);
+  const takenBy = new Map<string, string>();
+  return (operation: Selected): InlineTool | UnavailableTool => {
     const id = operation.operationId ?? operation.derivedId;
-    const name = toOperationToolName(prefix, id);
+    const name = toOperationToolName(settings.prefix ?? means.importName, id);
     const label = `${operation.method.toUpperCase()} ${operation.path}`;
     const source = `openapi:${means.importName} ${label}`.slice(0, 200);
     const effects = toEffects(operation.method, id, settings.effects);
-    const sendsKey = effects === 'write' && fitsAny(operation, settings.idempotencyKeys) ? 'yes' : 'no';
+    const sendsKey = fitsAny(operation, settings.idempotencyKeys) ? 'yes' : 'no';
     const other = takenBy.get(name);
     const planned = attempt(() => {
       if (other !== undefined) throw new OperationProblem(`${other} is called '${name}' already.`);
       const plan = toOperationPlan(operation, { document, documentUrl, credentials, effects, sendsKey });
       return createOperationTool({ name, source }, plan, means);
     });
-    if (typeof planned === 'string') unavailable.push(toUnavailable({ name, source, effects, means }, planned));
-    else {
-      takenBy.set(name, label);
-      tools.push(planned);
-    }
-  }
-  return { tools, unavailable };
+    if (typeof planned === 'string') return toUnavailable({ name, source, effects, means }, planned);
+    takenBy.set(name, label);
+    return planned;
+  };
 };
+
+/** One entry for all that are too many. */
+const toFurther = (count: number, { settings, means }: LoadOptions): UnavailableTool =>
+  toUnavailable(
+    {
+      name: toOperationToolName(settings.prefix ?? means.importName, 'further_operations'),
+      source: `openapi:${means.importName}`,
+      effects: 'read',
+      means,
+    },
+    `The document has ${count} operations, and ${MOST_OPERATIONS} of one import are served. Choose with include and exclude.`,
+  );
 
 type Selected = DocumentedOperation & { readonly derivedId: string };
 
@@ -70,6 +106,7 @@ const attempt = (make: () => InlineTool): InlineTool | string => {
     return make();
   } catch (thrown) {
     if (thrown instanceof OperationProblem || thrown instanceof TypeError) return thrown.message;
+    if (thrown instanceof RangeError) return 'It is nested too deep.';
     throw thrown;
   }
 };

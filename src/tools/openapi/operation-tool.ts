@@ -68,9 +68,9 @@ const createRun = (plan: OperationPlan, means: ImportMeans) => {
     fromAnswer: createSecretRemover(auth, LEAST_SECRET_IN_ANSWER),
     fromFailure: createSecretRemover(auth, LEAST_SECRET_IN_FAILURE),
   };
-  const nextHop = toPinnedRedirects(base);
-  const isRead = plan.effects === 'read' && (plan.method === 'GET' || plan.method === 'HEAD');
+  const isSafeMethod = plan.method === 'GET' || plan.method === 'HEAD';
   return async (given: Arguments, context: ToolContext): Promise<unknown> => {
+    const { effects } = context;
     const request = toOperationRequest(plan, given, means, context);
     const client = await means.openClient();
     const fetched = await client.send({
@@ -78,10 +78,10 @@ const createRun = (plan: OperationPlan, means: ImportMeans) => {
       signal: context.signal,
       limitMs: timeoutMs - Math.min(MOST_HEAD_START_MS, timeoutMs / 10),
       wantedBytes: (status) => toWantedBytes(status, maxResponseBytes),
-      nextHop,
-      repeats: isRead ? 'transport' : 'never',
+      nextHop: toPinnedRedirects(base, effects),
+      repeats: effects === 'read' && isSafeMethod ? 'transport' : 'never',
     });
-    return toOperationValue(fetched, { importName, plan, maxResponseBytes, nowMs: now(), removeSecrets });
+    return toOperationValue(fetched, { importName, plan, effects, maxResponseBytes, nowMs: now(), removeSecrets });
   };
 };
 

@@ -146,6 +146,16 @@ test.each(['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'mcp'] as c
   },
 );
 
+test.each(['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'mcp'] as const)(
+  '%s: what only cannot be reached now is offered as ever',
+  (format) => {
+    const away = { available: false, unavailable_reason: 'no connection', unreachable: true } as const;
+    expect(toCatalogue([describe('search', undefined, away), SEARCH], format, 'plain')).toEqual(
+      toCatalogue([describe('search'), SEARCH], format, 'plain'),
+    );
+  },
+);
+
 test('a schema that combines at its root is offered as one object of all it allows', () => {
   const shape = describe('shape', {
     oneOf: [

@@ -39,6 +39,21 @@ const ANSWERS: Readonly<Record<string, (call: Call) => unknown>> = {
     ],
   }),
   structured: () => ({ ...text('{"n":1}'), structuredContent: { n: 1 } }),
+  structured_parts: () => ({
+    content: [
+      { type: 'text', text: '{"n":1}' },
+      { type: 'image', mimeType: 'image/png', data: 'aGVs\nbG8' },
+    ],
+    structuredContent: { n: 1 },
+  }),
+  structured_twice: () => {
+    const content = [{ type: 'image', mimeType: 'image/png', data: 'aGVsbG8=' }];
+    return { content, structuredContent: { content: [...content, { type: 'text', text: 'twice' }] } };
+  },
+  structured_otherwise: () => ({
+    content: [{ type: 'image', mimeType: 'image/png', data: 'aGVsbG8=' }],
+    structuredContent: { content: 'of its own' },
+  }),
   unfit: () => ({ content: 'no list' }),
   // Written down first, so that a test can count how often it was asked.
   count_and_wait: () => {

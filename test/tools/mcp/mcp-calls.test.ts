@@ -41,6 +41,26 @@ test('other parts are described in their order, and data is kept as far as it fi
   });
 });
 
+test('parts beside structured content are its content, in plain base64, where it has none of its own', async () => {
+  expect(await lab.call('lab_structured_parts')).toMatchObject({
+    value: { n: 1, content: [{ type: 'image', mimeType: 'image/png', uri: null, bytes: 5, data: 'aGVsbG8=' }] },
+    message: '',
+  });
+  expect(await lab.call('lab_structured_twice')).toMatchObject({
+    value: {
+      content: [
+        { type: 'image', mimeType: 'image/png', data: 'aGVsbG8=' },
+        { type: 'text', text: 'twice' },
+      ],
+    },
+    message: '',
+  });
+  expect(await lab.call('lab_structured_otherwise')).toMatchObject({
+    value: { content: 'of its own' },
+    message: 'The answer has further parts that are not shown: image image/png.',
+  });
+});
+
 test('isError is a failure that the model reads as the server wrote it', async () => {
   expect(await lab.call('lab_fail')).toMatchObject({
     success: false,

@@ -36,7 +36,6 @@ test('a changed description is logged with both digests and served, unless it is
       level: 'warn',
       message: 'a tool of an MCP server has changed',
       fields: {
-        upstream: 'mcp:lab',
         tool: 'echo',
         before: expect.stringMatching(/^[0-9a-f]{32}$/),
         digest: expect.stringMatching(/^[0-9a-f]{32}$/),
@@ -83,6 +82,6 @@ test('members that other hosts write are ignored, and said', async () => {
   expect(lab.logged).toContainEqual({
     level: 'warn',
     message: 'members of an MCP server are ignored',
-    fields: { upstream: 'mcp:lab', ignored: ['autoApprove', 'timeout'] },
+    fields: { ignored: ['autoApprove', 'timeout'] },
   });
 });

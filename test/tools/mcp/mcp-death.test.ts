@@ -67,7 +67,7 @@ test('a server that hangs is found out by a ping, killed, and started again', as
     expect(lab.logged).toContainEqual({
       level: 'warn',
       message: 'an MCP server is down',
-      fields: { upstream: 'mcp:lab', reason: 'it did not answer a ping' },
+      fields: { reason: 'it did not answer a ping' },
     }),
   );
   await until(() => expect(lab.upstream.state().status).toBe('up'));
@@ -80,14 +80,14 @@ test('a server that crashes at its start is tried again and again, with its last
   expect(lab.upstream.state()).toEqual({
     name: 'mcp:lab',
     status: 'down',
-    reason: 'its process ended (exit code 3)',
+    reason: 'its process ended (exit code 3): the licence has expired',
     tools: 0,
     reconnects: 0,
   });
   const words = {
     level: 'info',
     message: 'an MCP server wrote to stderr',
-    fields: { upstream: 'mcp:lab', text: 'the licence has expired' },
+    fields: { text: 'the licence has expired' },
   };
   await until(() => expect(lab.logged.filter(({ message }) => message === words.message).length).toBeGreaterThan(1));
   expect(lab.logged).toContainEqual(words);
@@ -96,14 +96,14 @@ test('a server that crashes at its start is tried again and again, with its last
 
 test('a program that is not there is a reason, no exception', async () => {
   await using lab = await startMcpLab({ command: '/no/such/program' });
-  expect(lab.upstream.state()).toMatchObject({ status: 'down', reason: 'its process could not be started (ENOENT)' });
+  expect(lab.upstream.state()).toMatchObject({ status: 'down', reason: expect.stringContaining('(ENOENT)') });
 });
 
 test('what is no message on stdout is logged within bounds and changes nothing', async () => {
   await using lab = await startMcpLab(servers.scripted('garbage'));
   expect(await lab.call('lab_echo', { text: 'a' })).toMatchObject({ success: true });
   const lines = lab.logged.filter(({ message }) => message === 'an MCP server wrote something else than a message');
-  expect(lines[0]?.fields).toEqual({ upstream: 'mcp:lab', text: 'Welcome to my server!' });
+  expect(lines[0]?.fields).toEqual({ text: 'Welcome to my server!' });
   expect(lines).toHaveLength(20);
 });
 

@@ -45,6 +45,27 @@ test('the server of all features works as it is', async () => {
   expect(value).toMatchObject({
     content: [{ type: 'text' }, { type: 'image', mimeType: 'image/png' }, { type: 'text' }],
   });
+  const service = await lab.service();
+  const turn = [{ type: 'tool_use', id: 'toolu_1', name: 'lab_get-tiny-image', input: {} }];
+  const answer = await fetch(`${service.url}/tool-calls?format=anthropic&raw=true`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(turn),
+  });
+  expect(await answer.json()).toMatchObject([
+    {
+      content: [
+        {
+          tool_use_id: 'toolu_1',
+          content: [
+            { type: 'text' },
+            { type: 'image', source: { type: 'base64', media_type: 'image/png', data: expect.any(String) } },
+            { type: 'text' },
+          ],
+        },
+      ],
+    },
+  ]);
 });
 
 test.each(['both', 'modern'])('a server of the 2026 revision is spoken to in its own way (%s)', async (mode) => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { classifyThrown } from '../../../src/executor/classify-thrown.ts';
 import { answering, failureOf, startHttpTarget } from '../../support/http-target.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 
@@ -48,10 +49,95 @@ test.each([
   '%2E%2E%2fadmin',
   '%252e%252e%252fadmin',
   '..;/x',
+  '..%00',
+  '..\u0000',
+  '.%2500.',
+  '%2%65%2%65',
+  'x;..',
   '\ud800',
 ])('the path argument %j is refused and nothing is sent', async (name) => {
   const { tool, target } = await startApi();
-  expect(await failureOf(callTool(tool('read_file'), { name }))).toMatchObject({ name: 'RetryableToolError' });
+  for (const operation of ['read_file', 'write_file']) {
+    const failure = await failureOf(callTool(tool(operation), { name }));
+    expect(failure).toMatchObject({ name: 'RetryableToolError' });
+    expect(classifyThrown(failure, tool(operation), 'on')).toMatchObject({ code: 'retry_requested', executed: 'no' });
+  }
+  expect(target.connections()).toBe(0);
+});
+
+test.each([
+  ['simple', ['..', 'x']],
+  ['simple', ['x', '.']],
+  ['simple', { a: '..' }],
+  ['label', ['.']],
+  ['label', ['..', 'x']],
+  ['matrix', ['x', '..']],
+  ['matrix', { '..': 'x' }],
+])('dots as a piece of the path style %s are refused: %j', async (style, name) => {
+  const target = await startHttpTarget(answering(200));
+  for (const explode of [true, false]) {
+    const parameters = [{ name: 'name', in: 'path', required: true, style, explode }];
+    const { tool } = await startImport(documentOf({ '/{name}': { get: { operationId: 'a', parameters } } }), {
+      baseUrl: target.origin,
+    });
+    expect(await failureOf(callTool(tool('a'), { name }))).toMatchObject({ executed: 'no' });
+  }
+  expect(target.connections()).toBe(0);
+});
+
+const HEADERS_OF_THE_CLIENT = [
+  ...['Connection', 'Content-Length', 'Expect', 'Host', 'Keep-Alive', 'Proxy-Authorization', 'Proxy-Connection'],
+  ...['Set-Cookie', 'Set-Cookie2', 'Cookie2', 'TE', 'Transfer-Encoding', 'Upgrade', 'Via', 'HTTP2-Settings'],
+];
+
+test('headers that no parameter may be are no arguments, and the operation serves without them', async () => {
+  const target = await startHttpTarget(answering(204));
+  const parameters = [...HEADERS_OF_THE_CLIENT, 'X-Fine'].map((name) => ({ name, in: 'header', schema: {} }));
+  const { tool } = await startImport(documentOf({ '/a': { post: { operationId: 'a', parameters } } }), {
+    baseUrl: target.origin,
+  });
+  expect(Object.keys(Object(tool('a').inputSchema['properties']))).toEqual(['X-Fine']);
+  expect(await callTool(tool('a'), { 'X-Fine': 'x' })).toMatchObject({ value: null });
+});
+
+test.each(['X Bad', ':authority', 'X-Bäd', 'X-Bad\r\nY'])(
+  'an operation with a header parameter that no header can be called, %j, is unavailable',
+  async (name) => {
+    const { offer } = await startImport(
+      documentOf({
+        '/a': { post: { operationId: 'a', parameters: [{ name, in: 'header', schema: {} }] } },
+        '/b': { get: { operationId: 'b' } },
+      }),
+      { baseUrl: 'http://127.0.0.1:9' },
+    );
+    expect(offer().tools.map((tool) => tool.name)).toEqual(['b']);
+    expect(offer().unavailable.map(({ reason }) => reason)).toEqual([
+      expect.stringMatching(/^Its header parameter '.*' has a name that no header can have\.$/),
+    ]);
+  },
+);
+
+test('a request that the client itself refuses was not sent, and that is said', async () => {
+  const target = await startHttpTarget(answering(200));
+  const { tool } = await startImport(documentOf({ '/a': { post: { operationId: 'a' } } }), {
+    baseUrl: target.origin,
+    auth: { type: 'headers', headers: { 'transfer-encoding': 'chunked' } },
+  });
+  expect(classifyThrown(await failureOf(callTool(tool('a'))), tool('a'), 'on')).toMatchObject({
+    code: 'upstream_unavailable',
+    executed: 'no',
+    message: 'The request cannot be sent (UND_ERR_INVALID_ARG).',
+  });
+  expect(target.connections()).toBe(0);
+});
+
+test('a header that cannot be written is refused before anything is sent, and that is said', async () => {
+  const target = await startHttpTarget(answering(200));
+  const parameters = [{ name: 'X-Note', in: 'header', schema: { type: 'string' } }];
+  const { tool } = await startImport(documentOf({ '/a': { get: { operationId: 'a', parameters } } }), {
+    baseUrl: target.origin,
+  });
+  expect(await failureOf(callTool(tool('a'), { 'X-Note': 'x\r\ny' }))).toMatchObject({ executed: 'no' });
   expect(target.connections()).toBe(0);
 });
 

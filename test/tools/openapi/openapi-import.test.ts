@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startHttpTarget } from '../../support/http-target.ts';
+import { answering, findClosedPort, startHttpTarget } from '../../support/http-target.ts';
 import { documentOf, startImport } from './import-lab.ts';
 
 const BASE = { baseUrl: 'http://127.0.0.1:9' };
@@ -14,12 +14,30 @@ test.each([
   ['[1]', 'The document is not an object.'],
   ['{ "a": 1 }', 'The document has no member openapi: it is no OpenAPI document.'],
   ['{ "openapi": ', expect.stringContaining('The document cannot be parsed')],
-  [null, 'The document cannot be read (ENOENT).'],
+  [null, expect.stringMatching(/^The document cannot be read: \/.+\/openapi\.json is not there\.$/)],
 ])('a document that cannot be used leaves the import down with the reason: %j', async (text, reason) => {
   const { source, offers, lines } = await startImport(text, BASE);
   expect(source.state()).toEqual({ name: 'openapi:api', status: 'down', reason, tools: 0, reconnects: 0 });
   expect(offers).toEqual([]);
   expect(lines.map(({ level, message }) => [level, message])).toEqual([['warn', 'openapi document cannot be used']]);
+});
+
+test('a document that cannot be had from its URL names the place and what it answered, and no query', async () => {
+  const { origin } = await startHttpTarget(answering(404));
+  const gone = await startImport(null, { document: `${origin}/d.json?key=not-shown` });
+  expect(gone.source.state().reason).toBe(`The document cannot be read from ${origin}/d.json: HTTP 404.`);
+  const closed = `http://127.0.0.1:${await findClosedPort()}`;
+  const away = await startImport(null, { document: `${closed}/d.json` });
+  expect(away.source.state().reason).toBe(
+    `The document cannot be read from ${closed}/d.json: No connection to the API (ECONNREFUSED).`,
+  );
+  const refused = await startImport(null, { document: `${origin}/d.json`, privateAddresses: 'refuse' });
+  expect(refused.source.state().reason).toContain("the setting 'privateAddresses' of the OpenAPI import 'api'");
+});
+
+test('a document that is a folder, or may not be followed, says so with its path', async () => {
+  const { source, folder } = await startImport(null, { document: '.' });
+  expect(source.state().reason).toBe(`The document cannot be read: ${folder.path} is not a file.`);
 });
 
 test('a document without an absolute server needs the setting', async () => {

@@ -94,6 +94,12 @@ test.each([
   expect(await failureOf(call('make'))).toMatchObject({ message: `HTTP 422: ${expected}` });
 });
 
+test('a message nested deeper than anyone reads is a message that says nothing', async () => {
+  const body = `{"errors":[{"loc":${'['.repeat(30_000)}${']'.repeat(30_000)}}]}`;
+  const { call } = await startApi(answering(422, { 'content-type': 'application/json' }, body));
+  expect(await failureOf(call('make'))).toMatchObject({ message: 'HTTP 422: the API cannot work with these values.' });
+});
+
 test('401 is for a human and names the setting', async () => {
   const { call } = await startApi(answering(401));
   expect(await failureOf(call('read'))).toMatchObject({
@@ -137,10 +143,13 @@ const cutOff: Answerer = (response) => {
   response.writeHead(201, { ...JSON_TYPE, 'content-length': '100' }).write('{"id":', () => response.destroy());
 };
 const bomb = answering(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }, gzipSync(Buffer.alloc(50_000_000)));
+const deep = (open: string, close: string) =>
+  `{"id":12345678901234567,"a":${open.repeat(100_000)}1${close.repeat(100_000)}}`;
 const dripping: Answerer = (response) => void response.writeHead(201, JSON_TYPE).write('{"id":');
 
 test.each([
   ['broken JSON', answering(201, JSON_TYPE, '{"id":'), 'upstream_unavailable', 'is not valid JSON'],
+  ['JSON too deep to read', answering(201, JSON_TYPE, deep('[', ']')), 'upstream_unavailable', 'is not valid JSON'],
   ['half a body', cutOff, 'upstream_unavailable', 'lost on its way'],
   ['a gzip bomb', bomb, 'retry_requested', 'larger than 1048576 bytes'],
   ['a body that never ends', dripping, 'upstream_unavailable', 'did not come to its end in time'],

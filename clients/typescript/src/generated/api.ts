@@ -452,6 +452,11 @@ export interface components {
             };
             readonly available: boolean;
             readonly unavailable_reason: string | null;
+            /**
+             * @description What it talks to cannot be reached now; `available` is false. A call says so, and models are told of it all the same.
+             * @enum {boolean}
+             */
+            readonly unreachable?: true;
             readonly outdated_reason?: string;
             readonly source: string;
         };
@@ -1100,10 +1105,12 @@ export interface operations {
     readonly listTools: {
         readonly parameters: {
             readonly query?: {
-                /** @description How the tools are written; `native` if left out. A provider is told of available tools alone, under names it can carry, in the form of the `tools` of a request to it. */
+                /** @description How the tools are written; `native` if left out. A provider is not told of tools that are switched off or refused, but of those that only cannot be reached now; under names it can carry, in the form of the `tools` of a request to it. */
                 readonly format?: "native" | "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "mcp";
                 /** @description OpenAI and Anthropic: hold the model to each schema that can be said in the strict subset. Else, and for schemas that cannot, `strict` is off. */
                 readonly strict?: "true" | "false";
+                /** @description Only these tools: names, and beginnings of names with a `*` behind, with `|` between them (`crm_*|search`). A name that no tool has adds nothing. */
+                readonly names?: string;
             };
             readonly header?: {
                 /** @description Tags of what the caller has: 304 where it is still that. */
@@ -1140,7 +1147,7 @@ export interface operations {
                     readonly "application/json": unknown;
                 };
             };
-            /** @description An unknown format, or a malformed request. */
+            /** @description An unknown format, names that are none, or a malformed request. */
             readonly 400: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -1217,7 +1224,7 @@ export interface operations {
     readonly getTool: {
         readonly parameters: {
             readonly query?: {
-                /** @description How the tools are written; `native` if left out. A provider is told of available tools alone, under names it can carry, in the form of the `tools` of a request to it. */
+                /** @description How the tools are written; `native` if left out. A provider is not told of tools that are switched off or refused, but of those that only cannot be reached now; under names it can carry, in the form of the `tools` of a request to it. */
                 readonly format?: "native" | "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "mcp";
                 /** @description OpenAI and Anthropic: hold the model to each schema that can be said in the strict subset. Else, and for schemas that cannot, `strict` is off. */
                 readonly strict?: "true" | "false";

@@ -1,8 +1,8 @@
-import type { Executed } from '../../../contract/failure.ts';
+import type { Effects, Executed } from '../../../contract/failure.ts';
 import type { Answer } from '../../http/exchange.ts';
 import { showUrl } from '../../http/show-url.ts';
 import { retryAfterOf } from '../../http/transport-retries.ts';
-import { RetryableToolError, TerminalToolError, UpstreamToolError } from '../../tool-errors.ts';
+import { RetryableToolError, TerminalToolError, TOOL_ERROR, UpstreamToolError } from '../../tool-errors.ts';
 
 /** What a failure's text needs to know beside the answer. */
 export type FailedCall = {
@@ -15,7 +15,7 @@ export type FailedCall = {
   readonly nowMs: number;
 };
 
-type Failure = RetryableToolError | TerminalToolError | UpstreamToolError;
+export type Failure = RetryableToolError | TerminalToolError | UpstreamToolError;
 type Verdict = { readonly kind: 'retry' | 'failed' | 'human' | 'busy'; readonly says: string };
 
 const retry = (says: string): Verdict => ({ kind: 'retry', says });
@@ -103,7 +103,7 @@ const toBusyFailure = (answer: Answer, text: string, { nowMs }: FailedCall): Ups
 /** A redirect that leads out of what the import may ask. */
 export const toRedirectFailure = (
   { status, headers }: Answer,
-  effects: 'read' | 'idempotent' | 'write',
+  effects: Effects,
   removeSecrets: (text: string) => string,
 ): Failure => {
   const target = showUrl(removeSecrets(headers.get('location') ?? 'nowhere'));
@@ -111,4 +111,26 @@ export const toRedirectFailure = (
   return effects === 'read'
     ? new TerminalToolError(text, { hint: 'Do not repeat this call.' })
     : new UpstreamToolError('upstream_unavailable', text, { executed: 'maybe' });
+};
+
+/**
+ * The error for a write that was redirected: whoever redirected it may have done it, whatever the last place says. What
+ * would say otherwise says `maybe`.
+ */
+export const afterRedirect = (failure: Failure, effects: Effects): Failure => {
+  if (effects === 'read' || failure.executed === 'maybe') return failure;
+  const { message, hint, cause } = failure;
+  const told = { executed: 'maybe', cause, ...(hint === undefined ? {} : { hint }) } as const;
+  if (failure instanceof TerminalToolError) return new TerminalToolError(message, { ...told, value: failure.value });
+  // Of an idempotent call, which may be repeated, the arguments are what counts.
+  if (failure instanceof RetryableToolError)
+    return effects === 'write'
+      ? new UpstreamToolError('upstream_unavailable', message, { executed: 'maybe', cause })
+      : new RetryableToolError(message, { ...told, value: failure.value });
+  const { retryAfterMs } = failure;
+  const isLimit = failure[TOOL_ERROR] === 'upstream_rate_limited';
+  return new UpstreamToolError(isLimit ? 'upstream_rate_limited' : 'upstream_unavailable', message, {
+    ...told,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
 };

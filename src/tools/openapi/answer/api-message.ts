@@ -78,7 +78,9 @@ const entriesOf = (body: JsonRecord, name: string): readonly string[] => {
 const toEntry = (entry: unknown): string => {
   if (typeof entry === 'string') return entry;
   if (!isRecord(entry)) return '';
-  const location = listAt(entry, 'loc').join('.');
+  const location = listAt(entry, 'loc')
+    .filter((step) => typeof step === 'string' || typeof step === 'number')
+    .join('.');
   const place = location || firstText(entry, PLACES) || textAt(recordAt(entry, 'source'), 'pointer') || '';
   const words = firstText(entry, WORDS);
   return [place, words].filter((part) => part !== '').join(': ');

@@ -1,3 +1,4 @@
+import type { Effects } from '../../../contract/failure.ts';
 import type { Answer, NoAnswer } from '../../http/exchange.ts';
 import type { Fetched } from '../../http/http-client.ts';
 import { isSuccess } from '../../http/is-success.ts';
@@ -7,14 +8,16 @@ import { toText } from '../../http/text-content.ts';
 import { RetryableToolError, UpstreamToolError } from '../../tool-errors.ts';
 import { empty, ok } from '../../tool-values.ts';
 import type { OperationPlan } from '../operation/operation-plan.ts';
-import { toAnswerFailure, toRedirectFailure } from './answer-failure.ts';
+import { afterRedirect, toAnswerFailure, toRedirectFailure } from './answer-failure.ts';
 import { toApiMessage } from './api-message.ts';
 import { parseJsonBody } from './parse-json-body.ts';
 import { toSilenceFailure } from './silence-failure.ts';
 
 export type AnswerOptions = {
   readonly importName: string;
-  readonly plan: Pick<OperationPlan, 'method' | 'effects' | 'answeredRedirects'>;
+  readonly plan: Pick<OperationPlan, 'method' | 'answeredRedirects'>;
+  /** What holds for this call: the operator may say otherwise than the plan. */
+  readonly effects: Effects;
   readonly maxResponseBytes: number;
   readonly nowMs: number;
   /** Takes the settings' secrets out of an answer, and out of a text of a failure, where shorter ones count too. */
@@ -31,47 +34,56 @@ const MOST_PAYLOAD_CHARACTERS = 4_000;
  * description; or throws what the status means. A write that the API confirmed is a success whatever its body is like.
  */
 export const toOperationValue = (fetched: Fetched, options: AnswerOptions): unknown => {
-  const { plan } = options;
   if (fetched.kind === 'no_answer') return toUnheard(fetched, options);
-  const { status, headers } = fetched;
+  const { status } = fetched;
   if (isSuccess(status)) return toSuccess(fetched, options);
   if (status === 304) return empty('HTTP 304: nothing has changed.');
-  if (isRedirect(status) && plan.answeredRedirects.has(status))
-    return { status, location: options.removeSecrets.fromAnswer(headers.get('location') ?? '') };
-  if (status < 400) throw toRedirectFailure(fetched, plan.effects, options.removeSecrets.fromFailure);
+  if (status < 400) return toRedirected(fetched, options);
   throw toFailure(fetched, options);
 };
 
-/** Of a write that was confirmed only the answer is missing: that is a success, and says so. */
-const toUnheard = (silence: NoAnswer, { plan, importName }: AnswerOptions): unknown => {
-  const { status } = silence;
-  if (plan.effects !== 'read' && status !== undefined && isSuccess(status))
-    return ok(null, `HTTP ${status}: done, but the API's answer was lost on its way. Do not repeat this call.`);
-  throw toSilenceFailure(silence, importName);
+/** A redirect that was not followed. 303 says of what is no read that it is done (RFC 9110, section 15.4.4). */
+const toRedirected = (answer: Answer, { plan, effects, removeSecrets }: AnswerOptions): unknown => {
+  const { status, headers } = answer;
+  const value = { status, location: removeSecrets.fromAnswer(headers.get('location') ?? '') };
+  if (status === 303 && effects !== 'read')
+    return ok(value, `HTTP 303: done; its result is at '${showText(value.location)}'. Do not repeat this call.`);
+  if (isRedirect(status) && plan.answeredRedirects.has(status)) return value;
+  throw toRedirectFailure(answer, effects, removeSecrets.fromFailure);
 };
 
-const toFailure = (answer: Answer, { importName, nowMs, removeSecrets }: AnswerOptions): Error => {
+/** Of a write that was confirmed only the answer is missing: that is a success, and says so. */
+const toUnheard = (silence: NoAnswer & Fetched, { effects, importName }: AnswerOptions): unknown => {
+  const { status, redirects } = silence;
+  if (effects !== 'read' && status !== undefined && isSuccess(status))
+    return ok(null, `HTTP ${status}: done, but the API's answer was lost on its way. Do not repeat this call.`);
+  const failure = toSilenceFailure(silence, importName);
+  throw redirects === 0 ? failure : afterRedirect(failure, effects);
+};
+
+const toFailure = (answer: Answer & Fetched, { effects, importName, nowMs, removeSecrets }: AnswerOptions): Error => {
   const text = removeSecrets.fromFailure(toText(answer.body.bytes, contentTypeOf(answer), 'cut') ?? '');
   const parsed = parseJsonBody(text);
   const body = parsed.ok ? parsed.value : text;
   const shown = text.length > MOST_PAYLOAD_CHARACTERS || !parsed.ok ? showText(text, MOST_PAYLOAD_CHARACTERS) : body;
-  return toAnswerFailure(answer, {
+  const failure = toAnswerFailure(answer, {
     importName,
     nowMs,
     apiMessage: toApiMessage(body),
     payload: { status: answer.status, body: shown === '' ? null : shown },
   });
+  return answer.redirects === 0 ? failure : afterRedirect(failure, effects);
 };
 
 const contentTypeOf = ({ headers }: Answer): string => headers.get('content-type') ?? '';
 
 const toSuccess = (answer: Answer, options: AnswerOptions): unknown => {
   const { status, body, headers } = answer;
-  const { plan } = options;
+  const { plan, effects } = options;
   if (plan.method === 'HEAD') return toHead(answer);
   if (body.cut !== null) return toCutValue(answer, body.cut, options);
   if (body.bytes.byteLength === 0)
-    return plan.effects === 'read'
+    return effects === 'read'
       ? empty(`HTTP ${status}: the API answered without content.`)
       : ok(null, `HTTP ${status}: done; the API answered without content.`);
   const value = toValue(answer, options);
@@ -105,8 +117,8 @@ const toValue = (answer: Answer, options: AnswerOptions): unknown => {
   return isJson ? toBrokenValue(answer, options) : { content_type: null, text };
 };
 
-const toBrokenValue = ({ status }: Answer, { plan }: AnswerOptions): unknown => {
-  if (plan.effects !== 'read')
+const toBrokenValue = ({ status }: Answer, { effects }: AnswerOptions): unknown => {
+  if (effects !== 'read')
     return ok(null, `HTTP ${status}: done, but the API's answer is not valid JSON. Do not repeat this call.`);
   throw new UpstreamToolError('upstream_unavailable', `HTTP ${status}: the API's answer is not valid JSON.`, {
     executed: 'maybe',
@@ -114,9 +126,13 @@ const toBrokenValue = ({ status }: Answer, { plan }: AnswerOptions): unknown => 
   });
 };
 
-const toCutValue = ({ status }: Answer, cut: 'size' | 'time', { plan, maxResponseBytes }: AnswerOptions): unknown => {
+const toCutValue = (
+  { status }: Answer,
+  cut: 'size' | 'time',
+  { effects, maxResponseBytes }: AnswerOptions,
+): unknown => {
   const what = cut === 'size' ? `is larger than ${maxResponseBytes} bytes` : 'did not come to its end in time';
-  if (plan.effects !== 'read')
+  if (effects !== 'read')
     return ok(null, `HTTP ${status}: done, but the API's answer ${what} and was left out. Do not repeat this call.`);
   if (cut === 'time')
     throw new UpstreamToolError('upstream_unavailable', `HTTP ${status}: the API's answer ${what}.`, {

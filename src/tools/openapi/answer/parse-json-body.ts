@@ -10,7 +10,8 @@ export const parseJsonBody = (text: string): ParsedJson => {
   try {
     return { ok: true, value: LONG_NUMBER.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text) };
   } catch (thrown) {
-    if (thrown instanceof SyntaxError) return { ok: false };
+    // A RangeError: nested too deep for the reviver, which the parser itself is not.
+    if (thrown instanceof SyntaxError || thrown instanceof RangeError) return { ok: false };
     throw thrown;
   }
 };

@@ -16,6 +16,7 @@ export const toSilenceFailure = (
 };
 
 const TEXTS = {
+  not_sent: 'The request cannot be sent',
   no_such_host: 'The host of the API does not exist',
   lookup_failed: 'The address of the API was not found out',
   not_connected: 'No connection to the API',

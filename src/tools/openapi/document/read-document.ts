@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ACCEPT_ENCODING } from '../../http/bounded-body.ts';
+import { codeOf } from '../../http/error-code.ts';
 import type { HttpClient } from '../../http/http-client.ts';
 import { isSuccess } from '../../http/is-success.ts';
-import { showUrl } from '../../http/show-url.ts';
+import { showText } from '../../http/show-url.ts';
 import { toText } from '../../http/text-content.ts';
 import { toSilenceFailure } from '../answer/silence-failure.ts';
 import { DocumentProblem } from './openapi-document.ts';
@@ -41,14 +42,30 @@ export const createDocumentReader = (
 const versionOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
 const readDocumentFile = async (path: string, tag: string): Promise<ReadDocument | null> => {
-  const found = await stat(path);
-  if (!found.isFile()) throw new DocumentProblem('The document is not a file.');
+  const found = await orFileProblem(path, stat(path));
+  if (!found.isFile()) throw new DocumentProblem(`The document cannot be read: ${showText(path)} is not a file.`);
   if (found.size > MOST_BYTES) throw new DocumentProblem(`The document is larger than ${MOST_BYTES} bytes.`);
   const seen = `${found.ino} ${found.size} ${found.mtimeMs}`;
   if (seen === tag) return null;
-  const text = await readFile(path, 'utf8');
+  const text = await orFileProblem(path, readFile(path, 'utf8'));
   return { text, version: versionOf(text), tag: seen };
 };
+
+const orFileProblem = <Found>(path: string, work: Promise<Found>): Promise<Found> =>
+  work.then(
+    (found) => found,
+    (thrown: unknown): never => {
+      const code = codeOf(thrown);
+      const problem = FILE_PROBLEMS.get(code) ?? `(${code})`;
+      throw new DocumentProblem(`The document cannot be read: ${showText(path)} ${problem}.`);
+    },
+  );
+
+const FILE_PROBLEMS: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'is not there'],
+  ['ENOTDIR', 'is not there'],
+  ['EACCES', 'may not be read by this user'],
+]);
 
 const readDocumentUrl = async (
   url: URL,
@@ -64,10 +81,17 @@ const readDocumentUrl = async (
   };
   const client = await openClient();
   const fetched = await client.get({ url, headers, maxBytes: MOST_BYTES, limitMs: READ_LIMIT_MS, signal });
-  if (fetched.kind === 'no_answer') throw toSilenceFailure(fetched, importName);
+  if (fetched.kind === 'no_answer') throw toUrlProblem(url, toReason(toSilenceFailure(fetched, importName)));
   if (fetched.status === 304) return null;
-  if (!isSuccess(fetched.status)) throw new DocumentProblem(`HTTP ${fetched.status} for ${showUrl(url)}.`);
-  if (fetched.body.cut !== null) throw new DocumentProblem('The document is too large, or came too slowly.');
+  if (!isSuccess(fetched.status)) throw toUrlProblem(url, `HTTP ${fetched.status}.`);
+  if (fetched.body.cut !== null) throw toUrlProblem(url, 'It is too large, or came too slowly.');
   const text = toText(fetched.body.bytes, 'text/plain; charset=utf-8', 'complete') ?? '';
   return { text, version: versionOf(text), tag: fetched.headers.get('etag') ?? '' };
 };
+
+// Without its query, which may hold a key.
+const toUrlProblem = ({ origin, pathname }: URL, reason: string): DocumentProblem =>
+  new DocumentProblem(`The document cannot be read from ${showText(origin + pathname)}: ${reason}`);
+
+const toReason = ({ message, hint }: ReturnType<typeof toSilenceFailure>): string =>
+  hint === undefined ? message : `${message} ${hint}`;

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../../contract/tool-description.ts';
-import { isRecord, type JsonRecord, memberOf, recordAt } from './json-record.ts';
+import { isRecord, type JsonRecord, listAt, memberOf, recordAt } from './json-record.ts';
 import type { OpenApiDocument } from './openapi-document.ts';
 import { followReferences, OperationProblem, resolveReference } from './references.ts';
 import { toPlainKeywords } from './schema-keywords.ts';
@@ -17,9 +17,15 @@ export type RequestSchemas = {
  * boolean exclusiveMinimum, example) become those of JSON Schema, and words that no validator knows are dropped.
  */
 export const createRequestSchemas = (document: OpenApiDocument): RequestSchemas => {
-  const work: Work = { ...document, names: new Map(), definitions: new Map() };
+  const work: Work = {
+    ...document,
+    names: new Map(),
+    definitions: new Map(),
+    readOnlyNames: new Map(),
+    stepsLeft: MOST_STEPS,
+  };
   return {
-    toSchema: (source) => convert(work, source, { readOnly: NO_NAMES, level: 0 }),
+    toSchema: (source) => convert(work, source, { readOnly: NO_NAMES, level: 0, depth: 0 }),
     definitions: () => Object.fromEntries(work.definitions),
   };
 };
@@ -28,26 +34,48 @@ type Work = OpenApiDocument & {
   /** Reference → name of its definition. */
   readonly names: Map<string, string>;
   readonly definitions: Map<string, JsonSchema>;
+  /** What was found out of each schema of the document. */
+  readonly readOnlyNames: Map<JsonRecord, ReadonlySet<string>>;
+  /** How much more may be done for the operation. */
+  stepsLeft: number;
 };
-type Place = { readonly readOnly: ReadonlySet<string>; readonly level: number };
+/** `level` counts within one definition, `depth` through all that lead here. */
+type Place = { readonly readOnly: ReadonlySet<string>; readonly level: number; readonly depth: number };
 
 const MOST_LEVELS = 64;
+// The validator is made recursively, along the references: its stack was full at some 800 definitions.
+const MOST_DEPTH = 320;
+const MOST_DEFINITIONS = 1_000;
+// Megabytes of schema: no model reads it, and its validator takes seconds to make.
+const MOST_STEPS = 100_000;
 const NO_NAMES: ReadonlySet<string> = new Set();
 const ONE_SCHEMA = ['items', 'additionalProperties', 'propertyNames', 'not', 'if', 'then', 'else', 'contains'];
 const LISTS_OF_SCHEMAS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
 const MAPS_OF_SCHEMAS = ['properties', 'patternProperties', 'dependentSchemas'];
 
-const convert = (work: Work, source: unknown, { readOnly: outer, level }: Place): JsonSchema => {
+/** Counts what is done. Throws an OperationProblem where it is too much, or too deep. */
+const spend = (work: Work, steps: number, depth: number): void => {
+  work.stepsLeft -= steps;
+  if (work.stepsLeft < 0) throw new OperationProblem(`Its schema has more than ${MOST_STEPS} parts.`);
+  if (depth > MOST_DEPTH)
+    throw new OperationProblem(`Its schemas lead on to one another more than ${MOST_DEPTH} levels deep.`);
+};
+
+const convert = (work: Work, source: unknown, place: Place): JsonSchema => {
+  const { level, depth } = place;
+  spend(work, 1, depth);
   if (level > MOST_LEVELS) throw new OperationProblem(`Its schema is nested more than ${MOST_LEVELS} levels deep.`);
   if (typeof source === 'boolean') return source ? {} : { not: {} };
   if (!isRecord(source)) throw new OperationProblem('It holds a schema that is not an object.');
   const reference = memberOf(source, '$ref');
+  if (typeof reference === 'string' && work.schemas === 'of_3_0')
+    return { $ref: `#/$defs/${toDefinitionName(work, reference, depth + 1)}` };
+  const readOnly = new Set([...place.readOnly, ...readOnlyNames(work, source, depth)]);
   if (typeof reference === 'string') {
-    const beside = work.schemas === 'of_3_0' ? {} : convert(work, withoutReference(source), { readOnly: outer, level });
-    return { $ref: `#/$defs/${toDefinitionName(work, reference)}`, ...beside };
+    const beside = convert(work, withoutReference(source), { ...place, readOnly });
+    return { $ref: `#/$defs/${toDefinitionName(work, reference, depth + 1)}`, ...beside };
   }
-  const readOnly = new Set([...outer, ...readOnlyNames(work, source)]);
-  const below: Place = { readOnly: NO_NAMES, level: level + 1 };
+  const below: Place = { readOnly: NO_NAMES, level: level + 1, depth: depth + 1 };
   const nested = [
     ...ONE_SCHEMA.flatMap((word) => toOne(work, source, word, below)),
     ...LISTS_OF_SCHEMAS.flatMap((word) => toList(work, source, word, { ...below, readOnly })),
@@ -61,9 +89,11 @@ const withoutReference = (source: JsonRecord): JsonRecord => {
   return beside;
 };
 
-const toDefinitionName = (work: Work, reference: string): string => {
+const toDefinitionName = (work: Work, reference: string, depth: number): string => {
   const known = work.names.get(reference);
   if (known !== undefined) return known;
+  if (work.names.size === MOST_DEFINITIONS)
+    throw new OperationProblem(`It takes more than ${MOST_DEFINITIONS} schemas.`);
   const target = resolveReference(work.root, reference);
   const stem = (reference.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 60) || 'schema';
   let name = stem;
@@ -71,7 +101,7 @@ const toDefinitionName = (work: Work, reference: string): string => {
   work.names.set(reference, name);
   // Before its own references are followed, so that a circle ends here.
   work.definitions.set(name, {});
-  work.definitions.set(name, convert(work, target, { readOnly: NO_NAMES, level: 0 }));
+  work.definitions.set(name, convert(work, target, { readOnly: NO_NAMES, level: 0, depth }));
   return name;
 };
 
@@ -88,17 +118,30 @@ const toList = (work: Work, source: JsonRecord, word: string, place: Place): rea
   return Array.isArray(parts) && parts.length > 0 ? [[word, parts.map((part) => convert(work, part, place))]] : [];
 };
 
-const toMap = (work: Work, source: JsonRecord, word: string, { readOnly, level }: Place): readonly Entry[] => {
+const toMap = (work: Work, source: JsonRecord, word: string, { readOnly, level, depth }: Place): readonly Entry[] => {
   const parts = Object.entries(recordAt(source, word)).filter(([name]) => word !== 'properties' || !readOnly.has(name));
-  const toPart = (part: unknown): JsonSchema => convert(work, part, { readOnly: NO_NAMES, level });
+  const toPart = (part: unknown): JsonSchema => convert(work, part, { readOnly: NO_NAMES, level, depth });
   return parts.length > 0 ? [[word, Object.fromEntries(parts.map(([name, part]) => [name, toPart(part)]))]] : [];
 };
 
-/** The properties that only answers have, here and in the parts of an `allOf` that stand in place. */
-const readOnlyNames = (work: Work, source: JsonRecord): readonly string[] => {
+/** The properties that only answers have, here and in what this refers to or combines by `allOf`. */
+const readOnlyNames = (work: Work, source: JsonRecord, depth: number): ReadonlySet<string> => {
+  const known = work.readOnlyNames.get(source);
+  if (known !== undefined) return known;
+  spend(work, 1, depth);
+  // In a circle it adds nothing to itself.
+  work.readOnlyNames.set(source, NO_NAMES);
   const own = Object.entries(recordAt(source, 'properties')).filter(([, value]) => isReadOnly(work, value));
-  const parts = [memberOf(source, 'allOf')].flat().filter(isRecord);
-  return [...own.map(([name]) => name), ...parts.flatMap((part) => readOnlyNames(work, part))];
+  const reference = memberOf(source, '$ref');
+  const target = typeof reference === 'string' ? resolveReference(work.root, reference) : undefined;
+  const parts = [target, ...listAt(source, 'allOf')].filter(isRecord);
+  const names = new Set([
+    ...own.map(([name]) => name),
+    ...parts.flatMap((part) => [...readOnlyNames(work, part, depth + 1)]),
+  ]);
+  spend(work, names.size, depth);
+  work.readOnlyNames.set(source, names);
+  return names;
 };
 
 const isReadOnly = ({ root }: Work, source: unknown): boolean =>

@@ -13,30 +13,46 @@ const FURTHER_WORDS = ['oneOf', 'if', 'not', 'patternProperties', 'propertyNames
  * objects is one; `anyOf` makes it none unless its parts only say what is required, which is left to the API; `oneOf`
  * and an object that says it takes any further members make it none.
  */
-export const toFlatObject = (root: JsonRecord, source: unknown, level = 0): FlatObject | null => {
-  if (level > MOST_LEVELS || !isRecord(source)) return null;
-  const schema = followReferences(root, source);
-  if (!isPlainObject(schema)) return null;
-  const parts = listAt(schema, 'allOf').map((part) => toFlatObject(root, part, level + 1));
-  const own: FlatObject = {
-    properties: new Map(Object.entries(recordAt(schema, 'properties'))),
-    required: new Set(textsAt(schema, 'required')),
-  };
-  return [own, ...parts].reduce(joinObjects);
+export const toFlatObject = (root: JsonRecord, source: unknown): FlatObject | null => {
+  const joining: Joining = { root, properties: new Map(), required: new Set(), known: new Map() };
+  return join(joining, source, 0) ? joining : null;
+};
+
+type Joining = {
+  readonly root: JsonRecord;
+  readonly properties: Map<string, unknown>;
+  readonly required: Set<string>;
+  /** What was joined: no member can be there twice, and what is open would go on without end. */
+  readonly known: Map<JsonRecord, 'open' | 'with_members' | 'without_members'>;
+};
+
+/** Joins a part to the others, each part once. False where it cannot be, and then the whole is no plain object. */
+const join = (joining: Joining, source: unknown, level: number): boolean => {
+  if (level > MOST_LEVELS || !isRecord(source)) return false;
+  const schema = followReferences(joining.root, source);
+  const { properties, known } = joining;
+  const state = known.get(schema);
+  if (state !== undefined) return state === 'without_members';
+  const before = properties.size;
+  known.set(schema, 'open');
+  if (!isPlainObject(schema) || !joinOwn(joining, schema)) return false;
+  if (!listAt(schema, 'allOf').every((part) => join(joining, part, level + 1))) return false;
+  known.set(schema, properties.size > before ? 'with_members' : 'without_members');
+  return true;
+};
+
+const joinOwn = ({ properties, required }: Joining, schema: JsonRecord): boolean => {
+  const own = Object.entries(recordAt(schema, 'properties'));
+  if (own.some(([name]) => properties.has(name))) return false;
+  for (const [name, property] of own) properties.set(name, property);
+  for (const name of textsAt(schema, 'required')) required.add(name);
+  return true;
 };
 
 /** With a member for every name that is required and that nothing describes: without it no call could succeed. */
 export const withAllRequired = ({ properties, required }: FlatObject): FlatObject => {
   const undescribed = [...required].filter((name) => !properties.has(name));
   return { properties: new Map([...properties, ...undescribed.map((name) => [name, {}] as const)]), required };
-};
-
-const joinObjects = (a: FlatObject | null, b: FlatObject | null): FlatObject | null => {
-  if (a === null || b === null || [...b.properties.keys()].some((name) => a.properties.has(name))) return null;
-  return {
-    properties: new Map([...a.properties, ...b.properties]),
-    required: new Set([...a.required, ...b.required]),
-  };
 };
 
 const isPlainObject = (schema: JsonRecord): boolean => {

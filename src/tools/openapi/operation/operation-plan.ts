@@ -3,6 +3,7 @@ import type { JsonSchema } from '../../../contract/tool-description.ts';
 import type { HttpMethod } from '../../http/redirects.ts';
 import { findEndlessSchema } from '../document/endless-schemas.ts';
 import { type JsonRecord, listAt, recordAt, textAt } from '../document/json-record.ts';
+import { isNestedDeeper } from '../document/nesting.ts';
 import type { OpenApiDocument } from '../document/openapi-document.ts';
 import { followReferences, OperationProblem } from '../document/references.ts';
 import { createRequestSchemas } from '../document/request-schema.ts';
@@ -26,8 +27,8 @@ export type OperationPlan = {
   readonly accept: string;
   /** Statuses of redirects that the document gives as answers. */
   readonly answeredRedirects: ReadonlySet<number>;
-  /** Whether the operation takes an Idempotency-Key, and whether it must have one. */
-  readonly idempotencyKey: 'none' | 'optional' | 'required';
+  /** Whether the operation takes an Idempotency-Key, and whether it must have one; `of_writes`: because the settings say so. */
+  readonly idempotencyKey: 'none' | 'of_writes' | 'optional' | 'required';
 };
 
 export type PlanOptions = {
@@ -36,9 +37,12 @@ export type PlanOptions = {
   /** As `toCredentialKeys` gives them. */
   readonly credentials: ReadonlySet<string>;
   readonly effects: Effects;
-  /** The settings want the key of a call to be sent. */
+  /** The settings want the key of a write to be sent. */
   readonly sendsKey: 'yes' | 'no';
 };
+
+// Schemas of the document come to less; a `default` or an `enum` may be of any depth, and whoever writes it is not.
+const MOST_NESTING = 256;
 
 const METHOD_NAMES = {
   get: 'GET',
@@ -71,7 +75,9 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
   checkPath(path, parameters);
   const body = toRequestBody(document.root, source, schemas, new Set(parameters.map(({ argument }) => argument)));
   const inputSchema = toInputSchema(parameters, body, schemas.definitions());
-  const wished = sendsKey === 'yes' ? 'optional' : 'none';
+  if (isNestedDeeper(inputSchema, MOST_NESTING))
+    throw new OperationProblem(`Its schema holds values that are nested more than ${MOST_NESTING} levels deep.`);
+  const wished = sendsKey === 'yes' ? 'of_writes' : 'none';
   return {
     description: describeOperation(document.root, operation),
     inputSchema,

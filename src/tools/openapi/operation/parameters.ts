@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../../../contract/tool-description.ts';
+import { showText } from '../../http/show-url.ts';
 import { type JsonRecord, memberOf, recordAt, textAt } from '../document/json-record.ts';
 import { OperationProblem } from '../document/references.ts';
 import type { RequestSchemas } from '../document/request-schema.ts';
@@ -27,12 +28,12 @@ const DEFAULT_STYLE = { path: 'simple', query: 'form', header: 'simple', cookie:
   Style
 >;
 
+// A token (RFC 9110, section 5.1).
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
 /** Reads a parameter whose references are followed. Throws an OperationProblem where it cannot be written. */
 export const toParameter = (source: JsonRecord, schemas: RequestSchemas): Parameter => {
-  const name = textAt(source, 'name');
-  const place = PLACES.find((candidate) => candidate === source['in']);
-  if (name === undefined || place === undefined)
-    throw new OperationProblem(`It has a parameter without a name, or in an unknown place (${String(source['in'])}).`);
+  const { name, place } = toNamedPlace(source);
   const styleName = textAt(source, 'style') ?? DEFAULT_STYLE[place];
   const style = STYLES.find((candidate) => candidate === styleName);
   if (style === undefined) throw new OperationProblem(`Its parameter ${name} has an unknown style, ${styleName}.`);
@@ -51,6 +52,16 @@ export const toParameter = (source: JsonRecord, schemas: RequestSchemas): Parame
     asJson: content !== undefined && /json/i.test(content[0]),
     schema: description === undefined ? schema : { ...schema, description },
   };
+};
+
+const toNamedPlace = (source: JsonRecord): { readonly name: string; readonly place: Place } => {
+  const name = textAt(source, 'name');
+  const place = PLACES.find((candidate) => candidate === source['in']);
+  if (name === undefined || place === undefined)
+    throw new OperationProblem(`It has a parameter without a name, or in an unknown place (${String(source['in'])}).`);
+  if (place === 'header' && !HEADER_NAME.test(name))
+    throw new OperationProblem(`Its header parameter '${showText(name)}' has a name that no header can have.`);
+  return { name, place };
 };
 
 const toParameterSchema = (source: JsonRecord, content: unknown): unknown => {

@@ -4,7 +4,8 @@ import type { OpenApiAuth } from '../openapi-import-settings.ts';
 // Set by the client, or never by anyone (OpenAPI: "Accept, Content-Type or Authorization … shall be ignored").
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   ...['accept', 'accept-encoding', 'authorization', 'connection', 'content-length', 'content-type', 'cookie', 'expect'],
-  ...['host', 'keep-alive', 'proxy-authorization', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent'],
+  ...['host', 'http2-settings', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent', 'via'],
+  ...['cookie2', 'set-cookie', 'set-cookie2'],
   ...['traceparent', 'tracestate', 'baggage', 'forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'],
 ]);
 
@@ -34,4 +35,6 @@ const toFilledKeys = (auth: OpenApiAuth | undefined): readonly string[] => {
 
 /** Whether a parameter is none of the model's business: credentials, or what the client itself writes. */
 export const isWithheld = (place: string, name: string, credentials: ReadonlySet<string>): boolean =>
-  credentials.has(toPlaceKey(place, name)) || (place === 'header' && OWN_HEADERS.has(name.toLowerCase()));
+  credentials.has(toPlaceKey(place, name)) || (place === 'header' && isOwnHeader(name.toLowerCase()));
+
+const isOwnHeader = (name: string): boolean => OWN_HEADERS.has(name) || name.startsWith('proxy-');

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { ACCEPT_ENCODING } from '../../http/bounded-body.ts';
 import type { Hop } from '../../http/redirects.ts';
 import type { ToolContext } from '../../tool.ts';
-import { RetryableToolError } from '../../tool-errors.ts';
 import type { OperationPlan } from '../operation/operation-plan.ts';
 import type { Parameter } from '../operation/parameters.ts';
+import { toArgumentRefusal } from './argument-refusal.ts';
 import type { Credentials } from './credentials.ts';
 import { percentEncode } from './percent-encode.ts';
 import { toBodyText } from './request-body-text.ts';
@@ -18,11 +18,11 @@ export const toOperationRequest = (
   plan: OperationPlan,
   given: Arguments,
   { base, credentials }: { readonly base: URL; readonly credentials: Credentials },
-  context: Pick<ToolContext, 'idempotencyKey' | 'traceparent'>,
+  context: Pick<ToolContext, 'effects' | 'idempotencyKey' | 'traceparent'>,
 ): Hop => {
   const body = plan.body === null ? null : toBodyText(plan.body, given);
   const cookie = toCookie(plan.parameters, given, credentials.cookies);
-  const key = toIdempotencyKey(plan, context.idempotencyKey);
+  const key = toIdempotencyKey(plan, context);
   const headers = {
     accept: plan.accept,
     'accept-encoding': ACCEPT_ENCODING,
@@ -39,8 +39,11 @@ export const toOperationRequest = (
   return { url, headers, method: plan.method, ...(body === null ? {} : { body: body.text }) };
 };
 
-const toIdempotencyKey = (plan: OperationPlan, key: string | null): string | null => {
-  if (plan.idempotencyKey === 'none') return null;
+const toIdempotencyKey = (
+  plan: OperationPlan,
+  { effects, idempotencyKey: key }: Pick<ToolContext, 'effects' | 'idempotencyKey'>,
+): string | null => {
+  if (plan.idempotencyKey === 'none' || (plan.idempotencyKey === 'of_writes' && effects !== 'write')) return null;
   // One of our own where the API insists: it is new for each call, as the call is.
   return key ?? (plan.idempotencyKey === 'required' ? randomUUID() : null);
 };
@@ -62,7 +65,7 @@ const HEADER_TEXT = /^[\t\x20-\x7e\x80-\xff]*$/;
 const toHeaderText = (parameter: Parameter, value: unknown): string => {
   const text = toStyledText(value, { ...parameter, style: 'simple', encode: (piece) => piece });
   if (!HEADER_TEXT.test(text))
-    throw new RetryableToolError(
+    throw toArgumentRefusal(
       `The parameter '${parameter.argument}' goes into a header and must not hold line ends or characters beyond Latin-1.`,
     );
   return text;

@@ -1,7 +1,7 @@
 import { isBelow } from '../../http/pinned-redirects.ts';
-import { RetryableToolError } from '../../tool-errors.ts';
 import type { OperationPlan } from '../operation/operation-plan.ts';
 import type { Parameter } from '../operation/parameters.ts';
+import { toArgumentRefusal } from './argument-refusal.ts';
 import { percentEncode } from './percent-encode.ts';
 import { type Pair, toPairs, toPiece, toStyledText } from './style-parameter.ts';
 
@@ -30,7 +30,7 @@ export const toRequestUrl = (
   const url = new URL(base.origin + wanted);
   // Parsing removes dot segments: another path than was put together is one that somebody led astray.
   if (!isBelow(url, base) || url.pathname.split('/').length !== wanted.split('/').length || hasDotSegment(wanted))
-    throw new RetryableToolError("The path parameters lead out of the API's path. Send plain values.");
+    throw toArgumentRefusal("The path parameters lead out of the API's path. Send plain values.");
   url.search = [...toQuery(plan.parameters, given, credentials), ...credentials.map(encodePair)].join('&');
   return url;
 };
@@ -46,9 +46,9 @@ const toPathText = (name: string, parameters: readonly Parameter[], given: Argum
   const value = parameter === undefined ? undefined : argumentOf(parameter, given);
   const styling = { name, style: parameter?.style ?? 'simple', explode: parameter?.explode ?? false } as const;
   const plain = toStyledText(value, { ...styling, encode: (text) => text });
-  if (isEmpty(value)) throw new RetryableToolError(`The path parameter '${name}' is empty. Send a value for it.`);
-  if (leadsUp(plain))
-    throw new RetryableToolError(`The path parameter '${name}' must not hold '.' or '..' as a step of a path.`);
+  if (isEmpty(value)) throw toArgumentRefusal(`The path parameter '${name}' is empty. Send a value for it.`);
+  if (leadsUp(plain) || toPieces(value).some(leadsUp))
+    throw toArgumentRefusal(`The path parameter '${name}' must not hold '.' or '..' as a step of a path.`);
   return toStyledText(value, { ...styling, encode: percentEncode });
 };
 
@@ -57,10 +57,28 @@ const isEmpty = (value: unknown): boolean =>
   (Array.isArray(value) && value.every((item) => toPiece(item) === '')) ||
   toPiece(value) === '{}';
 
-// Percent codes are encoded once more, yet some proxies decode twice and then tidy the path up.
-const leadsUp = (text: string): boolean => {
-  const plain = text.replace(/%(25)*2e/gi, '.').replace(/%(25)*(2f|5c)/gi, '/');
-  return plain.split(/[/\\]/).some((step) => /^\.{1,2}(;.*)?$/.test(step));
+/** The parts that a style joins. */
+const toPieces = (value: unknown): readonly string[] =>
+  typeof value === 'object' && value !== null ? Object.entries(value).flat().map(toPiece) : [];
+
+// Percent codes are encoded once more, yet some proxies decode twice and then tidy the path up; and to some what follows
+// a NUL, or stands after a `;`, is not there.
+const leadsUp = (text: string): boolean =>
+  decodeOften(text)
+    .split(/[/\\,;=]/)
+    .some((step) => /^\.{1,2}$/.test(step.replace(CONTROLS, '')));
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+const CONTROLS = /[\x00-\x20\x7f]/g;
+const MOST_DECODINGS = 8;
+
+const decodeOften = (text: string): string => {
+  let decoded = text;
+  for (let count = 0; count < MOST_DECODINGS && decoded.includes('%'); count += 1)
+    decoded = decoded.replace(/%(?:25)*([0-9a-f]{2})/gi, (_code, hex: string) =>
+      String.fromCharCode(parseInt(hex, 16)),
+    );
+  return decoded;
 };
 
 const encodePair = ([name, value]: Pair): string => `${percentEncode(name)}=${percentEncode(value)}`;

@@ -1,29 +1,32 @@
-import { type KeyFile, type KeyFileReading, readKeyFile } from './key-file.ts';
+/** What a file says, or why it cannot be read. */
+export type FileReading =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly problem: string };
 
 export type WatchOptions = {
   /** As it was read when the service started. */
-  readonly file: KeyFile;
+  readonly file: { readonly path: string; readonly text: string };
   readonly pollMs: number;
-  readonly onChange: (reading: KeyFileReading) => void;
+  readonly onChange: (reading: FileReading) => void;
   /** Never rejects; a reading may never end. */
-  readonly read?: (path: string) => Promise<KeyFileReading>;
+  readonly read: (path: string) => Promise<FileReading>;
 };
 
 // A file system that is away may answer never, or when it is back.
 const PATIENCE_POLLS = 10;
 // Each reading that does not end holds one of the four threads that all files and names of the process have.
 const MAX_READINGS = 2;
-const NO_ANSWER: KeyFileReading = { ok: false, problem: 'it cannot be read: no answer' };
+const NO_ANSWER: FileReading = { ok: false, problem: 'it cannot be read: no answer' };
 
 /**
  * Reads a small file again and again, and tells of every change. Whether it was written to, renamed over, or a link to
  * it was moved (as Kubernetes does) makes no difference, and no time stamp is believed. A reading that does not end is
  * told, too, and another one tried. Returns what ends it.
  */
-export const watchKeyFile = ({ file, pollMs, onChange, read = readKeyFile }: WatchOptions): (() => void) => {
+export const watchFile = ({ file, pollMs, onChange, read }: WatchOptions): (() => void) => {
   const isNews = createNewsCheck(file.text);
   const state = { isClosed: false, begun: 0, answered: 0, running: 0, silentPolls: 0 };
-  const look = (reading: KeyFileReading): void => {
+  const look = (reading: FileReading): void => {
     if (!state.isClosed && isNews(reading)) onChange(reading);
   };
   const begin = async (): Promise<void> => {
@@ -57,7 +60,7 @@ export const watchKeyFile = ({ file, pollMs, onChange, read = readKeyFile }: Wat
 };
 
 /** Whether a reading is a change that two readings in a row agree on: a file that is being written would be taken half. */
-export const createNewsCheck = (text: string): ((reading: KeyFileReading) => boolean) => {
+export const createNewsCheck = (text: string): ((reading: FileReading) => boolean) => {
   let told = toMark({ ok: true, text });
   let seen = told;
   return (reading) => {
@@ -70,5 +73,4 @@ export const createNewsCheck = (text: string): ((reading: KeyFileReading) => boo
   };
 };
 
-const toMark = (reading: KeyFileReading): string =>
-  reading.ok ? `text ${reading.text}` : `problem ${reading.problem}`;
+const toMark = (reading: FileReading): string => (reading.ok ? `text ${reading.text}` : `problem ${reading.problem}`);

@@ -1,0 +1,46 @@
+import { expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { defineTool } from '#src/tools/define-tool.ts';
+import { ok } from '#src/tools/tool-values.ts';
+import { startService } from '#test/support/start-service.ts';
+import { connect } from './mcp-clients.ts';
+
+const PNG = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgoAAAANSUhEUgAA' };
+const SOUND = { type: 'audio', mimeType: 'audio/mpeg', data: 'SUQzBAAAAAAAI1RTU0UAAAAP' };
+const FILE = { type: 'resource', mimeType: 'application/pdf', uri: 'file:///a.pdf', data: 'JVBERi0=' };
+const UNNAMED = { ...FILE, uri: null };
+
+const tool = (name: string, run: () => unknown, output?: z.ZodType) =>
+  defineTool({ name, description: name, effects: 'read', input: z.object({}), run, ...(output ? { output } : {}) });
+
+const TOOLS = [
+  tool('look', () => ({ content: [{ type: 'text', text: 'Before.' }, PNG, SOUND, FILE] })),
+  tool('told', () => ok(PNG, 'A map.')),
+  tool('unnamed', () => ({ content: [UNNAMED] })),
+  tool('promised', () => ({ page: 'Home', screenshot: PNG }), z.object({ page: z.string(), screenshot: z.unknown() })),
+];
+
+test.each(['modern', 'legacy'] as const)('media are content of their own, and are not repeated (%s)', async (era) => {
+  const service = await startService({}, TOOLS);
+  onTestFinished(service.stop);
+  const { client } = await connect(service.url, era);
+  await client.listTools();
+  const look = await client.callTool({ name: 'look' });
+  expect(look.content).toEqual([
+    { type: 'text', text: 'Before.' },
+    PNG,
+    SOUND,
+    { type: 'resource', resource: { uri: 'file:///a.pdf', mimeType: 'application/pdf', blob: 'JVBERi0=' } },
+  ]);
+  expect(look).not.toHaveProperty('structuredContent');
+  expect((await client.callTool({ name: 'told' })).content).toEqual([{ type: 'text', text: 'A map.' }, PNG]);
+  expect(await client.callTool({ name: 'unnamed' })).toMatchObject({
+    content: [{ type: 'text', text: 'application/pdf, 5 bytes, not shown here' }],
+    structuredContent: { content: [UNNAMED] },
+  });
+  expect(await client.callTool({ name: 'promised' })).toMatchObject({
+    content: [{ type: 'text', text: '{"page":"Home","screenshot":"image/png, 18 bytes"}' }, PNG],
+    structuredContent: { page: 'Home', screenshot: PNG },
+    isError: false,
+  });
+});

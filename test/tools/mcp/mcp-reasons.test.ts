@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { startConfigLab } from '../../config-file/config-lab.ts';
+import { servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
+import { findFreePort } from '../../support/mcp-servers/start-http-server.ts';
+
+test.each([
+  [{ command: '/no/such/program' }, "its process could not be started (ENOENT): there is no file '/no/such/program'"],
+  [
+    { command: 'no-such-command' },
+    "its process could not be started (ENOENT): the command 'no-such-command' was not found on PATH",
+  ],
+  [
+    { command: process.execPath, cwd: '/no/such/folder' },
+    "its process could not be started (ENOENT): there is no folder '/no/such/folder' (cwd)",
+  ],
+])('what could not be started says what is missing (%o)', async (settings, reason) => {
+  await using lab = await startMcpLab(settings);
+  expect(lab.upstream.state()).toMatchObject({ status: 'down', reason });
+});
+
+test('a server that nobody answers for is named by its host and port', async () => {
+  const port = await findFreePort();
+  await using lab = await startMcpLab({ url: `http://user:secret@127.0.0.1:${port}/mcp?key=secret` });
+  expect(lab.upstream.state().reason).toBe(`no connection to 127.0.0.1:${port} (ECONNREFUSED)`);
+});
+
+const dying = (script: string) => ({ command: process.execPath, args: ['-e', script] });
+
+test.each([
+  [
+    'its last line, with or without an end',
+    'process.stderr.write("starting\\nError: Cannot access directory /srv/documents"); process.exitCode = 1',
+    'its process ended (exit code 1): Error: Cannot access directory /srv/documents',
+  ],
+  [
+    'the error, and not the stack under it',
+    'throw new Error("the licence has expired")',
+    'its process ended (exit code 1): Error: the licence has expired',
+  ],
+  [
+    'one line, printable and cut',
+    'process.stderr.write("\\u001b[31mred\\u001b[0m \\u202e " + "word ".repeat(50)); process.exitCode = 2',
+    `its process ended (exit code 2): red \\u202e ${'word '.repeat(37)}…`,
+  ],
+  [
+    'no half of a word, which may be a secret',
+    'console.error(JSON.stringify({ error: "bad", key: "k".repeat(300) })); process.exitCode = 2',
+    'its process ended (exit code 2): {"error":"bad","key":"…',
+  ],
+  ['nothing, where it said nothing', 'process.exitCode = 4', 'its process ended (exit code 4)'],
+  [
+    'what is no pointer to a log of its own',
+    'process.stderr.write("npm error 404 Not Found\\nnpm error A complete log of this run can be found in: /x\\n"); process.exitCode = 1',
+    'its process ended (exit code 1): npm error 404 Not Found',
+  ],
+])('the reason of a server that ends holds %s', async (_, script, reason) => {
+  await using lab = await startMcpLab(dying(script));
+  expect(lab.upstream.state().reason).toBe(reason);
+});
+
+test('the server of the registry says which folder is missing', async () => {
+  await using lab = await startMcpLab(servers.filesystem('/no/such/documents'));
+  expect(lab.upstream.state().reason).toMatch(
+    /^its process ended \(exit code 1\): Warning: Cannot access directory \/no\/such\/documents.*; Error: None of /,
+  );
+});
+
+test('last words that differ with every try are told once', async () => {
+  await using lab = await startMcpLab(
+    dying('console.error(process.hrtime.bigint() + " no licence"); process.exitCode = 1'),
+  );
+  const endings = () => lab.upstream.state().reason;
+  const first = endings();
+  await until(() => expect(endings()).not.toBe(first));
+  expect(lab.logged.filter(({ message }) => message === 'an MCP server is down')).toHaveLength(1);
+});
+
+test('a secret in the last words is shown nowhere', async () => {
+  const secret = 'sk-live-4f9a8b7c6d5e4f3a2b1c';
+  const settings = dying('console.error("bad key " + process.env.LAB_TOKEN); process.exitCode = 1');
+  const { service } = await startConfigLab({ mcpServers: { lab: { ...settings, env: { LAB_TOKEN: secret } } } });
+  const ready = await (await fetch(`${service.opsUrl}/ready`)).text();
+  const logged = JSON.stringify(service.logLines());
+  expect(ready).toContain('its process ended (exit code 1): bad key ');
+  expect(logged).toContain('its process ended (exit code 1): bad key ');
+  for (const text of [ready, logged]) expect(text).not.toContain(secret);
+});
