@@ -55,18 +55,21 @@ const toParts = (schema: Schema, root: Schema): Parts => ({
   someOf: [listOf(schema['anyOf']), listOf(schema['oneOf'])].filter((list) => list !== null),
 });
 
+// A schema with more is not written strictly: nothing of it is made nullable, and nothing dropped.
+const MOST_PARTS = 50_000;
+
 /** Fills in the verdicts of a schema and of all its parts. */
 const judge = (start: Schema, root: Schema, verdicts: Verdicts): void => {
   const found = new Map<Schema, Parts>();
   const stack = [start];
-  for (let schema = stack.pop(); schema !== undefined; schema = stack.pop()) {
+  for (let schema = stack.pop(); schema !== undefined && found.size < MOST_PARTS; schema = stack.pop()) {
     if (found.has(schema)) continue;
     const parts = toParts(schema, root);
     found.set(schema, parts);
-    for (const part of schemasIn(parts)) if (!verdicts.has(part)) stack.push(part);
+    for (const part of schemasIn(parts).filter((one) => !verdicts.has(one))) stack.push(part);
   }
   for (const schema of found.keys()) verdicts.set(schema, true);
-  spreadRefusals(found, verdicts);
+  if (found.size < MOST_PARTS) spreadRefusals(found, verdicts);
 };
 
 const schemasIn = ({ all, someOf }: Parts): readonly Schema[] => [...all, ...someOf.flat()].filter(isSchema);
@@ -77,20 +80,22 @@ const spreadRefusals = (found: ReadonlyMap<Schema, Parts>, verdicts: Verdicts): 
   const refuses = ({ own, all, someOf }: Parts): boolean =>
     !own || !all.every(accepts) || !someOf.every((list) => list.some(accepts));
   const wholesOf = toWholes(found);
-  // Parts before what combines them, which is then mostly looked at once.
-  const doubtful = new Map([...found].reverse());
-  for (const [schema, parts] of doubtful) {
+  // The last found first: parts before what combines them, which is then mostly looked at once.
+  const doubtful = [...found];
+  const waiting = new Set(found.keys());
+  for (let next = doubtful.pop(); next !== undefined; next = doubtful.pop()) {
+    const [schema, parts] = next;
+    waiting.delete(schema);
     if (verdicts.get(schema) === false || !refuses(parts)) continue;
     verdicts.set(schema, false);
-    for (const [whole, itsParts] of wholesOf.get(schema) ?? []) {
-      // A map that is walked comes to what is put at its end, again too.
-      doubtful.delete(whole);
-      doubtful.set(whole, itsParts);
+    for (const whole of wholesOf.get(schema) ?? []) {
+      if (!waiting.has(whole[0])) doubtful.push(whole);
+      waiting.add(whole[0]);
     }
   }
 };
 
-type Entry = readonly [Schema, Parts];
+type Entry = [schema: Schema, parts: Parts];
 
 /** Part → what combines it. */
 const toWholes = (found: ReadonlyMap<Schema, Parts>): ReadonlyMap<Schema, readonly Entry[]> => {

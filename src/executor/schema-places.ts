@@ -32,7 +32,7 @@ export const createSchemaPlace = (root: JsonSchema): SchemaPlace | null => {
     const key = schemas.map(numberOf).join(' ');
     const found = known.get(key);
     if (found !== undefined || schemas.length === 0 || partsLeft <= 0) return found ?? null;
-    const ways = toWays(schemas, root);
+    const ways = toWays(schemas, root, partsLeft);
     const members = Map.groupBy(ways.flatMap(toProperties), ([name]) => name);
     partsLeft -= ways.length + members.size;
     const place = createPlace({ ways, members, root, toPlace });
@@ -77,7 +77,7 @@ const createPlace = ({ ways, members, root, toPlace }: PlaceParts): SchemaPlace 
   };
 };
 
-// As large as a schema may be to be written strictly at all: of a larger one each value is looked at.
+// A schema with more is not written strictly, and no model says null for what it leaves out.
 const MOST_SEARCHED = 50_000;
 
 /** Whether there may be a property anywhere that can be left out and does not take null. */
@@ -85,7 +85,7 @@ export const mayRefuseNull = (root: JsonSchema): boolean => {
   const found = new Set([root]);
   // A set that grows while it is walked is walked to its end, and a circle of references ends.
   for (const schema of found) {
-    if (found.size > MOST_SEARCHED) return true;
+    if (found.size > MOST_SEARCHED) return false;
     const properties = toProperties(schema);
     const required = new Set(requiredOf(schema));
     if (properties.some(([name, property]) => !required.has(name) && !acceptsNull(property, root))) return true;
@@ -109,9 +109,12 @@ const combinedBy = (schema: JsonSchema, root: JsonSchema): readonly unknown[] =>
   resolveReference(schema['$ref'], root),
 ];
 
-/** These schemas and all that they refer to or combine for the same value. */
-const toWays = (schemas: readonly JsonSchema[], root: JsonSchema): readonly JsonSchema[] => {
+/** These schemas and all that they refer to or combine for the same value; none where there are more than `most`. */
+const toWays = (schemas: readonly JsonSchema[], root: JsonSchema, most: number): readonly JsonSchema[] => {
   const found = new Set(schemas);
-  for (const schema of found) for (const part of combinedBy(schema, root)) if (isObject(part)) found.add(part);
+  for (const schema of found) {
+    if (found.size > most) return [];
+    for (const part of combinedBy(schema, root)) if (isObject(part)) found.add(part);
+  }
   return [...found];
 };

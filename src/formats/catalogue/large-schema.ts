@@ -3,14 +3,23 @@ import { objectsIn, pick } from './schema-parts.ts';
 
 // No model reads a megabyte of schema, and what is written anew for it keeps all other calls waiting.
 const MOST_NODES = 50_000;
+// Objects and lists within each other. JSON.stringify is recursive where an object has many members or a text is long:
+// its stack was full at some 3 000.
+const MOST_LEVELS = 512;
 
-/** Whether a schema has too many objects and lists in it to be written anew for a provider. */
+/** Whether a schema has too many objects and lists in it, or too deep, to be written anew for a provider. */
 export const isTooLarge = (schema: JsonSchema): boolean => {
   let nodes = 0;
-  for (const _node of objectsIn(schema)) {
+  for (const { level } of objectsIn(schema)) {
     nodes += 1;
-    if (nodes > MOST_NODES) return true;
+    if (nodes > MOST_NODES || level > MOST_LEVELS) return true;
   }
+  return false;
+};
+
+/** Whether a schema is nested too deep to be written at all. */
+export const isTooDeep = (schema: JsonSchema): boolean => {
+  for (const { level } of objectsIn(schema)) if (level > MOST_LEVELS) return true;
   return false;
 };
 

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import { isTooLarge, toOpenObject } from './large-schema.ts';
+import { isTooDeep, isTooLarge, toOpenObject } from './large-schema.ts';
 import { remembering } from './remembering.ts';
 import { isSchema, partsOf, propertiesOf, requiredOf, schemasIn } from './schema-parts.ts';
 
@@ -18,12 +18,13 @@ const COMBINING: ReadonlySet<string> = new Set([
 /**
  * The schema of a tool's arguments as providers take it: an object at the root. What the root combines is said as one
  * object that allows all of it, and requires what each way requires; the service judges by the whole schema. One too
- * large to put together is said as an object that takes anything.
+ * large to put together, or too deep, is said as an object that takes anything.
  */
 export const toObjectRoot = remembering((schema: JsonSchema): ObjectSchema => {
+  const isPlain = !JOINED.some((word) => word in schema);
+  if (isPlain ? isTooDeep(schema) : isTooLarge(schema)) return toOpenObject(schema);
   const plain = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !COMBINING.has(keyword)));
-  if (!JOINED.some((word) => word in schema)) return toObject(plain, plain['properties'], requiredOf(plain));
-  if (isTooLarge(schema)) return toOpenObject(schema);
+  if (isPlain) return toObject(plain, plain['properties'], requiredOf(plain));
   const parts = partsOf(schema, schema, COMBINED);
   const search: Search = { root: schema, known: new Map(), namesLeft: MOST_NAMES };
   return toObject(plain, mergeProperties(parts), requiredBy(schema, search, 0));

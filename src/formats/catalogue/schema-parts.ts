@@ -38,19 +38,22 @@ export const partsOf = (schema: JsonSchema, root: JsonSchema, words: readonly st
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** Every object and list within a value, itself first: as often as it is found there. Never recursive. */
-export function* objectsIn(value: unknown): Generator<object> {
-  const stack = [value].filter(isObject);
-  for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
-    yield part;
-    for (const inner of Object.values(part)) if (isObject(inner)) stack.push(inner);
+type Nested = { readonly part: object; readonly level: number };
+
+/** Every object and list within a value, itself first, at level 1: as often as it is found there. Never recursive. */
+export function* objectsIn(value: unknown): Generator<Nested> {
+  const stack: Nested[] = isObject(value) ? [{ part: value, level: 1 }] : [];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    yield next;
+    const level = next.level + 1;
+    for (const part of Object.values(next.part)) if (isObject(part)) stack.push({ part, level });
   }
 }
 
 /** Names of the definitions that a schema refers to, wherever in it. */
 export const referencesIn = (schema: unknown): readonly string[] => {
   const found = new Set<string>();
-  for (const part of objectsIn(schema)) {
+  for (const { part } of objectsIn(schema)) {
     const name = isSchema(part) ? definitionOf(part['$ref']) : null;
     if (name !== null) found.add(name);
   }

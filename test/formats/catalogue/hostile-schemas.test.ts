@@ -64,6 +64,15 @@ test('what is combined in 2^60 ways at the root keeps its members, and what each
   });
 });
 
+test('what the last of 2^60 ways requires is required', () => {
+  const $defs = toLevels(60, (references) => ({ anyOf: references }), {
+    fan: 2,
+    last: { properties: { a: { type: 'string' } }, required: ['a'] },
+  })['$defs'];
+  const { required } = toObjectRoot({ oneOf: [{ $ref: '#/$defs/d0' }, { $ref: '#/$defs/d1' }], $defs });
+  expect(required).toEqual(['a']);
+});
+
 test('a schema too large to be written anew is an object that takes anything, and not strict', () => {
   const parts = Array.from({ length: 30_000 }, (_, place) => ({ properties: { [`p${place}`]: {} } }));
   const schema = { description: 'Too much.', type: 'object', additionalProperties: false, allOf: parts };
@@ -87,4 +96,32 @@ test('a list of 20 000 objects loses its nulls soon, however much is combined fo
   const startedAt = performance.now();
   expect(drop(given, schema)).toEqual({ list: Array.from({ length: 20_000 }, () => ({ p60: null })) });
   expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS);
+});
+
+test('a tree of 30 000 nodes loses all its nulls, whichever way each of them takes', () => {
+  const Node = {
+    type: 'object',
+    properties: {
+      note: { type: 'string' },
+      one: { anyOf: [{ $ref: '#/$defs/Node' }, { $ref: '#/$defs/More' }] },
+      other: { anyOf: [{ $ref: '#/$defs/More' }, { $ref: '#/$defs/Node' }] },
+    },
+  };
+  const More = { type: 'object', properties: { ...Node.properties, more: { type: 'string' } } };
+  const schema = { type: 'object', properties: Node.properties, $defs: { Node, More } };
+  const toTree = (levels: number): unknown =>
+    levels === 0 ? { note: null, more: null } : { note: null, one: toTree(levels - 1), other: toTree(levels - 1) };
+  const startedAt = performance.now();
+  expect(JSON.stringify(drop(toTree(14), schema))).not.toContain('null');
+  expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS);
+});
+
+test('a schema nested too deep to be written is an object that takes anything', () => {
+  const [, deep = {}] = HOSTILE_SCHEMAS.find(([what]) => what === 'properties nested 5 000 deep') ?? [];
+  expect(toObjectRoot({ ...deep, description: 'Too deep.' })).toEqual({
+    type: 'object',
+    description: 'Too deep.',
+    properties: {},
+  });
+  expect(toGeminiSchema(deep)).toEqual({ type: 'object', properties: {} });
 });
