@@ -8,6 +8,7 @@ import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { fromAjvErrors } from './argument-issues.ts';
 import { findTwins } from './find-twins.ts';
+import { runInTimeBox } from './time-box.ts';
 
 /** What is wrong with a value, empty where nothing is. */
 export type JsonSchemaCheck = (value: unknown) => readonly Issue[];
@@ -33,7 +34,7 @@ export const createJsonSchemaChecks = (origin: SchemaOrigin): ((schema: JsonSche
     const schema = withoutAsync(given);
     const findFirst = first.compile(schema);
     let findAll: Ajv.ValidateFunction | undefined;
-    return (value) => {
+    const check: JsonSchemaCheck = (value) => {
       if (findFirst(value) === true) return [];
       if (hasMoreNodes(value, MOST_NODES_TOLD_IN_FULL)) return fromAjvErrors(findFirst.errors ?? [], value, schema);
       all ??= createAjv(origin, 'all');
@@ -41,7 +42,25 @@ export const createJsonSchemaChecks = (origin: SchemaOrigin): ((schema: JsonSche
       findAll(value);
       return fromAjvErrors(findAll.errors ?? [], value, schema);
     };
+    return origin === 'foreign' && hasReferences(schema) ? (value) => checkInTime(check, value) : check;
   };
+};
+
+// A schema without references is walked once for each value in it. With them twenty alternatives of a kilobyte can be a
+// million: then only the clock tells.
+const MOST_TIME_MS = 500;
+const OUT_OF_TIME: Issue = {
+  path: '',
+  expected: 'arguments that can be checked',
+  received: 'arguments that take too long to check',
+  message: 'these could not be checked against the schema in time; send simpler ones',
+};
+
+const hasReferences = (schema: JsonSchema): boolean => /"\$(ref|dynamicRef|recursiveRef)"/.test(JSON.stringify(schema));
+
+const checkInTime = (check: JsonSchemaCheck, value: unknown): readonly Issue[] => {
+  const issues = runInTimeBox(MOST_TIME_MS, () => check(value));
+  return issues === 'cut_off' ? [OUT_OF_TIME] : issues;
 };
 
 // Loaded with the first JSON Schema: 9 MB and 30 ms that a process with zod schemas alone need not pay.

@@ -44,7 +44,7 @@ const PORTS = [
 
 const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^zod$/,
-  tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:module)$/,
+  tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(module|vm))$/,
   'tools/builtin': /^(zod|fastest-levenshtein|ipaddr\.js|undici|node:.*)$/,
   'tools/http': /^(ipaddr\.js|undici|node:.*)$/,
   'tools/mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
@@ -208,6 +208,7 @@ const MAY_CATCH = [
   'tools/openapi/answer/parse-json-body.ts',
   'tools/openapi/document/schema-keywords.ts',
   'tools/openapi/load-operations.ts',
+  'tools/time-box.ts',
   'wiring/wire-tools.ts',
 ];
 

@@ -103,3 +103,31 @@ test('a list has twins exactly where two items are equal', async () => {
     { numRuns: 300 },
   );
 });
+
+// 2 to the power of 36 ways.
+const laughing = (word: 'allOf' | 'anyOf') => ({
+  type: 'object',
+  properties: { r: { $ref: '#/$defs/d0' } },
+  $defs: Object.fromEntries(
+    Array.from({ length: 36 }, (_, n) => {
+      const next = { $ref: `#/$defs/d${n + 1}` };
+      return [`d${n}`, n === 35 ? { type: 'number' } : { [word]: [next, next] }];
+    }),
+  ),
+});
+
+test.each(['allOf', 'anyOf'] as const)('a foreign schema of endless %s stops nothing but its own check', (word) => {
+  const check = foreign(laughing(word));
+  expect(isWithin(10_000, () => expect(check({ r: null })).toHaveLength(1))).toBe(true);
+  expect(check({ r: null })).toMatchObject([
+    { message: 'these could not be checked against the schema in time; send simpler ones' },
+  ]);
+  expect(check({})).toEqual([]);
+});
+
+test('a foreign schema that refers to itself judges as ever', () => {
+  const tree = { type: 'object', properties: { left: { $ref: '#' }, n: { type: 'number' } }, required: ['n'] };
+  const check = foreign(tree);
+  expect(check({ n: 1, left: { n: 2 } })).toEqual([]);
+  expect(check({ n: 1, left: {} })).toMatchObject([{ path: 'left.n' }]);
+});
