@@ -84,12 +84,19 @@ test('a session id of 1 MB, or of one character too many, is refused before anyt
 
 const NAMES = ['{}', '{a}{b}', 'a\u0000b', '😀'.repeat(64), '*', '\r\nFLUSHALL\r\n', '../..', 'recourse:{anonymous:x}'];
 
-test.each(NAMES)('the session id %j is a session like any other, and stands in no key', async (session) => {
-  const lab = await startOutageService();
-  expect(await lab.served(session)).toMatchObject({ retry: { used: 0 } });
-  expect(await lab.fail(session)).toMatchObject({ retry: { mode: 'redis', used: 1 } });
-  expect(await lab.fail(`${session} `)).toMatchObject({ retry: { mode: 'redis', used: 0 } });
-  const keys = await keysOf(lab);
-  expect(keys.length).toBeGreaterThanOrEqual(2);
-  for (const key of keys) expect(key).toMatch(/^recourse:\{anonymous:[0-9a-f]{64}\}(:journal)?$/);
-});
+// Again where the machine was too busy for a round trip to Redis within 50 ms.
+const ON_A_BUSY_MACHINE = { retry: 3 };
+
+test.each(NAMES)(
+  'the session id %j is a session like any other, and stands in no key',
+  ON_A_BUSY_MACHINE,
+  async (session) => {
+    const lab = await startOutageService();
+    expect(await lab.served(session)).toMatchObject({ retry: { used: 0 } });
+    expect(await lab.fail(session)).toMatchObject({ retry: { mode: 'redis', used: 1 } });
+    expect(await lab.fail(`${session} `)).toMatchObject({ retry: { mode: 'redis', used: 0 } });
+    const keys = await keysOf(lab);
+    expect(keys.length).toBeGreaterThanOrEqual(2);
+    for (const key of keys) expect(key).toMatch(/^recourse:\{anonymous:[0-9a-f]{64}\}(:journal)?$/);
+  },
+);
