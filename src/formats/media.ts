@@ -102,7 +102,7 @@ const countBytes = (data: string): number =>
 const MIME_TYPE = /^[a-z]+\/[\w.+-]{1,80}$/i;
 
 /** "image/png, 4033 bytes". */
-export const describeMedia = ({ kind, mimeType, bytes }: Media): string =>
+const describeMedia = ({ kind, mimeType, bytes }: Media): string =>
   `${MIME_TYPE.test(mimeType) ? mimeType : kind}, ${bytes} bytes`;
 
 const describeHidden = (media: Media): string => `${describeMedia(media)}, not shown here`;

@@ -62,7 +62,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   auth: /^(ipaddr\.js|jose|rate-limiter-flexible|lru-cache|node:crypto|node:fs)$/,
   settings: /^zod$/,
   formats: /^zod$/,
-  mcp: /^(zod|fastify|@modelcontextprotocol\/(server|node)(\/.*)?|node:.*)$/,
+  mcp: /^(zod|fastify|@modelcontextprotocol\/server(\/.*)?|node:.*)$/,
   'config-file': /^(zod|yaml|node:(fs|fs\/promises|path))$/,
   wiring: /^(zod|fastify|pino|node:.*)$/,
   console: /^lit-html(\/.*)?$/,

@@ -10,7 +10,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** `header x-api-key`: headers are the same in any case, the others are not. */
-export const toPlaceKey = (place: string, name: string): string =>
+const toPlaceKey = (place: string, name: string): string =>
   `${place} ${place === 'header' ? name.toLowerCase() : name}`;
 
 /** The parameters that carry credentials: those that the settings fill, and those that the document calls API keys. */
