@@ -58,6 +58,7 @@ export const createStoreObserver = (options: {
     late: durationOf('late'),
     keyed: durationOf('keyed'),
     rate: durationOf('rate'),
+    page: durationOf('page'),
   } satisfies Record<StoreOperation, TimeSeries>;
   metrics.storeUp.set(1);
   return {

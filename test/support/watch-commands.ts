@@ -16,7 +16,8 @@ type Command = { readonly words: readonly string[]; readonly inScript: boolean }
 // What a client says to a server by itself, and not for a batch.
 const OWN = new Set(['ping', 'info', 'client', 'hello', 'select', 'monitor']);
 
-const toKind = (key: string): string => /:(keyed|request)$/.exec(key)?.[1] ?? 'session';
+const toKind = (key: string): string =>
+  /:(keyed|request)$/.exec(key)?.[1] ?? (key.includes(':page:') ? 'page' : 'session');
 
 const createNames = () => {
   const letters = new Map<string, string>();

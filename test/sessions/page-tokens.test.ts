@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest';
+import { createMemoryPageTokens } from '#src/sessions/memory-page-tokens.ts';
+import { createRedisPageTokens } from '#src/sessions/redis-page-tokens.ts';
+import { createStoreAvailability } from '#src/sessions/store-availability.ts';
+import {
+  createPageList,
+  describePageTokens,
+  PAGE_TTL_MS,
+  type PageTokensUnderTest,
+} from '#test/support/describe-page-tokens.ts';
+import { createManualClock, createStoreLog, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+
+const redis = useRedis();
+
+const createMemory = (): PageTokensUnderTest => {
+  const clock = createManualClock();
+  return {
+    store: createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, now: clock.now }),
+    expire: async (ms) => clock.advance(ms),
+  };
+};
+
+/** The server's clock goes by itself: the time that is left to each key is made shorter instead. */
+const createInRedis = (): PageTokensUnderTest & { readonly log: ReturnType<typeof createStoreLog> } => {
+  const clock = createManualClock();
+  const log = createStoreLog();
+  const availability = createStoreAvailability({
+    observer: log.observer,
+    now: () => performance.now(),
+    onRecovered: () => undefined,
+  });
+  const client = toRedisClient(redis());
+  const shorten = async (key: string, ms: number): Promise<void> => {
+    const left = await redis().pttl(key);
+    if (left > 0) await redis().pexpire(key, Math.max(0, left - ms));
+  };
+  return {
+    store: createRedisPageTokens({ client, availability, ttlMs: PAGE_TTL_MS, now: clock.now }),
+    expire: async (ms) => {
+      clock.advance(ms);
+      for (const key of await redis().keys('recourse:*:page:*')) await shorten(key, ms);
+    },
+    log,
+  };
+};
+
+describePageTokens('memory', createMemory);
+describePageTokens('Redis', createInRedis);
+
+const keysOf = (session: string): Promise<string[]> => redis().keys(`recourse:{${session}}*`);
+
+test('what Redis holds is one short string a page, beside its session and with an end', async () => {
+  const { store } = createInRedis();
+  const list = createPageList();
+  await store.keep(list, 2, 'token');
+  const [key = '', ...others] = await keysOf(list.session);
+  expect(others).toEqual([]);
+  expect(key).toMatch(/^recourse:\{acme:[0-9a-f-]{36}\}:page:[0-9a-f]{64}:2$/);
+  expect(await redis().get(key)).toBe('token');
+  const left = await redis().pttl(key);
+  expect(left).toBeGreaterThan(30_000);
+  expect(left).toBeLessThanOrEqual(60_000);
+});
+
+test('two replicas share their pages', async () => {
+  const [one, other] = [createInRedis(), createInRedis()];
+  const list = createPageList();
+  await one.store.keep(list, 2, 'of one');
+  expect(await other.store.find(list, 2)).toBe('of one');
+  await other.store.keep(list, 2, 'of the other');
+  expect(await one.store.find(list, 2)).toBe('of the other');
+});
+
+test.each([
+  ['a hash', (key: string) => redis().hset(key, 'a', 'b')],
+  ['a text that is no token', (key: string) => redis().set(key, 'a\u0000b')],
+  ['an empty text', (key: string) => redis().set(key, '')],
+  ['a text that is too long', (key: string) => redis().set(key, 'x'.repeat(5000))],
+])('%s in the place of a token reads as none, takes nothing away and is written over', async (_what, damage) => {
+  const [writer, reader] = [createInRedis(), createInRedis()];
+  const list = createPageList();
+  await writer.store.keep(list, 2, 'token');
+  const [key = ''] = await keysOf(list.session);
+  await redis().del(key);
+  await damage(key);
+  expect(await reader.store.find(list, 2)).toBeNull();
+  expect(reader.log.failed).toEqual([]);
+  expect(reader.log.states).toEqual([]);
+  await reader.store.keep(list, 2, 'anew');
+  expect(await redis().get(key)).toBe('anew');
+});
+
+test('after everything in Redis is gone, a replica still knows its own pages and others begin again', async () => {
+  const [one, other] = [createInRedis(), createInRedis()];
+  const list = createPageList();
+  await one.store.keep(list, 2, 'token');
+  await redis().del(...(await keysOf(list.session)));
+  expect(await one.store.find(list, 2)).toBe('token');
+  expect(await other.store.find(list, 2)).toBeNull();
+});
+
+test('reading a page does not bring back a Redis that is known to be away, keeping one does', async () => {
+  const watched = Promise.withResolvers<() => void>();
+  const { observer } = createStoreLog();
+  const availability = createStoreAvailability({
+    observer,
+    // Each question may be a probe.
+    now: (() => {
+      let time = 0;
+      return () => (time += 10_000);
+    })(),
+    onRecovered: () => undefined,
+    store: { watch: ({ lost }) => watched.resolve(lost) },
+  });
+  const store = createRedisPageTokens({ client: toRedisClient(redis()), availability, ttlMs: 1000, now: () => 1 });
+  const list = createPageList();
+  (await watched.promise)();
+  await store.find(list, 2);
+  expect(availability.isUp()).toBe(false);
+  await store.keep(list, 2, 'token');
+  expect(availability.isUp()).toBe(true);
+});
+
+test('a process forgets the pages that were not used for the longest time first', async () => {
+  const store = createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, now: () => 1, maxPages: 2 });
+  const list = createPageList();
+  for (const page of [2, 3, 4]) await store.keep(list, page, `token-${page}`);
+  const found = await Promise.all([2, 3, 4].map((page) => store.find(list, page)));
+  expect(found).toEqual([null, 'token-3', 'token-4']);
+});
+
+test('a process keeps no more bytes than it may', async () => {
+  const store = createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, now: () => 1, maxBytes: 10_000 });
+  const list = createPageList();
+  for (const page of [2, 3, 4]) await store.keep(list, page, 'x'.repeat(4000));
+  const found = await Promise.all([2, 3, 4].map((page) => store.find(list, page)));
+  expect(found.map((token) => token?.length ?? 0)).toEqual([0, 4000, 4000]);
+});
