@@ -38,6 +38,8 @@ export type HttpRequest = Hop & {
   readonly nextHop: NextHop;
   /** `transport`: failures that pass are tried again, up to three times. Only for what does no harm twice. */
   readonly repeats: 'transport' | 'never';
+  /** Which statuses are failures that pass. Default: 429, 502, 503, 504. */
+  readonly isTransient?: ((status: number) => boolean) | undefined;
 };
 
 /** What came of a request. `url` is the last hop's, `attempts` how often that one was asked, `redirects` how many came before it. */
@@ -103,8 +105,8 @@ const sendFollowing = async (
   { dispatcher, clock }: Means,
   signal: AbortSignal,
 ): Promise<Fetched> => {
-  const { limitMs, wantedBytes, nextHop, repeats } = request;
-  const limits = { clock, deadlineMs: clock.now() + limitMs, signal };
+  const { limitMs, wantedBytes, nextHop, repeats, isTransient } = request;
+  const limits = { clock, deadlineMs: clock.now() + limitMs, signal, isTransient };
   const trail: [Hop, ...Hop[]] = [toFirstHop(request)];
   let hop: Hop = trail[0];
   // nextHop refuses the hop after the last permitted one; the bound here only makes the end visible.

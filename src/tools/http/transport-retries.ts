@@ -42,20 +42,26 @@ export const retryAfterOf = (outcome: Answer | NoAnswer, nowMs: number): number 
  */
 export const retryTransport = async (
   send: () => Promise<Answer | NoAnswer>,
-  limits: { readonly clock: RetryClock; readonly deadlineMs: number; readonly signal: AbortSignal },
+  limits: {
+    readonly clock: RetryClock;
+    readonly deadlineMs: number;
+    readonly signal: AbortSignal;
+    /** Which statuses say "not now". */
+    readonly isTransient?: ((status: number) => boolean) | undefined;
+  },
 ): Promise<Attempted> => {
-  const { clock, deadlineMs, signal } = limits;
+  const { clock, deadlineMs, signal, isTransient = isTransientStatus } = limits;
   for (let attempts = 1; ; attempts += 1) {
     const outcome = await send();
-    if (attempts === MAX_ATTEMPTS || !isTransient(outcome)) return { outcome, attempts };
+    if (attempts === MAX_ATTEMPTS || !passes(outcome, isTransient)) return { outcome, attempts };
     const delayMs = toDelayMs(attempts, clock.random(), retryAfterOf(outcome, clock.now()));
     if (clock.now() + delayMs + LEAST_REQUEST_MS > deadlineMs) return { outcome, attempts };
     await clock.pause(delayMs, signal);
   }
 };
 
-const isTransient = (outcome: Answer | NoAnswer): boolean =>
-  outcome.kind === 'answer' ? isTransientStatus(outcome.status) : TRANSIENT_SILENCES.has(outcome.reason);
+const passes = (outcome: Answer | NoAnswer, isTransient: (status: number) => boolean): boolean =>
+  outcome.kind === 'answer' ? isTransient(outcome.status) : TRANSIENT_SILENCES.has(outcome.reason);
 
 const toDelayMs = (attempt: number, random: number, retryAfterMs: number | undefined): number => {
   const backoffMs = FIRST_DELAY_MS * 2 ** (attempt - 1) * (0.5 + random / 2);

@@ -1,0 +1,100 @@
+import * as z from 'zod';
+import { addDays } from './calendar-days.ts';
+import { toLine, toTextLine } from './event-or-email-text.ts';
+
+// A member of a wrong type is as good as none; only without an id there is nothing to tell of.
+const Text = z.string().nullish().catch(null);
+const Moment = z.object({ date: Text, dateTime: Text }).nullish().catch(null);
+
+/** What is read of an event (events.list). */
+export const CalendarEvent = z.object({
+  id: z.string().min(1).max(1024),
+  status: Text,
+  summary: Text,
+  description: Text,
+  location: Text,
+  htmlLink: Text,
+  hangoutLink: Text,
+  organizer: z.object({ email: Text, displayName: Text }).nullish().catch(null),
+  start: Moment,
+  end: Moment,
+  attendees: z.array(z.unknown()).nullish().catch(null),
+  attendeesOmitted: z.boolean().nullish().catch(null),
+});
+type CalendarEvent = z.output<typeof CalendarEvent>;
+
+/** The members of the above, for `fields`: of an attendee hardly anything is sent. */
+export const EVENT_FIELDS =
+  'items(id,status,summary,description,location,htmlLink,hangoutLink,organizer(email,displayName),start,end,attendees/responseStatus,attendeesOmitted),nextPageToken';
+
+/** One event as the tools give it. */
+export const Event = z.object({
+  id: z.string(),
+  summary: z.string(),
+  start: z.string().nullable().describe('A time with its offset, or for an all-day event its first day.'),
+  end: z.string().nullable().describe('A time with its offset, or for an all-day event its last day, included.'),
+  all_day: z.boolean(),
+  location: z.string().nullable(),
+  organizer: z.string().nullable(),
+  status: z.string().describe('confirmed, or tentative.'),
+  attendees: z.int().optional().describe('How many are invited; left out where the calendar does not tell.'),
+  description: z.string().nullable().describe('The beginning of its description, as plain text.'),
+  link: z.string().nullable().describe('The event in Google Calendar.'),
+  meeting_link: z.string().nullable().describe('Where it is held as a video call.'),
+});
+export type Event = z.output<typeof Event>;
+
+const MOST_SHOWN = 300;
+const MOST_DESCRIBED = 1000;
+const MOST_LINK = 2000;
+
+/** The events of Google's that take place, their texts cut. */
+export const toEvents = (events: readonly CalendarEvent[]): readonly Event[] =>
+  events.filter(({ status }) => status !== 'cancelled').map(toEvent);
+
+const toEvent = (event: CalendarEvent): Event => {
+  const start = toMoment(event.start);
+  return {
+    id: event.id,
+    summary: toShown(event.summary) ?? '(no title)',
+    start: start?.text ?? null,
+    end: toEnd(event, start),
+    all_day: start?.isDay ?? false,
+    location: toShown(event.location),
+    organizer: toShown(event.organizer?.displayName) ?? toShown(event.organizer?.email),
+    status: toShown(event.status) ?? 'confirmed',
+    ...(event.attendeesOmitted === true ? {} : { attendees: event.attendees?.length ?? 0 }),
+    description: event.description ? toTextLine(event.description, MOST_DESCRIBED) : null,
+    link: toLink(event.htmlLink),
+    meeting_link: toLink(event.hangoutLink),
+  };
+};
+
+type Shown = { readonly text: string; readonly isDay: boolean };
+
+const DayText = z.iso.date();
+const TimeText = z.iso.datetime({ offset: true, local: true }).max(64);
+
+const toMoment = (moment: CalendarEvent['start']): Shown | null => {
+  const day = DayText.safeParse(moment?.date);
+  if (day.success) return { text: day.data, isDay: true };
+  const time = TimeText.safeParse(moment?.dateTime);
+  return time.success ? { text: time.data, isDay: false } : null;
+};
+
+/** Google's end of an all-day event is the day after it, which people and models take for a part of it. */
+const toEnd = (event: CalendarEvent, start: Shown | null): string | null => {
+  const end = toMoment(event.end);
+  if (end === null || !end.isDay) return end?.text ?? null;
+  const last = addDays(end.text, -1);
+  return start !== null && last < start.text ? start.text : last;
+};
+
+const toShown = (text: string | null | undefined): string | null => {
+  const line = toLine(text ?? '', MOST_SHOWN);
+  return line === '' ? null : line;
+};
+
+/** A link that is cut leads nowhere. */
+const toLink = (link: string | null | undefined): string | null =>
+  typeof link === 'string' && link.length <= MOST_LINK && /^https:\/\/[\x21-\x7e]+$/.test(link) ? link : null;

@@ -1,0 +1,79 @@
+import type { OAuth2Client } from 'google-auth-library';
+import type * as z from 'zod';
+import type { ToolContext } from '../../tool.ts';
+
+/** One of Google's APIs, as people and `gcloud` know it. */
+export type GoogleApi = {
+  /** `Google Drive` */
+  readonly name: string;
+  /** `drive.googleapis.com`, for `gcloud services enable`. */
+  readonly service: string;
+  /** The least that its tools need. */
+  readonly scope: string;
+};
+
+export const DRIVE: GoogleApi = {
+  name: 'Google Drive',
+  service: 'drive.googleapis.com',
+  scope: 'https://www.googleapis.com/auth/drive.readonly',
+};
+
+export const GMAIL: GoogleApi = {
+  name: 'Gmail',
+  service: 'gmail.googleapis.com',
+  scope: 'https://www.googleapis.com/auth/gmail.readonly',
+};
+
+export const CALENDAR: GoogleApi = {
+  name: 'Google Calendar',
+  service: 'calendar-json.googleapis.com',
+  scope: 'https://www.googleapis.com/auth/calendar.readonly',
+};
+
+/** What every request of Google's client libraries is given, as their second argument. */
+export type GoogleRequestOptions = {
+  readonly signal: AbortSignal;
+  readonly fetchImplementation: typeof fetch;
+  readonly responseType: 'json' | 'arraybuffer';
+};
+
+/** One request. What comes back is unknown: the library's types promise more than Google's answers keep. */
+export type GoogleRequest = (
+  auth: OAuth2Client,
+  options: GoogleRequestOptions,
+) => Promise<{ readonly data: unknown; readonly headers?: unknown }>;
+
+/** What one request means, for the texts of its failures. */
+export type GoogleMeaning = {
+  /** The whole text of a 404, given the account that asks: "There is no file 'x', or …". Without it: Google's own words. */
+  readonly missing?: (account: string | null) => string;
+  /** The whole text of a 403 without access, given the account that asks. */
+  readonly forbidden?: (account: string | null) => string;
+};
+
+/** The beginning of a file; `rest` says whether there is more. */
+export type GoogleDownload = { readonly bytes: Uint8Array; readonly rest: 'complete' | 'cut' };
+
+/** Google as the tools reach it: one place for credentials, time limits, repeats of reads, and what failures mean. */
+export type GoogleAccess = {
+  /**
+   * The answer of one read, as the schema has it. Rejects with a RetryableToolError (not configured, API not enabled,
+   * 400, 404), a TerminalToolError (401, revoked credentials, 403) or an UpstreamToolError (429 and quotas, 5xx,
+   * silence, an answer that is not what the schema says), and with the signal's reason.
+   */
+  readonly read: <Schema extends z.ZodType>(
+    api: GoogleApi,
+    request: GoogleRequest,
+    schema: Schema,
+    context: Pick<ToolContext, 'signal'>,
+    meaning?: GoogleMeaning,
+  ) => Promise<z.output<Schema>>;
+  /** The first `maxBytes` bytes of a file. Rejects as `read` does. */
+  readonly download: (
+    api: GoogleApi,
+    request: GoogleRequest,
+    context: Pick<ToolContext, 'signal'>,
+    options: GoogleMeaning & { readonly maxBytes: number },
+  ) => Promise<GoogleDownload>;
+  readonly close: () => Promise<void>;
+};

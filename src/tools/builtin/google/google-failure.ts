@@ -1,0 +1,187 @@
+import { findNoAnswer, toNoAnswerFailure } from '../../http/no-answer-error.ts';
+import { showText } from '../../http/show-url.ts';
+import { RetryableToolError, TerminalToolError, UpstreamToolError } from '../../tool-errors.ts';
+import type { GoogleApi, GoogleMeaning } from './google-access.ts';
+import { type GoogleCredentials, toSecrets } from './google-credentials.ts';
+import { type GoogleErrorAnswer, readErrorAnswer } from './google-error-answer.ts';
+import { UnreadableTokenError } from './google-sign-in.ts';
+
+/** What a failure is about. `accessToken` is empty where there was none yet. */
+export type GoogleAttempt = {
+  readonly api: GoogleApi;
+  readonly meaning: GoogleMeaning;
+  readonly credentials: GoogleCredentials;
+  readonly subject: string | undefined;
+  readonly accessToken: string;
+  readonly now: () => number;
+};
+
+export type GoogleFailure = {
+  readonly error: Error;
+  /** A new token may do better. */
+  readonly isTokenRefused: boolean;
+};
+
+/** The error that tells what Google's library threw. What Google says is shown, without any secret of the attempt. */
+export const toGoogleFailure = (thrown: unknown, attempt: GoogleAttempt): GoogleFailure => {
+  const { api, accessToken } = attempt;
+  const noAnswer = findNoAnswer(thrown);
+  if (noAnswer !== undefined) return kept(toNoAnswerFailure(noAnswer, api.name));
+  if (thrown instanceof UnreadableTokenError) return kept(toUnreadableFailure(api, null));
+  const answer = readErrorAnswer(thrown, attempt.now());
+  // Not the error itself: it carries the whole request.
+  if (answer === null) return kept(new Error(`${api.name} could not be asked: ${toShown(String(thrown), attempt)}`));
+  const said: Said = { ...answer, words: toShown(answer.message, attempt) };
+  if (isBusy(said)) return kept(toBusyFailure(said, api));
+  if (accessToken === '') return kept(toSignInFailure(said, attempt));
+  const isTokenRefused = said.status === 401 || isScopeMissing(said);
+  return { error: toStatusFailure(said, attempt), isTokenRefused };
+};
+
+/** The failure for an answer that is not what Google documents. `cut` says what is missing of it. */
+export const toUnreadableFailure = ({ name }: GoogleApi, cut: 'size' | 'time' | null): UpstreamToolError => {
+  const text = {
+    size: `${name} sent an answer that is too large to be read. Ask for less.`,
+    time: `${name} did not answer in time. Try again later.`,
+    none: `${name} sent an answer that cannot be read. Try again later.`,
+  }[cut ?? 'none'];
+  return new UpstreamToolError('upstream_unavailable', text, { executed: 'maybe' });
+};
+
+/** Whom Google sees: the address to share things with; null where the file names no one. */
+export const toAccount = (credentials: GoogleCredentials, subject: string | undefined): string | null => {
+  if (credentials.type === 'authorized_user') return null;
+  return showText(subject === undefined || subject === '' ? credentials.clientEmail : subject);
+};
+
+type Said = GoogleErrorAnswer & { readonly words: string };
+
+const kept = (error: Error): GoogleFailure => ({ error, isTokenRefused: false });
+
+const toShown = (text: string, { accessToken, credentials }: GoogleAttempt): string => {
+  const secrets = [accessToken, ...toSecrets(credentials)].filter((secret) => secret !== '');
+  return showText(secrets.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text));
+};
+
+const QUOTA_REASONS = [
+  'rateLimitExceeded',
+  'userRateLimitExceeded',
+  'quotaExceeded',
+  'dailyLimitExceeded',
+  'RATE_LIMIT_EXCEEDED',
+  'RESOURCE_EXHAUSTED',
+  // Drive's own: https://developers.google.com/workspace/drive/api/guides/handle-errors
+  'sharingRateLimitExceeded',
+  'downloadQuotaExceeded',
+];
+
+const has = ({ reasons }: Said, ...wanted: readonly string[]): boolean => wanted.some((reason) => reasons.has(reason));
+
+const isQuota = (said: Said): boolean => said.status === 429 || (said.status === 403 && has(said, ...QUOTA_REASONS));
+const isBusy = (said: Said): boolean => isQuota(said) || said.status >= 500 || said.status < 400 || said.status === 408;
+
+const isScopeMissing = (said: Said): boolean =>
+  said.status === 403 && has(said, 'insufficientPermissions', 'ACCESS_TOKEN_SCOPE_INSUFFICIENT');
+
+const toBusyFailure = (said: Said, { name }: GoogleApi): UpstreamToolError => {
+  const { status, retryAfterMs } = said;
+  const when = retryAfterMs === undefined ? 'later' : `in ${toSeconds(retryAfterMs)}`;
+  const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
+  if (isQuota(said)) {
+    const text = has(said, 'dailyLimitExceeded', 'quotaExceeded')
+      ? `The quota of ${name} is used up (${status}). Try again ${when}.`
+      : `${name} limits how often it may be asked (${status}). Try again ${when}.`;
+    return new UpstreamToolError('upstream_rate_limited', text, { executed: 'no', ...wait });
+  }
+  return new UpstreamToolError('upstream_unavailable', `${name} is not available (${status}). Try again ${when}.`, {
+    executed: 'maybe',
+    ...wait,
+  });
+};
+
+const toSeconds = (ms: number): string => {
+  const seconds = Math.max(1, Math.ceil(ms / 1_000));
+  return seconds === 1 ? '1 second' : `${seconds} seconds`;
+};
+
+const EXPIRED = 'The Google credentials have expired or were revoked.';
+const toQuote = (words: string): string => (words === '' ? '' : ` Google says: '${words}'.`);
+
+const toSignInFailure = (said: Said, { api, credentials, subject }: GoogleAttempt): Error => {
+  const quote = toQuote(said.words);
+  if (has(said, 'invalid_grant')) {
+    const remedy =
+      credentials.type === 'authorized_user'
+        ? 'A human must sign in again and put the new refresh token into the file that GOOGLE_CREDENTIALS_PATH names.'
+        : `A human must put a valid key into the file that GOOGLE_CREDENTIALS_PATH names, and check the clock${subject === undefined ? '' : ' and GOOGLE_SUBJECT'}.`;
+    return new TerminalToolError(`${EXPIRED}${quote} ${remedy}`);
+  }
+  if (has(said, 'unauthorized_client', 'access_denied', 'invalid_scope'))
+    return new TerminalToolError(
+      `The Google credentials do not give access to ${api.name}.${quote} A human must allow them the scope ${api.scope}.`,
+    );
+  return new TerminalToolError(
+    `Google refuses the credentials (${said.status}).${quote} A human must check the file that GOOGLE_CREDENTIALS_PATH names.`,
+  );
+};
+
+const toStatusFailure = (said: Said, attempt: GoogleAttempt): Error => {
+  const { api, meaning, credentials, subject } = attempt;
+  const account = toAccount(credentials, subject);
+  switch (said.status) {
+    case 400:
+      return toBadRequestFailure(said, api);
+    case 401:
+      return new TerminalToolError(
+        `${EXPIRED} A human must renew them in the file that GOOGLE_CREDENTIALS_PATH names, should it go on.`,
+      );
+    case 403:
+      return toForbiddenFailure(said, attempt);
+    case 404:
+      return new RetryableToolError(
+        meaning.missing?.(account) ?? `${api.name} does not have it (404).${toQuote(said.words)} Check the id.`,
+      );
+    case 410:
+      return new RetryableToolError(
+        `${api.name} does not have it any more (410).${toQuote(said.words)} Use another one.`,
+      );
+    default:
+      return new RetryableToolError(
+        `${api.name} does not take this call (${said.status}).${toQuote(said.words)} Correct the parameters.`,
+      );
+  }
+};
+
+const toBadRequestFailure = ({ words, locations }: Said, { name }: GoogleApi): Error =>
+  locations.includes('pageToken')
+    ? new RetryableToolError('This page is not available any more. Start from page 1 again.')
+    : new RetryableToolError(`${name} does not take this call (400).${toQuote(words)} Correct the parameters.`);
+
+const PROJECT = /^projects\/([a-z0-9:.-]{1,64})$/;
+
+const toForbiddenFailure = (said: Said, { api, meaning, credentials, subject }: GoogleAttempt): Error => {
+  const account = toAccount(credentials, subject);
+  if (has(said, 'accessNotConfigured', 'SERVICE_DISABLED')) {
+    const [, project] = PROJECT.exec(said.consumer ?? '') ?? [];
+    const option = project === undefined ? '' : ` --project ${project}`;
+    return new RetryableToolError(
+      `${api.name} API is not enabled. Run: gcloud services enable ${api.service}${option}`,
+    );
+  }
+  if (isScopeMissing(said))
+    return new TerminalToolError(
+      `The Google credentials do not give access to ${api.name}. A human must allow them the scope ${api.scope}.`,
+    );
+  if (has(said, 'exportSizeLimitExceeded'))
+    return new RetryableToolError(
+      'The document is too large: Google exports at most 10 MB. Choose a smaller one, or ask a human to split it.',
+    );
+  if (has(said, 'cannotDownloadFile', 'cannotExportFile'))
+    return new TerminalToolError(
+      'The owner of the file lets nobody download it. A human must allow it in the sharing settings of the file.',
+    );
+  return new TerminalToolError(
+    meaning.forbidden?.(account) ??
+      `${api.name} refuses access (403).${toQuote(said.words)} A human must give it to ${account ?? 'the user who signed in'}.`,
+  );
+};

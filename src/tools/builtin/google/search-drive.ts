@@ -1,0 +1,122 @@
+import * as z from 'zod';
+import { defineTool } from '../../define-tool.ts';
+import { cutText } from '../../describe-value.ts';
+import type { PageTokens } from '../../page-tokens.ts';
+import type { InlineTool, ToolContext } from '../../tool.ts';
+import { answerPage, DATE_RULE, pageShape } from '../answers.ts';
+import { openPageChain } from '../paging/page-chain.ts';
+import { DRIVE_KINDS } from './drive-file-kinds.ts';
+import { toDriveQuery } from './drive-query.ts';
+import { openDrive } from './drive-requests.ts';
+import { DRIVE, type GoogleAccess } from './google-access.ts';
+
+export type DriveToolOptions = { readonly google: GoogleAccess; readonly pageTokens: PageTokens };
+
+const input = z.object({
+  query: z
+    .string()
+    .max(1_000)
+    .regex(/\S/, 'must not be blank')
+    .describe(
+      'Words that stand in the name or the text of a file; "in double quotes" as a phrase. Not a query language.',
+    )
+    .meta({ examples: ['platform sync February'] }),
+  kind: z
+    .enum(['document', 'spreadsheet', 'presentation', 'text', 'pdf', 'folder'])
+    .optional()
+    .describe('Only files of this kind.'),
+  modified_after: z.iso
+    .date(DATE_RULE)
+    .optional()
+    .describe('Only files changed on this day (UTC) or later: YYYY-MM-DD.'),
+  page: z.int().min(1).max(1_000).default(1).describe('Pages are read in order, with the same other arguments.'),
+  page_size: z.int().min(1).max(50).default(20).describe('Files on a page.'),
+});
+
+const output = z.object({
+  ...pageShape,
+  files: z.array(
+    z.object({
+      id: z.string().describe('For read_drive_file.'),
+      name: z.string(),
+      mime_type: z.string(),
+      modified: z.string().nullable().describe('When it was last changed, RFC 3339.'),
+      url: z.string().nullable(),
+    }),
+  ),
+});
+
+const FIELDS = 'kind,nextPageToken,files(id,name,mimeType,modifiedTime,webViewLink)';
+const MOST_NAME_CHARACTERS = 500;
+
+// `kind` proves that this is the list: `files` may be left out of one that is empty.
+const FileList = z.object({
+  kind: z.literal('drive#fileList'),
+  nextPageToken: z.string().optional(),
+  files: z
+    .array(
+      z.object({
+        id: z.string(),
+        name: z.string(),
+        mimeType: z.string(),
+        modifiedTime: z.string().optional(),
+        webViewLink: z.string().optional(),
+      }),
+    )
+    .default([]),
+});
+
+/** `search_drive`: files that the account can see, in its own Drive and in shared ones. */
+export const createSearchDrive = (options: DriveToolOptions): InlineTool =>
+  defineTool({
+    name: 'search_drive',
+    description:
+      'Searches Google Drive for files by words of their name or text. Returns id, name, mime_type, modified and url of each; read_drive_file reads one. Comes in pages: where has_more is true, call again with page + 1.',
+    effects: 'read',
+    input,
+    output,
+    run: (asked, context) => search(options, asked, context),
+  });
+
+const search = async (
+  { google, pageTokens }: DriveToolOptions,
+  { page, ...query }: z.output<typeof input>,
+  context: Pick<ToolContext, 'session' | 'signal'>,
+) => {
+  const chain = openPageChain({ tokens: pageTokens, tool: 'search_drive', verb: 'Search', query, context });
+  const pageToken = await chain.tokenOf(page);
+  const wanted = {
+    q: toDriveQuery({
+      words: query.query,
+      mimeTypes: query.kind === undefined ? [] : DRIVE_KINDS[query.kind],
+      modifiedAfter: query.modified_after,
+    }),
+    pageSize: query.page_size,
+    fields: FIELDS,
+    // What is in a shared drive is not the account's own, and is looked for all the same.
+    corpora: 'allDrives',
+    includeItemsFromAllDrives: true,
+    supportsAllDrives: true,
+    ...(pageToken === undefined ? {} : { pageToken }),
+  };
+  const found = await google.read(
+    DRIVE,
+    async (auth, send) => (await openDrive(auth)).files.list(wanted, send),
+    FileList,
+    context,
+  );
+  return answerPage({
+    words: { one: 'file', many: 'files' },
+    key: 'files',
+    items: found.files.map(({ id, name, mimeType, modifiedTime, webViewLink }) => ({
+      id,
+      name: cutText(name, MOST_NAME_CHARACTERS),
+      mime_type: mimeType,
+      modified: modifiedTime ?? null,
+      url: webViewLink ?? null,
+    })),
+    page,
+    hasMore: await chain.keepNext(page, found.nextPageToken),
+    keepsPages: chain.keepsPages,
+  });
+};

@@ -1,0 +1,110 @@
+import type { LogLevel, WebClientOptions } from '@slack/web-api';
+import { isAnyAddress } from '../../http/address-policy.ts';
+import { createClientFetch } from '../../http/client-fetch.ts';
+import type { HttpClient } from '../../http/http-client.ts';
+import { lookupBySystem } from '../../http/lookup.ts';
+import { showText } from '../../http/show-url.ts';
+import { type RetryClock, systemRetryClock } from '../../http/transport-retries.ts';
+import type { ToolContext } from '../../tool.ts';
+import { RetryableToolError, TerminalToolError } from '../../tool-errors.ts';
+import type { SlackOptions } from '../../tool-family.ts';
+import { type RefusalTexts, type SeenAnswer, toSlackFailure } from './slack-failure.ts';
+
+export type SlackRequest = {
+  readonly method: 'chat.postMessage' | 'conversations.list';
+  readonly arguments: Readonly<Record<string, string | number | boolean | undefined>>;
+  /** `transport`: failures that pass are tried again. Only for what does no harm twice. */
+  readonly repeats: 'transport' | 'never';
+  readonly refusals: RefusalTexts;
+};
+
+/** Slack as the tools reach it: one place for the token, time limits, repeats of reads, and what failures mean. */
+export type SlackAccess = {
+  /**
+   * Slack's answer to one request, still unchecked. Rejects with a RetryableToolError (not configured, or as `refusals`
+   * say), a TerminalToolError (token, scopes, rights) or an UpstreamToolError (429, 5xx, silence, an unreadable answer).
+   */
+  readonly ask: (request: SlackRequest, context: Pick<ToolContext, 'signal' | 'log'>) => Promise<unknown>;
+  readonly close: () => Promise<void>;
+};
+
+// Below the 30 s of the tools, so that a slow Slack is told as such.
+const DEFAULT_LIMIT_MS = 29_000;
+// 200 channels with all that Slack says of them are about 400 kB.
+const MOST_BYTES = 4 * 1024 * 1024;
+// Slack may send any number of warnings with an answer.
+const MOST_WARNINGS = 5;
+// Without an example: xoxb- has the shape of a secret, and would not be shown.
+const NOT_CONFIGURED = 'Slack not configured. Set SLACK_BOT_TOKEN to the bot token of a Slack app.';
+const BAD_TOKEN = 'SLACK_BOT_TOKEN is not a token. A human must set it to the bot token of a Slack app.';
+// What a header can carry; the error of one that cannot would repeat it.
+const TOKEN = /^[\x21-\x7e]+$/;
+
+export const createSlackAccess = (
+  options: SlackOptions & { readonly limitMs?: number; readonly clock?: RetryClock },
+): SlackAccess => {
+  const { token = '', apiUrl, limitMs = DEFAULT_LIMIT_MS, clock = systemRetryClock } = options;
+  const baseUrl = apiUrl === undefined ? undefined : new URL(apiUrl);
+  let http: Promise<HttpClient> | undefined;
+  // With the first call: undici and Slack's library are 20 MB that a service which never asks need not pay.
+  const openHttp = async (): Promise<HttpClient> =>
+    (await import('../../http/http-client.ts')).createHttpClient({
+      mayConnect: isAnyAddress,
+      lookup: lookupBySystem,
+      ports: 'any',
+      clock,
+    });
+  return {
+    ask: async ({ method, arguments: sent, repeats, refusals }, { signal, log }) => {
+      if (token === '') throw new RetryableToolError(NOT_CONFIGURED, { executed: 'no' });
+      if (!TOKEN.test(token)) throw new TerminalToolError(BAD_TOKEN, { executed: 'no' });
+      http ??= openHttp();
+      const terms = { maxBytes: MOST_BYTES, limitMs, repeats, baseUrl, signal };
+      const clientFetch = createClientFetch({ client: await http, ...terms });
+      let seen: SeenAnswer | null = null;
+      const { WebClient, LogLevel } = await import('@slack/web-api');
+      // One a call: it knows no other way to be given the signal of one. It costs 0.06 ms.
+      const client = new WebClient(token, {
+        fetch: async (url, init) => {
+          const answer = await clientFetch(url, init);
+          const retryAfter = answer.headers.get('retry-after') ?? undefined;
+          seen = { status: answer.status, retryAfter, body: await answer.clone().text() };
+          // Or the library would unpack what calls itself application/gzip, to any size.
+          answer.headers.set('content-type', 'application/json');
+          return answer;
+        },
+        logger: toSlackLogger(log, LogLevel.WARN),
+        retryConfig: { retries: 0 },
+        rejectRateLimitedCalls: true,
+        allowAbsoluteUrls: false,
+      });
+      try {
+        return await client.apiCall(method, sent);
+      } catch (thrown) {
+        signal.throwIfAborted();
+        throw toSlackFailure(thrown, { seen, refusals });
+      }
+    },
+    close: async () => (await http)?.close(),
+  };
+};
+
+/** What Slack's library wants to be told of: warnings go into the call's log, all else nowhere, and nothing to the console. */
+const toSlackLogger = (log: ToolContext['log'], level: LogLevel): NonNullable<WebClientOptions['logger']> => {
+  let told = 0;
+  const tell = (...words: readonly unknown[]): void => {
+    told += 1;
+    if (told <= MOST_WARNINGS) log.warn('slack warned', { warning: showText(String(words[0])) });
+  };
+  return {
+    debug: ignore,
+    info: ignore,
+    warn: tell,
+    error: tell,
+    setLevel: ignore,
+    getLevel: () => level,
+    setName: ignore,
+  };
+};
+
+const ignore = (): void => undefined;

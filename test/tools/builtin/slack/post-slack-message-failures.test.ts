@@ -1,0 +1,204 @@
+import { expect, test } from 'vitest';
+import { createInstantClock, failureOf, findClosedPort } from '#test/support/http-target.ts';
+import { startSlackLab } from '#test/support/slack/slack-lab.ts';
+import { failing, limiting, refusing, type SlackFault } from '#test/support/slack/slack-stand-in.ts';
+import { createChannel, SLACK_TOKEN } from '#test/support/slack/slack-workspace.ts';
+
+const RETRY = 'RetryableToolError';
+const TERMINAL = 'TerminalToolError';
+const UPSTREAM = 'UpstreamToolError';
+
+test.each([
+  [
+    'nowhere',
+    { channel: '#nowhere' },
+    RETRY,
+    "There is no channel '#nowhere', or the app is not in it. Call list_slack_channels.",
+  ],
+  [
+    'closed',
+    { channel: 'closed' },
+    TERMINAL,
+    "The app is not in channel 'closed'. A human must invite it there with /invite.",
+  ],
+  [
+    'old',
+    { channel: 'old' },
+    TERMINAL,
+    "Channel 'old' is archived. A human must unarchive it, or name another channel.",
+  ],
+  [
+    'a thread',
+    { thread_ts: '1.1' },
+    RETRY,
+    "Channel '#general' has no message '1.1' to reply to. Correct thread_ts, or leave it out.",
+  ],
+])('posting to %s is refused, and nothing was posted', async (_what, input, name, message) => {
+  const { slack, post } = await startSlackLab({
+    channels: [
+      createChannel(1, { name: 'general' }),
+      createChannel(2, { name: 'closed', is_member: false }),
+      createChannel(3, { name: 'old', is_archived: true }),
+    ],
+  });
+  expect(await failureOf(post(input))).toMatchObject({ name, message, executed: 'no' });
+  expect(slack.workspace.messages).toEqual([]);
+});
+
+test.each([
+  ['msg_too_long', RETRY, 'The text is too long for Slack. Shorten it, or post it in parts.'],
+  ['no_text', RETRY, 'Slack sees no text in this message. Write some.'],
+  ['invalid_blocks', RETRY, 'Slack cannot read this text. Write it more simply.'],
+  ['invalid_arguments', RETRY, 'Slack does not accept these arguments (invalid_arguments). Correct them.'],
+  [
+    'restricted_action',
+    TERMINAL,
+    "Slack does not let the app post to '#general' (restricted_action). A human must allow it.",
+  ],
+  ['no_permission', TERMINAL, "Slack does not let the app post to '#general' (no_permission). A human must allow it."],
+  [
+    'token_revoked',
+    TERMINAL,
+    'Slack does not accept the token (token_revoked). A human must set SLACK_BOT_TOKEN to a valid token of a Slack app.',
+  ],
+  [
+    'token_expired',
+    TERMINAL,
+    'Slack does not accept the token (token_expired). A human must set SLACK_BOT_TOKEN to a valid token of a Slack app.',
+  ],
+  [
+    'account_inactive',
+    TERMINAL,
+    'Slack does not accept the token (account_inactive). A human must set SLACK_BOT_TOKEN to a valid token of a Slack app.',
+  ],
+  [
+    'not_authed',
+    TERMINAL,
+    'Slack does not accept the token (not_authed). A human must set SLACK_BOT_TOKEN to a valid token of a Slack app.',
+  ],
+  [
+    'a_word_of_tomorrow',
+    TERMINAL,
+    "Slack refused: 'a_word_of_tomorrow'. A human must find out why: docs.slack.dev/reference/methods.",
+  ],
+])('%s means that nothing was posted', async (error, name, message) => {
+  const { slack, post } = await startSlackLab();
+  slack.meet(refusing(error));
+  expect(await failureOf(post())).toMatchObject({ name, message, executed: 'no' });
+  expect(slack.requests).toHaveLength(1);
+});
+
+test.each(['duplicate_message_not_found', 'duplicate_channel_not_found'])(
+  '%s leaves in doubt what became of the message',
+  async (error) => {
+    const { slack, post } = await startSlackLab();
+    slack.meet(refusing(error));
+    expect(await failureOf(post())).toMatchObject({
+      name: TERMINAL,
+      executed: 'maybe',
+      message:
+        'Slack knows the id of this message and does not find the message: it may have been posted, and deleted since. A human must look before it is posted again.',
+    });
+  },
+);
+
+test.each([
+  ['internal_error', refusing('internal_error'), 'Slack is out of order (internal_error). Try again later.'],
+  ['fatal_error', refusing('fatal_error'), 'Slack is out of order (fatal_error). Try again later.'],
+  [
+    'service_unavailable',
+    refusing('service_unavailable'),
+    'Slack is out of order (service_unavailable). Try again later.',
+  ],
+  ['request_timeout', refusing('request_timeout'), 'Slack is out of order (request_timeout). Try again later.'],
+  ['500', failing(500), 'Slack failed (HTTP 500). Try again later.'],
+  [
+    '503 in words of Slack',
+    { ...refusing('channel_not_found'), status: 503 },
+    'Slack failed (HTTP 503). Try again later.',
+  ],
+  ['408', failing(408), 'Slack failed (HTTP 408). Try again later.'],
+  ['half an answer', { kind: 'half' }, 'Slack sent an answer that cannot be read. Try again later.'],
+  ['a page of HTML', failing(200), 'Slack sent an answer that cannot be read. Try again later.'],
+  [
+    'an answer without ts',
+    { kind: 'answer', status: 200, body: '{"ok":true,"channel":"C1"}' },
+    'Slack sent an answer that cannot be read. Try again later.',
+  ],
+  [
+    'a word that is no JSON',
+    { kind: 'answer', status: 200, body: 'timeout' },
+    'Slack sent an answer that cannot be read. Try again later.',
+  ],
+  ['null', { kind: 'answer', status: 200, body: 'null' }, 'Slack sent an answer that cannot be read. Try again later.'],
+  ['a list', { kind: 'answer', status: 200, body: '[]' }, 'Slack sent an answer that cannot be read. Try again later.'],
+  ['a cut connection', { kind: 'cut' }, expect.stringMatching(/^The connection to Slack broke .*Try again later\.$/)],
+  [
+    'a cut after the post',
+    { kind: 'done_then_cut' },
+    expect.stringMatching(/^The connection to Slack broke .*Try again later\.$/),
+  ],
+] satisfies readonly (readonly [string, SlackFault, unknown])[])(
+  'after %s nobody knows, and the message is not sent again',
+  async (_what, fault, message) => {
+    const { slack, post } = await startSlackLab({ clock: createInstantClock() });
+    slack.meet(fault);
+    const failure = await failureOf(post());
+    expect(failure).toMatchObject({ name: UPSTREAM, message, executed: 'maybe' });
+    expect(JSON.stringify(failure) + String(failure)).not.toContain(SLACK_TOKEN);
+    expect(slack.requests).toHaveLength(1);
+  },
+);
+
+test('a Slack that does not answer in time is told so, and the message may stand', async () => {
+  const { slack, post } = await startSlackLab({ limitMs: 300 });
+  slack.meet({ kind: 'silent' });
+  expect(await failureOf(post())).toMatchObject({
+    name: UPSTREAM,
+    message: expect.stringMatching(/^Slack did not answer in time/),
+    executed: 'maybe',
+  });
+  expect(slack.requests).toHaveLength(1);
+});
+
+test.each([
+  ['of two seconds', limiting('2'), 2_000, 'Slack allows no more requests for now. Try again in 2 s.'],
+  ['without a time', limiting(), undefined, 'Slack allows no more requests for now. Try again later.'],
+  ['with 200', refusing('ratelimited'), undefined, 'Slack allows no more requests for now. Try again later.'],
+  ['of another name', refusing('rate_limited'), undefined, 'Slack allows no more requests for now. Try again later.'],
+])('a rate limit %s is passed on at once, and nothing was posted', async (_what, fault, retryAfterMs, message) => {
+  const clock = createInstantClock();
+  const { slack, post } = await startSlackLab({ clock });
+  slack.meet(fault);
+  expect(await failureOf(post())).toMatchObject({ name: UPSTREAM, message, executed: 'no' });
+  slack.meet(fault);
+  expect(await failureOf(post())).toHaveProperty('retryAfterMs', retryAfterMs);
+  expect(slack.requests).toHaveLength(2);
+  expect(clock.pauses).toEqual([]);
+});
+
+test.each([302, 401, 404])('HTTP %d is nobody of Slack’s: a human must look where requests go', async (status) => {
+  const { slack, post } = await startSlackLab();
+  slack.meet(failing(status, { location: 'http://127.0.0.1:9/elsewhere' }));
+  expect(await failureOf(post())).toMatchObject({
+    name: TERMINAL,
+    message: `HTTP ${status} came instead of an answer of Slack's. A human must check SLACK_API_URL.`,
+    executed: 'no',
+  });
+  expect(slack.requests).toHaveLength(1);
+});
+
+test('a Slack that is not there was sent nothing', async () => {
+  const { post } = await startSlackLab({ apiUrl: `http://127.0.0.1:${await findClosedPort()}` });
+  expect(await failureOf(post())).toMatchObject({ name: UPSTREAM, executed: 'no' });
+});
+
+test('a caller who goes away ends the request', async () => {
+  const { slack, post } = await startSlackLab({ limitMs: 600_000 });
+  slack.meet({ kind: 'silent' });
+  const leaving = new AbortController();
+  const posting = failureOf(post({}, { signal: leaving.signal }));
+  await expect.poll(() => slack.requests.length, { timeout: 15_000 }).toBe(1);
+  leaving.abort(new Error('gone'));
+  expect(await posting).toMatchObject({ message: 'gone' });
+});

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createKeyedClient, whenConnected } from '#test/support/keyed-client.ts';
+import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
+import { type SlackStandIn, startSlackStandIn } from '#test/support/slack/slack-stand-in.ts';
+import { createChannel, createWorkspace, SLACK_TOKEN } from '#test/support/slack/slack-workspace.ts';
+import { startService } from '#test/support/start-service.ts';
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedisServer();
+});
+afterAll(() => redis.stop());
+
+const startSlack = (channels = [createChannel(1, { name: 'general' })]): Promise<SlackStandIn> =>
+  startSlackStandIn(createWorkspace(channels));
+
+const start = async (environment: Readonly<Record<string, string>>) => {
+  const service = await startService({ TOOL_GROUPS: 'slack', ...environment });
+  onTestFinished(service.stop);
+  const client = createKeyedClient(service.url);
+  if (environment['REDIS_URL'] !== undefined) await whenConnected(client);
+  return { service, ...client };
+};
+
+const settingsFor = (slack: SlackStandIn) => ({ SLACK_BOT_TOKEN: SLACK_TOKEN, SLACK_API_URL: slack.origin });
+
+const POST = { name: 'post_slack_message', arguments: { channel: '#general', text: 'Hello' } };
+
+describe.each([
+  ['Redis', () => ({ REDIS_URL: redis.url })],
+  ['this process alone', () => ({})],
+])('with %s', (_where, toSettings) => {
+  test('the same Idempotency-Key twice is one request to Slack and the same answer', async () => {
+    const slack = await startSlack();
+    const { post } = await start({ ...settingsFor(slack), ...toSettings() });
+    const key = randomUUID();
+    const first = await post([POST], { key });
+    const again = await post([POST], { key });
+    expect(first.results).toMatchObject([
+      {
+        success: true,
+        executed: 'yes',
+        value: { display: 'Posted to #general.', count: 1, channel: 'C0000000001', ts: '1700000000.000001' },
+      },
+    ]);
+    expect(again.results.map(({ value }) => value)).toEqual(first.results.map(({ value }) => value));
+    expect(slack.requests).toHaveLength(1);
+    expect(slack.requests[0]?.form['client_msg_id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test('a key whose message may stand is not posted again, and its repeat says so', async () => {
+    const slack = await startSlack();
+    const { post } = await start({ ...settingsFor(slack), ...toSettings() });
+    const key = randomUUID();
+    slack.meet({ kind: 'done_then_cut' });
+    const unknown = { success: false, executed: 'maybe', error: { code: 'upstream_unavailable' } };
+    expect((await post([POST], { key })).results).toMatchObject([unknown]);
+    expect((await post([POST], { key })).results).toMatchObject([{ executed: 'maybe' }]);
+    expect(slack.workspace.messages).toHaveLength(1);
+  });
+
+  test('pages of one session follow one another over batches', async () => {
+    const slack = await startSlack(Array.from({ length: 250 }, (_, at) => createChannel(at + 1)));
+    const { service } = await start({ ...settingsFor(slack), ...toSettings() });
+    const session_id = randomUUID();
+    const list = async (page: number) =>
+      (await service.call([{ name: 'list_slack_channels', arguments: { page } }], { session_id }))[0];
+    expect(await list(2)).toMatchObject({
+      success: false,
+      outcome: 'retry',
+      message: expect.stringContaining('Page 2 not available. List from page 1 first.'),
+    });
+    expect(await list(1)).toMatchObject({ value: { count: 200, has_more: true } });
+    expect(await list(2)).toMatchObject({ value: { count: 50, page: 2, has_more: false } });
+  });
+});
+
+test('another replica goes on with the pages of a session', async () => {
+  const slack = await startSlack(Array.from({ length: 250 }, (_, at) => createChannel(at + 1)));
+  const settings = { ...settingsFor(slack), REDIS_URL: redis.url };
+  const [one, other] = [await start(settings), await start(settings)];
+  const session_id = randomUUID();
+  await one.service.call([{ name: 'list_slack_channels' }], { session_id });
+  const [second] = await other.service.call([{ name: 'list_slack_channels', arguments: { page: 2 } }], { session_id });
+  expect(second).toMatchObject({ value: { count: 50, page: 2 } });
+});
+
+test('two lists that hold nothing, in a session with a budget of one, cost no retry', async () => {
+  const slack = await startSlack([]);
+  const { service } = await start({ ...settingsFor(slack), SESSION_RETRIES: '1' });
+  const session_id = randomUUID();
+  const calls = [{ name: 'list_slack_channels' }, { name: 'list_slack_channels', arguments: { name: 'x' } }];
+  for (let round = 0; round < 2; round += 1)
+    expect(await service.call(calls, { session_id })).toMatchObject(
+      Array(2).fill({ success: true, outcome: 'success', message: 'No channels found.', value: { count: 0 } }),
+    );
+});
+
+test('without a token the tools are offered, and say what is to be set', async () => {
+  const { service } = await start({});
+  for (const call of [POST, { name: 'list_slack_channels' }])
+    expect(await service.call([call])).toMatchObject([
+      {
+        success: false,
+        outcome: 'retry',
+        executed: 'no',
+        message: expect.stringContaining('Slack not configured. Set SLACK_BOT_TOKEN to the bot token of a Slack app.'),
+      },
+    ]);
+});
+
+test('the token is in no result, no log line and no metric, even where Slack repeats it', async () => {
+  const topic = { value: `the token is ${SLACK_TOKEN}`, creator: 'U1', last_set: 1 };
+  const slack = await startSlack([createChannel(1, { name: 'general', topic })]);
+  const { service } = await start({ ...settingsFor(slack), LOG_LEVEL: 'trace' });
+  const echo = { ok: false, error: 'invalid_auth', response_metadata: { messages: [`[ERROR] bad ${SLACK_TOKEN}`] } };
+  const answers = [await service.call([{ name: 'list_slack_channels' }, POST])];
+  slack.meet({ kind: 'answer', status: 200, body: JSON.stringify(echo) });
+  answers.push(await service.call([POST]));
+  slack.meet({ kind: 'cut' });
+  answers.push(await service.call([POST]));
+  slack.workspace.tokens.clear();
+  answers.push(await service.call([{ name: 'list_slack_channels', arguments: { name: 'y' } }]));
+  expect(slack.requests.length).toBeGreaterThan(4);
+  const metrics = await (await fetch(`${service.opsUrl}/metrics`)).text();
+  const seen = JSON.stringify([answers, service.logLines(), metrics]);
+  expect(seen).toContain('slack warned');
+  expect(seen).not.toContain(SLACK_TOKEN);
+});
