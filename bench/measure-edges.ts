@@ -1,6 +1,7 @@
 import { type FormatSeries, measureFormats } from './formats/measure-formats.ts';
 import type { Part } from './isolation/part.ts';
 import { type McpSeries, measureMcp } from './mcp/measure-mcp.ts';
+import { measureNotes, type NotesMeasured } from './notes/measure-notes.ts';
 import { measureUpstream, type UpstreamSeries } from './upstream/measure-upstream.ts';
 
 /** How calls come in and where they go to; null where that was not measured. */
@@ -8,14 +9,16 @@ export type EdgesMeasured = {
   readonly formats: readonly FormatSeries[] | null;
   readonly mcp: readonly McpSeries[] | null;
   readonly upstreams: readonly UpstreamSeries[] | null;
+  readonly notes: NotesMeasured | null;
 };
 
-/** Measures what was asked for of formats, MCP door and upstreams, one after the other. */
+/** Measures what was asked for of formats, MCP door, upstreams and notes, one after the other. */
 export const measureEdges = async (part: Part): Promise<EdgesMeasured> => {
   const { parts } = part.options;
   return {
     formats: parts.includes('formats') ? await measureFormats(part) : null,
     mcp: parts.includes('mcp') ? await measureMcp(part) : null,
     upstreams: parts.includes('upstream') ? await measureUpstream(part) : null,
+    notes: parts.includes('notes') ? await measureNotes(part) : null,
   };
 };

@@ -2,7 +2,8 @@ import { parseArgs } from 'node:util';
 
 /**
  * What can be measured: four servers under load, the service at rest, its tool hosts, its sessions, its telemetry, the
- * formats of providers, its MCP door and what stands behind it.
+ * formats of providers, its MCP door and what stands behind it,
+ * and its notes.
  */
 export const PARTS = [
   'bare',
@@ -18,6 +19,7 @@ export const PARTS = [
   'formats',
   'mcp',
   'upstream',
+  'notes',
 ] as const;
 export type Part = (typeof PARTS)[number];
 

@@ -4,6 +4,7 @@ import { toMcpSection } from './mcp/to-mcp-section.ts';
 import type { EdgesMeasured } from './measure-edges.ts';
 import type { Series } from './measure-servers.ts';
 import type { Starts } from './measure-start.ts';
+import { toNotesSection } from './notes/to-notes-section.ts';
 import { COMPARED_TO } from './options.ts';
 import { type SessionsMeasured, toSessionSections } from './sessions/to-session-sections.ts';
 import { summarise, toPairwise } from './summarise.ts';
@@ -50,10 +51,11 @@ export const toReport = ({ series, starts, isolation, sessions, telemetry, edges
     ...toEdgeSections(edges),
   ].join('\n\n');
 
-const toEdgeSections = ({ formats, mcp, upstreams }: EdgesMeasured): readonly string[] => [
+const toEdgeSections = ({ formats, mcp, upstreams, notes }: EdgesMeasured): readonly string[] => [
   ...(formats === null ? [] : toFormatsSection(formats)),
   ...(mcp === null ? [] : toMcpSection(mcp)),
   ...(upstreams === null ? [] : toUpstreamSection(upstreams)),
+  ...(notes === null ? [] : toNotesSection(notes)),
 ];
 
 const toWarnings = (series: readonly Series[]): readonly string[] =>

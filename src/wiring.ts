@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import * as z from 'zod';
@@ -18,11 +17,11 @@ import { createCircuitObserver } from './telemetry/create-circuit-observer.ts';
 import { createFailureLog } from './telemetry/create-failure-log.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import { createBuiltinReducers } from './tools/builtin-reducers.ts';
-import { createBuiltinTools } from './tools/builtin-tools.ts';
 import type { UpstreamState } from './tools/offers/tool-source.ts';
 import type { ToolRegistry } from './tools/registry.ts';
 import type { Tool } from './tools/tool.ts';
 import type { FirstConfigFile } from './wiring/first-config-file.ts';
+import { wireBuiltin } from './wiring/wire-builtin.ts';
 import { type Readiness, wireHttp } from './wiring/wire-http.ts';
 import { wireLoad } from './wiring/wire-load.ts';
 import { wireRates } from './wiring/wire-rates.ts';
@@ -72,7 +71,6 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const { extraTools = [], environment = {}, subscribers = [], telemetry = 'on' } = options;
   const version = readVersion();
   const createId = createIdFactory();
-  const builtin = await createBuiltin(config, version);
   const telemetered = wireTelemetry(config, { version, log, now, subscribers, telemetry });
   const { metrics, observer } = telemetered;
   const redaction = options.redaction ?? wireRedaction(config, environment);
@@ -80,10 +78,12 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   countIn(metrics.secretsRedacted);
   const store = await wireStore(config, log, metrics, now);
   const { sessions, keys } = options.wrapStores?.(store) ?? store;
+  const builtin = await wireBuiltin(config, { version, log, redaction, pageTokens: store.pageTokens });
   const load = wireLoad(config, metrics, observer, now);
   const own = [...builtin.tools, ...createBuiltinReducers(), ...extraTools];
-  const shared = { log, metrics, observer, now, environment, redaction, configFile: options.configFile };
-  const { registry, ...tools } = await wireTools(config, { ...shared, own, version, limitOf: load.limitOf });
+  const shared = { log, metrics, observer, now, environment, version, redaction, configFile: options.configFile };
+  const offered = { own, ownUnavailable: builtin.unavailable, limitOf: load.limitOf };
+  const { registry, ...tools } = await wireTools(config, { ...shared, ...offered });
   const executor = createExecutor({
     registry,
     sessions,
@@ -100,13 +100,8 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     time: Date.now,
     ...toCallLimits(config),
   });
-  const tracing = await wireTracing(config, {
-    version,
-    log,
-    environment,
-    now,
-    redactText: (text) => redactor.text(text, 'span'),
-  });
+  const redactText = (text: string): string => redactor.text(text, 'span');
+  const tracing = await wireTracing(config, { version, log, environment, now, redactText });
   const { closeAccess, ...http } = await wireHttp(config, {
     ...load,
     ...wireReading(config, { sessions, keys, registry, runHosted: tools.runHosted, redactor, now }),
@@ -135,13 +130,6 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     },
   };
 };
-
-const createBuiltin = (config: Config, version: string) =>
-  createBuiltinTools({
-    workspaceDir: config.WORKSPACE_DIR ?? fileURLToPath(new URL('../examples/workspace', import.meta.url)),
-    privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
-    userAgent: `recourse/${version}`,
-  });
 
 type CircuitParts = {
   readonly metrics: Metrics;

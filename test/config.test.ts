@@ -47,6 +47,13 @@ const DEFAULTS = {
   METRICS_MAX_TOOLS: 40,
   SECRETS_ENV: ['*_TOKEN', '*_KEY', '*_SECRET', '*_PASSWORD', '*_CREDENTIALS'],
   TRACE_CONTENT: false,
+  TOOL_GROUPS: [],
+  SHELL_BWRAP_PATH: 'bwrap',
+  SHELL_TIMEOUT_MS: 30_000,
+  SHELL_CPU_SECONDS: 30,
+  SHELL_MEMORY_MB: 512,
+  SHELL_MAX_PROCESSES: 64,
+  SHELL_OUTPUT_BYTES: 65_536,
   FETCH_ALLOW_PRIVATE: false,
 };
 
@@ -63,6 +70,12 @@ const UNSET = [
   'CONFIG_FILE',
   'TOOLS_DIR',
   'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'NOTES_DIR',
+  'GOOGLE_CREDENTIALS_PATH',
+  'GOOGLE_SUBJECT',
+  'GOOGLE_API_URL',
+  'SLACK_BOT_TOKEN',
+  'SLACK_API_URL',
 ];
 
 test('without settings everything stands at its documented default', () => {
@@ -265,4 +278,19 @@ test('a wrong setting is named once: what depends on it is not judged by a guess
 test('beside mistakes there is a config in which the wrong settings stand at their defaults', () => {
   const { config } = loadConfig({ PORT: 'x', WORKSPACE_DIR: '/somewhere', SESSION_RETRIES: '7' });
   expect(config).toEqual({ ...DEFAULTS, WORKSPACE_DIR: '/somewhere', SESSION_RETRIES: 7 });
+});
+
+test('tool groups are named from a closed list', () => {
+  expect(configOf({ TOOL_GROUPS: 'notes, drive' }).TOOL_GROUPS).toEqual(['notes', 'drive']);
+  expect(mistakesOf({ TOOL_GROUPS: 'notes,gdrive' })).toEqual([
+    'TOOL_GROUPS must be a comma-separated list of notes, shell, drive, mail, calendar, slack',
+  ]);
+});
+
+test('the addresses of Google and Slack are addresses of HTTP', () => {
+  expect(configOf({ GOOGLE_API_URL: 'http://127.0.0.1:9' }).GOOGLE_API_URL).toBe('http://127.0.0.1:9');
+  expect(mistakesOf({ GOOGLE_API_URL: 'googleapis.com', SLACK_API_URL: 'ftp://slack.com' })).toEqual([
+    'GOOGLE_API_URL must be an http:// or https:// address',
+    'SLACK_API_URL must be an http:// or https:// address',
+  ]);
 });

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { ACCESS_SETTINGS } from './access-settings.ts';
 import { flag, list, listOf, MAX_TIMER_MS, oneOf, whole } from './setting-kinds.ts';
+import { TOOL_SETTINGS } from './tool-settings.ts';
 
 const VARIABLES_RULE = 'must be a comma-separated list of names of environment variables';
 const PERMISSION = /^(fs-read|fs-write|net|child|worker|addons|wasi)$/;
@@ -123,6 +124,7 @@ export const SETTINGS = {
       'Base address of an OTLP/HTTP collector that traces go to. Unset: no traces. docs/tracing.md lists the other variables that hold.',
     ),
   TRACE_CONTENT: flag(false).describe('Put arguments and results of calls into spans.'),
+  ...TOOL_SETTINGS,
   FETCH_ALLOW_PRIVATE: flag(false).describe(
     'Lets `fetch_url` reach non-public addresses. Only for tests and closed networks.',
   ),

@@ -5,20 +5,21 @@ import { createReadFile } from './builtin/read-file.ts';
 import { createSearchFiles } from './builtin/search-files.ts';
 import { createWorkspace } from './builtin/workspace/workspace.ts';
 import { createWriteFile } from './builtin/write-file.ts';
-import type { Tool } from './tool.ts';
+import { createOptionalTools, type OptionalToolsOptions } from './optional-tools.ts';
+import type { ToolFamily } from './tool-family.ts';
 
 export type BuiltinOptions = {
   readonly workspaceDir: string;
   readonly privateAddresses: 'refuse' | 'allow';
   readonly userAgent: string;
+  readonly optional: OptionalToolsOptions;
 };
 
-/** The tools every service has. Rejects with one sentence when the workspace cannot be used. */
-export const createBuiltinTools = async (
-  options: BuiltinOptions,
-): Promise<{ readonly tools: readonly Tool[]; readonly close: () => Promise<void> }> => {
+/** The tools every service has, and those that it was asked for. Rejects with one sentence when the workspace cannot be used. */
+export const createBuiltinTools = async (options: BuiltinOptions): Promise<Required<ToolFamily>> => {
   const workspace = await createWorkspace({ root: options.workspaceDir });
   const fetchUrl = createFetchUrl(options);
+  const optional = await createOptionalTools(options.optional);
   const tools = [
     echo,
     createReadFile(workspace),
@@ -27,6 +28,8 @@ export const createBuiltinTools = async (
     createWriteFile(workspace),
     fetchUrl.tool,
     // Add a tool of your own here.
+    ...optional.tools,
   ];
-  return { tools, close: fetchUrl.close };
+  const close = (): Promise<void> => Promise.all([fetchUrl.close(), optional.close()]).then(() => undefined);
+  return { tools, unavailable: optional.unavailable ?? [], close };
 };

@@ -3,10 +3,12 @@ import type { Config } from '../config.ts';
 import type { KeyedStore } from '../executor/idempotency/keyed-store.ts';
 import type { SessionSettings, SessionStore } from '../executor/session-store.ts';
 import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
+import { createMemoryPageTokens } from '../sessions/memory-page-tokens.ts';
 import { createMemorySessionStore, createRequestSessionStore } from '../sessions/memory-session-store.ts';
 import type { RateStore } from '../sessions/rate-store.ts';
 import { createStoreObserver } from '../telemetry/create-store-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { PageTokens } from '../tools/page-tokens.ts';
 
 const MAX_SESSIONS = 100_000;
 const MAX_LOCAL_SESSIONS = 10_000;
@@ -26,6 +28,8 @@ export type WiredStore = Stores & {
   readonly isUp: () => boolean;
   /** What rates are counted with, all replicas together; null where there is no Redis. */
   readonly rates: RateStore | null;
+  /** What pages of lists are found again with. */
+  readonly pageTokens: PageTokens;
   readonly close: () => void;
 };
 
@@ -52,7 +56,9 @@ export const wireStore = async (
   if (config.REDIS_URL === undefined) {
     const sessions = createMemorySessionStore({ mode: 'memory', settings, maxSessions: MAX_SESSIONS, now });
     const keys = createMemoryKeyedStore({ maxRecords: MAX_RECORDS, now });
-    return { mode: 'memory', sessions, keys, requests, isUp: () => true, rates: null, close: () => undefined };
+    const pageTokens = createMemoryPageTokens({ ttlMs: settings.ttlMs, now });
+    const close = (): void => undefined;
+    return { mode: 'memory', sessions, keys, requests, isUp: () => true, rates: null, pageTokens, close };
   }
   return { ...(await wireRedis(config.REDIS_URL, config, { settings, observer, now })), mode: 'redis', requests };
 };
@@ -75,6 +81,7 @@ const wireRedis = async (
   const { createStoreAvailability } = await import('../sessions/store-availability.ts');
   const { createFallbackSessionStore } = await import('../sessions/fallback-session-store.ts');
   const { createRateStore } = await import('../sessions/rate-store.ts');
+  const { createRedisPageTokens } = await import('../sessions/redis-page-tokens.ts');
   const { createFallbackKeyedStore } = await import('../sessions/keyed/fallback-keyed-store.ts');
   const client = createRedisClient(url);
   client.onError((error) => observer.operationFailed('connect', error));
@@ -97,5 +104,12 @@ const wireRedis = async (
   });
   const keys = createFallbackKeyedStore({ primary: createRedisKeyedStore({ client }), availability });
   const rates = createRateStore({ client, availability });
-  return { sessions, keys, rates, isUp: availability.isUp, close: client.disconnect };
+  const pageTokens = createRedisPageTokens({
+    client,
+    availability,
+    ttlMs: settings.ttlMs,
+    now,
+    onRefused: (error) => observer.operationFailed('page', error),
+  });
+  return { sessions, keys, rates, pageTokens, isUp: availability.isUp, close: client.disconnect };
 };

@@ -33,7 +33,7 @@ export type ToolsOptions = {
   readonly now: () => number;
   /** Of which tool hosts get what the settings name. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-} & Pick<UpstreamsOptions, 'redaction' | 'version' | 'configFile'>;
+} & Pick<UpstreamsOptions, 'ownUnavailable' | 'redaction' | 'version' | 'configFile'>;
 
 /** Everything that offers tools, in the registry; and the tool hosts, where there is a tools directory. */
 export const wireTools = async (config: Config, options: ToolsOptions): Promise<WiredTools> => {

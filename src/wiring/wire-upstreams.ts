@@ -8,7 +8,7 @@ import { type BoardRules, createOfferBoard } from '../tools/offers/offer-board.t
 import { createSourceSet, type SourceChanges } from '../tools/offers/source-set.ts';
 import type { Publish, UpstreamState } from '../tools/offers/tool-source.ts';
 import type { Tool } from '../tools/tool.ts';
-import type { ToolOffer } from '../tools/tool-offer.ts';
+import type { ToolOffer, UnavailableTool } from '../tools/tool-offer.ts';
 import { createOverrideCheck } from './check-overrides.ts';
 import { findFileSecrets } from './file-secrets.ts';
 import { type FirstConfigFile, readFirstConfigFile } from './first-config-file.ts';
@@ -32,6 +32,8 @@ export type UpstreamsOptions = {
   readonly log: Logger;
   /** The service's own tools and reducers. */
   readonly own: readonly Tool[];
+  /** Of them, those that this machine cannot offer. */
+  readonly ownUnavailable: readonly UnavailableTool[];
   /** Takes the tools of all together, at once and then with every change. */
   readonly offer: Publish;
   readonly redaction: WiredRedaction;
@@ -51,11 +53,11 @@ const NOTHING: ConfigContent = { mcpServers: [], openapi: [], tools: new Map() }
  * which is followed. Rejects where the file cannot be used, or where the service's own tools share a name.
  */
 export const wireUpstreams = async (config: Config, options: UpstreamsOptions): Promise<WiredUpstreams> => {
-  const { log, own, offer, environment, version } = options;
+  const { log, own, ownUnavailable, offer, environment, version } = options;
   const file = await toFirstFile(config, options);
   const register = createRegister(config, options);
   register(file?.texts ?? []);
-  const board = createOfferBoard({ own, rules: toRules(file?.content ?? NOTHING), offer, log });
+  const board = createOfferBoard({ own, ownUnavailable, rules: toRules(file?.content ?? NOTHING), offer, log });
   const publish = (source: string, next: ToolOffer): void => {
     board.publish(source, next);
     check.look();

@@ -68,6 +68,8 @@ const OTHER_WORDS: readonly string[] = [
   'RECOURSE_API_KEY',
   'RECOURSE_URL',
   'YOUR_KEY',
+  'YOUR_PROJECT',
+  'CAP_SYS_ADMIN',
   'CHROMIUM_BIN',
   'CRM_TOKEN',
   'TRACKER_TOKEN',

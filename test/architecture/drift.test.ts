@@ -13,6 +13,7 @@ test('every generated document says what the code says', async () => {
     'docs/failures.md',
     'docs/configuration.md',
     'docs/metrics.md',
+    'docs/tools.md',
     'deploy/grafana/dashboards/recourse.json',
   ]);
   for (const [path, text] of documents) expect(readFileSync(join(ROOT, path), 'utf8'), path).toBe(text);

@@ -16,7 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   formats: ['contract'],
   tools: ['contract'],
   executor: ['contract', 'tools'],
-  sessions: ['contract', 'executor'],
+  sessions: ['contract', 'executor', 'tools'],
   telemetry: ['contract', 'executor'],
   files: [],
   auth: ['contract', 'files'],
@@ -45,7 +45,8 @@ const PORTS = [
 const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^zod$/,
   tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(module|vm))$/,
-  'tools/builtin': /^(zod|fastest-levenshtein|ipaddr\.js|undici|node:.*)$/,
+  'tools/builtin':
+    /^(zod|fastest-levenshtein|ipaddr\.js|undici|lru-cache|@googleapis\/.*|google-auth-library|@slack\/web-api|node:.*)$/,
   'tools/http': /^(ipaddr\.js|undici|node:.*)$/,
   'tools/mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
   'tools/offers': /^(zod|fastest-levenshtein)$/,
@@ -101,6 +102,15 @@ test('the edges know the executor by its ports alone', () => {
   expect(inside).toEqual([]);
 });
 
+test('stores know of tools nothing but the port they implement', () => {
+  const inside = offences(({ path, local }) =>
+    folderOf(path) === 'sessions'
+      ? local.map(({ from }) => from).filter((from) => folderOf(from) === 'tools' && from !== 'tools/page-tokens.ts')
+      : [],
+  );
+  expect(inside).toEqual([]);
+});
+
 test('routes and telemetry use types of what is below them, never its code', () => {
   const values = offences(({ path, local }) =>
     local
@@ -129,12 +139,13 @@ test('ioredis is known to the Redis client alone', () => {
   expect(users.map(({ path }) => path)).toEqual(['sessions/redis-client.ts']);
 });
 
-test('processes are started by two files alone: one for tool hosts, one for MCP servers', () => {
+test('processes are started by three files alone: for tool hosts, MCP servers and commands', () => {
   const starters = FILES.filter(({ packages }) =>
     packages.some(({ from, kind }) => from === 'node:child_process' && kind === 'value'),
   );
   expect(starters.map(({ path }) => path)).toEqual([
     'executor/isolation/process-control.ts',
+    'tools/builtin/shell/spawn-sandbox.ts',
     'tools/mcp/spawn-server.ts',
   ]);
 });

@@ -17,6 +17,7 @@ const KEYS = [
   'glpat-[\\w-]{20,}',
   'xox[abeposr]-[A-Za-z0-9-]{10,}',
   'rcs_[\\w-]{40,}',
+  'ya29\\.[\\w.-]{20,}',
 ];
 
 // The password of an address may hold a `/` or a `"` as they are. Then what stands behind the colon must be no port and no
@@ -55,7 +56,7 @@ const CUT_OFF: readonly Shape[] = [
   [new RegExp(`${START}(Bearer|Basic)(${GAP})${TOKEN_SIGN}{1,8}%?[23]?…`, 'gi'), '$1$2[redacted]…'],
   [
     new RegExp(
-      `${START}(?:sk-|[sr]k_(?:live|test)_|whsec_|AKIA|ASIA|AIza|gh[opsur]_|github_pat_|glpat-|xox[abeposr]-|rcs_|eyJ)[\\w.-]{0,48}…`,
+      `${START}(?:sk-|[sr]k_(?:live|test)_|whsec_|AKIA|ASIA|AIza|gh[opsur]_|github_pat_|glpat-|xox[abeposr]-|rcs_|ya29\\.|eyJ)[\\w.-]{0,48}…`,
       'g',
     ),
     '[redacted key]…',
@@ -65,7 +66,7 @@ const CUT_OFF: readonly Shape[] = [
 // One look decides for almost every text that there is nothing to replace: by pieces that are rare in lines of the log, for
 // common ones (`_`, letters in both cases) made it five times slower. The paths of a stack are file:///.
 const ANY_SHAPE =
-  /KEY-|CK-----|:\/\/[^\s/]|earer|EARER|asic|ASIC|sk-|k_[lt]|sec_|AKIA|ASIA|AIza|gh[opsur]_|pat[_-]|xox|eyJ|rcs_/;
+  /KEY-|CK-----|:\/\/[^\s/]|earer|EARER|asic|ASIC|sk-|k_[lt]|sec_|AKIA|ASIA|AIza|gh[opsur]_|pat[_-]|xox|eyJ|rcs_|ya29/;
 
 /** Whether a text may hold what has the shape of a secret; a JSON text may be asked as it is. */
 export const mayHoldShape = (text: string): boolean => ANY_SHAPE.test(text);

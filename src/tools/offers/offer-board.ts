@@ -36,6 +36,8 @@ export type OfferBoard = {
 export type OfferBoardOptions = {
   /** The service's own tools and reducers: they come first. */
   readonly own: readonly Tool[];
+  /** Of them, those that this machine cannot offer. */
+  readonly ownUnavailable?: readonly UnavailableTool[];
   readonly rules: BoardRules;
   /** Takes the one offer, at once and then with every change. */
   readonly offer: Publish;
@@ -45,9 +47,10 @@ export type OfferBoardOptions = {
 const OWN = 'builtin';
 
 /** Throws where two of the service's own tools, or two of its reducers, share a name. */
-export const createOfferBoard = ({ own, rules, offer, log }: OfferBoardOptions): OfferBoard => {
-  offer({ tools: own, unavailable: [], outdated: new Map() });
-  const offers = new Map<string, ToolOffer>([[OWN, { tools: own, unavailable: [], outdated: new Map() }]]);
+export const createOfferBoard = ({ own, ownUnavailable = [], rules, offer, log }: OfferBoardOptions): OfferBoard => {
+  const ownOffer: ToolOffer = { tools: own, unavailable: ownUnavailable, outdated: new Map() };
+  offer(ownOffer);
+  const offers = new Map<string, ToolOffer>([[OWN, ownOffer]]);
   const override = createOverriding();
   const logRefused = createRefusedLog(log);
   const logEffects = createEffectsLog(log);

@@ -21,6 +21,7 @@ const SHAPES: readonly (readonly [shape: string, secret: string, shown: string])
   ['a GitHub token', `ghp_${A.slice(0, 36)}`, '[redacted key]'],
   ['a fine-grained GitHub token', `github_pat_${A}`, '[redacted key]'],
   ['a GitLab token', `glpat-${A}`, '[redacted key]'],
+  ['an access token of Google', `ya29.a0${A}`, '[redacted key]'],
   ['a Slack token', `xoxb-${A}`, '[redacted key]'],
   ['a key of this service', `rcs_${A.slice(0, 43)}`, '[redacted key]'],
   ['a JSON Web Token', 'eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl', '[redacted token]'],

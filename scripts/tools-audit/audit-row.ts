@@ -1,0 +1,67 @@
+import type { FailureCode } from '../../src/contract/failure.ts';
+
+/** What an agent should make of an answer: nothing is there; call better; a human must act; later. */
+export type AuditKind = 'empty' | 'retry' | 'failed' | 'upstream';
+
+/**
+ * Every situation that a tool may meet, and what it is to the agent. The first nine are the two tables of the rule that
+ * a retry means "you called this wrong" and an empty answer "nothing matched".
+ */
+export const SITUATIONS = {
+  'set-up missing': 'retry',
+  'API not enabled': 'retry',
+  'page out of order': 'retry',
+  'malformed parameter': 'retry',
+  'wrong value': 'retry',
+  'command failed': 'retry',
+  'search matched nothing': 'empty',
+  'time range has no events': 'empty',
+  'list is empty': 'empty',
+  'nothing is left': 'empty',
+  'credentials refused': 'failed',
+  'no access': 'failed',
+  'rate limit': 'upstream',
+  'upstream is down': 'upstream',
+} as const satisfies Record<string, AuditKind>;
+
+export type Situation = keyof typeof SITUATIONS;
+
+const ORDER: readonly string[] = Object.keys(SITUATIONS);
+
+/** Compares situations: in the order of the list above. */
+export const compareSituations = (one: Situation, other: Situation): number =>
+  ORDER.indexOf(one) - ORDER.indexOf(other);
+
+/** One thing that one tool says. Each row is proved by a test that brings the real tool there. */
+export type AuditRow = {
+  readonly tool: string;
+  readonly situation: Situation;
+  /** What has happened, as the rest of a sentence that begins with "When": `no file matches`. Unique in its tool. */
+  readonly when: string;
+  /** null: a success, marked as empty. */
+  readonly code: FailureCode | null;
+  /** The text of the answer; `…` stands for what differs from call to call. */
+  readonly says: string;
+};
+
+/** What a row is called in tests: unique. */
+export const toRowName = ({ tool, when }: Pick<AuditRow, 'tool' | 'when'>): string => `${tool}: ${when}`;
+
+type RowText = readonly [situation: Situation, when: string, says: string, code?: FailureCode];
+
+/** The rows of one tool. Without a code: `retry_requested` for a retry, `tool_failed` for a human. */
+export const rowsOf = (tool: string, texts: readonly RowText[]): readonly AuditRow[] =>
+  texts.map(([situation, when, says, code]) => ({
+    tool,
+    situation,
+    when,
+    says,
+    code: code ?? USUAL_CODE[SITUATIONS[situation]],
+  }));
+
+const USUAL_CODE = {
+  empty: null,
+  retry: 'retry_requested',
+  failed: 'tool_failed',
+  upstream: 'upstream_unavailable',
+} as const satisfies Record<AuditKind, FailureCode | null>;

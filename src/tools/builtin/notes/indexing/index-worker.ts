@@ -1,0 +1,63 @@
+import { parentPort } from 'node:worker_threads';
+import { type IndexMessage, IndexRequest, type Question } from '../index-messages.ts';
+import { createIndexKeeper } from './index-keeper.ts';
+import { findNearNotes } from './near-notes.ts';
+import { INDEX_LIMITS, type NoteIndex, openNoteIndex } from './note-index.ts';
+import { createPace } from './pace.ts';
+import { RootUnreadableError } from './walk-notes.ts';
+
+// The thread of the notes' index: requests in, answers out. An error that is not expected here ends the thread, whose
+// next start makes everything anew.
+const say = (message: IndexMessage): void => parentPort?.postMessage(message);
+const noticed = new Set<string>();
+
+const keeper = createIndexKeeper((root) =>
+  openNoteIndex(root, {
+    limits: INDEX_LIMITS,
+    pace: createPace(),
+    observer: {
+      progress: (done, total) => say({ kind: 'progress', done, total }),
+      notice: (notice, most) => {
+        if (!noticed.has(notice)) say({ kind: 'notice', notice, most });
+        noticed.add(notice);
+      },
+    },
+  }),
+);
+
+const answer = (index: NoteIndex, question: Question, askedMs: number): unknown => {
+  const { database } = index;
+  switch (question.kind) {
+    case 'prepare':
+      return { notes: index.count(), ms: performance.now() - askedMs };
+    case 'list':
+      return toPage(database.list(withOneMore(question)), question.limit);
+    case 'search': {
+      const { matched, rows } = database.search(question, withOneMore(question));
+      return { ...toPage(rows, question.limit), matched };
+    }
+    case 'suggest':
+      return { paths: findNearNotes(database, question.wanted, question.most) };
+  }
+};
+
+// One more than wanted, to know whether there are more.
+const withOneMore = <T extends { readonly limit: number }>(span: T): T => ({ ...span, limit: span.limit + 1 });
+
+const toPage = <Row>(rows: readonly Row[], limit: number) => ({
+  items: rows.slice(0, limit),
+  hasMore: rows.length > limit,
+});
+
+const onRequest = async (request: unknown): Promise<void> => {
+  const { id, root, question } = IndexRequest.parse(request);
+  const askedMs = performance.now();
+  try {
+    say({ kind: 'answer', id, answer: answer(await keeper.freshIndex(root), question, askedMs) });
+  } catch (thrown) {
+    if (!(thrown instanceof RootUnreadableError)) throw thrown;
+    say({ kind: 'unreadable', id, code: thrown.message });
+  }
+};
+
+parentPort?.on('message', (request: unknown) => void onRequest(request));

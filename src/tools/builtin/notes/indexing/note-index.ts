@@ -1,0 +1,122 @@
+import { type NoteDatabase, openNoteDatabase } from './note-database.ts';
+import type { Pace } from './pace.ts';
+import { toNoteText, toTitle } from './parse-note.ts';
+import { pin, readBeginning } from './pinned.ts';
+import { type FoundNote, isOwnFile, WALK_LIMITS, type WalkLimits, walkNotes } from './walk-notes.ts';
+
+export type IndexLimits = WalkLimits & {
+  /** Of each note so many bytes, from its beginning, are searched. */
+  readonly maxNoteBytes: number;
+  /** Of all notes together; notes beyond that are found by title and path alone. */
+  readonly maxTotalBytes: number;
+};
+
+/** Some 250 MB of memory at the very most: text and index take about twice the bytes. */
+export const INDEX_LIMITS: IndexLimits = { ...WALK_LIMITS, maxNoteBytes: 262_144, maxTotalBytes: 134_217_728 };
+
+export type IndexObserver = {
+  readonly progress: (done: number, total: number) => void;
+  readonly notice: (notice: 'too_many_notes' | 'too_much_text', most: number) => void;
+};
+
+type KnownNote = { readonly id: number; stamp: string; bytes: number; scan: number };
+
+// What changes again within one tick of the file system's clock (10 ms at most) looks the same: it is read once more.
+const SETTLED_AFTER_MS = 100;
+
+/** The index of one root. `update` makes it what the disk holds now; rejects with RootUnreadableError. */
+export type NoteIndex = {
+  readonly database: NoteDatabase;
+  readonly update: () => Promise<void>;
+  readonly count: () => number;
+  readonly close: () => void;
+};
+
+export const openNoteIndex = (
+  root: string,
+  { limits, pace, observer }: { readonly limits: IndexLimits; readonly pace: Pace; readonly observer: IndexObserver },
+): NoteIndex => {
+  const database = openNoteDatabase();
+  const known = new Map<string, KnownNote>();
+  const state = { scan: 0, lastId: 0, bytes: 0 };
+
+  const put = ({ path }: FoundNote, note: KnownNote): void => {
+    state.bytes -= note.bytes;
+    note.bytes = 0;
+    database.remove(note.id);
+    const read = readNote(root, path, limits.maxNoteBytes);
+    note.stamp = read?.stamp ?? '';
+    if (read?.text === undefined) return;
+    const { text, stats } = read;
+    const isTooMuch = state.bytes + text.length > limits.maxTotalBytes;
+    if (isTooMuch) observer.notice('too_much_text', limits.maxTotalBytes);
+    note.bytes = isTooMuch ? 0 : text.length;
+    state.bytes += note.bytes;
+    const body = isTooMuch ? '' : text;
+    database.put({ id: note.id, path, title: toTitle(path, text), body, modifiedMs: stats.mtimeMs, size: stats.size });
+  };
+
+  const forget = (path: string, note: KnownNote): void => {
+    state.bytes -= note.bytes;
+    database.remove(note.id);
+    known.delete(path);
+  };
+
+  const findChanges = async (): Promise<readonly FoundNote[]> => {
+    const changed: FoundNote[] = [];
+    const tell = (note: FoundNote): void => {
+      const before = known.get(note.path);
+      if (before !== undefined) before.scan = state.scan;
+      if (before === undefined || before.stamp !== toStamp(note.stats)) changed.push(note);
+    };
+    const isComplete = await walkNotes(root, { limits, pace, tell });
+    if (!isComplete) observer.notice('too_many_notes', limits.maxNotes);
+    return changed;
+  };
+
+  /** One transaction, as long as the pace allows. */
+  const batch = async <T>(work: readonly T[], step: (one: T, at: number) => void): Promise<void> => {
+    for (let at = 0; at < work.length; ) {
+      database.begin();
+      do {
+        const one = work[at];
+        if (one !== undefined) step(one, at);
+        at += 1;
+      } while (at < work.length && !pace.isDue());
+      database.commit();
+      observer.progress(at, work.length);
+      await pace.rest();
+    }
+  };
+
+  const update = async (): Promise<void> => {
+    state.scan += 1;
+    const changed = await findChanges();
+    const gone = [...known].filter(([, { scan }]) => scan !== state.scan);
+    await batch(gone, ([path, note]) => forget(path, note));
+    await batch(changed, (note) => {
+      const fresh = known.get(note.path) ?? { id: nextId(), stamp: '', bytes: 0, scan: state.scan };
+      known.set(note.path, fresh);
+      put(note, fresh);
+    });
+  };
+
+  const nextId = (): number => {
+    state.lastId += 1;
+    return state.lastId;
+  };
+
+  return { database, update, count: () => known.size, close: database.close };
+};
+
+/** Whatever tells one state of a file from another; ctime, too: copies keep mtime. */
+const toStamp = ({ ino, size, mtimeMs, ctimeMs }: FoundNote['stats']): string => `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+
+const readNote = (root: string, path: string, maxBytes: number) => {
+  using held = pin(root, path, 'any');
+  if (held === undefined || !isOwnFile(held.stats)) return undefined;
+  const bytes = readBeginning(held, maxBytes);
+  if (bytes === undefined) return undefined;
+  const isSettled = Date.now() - held.stats.ctimeMs > SETTLED_AFTER_MS;
+  return { stamp: isSettled ? toStamp(held.stats) : '', text: toNoteText(bytes), stats: held.stats };
+};

@@ -1,0 +1,127 @@
+import type * as z from 'zod';
+import type { ToolContext } from '../../tool.ts';
+import { RetryableToolError, UpstreamToolError } from '../../tool-errors.ts';
+import type { FamilyLog } from '../../tool-family.ts';
+import {
+  type IndexMessage,
+  ListAnswer,
+  PrepareAnswer,
+  type Question,
+  SearchAnswer,
+  SuggestAnswer,
+} from './index-messages.ts';
+import { INDEX_WORKER, type IndexThread, startIndexThread } from './index-thread.ts';
+
+export type Asking = Pick<ToolContext, 'signal' | 'progress'> & {
+  /** The directory of notes, a real path. */
+  readonly root: string;
+};
+
+type QuestionOf<Kind> = Omit<Extract<Question, { readonly kind: Kind }>, 'kind'>;
+
+/**
+ * The searchable notes of one directory, kept in a thread of their own. What is asked waits for the first indexing,
+ * and rejects with the signal's reason, with a RetryableToolError where the directory cannot be read, and with an
+ * UpstreamToolError where the thread dies; the next question starts it again.
+ */
+export type NotesIndex = {
+  /** Resolves once all notes are indexed. */
+  readonly prepare: (asking: Asking) => Promise<PrepareAnswer>;
+  readonly list: (question: QuestionOf<'list'>, asking: Asking) => Promise<ListAnswer>;
+  readonly search: (question: QuestionOf<'search'>, asking: Asking) => Promise<SearchAnswer>;
+  readonly suggest: (question: QuestionOf<'suggest'>, asking: Asking) => Promise<SuggestAnswer>;
+  readonly close: () => Promise<void>;
+};
+
+type Waiting = {
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  readonly progress: ToolContext['progress'];
+  told: number;
+};
+
+/** `worker` is for tests: another file to run as the thread. */
+export const createNotesIndex = (log: FamilyLog, worker: URL = INDEX_WORKER): NotesIndex => {
+  const waiting = new Map<number, Waiting>();
+  let thread: IndexThread | undefined;
+  let lastId = 0;
+  let isClosed = false;
+
+  const onEnd = (reason: string): void => {
+    thread = undefined;
+    if (!isClosed) log.error({ reason }, 'the index of notes stopped, the next call starts it again');
+    for (const { reject } of waiting.values()) reject(toStopped());
+    waiting.clear();
+  };
+
+  const ask = (question: Question, { root, signal, progress }: Asking): Promise<unknown> => {
+    if (isClosed) return Promise.reject(toStopped());
+    signal.throwIfAborted();
+    thread ??= startIndexThread({ file: worker, onMessage: (message) => deliver(message, waiting, log), onEnd });
+    lastId += 1;
+    const id = lastId;
+    thread.send({ id, root, question });
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    waiting.set(id, { resolve, reject, progress, told: 0 });
+    thread.hold(true);
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    return promise.finally(() => {
+      signal.removeEventListener('abort', onAbort);
+      waiting.delete(id);
+      thread?.hold(waiting.size > 0);
+    });
+  };
+
+  const askFor = async <Answer extends z.ZodType>(schema: Answer, question: Question, asking: Asking) =>
+    schema.parse(await ask(question, asking));
+
+  return {
+    prepare: (asking) => askFor(PrepareAnswer, { kind: 'prepare' }, asking),
+    list: (question, asking) => askFor(ListAnswer, { kind: 'list', ...question }, asking),
+    search: (question, asking) => askFor(SearchAnswer, { kind: 'search', ...question }, asking),
+    suggest: (question, asking) => askFor(SuggestAnswer, { kind: 'suggest', ...question }, asking),
+    close: async () => {
+      isClosed = true;
+      await thread?.end();
+    },
+  };
+};
+
+const toStopped = (): UpstreamToolError =>
+  new UpstreamToolError('upstream_unavailable', 'The index of notes stopped before it answered. Call again.', {
+    executed: 'maybe',
+  });
+
+const NOTICES = {
+  too_many_notes: 'there are more notes than are indexed, or folders too deep',
+  too_much_text: 'there is more text in the notes than is indexed, further notes are found by title and path alone',
+} as const;
+
+const deliver = (message: IndexMessage, waiting: ReadonlyMap<number, Waiting>, log: FamilyLog): void => {
+  switch (message.kind) {
+    case 'answer':
+      waiting.get(message.id)?.resolve(message.answer);
+      return;
+    case 'unreadable':
+      waiting.get(message.id)?.reject(toUnreadable(message.code));
+      return;
+    case 'progress':
+      for (const call of waiting.values()) tellProgress(call, message.done, message.total);
+      return;
+    case 'notice':
+      log.warn({ most: message.most }, NOTICES[message.notice]);
+  }
+};
+
+const toUnreadable = (code: string): RetryableToolError =>
+  new RetryableToolError(
+    `Notes not available: the directory that NOTES_DIR names cannot be read (${code}). Set NOTES_DIR to a directory of Markdown files.`,
+  );
+
+// Progress rises, and a call may wait for two scans.
+const tellProgress = (call: Waiting, done: number, total: number): void => {
+  if (done <= call.told) return;
+  call.told = done;
+  call.progress({ progress: done, total, message: 'Indexing notes' });
+};

@@ -1,0 +1,28 @@
+import type { FamilyLog, ToolFamily } from '../../tool-family.ts';
+import { createListNotes } from './list-notes.ts';
+import { createNotesDirectory } from './notes-directory.ts';
+import { createNotesIndex } from './notes-index.ts';
+import type { OpenedNotes } from './opened-notes.ts';
+import { createReadNote } from './read-note.ts';
+import { createSearchNotes } from './search-notes.ts';
+
+export type NotesOptions = { readonly directory: string | undefined; readonly log: FamilyLog };
+
+/** `list_notes`, `search_notes` and `read_note` over one directory of Markdown. */
+export const createNotes = ({ directory, log }: NotesOptions): ToolFamily => {
+  const notes = { open: createNotesDirectory(directory, log), index: createNotesIndex(log) };
+  void indexAhead(notes, log);
+  return {
+    tools: [createListNotes(notes), createSearchNotes(notes), createReadNote(notes)],
+    close: notes.index.close,
+  };
+};
+
+/** Begins at once: whoever switched notes on wants them, and the first search need not wait for all of it. */
+const indexAhead = async ({ open, index }: OpenedNotes, log: FamilyLog): Promise<void> => {
+  const asking = { signal: new AbortController().signal, progress: () => undefined };
+  await open()
+    .then(async ({ root }) => log.info({ ...(await index.prepare({ ...asking, root })) }, 'notes are indexed'))
+    // Told by then, and told again to the call that needs it.
+    .catch(() => undefined);
+};

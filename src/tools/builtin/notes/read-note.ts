@@ -1,0 +1,112 @@
+import * as z from 'zod';
+import { defineTool } from '../../define-tool.ts';
+import type { InlineTool, ToolContext } from '../../tool.ts';
+import { RetryableToolError } from '../../tool-errors.ts';
+import { empty } from '../../tool-values.ts';
+import { answerShape } from '../answers.ts';
+import { tellFileErrors } from '../workspace/file-errors.ts';
+import { type Place, withPlace } from '../workspace/place.ts';
+import { readBytes } from '../workspace/read-bytes.ts';
+import type { Workspace } from '../workspace/workspace.ts';
+import { quotePath } from '../workspace/workspace-path.ts';
+import { isNoteName, isOpenPath } from './indexing/note-names.ts';
+import { toNoteText } from './indexing/parse-note.ts';
+import { toIsoTime } from './note-items.ts';
+import { toNotePath } from './note-path.ts';
+import type { OpenedNotes } from './opened-notes.ts';
+
+const DEFAULT_LIMIT = 65_536;
+// A byte may become six in JSON (\u0001): six times this is still less than the 1 MiB a result may have.
+const MAX_LIMIT = 131_072;
+const MOST_SUGGESTED = 3;
+// A character of UTF-8 has at most three bytes beyond its first.
+const MOST_FURTHER_BYTES = 3;
+
+const ReadNoteInput = z.object({
+  path: z
+    .string()
+    .min(1)
+    .max(4096)
+    .describe('Path of the note as list_notes and search_notes give it.')
+    .meta({ examples: ['projects/plan.md'] }),
+  offset: z.int().min(0).default(0).describe('Byte to begin at, 0 for the start; use next_offset to go on.'),
+  limit: z.int().min(4).max(MAX_LIMIT).default(DEFAULT_LIMIT).describe('How many bytes to read at most.'),
+});
+
+const ReadNoteOutput = z.object({
+  ...answerShape,
+  path: z.string(),
+  content: z.string(),
+  modified: z.string().describe('When it was last changed, ISO 8601 in UTC.'),
+  size: z.int().describe('Bytes of the whole note.'),
+  truncated: z.literal(true).optional().describe('There is more: read again with offset = next_offset.'),
+  next_offset: z.int().optional(),
+});
+
+/** `read_note`: one note, at most 128 KiB a call, read from the disk and not from the index. */
+export const createReadNote = (notes: OpenedNotes): InlineTool =>
+  defineTool({
+    name: 'read_note',
+    description:
+      'Reads one Markdown note by its path. Returns its content; long notes come in parts: where the value says truncated, call again with offset = next_offset.',
+    effects: 'read',
+    input: ReadNoteInput,
+    output: ReadNoteOutput,
+    run: async ({ path: written, offset, limit }, context) => {
+      const workspace = await notes.open();
+      const path = toNotePath(written);
+      const missing = () => toMissing(notes, { workspace, path, context });
+      if (!isNoteName(path.split('/').at(-1) ?? '') || !isOpenPath(path)) throw await missing();
+      return tellFileErrors({ path, toMissing: missing }, () =>
+        withPlace(workspace, path, (place) => readPart(place, { path, offset, limit })),
+      );
+    },
+  });
+
+type Part = { readonly path: string; readonly offset: number; readonly limit: number };
+
+const readPart = async (place: Place, { path, offset, limit }: Part) => {
+  const { size, mtimeMs } = place.stats;
+  const bytes = await readBytes(place, path, { offset, length: limit + MOST_FURTHER_BYTES });
+  if (offset > 0 && offset >= size)
+    throw new RetryableToolError(
+      `offset ${offset} is past the end of ${quotePath(path)}, which has ${size} bytes. Send a smaller offset.`,
+    );
+  const about = { path, modified: toIsoTime(mtimeMs), size };
+  if (bytes.length === 0) {
+    const display = `The note ${quotePath(path)} is empty.`;
+    return empty(display, { display, count: 0, ...about, content: '' });
+  }
+  // A part begins and ends between characters, so that parts put together are the note.
+  const start = offset === 0 ? 0 : toCharacterStart(bytes, 0);
+  const end = toCharacterStart(bytes, Math.min(limit, bytes.length));
+  const content = toNoteText(bytes.subarray(start, end));
+  if (content === undefined)
+    throw new RetryableToolError(`${quotePath(path)} is binary, not a text. Choose another note.`);
+  const next = offset + end;
+  const value = { count: 1, ...about, content };
+  if (next >= size) return { display: `${offset > 0 ? 'The rest of the' : 'The'} note ${quotePath(path)}.`, ...value };
+  const display = `Bytes ${offset} to ${next} of ${size} of the note ${quotePath(path)}.`;
+  return { display, ...value, truncated: true, next_offset: next };
+};
+
+const toCharacterStart = (bytes: Uint8Array, from: number): number => {
+  let at = from;
+  while (at < from + MOST_FURTHER_BYTES && ((bytes[at] ?? 0) & 0xc0) === 0x80) at += 1;
+  return at;
+};
+
+type Missing = { readonly workspace: Workspace; readonly path: string; readonly context: ToolContext };
+
+/** There is no such note: names those that may have been meant, by path or by title, and takes none of them for it. */
+const toMissing = async (
+  { index }: OpenedNotes,
+  { workspace, path, context }: Missing,
+): Promise<RetryableToolError> => {
+  const asking = { root: workspace.root, signal: context.signal, progress: context.progress };
+  const { paths } = await index.suggest({ wanted: path, most: MOST_SUGGESTED }, asking);
+  const question = paths.length === 0 ? '' : ` Did you mean ${paths.map(quotePath).join(' or ')}?`;
+  return new RetryableToolError(`There is no note ${quotePath(path)}.${question}`, {
+    hint: 'Call search_notes or list_notes to see what is there.',
+  });
+};

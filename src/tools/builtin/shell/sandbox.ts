@@ -1,0 +1,134 @@
+import type { ShellOptions } from '../../tool-family.ts';
+import { createKeptOutput, type KeptOutput, type KeptText } from './kept-output.ts';
+import { MIB } from './sandbox-words.ts';
+import { type KillSandbox, type SandboxEnd, spawnSandbox } from './spawn-sandbox.ts';
+import { createWatchdog, type WatchedLimit } from './watchdog.ts';
+
+/** What a command was killed for. */
+export type KilledFor = 'time' | 'output' | WatchedLimit;
+
+export type CommandEnd =
+  | SandboxEnd
+  | { readonly kind: 'killed'; readonly limit: KilledFor }
+  /** By the signal of the call, or because the service ends. */
+  | { readonly kind: 'aborted' };
+
+export type CommandRun = {
+  readonly end: CommandEnd;
+  readonly stdout: KeptText;
+  readonly stderr: KeptText;
+  readonly durationMs: number;
+};
+
+/** Runs commands, each in a sandbox of its own that is gone with everything in it before `run` resolves. */
+export type Sandbox = {
+  /** Never rejects. `onOutput` is told when the command first writes to stdout. */
+  readonly run: (command: string, signal: AbortSignal, onOutput?: () => void) => Promise<CommandRun>;
+  /** Kills all that run; resolves when they are gone. */
+  readonly close: () => Promise<void>;
+};
+
+export type SandboxOptions = {
+  readonly limits: ShellOptions;
+  /** Starts a sandbox when it gets the words and one more: the command. */
+  readonly program: string;
+  readonly words: readonly string[];
+  readonly inputs: readonly Buffer[];
+};
+
+/** More output than this, of both streams, and the command is killed: reading it costs the service its time. */
+export const FLOOD_BYTES = 16 * MIB;
+const KILLED_EXIT_CODE = 137;
+
+export const createSandbox = ({ limits, program, words, inputs }: SandboxOptions): Sandbox => {
+  const { maxProcesses, memoryMb, timeoutMs, outputBytes } = limits;
+  const watchdog = createWatchdog({ maxProcesses, memoryBytes: memoryMb * MIB });
+  const running = new Map<symbol, { readonly abort: () => void; readonly gone: Promise<unknown> }>();
+
+  const begin = (command: string, stop: StopOnce, onOutput: () => void): Promise<CommandRun> => {
+    const { promise, resolve } = Promise.withResolvers<CommandRun>();
+    const streams = { stdout: createKeptOutput(outputBytes), stderr: createKeptOutput(outputBytes) };
+    const began = performance.now();
+    let unwatch = (): void => undefined;
+    const take = (stream: KeptOutput, chunk: Buffer): void => {
+      stream.add(chunk);
+      if (streams.stdout.totalBytes() + streams.stderr.totalBytes() > FLOOD_BYTES)
+        stop({ kind: 'killed', limit: 'output' });
+    };
+    const timer = setTimeout(() => stop({ kind: 'killed', limit: 'time' }), timeoutMs);
+    const kill = spawnSandbox(
+      { program, words: [...words, command], inputs },
+      {
+        onStdout: (chunk) => {
+          take(streams.stdout, chunk);
+          onOutput();
+        },
+        onStderr: (chunk) => take(streams.stderr, chunk),
+        onFirstProcess: (pid) => {
+          unwatch = watchdog.watch(pid, (limit) => stop({ kind: 'killed', limit }));
+        },
+        onEnd: (ended) => {
+          clearTimeout(timer);
+          unwatch();
+          const { stdout, stderr } = streams;
+          const durationMs = Math.round(performance.now() - began);
+          const end = toCommandEnd(ended, stop.wanted());
+          resolve({ end, stdout: stdout.toKept(), stderr: stderr.toKept(), durationMs });
+        },
+      },
+    );
+    stop.arm(kill);
+    return promise;
+  };
+
+  return {
+    run: async (command, signal, onOutput = () => undefined) => {
+      const stop = createStopOnce();
+      const abort = (): void => stop({ kind: 'aborted' });
+      const id = Symbol('command');
+      const run = begin(command, stop, onOutput);
+      running.set(id, { abort, gone: run });
+      signal.addEventListener('abort', abort, { once: true });
+      if (signal.aborted) abort();
+      return run.finally(() => {
+        signal.removeEventListener('abort', abort);
+        running.delete(id);
+      });
+    },
+    close: async () => {
+      const all = [...running.values()];
+      for (const { abort } of all) abort();
+      await Promise.all(all.map(({ gone }) => gone));
+    },
+  };
+};
+
+type Stop = { readonly kind: 'killed'; readonly limit: KilledFor } | { readonly kind: 'aborted' };
+
+type StopOnce = ((stop: Stop) => void) & {
+  readonly arm: (kill: KillSandbox) => void;
+  readonly wanted: () => Stop | null;
+};
+
+/** The first reason to stop counts. */
+const createStopOnce = (): StopOnce => {
+  let wanted: Stop | null = null;
+  let kill: KillSandbox | null = null;
+  const stop = (reason: Stop): void => {
+    wanted ??= reason;
+    kill?.();
+  };
+  return Object.assign(stop, {
+    arm: (given: KillSandbox): void => {
+      kill = given;
+      if (wanted !== null) kill();
+    },
+    wanted: () => wanted,
+  });
+};
+
+// A command that ended by itself while it was to be killed has ended by itself.
+const toCommandEnd = (ended: SandboxEnd, stop: Stop | null): CommandEnd => {
+  if (stop === null) return ended;
+  return ended.kind === 'exited' && ended.exitCode !== KILLED_EXIT_CODE ? ended : stop;
+};

@@ -1,0 +1,144 @@
+/** One instruction of classic BPF: operation, jump where true, jump where false, operand (`linux/filter.h`). */
+type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, operand: number];
+
+const LOAD = 0x20;
+const JUMP_EQUAL = 0x15;
+const JUMP_AT_LEAST = 0x35;
+const JUMP_ANY_BIT = 0x45;
+const RETURN = 0x06;
+const INSTRUCTION_BYTES = 8;
+
+// Places in `struct seccomp_data`; both machines are little-endian, so an argument's low half comes first.
+const AT_NUMBER = 0;
+const AT_MACHINE = 4;
+const AT_FIRST_ARGUMENT = 16;
+const ARGUMENT_BYTES = 8;
+
+const ALLOW = 0x7fff0000;
+const KILL_PROCESS = 0x80000000;
+const REFUSE = 0x00050000;
+const EPERM = 1;
+const ENOSYS = 38;
+const EAFNOSUPPORT = 97;
+const X32_CALLS = 0x40000000;
+
+type Machine = {
+  readonly audit: number;
+  /** Calls of another ABI of the same machine that go by higher numbers. */
+  readonly foreignFrom: number | null;
+  readonly sockets: readonly number[];
+  readonly refused: readonly number[];
+  /** Calls that take the mode of a file, and which of their arguments it is. */
+  readonly modes: readonly (readonly [call: number, argument: number])[];
+};
+
+// S_ISUID and S_ISGID: where this service is root, a program so marked would lie in the workspace as root's.
+const SET_ID_BITS = 0o6000;
+// openat2 takes its mode where no filter sees it. Programs that know it fall back to openat.
+const OPENAT2 = 437;
+
+// The same numbers on every machine: io_uring_setup, open_tree, move_mount, fsopen, fsconfig, fsmount, fspick,
+// mount_setattr, memfd_secret.
+const REFUSED_EVERYWHERE = [425, 428, 429, 430, 431, 432, 433, 442, 447];
+
+// In this order: memfd_create and shmget (memory that no process shows), msgget, keyctl, add_key, request_key (key rings
+// are not in a namespace), bpf, perf_event_open, userfaultfd, ptrace, syslog, mount, umount2, pivot_root, chroot, setns,
+// unshare, quotactl, acct, swapon, open_by_handle_at, fanotify_init.
+const MACHINES: ReadonlyMap<string, Machine> = new Map([
+  [
+    'x64',
+    {
+      audit: 0xc000003e,
+      foreignFrom: X32_CALLS,
+      sockets: [41, 53],
+      refused: [
+        ...[319, 29, 68, 250, 248, 249, 321, 298, 323, 101, 103, 165, 166, 155, 161, 308, 272, 179, 163, 167, 304, 300],
+        // modify_ldt, which this machine alone has.
+        154,
+      ],
+      // open, creat, chmod, fchmod, mknod, openat, mknodat, fchmodat, fchmodat2.
+      modes: [
+        [2, 2],
+        [85, 1],
+        [90, 1],
+        [91, 1],
+        [133, 1],
+        [257, 3],
+        [259, 2],
+        [268, 2],
+        [452, 2],
+      ],
+    },
+  ],
+  [
+    'arm64',
+    {
+      audit: 0xc00000b7,
+      foreignFrom: null,
+      sockets: [198, 199],
+      refused: [279, 194, 186, 219, 217, 218, 280, 241, 282, 117, 116, 40, 39, 41, 51, 268, 97, 60, 89, 224, 265, 262],
+      // mknodat, fchmod, fchmodat, openat, fchmodat2.
+      modes: [
+        [33, 2],
+        [52, 1],
+        [53, 2],
+        [56, 3],
+        [452, 2],
+      ],
+    },
+  ],
+]);
+
+// UNIX, INET, INET6, NETLINK. A VSOCK socket would reach the host of a virtual machine through any network namespace.
+const SOCKET_FAMILIES = [1, 2, 10, 16];
+
+/**
+ * The system calls that a command may not make, as bubblewrap's `--seccomp` takes them; null for a machine whose call
+ * numbers are not known here. Calls of another ABI (32 bit, x32) are refused as a whole.
+ */
+export const toSeccompFilter = (architecture: string): Buffer | null => {
+  const machine = MACHINES.get(architecture);
+  return machine === undefined ? null : assemble(toProgram(machine));
+};
+
+const toProgram = ({ audit, foreignFrom, sockets, refused, modes }: Machine): readonly Instruction[] => [
+  [LOAD, 0, 0, AT_MACHINE],
+  [JUMP_EQUAL, 1, 0, audit],
+  [RETURN, 0, 0, KILL_PROCESS],
+  [LOAD, 0, 0, AT_NUMBER],
+  ...(foreignFrom === null ? [] : refuseWhen(JUMP_AT_LEAST, foreignFrom, ENOSYS)),
+  ...[...refused, ...REFUSED_EVERYWHERE].flatMap((call) => refuseWhen(JUMP_EQUAL, call, EPERM)),
+  ...refuseWhen(JUMP_EQUAL, OPENAT2, ENOSYS),
+  ...modes.flatMap(refuseSetId),
+  ...sockets.map((call, place): Instruction => [JUMP_EQUAL, sockets.length - place, 0, call]),
+  [RETURN, 0, 0, ALLOW],
+  [LOAD, 0, 0, AT_FIRST_ARGUMENT],
+  ...SOCKET_FAMILIES.map((family, place): Instruction => [JUMP_EQUAL, SOCKET_FAMILIES.length - place, 0, family]),
+  [RETURN, 0, 0, REFUSE + EAFNOSUPPORT],
+  [RETURN, 0, 0, ALLOW],
+];
+
+const refuseWhen = (jump: number, operand: number, errno: number): readonly Instruction[] => [
+  [jump, 0, 1, operand],
+  [RETURN, 0, 0, REFUSE + errno],
+];
+
+const refuseSetId = ([call, argument]: Machine['modes'][number]): readonly Instruction[] => [
+  [JUMP_EQUAL, 0, 4, call],
+  [LOAD, 0, 0, AT_FIRST_ARGUMENT + argument * ARGUMENT_BYTES],
+  [JUMP_ANY_BIT, 0, 1, SET_ID_BITS],
+  [RETURN, 0, 0, REFUSE + EPERM],
+  [RETURN, 0, 0, ALLOW],
+];
+
+const assemble = (program: readonly Instruction[]): Buffer => {
+  const bytes = Buffer.alloc(program.length * INSTRUCTION_BYTES);
+  for (const [place, [code, whenTrue, whenFalse, operand]] of program.entries()) {
+    const at = place * INSTRUCTION_BYTES;
+    bytes.writeUInt16LE(code, at);
+    bytes.writeUInt8(whenTrue, at + 2);
+    bytes.writeUInt8(whenFalse, at + 3);
+    bytes.writeUInt32LE(operand, at + 4);
+  }
+  return bytes;
+};

@@ -1,0 +1,66 @@
+import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import { createBuiltinTools } from '../tools/builtin-tools.ts';
+import type { PageTokens } from '../tools/page-tokens.ts';
+import type { ToolFamily, ToolGroup } from '../tools/tool-family.ts';
+import type { WiredRedaction } from './wire-redaction.ts';
+
+export type BuiltinParts = {
+  readonly version: string;
+  readonly log: Logger;
+  readonly pageTokens: PageTokens;
+  readonly redaction: WiredRedaction;
+};
+
+const GROUPS = ['notes', 'shell', 'drive', 'mail', 'calendar', 'slack'] as const satisfies readonly ToolGroup[];
+
+/** What a setting is there for: nothing, where its groups are not asked for. */
+const NEEDED_BY = [
+  { setting: 'NOTES_DIR', groups: ['notes'] },
+  { setting: 'GOOGLE_CREDENTIALS_PATH', groups: ['drive', 'mail', 'calendar'] },
+  { setting: 'SLACK_BOT_TOKEN', groups: ['slack'] },
+] as const satisfies readonly { readonly setting: keyof Config; readonly groups: readonly ToolGroup[] }[];
+
+const warnOfIdleSettings = (config: Config, groups: ReadonlySet<ToolGroup>, log: Logger): void => {
+  for (const { setting, groups: needing } of NEEDED_BY)
+    if (config[setting] !== undefined && !needing.some((group) => groups.has(group)))
+      log.warn({ setting, groups: needing }, 'setting has no effect: TOOL_GROUPS names none of its groups');
+};
+
+/** The service's own tools, as the settings want them. */
+export const wireBuiltin = (config: Config, parts: BuiltinParts): Promise<Required<ToolFamily>> => {
+  const { version, log, pageTokens, redaction } = parts;
+  const groups = new Set(GROUPS.filter((group) => config.TOOL_GROUPS.includes(group)));
+  warnOfIdleSettings(config, groups, log);
+  const workspaceDir = config.WORKSPACE_DIR ?? fileURLToPath(new URL('../../examples/workspace', import.meta.url));
+  return createBuiltinTools({
+    workspaceDir,
+    privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
+    userAgent: `recourse/${version}`,
+    optional: {
+      groups,
+      notes: { directory: config.NOTES_DIR },
+      shell: {
+        workspaceDir: resolve(workspaceDir),
+        bwrapPath: config.SHELL_BWRAP_PATH,
+        timeoutMs: config.SHELL_TIMEOUT_MS,
+        cpuSeconds: config.SHELL_CPU_SECONDS,
+        memoryMb: config.SHELL_MEMORY_MB,
+        maxProcesses: config.SHELL_MAX_PROCESSES,
+        outputBytes: config.SHELL_OUTPUT_BYTES,
+      },
+      google: {
+        credentialsPath: config.GOOGLE_CREDENTIALS_PATH,
+        subject: config.GOOGLE_SUBJECT,
+        apiUrl: config.GOOGLE_API_URL,
+      },
+      slack: { token: config.SLACK_BOT_TOKEN, apiUrl: config.SLACK_API_URL },
+      pageTokens,
+      registerSecrets: (values) =>
+        void redaction.register(values.map((value) => ({ name: 'GOOGLE_CREDENTIALS_PATH', value }))),
+      log,
+    },
+  });
+};

@@ -1,0 +1,49 @@
+import { type Arrangement, type Arrangements, callOnce } from './audit-lab.ts';
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+const NOTES = {
+  'projects/plan.md': '# Release plan\n\nBuy milk.\n',
+  'blank.md': '',
+  'binary.md': Uint8Array.of(1, 0, 2),
+};
+
+/** A call in a directory of notes. */
+const inNotes =
+  (tool: string, args: Arguments, notes: Readonly<Record<string, string | Uint8Array>> = NOTES): Arrangement =>
+  async ({ directory, serve }) =>
+    callOnce(await serve({ NOTES_DIR: await directory(notes) }), tool, args);
+
+const withoutNotes = (tool: string, args: Arguments): Arrangements => ({
+  [`${tool}: NOTES_DIR is not set`]: async ({ bare }) => callOnce(await bare(), tool, args),
+  [`${tool}: NOTES_DIR names no directory`]: async ({ serve }) =>
+    callOnce(await serve({ NOTES_DIR: '/nowhere/notes' }), tool, args),
+});
+
+const inPages = (tool: string, args: Arguments): Arrangements => ({
+  [`${tool}: a further page holds nothing`]: inNotes(tool, { ...args, page: 2 }),
+  [`${tool}: there is no such folder`]: inNotes(tool, { ...args, folder: 'project' }),
+  [`${tool}: the folder leads out of the notes`]: inNotes(tool, { ...args, folder: '../secret' }),
+  [`${tool}: \`page\` is 0`]: inNotes(tool, { ...args, page: 0 }),
+});
+
+const SEARCH = { query: 'milk' };
+const READ = { path: 'projects/plan.md' };
+
+/** How to bring the notes tools into the situations of their rows. */
+export const NOTES_ARRANGEMENTS: Arrangements = {
+  'list_notes: there are no notes': inNotes('list_notes', {}, {}),
+  ...inPages('list_notes', {}),
+  ...withoutNotes('list_notes', {}),
+  'search_notes: no note matches': inNotes('search_notes', { query: 'Platform Sync February 5 2026' }),
+  'search_notes: the query holds no word': inNotes('search_notes', { query: '?!' }),
+  ...inPages('search_notes', SEARCH),
+  ...withoutNotes('search_notes', SEARCH),
+  'read_note: the note has no content': inNotes('read_note', { path: 'blank.md' }),
+  'read_note: there is no such note': inNotes('read_note', { path: 'projects/plann.md' }),
+  'read_note: the path leads out of the notes': inNotes('read_note', { path: '../secret.md' }),
+  'read_note: the note is binary': inNotes('read_note', { path: 'binary.md' }),
+  'read_note: the offset is past the end': inNotes('read_note', { ...READ, offset: 500 }),
+  'read_note: `limit` is too large': inNotes('read_note', { ...READ, limit: 131_073 }),
+  ...withoutNotes('read_note', READ),
+};

@@ -1,0 +1,53 @@
+import { rm } from 'node:fs/promises';
+import { expect, test, vi } from 'vitest';
+import { createIndexKeeper, type KeeperTiming } from '../../../../src/tools/builtin/notes/indexing/index-keeper.ts';
+import {
+  INDEX_LIMITS,
+  type IndexLimits,
+  openNoteIndex,
+} from '../../../../src/tools/builtin/notes/indexing/note-index.ts';
+import { createPace } from '../../../../src/tools/builtin/notes/indexing/pace.ts';
+import { startNotesLab } from '../../../support/notes-lab.ts';
+
+const ALL = { folder: '.', offset: 0, limit: 10 } as const;
+const DAY_MS = 86_400_000;
+
+const startKeeper = (timing: KeeperTiming, limits: IndexLimits = INDEX_LIMITS) => {
+  const notices: string[] = [];
+  const observer = { progress: () => undefined, notice: (notice: string) => void notices.push(notice) };
+  const open = (root: string) => openNoteIndex(root, { limits, pace: createPace(), observer });
+  return { notices, keeper: createIndexKeeper(open, timing) };
+};
+
+test('a call after a long time of rest sees what the disk holds now', async () => {
+  await using lab = await startNotesLab({ 'a.md': 'alpha' });
+  const { keeper } = startKeeper({ maxAgeMs: 0, intervalMs: DAY_MS, idleAfterMs: -1 });
+  const paths = async () => (await keeper.freshIndex(lab.root)).database.list(ALL).map(({ path }) => path);
+  expect(await paths()).toEqual(['a.md']);
+  await lab.write('b.md', 'beta');
+  expect((await paths()).toSorted()).toEqual(['a.md', 'b.md']);
+  await rm(lab.at('a.md'));
+  expect(await paths()).toEqual(['b.md']);
+});
+
+test('while it is used it is kept fresh, and no call waits for that', async () => {
+  await using lab = await startNotesLab({ 'a.md': 'alpha' });
+  const { keeper } = startKeeper({ maxAgeMs: DAY_MS, intervalMs: 20, idleAfterMs: 2000 });
+  const index = await keeper.freshIndex(lab.root);
+  await lab.write('b.md', 'beta');
+  // Nothing is asked for: the index is looked into as it stands.
+  await vi.waitFor(() => expect(index.database.list(ALL)).toHaveLength(2), { timeout: 15_000, interval: 20 });
+});
+
+test('text beyond what is indexed is left out, and said; titles are found all the same', async () => {
+  await using lab = await startNotesLab({
+    'a.md': `# First\n${'word '.repeat(20)}`,
+    'b.md': `# Second\n${'word '.repeat(20)}`,
+  });
+  const timing = { maxAgeMs: DAY_MS, intervalMs: DAY_MS, idleAfterMs: -1 };
+  const { keeper, notices } = startKeeper(timing, { ...INDEX_LIMITS, maxTotalBytes: 150 });
+  const { database } = await keeper.freshIndex(lab.root);
+  const count = (word: string) => database.search({ all: word, any: word }, ALL).rows.length;
+  expect([count('word'), count('first'), count('second')]).toEqual([1, 1, 1]);
+  expect(notices).toEqual(['too_much_text']);
+});

@@ -1,0 +1,152 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { answerOne } from '#test/support/check-answer.ts';
+import { type ShellLab, startShellLab, stdoutOf } from '#test/support/shell-lab.ts';
+
+let lab: ShellLab;
+beforeAll(async () => {
+  lab = await startShellLab({ SHELL_OUTPUT_BYTES: '1024' });
+});
+afterAll(() => lab.stop());
+
+test('a command that succeeds gives its output, counted in lines', async () => {
+  expect(await lab.run('echo one; echo two; printf three; echo note >&2')).toMatchObject({
+    outcome: 'success',
+    executed: 'yes',
+    message: '',
+    value: {
+      display: 'The command succeeded with 3 lines of output.',
+      count: 3,
+      exit_code: 0,
+      stdout: 'one\ntwo\nthree',
+      stderr: 'note\n',
+    },
+  });
+  expect((await lab.run('echo one')).value).toMatchObject({
+    display: 'The command succeeded with 1 line of output.',
+    count: 1,
+  });
+});
+
+test('no output is a success that says so', async () => {
+  const result = await lab.run('true');
+  expect(result).toMatchObject({
+    outcome: 'success',
+    empty: true,
+    message: 'The command succeeded without output.',
+    value: { display: 'The command succeeded without output.', count: 0, exit_code: 0, stdout: '', stderr: '' },
+  });
+  expect(await lab.run('echo note >&2')).toMatchObject({
+    outcome: 'success',
+    message: '',
+    value: { display: 'The command succeeded and wrote to stderr alone.', count: 0, stderr: 'note\n' },
+  });
+});
+
+test.each([
+  [
+    'ls nothing',
+    "Command failed: ls: cannot access 'nothing': No such file or directory (exit code 2).",
+    { exit_code: 2, stdout: '', stderr: "ls: cannot access 'nothing': No such file or directory\n" },
+  ],
+  ['echo part; exit 7', 'Command failed: part (exit code 7).', { exit_code: 7, stdout: 'part\n', stderr: '' }],
+  ['exit 3', 'Command failed without a word (exit code 3).', { exit_code: 3, stdout: '', stderr: '' }],
+  [
+    'for n in 1 2 3 4 5 6 7; do echo "line $n" >&2; done; exit 1',
+    'Command failed: line 3\nline 4\nline 5\nline 6\nline 7 (exit code 1).',
+    { exit_code: 1 },
+  ],
+  [
+    'kill -9 $$',
+    'Command failed without a word (exit code 137, as of a process ended by SIGKILL).',
+    { exit_code: 137, stderr: '' },
+  ],
+  [
+    'kill -TERM $$',
+    'Command failed without a word (exit code 143, as of a process ended by SIGTERM).',
+    { exit_code: 143 },
+  ],
+  [
+    'printf "\\033[31mred\\n{\\"level\\":60}" >&2; exit 1',
+    'Command failed: \ufffd[31mred\n{"level":60} (exit code 1).',
+    { stderr: '\ufffd[31mred\n{"level":60}' },
+  ],
+])('%s is a retry with its exit code and its last lines', async (command, message, value) => {
+  expect(await lab.run(command)).toMatchObject({
+    outcome: 'retry',
+    executed: 'yes',
+    error: { code: 'retry_requested' },
+    message,
+    value,
+  });
+});
+
+test.each([
+  ['no-such-program', 127, 'The program is not there: check the spelling, or use another. Nothing can be installed.'],
+  ['/workspace', 126, 'The file is not a program, or may not be run: name its interpreter (sh file), or chmod +x it.'],
+  ['echo x >/dev/stderr', 1, 'Write >&1 or >&2 in place of >/dev/stdout or >/dev/stderr.'],
+])('%s says what to do differently', async (command, exitCode, advice) => {
+  const result = await lab.run(command);
+  expect(result).toMatchObject({ outcome: 'retry', value: { exit_code: exitCode } });
+  expect(result.message).toContain(advice);
+});
+
+test('of long output both ends are kept, and the lines of all of it are counted', async () => {
+  const { value } = await lab.run('seq 1 5000; seq 1 5000 >&2');
+  const text = stdoutOf({ ...(await lab.run('seq 1 5000')) });
+  expect(text.startsWith('1\n2\n3\n')).toBe(true);
+  expect(text.endsWith('\n4999\n5000\n')).toBe(true);
+  expect(text).toContain('\n[… 22869 bytes cut …]\n');
+  expect(Buffer.byteLength(text)).toBeLessThan(1100);
+  expect(value).toMatchObject({
+    count: 5000,
+    stdout: text,
+    stderr: text,
+    stdout_truncated: true,
+    stderr_truncated: true,
+  });
+});
+
+test('binary output is text with replacement characters', async () => {
+  expect(stdoutOf(await lab.run("printf 'a\\0b\\377c\\001\\tä'"))).toBe('a\ufffdb\ufffdc\ufffd\tä');
+});
+
+test('commands work on the files that the file tools see', async () => {
+  writeFileSync(join(lab.root, 'in.txt'), 'b\na\n');
+  expect(await lab.run('sort in.txt >sorted.txt && pwd')).toMatchObject({ value: { stdout: '/workspace\n' } });
+  expect(readFileSync(join(lab.root, 'sorted.txt'), 'utf8')).toBe('a\nb\n');
+});
+
+test('it is bash, with the usual programs, and a loopback of its own', async () => {
+  const command =
+    '[[ -n $BASH_VERSION ]] && echo {1..3} | tr " " "+" | awk -F+ "{print \\$1+\\$2+\\$3}"; whoami; getent hosts localhost';
+  expect(stdoutOf(await lab.run(command))).toMatch(/^6\nsandbox\n\S+ +localhost/);
+});
+
+test.each([
+  [{}, 'command'],
+  [{ command: '' }, 'command'],
+  [{ command: ' \n' }, 'must hold a command'],
+  [{ command: 'echo a\0b' }, 'must not hold NUL characters'],
+  [{ command: 'x'.repeat(16_385) }, '16384'],
+  [{ command: 'true', cwd: '/' }, 'cwd'],
+])('arguments %# are refused and nothing runs', async (input, text) => {
+  const result = await answerOne(lab.service, { name: 'run_shell_command', arguments: input });
+  expect(result).toMatchObject({ outcome: 'retry', executed: 'no', error: { code: 'invalid_arguments' } });
+  expect(JSON.stringify(result)).toContain(text);
+});
+
+test('the catalogue says what it does and which limits hold', async () => {
+  const answer: unknown = await (await fetch(`${lab.service.url}/tools`)).json();
+  expect(answer).toMatchObject({
+    tools: expect.arrayContaining([
+      expect.objectContaining({
+        name: 'run_shell_command',
+        available: true,
+        effects: 'write',
+        limits: expect.objectContaining({ timeout_ms: 35_000, retries: 2 }),
+      }),
+    ]),
+  });
+});

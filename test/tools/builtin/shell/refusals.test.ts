@@ -1,0 +1,114 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createShellPlace, type ShellPlace, toShellSettings } from '#test/support/shell-lab.ts';
+import { startService } from '#test/support/start-service.ts';
+
+let place: ShellPlace;
+beforeEach(() => {
+  place = createShellPlace();
+});
+afterEach(() => place.remove());
+
+const writeScript = (...lines: readonly string[]): string => {
+  const path = join(place.base, 'bwrap');
+  writeFileSync(path, ['#!/bin/sh', ...lines, ''].join('\n'));
+  chmodSync(path, 0o755);
+  return path;
+};
+
+/** Starts the service with this bubblewrap and gives the reason why it does not offer the tool; all else must serve. */
+const findReason = async (bwrapPath: string): Promise<string> => {
+  const service = await startService({ ...toShellSettings(place), SHELL_BWRAP_PATH: bwrapPath });
+  try {
+    const [refused, echoed] = await service.call([
+      { id: 'a', name: 'run_shell_command', arguments: { command: 'touch /workspace/owned' } },
+      { id: 'b', name: 'echo', arguments: { text: 'here' } },
+    ]);
+    expect(refused).toMatchObject({ success: false, executed: 'no', error: { code: 'unknown_tool' } });
+    expect(echoed).toMatchObject({ success: true });
+    const warning = service.logLines().find(({ msg }) => msg === 'shell tool not offered');
+    expect(warning).toMatchObject({ level: 40, tool: 'run_shell_command' });
+    const answer: unknown = await (await fetch(`${service.url}/tools`)).json();
+    expect(answer).toMatchObject({
+      tools: expect.arrayContaining([
+        expect.objectContaining({
+          name: 'run_shell_command',
+          available: false,
+          unavailable_reason: warning?.['reason'],
+        }),
+      ]),
+    });
+    expect(place.processes()).toEqual([]);
+    return String(warning?.['reason']);
+  } finally {
+    await service.stop();
+  }
+};
+
+test('without bubblewrap the tool is not offered, and says what to install', async () => {
+  expect(await findReason('/nowhere/bwrap')).toBe(
+    'bubblewrap was not found (/nowhere/bwrap): install the package bubblewrap, or set SHELL_BWRAP_PATH',
+  );
+  expect(await findReason('no-such-bwrap')).toContain('bubblewrap was not found (no-such-bwrap)');
+});
+
+test('with a bubblewrap that can make no sandbox its own words are the reason', async () => {
+  const path = writeScript('echo "bwrap: No permissions to create new namespace" >&2', 'exit 1');
+  expect(await findReason(path)).toBe(
+    'bubblewrap cannot make a sandbox here (bwrap: No permissions to create new namespace); in a container it needs user namespaces, see docs/shell-tool.md',
+  );
+});
+
+const RUNS_ON_THE_HOST = [
+  'while [ "$1" != -- ]; do shift; done; shift',
+  'echo "{ \\"child-pid\\": $$ }" >&3',
+  `cd '${'PLACE'}'`,
+  '"$@"; code=$?',
+  'echo "{ \\"exit-code\\": $code }" >&3',
+  'exit $code',
+];
+
+test('a bubblewrap that runs commands without isolation is found out', async () => {
+  const path = writeScript(...RUNS_ON_THE_HOST.map((line) => line.replace('PLACE', place.root)));
+  const reason = await findReason(path);
+  expect(reason).toMatch(/^the sandbox does not hold: a command shares the pid namespace of this service; /);
+  for (const problem of [
+    'a command shares the net namespace',
+    'a command sees /etc/shadow',
+    'system calls are not filtered',
+  ])
+    expect(reason).toContain(problem);
+});
+
+/** The real bubblewrap, with some of its words taken away or put in the place of others. */
+const writeWeakened = (edit: string): string => {
+  const real = toShellSettings(place)['SHELL_BWRAP_PATH'];
+  return writeScript(
+    'for word; do shift',
+    `  case $word in ${edit} ;; esac`,
+    '  set -- "$@" "$word"',
+    'done',
+    `exec ${real} "$@"`,
+  );
+};
+
+test.each([
+  ['--unshare-net) continue', 'a command shares the net namespace of this service'],
+  ['--unshare-pid|--as-pid-1) continue', 'a command shares the pid namespace of this service'],
+  ['--unshare-ipc) continue', 'a command shares the ipc namespace of this service'],
+  ['/tmp) word=/var', 'a command sees /var'],
+  ['--remount-ro) word=--dir', 'a command may write to /'],
+  ['--seccomp) word=--sync-fd', 'system calls are not filtered'],
+  ['/workspace) word=/elsewhere', 'a command does not start in /workspace'],
+  ['TERM) word=AWS_SECRET', 'a command sees the variable AWS_SECRET'],
+  ['--core=0) word=--core=1000000', 'limits are not set'],
+])('a sandbox weakened by %s is not used', async (edit, problem) => {
+  expect(await findReason(writeWeakened(edit))).toContain(problem);
+});
+
+test('a bubblewrap that never answers costs the start ten seconds at most, and is ended', async () => {
+  const began = performance.now();
+  expect(await findReason(writeScript('sleep 1000'))).toBe('the first command in the sandbox did not end in time');
+  expect(performance.now() - began).toBeLessThan(20_000);
+});
