@@ -1,5 +1,6 @@
 import type { ShellOptions } from '../../tool-family.ts';
 import { createKeptOutput, type KeptOutput, type KeptText } from './kept-output.ts';
+import type { ProcessCgroup, ProcessCgroups } from './process-cgroups.ts';
 import { MIB } from './sandbox-words.ts';
 import { type KillSandbox, type SandboxEnd, spawnSandbox } from './spawn-sandbox.ts';
 import { createWatchdog, type WatchedLimit } from './watchdog.ts';
@@ -34,18 +35,22 @@ export type SandboxOptions = {
   readonly program: string;
   readonly words: readonly string[];
   readonly inputs: readonly Buffer[];
+  /** Where the kernel limits processes by them: then the program starts in one. Null where it does so itself. */
+  readonly cgroups: ProcessCgroups | null;
 };
 
 /** More output than this, of both streams, and the command is killed: reading it costs the service its time. */
 export const FLOOD_BYTES = 16 * MIB;
 const KILLED_EXIT_CODE = 137;
 
-export const createSandbox = ({ limits, program, words, inputs }: SandboxOptions): Sandbox => {
+export const createSandbox = ({ limits, program, words, inputs, cgroups }: SandboxOptions): Sandbox => {
   const { maxProcesses, memoryMb, timeoutMs, outputBytes } = limits;
   const watchdog = createWatchdog({ maxProcesses, memoryBytes: memoryMb * MIB });
   const running = new Map<symbol, { readonly abort: () => void; readonly gone: Promise<unknown> }>();
 
   const begin = (command: string, stop: StopOnce, onOutput: () => void): Promise<CommandRun> => {
+    const cgroup = cgroups?.create();
+    if (cgroup === null) return Promise.resolve(NO_CGROUP);
     const { promise, resolve } = Promise.withResolvers<CommandRun>();
     const streams = { stdout: createKeptOutput(outputBytes), stderr: createKeptOutput(outputBytes) };
     const began = performance.now();
@@ -57,7 +62,9 @@ export const createSandbox = ({ limits, program, words, inputs }: SandboxOptions
     };
     const timer = setTimeout(() => stop({ kind: 'killed', limit: 'time' }), timeoutMs);
     const kill = spawnSandbox(
-      { program, words: [...words, command], inputs },
+      cgroup === undefined
+        ? { program, words: [...words, command], inputs }
+        : { ...startInCgroup(cgroup, program, [...words, command]), inputs },
       {
         onStdout: (chunk) => {
           take(streams.stdout, chunk);
@@ -70,6 +77,7 @@ export const createSandbox = ({ limits, program, words, inputs }: SandboxOptions
         onEnd: (ended) => {
           clearTimeout(timer);
           unwatch();
+          cgroup?.remove();
           const { stdout, stderr } = streams;
           const durationMs = Math.round(performance.now() - began);
           const end = toCommandEnd(ended, stop.wanted());
@@ -102,6 +110,21 @@ export const createSandbox = ({ limits, program, words, inputs }: SandboxOptions
     },
   };
 };
+
+const NO_CGROUP: CommandRun = {
+  end: { kind: 'not-started', said: 'no control group for its processes could be made' },
+  stdout: createKeptOutput(0).toKept(),
+  stderr: createKeptOutput(0).toKept(),
+  durationMs: 0,
+};
+
+// A shell of its own, so that not one process begins outside.
+const ENTER_CGROUP = 'echo $$ >"$1" && shift && exec "$@"';
+
+const startInCgroup = ({ procsFile }: ProcessCgroup, program: string, words: readonly string[]) => ({
+  program: '/bin/sh',
+  words: ['-c', ENTER_CGROUP, 'sh', procsFile, program, ...words],
+});
 
 type Stop = { readonly kind: 'killed'; readonly limit: KilledFor } | { readonly kind: 'aborted' };
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { release } from 'node:os';
 import type { FamilyLog, ShellOptions, ToolFamily } from '../../tool-family.ts';
+import { openProcessCgroups } from './process-cgroups.ts';
 import { createRunShellCommand } from './run-shell-command.ts';
 import { createSandbox, type Sandbox } from './sandbox.ts';
 import { toSandboxWords, toShellWords, WORDS_OF_ROOT } from './sandbox-words.ts';
@@ -55,10 +56,13 @@ const makeSandbox = async (limits: ShellOptions, shell: string): Promise<Sandbox
     return `bubblewrap was not found (${limits.bwrapPath}): install the package bubblewrap, or set SHELL_BWRAP_PATH`;
   const { words, inputs } = toSandboxWords(limits, filter);
   const all = [...words, '--', ...toShellWords(limits, shell, countsPerSandbox())];
-  if (process.geteuid?.() !== 0) return createSandbox({ limits, program, words: all, inputs });
+  if (process.geteuid?.() !== 0) return createSandbox({ limits, program, words: all, inputs, cgroups: null });
   const unshare = await findProgram('unshare');
   if (unshare === null) return 'the program unshare was not found: install the package util-linux';
-  return createSandbox({ limits, program: unshare, words: [...WORDS_OF_ROOT, program, ...all], inputs });
+  const cgroups = openProcessCgroups(limits.maxProcesses);
+  if (cgroups === null)
+    return 'this service is root and may make no control group for processes, without which a command could take all of them: run it as another user';
+  return createSandbox({ limits, program: unshare, words: [...WORDS_OF_ROOT, program, ...all], inputs, cgroups });
 };
 
 /** From Linux 5.14 on RLIMIT_NPROC counts in each user namespace; before, all processes of a user count together. */
