@@ -15,35 +15,7 @@ fail() {
   exit 1
 }
 
-command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
-  fail 'apt-get and dpkg-deb, which could get it, are not here either'
-
-# On the file system of the place it will have, so that a rename puts it there.
-{ mkdir -p "$cache" && work=$(mktemp -d "$cache/.unpack-XXXXXX"); } || fail "$cache cannot be written"
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-log=$work/log
-
-# Needs no rights but to write here.
-download() {
-  (cd "$work" && apt-get download bubblewrap) >"$log" 2>&1 </dev/null
-}
-
-update() {
-  set -- env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -y update
-  [ "$(id -u)" -eq 0 ] || set -- sudo -n "$@"
-  "$@" >"$log" 2>&1 </dev/null
-}
-
-fail_with_log() {
-  tail -n 5 "$log" >&2
-  fail "$1 (the last lines are above)"
-}
-
-echo "recourse: getting the package bubblewrap with apt-get; it is unpacked into $cache, nothing is installed."
-# Package lists are missing or too old: only then are new ones asked for.
-download || { update && download; } || fail_with_log 'apt-get could not download the package bubblewrap'
-dpkg-deb -x "$work"/bubblewrap_*.deb "$work/package" >"$log" 2>&1 || fail_with_log 'the package bubblewrap could not be unpacked'
-"$work/package/usr/bin/bwrap" --version >"$log" 2>&1 || fail_with_log 'the bwrap of the package does not start'
-# A rename replaces a file at once: of two runs at the same time each leaves a whole file.
-mv -f "$work/package/usr/bin/bwrap" "$cache/bwrap" || fail "$cache cannot be written"
+. "$root/scripts/debian-package.sh"
+unpack_package bubblewrap "$cache"
+try_program bwrap
+keep_program bwrap "$cache"

@@ -19,7 +19,7 @@ const UPDATE = '-o DPkg::Lock::Timeout=120 -y update';
 
 let sandbox: ScriptSandbox;
 beforeEach(() => {
-  sandbox = createScriptSandbox('scripts/ensure-prometheus.sh');
+  sandbox = createScriptSandbox('scripts/ensure-prometheus.sh', 'scripts/debian-package.sh');
   sandbox.command('id', 'echo 0');
   sandbox.command('mv', 'exec /bin/mv "$@"');
 });
@@ -129,6 +129,6 @@ test('a machine without apt-get is told so', () => {
   expect(ensure()).toMatchObject({
     status: 1,
     stdout: '',
-    stderr: refusal('apt-get and dpkg-deb, which could get them, are not here either'),
+    stderr: refusal('apt-get and dpkg-deb, with which it could be got, are not here either'),
   });
 });

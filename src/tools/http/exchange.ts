@@ -6,7 +6,7 @@ import { codeOf } from './error-code.ts';
 import { AddressRefusedError, ConnectFailure } from './guarded-connector.ts';
 import { isSuccess } from './is-success.ts';
 import type { Hop, HttpMethod } from './redirects.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { untilAborted, withTimeLimit } from './time-limit.ts';
 
 /** What the server said. `headers` has lower-case names. */
 export type Answer = {
@@ -59,6 +59,7 @@ export const exchange = async (hop: Hop, options: ExchangeOptions): Promise<Answ
   const withStatus = (none: NoAnswer): NoAnswer => (status === undefined ? none : { ...none, status });
   try {
     const sent = request(url, { dispatcher, headers, signal, method, body: sentBody });
+    // undici 8.12 hears the signal only once the request has a connection; until then this is what ends the wait.
     const response = await untilAborted(sent, signal);
     status = response.statusCode;
     const wanted = hasBody(method, status) ? options : { ...options, wantedBytes: () => 0 };
@@ -92,19 +93,6 @@ const readBody = async (
   return withTimeLimit(signal, ERROR_BODY_MS, (soon) =>
     readBoundedBody(body, { encoding, maxBytes, signal: soon }).catch(() => NONE),
   );
-};
-
-/** undici 8.12 hears the signal only once the request has a connection; until then this is what ends the wait. */
-const untilAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 };
 
 const toNoAnswer = (

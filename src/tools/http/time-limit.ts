@@ -19,3 +19,16 @@ export const withTimeLimit = async <T>(
     outer.removeEventListener('abort', onOuterAbort);
   }
 };
+
+/** What `work` gives, or at once the reason of a signal that aborts before. The work itself goes on. */
+export const untilAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+};

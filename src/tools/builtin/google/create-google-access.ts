@@ -2,6 +2,7 @@ import { isAnyAddress } from '../../http/address-policy.ts';
 import { type ClientFetch, CUT_HEADER, createClientFetch } from '../../http/client-fetch.ts';
 import type { HttpClient } from '../../http/http-client.ts';
 import { lookupBySystem } from '../../http/lookup.ts';
+import { untilAborted } from '../../http/time-limit.ts';
 import { systemRetryClock } from '../../http/transport-retries.ts';
 import type { ToolContext } from '../../tool.ts';
 import type { GoogleAccess, GoogleApi, GoogleDownload, GoogleMeaning, GoogleRequest } from './google-access.ts';
@@ -105,6 +106,7 @@ const ask = async (means: Means, { api, request, meaning, send }: Asked): Promis
   const about = { api, meaning, credentials, subject, now };
   let accessToken = '';
   try {
+    // The sign-in itself goes on for the other calls that wait for it.
     const signedIn = await untilAborted(signIn.open(credentials, api), signal);
     accessToken = signedIn.accessToken;
     const { data, headers } = await request(signedIn.auth, send);
@@ -114,19 +116,6 @@ const ask = async (means: Means, { api, request, meaning, send }: Asked): Promis
     const failure = toGoogleFailure(thrown, { ...about, accessToken });
     if (failure.isTokenRefused) signIn.forget(api, accessToken);
     throw failure.error;
-  }
-};
-
-/** The sign-in itself goes on for the other calls that wait for it. */
-const untilAborted = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  if (signal.aborted) onAbort();
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 };
 
