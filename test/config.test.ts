@@ -289,8 +289,11 @@ test('tool groups are named from a closed list', () => {
 
 test('the addresses of Google and Slack are addresses of HTTP', () => {
   expect(configOf({ GOOGLE_API_URL: 'http://127.0.0.1:9' }).GOOGLE_API_URL).toBe('http://127.0.0.1:9');
+  const rule = 'must be an http:// or https:// address without user name, query or fragment';
   expect(mistakesOf({ GOOGLE_API_URL: 'googleapis.com', SLACK_API_URL: 'ftp://slack.com' })).toEqual([
-    'GOOGLE_API_URL must be an http:// or https:// address',
-    'SLACK_API_URL must be an http:// or https:// address',
+    `GOOGLE_API_URL ${rule}`,
+    `SLACK_API_URL ${rule}`,
   ]);
+  for (const address of ['http://user:pass@gateway', 'http://gateway/?key=1', 'http://gateway/#a'])
+    expect(mistakesOf({ GOOGLE_API_URL: address })).toEqual([`GOOGLE_API_URL ${rule}`]);
 });

@@ -90,6 +90,7 @@ const callTool = async (tool: InlineTool, input: Readonly<Record<string, unknown
     progress: ignore,
     effects: 'read',
     retriesLeft: 3,
+    timeoutMs: 30_000,
     isLastAttempt: false,
     idempotencyKey: null,
     traceparent: null,

@@ -15,6 +15,7 @@ export type CallFacts = {
   readonly session: string | null;
   readonly effects: Effects;
   readonly retriesLeft: number;
+  readonly timeoutMs: number;
   /** null or left out: the batch came without an Idempotency-Key. */
   readonly idempotencyKey?: string | null;
   /** null or left out: the batch is not traced. */
@@ -33,6 +34,7 @@ export class CallContext implements ToolContext {
   readonly callId: string | number | null;
   readonly effects: Effects;
   readonly retriesLeft: number;
+  readonly timeoutMs: number;
   readonly idempotencyKey: string | null;
   readonly traceparent: string | null;
   readonly #facts: CallFacts;
@@ -46,6 +48,7 @@ export class CallContext implements ToolContext {
     this.callId = facts.callId;
     this.effects = facts.effects;
     this.retriesLeft = facts.retriesLeft;
+    this.timeoutMs = facts.timeoutMs;
     this.idempotencyKey = facts.idempotencyKey ?? null;
     this.traceparent = facts.traceparent ?? null;
     this.#facts = facts;

@@ -75,6 +75,7 @@ const runCall = (
   const pass = settings.circuits.begin(tool, input, batch);
   if (pass.kind === 'refused') return giveUpSlots(call, batch, settings, toCircuitOpen(tool, pass.retryAfterMs));
   const permit = batch.permits.get(tool.name);
+  const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.end.remainingAt(startedAt))));
   const context = new CallContext({
     requestId: batch.requestId,
     tool: tool.name,
@@ -84,11 +85,11 @@ const runCall = (
     idempotencyKey: batch.keyed === null ? null : `${batch.keyed.key}#${call.index}`,
     traceparent: batch.trace?.callStarted(call, waitedMs) ?? null,
     retriesLeft: permit !== undefined && 'budget' in permit ? (permit.budget?.remaining ?? tool.retries) : tool.retries,
+    timeoutMs,
     createLog: settings.createLog,
     ...toProgress(call, batch),
   });
   settings.observer.callStarted(poolOf(tool), waitedMs);
-  const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.end.remainingAt(startedAt))));
   const run = runAnywhere(tool, input, { context, timeoutMs, end: batch.end }, settings);
   const ended: Ended = { pass, limit: timeoutMs < tool.timeoutMs ? 'shortened' : 'own', startedAt, timeoutMs };
   if (run instanceof Promise) return run.then((end) => finishCall(end, call, ended, batch, settings));

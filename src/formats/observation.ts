@@ -35,10 +35,18 @@ export const isFailureText = (text: string): boolean => /^ERROR: [a-z_]+: /.test
 /** Whether a success's text is its value and nothing else. */
 export const isValueAlone = (result: ObservedResult): boolean =>
   result.success &&
-  result.message === '' &&
-  result.empty !== true &&
+  ((result.message === '' && result.empty !== true) || saysItself(result)) &&
   toWarningLines(result).length === 0 &&
   !hasNothing(result);
+
+/** Whether the value holds the message: a model need not read it twice. */
+const saysItself = ({ message, value, valueJson }: ObservedResult): boolean =>
+  message !== '' &&
+  valueJson === undefined &&
+  typeof value === 'object' &&
+  value !== null &&
+  'display' in value &&
+  value.display === message;
 
 const toSuccessText = (result: ObservedResult): string => {
   const valueText = toValueText(result);

@@ -2,8 +2,12 @@ import * as z from 'zod';
 import { listOf, MAX_TIMER_MS, whole } from './setting-kinds.ts';
 
 const GROUPS_RULE = 'must be a comma-separated list of notes, shell, drive, mail, calendar, slack';
-const isHttpUrl = (text: string): boolean => /^https?:\/\//.test(text) && URL.canParse(text);
-const baseAddress = z.string().refine(isHttpUrl, 'must be an http:// or https:// address').optional();
+// Requests have the path and the query of their own, and credentials of their own.
+const isBaseAddress = (text: string): boolean => /^https?:\/\/[^@?#]+$/.test(text) && URL.canParse(text);
+const baseAddress = z
+  .string()
+  .refine(isBaseAddress, 'must be an http:// or https:// address without user name, query or fragment')
+  .optional();
 
 /** The tools that are offered where they are asked for, and what they need. docs/tools.md has them all. */
 export const TOOL_SETTINGS = {

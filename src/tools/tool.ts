@@ -34,6 +34,11 @@ export type ToolContext = {
   readonly retriesLeft: number;
   readonly isLastAttempt: boolean;
   /**
+   * Milliseconds that this call has, from when its handler starts: the least of the tool's own limit, what its caller
+   * gave it, and what its batch has left.
+   */
+  readonly timeoutMs: number;
+  /**
    * The same for each repeat of this very call, for an upstream that takes such keys; null where the batch came without
    * an Idempotency-Key.
    */

@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import { createBuiltinTools } from '../tools/builtin-tools.ts';
 import type { PageTokens } from '../tools/page-tokens.ts';
 import type { ToolFamily, ToolGroup } from '../tools/tool-family.ts';
+import { checkToolGroups } from './check-tool-groups.ts';
 import type { WiredRedaction } from './wire-redaction.ts';
 
 export type BuiltinParts = {
@@ -16,24 +17,11 @@ export type BuiltinParts = {
 
 const GROUPS = ['notes', 'shell', 'drive', 'mail', 'calendar', 'slack'] as const satisfies readonly ToolGroup[];
 
-/** What a setting is there for: nothing, where its groups are not asked for. */
-const NEEDED_BY = [
-  { setting: 'NOTES_DIR', groups: ['notes'] },
-  { setting: 'GOOGLE_CREDENTIALS_PATH', groups: ['drive', 'mail', 'calendar'] },
-  { setting: 'SLACK_BOT_TOKEN', groups: ['slack'] },
-] as const satisfies readonly { readonly setting: keyof Config; readonly groups: readonly ToolGroup[] }[];
-
-const warnOfIdleSettings = (config: Config, groups: ReadonlySet<ToolGroup>, log: Logger): void => {
-  for (const { setting, groups: needing } of NEEDED_BY)
-    if (config[setting] !== undefined && !needing.some((group) => groups.has(group)))
-      log.warn({ setting, groups: needing }, 'setting has no effect: TOOL_GROUPS names none of its groups');
-};
-
 /** The service's own tools, as the settings want them. */
 export const wireBuiltin = (config: Config, parts: BuiltinParts): Promise<Required<ToolFamily>> => {
   const { version, log, pageTokens, redaction } = parts;
   const groups = new Set(GROUPS.filter((group) => config.TOOL_GROUPS.includes(group)));
-  warnOfIdleSettings(config, groups, log);
+  checkToolGroups(config, groups, log);
   const workspaceDir = config.WORKSPACE_DIR ?? fileURLToPath(new URL('../../examples/workspace', import.meta.url));
   return createBuiltinTools({
     workspaceDir,

@@ -33,15 +33,16 @@ afterAll(async () => {
 
 const linesThatSay = (text: string) => service.logLines().filter(({ msg }) => msg === text);
 
-test('session, call id and retries cross the boundary, and log and progress come back', async () => {
+test('session, call id, retries and time cross the boundary, and log and progress come back', async () => {
   const name = 'reports_its_context';
-  const calls = [{ id: 'call_7', name, arguments: {} }];
+  const calls = [{ id: 'call_7', name, arguments: {}, timeout_ms: 4000 }];
   const [first] = await service.call(calls, { session_id: 's_context' });
   const report = {
     session: expect.any(String),
     callId: 'call_7',
     retriesLeft: 3,
     isLastAttempt: false,
+    timeoutMs: 4000,
     idempotencyKey: null,
     aborted: false,
   };

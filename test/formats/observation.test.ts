@@ -22,6 +22,11 @@ const SUCCESSES: readonly (readonly [string, ToolResult, string])[] = [
     succeeded({ matches: [], count: 0 }, { message: 'No matches found.', empty: true }),
     'No matches found.\n{"matches":[],"count":0}',
   ],
+  [
+    'an empty answer whose value holds the text',
+    succeeded({ display: 'No files found.', count: 0 }, { message: 'No files found.', empty: true }),
+    '{"display":"No files found.","count":0}',
+  ],
   ['an empty answer without a text', succeeded([], { empty: true }), 'Nothing was found.'],
   [
     'an empty answer with a value but no text',

@@ -25,6 +25,7 @@ export const runTool = async (
     progress: ignore,
     effects: tool.effects,
     retriesLeft: 3,
+    timeoutMs: tool.timeoutMs,
     isLastAttempt: false,
     idempotencyKey: null,
     traceparent: null,

@@ -16,6 +16,7 @@ export const foldInline = async (reducer: InlineTool, entries: readonly JournalE
     session: null,
     effects: 'read',
     retriesLeft: 0,
+    timeoutMs: 1000,
     createLog: () => ({ debug: ignore, info: ignore, warn: ignore, error: ignore }),
   });
   const ran = await runInvocation(reducer, { entries }, { context, timeoutMs: 1000, end });

@@ -22,6 +22,7 @@ export type HostOrder =
       readonly callId: string | number | null;
       readonly effects: Effects;
       readonly retriesLeft: number;
+      readonly timeoutMs: number;
       readonly idempotencyKey: string | null;
       readonly traceparent: string | null;
       readonly graceful: 'on' | 'off';

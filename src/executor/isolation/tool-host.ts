@@ -147,6 +147,7 @@ const toCallOrder = (nonce: string, call: HostedCall): HostOrder => ({
   // Of the service's tool: its operator may have said otherwise than the file.
   effects: call.tool.effects,
   retriesLeft: call.retriesLeft,
+  timeoutMs: call.timeoutMs,
   idempotencyKey: call.idempotencyKey,
   traceparent: call.traceparent,
   graceful: call.graceful,

@@ -75,6 +75,7 @@ const runAnywhere = (
     session: null,
     effects: reducer.effects,
     retriesLeft: 0,
+    timeoutMs: TIME_LIMIT_MS,
     createLog: () => SILENT_LOG,
   });
   const terms: RunTerms = { context, timeoutMs: TIME_LIMIT_MS, end: limit };

@@ -24,6 +24,7 @@ const runInline = async (facts: Partial<CallFacts>): Promise<unknown> => {
     session: null,
     effects: 'read' as const,
     retriesLeft: 0,
+    timeoutMs: 1000,
     createLog,
   };
   const context = new CallContext({ ...about, ...facts });

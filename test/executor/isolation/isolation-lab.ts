@@ -104,6 +104,7 @@ const toLabFile = (isolation: Isolation, file: ToolFile, facts: readonly ToolFac
         session: null,
         effects: 'read' as const,
         retriesLeft: 0,
+        timeoutMs,
         ...keys,
       };
       const context = new CallContext({ ...ids, createLog: () => SILENT });

@@ -103,6 +103,7 @@ const toContext = (tool: InlineTool, session: string | null, signal: AbortSignal
     progress: ignore,
     effects: tool.effects,
     retriesLeft: 3,
+    timeoutMs: 30_000,
     isLastAttempt: false,
     idempotencyKey: null,
     traceparent: null,

@@ -5,11 +5,11 @@ export const reports = defineTool({
   description: 'Says what it is told of its call.',
   effects: 'read',
   input: z.object({ fails: z.boolean().default(false), round: z.number().optional() }),
-  run: ({ fails }, { session, callId, retriesLeft, isLastAttempt, idempotencyKey, signal, log, progress }) => {
+  run: ({ fails }, { session, callId, retriesLeft, isLastAttempt, timeoutMs, idempotencyKey, signal, log, progress }) => {
     log.warn('seen from inside', { fails, nested: { row: 7 } });
     log.debug('a detail', { big: 7n });
     progress({ progress: 1, total: 2, message: 'half way' });
-    const report = { session, callId, retriesLeft, isLastAttempt, idempotencyKey, aborted: signal.aborted };
+    const report = { session, callId, retriesLeft, isLastAttempt, timeoutMs, idempotencyKey, aborted: signal.aborted };
     if (fails) throw new Error(JSON.stringify(report), { cause: new RangeError('the reason behind it') });
     return report;
   },

@@ -50,6 +50,7 @@ const createContext = (tool: InlineTool, parts: Context, logged: string[]): Tool
     progress: () => undefined,
     effects: tool.effects,
     retriesLeft: 1,
+    timeoutMs: 30_000,
     isLastAttempt: false,
     idempotencyKey: null,
     traceparent: null,

@@ -131,6 +131,7 @@ test('progress of the server reaches whoever watches', async () => {
     progress: (update) => void updates.push(update),
     effects: 'read',
     retriesLeft: 0,
+    timeoutMs: 30_000,
     isLastAttempt: true,
     idempotencyKey: 'k#0',
     traceparent: null,

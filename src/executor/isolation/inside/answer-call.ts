@@ -50,6 +50,7 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
     session: order.session,
     effects: order.effects,
     retriesLeft: order.retriesLeft,
+    timeoutMs: order.timeoutMs,
     idempotencyKey: order.idempotencyKey,
     traceparent: order.traceparent,
   });
