@@ -39,8 +39,13 @@ const sharedRows = (tool: string, { name, service }: Api): readonly AuditRow[] =
     ],
     [
       'credentials refused',
-      'Google refuses the access token (401)',
+      'Google refuses the access token, and the new one as well (401)',
       `The Google credentials have expired or were revoked. A human must renew them in ${NAMED}, should it go on.`,
+    ],
+    [
+      'credentials refused',
+      'something else answers at GOOGLE_API_URL (404)',
+      `What answers for ${name} is not Google (404). A human must check GOOGLE_API_URL: it is set to '…'.`,
     ],
     [
       'rate limit',
@@ -85,6 +90,12 @@ const DRIVE_ROWS: readonly AuditRow[] = [
   ...rowsOf('search_drive', [
     ['search matched nothing', 'no file matches', 'No files found.'],
     ['malformed parameter', '`modified_after` is no day', DATE_RULE, 'invalid_arguments'],
+    [
+      'malformed parameter',
+      '`query` has half a character in it',
+      'has half a character in it (a lone surrogate); write it whole',
+      'invalid_arguments',
+    ],
   ]),
   ...pageRows('search_drive', DRIVE.name, 'Search'),
   ...sharedRows('search_drive', DRIVE),

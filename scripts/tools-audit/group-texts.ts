@@ -19,7 +19,8 @@ export const GROUP_TEXTS: Readonly<Record<AuditGroup, GroupText>> = {
   },
   notes: {
     title: 'Notes',
-    about: 'A directory of Markdown files, searched by words, the best match first.',
+    about:
+      'A directory of Markdown files, searched by words, the best match first. [notes.md](notes.md) has what counts as a note, how to search, and limits.',
     settings: ['NOTES_DIR'],
   },
   shell: {

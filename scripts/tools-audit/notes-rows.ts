@@ -8,6 +8,11 @@ const setUpRows = (tool: string): readonly AuditRow[] =>
     ['set-up missing', 'NOTES_DIR is not set', `Notes not configured. ${ADVICE}`],
     [
       'set-up missing',
+      'NOTES_DIR is the root of the file system',
+      `Notes not available: the directory that NOTES_DIR names is the root of the file system. ${ADVICE}`,
+    ],
+    [
+      'set-up missing',
       'NOTES_DIR names no directory',
       `Notes not available: the directory that NOTES_DIR names does not exist. ${ADVICE}`,
     ],
@@ -23,6 +28,7 @@ const listRows = (tool: string): readonly AuditRow[] =>
     ],
     ['wrong value', 'the folder leads out of the notes', `'../secret' holds '..'. ${PATH_ADVICE}`],
     ['malformed parameter', '`page` is 0', 'Too small: expected number to be >=1', 'invalid_arguments'],
+    ['malformed parameter', '`page_size` is 51', 'Too big: expected number to be <=50', 'invalid_arguments'],
   ]);
 
 /** The tools on a directory of notes. Any page may be asked for, so none is out of order. */
@@ -48,6 +54,11 @@ export const NOTES_ROWS: readonly AuditRow[] = [
       "There is no note 'projects/plann.md'. Did you mean 'projects/plan.md'? Call search_notes or list_notes to see what is there.",
     ],
     ['wrong value', 'the path leads out of the notes', `'../secret.md' holds '..'. ${PATH_ADVICE}`],
+    [
+      'wrong value',
+      'the note is a link that leads out',
+      "There is no note 'linked-elsewhere.md'. Call search_notes or list_notes to see what is there.",
+    ],
     ['wrong value', 'the note is binary', "'binary.md' is binary, not a text. Choose another note."],
     [
       'page out of order',

@@ -1,20 +1,24 @@
 import { type AuditRow, rowsOf } from './audit-row.ts';
 
-/** Commands in a sandbox. The limits are those of the settings. */
+/** Commands in a sandbox. The limits are those of the settings. Without a sandbox the tool is not offered and says nothing. */
 export const SHELL_ROWS: readonly AuditRow[] = rowsOf('run_shell_command', [
   ['list is empty', 'the command writes nothing', 'The command succeeded without output.'],
-  [
-    'set-up missing',
-    'no sandbox works on this machine',
-    'Unknown tool: run_shell_command. Available tools: ….',
-    'unknown_tool',
-  ],
+  ['search matched nothing', 'a search finds nothing', 'Nothing matched (exit code 1).'],
+  ['search matched nothing', 'a program is not there', 'Not every program was found (exit code 1).'],
+  ['search matched nothing', 'files differ, and it says nothing', 'They differ (exit code 1).'],
+  ['search matched nothing', 'a test is false', 'The test is false (exit code 1).'],
   [
     'command failed',
     'the command ends with an exit code',
     'Command failed: cat: minutes.md: No such file or directory (exit code 1).',
   ],
   ['command failed', 'it fails without a word', 'Command failed without a word (exit code 3).'],
+  [
+    'command failed',
+    'it fails with exit code 1, and nothing says why',
+    'Command failed without a word (exit code 1). grep, diff, test and others end with 1 (under xargs 123) where nothing matches: append `|| true` where that is an answer.',
+  ],
+  ['command failed', 'it wrote to stdout alone', 'Command failed (exit code 7). It wrote to stdout alone.'],
   [
     'command failed',
     'there is no such program',

@@ -1,7 +1,7 @@
 import { type AuditRow, rowsOf } from './audit-row.ts';
 
-/** What both tools have in common. `executed` of a post is `no` wherever Slack refused. */
-const sharedRows = (tool: string): readonly AuditRow[] =>
+/** What both tools have in common. `executed` of a post is `no` wherever Slack refused; `doubtful` ends what nobody knows. */
+const sharedRows = (tool: string, doubtful: string): readonly AuditRow[] =>
   rowsOf(tool, [
     [
       'set-up missing',
@@ -24,8 +24,8 @@ const sharedRows = (tool: string): readonly AuditRow[] =>
       'Slack allows no more requests for now. Try again in 60 s.',
       'upstream_rate_limited',
     ],
-    ['upstream is down', 'Slack fails (500)', 'Slack failed (HTTP 500). Try again later.'],
-    ['upstream is down', 'the answer cannot be read', 'Slack sent an answer that cannot be read. Try again later.'],
+    ['upstream is down', 'Slack fails (500)', `Slack failed (HTTP 500). ${doubtful}`],
+    ['upstream is down', 'the answer cannot be read', `Slack sent an answer that cannot be read. ${doubtful}`],
   ]);
 
 /** The tools on Slack's API. */
@@ -46,7 +46,7 @@ export const SLACK_ROWS: readonly AuditRow[] = [
     ],
     ['malformed parameter', '`page` is 0', 'Too small: expected number to be >=1', 'invalid_arguments'],
   ]),
-  ...sharedRows('list_slack_channels'),
+  ...sharedRows('list_slack_channels', 'Try again later.'),
   ...rowsOf('post_slack_message', [
     [
       'wrong value',
@@ -55,10 +55,16 @@ export const SLACK_ROWS: readonly AuditRow[] = [
     ],
     ['malformed parameter', '`text` is blank', 'must not be blank', 'invalid_arguments'],
     [
+      'malformed parameter',
+      '`text` has half a character in it',
+      'has half a character in it (a lone surrogate); write it whole',
+      'invalid_arguments',
+    ],
+    [
       'no access',
       'the app is not in the channel',
       "The app is not in channel '#general'. A human must invite it there with /invite.",
     ],
   ]),
-  ...sharedRows('post_slack_message'),
+  ...sharedRows('post_slack_message', 'It may have been posted. Check before posting again.'),
 ];

@@ -54,11 +54,14 @@ const renderTail = ({ durationMs, marks, warnings }: RenderedParts): string => {
 const toMessage = (failure: Failure, suffix: string): string =>
   `${cutText(failure.message, MAX_MESSAGE_LENGTH - suffix.length)}${suffix}`;
 
-/** The budget's word on a failure: only where trying again is on the table and the failure was charged. */
+/**
+ * The budget's word on a failure: only where trying again is on the table and the failure was charged. Of what may have
+ * taken effect it says when no retries are left, and never that one is: that would ask for it twice.
+ */
 export const toSuffix = (failure: Failure, name: string | null, budget: Budget | undefined): string => {
   const charges = FAILURE_POLICY[failure.code].charges !== false && !failure.fatal;
   if (budget === undefined || !charges || failure.outcome === 'failed') return '';
-  return budgetSuffix(name, budget);
+  return failure.outcome === 'unknown' && budget.remaining > 0 ? '' : budgetSuffix(name, budget);
 };
 
 /** The `retry` member: null where no budget was consulted. */

@@ -114,7 +114,7 @@ const toAdvice = ({ message, outcome, executed }: ObservedResult): string => {
   return outcome === 'failed' ? NO_USE : '';
 };
 
-const ADVISED = /may or may not|before calling it again/i;
+const ADVISED = /may or may not|before (?:calling it|posting) again/i;
 
 const toWait = (message: string, retryAfterMs: number | null): string => {
   if (retryAfterMs === null || retryAfterMs <= 0) return '';
@@ -127,6 +127,8 @@ const toWait = (message: string, retryAfterMs: number | null): string => {
 /** What is left of the budget, where calling again is on the table and the message has not said it already. */
 const toBudgetText = ({ message, outcome, retry }: ObservedResult): string => {
   if (retry === null || (outcome !== 'retry' && outcome !== 'unknown')) return '';
+  // One that is left would ask for what may have taken effect.
+  if (outcome === 'unknown' && retry.remaining > 0) return '';
   const isSaid = message.endsWith(' one retry is left.') || message.includes(' No retries are left for ');
   return isSaid ? '' : toRetriesText(retry);
 };

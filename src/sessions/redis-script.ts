@@ -9,7 +9,11 @@ export type RunRedisScript = (keys: readonly string[], parameters: readonly stri
  * The script that these files of a folder make, put together in their order. It is sent by its hash, and whole where
  * the server does not know it: NOSCRIPT is the one error that says "certainly not applied".
  */
-export const createRedisScript = (client: RedisClient, folder: URL, files: readonly string[]): RunRedisScript => {
+export const createRedisScript = (
+  client: Pick<RedisClient, 'call'>,
+  folder: URL,
+  files: readonly string[],
+): RunRedisScript => {
   const lua = files.map((file) => readFileSync(new URL(file, folder), 'utf8')).join('\n');
   const sha = createHash('sha1').update(lua).digest('hex');
   return async (keys, parameters) => {

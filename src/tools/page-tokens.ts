@@ -10,7 +10,7 @@ export type PageList = {
 /**
  * Keeps what an upstream wants to hear for its next page, so that a model need not carry it. The token of a page is the one
  * that came when the page before it was read last; tokens of later pages stay until they are replaced, so that two who
- * walk one list at once do not take each other's pages away.
+ * walk one list at once do not take each other's pages away. A session has the last 200 pages that were new to it.
  */
 export type PageTokens = {
   /** The token of this page of a list; null where no page led to it, or it was forgotten. Never rejects. */
@@ -18,6 +18,15 @@ export type PageTokens = {
   /** Keeps the token of a page. What cannot be kept is lost: the page is then not available. Never rejects. */
   readonly keep: (list: PageList, page: number, token: string) => Promise<void>;
 };
+
+/** The same for whoever ends sessions. */
+export type PageTokenStore = PageTokens & {
+  /** Forgets all pages of a session. Never rejects. */
+  readonly forget: (session: string) => Promise<void>;
+};
+
+/** How many pages one session may have at once; the one that came first is forgotten first. */
+export const MAX_PAGES_PER_SESSION = 200;
 
 // Those of Google and Slack have some hundred characters at most.
 const PAGE_TOKEN = /^[\x20-\x7e]{1,4096}$/;

@@ -8,7 +8,7 @@ import { createMemorySessionStore, createRequestSessionStore } from '../sessions
 import type { RateStore } from '../sessions/rate-store.ts';
 import { createStoreObserver } from '../telemetry/create-store-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { PageTokens } from '../tools/page-tokens.ts';
+import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
 
 const MAX_SESSIONS = 100_000;
 const MAX_LOCAL_SESSIONS = 10_000;
@@ -54,14 +54,24 @@ export const wireStore = async (
   const requests = createRequestSessionStore({ settings, now });
   const observer = createStoreObserver({ metrics, log, now });
   if (config.REDIS_URL === undefined) {
-    const sessions = createMemorySessionStore({ mode: 'memory', settings, maxSessions: MAX_SESSIONS, now });
+    const store = createMemorySessionStore({ mode: 'memory', settings, maxSessions: MAX_SESSIONS, now });
     const keys = createMemoryKeyedStore({ maxRecords: MAX_RECORDS, now });
     const pageTokens = createMemoryPageTokens({ ttlMs: settings.ttlMs, now });
+    const sessions = withPages(store, pageTokens);
     const close = (): void => undefined;
     return { mode: 'memory', sessions, keys, requests, isUp: () => true, rates: null, pageTokens, close };
   }
   return { ...(await wireRedis(config.REDIS_URL, config, { settings, observer, now })), mode: 'redis', requests };
 };
+
+/** Sessions that take their pages with them. Those go first: where Redis is away, ending fails and is asked for again. */
+const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionStore => ({
+  ...sessions,
+  end: async (sessionKey) => {
+    await pageTokens.forget(sessionKey);
+    await sessions.end(sessionKey);
+  },
+});
 
 type RedisTerms = {
   readonly settings: SessionSettings;
@@ -96,7 +106,7 @@ const wireRedis = async (
   // One for all that ask: an outage is one outage.
   const availability = createStoreAvailability({ observer, now, onRecovered: local.clear, store: primary });
   client.connect();
-  const sessions = createFallbackSessionStore({
+  const store = createFallbackSessionStore({
     primary,
     local,
     policy: config.RETRY_BUDGET_ON_STORE_DOWN,
@@ -111,5 +121,6 @@ const wireRedis = async (
     now,
     onRefused: (error) => observer.operationFailed('page', error),
   });
+  const sessions = withPages(store, pageTokens);
   return { sessions, keys, rates, pageTokens, isUp: availability.isUp, close: client.disconnect };
 };

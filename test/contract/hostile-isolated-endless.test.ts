@@ -54,7 +54,7 @@ test.each(['never_settles_there_write', 'spins_write'])('what %s did is not know
       outcome: 'unknown',
       executed: 'maybe',
       value: null,
-      message: `Tool '${name}' did not answer within 300 ms. It may or may not have taken effect. Check before calling it again. This was attempt 1 of 2; one retry is left.`,
+      message: `Tool '${name}' did not answer within 300 ms. It may or may not have taken effect. Check before calling it again.`,
     });
 });
 

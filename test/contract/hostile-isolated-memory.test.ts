@@ -47,7 +47,7 @@ test('what a write tool did before its memory was full is not known', async () =
       executed: 'maybe',
       value: null,
       message:
-        "Tool 'heap_oom_write' ran out of memory. It may or may not have taken effect. Check before calling it again. This was attempt 1 of 2; one retry is left.",
+        "Tool 'heap_oom_write' ran out of memory. It may or may not have taken effect. Check before calling it again.",
     });
 });
 

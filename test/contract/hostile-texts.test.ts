@@ -96,7 +96,7 @@ test.each([
   [
     'hangs_write',
     {},
-    "Tool 'hangs_write' did not answer within 50 ms. It may or may not have taken effect. Check before calling it again. This was attempt 1 of 2; one retry is left.",
+    "Tool 'hangs_write' did not answer within 50 ms. It may or may not have taken effect. Check before calling it again.",
   ],
   ['told_no_more', {}, 'RangeError: never shown'],
 ])('%s %j is told in the words of the contract', async (name, args, message) => {

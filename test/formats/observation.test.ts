@@ -122,7 +122,21 @@ const FAILURES: readonly (readonly [string, ToolResult, string])[] = [
   [
     'what may have happened is to be checked first',
     failed('SocketError: reset.', {}, { outcome: 'unknown', executed: 'maybe', retry: retriesLeft(2) }),
-    'ERROR: tool_exception: SocketError: reset.\nIt may or may not have taken effect. Check before calling it again.\nRetries left: 2 of 3.',
+    'ERROR: tool_exception: SocketError: reset.\nIt may or may not have taken effect. Check before calling it again.',
+  ],
+  [
+    'no retries left are told also of what may have happened',
+    failed('SocketError: reset.', {}, { outcome: 'unknown', executed: 'maybe', retry: retriesLeft(0) }),
+    'ERROR: tool_exception: SocketError: reset.\nIt may or may not have taken effect. Check before calling it again.\nNo retries are left.',
+  ],
+  [
+    'what may have been posted is to be checked in words of its own',
+    failed(
+      'Slack failed (HTTP 500). It may have been posted. Check before posting again.',
+      { code: 'upstream_unavailable' },
+      { outcome: 'unknown', executed: 'maybe', retry: retriesLeft(1) },
+    ),
+    'ERROR: upstream_unavailable: Slack failed (HTTP 500). It may have been posted. Check before posting again.',
   ],
   [
     'and that is said once',

@@ -55,9 +55,13 @@ test(
     expect(await other.store.find(during, 2)).toBeNull();
     await server.restart();
     await expect.poll(() => one.availability.isUp() && other.availability.isUp(), PATIENCE).toBe(true);
-    // It is a new and empty server: what was kept before is known to its own replica alone.
-    expect(await one.store.find(before, 2)).toBe('before');
-    expect(await other.store.find(before, 2)).toBeNull();
+    // It is a new and empty server: what it never had is known to its own replica, what it has lost to none.
+    expect([await one.store.find(during, 2), await other.store.find(during, 2)]).toEqual(['during', null]);
+    expect([await one.store.find(before, 2), await other.store.find(before, 2)]).toEqual([null, null]);
+    await one.store.keep(during, 2, 'during, again');
+    expect(await other.store.find(during, 2)).toBe('during, again');
+    await one.store.forget(during.session);
+    expect([await one.store.find(during, 2), await other.store.find(during, 2)]).toEqual([null, null]);
     await one.store.keep(after, 2, 'after');
     expect(await other.store.find(after, 2)).toBe('after');
   },
@@ -70,6 +74,8 @@ test('with a Redis that was never there nothing rejects', PATIENCE, async () => 
   await store.keep(list, 2, 'token');
   expect(await store.find(list, 2)).toBe('token');
   expect(await store.find(list, 3)).toBeNull();
+  await store.forget(list.session);
+  expect(await store.find(list, 2)).toBeNull();
   await server.restart();
 });
 

@@ -38,7 +38,7 @@ const createInRedis = (): PageTokensUnderTest & { readonly log: ReturnType<typeo
     store: createRedisPageTokens({ client, availability, ttlMs: PAGE_TTL_MS, now: clock.now }),
     expire: async (ms) => {
       clock.advance(ms);
-      for (const key of await redis().keys('recourse:*:page:*')) await shorten(key, ms);
+      for (const key of await redis().keys('recourse:*:pages')) await shorten(key, ms);
     },
     log,
   };
@@ -49,17 +49,29 @@ describePageTokens('Redis', createInRedis);
 
 const keysOf = (session: string): Promise<string[]> => redis().keys(`recourse:{${session}}*`);
 
-test('what Redis holds is one short string a page, beside its session and with an end', async () => {
+test('what Redis holds is one hash a session, beside it and with an end', async () => {
   const { store } = createInRedis();
   const list = createPageList();
   await store.keep(list, 2, 'token');
-  const [key = '', ...others] = await keysOf(list.session);
-  expect(others).toEqual([]);
-  expect(key).toMatch(/^recourse:\{acme:[0-9a-f-]{36}\}:page:[0-9a-f]{64}:2$/);
-  expect(await redis().get(key)).toBe('token');
+  await store.keep({ ...list, tool: 'list_emails' }, 3, 'other');
+  const key = `recourse:{${list.session}}:pages`;
+  expect(await keysOf(list.session)).toEqual([key]);
+  expect(Object.values(await redis().hgetall(key))).toEqual(expect.arrayContaining(['token', 'other']));
   const left = await redis().pttl(key);
   expect(left).toBeGreaterThan(30_000);
   expect(left).toBeLessThanOrEqual(60_000);
+});
+
+test('1 280 searches of one session leave 200 pages of it', async () => {
+  const { store } = createInRedis();
+  const { session } = createPageList();
+  for (let at = 0; at < 1280; at += 1) await store.keep(createPageList({ session, query: `q${at}` }), 2, `token-${at}`);
+  expect(await keysOf(session)).toEqual([`recourse:{${session}}:pages`]);
+  const held = await redis().hgetall(`recourse:{${session}}:pages`);
+  const tokens = Object.values(held).filter((value) => value.startsWith('token-'));
+  expect(tokens).toHaveLength(200);
+  // The tokens, which page came where, and how many came.
+  expect(Object.keys(held)).toHaveLength(401);
 });
 
 test('two replicas share their pages', async () => {
@@ -71,32 +83,60 @@ test('two replicas share their pages', async () => {
   expect(await one.store.find(list, 2)).toBe('of the other');
 });
 
+test('a session that has ended at one replica has ended at all, also for pages that another one kept', async () => {
+  const [one, other] = [createInRedis(), createInRedis()];
+  const list = createPageList();
+  await one.store.keep(list, 2, 'of one');
+  await other.store.keep(list, 3, 'of the other');
+  await one.store.forget(list.session);
+  expect(await keysOf(list.session)).toEqual([]);
+  const found = [one, other].flatMap(({ store }) => [store.find(list, 2), store.find(list, 3)]);
+  expect(await Promise.all(found)).toEqual([null, null, null, null]);
+});
+
+const fieldOf = async (key: string): Promise<string> =>
+  Object.keys(await redis().hgetall(key)).find((field) => /^[0-9a-f]{64}:2$/.test(field)) ?? '';
+
 test.each([
-  ['a hash', (key: string) => redis().hset(key, 'a', 'b')],
-  ['a text that is no token', (key: string) => redis().set(key, 'a\u0000b')],
-  ['an empty text', (key: string) => redis().set(key, '')],
-  ['a text that is too long', (key: string) => redis().set(key, 'x'.repeat(5000))],
+  ['a text that is no token', 'a\u0000b'],
+  ['an empty text', ''],
+  ['a text that is too long', 'x'.repeat(5000)],
 ])('%s in the place of a token reads as none, takes nothing away and is written over', async (_what, damage) => {
   const [writer, reader] = [createInRedis(), createInRedis()];
   const list = createPageList();
   await writer.store.keep(list, 2, 'token');
   const [key = ''] = await keysOf(list.session);
-  await redis().del(key);
-  await damage(key);
+  const field = await fieldOf(key);
+  await redis().hset(key, field, damage);
   expect(await reader.store.find(list, 2)).toBeNull();
   expect(reader.log.failed).toEqual([]);
   expect(reader.log.states).toEqual([]);
   await reader.store.keep(list, 2, 'anew');
-  expect(await redis().get(key)).toBe('anew');
+  expect(await redis().hget(key, field)).toBe('anew');
 });
 
-test('after everything in Redis is gone, a replica still knows its own pages and others begin again', async () => {
+test.each([
+  ['a text', (key: string) => redis().set(key, 'a')],
+  ['a list', (key: string) => redis().rpush(key, 'a')],
+  ['a count that is none', (key: string) => redis().hset(key, 'count', 'many')],
+])('%s in the place of the pages takes nothing away and is written over', async (_what, damage) => {
+  const { store, log } = createInRedis();
+  const list = createPageList();
+  const key = `recourse:{${list.session}}:pages`;
+  await damage(key);
+  expect(await store.find(list, 2)).toBeNull();
+  await store.keep(list, 2, 'token');
+  expect(await redis().hget(key, await fieldOf(key))).toBe('token');
+  expect(await createInRedis().store.find(list, 2)).toBe('token');
+  expect(log.states).toEqual([]);
+});
+
+test('after everything in Redis is gone, every replica begins again', async () => {
   const [one, other] = [createInRedis(), createInRedis()];
   const list = createPageList();
   await one.store.keep(list, 2, 'token');
   await redis().del(...(await keysOf(list.session)));
-  expect(await one.store.find(list, 2)).toBe('token');
-  expect(await other.store.find(list, 2)).toBeNull();
+  expect([await one.store.find(list, 2), await other.store.find(list, 2)]).toEqual([null, null]);
 });
 
 test('reading a page does not bring back a Redis that is known to be away, keeping one does', async () => {
@@ -127,6 +167,17 @@ test('a process forgets the pages that were not used for the longest time first'
   for (const page of [2, 3, 4]) await store.keep(list, page, `token-${page}`);
   const found = await Promise.all([2, 3, 4].map((page) => store.find(list, page)));
   expect(found).toEqual([null, 'token-3', 'token-4']);
+});
+
+test('pages that a process has forgotten leave nothing of their session behind', async () => {
+  const store = createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, now: () => 1, maxPages: 2 });
+  const [list, other] = [createPageList(), createPageList()];
+  await store.keep(list, 2, 'gone');
+  for (const page of [2, 3]) await store.keep(other, page, `token-${page}`);
+  await store.keep(list, 2, 'anew');
+  await store.forget(other.session);
+  expect(await store.find(list, 2)).toBe('anew');
+  expect([await store.find(other, 2), await store.find(other, 3)]).toEqual([null, null]);
 });
 
 test('a process keeps no more bytes than it may', async () => {

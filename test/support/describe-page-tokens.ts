@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { PageList, PageTokens } from '#src/tools/page-tokens.ts';
+import type { PageList, PageTokenStore } from '#src/tools/page-tokens.ts';
 
 /** A store, and how a test ends the time of what it keeps. */
 export type PageTokensUnderTest = {
-  readonly store: PageTokens;
+  readonly store: PageTokenStore;
   readonly expire: (ms: number) => Promise<void>;
 };
 
@@ -96,6 +96,47 @@ export const describePageTokens = (name: string, create: () => PageTokensUnderTe
       const list = createPageList();
       await store.keep(list, 2, 'x'.repeat(4096));
       expect(await store.find(list, 2)).toBe('x'.repeat(4096));
+    });
+
+    test('a session that has ended has no pages, and others keep theirs', async () => {
+      const { store } = create();
+      const [ended, other] = [createPageList(), createPageList()];
+      const mail = { ...ended, tool: 'list_emails' };
+      for (const list of [ended, mail, other]) await store.keep(list, 2, 'token');
+      await store.forget(ended.session);
+      expect([await store.find(ended, 2), await store.find(mail, 2)]).toEqual([null, null]);
+      expect(await store.find(other, 2)).toBe('token');
+      await store.keep(ended, 2, 'anew');
+      expect(await store.find(ended, 2)).toBe('anew');
+    });
+
+    test('a session that never had pages can end', async () => {
+      const { store } = create();
+      await expect(store.forget('acme:nobody')).resolves.toBeUndefined();
+    });
+
+    test('a session has at most 200 pages, and the one that came first goes first', async () => {
+      const { store } = create();
+      const list = createPageList();
+      for (let page = 2; page <= 201; page += 1) await store.keep(list, page, `token-${page}`);
+      await store.keep(list, 2, 'new two');
+      expect(await store.find(list, 2)).toBe('new two');
+      const other = { ...list, tool: 'list_emails' };
+      await store.keep(other, 2, 'mail');
+      const found = await Promise.all([2, 3, 201].map((page) => store.find(list, page)));
+      expect(found).toEqual([null, 'token-3', 'token-201']);
+      expect(await store.find(other, 2)).toBe('mail');
+    });
+
+    test('a page that was taken away and comes again is the newest', async () => {
+      const { store } = create();
+      const list = createPageList();
+      for (let page = 2; page <= 201; page += 1) await store.keep(list, page, `token-${page}`);
+      await store.keep(list, 2, '');
+      await store.keep(list, 2, 'again');
+      await store.keep(list, 202, 'one more');
+      const found = await Promise.all([2, 3, 202].map((page) => store.find(list, page)));
+      expect(found).toEqual(['again', null, 'one more']);
     });
 
     test('many at once keep to their own', async () => {

@@ -82,10 +82,16 @@ export type ShellLab = ShellPlace & {
   readonly stop: () => Promise<void>;
 };
 
-/** A whole service with the shell tool. `stop` checks the contract and that no process is left. */
+/** A whole service with the shell tool. `stop` checks the contract and that no process is left. Rejects without a sandbox. */
 export const startShellLab = async (settings: Readonly<Record<string, string>> = {}): Promise<ShellLab> => {
   const place = createShellPlace();
   const service = await startService({ ...toShellSettings(place), ...settings });
+  const refused = service.logLines().find(({ msg }) => msg === 'shell tool not offered');
+  if (refused !== undefined) {
+    await service.stop();
+    place.remove();
+    throw new Error(`There is no sandbox: ${String(refused['reason'])}.`);
+  }
   return {
     ...place,
     service,

@@ -17,7 +17,7 @@ type Command = { readonly words: readonly string[]; readonly inScript: boolean }
 const OWN = new Set(['ping', 'info', 'client', 'hello', 'select', 'monitor']);
 
 const toKind = (key: string): string =>
-  /:(keyed|request)$/.exec(key)?.[1] ?? (key.includes(':page:') ? 'page' : 'session');
+  /:(keyed|request)$/.exec(key)?.[1] ?? (key.endsWith(':pages') ? 'page' : 'session');
 
 const createNames = () => {
   const letters = new Map<string, string>();

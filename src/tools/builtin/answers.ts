@@ -20,6 +20,12 @@ export type ListWords = {
   readonly many: string;
 };
 
+/**
+ * Whether a further page can be asked for: false for a call without a session, `until_here` where what leads to the next
+ * one cannot be kept.
+ */
+export type KeepsPages = boolean | 'until_here';
+
 export type ListPage<Key extends string, Item> = {
   readonly words: ListWords;
   /** The member that holds the items: `files`. */
@@ -27,8 +33,8 @@ export type ListPage<Key extends string, Item> = {
   readonly items: readonly Item[];
   readonly page: number;
   readonly hasMore: boolean;
-  /** Whether a further page can be asked for: `PageChain.keepsPages`. Default: true. */
-  readonly keepsPages?: boolean;
+  /** `PageChain.keepsPages`. Default: true. */
+  readonly keepsPages?: KeepsPages;
 };
 
 /** One page of a list. Nothing found is a success that costs no retry (seed 004): "No files found." */
@@ -43,12 +49,16 @@ export const answerPage = <Key extends string, Item>(list: ListPage<Key, Item>) 
 const toDisplay = ({ words, items, page, hasMore, keepsPages = true }: ListPage<string, unknown>): string => {
   const { one, many } = words;
   const count = items.length;
-  const more = keepsPages ? `More on page ${page + 1}.` : 'There are more, and without a session no further page.';
-  const rest = hasMore ? ` ${more}` : '';
+  const rest = hasMore ? ` ${toMore(page, keepsPages)}` : '';
   if (count === 0 && !hasMore) return page === 1 ? `No ${many} found.` : 'No more results.';
   const where = page > 1 || hasMore ? ` on page ${page}` : '';
   if (count === 0) return `No ${many} found${where}.${rest}`;
   return `${count} ${count === 1 ? one : many} found${where}.${rest}`;
+};
+
+const toMore = (page: number, keepsPages: KeepsPages): string => {
+  if (keepsPages === 'until_here') return 'There are more, and no further page can be had.';
+  return keepsPages ? `More on page ${page + 1}.` : 'There are more, and without a session no further page.';
 };
 
 /** The sentence for a day that is none, `2026-13-01` or `tomorrow` (seed 004). */

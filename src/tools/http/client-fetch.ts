@@ -13,6 +13,8 @@ export type ClientFetchOptions = {
   readonly limitMs: number;
   /** `transport`: failures that pass (429, 500, 502, 503, 504, lost connections) are tried again. Only for what does no harm twice. */
   readonly repeats: 'transport' | 'never';
+  /** Milliseconds that a repeat is waited for at most, be it because the service asks for it. Default: 5 s. */
+  readonly longestWaitMs?: number | undefined;
   /** Where requests go instead of the service's own address, whatever host the library names. Its path comes first. */
   readonly baseUrl?: URL | undefined;
   /** Ends a request to which the library gives no signal of its own. */
@@ -26,6 +28,8 @@ export const CUT_HEADER = 'x-recourse-cut';
 
 // What says why a request failed is short; an error page of any length is no file.
 const MOST_ERROR_BYTES = 65_536;
+// Whoever waits holds a place among the calls that may run at once; its caller can wait as well.
+const LONGEST_WAIT_MS = 5_000;
 const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 const METHODS: readonly HttpMethod[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 // Of the connection or of the body as it was sent: what the library gets is neither. And the mark is ours alone.
@@ -43,7 +47,7 @@ const NOT_BYTES = /[^\t\u0020-\u00ff]/;
  * redirect is followed. Rejects with a NoAnswerError where no answer came, and with the signal's reason.
  */
 export const createClientFetch = (options: ClientFetchOptions): ClientFetch => {
-  const { client, maxBytes, limitMs, repeats, baseUrl } = options;
+  const { client, maxBytes, limitMs, repeats, baseUrl, longestWaitMs = LONGEST_WAIT_MS } = options;
   const idle = new AbortController().signal;
   return async (url, init = {}) => {
     const { text, type } = toBody(init.body);
@@ -60,6 +64,7 @@ export const createClientFetch = (options: ClientFetchOptions): ClientFetch => {
       signal: init.signal ?? options.signal ?? idle,
       nextHop: () => null,
       repeats,
+      longestWaitMs,
       isTransient: (status) => status === 500 || isTransientStatus(status),
     });
     if (fetched.kind === 'no_answer') throw new NoAnswerError(fetched);

@@ -38,6 +38,8 @@ export type HttpRequest = Hop & {
   readonly nextHop: NextHop;
   /** `transport`: failures that pass are tried again, up to three times. Only for what does no harm twice. */
   readonly repeats: 'transport' | 'never';
+  /** Milliseconds that a repeat is waited for at most. Default: as long as `limitMs` leaves. */
+  readonly longestWaitMs?: number | undefined;
   /** Which statuses are failures that pass. Default: 429, 502, 503, 504. */
   readonly isTransient?: ((status: number) => boolean) | undefined;
 };
@@ -105,8 +107,8 @@ const sendFollowing = async (
   { dispatcher, clock }: Means,
   signal: AbortSignal,
 ): Promise<Fetched> => {
-  const { limitMs, wantedBytes, nextHop, repeats, isTransient } = request;
-  const limits = { clock, deadlineMs: clock.now() + limitMs, signal, isTransient };
+  const { limitMs, wantedBytes, nextHop, repeats, isTransient, longestWaitMs } = request;
+  const limits = { clock, deadlineMs: clock.now() + limitMs, signal, isTransient, longestWaitMs };
   const trail: [Hop, ...Hop[]] = [toFirstHop(request)];
   let hop: Hop = trail[0];
   // nextHop refuses the hop after the last permitted one; the bound here only makes the end visible.

@@ -38,7 +38,7 @@ export const retryAfterOf = (outcome: Answer | NoAnswer, nowMs: number): number 
 /**
  * Sends a safe request, and again where the failure is one that passes: 429, 502, 503, 504, or a connection that
  * failed. Waits 250 ms, then 500 ms, each between half and whole by chance (a crowd must not return as one), or as long
- * as `Retry-After` says. Gives up at once where `deadlineMs` leaves no time for wait and request. `send` may not reject.
+ * as `Retry-After` says. Gives up at once where `deadlineMs` leaves no time for wait and request, or where the wait is too long. `send` may not reject.
  */
 export const retryTransport = async (
   send: () => Promise<Answer | NoAnswer>,
@@ -46,15 +46,24 @@ export const retryTransport = async (
     readonly clock: RetryClock;
     readonly deadlineMs: number;
     readonly signal: AbortSignal;
+    /** Milliseconds: a longer wait is not begun. Default: none is too long. */
+    readonly longestWaitMs?: number | undefined;
     /** Which statuses say "not now". */
     readonly isTransient?: ((status: number) => boolean) | undefined;
   },
 ): Promise<Attempted> => {
-  const { clock, deadlineMs, signal, isTransient = isTransientStatus } = limits;
+  const {
+    clock,
+    deadlineMs,
+    signal,
+    isTransient = isTransientStatus,
+    longestWaitMs = Number.POSITIVE_INFINITY,
+  } = limits;
   for (let attempts = 1; ; attempts += 1) {
     const outcome = await send();
     if (attempts === MAX_ATTEMPTS || !passes(outcome, isTransient)) return { outcome, attempts };
     const delayMs = toDelayMs(attempts, clock.random(), retryAfterOf(outcome, clock.now()));
+    if (delayMs > longestWaitMs) return { outcome, attempts };
     if (clock.now() + delayMs + LEAST_REQUEST_MS > deadlineMs) return { outcome, attempts };
     await clock.pause(delayMs, signal);
   }

@@ -18,6 +18,8 @@ export type FaultRow = {
   readonly fault: Fault;
   /** How many requests the tool makes of it. */
   readonly requests: number;
+  /** Default: 1. */
+  readonly signIns?: number;
   readonly code: 'retry_requested' | 'tool_failed' | 'upstream_rate_limited' | 'upstream_unavailable';
   /** The whole text. */
   readonly text: string;
@@ -49,7 +51,8 @@ const toRefusals = ({ name, service, scope, missing, forbidden }: FaultApi): rea
   {
     name: '401',
     fault: { kind: 'status', status: 401, reason: 'authError', message: 'Invalid Credentials' },
-    requests: 1,
+    requests: 2,
+    signIns: 2,
     code: 'tool_failed',
     text: 'The Google credentials have expired or were revoked. A human must renew them in the file that GOOGLE_CREDENTIALS_PATH names, should it go on.',
   },

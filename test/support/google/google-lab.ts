@@ -18,6 +18,7 @@ export type GoogleLabOptions = {
   readonly limits?: { readonly readMs: number; readonly signInMs: number };
   readonly expiresIn?: number;
   readonly signIn?: StandInRoute;
+  readonly takesAnyToken?: boolean;
 };
 
 /** Access to Google as the service has it, before a stand-in. Ends with the test. */
@@ -30,9 +31,10 @@ export type GoogleLab = {
 };
 
 export const startGoogleLab = async (options: GoogleLabOptions): Promise<GoogleLab> => {
-  const { routes, credentials, subject, limits, expiresIn, signIn } = options;
+  const { routes, credentials, subject, limits, expiresIn, signIn, takesAnyToken = false } = options;
   const standIn = await startGoogleStandIn({
     routes,
+    takesAnyToken,
     ...(expiresIn === undefined ? {} : { expiresIn }),
     ...(signIn === undefined ? {} : { signIn }),
   });
@@ -71,7 +73,8 @@ export const callTool = async (
   {
     session = 's1',
     signal = new AbortController().signal,
-  }: { readonly session?: string | null; readonly signal?: AbortSignal } = {},
+    timeoutMs = 30_000,
+  }: { readonly session?: string | null; readonly signal?: AbortSignal; readonly timeoutMs?: number } = {},
 ): Promise<CallEnd> => {
   const prepared = await tool.prepare(input);
   if (!prepared.ok) {
@@ -85,7 +88,7 @@ export const callTool = async (
       whole: message,
     };
   }
-  const context = toContext(tool, session, signal);
+  const context = toContext(tool, { session, signal, timeoutMs });
   try {
     return await toEnd(tool, await prepared.invocation.run(context));
   } catch (thrown) {
@@ -94,7 +97,10 @@ export const callTool = async (
 };
 
 /** As in the service, a copy of the context has no signal: it is no member of its own. */
-const toContext = (tool: InlineTool, session: string | null, signal: AbortSignal): ToolContext => {
+const toContext = (
+  tool: InlineTool,
+  { session, signal, timeoutMs }: Pick<ToolContext, 'session' | 'signal' | 'timeoutMs'>,
+): ToolContext => {
   const live: Pick<ToolContext, 'signal'> = Object.create({ signal });
   return Object.assign(live, {
     session,
@@ -103,7 +109,7 @@ const toContext = (tool: InlineTool, session: string | null, signal: AbortSignal
     progress: ignore,
     effects: tool.effects,
     retriesLeft: 3,
-    timeoutMs: 30_000,
+    timeoutMs,
     isLastAttempt: false,
     idempotencyKey: null,
     traceparent: null,

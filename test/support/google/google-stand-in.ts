@@ -49,6 +49,8 @@ export type StandInOptions = {
   readonly routes: readonly StandInRoute[];
   /** Seconds that a token is good for. */
   readonly expiresIn?: number;
+  /** Whether requests are taken with tokens that it has not given. */
+  readonly takesAnyToken?: boolean;
   /** Answers sign-ins instead of the stand-in's own way. */
   readonly signIn?: StandInRoute;
 };
@@ -59,6 +61,7 @@ export const startGoogleStandIn = async ({
   routes,
   expiresIn = 3_599,
   signIn: custom,
+  takesAnyToken = false,
 }: StandInOptions): Promise<GoogleStandIn> => {
   const requests: StandInRequest[] = [];
   const given: string[] = [];
@@ -75,9 +78,10 @@ export const startGoogleStandIn = async ({
     valid.add(token);
     return { body: { access_token: token, expires_in: expiresIn, token_type: 'Bearer' } };
   };
+  const isSignedIn = (request: StandInRequest): boolean => takesAnyToken || valid.has(toBearer(request));
   const answer = (request: StandInRequest): StandInAnswer => {
     if (request.path === TOKEN_PATH) return custom?.(request) ?? signIn(request);
-    if (!valid.has(toBearer(request))) return UNAUTHORISED;
+    if (!isSignedIn(request)) return UNAUTHORISED;
     for (const route of routes) {
       const found = route(request);
       if (found !== undefined) return found;

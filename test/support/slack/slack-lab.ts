@@ -10,7 +10,7 @@ import { type SlackStandIn, startSlackStandIn } from './slack-stand-in.ts';
 import { createChannel, createWorkspace, SLACK_TOKEN, type SlackChannel } from './slack-workspace.ts';
 
 type Input = Readonly<Record<string, unknown>>;
-type Context = Partial<Pick<ToolContext, 'session' | 'idempotencyKey' | 'signal'>>;
+type Context = Partial<Pick<ToolContext, 'session' | 'idempotencyKey' | 'signal' | 'timeoutMs'>>;
 
 /** Both tools before a stand-in, and what they wrote into the log. */
 export type SlackLab = {

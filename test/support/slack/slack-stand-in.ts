@@ -23,9 +23,13 @@ type AnswerFault = {
 
 /**
  * What a request meets instead of its answer. `answer`: these words. `cut` and `silent`: nothing, and the connection is
- * cut or kept. `done_then_cut`: it is done, and its answer is lost. `half`: half of its answer comes, and no more.
+ * cut or kept. `done_then_cut`: it is done, and its answer is lost. `done_with`: it is done, and its answer has this
+ * status. `half`: half of its answer comes, and no more. `drip`: it is done, half of its answer comes, and then nothing.
  */
-export type SlackFault = AnswerFault | { readonly kind: 'cut' | 'silent' | 'done_then_cut' | 'half' };
+export type SlackFault =
+  | AnswerFault
+  | { readonly kind: 'cut' | 'silent' | 'done_then_cut' | 'half' | 'drip' }
+  | { readonly kind: 'done_with'; readonly status: number };
 
 /** Slack's Web API on loopback, as docs.slack.dev describes it: POST of a form, a bearer token, `ok: false` with 200. */
 export type SlackStandIn = {
@@ -88,6 +92,14 @@ const suffer = (fault: SlackFault, response: ServerResponse, answer: () => strin
       answer();
       response.destroy();
       return;
+    case 'done_with':
+      send(response, fault.status, answer());
+      return;
+    case 'drip': {
+      const whole = answer();
+      response.writeHead(200, { 'content-type': 'application/json' }).write(whole.slice(0, whole.length / 2));
+      return;
+    }
     case 'half': {
       const whole = answer();
       send(response, 200, whole.slice(0, whole.length / 2));

@@ -52,6 +52,8 @@ const atStatus = (tool: string, args: Arguments, fault: StatusFault): Arrangemen
 // Longer than a call may take: it is not waited for.
 const IN_A_MINUTE = { 'retry-after': '60' };
 
+const NOT_GOOGLE = { status: 404, headers: { 'content-type': 'text/html' }, body: '<html>Nothing is here.</html>' };
+
 /** What all tools of Google's have in common. */
 const shared = (tool: string, args: Arguments): Arrangements => ({
   [`${tool}: GOOGLE_CREDENTIALS_PATH is not set`]: async ({ bare }) => callOnce(await bare(), tool, args),
@@ -63,7 +65,11 @@ const shared = (tool: string, args: Arguments): Arrangements => ({
   [`${tool}: the refresh token has expired or was revoked`]: atGoogle(tool, args, {
     prepare: (google) => google.revoke(),
   }),
-  [`${tool}: Google refuses the access token (401)`]: atStatus(tool, args, { status: 401, reason: 'authError' }),
+  [`${tool}: Google refuses the access token, and the new one as well (401)`]: atStatus(tool, args, {
+    status: 401,
+    reason: 'authError',
+  }),
+  [`${tool}: something else answers at GOOGLE_API_URL (404)`]: atGoogle(tool, args, { routes: [() => NOT_GOOGLE] }),
   [`${tool}: Google limits us (429)`]: atStatus(tool, args, {
     status: 429,
     reason: 'rateLimitExceeded',
@@ -110,6 +116,7 @@ const twoFiles: TwoPages = () => {
 const DRIVE: Arrangements = {
   'search_drive: no file matches': atGoogle('search_drive', SEARCH, inDrive({})),
   'search_drive: `modified_after` is no day': atGoogle('search_drive', { ...SEARCH, modified_after: '2026-02-30' }),
+  'search_drive: `query` has half a character in it': atGoogle('search_drive', { query: 'x\ud800' }),
   ...shared('search_drive', SEARCH),
   ...paged('search_drive', { query: 'minutes' }, twoFiles),
   'read_drive_file: the file has no content': atGoogle('read_drive_file', READ, inDrive({ content: '' })),

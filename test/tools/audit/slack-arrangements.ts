@@ -70,6 +70,10 @@ export const SLACK_ARRANGEMENTS: Arrangements = {
   ...shared(LIST, {}),
   'post_slack_message: there is no such channel': atSlack('post_slack_message', { ...POST, channel: '#nowhere' }),
   'post_slack_message: `text` is blank': atSlack('post_slack_message', { ...POST, text: ' ' }),
+  'post_slack_message: `text` has half a character in it': atSlack('post_slack_message', {
+    ...POST,
+    text: 'no \ud83d',
+  }),
   'post_slack_message: the app is not in the channel': atSlack('post_slack_message', POST, {
     channels: [{ ...GENERAL, is_member: false }],
   }),

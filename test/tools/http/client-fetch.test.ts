@@ -123,6 +123,19 @@ test.each([429, 500, 502, 503, 504])('repeats after %i only where it may', async
   expect(target.requests).toHaveLength(3);
 });
 
+test.each([
+  { seconds: '5', longestWaitMs: undefined, requests: 2 },
+  { seconds: '6', longestWaitMs: undefined, requests: 1 },
+  { seconds: '2', longestWaitMs: 1_000, requests: 1 },
+])('waits $seconds s for a repeat only where that is not too long', async ({ seconds, longestWaitMs, requests }) => {
+  const target = await startHttpTarget((response, request, count) =>
+    count === 1 ? answering(429, { 'retry-after': seconds })(response, request, count) : json(response, request, count),
+  );
+  const answer = await openFetch({ repeats: 'transport', longestWaitMs })(target.origin);
+  expect(answer.status).toBe(requests === 1 ? 429 : 200);
+  expect(target.requests).toHaveLength(requests);
+});
+
 test('a connection that cannot be had is an error that says so, with nothing sent', async () => {
   const port = await findClosedPort();
   const thrown = await failureOf(openFetch()(`http://127.0.0.1:${port}`));

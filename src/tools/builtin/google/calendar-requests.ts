@@ -1,11 +1,8 @@
 import * as z from 'zod';
 import { showText } from '../../http/show-url.ts';
-import type { ToolContext } from '../../tool.ts';
 import { toTimeZone } from './calendar-days.ts';
 import { CalendarEvent, EVENT_FIELDS } from './event-details.ts';
-import { CALENDAR, type GoogleAccess, type GoogleMeaning } from './google-access.ts';
-
-type Signal = Pick<ToolContext, 'signal'>;
+import { CALENDAR, type GoogleAccess, type GoogleCall, type GoogleMeaning } from './google-access.ts';
 
 /** The largest page that is asked for, and taken. */
 export const MOST_ON_PAGE = 50;
@@ -26,11 +23,11 @@ const openCalendar = async () => (await import('@googleapis/calendar')).calendar
 
 const EventList = z.object({
   items: z.array(CalendarEvent).max(MOST_ON_PAGE).nullish(),
-  nextPageToken: z.string().max(4000).nullish(),
+  nextPageToken: z.string().nullish(),
 });
 
 /** One page of events in the order of their start, each time of a recurring one by itself. Rejects as `GoogleAccess.read` does. */
-export const listEvents = (google: GoogleAccess, query: EventQuery, context: Signal) =>
+export const listEvents = (google: GoogleAccess, query: EventQuery, call: GoogleCall) =>
   google.read(
     CALENDAR,
     async (auth, options) =>
@@ -39,20 +36,20 @@ export const listEvents = (google: GoogleAccess, query: EventQuery, context: Sig
         { ...options },
       ),
     EventList,
-    context,
+    call,
     toMeaning(query.calendarId),
   );
 
 const Calendar = z.object({ timeZone: z.string().max(64).nullish() });
 
 /** The time zone of a calendar; UTC where the calendar, or this system, knows none. Rejects as `GoogleAccess.read` does. */
-export const readTimeZone = async (google: GoogleAccess, calendarId: string, context: Signal): Promise<string> => {
+export const readTimeZone = async (google: GoogleAccess, calendarId: string, call: GoogleCall): Promise<string> => {
   const { timeZone } = await google.read(
     CALENDAR,
     async (auth, options) =>
       (await openCalendar()).calendars.get({ auth, calendarId, fields: 'timeZone' }, { ...options }),
     Calendar,
-    context,
+    call,
     toMeaning(calendarId),
   );
   return toTimeZone(timeZone ?? 'UTC') ?? 'UTC';

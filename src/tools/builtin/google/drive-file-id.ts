@@ -1,7 +1,12 @@
+import * as z from 'zod';
 import { showText } from '../../http/show-url.ts';
 import { RetryableToolError } from '../../tool-errors.ts';
 
 const ID = /^[\w-]{1,200}$/;
+
+/** The id of a file as Google gives it. It is put into paths of further requests. */
+export const DriveFileId = z.string().regex(ID);
+
 const HOSTS: ReadonlySet<string> = new Set([
   'docs.google.com',
   'drive.google.com',

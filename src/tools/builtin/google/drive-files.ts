@@ -1,32 +1,17 @@
-import * as z from 'zod';
 import { showText } from '../../http/show-url.ts';
-import type { ToolContext } from '../../tool.ts';
 import { RetryableToolError } from '../../tool-errors.ts';
+import { DriveFile } from './drive-file.ts';
 import { FOLDER, isGoogleFile, SHORTCUT, toDriveExport } from './drive-file-kinds.ts';
 import { openDrive } from './drive-requests.ts';
-import { DRIVE, type GoogleAccess, type GoogleDownload, type GoogleMeaning } from './google-access.ts';
+import { DRIVE, type GoogleAccess, type GoogleCall, type GoogleDownload, type GoogleMeaning } from './google-access.ts';
 
 const FIELDS = 'id,name,mimeType,modifiedTime,webViewLink,shortcutDetails(targetId)';
 
-const DriveFile = z.object({
-  id: z.string(),
-  name: z.string(),
-  mimeType: z.string(),
-  modifiedTime: z.string().optional(),
-  webViewLink: z.string().optional(),
-  shortcutDetails: z.object({ targetId: z.string() }).optional(),
-});
-
-/** What Drive says of a file. */
-export type DriveFile = z.output<typeof DriveFile>;
-
-type Context = Pick<ToolContext, 'signal'>;
-
 /** A file that can be read, a shortcut followed once. Rejects with a RetryableToolError where it is a folder or has no text. */
-export const readDriveFile = async (google: GoogleAccess, id: string, context: Context): Promise<DriveFile> => {
-  const found = await readMetadata(google, id, context);
+export const readDriveFile = async (google: GoogleAccess, id: string, call: GoogleCall): Promise<DriveFile> => {
+  const found = await readMetadata(google, id, call);
   const target = found.mimeType === SHORTCUT ? found.shortcutDetails?.targetId : undefined;
-  const file = target === undefined ? found : await readMetadata(google, target, context);
+  const file = target === undefined ? found : await readMetadata(google, target, call);
   if (file.mimeType === FOLDER)
     throw new RetryableToolError(
       `'${showText(file.name)}' is a folder. Call search_drive to find the files you want, and read one of them.`,
@@ -43,7 +28,7 @@ export const downloadDriveFile = (
   google: GoogleAccess,
   { id, mimeType }: DriveFile,
   maxBytes: number,
-  context: Context,
+  call: GoogleCall,
 ): Promise<GoogleDownload> => {
   const format = toDriveExport(mimeType)?.mimeType;
   return google.download(
@@ -53,18 +38,18 @@ export const downloadDriveFile = (
       if (format !== undefined) return files.export({ fileId: id, mimeType: format }, send);
       return files.get({ fileId: id, alt: 'media', supportsAllDrives: true }, send);
     },
-    context,
+    call,
     { ...toMeaning(id), maxBytes },
   );
 };
 
-const readMetadata = (google: GoogleAccess, id: string, context: Context): Promise<DriveFile> =>
+const readMetadata = (google: GoogleAccess, id: string, call: GoogleCall): Promise<DriveFile> =>
   google.read(
     DRIVE,
     async (auth, send) =>
       (await openDrive(auth)).files.get({ fileId: id, fields: FIELDS, supportsAllDrives: true }, send),
     DriveFile,
-    context,
+    call,
     toMeaning(id),
   );
 

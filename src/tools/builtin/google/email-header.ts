@@ -1,4 +1,4 @@
-import { toLine } from './event-or-email-text.ts';
+import { toLine } from './plain-text.ts';
 
 // RFC 2047: =?charset?B?base64?= and =?charset?Q?quoted?=, the charset with a language behind a star (RFC 2231).
 const WORD = String.raw`=\?[^?\s]{1,60}\?[bq]\?[^?\s]*\?=`;

@@ -1,8 +1,7 @@
 import { showText } from '../../http/show-url.ts';
-import type { ToolContext } from '../../tool.ts';
 import { RetryableToolError } from '../../tool-errors.ts';
 import { listLabels } from './gmail-requests.ts';
-import type { GoogleAccess } from './google-access.ts';
+import type { GoogleAccess, GoogleCall } from './google-access.ts';
 
 // Every mailbox has them, and their ids are their names.
 const SYSTEM_LABELS: ReadonlySet<string> = new Set([
@@ -18,14 +17,10 @@ const SYSTEM_LABELS: ReadonlySet<string> = new Set([
 const MOST_NAMED = 50;
 
 /** The id of a label by its id or name, in any case. Rejects with a RetryableToolError that names those there are. */
-export const toLabelId = async (
-  google: GoogleAccess,
-  label: string,
-  context: Pick<ToolContext, 'signal'>,
-): Promise<string> => {
+export const toLabelId = async (google: GoogleAccess, label: string, call: GoogleCall): Promise<string> => {
   const wanted = label.trim().toUpperCase();
   if (SYSTEM_LABELS.has(wanted)) return wanted;
-  const labels = await listLabels(google, context);
+  const labels = await listLabels(google, call);
   const found = labels.find(({ id, name }) => id.toUpperCase() === wanted || name.toUpperCase() === wanted);
   if (found !== undefined) return found.id;
   const names = labels.slice(0, MOST_NAMED).map(({ name }) => showText(name, 50));

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { toHeaderLine } from './email-header.ts';
-import { toEntityLine } from './event-or-email-text.ts';
+import { toEntityLine } from './plain-text.ts';
 
 /** Ids are put into paths of further requests, so they must be what Gmail's are. */
 export const GmailId = z.string().regex(/^[\w-]{1,64}$/);

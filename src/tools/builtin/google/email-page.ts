@@ -5,7 +5,8 @@ import { answerPage, pageShape } from '../answers.ts';
 import { openPageChain } from '../paging/page-chain.ts';
 import { Email, toEmail } from './email-metadata.ts';
 import { listMessages, type MessageQuery, MOST_ON_PAGE, readMessage } from './gmail-requests.ts';
-import type { GoogleAccess } from './google-access.ts';
+import type { GoogleAccess, GoogleCall } from './google-access.ts';
+import { beginGoogleCall } from './google-call.ts';
 
 export type MailToolOptions = { readonly google: GoogleAccess; readonly pageTokens: PageTokens };
 
@@ -23,25 +24,26 @@ export type EmailPageRequest = {
   /** The arguments of the call. */
   readonly input: { readonly page: number; readonly page_size: number } & Readonly<Record<string, unknown>>;
   /** What these arguments are for Gmail. Asked once the page is known to be there. */
-  readonly toQuery: () => Promise<Omit<MessageQuery, 'maxResults' | 'pageToken'>>;
+  readonly toQuery: (call: GoogleCall) => Promise<Omit<MessageQuery, 'maxResults' | 'pageToken'>>;
 };
 
 /** One page of emails. A message that goes between the list and its own request is left out. */
 export const answerEmails = async (
   { google, pageTokens }: MailToolOptions,
   { tool, verb, input: { page, ...query }, toQuery }: EmailPageRequest,
-  context: Pick<ToolContext, 'session' | 'signal'>,
+  context: Pick<ToolContext, 'session' | 'signal' | 'timeoutMs'>,
 ) => {
+  const call = beginGoogleCall(context);
   const chain = openPageChain({ tokens: pageTokens, tool, verb, query, context });
   const pageToken = await chain.tokenOf(page);
   const wanted = {
-    ...(await toQuery()),
+    ...(await toQuery(call)),
     maxResults: query.page_size,
     ...(pageToken === undefined ? {} : { pageToken }),
   };
-  const { messages, nextPageToken } = await listMessages(google, wanted, context);
+  const { messages, nextPageToken } = await listMessages(google, wanted, call);
   const ids = (messages ?? []).map(({ id }) => id);
-  const found = await readAll(ids, (id, signal) => readMessage(google, id, { signal }), context.signal);
+  const found = await readAll(ids, (id, signal) => readMessage(google, id, { ...call, signal }), call.signal);
   const hasMore = await chain.keepNext(page, nextPageToken);
   const items = found.filter((message) => message !== undefined).map(toEmail);
   return answerPage({

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { addDays } from './calendar-days.ts';
-import { toLine, toTextLine } from './event-or-email-text.ts';
+import { toLine, toLink, toTextLine } from './plain-text.ts';
 
 // A member of a wrong type is as good as none; only without an id there is nothing to tell of.
 const Text = z.string().nullish().catch(null);
@@ -46,7 +46,6 @@ export type Event = z.output<typeof Event>;
 
 const MOST_SHOWN = 300;
 const MOST_DESCRIBED = 1000;
-const MOST_LINK = 2000;
 
 /** The events of Google's that take place, their texts cut. */
 export const toEvents = (events: readonly CalendarEvent[]): readonly Event[] =>
@@ -94,7 +93,3 @@ const toShown = (text: string | null | undefined): string | null => {
   const line = toLine(text ?? '', MOST_SHOWN);
   return line === '' ? null : line;
 };
-
-/** A link that is cut leads nowhere. */
-const toLink = (link: string | null | undefined): string | null =>
-  typeof link === 'string' && link.length <= MOST_LINK && /^https:\/\/[\x21-\x7e]+$/.test(link) ? link : null;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { PageTokens } from '../../page-tokens.ts';
+import { isPageToken, type PageTokens } from '../../page-tokens.ts';
 import type { ToolContext } from '../../tool.ts';
 import { RetryableToolError } from '../../tool-errors.ts';
 import { answerPage, pageShape } from '../answers.ts';
@@ -7,7 +7,9 @@ import { openPageChain } from '../paging/page-chain.ts';
 import { addDays, dayAt, startOfDay, TimeZone } from './calendar-days.ts';
 import { listEvents, MOST_ON_PAGE, readTimeZone } from './calendar-requests.ts';
 import { Event, toEvents } from './event-details.ts';
-import type { GoogleAccess } from './google-access.ts';
+import type { GoogleAccess, GoogleCall } from './google-access.ts';
+import { beginGoogleCall } from './google-call.ts';
+import { WellFormedText } from './well-formed-text.ts';
 
 export type CalendarToolOptions = {
   readonly google: GoogleAccess;
@@ -20,9 +22,7 @@ export const EventPage = z.object({ ...pageShape, events: z.array(Event) });
 
 /** The arguments that say which calendar, which page, and how large. */
 export const eventPageInput = {
-  calendar_id: z
-    .string()
-    .max(300)
+  calendar_id: WellFormedText.max(300)
     .regex(/^[^\s/\\]*[^\s/\\.][^\s/\\]*$/, 'must be primary, or the id of a calendar, such as anna@example.com')
     .default('primary')
     .describe('The calendar: primary for the own one, or an id, mostly the email address of its owner.')
@@ -56,15 +56,16 @@ export type EventPageRequest = {
 export const answerEvents = async (
   options: CalendarToolOptions,
   { tool, verb, input: { page, ...query }, q, toDays }: EventPageRequest,
-  context: Pick<ToolContext, 'session' | 'signal'>,
+  context: Pick<ToolContext, 'session' | 'signal' | 'timeoutMs'>,
 ) => {
-  const chain = openPageChain({ tokens: options.pageTokens, tool, verb, query, context });
+  const call = beginGoogleCall(context);
+  const chain = openPageChain({ tokens: toReadable(options.pageTokens), tool, verb, query, context });
   const kept = await chain.tokenOf(page);
-  const { pageToken, ...range } = kept === undefined ? await toRange(options, query, toDays, context) : toKept(kept);
+  const { pageToken, ...range } = kept === undefined ? await toRange(options, query, toDays, call) : toKept(kept);
   const { calendar_id: calendarId, time_zone: timeZone, page_size: maxResults } = query;
   const given = Object.entries({ q, timeZone, pageToken }).filter(([, value]) => value !== undefined);
   const wanted = { calendarId, maxResults, ...range, ...Object.fromEntries(given) };
-  const { items, nextPageToken } = await listEvents(options.google, wanted, context);
+  const { items, nextPageToken } = await listEvents(options.google, wanted, call);
   const next = nextPageToken ? `${range.timeMin} ${range.timeMax} ${nextPageToken}` : null;
   const hasMore = await chain.keepNext(page, next);
   return answerPage({
@@ -80,18 +81,32 @@ export const answerEvents = async (
 type Range = { readonly timeMin: string; readonly timeMax: string; readonly pageToken?: string | undefined };
 
 /** The range goes with the token: Google wants the very same on every page, and a page may be asked for on another day. */
-const toKept = (kept: string): Range => {
+const toKept = (kept: string): Range & { readonly pageToken: string } => {
   const [timeMin = '', timeMax = '', ...pageToken] = kept.split(' ');
   return { timeMin, timeMax, pageToken: pageToken.join(' ') };
 };
+
+const RangeTime = z.iso.datetime();
+
+/** What a store gives that is none of what is kept here counts as not kept. */
+const toReadable = (tokens: PageTokens): PageTokens => ({
+  ...tokens,
+  find: async (list, page) => {
+    const kept = await tokens.find(list, page);
+    if (kept === null) return null;
+    const { timeMin, timeMax, pageToken } = toKept(kept);
+    const isReadable = [timeMin, timeMax].every((time) => RangeTime.safeParse(time).success) && isPageToken(pageToken);
+    return isReadable ? kept : null;
+  },
+});
 
 const toRange = async (
   { google, now = Date.now }: CalendarToolOptions,
   { calendar_id: calendarId, time_zone }: { readonly calendar_id: string; readonly time_zone?: string | undefined },
   toDays: EventPageRequest['toDays'],
-  context: Pick<ToolContext, 'signal'>,
+  call: GoogleCall,
 ): Promise<Range> => {
-  const zone = time_zone ?? (await readTimeZone(google, calendarId, context));
+  const zone = time_zone ?? (await readTimeZone(google, calendarId, call));
   const { from, to } = toDays(dayAt(now(), zone));
   if (to < from)
     throw new RetryableToolError(

@@ -1,11 +1,8 @@
 import * as z from 'zod';
-import type { ToolContext } from '../../tool.ts';
 import { RetryableToolError } from '../../tool-errors.ts';
 import { GmailId, GmailMessage, HEADERS, MESSAGE_FIELDS } from './email-metadata.ts';
-import { GMAIL, type GoogleAccess } from './google-access.ts';
+import { GMAIL, type GoogleAccess, type GoogleCall } from './google-access.ts';
 import { type GoogleErrorAnswer, readErrorAnswer } from './google-error-answer.ts';
-
-type Signal = Pick<ToolContext, 'signal'>;
 
 /** The largest page that is asked for, and taken: each message is one more request. */
 export const MOST_ON_PAGE = 25;
@@ -27,11 +24,11 @@ const MessageList = z.object({
     .array(z.object({ id: GmailId }))
     .max(MOST_ON_PAGE)
     .nullish(),
-  nextPageToken: z.string().max(4096).nullish(),
+  nextPageToken: z.string().nullish(),
 });
 
 /** One page of the ids of messages, newest first. Rejects as `GoogleAccess.read` does. */
-export const listMessages = async (google: GoogleAccess, query: MessageQuery, context: Signal) => {
+export const listMessages = async (google: GoogleAccess, query: MessageQuery, call: GoogleCall) => {
   const list = await google.read(
     GMAIL,
     async (auth, options) =>
@@ -39,7 +36,7 @@ export const listMessages = async (google: GoogleAccess, query: MessageQuery, co
         .list({ auth, userId: 'me', fields: 'messages(id),nextPageToken', ...query }, { ...options })
         .catch(noneWhere(({ status, reasons }) => status === 400 && reasons.has('failedPrecondition'))),
     MessageList.optional(),
-    context,
+    call,
   );
   if (list !== undefined) return list;
   // What Gmail says of it, "Precondition check failed.", helps nobody.
@@ -49,7 +46,7 @@ export const listMessages = async (google: GoogleAccess, query: MessageQuery, co
 };
 
 /** What is told of one message; undefined where it is gone. Rejects as `GoogleAccess.read` does for all else. */
-export const readMessage = (google: GoogleAccess, id: string, context: Signal) =>
+export const readMessage = (google: GoogleAccess, id: string, call: GoogleCall) =>
   google.read(
     GMAIL,
     async (auth, options) =>
@@ -58,9 +55,9 @@ export const readMessage = (google: GoogleAccess, id: string, context: Signal) =
           { auth, userId: 'me', id, format: 'metadata', metadataHeaders: HEADERS, fields: MESSAGE_FIELDS },
           { ...options },
         )
-        .catch(noneWhere(({ status }) => status === 404)),
+        .catch(noneWhere(({ status, isGoogles }) => status === 404 && isGoogles)),
     GmailMessage.optional(),
-    context,
+    call,
   );
 
 // Not null, which an answer may be.
@@ -70,17 +67,21 @@ const noneWhere = (isNothing: (answer: GoogleErrorAnswer) => boolean) => (thrown
   throw thrown;
 };
 
-const Text = z.string().max(1000);
+// The id of one goes into addresses.
+const Text = z
+  .string()
+  .max(1000)
+  .refine((text) => text.isWellFormed());
 const LabelList = z.object({ labels: z.array(z.object({ id: Text, name: Text })).nullish() });
 
 /** All labels of the mailbox, Gmail's own and the user's. Rejects as `GoogleAccess.read` does. */
-export const listLabels = async (google: GoogleAccess, context: Signal) => {
+export const listLabels = async (google: GoogleAccess, call: GoogleCall) => {
   const { labels } = await google.read(
     GMAIL,
     async (auth, options) =>
       (await openGmail()).labels.list({ auth, userId: 'me', fields: 'labels(id,name)' }, { ...options }),
     LabelList,
-    context,
+    call,
   );
   return labels ?? [];
 };

@@ -1,7 +1,5 @@
 import type { OAuth2Client } from 'google-auth-library';
 import type * as z from 'zod';
-import type { ToolContext } from '../../tool.ts';
-
 /** One of Google's APIs, as people and `gcloud` know it. */
 export type GoogleApi = {
   /** `Google Drive` */
@@ -28,6 +26,13 @@ export const CALENDAR: GoogleApi = {
   name: 'Google Calendar',
   service: 'calendar-json.googleapis.com',
   scope: 'https://www.googleapis.com/auth/calendar.readonly',
+};
+
+/** What all requests of one call of a tool share. */
+export type GoogleCall = {
+  readonly signal: AbortSignal;
+  /** When the last of them must have its answer, on the clock of `performance.now()`. */
+  readonly endsAtMs: number;
 };
 
 /** What every request of Google's client libraries is given, as their second argument. */
@@ -57,7 +62,7 @@ export type GoogleDownload = { readonly bytes: Uint8Array; readonly rest: 'compl
 /** Google as the tools reach it: one place for credentials, time limits, repeats of reads, and what failures mean. */
 export type GoogleAccess = {
   /**
-   * The answer of one read, as the schema has it. Rejects with a RetryableToolError (not configured, API not enabled,
+   * The answer of one read, as the schema has it, without the access token that it was asked with. Rejects with a RetryableToolError (not configured, API not enabled,
    * 400, 404), a TerminalToolError (401, revoked credentials, 403) or an UpstreamToolError (429 and quotas, 5xx,
    * silence, an answer that is not what the schema says), and with the signal's reason.
    */
@@ -65,14 +70,14 @@ export type GoogleAccess = {
     api: GoogleApi,
     request: GoogleRequest,
     schema: Schema,
-    context: Pick<ToolContext, 'signal'>,
+    call: GoogleCall,
     meaning?: GoogleMeaning,
   ) => Promise<z.output<Schema>>;
   /** The first `maxBytes` bytes of a file. Rejects as `read` does. */
   readonly download: (
     api: GoogleApi,
     request: GoogleRequest,
-    context: Pick<ToolContext, 'signal'>,
+    call: GoogleCall,
     options: GoogleMeaning & { readonly maxBytes: number },
   ) => Promise<GoogleDownload>;
   readonly close: () => Promise<void>;

@@ -120,7 +120,8 @@ const parseCredentials = (json: string, version: string): GoogleCredentials => {
 
 const parse = (json: string): unknown => {
   try {
-    return JSON.parse(json);
+    // Editors of Windows put a byte order mark before it (RFC 8259, section 8.1).
+    return JSON.parse(json.replace(/^\ufeff/, ''));
   } catch (_quotesTheText) {
     throw new CredentialsMistake('is not JSON');
   }

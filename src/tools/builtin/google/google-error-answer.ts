@@ -4,6 +4,8 @@ import { parseRetryAfter } from '../../http/retry-after.ts';
 /** What Google said in an answer that is no success. All texts are Google's. */
 export type GoogleErrorAnswer = {
   readonly status: number;
+  /** Whether it holds an error as Google writes it: else who answered may be anybody. */
+  readonly isGoogles: boolean;
   /** `rateLimitExceeded` of the older form, `SERVICE_DISABLED` of the newer, `invalid_grant` of a sign-in. */
   readonly reasons: ReadonlySet<string>;
   readonly message: string;
@@ -53,6 +55,7 @@ const toWords = (value: unknown): Omit<GoogleErrorAnswer, 'status' | 'retryAfter
   const ofApi = ApiError.safeParse(value).data?.error;
   if (ofApi !== undefined)
     return {
+      isGoogles: true,
       reasons: new Set([
         ofApi.status,
         ...ofApi.errors.map(({ reason }) => reason),
@@ -64,7 +67,8 @@ const toWords = (value: unknown): Omit<GoogleErrorAnswer, 'status' | 'retryAfter
     };
   const ofSignIn = SignInError.safeParse(value).data;
   const reasons = new Set(ofSignIn === undefined ? [] : [ofSignIn.error]);
-  return { reasons, message: ofSignIn?.error_description ?? '', locations: [], consumer: null };
+  const isGoogles = ofSignIn !== undefined;
+  return { isGoogles, reasons, message: ofSignIn?.error_description ?? '', locations: [], consumer: null };
 };
 
 const toRetryAfter = (headers: unknown): string | undefined =>

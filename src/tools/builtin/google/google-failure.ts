@@ -1,41 +1,47 @@
 import { findNoAnswer, toNoAnswerFailure } from '../../http/no-answer-error.ts';
-import { showText } from '../../http/show-url.ts';
+import { showText, showUrl } from '../../http/show-url.ts';
 import { RetryableToolError, TerminalToolError, UpstreamToolError } from '../../tool-errors.ts';
 import type { GoogleApi, GoogleMeaning } from './google-access.ts';
 import { type GoogleCredentials, toSecrets } from './google-credentials.ts';
 import { type GoogleErrorAnswer, readErrorAnswer } from './google-error-answer.ts';
 import { UnreadableTokenError } from './google-sign-in.ts';
+import { redactGoogleText } from './redact-google-text.ts';
 
-/** What a failure is about. `accessToken` is empty where there was none yet. */
+/** What a failure is about. `accessTokens` is empty where there was none yet. */
 export type GoogleAttempt = {
   readonly api: GoogleApi;
   readonly meaning: GoogleMeaning;
   readonly credentials: GoogleCredentials;
   readonly subject: string | undefined;
-  readonly accessToken: string;
+  readonly accessTokens: readonly string[];
+  /** Whether the request left the process; a sign-in is none. */
+  readonly isSent: boolean;
+  /** GOOGLE_API_URL. */
+  readonly apiUrl: string | undefined;
   readonly now: () => number;
 };
 
 export type GoogleFailure = {
   readonly error: Error;
-  /** A new token may do better. */
-  readonly isTokenRefused: boolean;
+  /** `refused`: a new one may do better at once. `narrow`: one that is had once a human has allowed more. */
+  readonly token: 'fine' | 'refused' | 'narrow';
 };
 
 /** The error that tells what Google's library threw. What Google says is shown, without any secret of the attempt. */
 export const toGoogleFailure = (thrown: unknown, attempt: GoogleAttempt): GoogleFailure => {
-  const { api, accessToken } = attempt;
+  const { api, accessTokens } = attempt;
   const noAnswer = findNoAnswer(thrown);
   if (noAnswer !== undefined) return kept(toNoAnswerFailure(noAnswer, api.name));
   if (thrown instanceof UnreadableTokenError) return kept(toUnreadableFailure(api, null));
   const answer = readErrorAnswer(thrown, attempt.now());
-  // Not the error itself: it carries the whole request.
-  if (answer === null) return kept(new Error(`${api.name} could not be asked: ${toShown(String(thrown), attempt)}`));
+  if (answer === null) return kept(toOwnFailure(thrown, attempt));
   const said: Said = { ...answer, words: toShown(answer.message, attempt) };
   if (isBusy(said)) return kept(toBusyFailure(said, api));
-  if (accessToken === '') return kept(toSignInFailure(said, attempt));
-  const isTokenRefused = said.status === 401 || isScopeMissing(said);
-  return { error: toStatusFailure(said, attempt), isTokenRefused };
+  if (!said.isGoogles && !TOO_LARGE.has(said.status)) return kept(toStrangerFailure(said, attempt));
+  if (accessTokens.length === 0) return kept(toSignInFailure(said, attempt));
+  const error = toStatusFailure(said, attempt);
+  if (said.status === 401) return { error, token: 'refused' };
+  return { error, token: isScopeMissing(said) ? 'narrow' : 'fine' };
 };
 
 /** The failure for an answer that is not what Google documents. `cut` says what is missing of it. */
@@ -56,11 +62,29 @@ export const toAccount = (credentials: GoogleCredentials, subject: string | unde
 
 type Said = GoogleErrorAnswer & { readonly words: string };
 
-const kept = (error: Error): GoogleFailure => ({ error, isTokenRefused: false });
+const kept = (error: Error): GoogleFailure => ({ error, token: 'fine' });
 
-const toShown = (text: string, { accessToken, credentials }: GoogleAttempt): string => {
-  const secrets = [accessToken, ...toSecrets(credentials)].filter((secret) => secret !== '');
-  return showText(secrets.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text));
+const toShown = (text: string, { accessTokens, credentials }: GoogleAttempt): string =>
+  redactGoogleText(text, [...accessTokens, ...toSecrets(credentials)]);
+
+/** For what Google's library threw of itself. Not that error: it carries the whole request. */
+const toOwnFailure = (thrown: unknown, attempt: GoogleAttempt): Error => {
+  const text = `${attempt.api.name} could not be asked: ${toShown(String(thrown), attempt)}`;
+  if (attempt.isSent || attempt.accessTokens.length === 0) return new Error(text);
+  // Nobody has been asked, so it is no word on Google: what could not be written are the arguments.
+  return new RetryableToolError(`${text}. Correct the parameters.`, { executed: 'no' });
+};
+
+// Google's front door says so itself, before anything that knows of its errors.
+const TOO_LARGE: ReadonlySet<number> = new Set([413, 414, 431]);
+
+/** For an answer without the error that Google's have: it is not Google that was asked. */
+const toStrangerFailure = ({ status }: Said, { api, apiUrl }: GoogleAttempt): TerminalToolError => {
+  const remedy =
+    apiUrl === undefined
+      ? 'A human must check what stands between this service and Google.'
+      : `A human must check GOOGLE_API_URL: it is set to '${showUrl(apiUrl)}'.`;
+  return new TerminalToolError(`What answers for ${api.name} is not Google (${status}). ${remedy}`);
 };
 
 const QUOTA_REASONS = [

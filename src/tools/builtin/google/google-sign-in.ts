@@ -12,7 +12,7 @@ export type SignInOptions = {
 /** A client that holds a token which is good for at least some minutes. */
 export type SignedIn = { readonly auth: OAuth2Client; readonly accessToken: string };
 
-/** Google's answer to a sign-in held no token. */
+/** Google's answer to a sign-in held no token, or none that can be sent. */
 export class UnreadableTokenError extends Error {
   override readonly name: string = 'UnreadableTokenError';
 }
@@ -65,9 +65,11 @@ export const createGoogleSignIn = (options: SignInOptions): GoogleSignIn => {
   };
 };
 
-// The library itself keeps a token until five minutes before its end, and asks once for all who wait for a new one.
+// What a header can hold (RFC 6750, section 2.1). Google's have 2 048 bytes at most.
+const TOKEN = /^[\x21-\x7e]{1,8192}$/;
 const NO_TOKEN = 'A sign-in gave no access token.';
 
+// The library itself keeps a token until five minutes before its end, and asks once for all who wait for a new one.
 const readToken = async (auth: JWT | UserRefreshClient): Promise<string> => {
   const token: unknown = await auth.getAccessToken().then(
     (answer) => answer.token,
@@ -77,7 +79,7 @@ const readToken = async (auth: JWT | UserRefreshClient): Promise<string> => {
       throw isOfRequest ? thrown : new UnreadableTokenError(NO_TOKEN, { cause: thrown });
     },
   );
-  if (typeof token !== 'string' || token === '') throw new UnreadableTokenError(NO_TOKEN);
+  if (typeof token !== 'string' || !TOKEN.test(token)) throw new UnreadableTokenError(NO_TOKEN);
   return token;
 };
 

@@ -3,11 +3,11 @@ import { defineTool } from '../../define-tool.ts';
 import type { InlineTool } from '../../tool.ts';
 import { toLabelId } from './email-label.ts';
 import { answerEmails, EmailPage, emailPageInput, type MailToolOptions } from './email-page.ts';
+import type { GoogleCall } from './google-access.ts';
+import { WellFormedText } from './well-formed-text.ts';
 
 const ListEmailsInput = z.object({
-  label: z
-    .string()
-    .min(1)
+  label: WellFormedText.min(1)
     .max(225)
     .default('INBOX')
     .describe(
@@ -28,8 +28,8 @@ export const createListEmails = (options: MailToolOptions): InlineTool =>
     input: ListEmailsInput,
     output: EmailPage,
     run: (input, context) => {
-      const toQuery = async () => {
-        const labelId = await toLabelId(options.google, input.label, context);
+      const toQuery = async (call: GoogleCall) => {
+        const labelId = await toLabelId(options.google, input.label, call);
         const labelIds = [...new Set([labelId, ...(input.unread_only ? ['UNREAD'] : [])])];
         // Gmail leaves these two out of every list that does not ask for them.
         return labelId === 'SPAM' || labelId === 'TRASH' ? { labelIds, includeSpamTrash: true } : { labelIds };

@@ -1,16 +1,17 @@
 import * as z from 'zod';
 import { defineTool } from '../../define-tool.ts';
-import { cutText } from '../../describe-value.ts';
 import { showText } from '../../http/show-url.ts';
 import { toText } from '../../http/text-content.ts';
-import type { InlineTool, ToolContext } from '../../tool.ts';
+import type { InlineTool } from '../../tool.ts';
 import { RetryableToolError } from '../../tool-errors.ts';
 import { empty } from '../../tool-values.ts';
 import { answerShape } from '../answers.ts';
+import type { DriveFile } from './drive-file.ts';
 import { toDriveFileId } from './drive-file-id.ts';
 import { toDriveExport } from './drive-file-kinds.ts';
-import { type DriveFile, downloadDriveFile, readDriveFile } from './drive-files.ts';
-import type { GoogleAccess } from './google-access.ts';
+import { downloadDriveFile, readDriveFile } from './drive-files.ts';
+import type { GoogleAccess, GoogleCall } from './google-access.ts';
+import { beginGoogleCall } from './google-call.ts';
 
 const DEFAULT_CHARACTERS = 50_000;
 // A character may become six in JSON (\u0001): six times this is still less than the 1 MiB a result may have.
@@ -19,7 +20,6 @@ const MOST_CHARACTERS = 150_000;
 const MOST_BYTES = 10_485_760;
 // UTF-8 and UTF-16 take at most four for one character.
 const BYTES_PER_CHARACTER = 4;
-const MOST_NAME_CHARACTERS = 500;
 
 const input = z.object({
   file_id: z
@@ -59,8 +59,9 @@ export const createReadDriveFile = ({ google }: { readonly google: GoogleAccess 
     input,
     output,
     run: async ({ file_id: written, ...part }, context) => {
-      const file = await readDriveFile(google, toDriveFileId(written), context);
-      return readPart(google, file, part, context);
+      const call = beginGoogleCall(context);
+      const file = await readDriveFile(google, toDriveFileId(written), call);
+      return readPart(google, file, part, call);
     },
   });
 
@@ -70,10 +71,10 @@ const readPart = async (
   google: GoogleAccess,
   file: DriveFile,
   { offset, max_characters: limit }: Part,
-  context: Pick<ToolContext, 'signal'>,
+  call: GoogleCall,
 ) => {
   const wantedBytes = Math.min((offset + limit + 1) * BYTES_PER_CHARACTER, MOST_BYTES);
-  const { bytes, rest } = await downloadDriveFile(google, file, wantedBytes, context);
+  const { bytes, rest } = await downloadDriveFile(google, file, wantedBytes, call);
   const text = toText(bytes, toDriveExport(file.mimeType)?.mimeType ?? file.mimeType, rest);
   if (text === null) throw toBinary(file);
   if (offset > text.length)
@@ -94,12 +95,12 @@ type Content = {
 };
 
 const toAnswer = (file: DriveFile, { content, offset, next, isMore, isOutOfReach }: Content) => {
-  const { id, mimeType, modifiedTime = null, webViewLink = null } = file;
+  const { id, mimeType, modifiedTime, webViewLink } = file;
   const kind = toDriveExport(mimeType);
   const title = `'${showText(file.name)}' (${kind?.name ?? showText(mimeType)})`;
   const value = {
     id,
-    name: cutText(file.name, MOST_NAME_CHARACTERS),
+    name: file.name,
     mime_type: mimeType,
     modified: modifiedTime,
     url: webViewLink,

@@ -3,11 +3,10 @@ import { defineTool } from '../../define-tool.ts';
 import type { InlineTool } from '../../tool.ts';
 import { addDays, Day } from './calendar-days.ts';
 import { answerEvents, type CalendarToolOptions, type Days, EventPage, eventPageInput } from './event-page.ts';
+import { WellFormedText } from './well-formed-text.ts';
 
 const SearchCalendarEventsInput = z.object({
-  query: z
-    .string()
-    .max(1000)
+  query: WellFormedText.max(1000)
     .regex(/\S/, 'must not be blank')
     .describe(
       'Words that are looked for in title, description, location, and names and addresses of organizer and attendees. All must be there.',

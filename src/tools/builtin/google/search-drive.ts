@@ -1,21 +1,23 @@
 import * as z from 'zod';
 import { defineTool } from '../../define-tool.ts';
-import { cutText } from '../../describe-value.ts';
 import type { PageTokens } from '../../page-tokens.ts';
 import type { InlineTool, ToolContext } from '../../tool.ts';
 import { answerPage, DATE_RULE, pageShape } from '../answers.ts';
 import { openPageChain } from '../paging/page-chain.ts';
+import { DriveFile } from './drive-file.ts';
 import { DRIVE_KINDS } from './drive-file-kinds.ts';
 import { toDriveQuery } from './drive-query.ts';
 import { openDrive } from './drive-requests.ts';
 import { DRIVE, type GoogleAccess } from './google-access.ts';
+import { beginGoogleCall } from './google-call.ts';
+import { WellFormedText } from './well-formed-text.ts';
 
 export type DriveToolOptions = { readonly google: GoogleAccess; readonly pageTokens: PageTokens };
 
+const MOST_ON_PAGE = 50;
+
 const input = z.object({
-  query: z
-    .string()
-    .max(1_000)
+  query: WellFormedText.max(1_000)
     .regex(/\S/, 'must not be blank')
     .describe(
       'Words that stand in the name or the text of a file; "in double quotes" as a phrase. Not a query language.',
@@ -30,7 +32,7 @@ const input = z.object({
     .optional()
     .describe('Only files changed on this day (UTC) or later: YYYY-MM-DD.'),
   page: z.int().min(1).max(1_000).default(1).describe('Pages are read in order, with the same other arguments.'),
-  page_size: z.int().min(1).max(50).default(20).describe('Files on a page.'),
+  page_size: z.int().min(1).max(MOST_ON_PAGE).default(20).describe('Files on a page.'),
 });
 
 const output = z.object({
@@ -47,23 +49,15 @@ const output = z.object({
 });
 
 const FIELDS = 'kind,nextPageToken,files(id,name,mimeType,modifiedTime,webViewLink)';
-const MOST_NAME_CHARACTERS = 500;
-
 // `kind` proves that this is the list: `files` may be left out of one that is empty.
 const FileList = z.object({
   kind: z.literal('drive#fileList'),
-  nextPageToken: z.string().optional(),
+  nextPageToken: z.string().nullish(),
   files: z
-    .array(
-      z.object({
-        id: z.string(),
-        name: z.string(),
-        mimeType: z.string(),
-        modifiedTime: z.string().optional(),
-        webViewLink: z.string().optional(),
-      }),
-    )
-    .default([]),
+    .array(z.unknown())
+    .nullish()
+    .transform((files) => (files ?? []).slice(0, MOST_ON_PAGE))
+    .pipe(z.array(DriveFile)),
 });
 
 /** `search_drive`: files that the account can see, in its own Drive and in shared ones. */
@@ -81,8 +75,9 @@ export const createSearchDrive = (options: DriveToolOptions): InlineTool =>
 const search = async (
   { google, pageTokens }: DriveToolOptions,
   { page, ...query }: z.output<typeof input>,
-  context: Pick<ToolContext, 'session' | 'signal'>,
+  context: Pick<ToolContext, 'session' | 'signal' | 'timeoutMs'>,
 ) => {
+  const call = beginGoogleCall(context);
   const chain = openPageChain({ tokens: pageTokens, tool: 'search_drive', verb: 'Search', query, context });
   const pageToken = await chain.tokenOf(page);
   const wanted = {
@@ -103,17 +98,17 @@ const search = async (
     DRIVE,
     async (auth, send) => (await openDrive(auth)).files.list(wanted, send),
     FileList,
-    context,
+    call,
   );
   return answerPage({
     words: { one: 'file', many: 'files' },
     key: 'files',
-    items: found.files.map(({ id, name, mimeType, modifiedTime, webViewLink }) => ({
+    items: found.files.slice(0, query.page_size).map(({ id, name, mimeType, modifiedTime, webViewLink }) => ({
       id,
-      name: cutText(name, MOST_NAME_CHARACTERS),
+      name,
       mime_type: mimeType,
-      modified: modifiedTime ?? null,
-      url: webViewLink ?? null,
+      modified: modifiedTime,
+      url: webViewLink,
     })),
     page,
     hasMore: await chain.keepNext(page, found.nextPageToken),

@@ -4,11 +4,10 @@ import type { InlineTool } from '../../tool.ts';
 import { RetryableToolError } from '../../tool-errors.ts';
 import { Day, startOfDay, TimeZone } from './calendar-days.ts';
 import { answerEmails, EmailPage, emailPageInput, type MailToolOptions } from './email-page.ts';
+import { WellFormedText } from './well-formed-text.ts';
 
 const SearchEmailsInput = z.object({
-  query: z
-    .string()
-    .max(1000)
+  query: WellFormedText.max(1000)
     .regex(/\S/, 'must not be blank')
     .describe(
       'What to look for, in the search syntax of Gmail: words, "exact words", from:anna@example.com, to:, subject:(travel plans), has:attachment, filename:pdf, label:work, in:sent, is:unread, is:starred, larger:5M, -not, a OR b.',

@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto';
-import type { PageTokens } from '../../page-tokens.ts';
+import { isPageToken, type PageTokens } from '../../page-tokens.ts';
 import type { ToolContext } from '../../tool.ts';
 import { RetryableToolError } from '../../tool-errors.ts';
+import type { KeepsPages } from '../answers.ts';
 
 /** One list whose upstream gives a token for the next page with each page. */
 export type PageChain = {
-  /** Whether further pages can be read at all: false for a call without a session. */
-  readonly keepsPages: boolean;
+  /** Whether further pages can be read, as it is known once `keepNext` has ended. */
+  readonly keepsPages: KeepsPages;
   /**
    * The token for this page: undefined for the first. Rejects with a RetryableToolError where no page led to it:
    * "Page 5 not available. Search from page 1 first." (seed 004).
@@ -32,8 +33,11 @@ const WITHOUT_SESSION = { Search: 'narrow the search', List: 'only page 1 can be
 export const openPageChain = ({ tokens, tool, verb, query, context }: PageChainOptions): PageChain => {
   const { session } = context;
   const list = session === null ? null : { session, tool, query: toDigest(query) };
+  let keepsPages: KeepsPages = list !== null;
   return {
-    keepsPages: list !== null,
+    get keepsPages() {
+      return keepsPages;
+    },
     tokenOf: async (page) => {
       if (page === 1) return undefined;
       if (list === null)
@@ -49,7 +53,9 @@ export const openPageChain = ({ tokens, tool, verb, query, context }: PageChainO
     },
     keepNext: async (page, nextToken) => {
       if (nextToken === undefined || nextToken === null || nextToken === '') return false;
-      if (list !== null) await tokens.keep(list, page + 1, nextToken);
+      if (list === null) return true;
+      if (!isPageToken(nextToken)) keepsPages = 'until_here';
+      await tokens.keep(list, page + 1, nextToken);
       return true;
     },
   };

@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
  */
 export const toClientMessageId = (parts: {
   readonly idempotencyKey: string;
-  readonly session: string | null;
+  readonly session: string;
   /** All that is posted. */
   readonly message: Readonly<Record<string, string>>;
 }): string => {

@@ -1,11 +1,13 @@
 import * as z from 'zod';
 import { defineTool } from '../../define-tool.ts';
+import { showText } from '../../http/show-url.ts';
 import type { PageTokens } from '../../page-tokens.ts';
 import type { InlineTool, ToolContext } from '../../tool.ts';
 import { answerPage, pageShape } from '../answers.ts';
 import { openPageChain } from '../paging/page-chain.ts';
 import type { SlackAccess } from './slack-access.ts';
-import { type RefusalTexts, toUnreadable } from './slack-failure.ts';
+import type { RefusalTexts } from './slack-failure.ts';
+import { toUnreadable } from './slack-unavailable.ts';
 
 // As many as Slack recommends to ask for at once.
 const PAGE_SIZE = 200;
@@ -95,9 +97,9 @@ const isNamed = (name: string, wanted = ''): boolean =>
   name.toLowerCase().includes(wanted.trim().replace(/^#/, '').toLowerCase());
 
 const toItem = ({ id, name, topic, num_members: members, is_member, is_private }: z.output<typeof Channel>) => ({
-  id,
-  name,
-  topic: (topic?.value ?? '').slice(0, TOPIC_CHARACTERS),
+  id: showText(id),
+  name: showText(name),
+  topic: showText((topic?.value ?? '').replace(/\s+/g, ' ').trim(), TOPIC_CHARACTERS),
   members: members ?? null,
   is_member,
   is_private,

@@ -8,7 +8,8 @@ import { type RetryClock, systemRetryClock } from '../../http/transport-retries.
 import type { ToolContext } from '../../tool.ts';
 import { RetryableToolError, TerminalToolError } from '../../tool-errors.ts';
 import type { SlackOptions } from '../../tool-family.ts';
-import { type RefusalTexts, type SeenAnswer, toSlackFailure } from './slack-failure.ts';
+import { type RefusalTexts, toSlackFailure } from './slack-failure.ts';
+import { watchFetch } from './watched-fetch.ts';
 
 export type SlackRequest = {
   readonly method: 'chat.postMessage' | 'conversations.list';
@@ -16,7 +17,11 @@ export type SlackRequest = {
   /** `transport`: failures that pass are tried again. Only for what does no harm twice. */
   readonly repeats: 'transport' | 'never';
   readonly refusals: RefusalTexts;
+  /** What is said where nobody knows whether it was done. Left out for what does no harm twice. */
+  readonly doubt?: string;
 };
+
+export type SlackContext = Pick<ToolContext, 'signal' | 'log' | 'timeoutMs'>;
 
 /** Slack as the tools reach it: one place for the token, time limits, repeats of reads, and what failures mean. */
 export type SlackAccess = {
@@ -24,12 +29,13 @@ export type SlackAccess = {
    * Slack's answer to one request, still unchecked. Rejects with a RetryableToolError (not configured, or as `refusals`
    * say), a TerminalToolError (token, scopes, rights) or an UpstreamToolError (429, 5xx, silence, an unreadable answer).
    */
-  readonly ask: (request: SlackRequest, context: Pick<ToolContext, 'signal' | 'log'>) => Promise<unknown>;
+  readonly ask: (request: SlackRequest, context: SlackContext) => Promise<unknown>;
   readonly close: () => Promise<void>;
 };
 
-// Below the 30 s of the tools, so that a slow Slack is told as such.
+// Below the 30 s of the tools, and what a call has, so that a slow Slack is told as such.
 const DEFAULT_LIMIT_MS = 29_000;
+const MARGIN_MS = 250;
 // 200 channels with all that Slack says of them are about 400 kB.
 const MOST_BYTES = 4 * 1024 * 1024;
 // Slack may send any number of warnings with an answer.
@@ -55,24 +61,17 @@ export const createSlackAccess = (
       clock,
     });
   return {
-    ask: async ({ method, arguments: sent, repeats, refusals }, { signal, log }) => {
+    ask: async ({ method, arguments: sent, repeats, refusals, doubt }, { signal, log, timeoutMs }) => {
       if (token === '') throw new RetryableToolError(NOT_CONFIGURED, { executed: 'no' });
       if (!TOKEN.test(token)) throw new TerminalToolError(BAD_TOKEN, { executed: 'no' });
       http ??= openHttp();
-      const terms = { maxBytes: MOST_BYTES, limitMs, repeats, baseUrl, signal };
-      const clientFetch = createClientFetch({ client: await http, ...terms });
-      let seen: SeenAnswer | null = null;
+      const limit = Math.min(limitMs, toLimitMs(timeoutMs));
+      const terms = { maxBytes: MOST_BYTES, limitMs: limit, repeats, baseUrl, signal };
+      const watched = watchFetch(createClientFetch({ client: await http, ...terms }));
       const { WebClient, LogLevel } = await import('@slack/web-api');
       // One a call: it knows no other way to be given the signal of one. It costs 0.06 ms.
       const client = new WebClient(token, {
-        fetch: async (url, init) => {
-          const answer = await clientFetch(url, init);
-          const retryAfter = answer.headers.get('retry-after') ?? undefined;
-          seen = { status: answer.status, retryAfter, body: await answer.clone().text() };
-          // Or the library would unpack what calls itself application/gzip, to any size.
-          answer.headers.set('content-type', 'application/json');
-          return answer;
-        },
+        fetch: watched.fetch,
         logger: toSlackLogger(log, LogLevel.WARN),
         retryConfig: { retries: 0 },
         rejectRateLimitedCalls: true,
@@ -82,12 +81,15 @@ export const createSlackAccess = (
         return await client.apiCall(method, sent);
       } catch (thrown) {
         signal.throwIfAborted();
-        throw toSlackFailure(thrown, { seen, refusals });
+        throw toSlackFailure(thrown, { course: watched.course(), refusals, doubt });
       }
     },
     close: async () => (await http)?.close(),
   };
 };
+
+/** What a request may take of the time that its call has. */
+const toLimitMs = (timeoutMs: number): number => Math.max(timeoutMs - MARGIN_MS, timeoutMs / 2);
 
 /** What Slack's library wants to be told of: warnings go into the call's log, all else nowhere, and nothing to the console. */
 const toSlackLogger = (log: ToolContext['log'], level: LogLevel): NonNullable<WebClientOptions['logger']> => {

@@ -1,8 +1,10 @@
-import { findNoAnswer, toNoAnswerFailure } from '../../http/no-answer-error.ts';
-import { parseRetryAfter } from '../../http/retry-after.ts';
+import { isSuccess } from '../../http/is-success.ts';
+import { findNoAnswer } from '../../http/no-answer-error.ts';
 import { showText } from '../../http/show-url.ts';
-import { RetryableToolError, TerminalToolError, UpstreamToolError } from '../../tool-errors.ts';
+import { RetryableToolError, TerminalToolError, type UpstreamToolError } from '../../tool-errors.ts';
 import { type SlackRefusal, toSlackRefusal } from './slack-refusal.ts';
+import { toRateLimited, toRetryAfterMs, toSilent, toUnavailable, toUnreadableText } from './slack-unavailable.ts';
+import type { Course, SeenAnswer } from './watched-fetch.ts';
 
 type SlackFailure = RetryableToolError | TerminalToolError | UpstreamToolError;
 
@@ -12,8 +14,13 @@ export type RefusalText = { readonly kind: 'retry' | 'terminal' | 'doubt'; reado
 /** What a method's own refusals mean, by Slack's word for them. */
 export type RefusalTexts = ReadonlyMap<string, RefusalText>;
 
-/** The answer as it came, before the client library saw it. */
-export type SeenAnswer = { readonly status: number; readonly retryAfter: string | undefined; readonly body: string };
+/** What the failure of a request is made of. */
+export type FailureTerms = {
+  readonly course: Course;
+  readonly refusals: RefusalTexts;
+  /** What is said where nobody knows whether it was done; undefined where doing it twice does no harm. */
+  readonly doubt: string | undefined;
+};
 
 // docs.slack.dev/reference/methods, errors of all methods.
 const BAD_CREDENTIALS: ReadonlySet<string> = new Set([
@@ -28,43 +35,40 @@ const BAD_ARGUMENTS: ReadonlySet<string> = new Set(['invalid_arguments', 'invali
 const FIRST_SERVER_ERROR = 500;
 const REQUEST_TIMEOUT = 408;
 const TOO_MANY_REQUESTS = 429;
+const SEE_OTHER = 303;
 
 /**
- * The failure of a request to Slack, from what its client library threw and what was seen of the answer. `executed` is
- * `no` where nothing was sent, or Slack refused; `maybe` where it did not say.
+ * The failure of a request to Slack, from what its client library threw and what became of it. `executed` is `no` where
+ * nothing was sent, or Slack refused; `maybe` where it did not say.
  */
-export const toSlackFailure = (
-  thrown: unknown,
-  { seen, refusals }: { readonly seen: SeenAnswer | null; readonly refusals: RefusalTexts },
-): SlackFailure => {
+export const toSlackFailure = (thrown: unknown, terms: FailureTerms): SlackFailure => {
+  const { course, doubt } = terms;
   const silence = findNoAnswer(thrown);
-  if (silence !== undefined) return toNoAnswerFailure(silence, 'Slack');
-  if (seen === null) return toUnavailable('The request to Slack failed', 'maybe', thrown);
+  if (silence !== undefined) return toSilent(silence, doubt);
+  if (!course.sent) return toNotSent(thrown);
+  if (course.answer === null) return toUnavailable('The request to Slack failed', { doubt, cause: thrown });
+  return toAnswered(course.answer, thrown, terms);
+};
+
+const toAnswered = (seen: SeenAnswer, cause: unknown, { refusals, doubt }: FailureTerms): SlackFailure => {
+  const { status } = seen;
   const refusal = toSlackRefusal(seen.body);
-  if (seen.status === TOO_MANY_REQUESTS || (refusal !== undefined && RATE_LIMITED.has(refusal.code)))
-    return toRateLimited(seen);
-  if (seen.status >= FIRST_SERVER_ERROR || seen.status === REQUEST_TIMEOUT)
-    return toUnavailable(`Slack failed (HTTP ${seen.status})`, 'maybe', thrown);
+  const code = refusal?.code ?? '';
+  if (status === TOO_MANY_REQUESTS || RATE_LIMITED.has(code)) return toRateLimited(seen);
+  const terms = { doubt, cause, retryAfterMs: toRetryAfterMs(seen) };
+  if (status >= FIRST_SERVER_ERROR || status === REQUEST_TIMEOUT)
+    return toUnavailable(`Slack failed (HTTP ${status})`, terms);
+  if (OUT_OF_ORDER.has(code)) return toUnavailable(`Slack is out of order (${code})`, terms);
   if (refusal !== undefined) return toRefused(refusal, refusals);
-  if (seen.status !== 200) return toStranger(seen.status);
-  return toUnreadable(thrown);
+  return isSuccess(status) ? toUnavailable(toUnreadableText(seen), terms) : toStranger(status, doubt);
 };
 
-/** The failure for an answer of Slack's that is none: what became of the request is not known. */
-export const toUnreadable = (cause: unknown): UpstreamToolError =>
-  toUnavailable('Slack sent an answer that cannot be read', 'maybe', cause);
-
-const toUnavailable = (what: string, executed: 'no' | 'maybe', cause: unknown): UpstreamToolError =>
-  new UpstreamToolError('upstream_unavailable', `${what}. Try again later.`, { executed, cause });
-
-const toRateLimited = ({ retryAfter }: SeenAnswer): UpstreamToolError => {
-  const retryAfterMs = parseRetryAfter(retryAfter, Date.now());
-  const when = retryAfterMs === undefined ? 'later' : `in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s`;
-  return new UpstreamToolError('upstream_rate_limited', `Slack allows no more requests for now. Try again ${when}.`, {
+// Slack's library did not get as far as sending: Slack has no part in it, and nobody else's calls need suffer.
+const toNotSent = (cause: unknown): RetryableToolError =>
+  new RetryableToolError('These arguments cannot be written into a request to Slack. Change them.', {
     executed: 'no',
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    cause,
   });
-};
 
 const toRefused = ({ code, needed }: SlackRefusal, refusals: RefusalTexts): SlackFailure => {
   const known = refusals.get(code);
@@ -77,7 +81,6 @@ const toRefused = ({ code, needed }: SlackRefusal, refusals: RefusalTexts): Slac
     return toTerminal(
       `The Slack app lacks the scope ${needed === undefined ? 'for this' : `'${showText(needed, 100)}'`}. A human must add it to the app and install the app again.`,
     );
-  if (OUT_OF_ORDER.has(code)) return toUnavailable(`Slack is out of order (${code})`, 'maybe', undefined);
   if (BAD_ARGUMENTS.has(code))
     return new RetryableToolError(`Slack does not accept these arguments (${code}). Correct them.`, { executed: 'no' });
   return toTerminal(`Slack refused: '${code}'. A human must find out why: docs.slack.dev/reference/methods.`);
@@ -92,5 +95,9 @@ const toKnown = ({ kind, text }: RefusalText): SlackFailure => {
 const toTerminal = (text: string): TerminalToolError => new TerminalToolError(text, { executed: 'no' });
 
 // Slack itself answers 200 and 429, and 5xx when it fails: who says 302 or 404 stands before it, and did not pass it on.
-const toStranger = (status: number): TerminalToolError =>
-  toTerminal(`HTTP ${status} came instead of an answer of Slack's. A human must check SLACK_API_URL.`);
+// 303 says where the answer is to what was passed on (RFC 9110, section 15.4.4).
+const toStranger = (status: number, doubt: string | undefined): TerminalToolError => {
+  const text = `HTTP ${status} came instead of an answer of Slack's. A human must check SLACK_API_URL.`;
+  if (doubt === undefined || status !== SEE_OTHER) return toTerminal(text);
+  return new TerminalToolError(`${text} ${doubt}`, { executed: 'maybe' });
+};

@@ -32,14 +32,26 @@ test.each(CREDENTIALS_KINDS)('signs in again once a token is about to end: %s', 
   expect(lab.standIn.signIns().length).toBeGreaterThan(before);
 });
 
-test.each(CREDENTIALS_KINDS)('signs in anew in the call after one whose token was refused: %s', async (credentials) => {
-  const lab = await startGoogleLab({ routes: ROUTES, credentials });
-  expect(await search(lab)).toMatchObject(FOUND);
-  lab.standIn.expireTokens();
+test.each(CREDENTIALS_KINDS)(
+  'a token that is refused early costs no call: they share one new sign-in: %s',
+  async (kind) => {
+    const lab = await startGoogleLab({ routes: ROUTES, credentials: kind });
+    expect(await search(lab)).toMatchObject(FOUND);
+    lab.standIn.expireTokens();
+    const ends = await Promise.all(Array.from({ length: 8 }, () => search(lab)));
+    expect(ends).toMatchObject(Array.from({ length: 8 }, () => FOUND));
+    expect(lab.standIn.signIns()).toHaveLength(2);
+    expect(lab.standIn.apiRequests()).toHaveLength(17);
+  },
+);
+
+test('a call whose new token is refused as well is for a human, and the next one signs in again', async () => {
+  const lab = await startGoogleLab({ routes: ROUTES });
+  lab.standIn.fault({ kind: 'status', status: 401 }, 2);
   expect(await search(lab)).toMatchObject({ code: 'tool_failed' });
   expect(lab.standIn.apiRequests()).toHaveLength(2);
   expect(await search(lab)).toMatchObject(FOUND);
-  expect(lab.standIn.signIns()).toHaveLength(2);
+  expect(lab.standIn.signIns()).toHaveLength(3);
 });
 
 test('a call that is given up leaves the sign-in to the others that wait for it', async () => {
@@ -149,7 +161,7 @@ test('the library writes no request to stderr, whatever the environment asks it 
     const google = createGoogleAccess({ ...JSON.parse(process.argv[1]), registerSecrets: () => undefined });
     const tokens = { find: async () => null, keep: async () => undefined };
     const prepared = await createSearchDrive({ google, pageTokens: tokens }).prepare({ query: 'plan' });
-    const { count } = await prepared.invocation.run({ signal: new AbortController().signal, session: null });
+    const { count } = await prepared.invocation.run({ signal: new AbortController().signal, session: null, timeoutMs: 30_000 });
     await google.close();
     console.log(count);`;
   const options = JSON.stringify({ credentialsPath: writeCredentials(), apiUrl: lab.standIn.url });

@@ -130,6 +130,12 @@ test('follows a file that is mended, and one that is replaced', async () => {
   expect(await search(lab)).toMatchObject({ code: 'retry_requested' });
 });
 
+test('reads a file with a byte order mark', async () => {
+  const path = createCredentialsPath();
+  writeFileSync(path, `\ufeff${JSON.stringify(toCredentials('authorized_user'))}`);
+  expect(await search(await startWith(path))).toMatchObject({ kind: 'ok' });
+});
+
 test('registers what is secret before it is used, and only once', async () => {
   const path = writeCredentials('authorized_user');
   const lab = await startWith(path);

@@ -58,12 +58,33 @@ test('nothing found costs no retry', async () => {
   });
 });
 
+test('a call in a hurry hears at once that Google limits it', async () => {
+  const { standIn, service } = await startDrive(writeCredentials());
+  // The libraries are loaded with the first call.
+  await call(service, 'search_drive', { query: 'plan' });
+  standIn.fault({ kind: 'status', status: 429, headers: { 'retry-after': '4' } }, 2);
+  const slow = { id: 'c1', name: 'search_drive', arguments: { query: 'plan' }, timeout_ms: 3_000 };
+  expect(await service.call([slow])).toMatchObject([
+    { error: { code: 'upstream_rate_limited', retry_after_ms: 4_000 } },
+  ]);
+});
+
+test('half an emoji is a mistake of the caller, and closes the tool for nobody', async () => {
+  const { standIn, service } = await startDrive(writeCredentials());
+  for (let round = 0; round < 12; round += 1)
+    expect(await call(service, 'search_drive', { query: 'x\ud800' }, `s${round}`)).toMatchObject({
+      error: { code: 'invalid_arguments' },
+    });
+  expect(standIn.requests).toEqual([]);
+  expect(await call(service, 'search_drive', { query: 'plan' }, 'other')).toMatchObject({ success: true });
+});
+
 test('no secret is in an answer, in the log or on any other way, whatever goes wrong', async () => {
   const path = writeCredentials('authorized_user');
   const { standIn, service } = await startDrive(path);
   const results = [await call(service, 'search_drive', { query: 'plan' })];
   const faults = [
-    { fault: { kind: 'status', status: 401 }, times: 1 },
+    { fault: { kind: 'status', status: 401 }, times: 2 },
     { fault: { kind: 'status', status: 500 }, times: 3 },
     { fault: { kind: 'cut_connection' }, times: 3 },
   ] as const;

@@ -82,7 +82,6 @@ test.each([
   ['an id that is a path', '{"messages":[{"id":"../../drive/v3/files"}]}'],
   ['an id of dots', '{"messages":[{"id":".."}]}'],
   ['a token that is a number', '{"messages":[],"nextPageToken":7}'],
-  ['a token that is endless', `{"messages":[],"nextPageToken":"${'x'.repeat(4097)}"}`],
   ['one of 26', JSON.stringify({ messages: Array.from({ length: 26 }, (_, place) => ({ id: `m${place}` })) })],
 ])('a list such as %s cannot be read', async (_what, body) => {
   const { call, standIn } = await startLab();

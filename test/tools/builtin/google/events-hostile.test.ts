@@ -97,7 +97,6 @@ test.each([
   ['an id that is a number', '{"items":[{"id":7}]}'],
   ['one of 51', JSON.stringify({ items: Array.from({ length: 51 }, (_, place) => ({ id: `e${place}` })) })],
   ['a token that is an object', '{"items":[],"nextPageToken":{}}'],
-  ['a token that is endless', `{"items":[],"nextPageToken":"${'x'.repeat(4001)}"}`],
 ])('a list such as %s cannot be read', async (_what, body) => {
   const { call, standIn } = await startLab();
   standIn.fault({ kind: 'body', body });

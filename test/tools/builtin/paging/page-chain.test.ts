@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createMemoryPageTokens } from '#src/sessions/memory-page-tokens.ts';
+import { answerPage } from '#src/tools/builtin/answers.ts';
 import { openPageChain, type PageChain } from '#src/tools/builtin/paging/page-chain.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
 import { failureOf } from '#test/support/http-target.ts';
@@ -98,9 +99,31 @@ test('without a session there is more, and no page of it', async () => {
   );
 });
 
-test('a token that cannot be kept still says that there is more', async () => {
+test.each([
+  ['is too long', 'x'.repeat(5000)],
+  ['has a control character', 'a\u0000b'],
+  ['is not ASCII', 'größer'],
+])('a token that %s still says that there is more, and that no page of it can be had', async (_what, token) => {
   const chain = open();
   expect(chain.keepsPages).toBe(true);
-  expect(await chain.keepNext(1, 'x'.repeat(5000))).toBe(true);
+  expect(await chain.keepNext(1, token)).toBe(true);
+  expect(chain.keepsPages).toBe('until_here');
   await expect(chain.tokenOf(2)).rejects.toThrow('Page 2 not available. Search from page 1 first.');
+});
+
+test.each([
+  [true, '1 file found on page 1. More on page 2.'],
+  [undefined, '1 file found on page 1. More on page 2.'],
+  [false, '1 file found on page 1. There are more, and without a session no further page.'],
+  ['until_here', '1 file found on page 1. There are more, and no further page can be had.'],
+] as const)('what is said of more where pages are kept: %j', (keepsPages, display) => {
+  const words = { one: 'file', many: 'files' };
+  const list = { words, key: 'files', items: ['a'], page: 1, hasMore: true };
+  expect(answerPage(keepsPages === undefined ? list : { ...list, keepsPages })).toEqual({
+    display,
+    count: 1,
+    page: 1,
+    has_more: true,
+    files: ['a'],
+  });
 });

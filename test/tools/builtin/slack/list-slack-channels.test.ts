@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createInstantClock, failureOf } from '#test/support/http-target.ts';
+import { failureOf } from '#test/support/http-target.ts';
 import { startSlackLab } from '#test/support/slack/slack-lab.ts';
-import { failing, limiting, refusing, type SlackFault } from '#test/support/slack/slack-stand-in.ts';
+import { refusing } from '#test/support/slack/slack-stand-in.ts';
 import { createChannel } from '#test/support/slack/slack-workspace.ts';
 
 const many = (count: number) => Array.from({ length: count }, (_, at) => createChannel(at + 1));
@@ -113,97 +113,6 @@ test('a cursor that Slack has forgotten begins again', async () => {
   });
 });
 
-test.each([
-  ['500', [failing(500)], 2],
-  ['503 twice', [failing(503), failing(503)], 3],
-  ['a cut connection', [{ kind: 'cut' }], 2],
-  ['a short rate limit', [limiting('1')], 2],
-] satisfies readonly (readonly [string, readonly SlackFault[], number])[])(
-  'after %s the list is asked for again',
-  async (_what, faults, requests) => {
-    const clock = createInstantClock();
-    const { slack, list } = await startSlackLab({ clock });
-    slack.meet(...faults);
-    expect(await list()).toMatchObject({ count: 1 });
-    expect(slack.requests).toHaveLength(requests);
-    expect(clock.pauses).toHaveLength(requests - 1);
-  },
-);
-
-test('a long rate limit is not waited for', async () => {
-  const { slack, list } = await startSlackLab({ clock: createInstantClock() });
-  slack.meet(limiting('90'));
-  expect(await failureOf(list())).toMatchObject({
-    name: 'UpstreamToolError',
-    message: 'Slack allows no more requests for now. Try again in 90 s.',
-    retryAfterMs: 90_000,
-  });
-  expect(slack.requests).toHaveLength(1);
-});
-
-test.each([
-  [
-    'invalid_auth',
-    refusing('invalid_auth'),
-    'Slack does not accept the token (invalid_auth). A human must set SLACK_BOT_TOKEN to a valid token of a Slack app.',
-  ],
-  [
-    'no right',
-    refusing('access_denied'),
-    "Slack refused: 'access_denied'. A human must find out why: docs.slack.dev/reference/methods.",
-  ],
-  ['401', failing(401), "HTTP 401 came instead of an answer of Slack's. A human must check SLACK_API_URL."],
-])('%s is for a human', async (_what, fault, message) => {
-  const { slack, list } = await startSlackLab();
-  slack.meet(fault);
-  expect(await failureOf(list())).toMatchObject({ name: 'TerminalToolError', message });
-});
-
-test('a token that is revoked meanwhile is for a human', async () => {
-  const { slack, list } = await startSlackLab();
-  await list();
-  slack.workspace.tokens.clear();
-  expect(await failureOf(list())).toMatchObject({
-    name: 'TerminalToolError',
-    message:
-      'Slack does not accept the token (invalid_auth). A human must set SLACK_BOT_TOKEN to a valid token of a Slack app.',
-  });
-});
-
-test('a missing scope is named', async () => {
-  const { slack, list, post } = await startSlackLab();
-  slack.workspace.scopes.clear();
-  expect(await failureOf(list())).toMatchObject({
-    name: 'TerminalToolError',
-    message: "The Slack app lacks the scope 'channels:read'. A human must add it to the app and install the app again.",
-  });
-  expect(await failureOf(post())).toMatchObject({
-    message: "The Slack app lacks the scope 'chat:write'. A human must add it to the app and install the app again.",
-    executed: 'no',
-  });
-});
-
-test('wrong arguments can be corrected', async () => {
-  const { slack, list } = await startSlackLab();
-  slack.meet(refusing('invalid_arguments'));
-  expect(await failureOf(list())).toMatchObject({ name: 'RetryableToolError' });
-  await expect(list({ page: 0 })).rejects.toThrow('page');
-  await expect(list({ name: 'x'.repeat(81) })).rejects.toThrow('name');
-});
-
-test.each([
-  ['half of one', { kind: 'half' }],
-  ['channels that are none', { kind: 'answer', status: 200, body: '{"ok":true,"channels":[{"id":5}]}' }],
-  ['nothing', { kind: 'answer', status: 200, body: '' }],
-] satisfies readonly (readonly [string, SlackFault])[])('an answer that is %s cannot be read', async (_what, fault) => {
-  const { slack, list } = await startSlackLab();
-  slack.meet(fault);
-  expect(await failureOf(list())).toMatchObject({
-    name: 'UpstreamToolError',
-    message: 'Slack sent an answer that cannot be read. Try again later.',
-  });
-});
-
 test('what is missing or odd in one channel does not hide the others', async () => {
   const { slack, list } = await startSlackLab();
   const channels = [
@@ -219,7 +128,36 @@ test('what is missing or odd in one channel does not hide the others', async () 
     channels: [
       { id: 'C1', name: 'bare', ...bare },
       { id: 'C2', name: 'odd', ...bare },
-      { id: 'C3', topic: 'x'.repeat(250) },
+      { id: 'C3', topic: `${'x'.repeat(249)}…` },
     ],
+  });
+});
+
+test('names and topics are one line of printable text, and no character of them is cut in two', async () => {
+  const { slack, list } = await startSlackLab();
+  const channels = [
+    { id: 'C1', name: 'red\u001b[31m', topic: { value: ' one\r\ntwo \u202egnp.exe' } },
+    { id: 'C2', name: 'emoji', topic: { value: `${'x'.repeat(248)}😀${'y'.repeat(9)}` } },
+  ];
+  slack.meet({ kind: 'answer', status: 200, body: JSON.stringify({ ok: true, channels }) });
+  expect(await list()).toMatchObject({
+    channels: [
+      { name: 'red\\u001b[31m', topic: 'one two \\u202egnp.exe' },
+      { name: 'emoji', topic: `${'x'.repeat(248)}…` },
+    ],
+  });
+});
+
+test.each([
+  ['is too long', 'x'.repeat(5000)],
+  ['has control characters', 'a\u0000b'],
+  ['is not ASCII', 'größer'],
+])('a cursor that %s leads nowhere, and no page is promised', async (_what, cursor) => {
+  const { slack, list } = await startSlackLab();
+  const body = { ok: true, channels: [{ id: 'C1', name: 'a' }], response_metadata: { next_cursor: cursor } };
+  slack.meet({ kind: 'answer', status: 200, body: JSON.stringify(body) });
+  expect(await list()).toMatchObject({
+    display: '1 channel found on page 1. There are more, and no further page can be had.',
+    has_more: true,
   });
 });

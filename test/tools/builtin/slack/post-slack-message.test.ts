@@ -45,6 +45,9 @@ test('40 000 characters are posted, and no more', async () => {
 test.each([
   [{ text: ' \n' }, 'must not be blank'],
   [{ text: '' }, 'must not be blank'],
+  [{ text: 'half an emoji \ud83d' }, 'has half a character in it'],
+  [{ text: '\ude00 the other half' }, 'has half a character in it'],
+  [{ channel: '#a\ud83d' }, "must be a channel's id or name"],
   [{ channel: '' }, "must be a channel's id or name"],
   [{ channel: 'two words' }, "must be a channel's id or name"],
   [{ channel: '@someone' }, "must be a channel's id or name"],
@@ -62,6 +65,24 @@ test('without a key a message has no id of ours', async () => {
   await post();
   expect(slack.requests.map(({ form }) => form['client_msg_id'])).toEqual([undefined, undefined]);
   expect(slack.workspace.messages).toHaveLength(2);
+});
+
+test('a key without a session names no message: other tenants may have chosen the same one', async () => {
+  const { slack, post } = await startSlackLab();
+  for (let tenant = 0; tenant < 2; tenant += 1) await post({}, { idempotencyKey: 'k#0', session: null });
+  expect(slack.requests.map(({ form }) => form['client_msg_id'])).toEqual([undefined, undefined]);
+  expect(slack.workspace.messages).toHaveLength(2);
+});
+
+test('what notifies a whole channel is sent as it was written, and no name is made a mention', async () => {
+  const { slack, post } = await startSlackLab();
+  await post({ text: '<!channel> @here' });
+  expect(slack.requests[0]?.form).toEqual({
+    channel: '#general',
+    text: '<!channel> @here',
+    unfurl_links: 'false',
+    unfurl_media: 'false',
+  });
 });
 
 test('an answer is read as JSON and never unpacked, whatever it calls itself', async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createKeyedClient, whenConnected } from '#test/support/keyed-client.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
-import { type SlackStandIn, startSlackStandIn } from '#test/support/slack/slack-stand-in.ts';
+import { limiting, type SlackStandIn, startSlackStandIn } from '#test/support/slack/slack-stand-in.ts';
 import { createChannel, createWorkspace, SLACK_TOKEN } from '#test/support/slack/slack-workspace.ts';
 import { startService } from '#test/support/start-service.ts';
 
@@ -35,8 +35,9 @@ describe.each([
     const slack = await startSlack();
     const { post } = await start({ ...settingsFor(slack), ...toSettings() });
     const key = randomUUID();
-    const first = await post([POST], { key });
-    const again = await post([POST], { key });
+    const batch = { session_id: randomUUID(), calls: [POST] };
+    const first = await post(batch, { key });
+    const again = await post(batch, { key });
     expect(first.results).toMatchObject([
       {
         success: true,
@@ -54,7 +55,14 @@ describe.each([
     const { post } = await start({ ...settingsFor(slack), ...toSettings() });
     const key = randomUUID();
     slack.meet({ kind: 'done_then_cut' });
-    const unknown = { success: false, executed: 'maybe', error: { code: 'upstream_unavailable' } };
+    const unknown = {
+      success: false,
+      outcome: 'unknown',
+      executed: 'maybe',
+      error: { code: 'upstream_unavailable' },
+      message: expect.stringMatching(/\. It may have been posted\. Check before posting again\.$/),
+      retry: { allowed: false },
+    };
     expect((await post([POST], { key })).results).toMatchObject([unknown]);
     expect((await post([POST], { key })).results).toMatchObject([{ executed: 'maybe' }]);
     expect(slack.workspace.messages).toHaveLength(1);
@@ -74,6 +82,49 @@ describe.each([
     expect(await list(1)).toMatchObject({ value: { count: 200, has_more: true } });
     expect(await list(2)).toMatchObject({ value: { count: 50, page: 2, has_more: false } });
   });
+});
+
+test('a session that ends takes its pages with it, at every replica, and other sessions keep theirs', async () => {
+  const slack = await startSlack(Array.from({ length: 250 }, (_, at) => createChannel(at + 1)));
+  const settings = { ...settingsFor(slack), REDIS_URL: redis.url };
+  const services = [await start(settings), await start(settings), await start(settingsFor(slack))].map(
+    ({ service }) => service,
+  );
+  const [ended, other] = [randomUUID(), randomUUID()];
+  const list = async (at: number, session_id: string, page: number) =>
+    (await services[at]?.call([{ name: 'list_slack_channels', arguments: { page } }], { session_id }))?.[0];
+  for (const at of [0, 1, 2]) for (const id of [ended, other]) await list(at, id, 1);
+  for (const at of [0, 2]) {
+    const budgets = await fetch(`${services[at]?.url}/sessions/${ended}/budgets`, { method: 'DELETE' });
+    expect(budgets.status).toBe(204);
+    expect(await list(at, ended, 2)).toMatchObject({ value: { page: 2 } });
+    expect((await fetch(`${services[at]?.url}/sessions/${ended}`, { method: 'DELETE' })).status).toBe(204);
+  }
+  for (const at of [0, 1, 2]) {
+    expect(await list(at, ended, 2)).toMatchObject({
+      message: expect.stringContaining('Page 2 not available. List from page 1 first.'),
+    });
+    expect(await list(at, other, 2)).toMatchObject({ value: { page: 2 } });
+  }
+});
+
+test('half a character costs nobody else anything: nothing is sent, and no circuit opens', async () => {
+  const slack = await startSlack();
+  const { service } = await start(settingsFor(slack));
+  const half = { ...POST, arguments: { ...POST.arguments, text: 'half an emoji \ud83d' } };
+  for (let round = 0; round < 12; round += 1)
+    expect(await service.call([half])).toMatchObject([{ executed: 'no', error: { code: 'invalid_arguments' } }]);
+  expect(slack.requests).toEqual([]);
+  expect(await service.call([POST])).toMatchObject([{ success: true }]);
+});
+
+test('a rate limit is told as one also to a call that has little time', async () => {
+  const slack = await startSlack();
+  const { service } = await start(settingsFor(slack));
+  slack.meet(limiting('20'));
+  expect(await service.call([{ name: 'list_slack_channels', timeout_ms: 1500 }])).toMatchObject([
+    { outcome: 'retry', error: { code: 'upstream_rate_limited', retry_after_ms: 20_000 } },
+  ]);
 });
 
 test('another replica goes on with the pages of a session', async () => {

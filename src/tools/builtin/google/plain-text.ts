@@ -47,3 +47,9 @@ const decodeEntities = (text: string): string =>
     const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
     return code <= MOST_CODE_POINT ? String.fromCodePoint(code) : entity;
   });
+
+const MOST_LINK = 2000;
+
+/** A link to be shown; null where it is none that leads anywhere: one that is cut does not. */
+export const toLink = (link: string | null | undefined): string | null =>
+  typeof link === 'string' && link.length <= MOST_LINK && /^https:\/\/[\x21-\x7e]+$/.test(link) ? link : null;
