@@ -57,7 +57,7 @@ const FITS: Readonly<Record<string, readonly Situation[]>> = {
   list_notes: ['set-up missing', 'malformed parameter', 'wrong value', 'list is empty', 'nothing is left'],
   search_notes: ['set-up missing', 'malformed parameter', 'wrong value', 'search matched nothing', 'nothing is left'],
   read_note: ['set-up missing', 'malformed parameter', 'wrong value', 'page out of order', 'list is empty'],
-  run_shell_command: ['set-up missing', 'malformed parameter', 'command failed', 'list is empty'],
+  run_shell_command: ['malformed parameter', 'command failed', 'search matched nothing', 'list is empty'],
   search_drive: [...GOOGLE, 'search matched nothing'],
   read_drive_file: [...GOOGLE, 'list is empty'],
   list_emails: [...GOOGLE, 'list is empty'],

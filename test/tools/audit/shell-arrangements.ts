@@ -17,10 +17,16 @@ const inSandbox =
 /** How to bring the shell into the situations of its rows. */
 export const SHELL_ARRANGEMENTS: Arrangements = {
   'run_shell_command: the command writes nothing': inSandbox('true'),
-  'run_shell_command: no sandbox works on this machine': async ({ bare }) =>
-    callOnce(await bare(), 'run_shell_command', { command: 'true' }),
+  'run_shell_command: a search finds nothing': inSandbox('grep -n sugar notes.md'),
+  'run_shell_command: a program is not there': inSandbox('which minutes'),
+  'run_shell_command: files differ, and it says nothing': inSandbox('cmp -s notes.md /dev/null'),
+  'run_shell_command: a test is false': inSandbox('test -e minutes.md'),
   'run_shell_command: the command ends with an exit code': inSandbox('cat minutes.md'),
   'run_shell_command: it fails without a word': inSandbox('exit 3'),
+  'run_shell_command: it fails with exit code 1, and nothing says why': inSandbox(
+    'grep -q sugar notes.md && grep -q milk notes.md',
+  ),
+  'run_shell_command: it wrote to stdout alone': inSandbox('cat notes.md; exit 7'),
   'run_shell_command: there is no such program': inSandbox('minutes'),
   'run_shell_command: SHELL_TIMEOUT_MS passes': inSandbox('sleep 60', { SHELL_TIMEOUT_MS: '1000' }),
   'run_shell_command: it writes and writes': inSandbox('yes'),

@@ -1,4 +1,4 @@
-import { constants } from 'node:os';
+import { availableParallelism, constants } from 'node:os';
 import { showText } from '../../http/show-url.ts';
 import type { ShellOptions } from '../../tool-family.ts';
 import type { KeptText } from './kept-output.ts';
@@ -12,6 +12,7 @@ export type LimitName = 'time' | 'cpu' | 'memory' | 'processes' | 'output' | 'fi
 export type FailedCommand = { readonly message: string; readonly limit: LimitName | null };
 
 const FIRST_SIGNAL_CODE = 128;
+const MAY_BE_AN_ANSWER: ReadonlySet<number> = new Set([1, 123]);
 const LAST_LINES = 5;
 const LINE_LENGTH = 300;
 const seconds = (ms: number): string => `${ms / 1000} s`;
@@ -58,24 +59,37 @@ const killed = (limit: LimitName, why: string, advice: string): FailedCommand =>
 /** What a model reads of a command that ended by itself with an exit code other than 0. */
 export const describeExit = (exitCode: number, run: CommandRun, limits: ShellOptions): FailedCommand => {
   const signal = nameSignal(exitCode);
-  if (signal === 'SIGXCPU')
+  // A command may end with such a code by itself; with this one not before it can have computed for so long.
+  const isCpuPossible = run.durationMs * availableParallelism() >= limits.cpuSeconds * 1000;
+  if (signal === 'SIGXCPU' && isCpuPossible)
     return killed('cpu', `it used more than ${limits.cpuSeconds} s of processor time`, 'Do less in one command.');
   if (signal === 'SIGXFSZ')
     return killed('file_size', `it wrote a file of more than ${mebibytes(MAX_FILE_BYTES)}`, 'Write smaller files.');
   const code = signal === null ? `exit code ${exitCode}` : `exit code ${exitCode}, as of a process ended by ${signal}`;
-  const said = lastLines(run.stderr) || lastLines(run.stdout);
-  const advice = toAdvice(exitCode, run.stderr.text);
-  const message = said === '' ? `Command failed without a word (${code}).` : `Command failed: ${said} (${code}).`;
+  const said = lastLines(run.stderr);
+  const isCpuLikely = signal === 'SIGKILL' && isCpuPossible;
+  const advice = isCpuLikely
+    ? `Perhaps it used more than ${limits.cpuSeconds} s of processor time.`
+    : toAdvice(exitCode, said);
+  const message = said === '' ? toSilentFailure(code, run.stdout) : `Command failed: ${said} (${code}).`;
   return { message: advice === null ? message : `${message} ${advice}`, limit: null };
 };
 
-const toAdvice = (exitCode: number, stderr: string): string | null => {
+// Output is no reason: what a program found before it failed would be read as what is wrong.
+const toSilentFailure = (code: string, { text }: KeptText): string =>
+  text.trim() === ''
+    ? `Command failed without a word (${code}).`
+    : `Command failed (${code}). It wrote to stdout alone.`;
+
+const toAdvice = (exitCode: number, said: string): string | null => {
+  if (said === '' && MAY_BE_AN_ANSWER.has(exitCode))
+    return 'grep, diff, test and others end with 1 (under xargs 123) where nothing matches: append `|| true` where that is an answer.';
   if (exitCode === 127)
     return 'The program is not there: check the spelling, or use another. Nothing can be installed.';
   if (exitCode === 126)
     return 'The file is not a program, or may not be run: name its interpreter (sh file), or chmod +x it.';
   // The output of a command goes through sockets, which cannot be opened by name.
-  if (/\/dev\/std(?:out|err): No such device or address/.test(stderr))
+  if (/\/dev\/std(?:out|err): No such device or address/.test(said))
     return 'Write >&1 or >&2 in place of >/dev/stdout or >/dev/stderr.';
   return null;
 };

@@ -16,7 +16,7 @@ export type KeptOutput = {
 const NEWLINE = 0x0a;
 // What JSON escapes to six characters, and terminals take for commands. Tab, newline and carriage return stay.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for.
-const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
+const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 const REPLACEMENT = '\ufffd';
 // A character of UTF-8 has at most three bytes beyond its first.
 const MOST_FURTHER_BYTES = 3;

@@ -5,39 +5,44 @@ import type { InlineTool } from '../../tool.ts';
 import { RetryableToolError, TerminalToolError } from '../../tool-errors.ts';
 import type { ShellOptions } from '../../tool-family.ts';
 import { empty } from '../../tool-values.ts';
-import { answerShape } from '../answers.ts';
 import { describeExit, describeKilled, type FailedCommand } from './describe-failure.ts';
+import { toNegativeAnswer } from './negative-answer.ts';
 import type { CommandRun, Sandbox } from './sandbox.ts';
 
 const MAX_COMMAND_LENGTH = 16_384;
+const CONCURRENCY = 16;
 // Our own limit speaks first: it keeps what the command wrote.
 const BEYOND_OWN_LIMIT_MS = 5_000;
 const LONGEST_TIMER_MS = 2_147_483_647;
+const MARGIN_SHARE = 0.1;
+const LEAST_MARGIN_MS = 250;
+const MOST_MARGIN_MS = 2_000;
+const HOLDS_NOTHING = 'must hold a command';
 
 const RunShellCommandInput = z.object({
   command: z
     .string()
-    .min(1)
+    .min(1, { error: HOLDS_NOTHING, abort: true })
     .max(MAX_COMMAND_LENGTH)
-    .refine((text) => text.trim() !== '', 'must hold a command')
+    .refine((text) => text.trim() !== '', HOLDS_NOTHING)
     .refine((text) => !text.includes('\0'), 'must not hold NUL characters')
     .describe('The command line, as a shell takes it. It starts in /workspace.')
     .meta({ examples: ['grep -rn TODO . | head -20'] }),
 });
 
-const outputShape = {
+const RunShellCommandOutput = z.object({
+  display: z.string().describe('What came of the command, in one sentence.'),
+  count: z.int().min(0).describe('Lines of stdout, those that were cut out too.'),
   exit_code: z.int().nullable().describe('null where a limit ended the command.'),
   stdout: z.string(),
   stderr: z.string(),
   stdout_truncated: z.literal(true).optional().describe('The middle of stdout was cut out.'),
   stderr_truncated: z.literal(true).optional().describe('The middle of stderr was cut out.'),
   duration_ms: z.int(),
-};
-
-const RunShellCommandOutput = z.object({ ...answerShape, ...outputShape });
+});
 
 const toDescription = (shell: string, { timeoutMs, memoryMb, maxProcesses }: ShellOptions): string =>
-  `Runs a command line with ${shell} in a sandbox and returns its exit code, stdout and stderr; of long output the middle is cut out. It sees the workspace at /workspace and programs of the system, read-only; /tmp is new for each command. There is no network, no input, and nothing it starts outlives it. Limits: ${timeoutMs / 1000} s, ${memoryMb} MiB, ${maxProcesses} processes. A command that fails is answered with its exit code and the last lines of stderr.`;
+  `Runs a command line with ${shell} in a sandbox and returns its exit code, stdout and stderr; of long output the middle is cut out. It sees the workspace at /workspace and programs of the system, read-only; /tmp is new for each command. There is no network, no input, and nothing it starts outlives it. Limits: ${timeoutMs / 1000} s, ${memoryMb} MiB, ${maxProcesses} processes. A search that finds nothing is no failure: grep, rg, pgrep, which, diff, cmp and test (or a pipeline that ends with one of them) may end with exit code 1. Any other command that fails is answered with its exit code and the last lines of stderr.`;
 
 export type ShellToolOptions = { readonly sandbox: Sandbox; readonly limits: ShellOptions; readonly shell: string };
 
@@ -50,18 +55,20 @@ export const createRunShellCommand = ({ sandbox, limits, shell }: ShellToolOptio
     retries: 2,
     // Commands of a batch work on the same files, in the order the model wrote them.
     sequential: true,
+    // To start one more takes the service some 20 ms in which it answers nobody.
+    concurrency: CONCURRENCY,
     timeoutMs: Math.min(limits.timeoutMs + BEYOND_OWN_LIMIT_MS, LONGEST_TIMER_MS),
     input: RunShellCommandInput,
     output: RunShellCommandOutput,
-    run: async ({ command }, { signal, log }) => {
-      const run = await sandbox.run(command, signal);
+    run: async ({ command }, { signal, log, timeoutMs: callMs }) => {
+      const timeoutMs = Math.min(limits.timeoutMs, toCommandMs(callMs));
+      const run = await sandbox.run(command, { signal, timeoutMs });
       const { end } = run;
       switch (end.kind) {
         case 'exited':
-          if (end.exitCode === 0) return answerSuccess(run);
-          throw toFailedCommand(describeExit(end.exitCode, run, limits), run, end.exitCode);
+          return answerExit(command, end.exitCode, run, limits);
         case 'killed':
-          throw toFailedCommand(describeKilled(end.limit, limits), run, null);
+          throw toFailedCommand(describeKilled(end.limit, { ...limits, timeoutMs }), run, null);
         case 'aborted':
           signal.throwIfAborted();
           throw new TerminalToolError('Command killed: the service is being stopped.', { executed: 'maybe' });
@@ -77,6 +84,19 @@ export const createRunShellCommand = ({ sandbox, limits, shell }: ShellToolOptio
     },
   });
 
+/** What a command gets of the time of its call: the rest is for ending it and for telling what it wrote until then. */
+const toCommandMs = (callMs: number): number => {
+  const marginMs = Math.min(Math.max(callMs * MARGIN_SHARE, LEAST_MARGIN_MS), MOST_MARGIN_MS);
+  return Math.ceil(callMs - Math.min(marginMs, callMs / 2));
+};
+
+const answerExit = (command: string, exitCode: number, run: CommandRun, limits: ShellOptions) => {
+  if (exitCode === 0) return answerSuccess(run);
+  const negative = exitCode === 1 && run.stderr.text.trim() === '' ? toNegativeAnswer(command) : null;
+  if (negative === null) throw toFailedCommand(describeExit(exitCode, run, limits), run, exitCode);
+  return answerNegative(negative, run);
+};
+
 const toOutput = ({ stdout, stderr, durationMs }: CommandRun) => ({
   stdout: stdout.text,
   stderr: stderr.text,
@@ -87,12 +107,28 @@ const toOutput = ({ stdout, stderr, durationMs }: CommandRun) => ({
 
 const answerSuccess = (run: CommandRun) => {
   const { lines } = run.stdout;
-  const toValue = (display: string) => ({ display, count: lines, exit_code: 0, ...toOutput(run) });
-  if (lines > 0) return toValue(`The command succeeded with ${lines} ${lines === 1 ? 'line' : 'lines'} of output.`);
-  if (run.stderr.lines > 0) return toValue('The command succeeded and wrote to stderr alone.');
+  if (lines > 0) return toValue(`The command succeeded with ${showLines(lines)} of output.`, 0, run);
+  if (run.stderr.lines > 0) return toValue('The command succeeded and wrote to stderr alone.', 0, run);
   const display = 'The command succeeded without output.';
-  return empty(display, toValue(display));
+  return empty(display, toValue(display, 0, run));
 };
+
+/** As of `grep -c`, which writes 0, and of `diff`, which writes what differs. */
+const answerNegative = (negative: string, run: CommandRun) => {
+  const { lines } = run.stdout;
+  if (lines > 0) return toValue(`${negative} (exit code 1), with ${showLines(lines)} of output.`, 1, run);
+  const display = `${negative} (exit code 1).`;
+  return empty(display, toValue(display, 1, run));
+};
+
+const toValue = (display: string, exitCode: number, run: CommandRun) => ({
+  display,
+  count: run.stdout.lines,
+  exit_code: exitCode,
+  ...toOutput(run),
+});
+
+const showLines = (lines: number): string => (lines === 1 ? '1 line' : `${lines} lines`);
 
 const toFailedCommand = ({ message, limit }: FailedCommand, run: CommandRun, exitCode: number | null) =>
   new RetryableToolError(message, {

@@ -93,27 +93,21 @@ const toSystemLink = (name: string): readonly string[] => {
 };
 
 // The first process of the sandbox: it waits for the command, takes in orphans, and with its end the kernel ends all
-// others. Its own messages ("Terminated") must not get among the command's.
-const FIRST_PROCESS = 'exec 9>&2 2>/dev/null; (exec "$@" 2>&9 9>&-); exit $?';
+// others. Its own messages ("Terminated") must not get among the command's. As stdin it has the machine's /dev/null, as the
+// service opened it: whoever owns that could set its mode through it. The sandbox's own is on a file system that is read-only.
+const FIRST_PROCESS = 'exec </dev/null 9>&2 2>/dev/null; (exec "$@" 2>&9 9>&-); exit $?';
 // Whoever started this service may have left it files open that every child inherits. sh (dash) has no words for them.
 const CLOSE_INHERITED =
   'cd /proc/self/fd; for fd in *; do [ "$fd" -gt 2 ] && eval "exec $fd>&-"; done; cd /workspace; unset OLDPWD; ';
 
-/** The limits of each process, then the shell; the command comes as its last word. */
+/** The limits of each process, the first one too, then the shell; the command comes as its last word. */
 export const toShellWords = (options: ShellOptions, shell: string, countsPerSandbox: boolean): readonly string[] => [
-  ...[
-    shell,
-    '-c',
-    shell.endsWith('/bash') ? `${CLOSE_INHERITED}${FIRST_PROCESS}` : FIRST_PROCESS,
-    'sh',
-    'prlimit',
-    '--core=0',
-    `--cpu=${options.cpuSeconds}:${options.cpuSeconds + 1}`,
-  ],
+  ...['prlimit', '--core=0', `--cpu=${options.cpuSeconds}:${options.cpuSeconds + 1}`],
   ...[`--fsize=${MAX_FILE_BYTES}`, `--nofile=${MAX_OPEN_FILES}`, `--data=${options.memoryMb * MIB}`],
   // Two more for what starts the command. It does not bind root: the watchdog counts for everyone.
   ...(countsPerSandbox ? [`--nproc=${options.maxProcesses + 2}`] : []),
-  ...['--', shell, '-c'],
+  ...['--', shell, '-c', shell.endsWith('/bash') ? `${CLOSE_INHERITED}${FIRST_PROCESS}` : FIRST_PROCESS],
+  ...['sh', shell, '-c'],
 ];
 
 // A command has the user of this service, if under another number. Root owns the machine's /dev/null and could set its

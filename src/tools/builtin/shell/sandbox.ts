@@ -1,6 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ShellOptions } from '../../tool-family.ts';
 import { createKeptOutput, type KeptOutput, type KeptText } from './kept-output.ts';
-import type { ProcessCgroup, ProcessCgroups } from './process-cgroups.ts';
+import { ENTER_CGROUP, type ProcessCgroup, type ProcessCgroups } from './process-cgroups.ts';
 import { MIB } from './sandbox-words.ts';
 import { type KillSandbox, type SandboxEnd, spawnSandbox } from './spawn-sandbox.ts';
 import { createWatchdog, type WatchedLimit } from './watchdog.ts';
@@ -21,10 +22,18 @@ export type CommandRun = {
   readonly durationMs: number;
 };
 
+export type RunTerms = {
+  readonly signal: AbortSignal;
+  /** The command is killed after these milliseconds. */
+  readonly timeoutMs: number;
+  /** Is told of everything that the command writes to stdout. */
+  readonly onOutput?: () => void;
+};
+
 /** Runs commands, each in a sandbox of its own that is gone with everything in it before `run` resolves. */
 export type Sandbox = {
-  /** Never rejects. `onOutput` is told when the command first writes to stdout. */
-  readonly run: (command: string, signal: AbortSignal, onOutput?: () => void) => Promise<CommandRun>;
+  /** Never rejects. */
+  readonly run: (command: string, terms: RunTerms) => Promise<CommandRun>;
   /** Kills all that run; resolves when they are gone. */
   readonly close: () => Promise<void>;
 };
@@ -44,16 +53,30 @@ export const FLOOD_BYTES = 16 * MIB;
 const KILLED_EXIT_CODE = 137;
 
 export const createSandbox = ({ limits, program, words, inputs, cgroups }: SandboxOptions): Sandbox => {
-  const { maxProcesses, memoryMb, timeoutMs, outputBytes } = limits;
+  const { maxProcesses, memoryMb, outputBytes } = limits;
   const watchdog = createWatchdog({ maxProcesses, memoryBytes: memoryMb * MIB });
+  const turns = createTurns();
   const running = new Map<symbol, { readonly abort: () => void; readonly gone: Promise<unknown> }>();
 
-  const begin = (command: string, stop: StopOnce, onOutput: () => void): Promise<CommandRun> => {
+  const begin = async (command: string, stop: StopOnce, terms: RunTerms): Promise<CommandRun> => {
+    // To start a program holds up the whole service: one in each turn of its loop.
+    await turns.next();
+    if (stop.wanted() !== null) return toNothingRun({ kind: 'aborted' });
     const cgroup = cgroups?.create();
-    if (cgroup === null) return Promise.resolve(NO_CGROUP);
-    const { promise, resolve } = Promise.withResolvers<CommandRun>();
+    if (cgroup === null)
+      return toNothingRun({ kind: 'not-started', said: 'no control group for its processes could be made' });
     const streams = { stdout: createKeptOutput(outputBytes), stderr: createKeptOutput(outputBytes) };
     const began = performance.now();
+    const ended = await spawnIn(cgroup, [...words, command], { stop, streams, ...terms });
+    const durationMs = Math.round(performance.now() - began);
+    await cgroup?.remove();
+    const end = toCommandEnd(ended, stop.wanted());
+    return { end, stdout: streams.stdout.toKept(), stderr: streams.stderr.toKept(), durationMs };
+  };
+
+  const spawnIn = (cgroup: ProcessCgroup | undefined, all: readonly string[], run: Started): Promise<SandboxEnd> => {
+    const { stop, streams, timeoutMs, onOutput } = run;
+    const { promise, resolve } = Promise.withResolvers<SandboxEnd>();
     let unwatch = (): void => undefined;
     const take = (stream: KeptOutput, chunk: Buffer): void => {
       stream.add(chunk);
@@ -61,14 +84,13 @@ export const createSandbox = ({ limits, program, words, inputs, cgroups }: Sandb
         stop({ kind: 'killed', limit: 'output' });
     };
     const timer = setTimeout(() => stop({ kind: 'killed', limit: 'time' }), timeoutMs);
+    const started = cgroup === undefined ? { program, words: all } : startInCgroup(cgroup, program, all);
     const kill = spawnSandbox(
-      cgroup === undefined
-        ? { program, words: [...words, command], inputs }
-        : { ...startInCgroup(cgroup, program, [...words, command]), inputs },
+      { ...started, inputs },
       {
         onStdout: (chunk) => {
           take(streams.stdout, chunk);
-          onOutput();
+          onOutput?.();
         },
         onStderr: (chunk) => take(streams.stderr, chunk),
         onFirstProcess: (pid) => {
@@ -77,11 +99,7 @@ export const createSandbox = ({ limits, program, words, inputs, cgroups }: Sandb
         onEnd: (ended) => {
           clearTimeout(timer);
           unwatch();
-          cgroup?.remove();
-          const { stdout, stderr } = streams;
-          const durationMs = Math.round(performance.now() - began);
-          const end = toCommandEnd(ended, stop.wanted());
-          resolve({ end, stdout: stdout.toKept(), stderr: stderr.toKept(), durationMs });
+          resolve(ended);
         },
       },
     );
@@ -90,11 +108,12 @@ export const createSandbox = ({ limits, program, words, inputs, cgroups }: Sandb
   };
 
   return {
-    run: async (command, signal, onOutput = () => undefined) => {
+    run: async (command, terms) => {
       const stop = createStopOnce();
       const abort = (): void => stop({ kind: 'aborted' });
       const id = Symbol('command');
-      const run = begin(command, stop, onOutput);
+      const { signal } = terms;
+      const run = begin(command, stop, terms);
       running.set(id, { abort, gone: run });
       signal.addEventListener('abort', abort, { once: true });
       if (signal.aborted) abort();
@@ -111,15 +130,28 @@ export const createSandbox = ({ limits, program, words, inputs, cgroups }: Sandb
   };
 };
 
-const NO_CGROUP: CommandRun = {
-  end: { kind: 'not-started', said: 'no control group for its processes could be made' },
+type Started = RunTerms & {
+  readonly stop: StopOnce;
+  readonly streams: { readonly stdout: KeptOutput; readonly stderr: KeptOutput };
+};
+
+const toNothingRun = (end: CommandEnd): CommandRun => ({
+  end,
   stdout: createKeptOutput(0).toKept(),
   stderr: createKeptOutput(0).toKept(),
   durationMs: 0,
-};
+});
 
-// A shell of its own, so that not one process begins outside.
-const ENTER_CGROUP = 'echo $$ >"$1" && shift && exec "$@"';
+/** Gives one of those who wait its turn, in each turn of the event loop. */
+const createTurns = (): { readonly next: () => Promise<void> } => {
+  let last = Promise.resolve();
+  return {
+    next: () => {
+      last = last.then(() => setImmediate());
+      return last;
+    },
+  };
+};
 
 const startInCgroup = ({ procsFile }: ProcessCgroup, program: string, words: readonly string[]) => ({
   program: '/bin/sh',

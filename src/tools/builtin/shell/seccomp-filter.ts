@@ -28,22 +28,29 @@ type Machine = {
   readonly foreignFrom: number | null;
   readonly sockets: readonly number[];
   readonly refused: readonly number[];
+  /** Calls that the kernel is said not to have: programs do without. */
+  readonly missing: readonly number[];
+  readonly fcntl: number;
   /** Calls that take the mode of a file, and which of their arguments it is. */
-  readonly modes: readonly (readonly [call: number, argument: number])[];
+  readonly modes: readonly Argument[];
 };
 
 // S_ISUID and S_ISGID: where this service is root, a program so marked would lie in the workspace as root's.
 const SET_ID_BITS = 0o6000;
 // openat2 takes its mode where no filter sees it. Programs that know it fall back to openat.
 const OPENAT2 = 437;
+// F_SETLEASE and F_SETDELEG: where this service is root, a command owns what lies in /usr, and with a lease on a program
+// everybody who starts that waits.
+const LEASES = [1024, 1039];
 
 // The same numbers on every machine: io_uring_setup, open_tree, move_mount, fsopen, fsconfig, fsmount, fspick,
 // mount_setattr, memfd_secret.
 const REFUSED_EVERYWHERE = [425, 428, 429, 430, 431, 432, 433, 442, 447];
 
-// In this order: memfd_create and shmget (memory that no process shows), msgget, keyctl, add_key, request_key (key rings
+// In this order: memfd_create, shmget and semget (memory that no process shows), msgget, keyctl, add_key, request_key (key rings
 // are not in a namespace), bpf, perf_event_open, userfaultfd, ptrace, syslog, mount, umount2, pivot_root, chroot, setns,
-// unshare, quotactl, acct, swapon, open_by_handle_at, fanotify_init.
+// unshare, quotactl, acct, swapon, open_by_handle_at, fanotify_init, process_vm_readv, process_vm_writev. Said to be missing:
+// io_setup, inotify_init, inotify_init1, for which the machine has one number in all, or for each user.
 const MACHINES: ReadonlyMap<string, Machine> = new Map([
   [
     'x64',
@@ -52,10 +59,16 @@ const MACHINES: ReadonlyMap<string, Machine> = new Map([
       foreignFrom: X32_CALLS,
       sockets: [41, 53],
       refused: [
-        ...[319, 29, 68, 250, 248, 249, 321, 298, 323, 101, 103, 165, 166, 155, 161, 308, 272, 179, 163, 167, 304, 300],
+        ...[
+          319, 29, 64, 68, 250, 248, 249, 321, 298, 323, 101, 103, 165, 166, 155, 161, 308, 272, 179, 163, 167, 304,
+          300,
+        ],
+        ...[310, 311],
         // modify_ldt, which this machine alone has.
         154,
       ],
+      missing: [206, 253, 294],
+      fcntl: 72,
       // open, creat, chmod, fchmod, mknod, openat, mknodat, fchmodat, fchmodat2.
       modes: [
         [2, 2],
@@ -76,7 +89,12 @@ const MACHINES: ReadonlyMap<string, Machine> = new Map([
       audit: 0xc00000b7,
       foreignFrom: null,
       sockets: [198, 199],
-      refused: [279, 194, 186, 219, 217, 218, 280, 241, 282, 117, 116, 40, 39, 41, 51, 268, 97, 60, 89, 224, 265, 262],
+      refused: [
+        ...[279, 194, 190, 186, 219, 217, 218, 280, 241, 282, 117, 116, 40, 39, 41, 51, 268, 97, 60, 89, 224, 265, 262],
+        ...[270, 271],
+      ],
+      missing: [0, 26],
+      fcntl: 25,
       // mknodat, fchmod, fchmodat, openat, fchmodat2.
       modes: [
         [33, 2],
@@ -101,15 +119,24 @@ export const toSeccompFilter = (architecture: string): Buffer | null => {
   return machine === undefined ? null : assemble(toProgram(machine));
 };
 
-const toProgram = ({ audit, foreignFrom, sockets, refused, modes }: Machine): readonly Instruction[] => [
+const toProgram = ({
+  audit,
+  foreignFrom,
+  sockets,
+  refused,
+  missing,
+  fcntl,
+  modes,
+}: Machine): readonly Instruction[] => [
   [LOAD, 0, 0, AT_MACHINE],
   [JUMP_EQUAL, 1, 0, audit],
   [RETURN, 0, 0, KILL_PROCESS],
   [LOAD, 0, 0, AT_NUMBER],
   ...(foreignFrom === null ? [] : refuseWhen(JUMP_AT_LEAST, foreignFrom, ENOSYS)),
   ...[...refused, ...REFUSED_EVERYWHERE].flatMap((call) => refuseWhen(JUMP_EQUAL, call, EPERM)),
-  ...refuseWhen(JUMP_EQUAL, OPENAT2, ENOSYS),
-  ...modes.flatMap(refuseSetId),
+  ...[...missing, OPENAT2].flatMap((call) => refuseWhen(JUMP_EQUAL, call, ENOSYS)),
+  ...refuseArgument([fcntl, 1], JUMP_EQUAL, LEASES),
+  ...modes.flatMap((mode) => refuseArgument(mode, JUMP_ANY_BIT, [SET_ID_BITS])),
   ...sockets.map((call, place): Instruction => [JUMP_EQUAL, sockets.length - place, 0, call]),
   [RETURN, 0, 0, ALLOW],
   [LOAD, 0, 0, AT_FIRST_ARGUMENT],
@@ -123,11 +150,17 @@ const refuseWhen = (jump: number, operand: number, errno: number): readonly Inst
   [RETURN, 0, 0, REFUSE + errno],
 ];
 
-const refuseSetId = ([call, argument]: Machine['modes'][number]): readonly Instruction[] => [
-  [JUMP_EQUAL, 0, 4, call],
+type Argument = readonly [call: number, argument: number];
+
+/** Of this call, one whose argument is any of these (or, for JUMP_ANY_BIT, has a bit of them). All other uses are allowed. */
+const refuseArgument = (
+  [call, argument]: Argument,
+  jump: number,
+  operands: readonly number[],
+): readonly Instruction[] => [
+  [JUMP_EQUAL, 0, 2 + 2 * operands.length, call],
   [LOAD, 0, 0, AT_FIRST_ARGUMENT + argument * ARGUMENT_BYTES],
-  [JUMP_ANY_BIT, 0, 1, SET_ID_BITS],
-  [RETURN, 0, 0, REFUSE + EPERM],
+  ...operands.flatMap((operand) => refuseWhen(jump, operand, EPERM)),
   [RETURN, 0, 0, ALLOW],
 ];
 

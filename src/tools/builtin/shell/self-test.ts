@@ -26,6 +26,7 @@ const QUESTIONS = [
   ...NOT_WRITABLE.map((path) => `[ -w ${path} ] && echo "writable=${path}"`),
   // To the mode that it has: nothing changes where this succeeds.
   'chmod "$(stat -c %a /dev/null)" /dev/null 2>/dev/null && echo "writable=the modes of /dev/null"',
+  'chmod "$(stat -Lc %a /proc/self/fd/0)" /proc/self/fd/0 2>/dev/null && echo "writable=the modes of its stdin"',
   'while read -r name rest; do case $name in *:*) echo "interface=$name";; esac; done </proc/net/dev',
   'while read -r name value; do echo "status.$name$value"; done </proc/self/status',
   `tr '\\0' '\\n' </proc/self/environ | while IFS='=' read -r name rest; do echo "variable=$name"; done`,
@@ -37,12 +38,19 @@ const QUESTIONS = [
   'echo end=reached',
 ].join('\n');
 
+// Of spawn, and of the programs that make the sandbox.
+const NO_RESOURCES = /EAGAIN|ENOMEM|Resource temporarily unavailable|Cannot allocate memory|Cannot fork/;
+
 type Facts = { readonly one: (key: string) => string | undefined; readonly all: (key: string) => readonly string[] };
 
-/** Runs commands in the sandbox and looks whether it holds. Gives one sentence on what does not, or null where all does. */
-export const testSandbox = async ({ sandbox, workspaceDir, timeoutMs }: SelfTestOptions): Promise<string | null> => {
-  const asked = await sandbox.run(QUESTIONS, AbortSignal.timeout(timeoutMs));
-  const refused = toRefusal(asked);
+/** Why a sandbox is not used, in one sentence, and whether a later attempt may find it better. */
+export type SandboxProblem = { readonly reason: string; readonly mayPass: boolean };
+
+/** Runs commands in the sandbox and looks whether it holds. Null where it does. */
+export const testSandbox = async (options: SelfTestOptions): Promise<SandboxProblem | null> => {
+  const { sandbox, workspaceDir, timeoutMs } = options;
+  const asked = await sandbox.run(QUESTIONS, { signal: new AbortController().signal, timeoutMs });
+  const refused = toRefusal('first', asked);
   if (refused !== null) return refused;
   const facts = toFacts(asked.stdout.text);
   const problems = [
@@ -51,22 +59,29 @@ export const testSandbox = async ({ sandbox, workspaceDir, timeoutMs }: SelfTest
     ...findPowers(facts),
     ...(await findWorkspaceProblem(facts, workspaceDir)),
   ];
-  if (problems.length > 0) return `the sandbox does not hold: ${problems.join('; ')}`;
+  if (problems.length > 0) return lasting(`the sandbox does not hold: ${problems.join('; ')}`);
   return testKill(sandbox, timeoutMs);
 };
 
-const toRefusal = ({ end, stdout, stderr }: CommandRun): string | null => {
+const lasting = (reason: string): SandboxProblem => ({ reason, mayPass: false });
+const passing = (reason: string): SandboxProblem => ({ reason, mayPass: true });
+
+const toRefusal = (which: 'first' | 'second', { end, stdout, stderr }: CommandRun): SandboxProblem | null => {
   switch (end.kind) {
     case 'not-started':
-      return `bubblewrap cannot make a sandbox here (${showText(end.said)}); in a container it needs user namespaces, see docs/shell-tool.md`;
+      if (NO_RESOURCES.test(end.said)) return passing(`the machine had no room for a sandbox (${showText(end.said)})`);
+      return lasting(
+        `bubblewrap cannot make a sandbox here (${showText(end.said)}); in a container it needs user namespaces, see docs/shell-tool.md`,
+      );
     case 'aborted':
     case 'killed':
     case 'lost':
-      return 'the first command in the sandbox did not end in time';
+      return passing(`the ${which} command in the sandbox did not ${which === 'first' ? 'end' : 'begin'} in time`);
     case 'exited': {
       if (stdout.text.includes('\nend=reached')) return null;
       const said = showText(stderr.text.trim() || `exit code ${end.exitCode}`);
-      return `the first command in the sandbox failed (${said})`;
+      const reason = `the ${which} command in the sandbox failed (${said})`;
+      return NO_RESOURCES.test(said) ? passing(reason) : lasting(reason);
     }
   }
 };
@@ -121,12 +136,20 @@ const findWorkspaceProblem = async (facts: Facts, workspaceDir: string): Promise
 };
 
 /** A command that starts others, and ignores every signal it can, must end when it is told to. */
-const testKill = async (sandbox: Sandbox, timeoutMs: number): Promise<string | null> => {
+const testKill = async (sandbox: Sandbox, timeoutMs: number): Promise<SandboxProblem | null> => {
   const told = new AbortController();
-  const late = AbortSignal.timeout(timeoutMs);
-  const run = sandbox.run("trap '' TERM INT HUP; sleep 60 & echo ready; sleep 60", told.signal, () => told.abort());
-  const giveUp = Promise.withResolvers<null>();
-  late.addEventListener('abort', () => giveUp.resolve(null), { once: true });
-  const ended = await Promise.race([run, giveUp.promise]);
-  return ended?.end.kind === 'aborted' ? null : 'a command could not be killed';
+  const late = Promise.withResolvers<null>();
+  let giveUp: NodeJS.Timeout | undefined;
+  // From its first word on, or a machine under load would be taken for one on which nothing can be killed.
+  const onOutput = (): void => {
+    giveUp ??= setTimeout(() => late.resolve(null), timeoutMs);
+    told.abort();
+  };
+  const run = sandbox.run(KEEPS_ON, { signal: told.signal, timeoutMs, onOutput });
+  const ended = await Promise.race([run, late.promise]);
+  clearTimeout(giveUp);
+  if (ended === null) return passing('a command could not be killed');
+  return told.signal.aborted && ended.end.kind === 'aborted' ? null : toRefusal('second', ended);
 };
+
+const KEEPS_ON = "trap '' TERM INT HUP; sleep 60 & echo ready; sleep 60";

@@ -29,6 +29,12 @@ export type SandboxEvents = {
   readonly onEnd: (end: SandboxEnd) => void;
 };
 
+/** `unknown`: the system started nothing that could have looked; `said` is its error. */
+export type FoundProgram =
+  | { readonly kind: 'found'; readonly path: string }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'unknown'; readonly said: string };
+
 /** Kills the sandbox with all that runs in it; `onEnd` follows. */
 export type KillSandbox = () => void;
 
@@ -84,16 +90,19 @@ export const spawnSandbox = ({ program, words, inputs }: SandboxCommand, events:
   };
 };
 
-/** Looks a program up as a shell would, in the PATH of this service; null where there is none. */
-export const findProgram = (name: string): Promise<string | null> => {
-  const { promise, resolve } = Promise.withResolvers<string | null>();
+/** Looks a program up as a shell would, in the PATH of this service. Never rejects. */
+export const findProgram = (name: string): Promise<FoundProgram> => {
+  const { promise, resolve } = Promise.withResolvers<FoundProgram>();
   const found: Buffer[] = [];
-  const child = spawn('/bin/sh', ['-c', 'command -v -- "$1"', 'sh', name], { stdio: ['ignore', 'pipe', 'ignore'] });
-  child.stdout.on('data', (chunk: Buffer) => void found.push(chunk));
-  child.on('error', () => resolve(null));
-  child.once('close', (code) => {
+  const words = ['-c', 'command -v -- "$1"', 'sh', name];
+  const child: ChildProcess = spawn('/bin/sh', words, { stdio: ['ignore', 'pipe', 'ignore'] });
+  // Without file descriptors there is no stdout.
+  child.stdout?.on('data', (chunk: Buffer) => void found.push(chunk));
+  child.on('error', (error) => resolve({ kind: 'unknown', said: codeOf(error) }));
+  child.once('close', (code, signal) => {
     const path = Buffer.concat(found).toString().trim();
-    resolve(code === 0 && path.startsWith('/') ? path : null);
+    if (signal !== null) resolve({ kind: 'unknown', said: signal });
+    else resolve(code === 0 && path.startsWith('/') ? { kind: 'found', path } : { kind: 'missing' });
   });
   return promise;
 };

@@ -12,8 +12,9 @@ export type Watchdog = {
 };
 
 const LOOK_EVERY_MS = 50;
-// With many commands at once looking must not keep the service from answering: a twentieth of its time at most.
+// With many commands at once looking must not keep the service from answering: a twentieth of its time, if that is often enough.
 const MOST_OF_TIME = 20;
+const LOOK_AT_LEAST_EVERY_MS = 500;
 /** Of /tmp and /dev/shm: some 100 MB of the kernel's memory. */
 export const MAX_MEMORY_FILES = 100_000;
 
@@ -38,7 +39,7 @@ export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits): W
       onOver(over);
     }
     isScheduled = false;
-    schedule(Math.max(LOOK_EVERY_MS, (performance.now() - began) * MOST_OF_TIME));
+    schedule(Math.min(Math.max(LOOK_EVERY_MS, (performance.now() - began) * MOST_OF_TIME), LOOK_AT_LEAST_EVERY_MS));
   };
 
   const schedule = (ms: number): void => {

@@ -44,13 +44,28 @@ test('no output is a success that says so', async () => {
   });
 });
 
+const APPEND_TRUE =
+  'grep, diff, test and others end with 1 (under xargs 123) where nothing matches: append `|| true` where that is an answer.';
+
 test.each([
   [
     'ls nothing',
     "Command failed: ls: cannot access 'nothing': No such file or directory (exit code 2).",
     { exit_code: 2, stdout: '', stderr: "ls: cannot access 'nothing': No such file or directory\n" },
   ],
-  ['echo part; exit 7', 'Command failed: part (exit code 7).', { exit_code: 7, stdout: 'part\n', stderr: '' }],
+  [
+    'echo part; exit 7',
+    'Command failed (exit code 7). It wrote to stdout alone.',
+    { exit_code: 7, stdout: 'part\n', stderr: '' },
+  ],
+  [
+    'cat /etc/hosts | grep -c zzz; exit 1',
+    `Command failed (exit code 1). It wrote to stdout alone. ${APPEND_TRUE}`,
+    { exit_code: 1, stdout: '0\n', stderr: '' },
+  ],
+  ['false', `Command failed without a word (exit code 1). ${APPEND_TRUE}`, { exit_code: 1 }],
+  ['ls | xargs grep zzz1', `Command failed without a word (exit code 123). ${APPEND_TRUE}`, { exit_code: 123 }],
+  ['exit 152', 'Command failed without a word (exit code 152, as of a process ended by SIGXCPU).', { exit_code: 152 }],
   ['exit 3', 'Command failed without a word (exit code 3).', { exit_code: 3, stdout: '', stderr: '' }],
   [
     'for n in 1 2 3 4 5 6 7; do echo "line $n" >&2; done; exit 1',
@@ -109,13 +124,18 @@ test('of long output both ends are kept, and the lines of all of it are counted'
 });
 
 test('binary output is text with replacement characters', async () => {
-  expect(stdoutOf(await lab.run("printf 'a\\0b\\377c\\001\\tä'"))).toBe('a\ufffdb\ufffdc\ufffd\tä');
+  expect(stdoutOf(await lab.run("printf 'a\\0b\\377c\\001\\tä\\302\\233'"))).toBe('a\ufffdb\ufffdc\ufffd\tä\ufffd');
 });
 
 test('commands work on the files that the file tools see', async () => {
   writeFileSync(join(lab.root, 'in.txt'), 'b\na\n');
   expect(await lab.run('sort in.txt >sorted.txt && pwd')).toMatchObject({ value: { stdout: '/workspace\n' } });
   expect(readFileSync(join(lab.root, 'sorted.txt'), 'utf8')).toBe('a\nb\n');
+});
+
+test('commands of one batch run one after another', async () => {
+  const results = await lab.service.call([toCall('sleep 1; echo written >order.txt'), toCall('cat order.txt')]);
+  expect(results[1]).toMatchObject({ success: true, value: { stdout: 'written\n' } });
 });
 
 test('it is bash, with the usual programs, and a loopback of its own', async () => {
@@ -126,7 +146,7 @@ test('it is bash, with the usual programs, and a loopback of its own', async () 
 
 test.each([
   [{}, 'command'],
-  [{ command: '' }, 'command'],
+  [{ command: '' }, 'must hold a command'],
   [{ command: ' \n' }, 'must hold a command'],
   [{ command: 'echo a\0b' }, 'must not hold NUL characters'],
   [{ command: 'x'.repeat(16_385) }, '16384'],
@@ -135,6 +155,37 @@ test.each([
   const result = await answerOne(lab.service, { name: 'run_shell_command', arguments: input });
   expect(result).toMatchObject({ outcome: 'retry', executed: 'no', error: { code: 'invalid_arguments' } });
   expect(JSON.stringify(result)).toContain(text);
+  expect(result.error?.issues).toHaveLength(1);
+});
+
+const toCall = (command: string) => ({ name: 'run_shell_command', arguments: { command } });
+
+test('a search that finds nothing is a success, however often', async () => {
+  for (const word of ['zzz1', 'zzz2', 'zzz3', 'zzz4'])
+    expect((await lab.service.call([toCall(`grep -rn ${word} .`)], { session: 'searches' }))[0]).toMatchObject({
+      outcome: 'success',
+      empty: true,
+      message: 'Nothing matched (exit code 1).',
+      value: { display: 'Nothing matched (exit code 1).', count: 0, exit_code: 1, stdout: '', stderr: '' },
+    });
+  expect(await lab.run("seq 3 | grep -c 'z|z'")).toMatchObject({
+    outcome: 'success',
+    message: '',
+    value: { display: 'Nothing matched (exit code 1), with 1 line of output.', count: 1, exit_code: 1, stdout: '0\n' },
+  });
+  // What could not search has found out nothing, whether it says so or not.
+  expect(await lab.run("grep '[' /etc/hosts 2>/dev/null")).toMatchObject({
+    outcome: 'retry',
+    message: 'Command failed without a word (exit code 2).',
+  });
+  expect(await lab.run('cat nowhere | grep zzz1')).toMatchObject({
+    outcome: 'retry',
+    message: 'Command failed: cat: nowhere: No such file or directory (exit code 1).',
+  });
+  expect(await lab.run('grep zzz1 nowhere')).toMatchObject({
+    outcome: 'retry',
+    message: 'Command failed: grep: nowhere: No such file or directory (exit code 2).',
+  });
 });
 
 test('the catalogue says what it does and which limits hold', async () => {
@@ -145,7 +196,7 @@ test('the catalogue says what it does and which limits hold', async () => {
         name: 'run_shell_command',
         available: true,
         effects: 'write',
-        limits: expect.objectContaining({ timeout_ms: 35_000, retries: 2 }),
+        limits: expect.objectContaining({ timeout_ms: 35_000, retries: 2, concurrency: 16 }),
       }),
     ]),
   });

@@ -29,6 +29,55 @@ test.each([
   ]);
 });
 
+test("no command changes the machine's own /dev/null, also not through a file that it was given", async () => {
+  const before = statSync('/dev/null').ctimeMs;
+  // To the mode that it has: nothing is lost where this succeeds.
+  const mode = (statSync('/dev/null').mode & 0o777).toString(8);
+  for (const path of ['/dev/null', '/proc/self/fd/0', '/proc/1/fd/0', '/proc/1/fd/2'])
+    expect(await outputOf(`chmod ${mode} ${path} && echo changed`), path).not.toContain('changed');
+  expect(
+    await outputOf(
+      `perl -e 'chmod(0${mode}, *STDIN) and print "changed"; utime(undef, undef, *STDIN) and print "changed"'`,
+    ),
+  ).toBe('');
+  expect(statSync('/dev/null').ctimeMs).toBe(before);
+  expect(await outputOf('cat; echo end')).toBe('end\n');
+});
+
+const sysCall = (words: string): string => `perl -e 'print syscall(${words}) == -1 ? "$!" : "done"'`;
+const [fcntl, semget, ioSetup, readMemory] = process.arch === 'x64' ? [72, 64, 206, 310] : [25, 190, 0, 270];
+
+test.each([
+  [
+    'a lease on a program, for which everybody waits who starts it',
+    `open F, "<", "/usr/bin/env"; print fcntl(F, 1024, 1) // $!`,
+    'Operation not permitted',
+  ],
+  ['a delegation', `open F, "<", "/usr/bin/env"; print fcntl(F, 1039, 1) // $!`, 'Operation not permitted'],
+])('no command gets %s', async (_what, code, said) => {
+  expect(await outputOf(`perl -e '${code}'`)).toBe(said);
+});
+
+test.each([
+  [`${fcntl}, 1, 1, 0`, 'done'],
+  [`${semget}, 0, 10, 0600`, 'Operation not permitted'],
+  [`${ioSetup}, 1, 0`, 'Function not implemented'],
+  [`${readMemory}, 1, 0, 0, 0, 0, 0`, 'Operation not permitted'],
+])('the system call %s: %s', async (words, said) => {
+  expect(await outputOf(sysCall(words))).toBe(said);
+});
+
+test('a command is in a session of its own, whatever terminal the service has', async () => {
+  expect(await outputOf("cut -d' ' -f6 /proc/1/stat")).toBe('1\n');
+});
+
+test('the first process of a sandbox has the limits that all have', async () => {
+  const limits = await outputOf('cat /proc/1/limits; echo; cat /proc/self/limits');
+  const [first = '', own = ''] = limits.split('\n\n').map((text) => text.trim());
+  expect(first).toContain('Max open files            512');
+  expect(first).toBe(own);
+});
+
 test('the environment holds nothing of the service', async () => {
   const names = (await outputOf('env'))
     .trim()

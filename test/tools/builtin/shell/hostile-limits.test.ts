@@ -29,6 +29,28 @@ test('a command that is too slow is killed, and says what it wrote until then', 
   }
 });
 
+test.each([
+  ['what its batch has', { deadline_ms: 3_000 }, {}, 'it ran longer than 2.'],
+  ['what its call may have', {}, { MAX_DEADLINE_MS: '4000' }, 'it ran longer than 3.'],
+])(
+  'a command gets no more time than %s left, and says what it wrote until then',
+  async (_what, envelope, settings, why) => {
+    const short = await startShellLab(settings);
+    try {
+      const call = { name: 'run_shell_command', arguments: { command: 'echo begun; sleep 1000' } };
+      const [result] = await short.service.call([call], envelope);
+      expect(result).toMatchObject({
+        outcome: 'retry',
+        executed: 'yes',
+        value: { killed_by: 'time', stdout: 'begun\n' },
+      });
+      expect(result?.message).toContain(`Command killed: ${why}`);
+    } finally {
+      await short.stop();
+    }
+  },
+);
+
 test('a process that computes too long is ended by the kernel', async () => {
   expect(await lab.run('while :; do :; done')).toMatchObject({
     outcome: 'retry',
@@ -127,7 +149,11 @@ test('a file has its bounds, and so have /tmp and /dev/shm', async () => {
 test('files in memory are counted too: empty ones cost memory of the kernel', async () => {
   const patient = await startShellLab({ SHELL_TIMEOUT_MS: '25000' });
   try {
-    expect(await patient.run('cd /tmp; perl -e \'open F, ">", $_ or die for 1 .. 1e7\'')).toMatchObject({
+    expect(
+      await patient.run(
+        'perl -e \'for (1 .. 1e7) { open F, ">", ($_ <= 60_000 ? "/tmp/" : "/dev/shm/") . $_ or die }\'',
+      ),
+    ).toMatchObject({
       outcome: 'retry',
       message: `Command killed: it made more than 100000 files in /tmp and /dev/shm. ${DONE} Make them in /workspace.`,
       value: { killed_by: 'files_in_memory' },
