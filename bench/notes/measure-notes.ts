@@ -30,6 +30,7 @@ const QUERIES = {
   'common word': WORDS.common,
   'two words, one common': `${WORDS.common} ${WORDS.middling}`,
   'phrase of the two commonest words': `"${WORDS.common} w1s"`,
+  'one of three common words': `${WORDS.common} OR w1s OR w2s`,
   'beginning of a word': 'zanz*',
   'nothing found': 'nowhereatall',
 } as const satisfies Readonly<Record<string, string>>;
@@ -43,7 +44,7 @@ const UNTIL_IDLE_MS = 12_000;
 export const measureNotes = async ({ options, surroundings, progress }: Part): Promise<NotesMeasured> => {
   const root = join(surroundings.directory, 'notes');
   mkdirSync(root);
-  const megabytes = writeNotes(root) / 1e6;
+  const megabytes = (await writeNotes(root)) / 1e6;
   progress(`notes: ${NOTES} written, ${megabytes.toFixed(0)} MB`);
   const ignore = (): void => {};
   const started = performance.now();

@@ -1,3 +1,5 @@
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Arrangement, type Arrangements, callOnce } from './audit-lab.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -18,6 +20,8 @@ const withoutNotes = (tool: string, args: Arguments): Arrangements => ({
   [`${tool}: NOTES_DIR is not set`]: async ({ bare }) => callOnce(await bare(), tool, args),
   [`${tool}: NOTES_DIR names no directory`]: async ({ serve }) =>
     callOnce(await serve({ NOTES_DIR: '/nowhere/notes' }), tool, args),
+  [`${tool}: NOTES_DIR is the root of the file system`]: async ({ serve }) =>
+    callOnce(await serve({ NOTES_DIR: '/' }), tool, args),
 });
 
 const inPages = (tool: string, args: Arguments): Arrangements => ({
@@ -25,6 +29,7 @@ const inPages = (tool: string, args: Arguments): Arrangements => ({
   [`${tool}: there is no such folder`]: inNotes(tool, { ...args, folder: 'project' }),
   [`${tool}: the folder leads out of the notes`]: inNotes(tool, { ...args, folder: '../secret' }),
   [`${tool}: \`page\` is 0`]: inNotes(tool, { ...args, page: 0 }),
+  [`${tool}: \`page_size\` is 51`]: inNotes(tool, { ...args, page_size: 51 }),
 });
 
 const SEARCH = { query: 'milk' };
@@ -42,6 +47,11 @@ export const NOTES_ARRANGEMENTS: Arrangements = {
   'read_note: the note has no content': inNotes('read_note', { path: 'blank.md' }),
   'read_note: there is no such note': inNotes('read_note', { path: 'projects/plann.md' }),
   'read_note: the path leads out of the notes': inNotes('read_note', { path: '../secret.md' }),
+  'read_note: the note is a link that leads out': async ({ directory, serve }) => {
+    const notes = await directory(NOTES);
+    await symlink('/etc/hostname', join(notes, 'linked-elsewhere.md'));
+    return callOnce(await serve({ NOTES_DIR: notes }), 'read_note', { path: 'linked-elsewhere.md' });
+  },
   'read_note: the note is binary': inNotes('read_note', { path: 'binary.md' }),
   'read_note: the offset is past the end': inNotes('read_note', { ...READ, offset: 500 }),
   'read_note: `limit` is too large': inNotes('read_note', { ...READ, limit: 131_073 }),

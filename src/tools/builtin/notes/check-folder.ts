@@ -11,7 +11,10 @@ export const checkFolder = async (workspace: Workspace, folder: string): Promise
       `There is no folder ${quotePath(folder)} among the notes. Call list_notes without a folder to see what is there.`,
     );
   const isDirectory = await tellFileErrors({ path: folder, toMissing: refuse }, () =>
-    withPlace(workspace, folder, async ({ stats }) => stats.isDirectory()),
+    // A link that leads out is no folder among the notes either.
+    withPlace(workspace, folder, async ({ stats }) => stats.isDirectory()).catch((thrown: unknown) => {
+      throw thrown instanceof RetryableToolError ? refuse() : thrown;
+    }),
   );
   if (!isDirectory) throw refuse();
 };

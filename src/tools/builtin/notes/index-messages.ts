@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { Term } from './note-terms.ts';
 
 const span = { folder: z.string(), offset: z.int().min(0), limit: z.int().min(1) };
 
@@ -6,7 +7,7 @@ const span = { folder: z.string(), offset: z.int().min(0), limit: z.int().min(1)
 export const Question = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('prepare') }),
   z.object({ kind: z.literal('list'), ...span }),
-  z.object({ kind: z.literal('search'), ...span, all: z.string().nullable(), any: z.string() }),
+  z.object({ kind: z.literal('search'), ...span, terms: z.array(Term).readonly(), wantsAny: z.boolean() }),
   z.object({ kind: z.literal('suggest'), wanted: z.string(), most: z.int().min(1) }),
 ]);
 export type Question = z.output<typeof Question>;
@@ -17,10 +18,13 @@ export type IndexRequest = z.output<typeof IndexRequest>;
 
 const listed = { path: z.string(), title: z.string(), modifiedMs: z.number(), size: z.number() };
 
-export const ListAnswer = z.object({ items: z.array(z.object(listed)), hasMore: z.boolean() });
+/** isComplete: whether every note of the directory is in the index. */
+const answered = { hasMore: z.boolean(), isComplete: z.boolean() };
+
+export const ListAnswer = z.object({ ...answered, items: z.array(z.object(listed)) });
 export const SearchAnswer = z.object({
+  ...answered,
   items: z.array(z.object({ ...listed, snippet: z.string() })),
-  hasMore: z.boolean(),
   matched: z.enum(['all', 'any']),
 });
 export const SuggestAnswer = z.object({ paths: z.array(z.string()) });

@@ -21,9 +21,6 @@ export const INDEX_WORKER = new URL(
   import.meta.url,
 );
 
-// The heap holds a list of paths and one note at a time; text and index are SQLite's, outside of it.
-const MAX_HEAP_MB = 512;
-
 /** Starts the thread that searches notes: SQLite is synchronous, and the service's own event loop must never wait. */
 export const startIndexThread = ({ file, onMessage, onEnd }: IndexThreadOptions): IndexThread => {
   const worker = new Worker(file, {
@@ -31,9 +28,12 @@ export const startIndexThread = ({ file, onMessage, onEnd }: IndexThreadOptions)
     // Its own code alone: nothing of the service's environment is needed there.
     env: {},
     execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    // Little is young here for long: 16 MB, the default, would only fill with what nobody needs any more. No limit of the
+    // heap as a whole: passing it ends the process now and then, not the thread (nodejs/node#65019).
+    resourceLimits: { maxYoungGenerationSizeMb: 4 },
   });
   let reason = 'it was ended';
+  let isEnding = false;
   worker.on('message', (message: unknown) => onMessage(IndexMessage.parse(message)));
   worker.on('error', (error: unknown) => {
     reason = String(error);
@@ -41,7 +41,11 @@ export const startIndexThread = ({ file, onMessage, onEnd }: IndexThreadOptions)
   worker.once('exit', () => onEnd(reason));
   return {
     send: (request) => worker.postMessage(request),
-    hold: (isAwaited) => (isAwaited ? worker.ref() : worker.unref()),
-    end: () => worker.terminate().then(() => undefined),
+    // A late answer must not let the process end before `end` has resolved.
+    hold: (isAwaited) => (isAwaited || isEnding ? worker.ref() : worker.unref()),
+    end: async () => {
+      isEnding = true;
+      await worker.terminate();
+    },
   };
 };

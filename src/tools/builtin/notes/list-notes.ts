@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { defineTool } from '../../define-tool.ts';
 import type { InlineTool } from '../../tool.ts';
-import { answerPage, pageShape } from '../answers.ts';
+import { pageShape } from '../answers.ts';
+import { answerNotes } from './answer-notes.ts';
 import { checkFolder } from './check-folder.ts';
-import { NOTE_WORDS, noteShape, spanShape, toNoteItem, toSpan } from './note-items.ts';
+import { noteShape, spanShape, toNoteItem, toSpan } from './note-items.ts';
 import type { OpenedNotes } from './opened-notes.ts';
 
 const ListNotesInput = z.object(spanShape);
@@ -19,11 +20,11 @@ export const createListNotes = ({ open, index }: OpenedNotes): InlineTool =>
     effects: 'read',
     input: ListNotesInput,
     output: ListNotesOutput,
-    run: async ({ folder, page, limit }, { signal, progress }) => {
+    run: async ({ folder, page, page_size }, { signal, progress }) => {
       const workspace = await open();
-      const span = toSpan({ folder, page, limit });
-      const { items, hasMore } = await index.list(span, { root: workspace.root, signal, progress });
+      const span = toSpan({ folder, page, page_size });
+      const { items, hasMore, isComplete } = await index.list(span, { root: workspace.root, signal, progress });
       if (items.length === 0) await checkFolder(workspace, span.folder);
-      return answerPage({ words: NOTE_WORDS, key: 'notes', items: items.map(toNoteItem), page, hasMore });
+      return answerNotes({ items: items.map(toNoteItem), page, hasMore, isComplete, further: {} });
     },
   });

@@ -1,10 +1,8 @@
 import * as z from 'zod';
 import { toNotePath } from './note-path.ts';
 
-export const NOTE_WORDS = { one: 'note', many: 'notes' } as const;
-
 const MAX_PAGE = 1000;
-const MAX_LIMIT = 50;
+const MAX_PAGE_SIZE = 50;
 
 /** What both lists take beside their own. */
 export const spanShape = {
@@ -16,7 +14,7 @@ export const spanShape = {
     .describe('Only notes in this folder and below it; "." for all notes.')
     .meta({ examples: ['projects'] }),
   page: z.int().min(1).max(MAX_PAGE).default(1).describe('Any page may be asked for, 1 for the first.'),
-  limit: z.int().min(1).max(MAX_LIMIT).default(20).describe('How many notes a page has.'),
+  page_size: z.int().min(1).max(MAX_PAGE_SIZE).default(20).describe('How many notes a page has.'),
 };
 
 /** What both lists tell of a note. */
@@ -30,15 +28,15 @@ export const noteShape = {
 export const toSpan = ({
   folder,
   page,
-  limit,
+  page_size,
 }: {
   readonly folder: string;
   readonly page: number;
-  readonly limit: number;
+  readonly page_size: number;
 }) => ({
   folder: toNotePath(folder),
-  offset: (page - 1) * limit,
-  limit,
+  offset: (page - 1) * page_size,
+  limit: page_size,
 });
 
 // The time of a file may be anything a file system can hold; a date cannot.

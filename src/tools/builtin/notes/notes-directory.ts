@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { RetryableToolError } from '../../tool-errors.ts';
 import type { FamilyLog } from '../../tool-family.ts';
 import { errorCodeOf } from '../workspace/file-errors.ts';
@@ -15,7 +15,8 @@ export const createNotesDirectory = (directory: string | undefined, log: FamilyL
   const refuse = (reason: string, message: string, cause?: unknown): never => {
     if (told !== reason) log.warn({ setting: 'NOTES_DIR', path: directory ?? null, reason }, 'notes are not available');
     told = reason;
-    throw new RetryableToolError(message, { cause });
+    // Nothing was looked at.
+    throw new RetryableToolError(message, { cause, executed: 'no' });
   };
   return async () => {
     if (directory === undefined) return refuse('is not set', `Notes not configured. ${ADVICE}`);
@@ -37,7 +38,8 @@ export const createNotesDirectory = (directory: string | undefined, log: FamilyL
 /** What is wrong, without the path: that is for the log alone. */
 const findProblem = async (directory: string): Promise<string | undefined> => {
   try {
-    return (await stat(directory)).isDirectory() ? undefined : 'is not a directory';
+    if (!(await stat(directory)).isDirectory()) return 'is not a directory';
+    return (await realpath(directory)) === '/' ? 'is the root of the file system' : undefined;
   } catch (thrown) {
     const code = errorCodeOf(thrown);
     if (code === undefined) throw thrown;

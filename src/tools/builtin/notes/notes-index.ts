@@ -4,6 +4,7 @@ import { RetryableToolError, UpstreamToolError } from '../../tool-errors.ts';
 import type { FamilyLog } from '../../tool-family.ts';
 import {
   type IndexMessage,
+  type IndexRequest,
   ListAnswer,
   PrepareAnswer,
   type Question,
@@ -22,7 +23,7 @@ type QuestionOf<Kind> = Omit<Extract<Question, { readonly kind: Kind }>, 'kind'>
 /**
  * The searchable notes of one directory, kept in a thread of their own. What is asked waits for the first indexing,
  * and rejects with the signal's reason, with a RetryableToolError where the directory cannot be read, and with an
- * UpstreamToolError where the thread dies; the next question starts it again.
+ * UpstreamToolError where the thread dies (the next question starts it again) or too many wait already.
  */
 export type NotesIndex = {
   /** Resolves once all notes are indexed. */
@@ -34,43 +35,72 @@ export type NotesIndex = {
 };
 
 type Waiting = {
+  readonly request: IndexRequest;
   readonly resolve: (answer: unknown) => void;
   readonly reject: (error: unknown) => void;
   readonly progress: ToolContext['progress'];
   told: number;
 };
 
+// The thread answers some fifty to two hundred a second.
+const MOST_WAITING = 100;
+const RETRY_AFTER_MS = 1000;
+
 /** `worker` is for tests: another file to run as the thread. */
 export const createNotesIndex = (log: FamilyLog, worker: URL = INDEX_WORKER): NotesIndex => {
   const waiting = new Map<number, Waiting>();
   let thread: IndexThread | undefined;
+  // The thread has one question at a time: what it has begun, nothing can call back.
+  let askedId: number | undefined;
   let lastId = 0;
   let isClosed = false;
 
   const onEnd = (reason: string): void => {
     thread = undefined;
+    askedId = undefined;
     if (!isClosed) log.error({ reason }, 'the index of notes stopped, the next call starts it again');
     for (const { reject } of waiting.values()) reject(toStopped());
     waiting.clear();
   };
 
+  const onMessage = (message: IndexMessage): void => {
+    deliver(message, waiting, log);
+    if (!('id' in message)) return;
+    askedId = undefined;
+    forget(message.id);
+  };
+
+  /** The one that has waited longest; those given up are no longer among them. */
+  const sendNext = (): void => {
+    const [next] = waiting.values();
+    if (next === undefined || askedId !== undefined || isClosed) return;
+    thread ??= startIndexThread({ file: worker, onMessage, onEnd });
+    askedId = next.request.id;
+    thread.send(next.request);
+  };
+
+  const forget = (id: number): void => {
+    waiting.delete(id);
+    sendNext();
+    thread?.hold(waiting.size > 0);
+  };
+
   const ask = (question: Question, { root, signal, progress }: Asking): Promise<unknown> => {
     if (isClosed) return Promise.reject(toStopped());
+    if (waiting.size >= MOST_WAITING) return Promise.reject(toBusy());
     signal.throwIfAborted();
-    thread ??= startIndexThread({ file: worker, onMessage: (message) => deliver(message, waiting, log), onEnd });
     lastId += 1;
     const id = lastId;
-    thread.send({ id, root, question });
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    waiting.set(id, { resolve, reject, progress, told: 0 });
-    thread.hold(true);
-    const onAbort = (): void => reject(signal.reason);
+    waiting.set(id, { request: { id, root, question }, resolve, reject, progress, told: 0 });
+    sendNext();
+    thread?.hold(true);
+    const onAbort = (): void => {
+      reject(signal.reason);
+      forget(id);
+    };
     signal.addEventListener('abort', onAbort, { once: true });
-    return promise.finally(() => {
-      signal.removeEventListener('abort', onAbort);
-      waiting.delete(id);
-      thread?.hold(waiting.size > 0);
-    });
+    return promise.finally(() => signal.removeEventListener('abort', onAbort));
   };
 
   const askFor = async <Answer extends z.ZodType>(schema: Answer, question: Question, asking: Asking) =>
@@ -93,8 +123,19 @@ const toStopped = (): UpstreamToolError =>
     executed: 'maybe',
   });
 
+const toBusy = (): UpstreamToolError =>
+  new UpstreamToolError(
+    'upstream_rate_limited',
+    'Too many calls wait for the index of notes. Call again in a second.',
+    {
+      executed: 'no',
+      retryAfterMs: RETRY_AFTER_MS,
+    },
+  );
+
 const NOTICES = {
-  too_many_notes: 'there are more notes than are indexed, or folders too deep',
+  too_many_notes:
+    'there are notes that are not indexed: too many, in folders too deep, or with names that are not UTF-8',
   too_much_text: 'there is more text in the notes than is indexed, further notes are found by title and path alone',
 } as const;
 

@@ -3,7 +3,6 @@ import { defineTool } from '../../define-tool.ts';
 import type { InlineTool, ToolContext } from '../../tool.ts';
 import { RetryableToolError } from '../../tool-errors.ts';
 import { empty } from '../../tool-values.ts';
-import { answerShape } from '../answers.ts';
 import { tellFileErrors } from '../workspace/file-errors.ts';
 import { type Place, withPlace } from '../workspace/place.ts';
 import { readBytes } from '../workspace/read-bytes.ts';
@@ -11,6 +10,7 @@ import type { Workspace } from '../workspace/workspace.ts';
 import { quotePath } from '../workspace/workspace-path.ts';
 import { isNoteName, isOpenPath } from './indexing/note-names.ts';
 import { toNoteText } from './indexing/parse-note.ts';
+import { isOwnFile } from './indexing/walk-notes.ts';
 import { toIsoTime } from './note-items.ts';
 import { toNotePath } from './note-path.ts';
 import type { OpenedNotes } from './opened-notes.ts';
@@ -34,7 +34,8 @@ const ReadNoteInput = z.object({
 });
 
 const ReadNoteOutput = z.object({
-  ...answerShape,
+  display: z.string().describe('Which note, or which bytes of it, in one sentence.'),
+  count: z.int().min(0).max(1).describe('1; 0 where the note has no content.'),
   path: z.string(),
   content: z.string(),
   modified: z.string().describe('When it was last changed, ISO 8601 in UTC.'),
@@ -58,10 +59,27 @@ export const createReadNote = (notes: OpenedNotes): InlineTool =>
       const missing = () => toMissing(notes, { workspace, path, context });
       if (!isNoteName(path.split('/').at(-1) ?? '') || !isOpenPath(path)) throw await missing();
       return tellFileErrors({ path, toMissing: missing }, () =>
-        withPlace(workspace, path, (place) => readPart(place, { path, offset, limit })),
+        withNote(workspace, path, { use: (place) => readPart(place, { path, offset, limit }), missing }),
       );
     },
   });
+
+type NoteUse<T> = { readonly use: (place: Place) => Promise<T>; readonly missing: () => Promise<Error> };
+
+/** As `withPlace`; links that lead out, links of the hard kind and all that is no file are no notes, and missing. */
+const withNote = async <T>(workspace: Workspace, path: string, { use, missing }: NoteUse<T>): Promise<T> => {
+  let isInside = false;
+  try {
+    return await withPlace(workspace, path, async (place) => {
+      isInside = true;
+      if (!isOwnFile(place.stats)) throw await missing();
+      return use(place);
+    });
+  } catch (thrown) {
+    if (isInside || !(thrown instanceof RetryableToolError)) throw thrown;
+    throw await missing();
+  }
+};
 
 type Part = { readonly path: string; readonly offset: number; readonly limit: number };
 

@@ -1,16 +1,19 @@
 import { showText } from '../../http/show-url.ts';
 import { RetryableToolError } from '../../tool-errors.ts';
+import { type Term, wordsOf } from './note-terms.ts';
 
-/** A query as FTS5 reads it. https://sqlite.org/fts5.html#full_text_query_syntax */
+/** What a query looks for. */
 export type SearchExpression = {
-  /** Notes that have every word; null where the query asks for any of them. */
-  readonly all: string | null;
-  /** Notes that have at least one. */
-  readonly any: string;
+  /** Each once, and at least one. None holds a quotation mark. */
+  readonly terms: readonly Term[];
+  /** Whether one of them is enough. */
+  readonly wantsAny: boolean;
 };
 
 // Sixteen of the commonest words cost some 50 ms over ten thousand notes.
 const MAX_TERMS = 16;
+// A phrase is compared word by word, wherever its words stand.
+const MAX_WORDS = 64;
 // Each is a search for every word that begins so: thirty-two of one letter took ninety seconds.
 const MAX_PREFIXES = 4;
 const MIN_PREFIX_LETTERS = 3;
@@ -35,20 +38,21 @@ export const toSearchExpression = (query: string): SearchExpression => {
       .matchAll(PIECE),
   ].map(toPiece);
   const wantsAny = pieces.some(({ isOr }) => isOr);
-  const terms = [...new Set(pieces.flatMap(({ term }) => (term === null ? [] : [term])))];
+  const found = pieces.flatMap(({ term }) => (term === null ? [] : [term]));
+  const terms = [...new Map(found.map((term) => [JSON.stringify(term), term])).values()];
   checkTerms(query, terms);
-  return { all: wantsAny ? null : terms.join(' AND '), any: terms.join(' OR ') };
+  return { terms, wantsAny };
 };
 
-type Piece = { readonly term: string | null; readonly isOr: boolean };
+type Piece = { readonly term: Term | null; readonly isOr: boolean };
 
 const toPiece = ([, phrase, phraseStar, word, wordStar]: RegExpMatchArray): Piece => {
   if (word === 'OR' || word === 'AND') return { term: null, isOr: word === 'OR' };
   const text = phrase ?? word ?? '';
   if (!WORD_CHARACTER.test(text)) return { term: null, isOr: false };
-  const star = (phraseStar ?? wordStar) === '*';
-  if (star) checkPrefix(text);
-  return { term: `"${text}"${star ? ' *' : ''}`, isOr: false };
+  const isPrefix = (phraseStar ?? wordStar) === '*';
+  if (isPrefix) checkPrefix(text);
+  return { term: { text, isPrefix }, isOr: false };
 };
 
 const checkPrefix = (text: string): void => {
@@ -59,7 +63,7 @@ const checkPrefix = (text: string): void => {
   );
 };
 
-const checkTerms = (query: string, terms: readonly string[]): void => {
+const checkTerms = (query: string, terms: readonly Term[]): void => {
   if (terms.length === 0)
     throw new RetryableToolError(
       `The query '${showText(query)}' holds no word. Send words to look for, such as: release plan, "exact phrase", budg*.`,
@@ -68,6 +72,9 @@ const checkTerms = (query: string, terms: readonly string[]): void => {
     throw new RetryableToolError(
       `The query has ${terms.length} words. Send the ${MAX_TERMS} that matter most at the most.`,
     );
-  if (terms.filter((term) => term.endsWith('*')).length > MAX_PREFIXES)
+  const words = terms.reduce((count, { text }) => count + [...wordsOf(text)].length, 0);
+  if (words > MAX_WORDS)
+    throw new RetryableToolError(`The query has phrases of ${words} words together. Send at most ${MAX_WORDS}.`);
+  if (terms.filter(({ isPrefix }) => isPrefix).length > MAX_PREFIXES)
     throw new RetryableToolError(`The query has more than ${MAX_PREFIXES} words with a *. Write some of them out.`);
 };

@@ -1,13 +1,12 @@
 import * as z from 'zod';
 import { defineTool } from '../../define-tool.ts';
 import type { InlineTool } from '../../tool.ts';
-import { isToldValue, ok } from '../../tool-values.ts';
-import { answerPage, pageShape } from '../answers.ts';
+import { pageShape } from '../answers.ts';
+import { answerNotes } from './answer-notes.ts';
 import { checkFolder } from './check-folder.ts';
-import { NOTE_WORDS, noteShape, spanShape, toNoteItem, toSpan } from './note-items.ts';
+import { noteShape, spanShape, toNoteItem, toSpan } from './note-items.ts';
 import type { OpenedNotes } from './opened-notes.ts';
 import { toSearchExpression } from './search-expression.ts';
-import { toSnippet } from './snippet.ts';
 
 const SearchNotesInput = z.object({
   query: z
@@ -15,7 +14,7 @@ const SearchNotesInput = z.object({
     .min(1)
     .max(1000)
     .describe(
-      'Words to look for, "exact phrases" in quotes, beginnings of words with a star (budg*). Upper and lower case and accents are the same.',
+      'Words to look for, "exact phrases" in quotes, beginnings of words with a star (budg*). Upper and lower case and accents are the same, and in Chinese, Japanese and Thai any part of a sentence is found.',
     )
     .meta({ examples: ['release plan', '"release plan" budg*'] }),
   ...spanShape,
@@ -41,19 +40,21 @@ export const createSearchNotes = ({ open, index }: OpenedNotes): InlineTool =>
     effects: 'read',
     input: SearchNotesInput,
     output: SearchNotesOutput,
-    run: async ({ query, folder, page, limit }, { signal, progress }) => {
+    run: async ({ query, folder, page, page_size }, { signal, progress }) => {
       const workspace = await open();
-      const span = toSpan({ folder, page, limit });
+      const span = toSpan({ folder, page, page_size });
       const expression = toSearchExpression(query);
       const asking = { root: workspace.root, signal, progress };
-      const { items, hasMore, matched } = await index.search({ ...span, ...expression }, asking);
+      const { items, hasMore, matched, isComplete } = await index.search({ ...span, ...expression }, asking);
       if (items.length === 0) await checkFolder(workspace, span.folder);
-      const notes = items.map(({ snippet, ...rest }) => ({ ...toNoteItem(rest), snippet: toSnippet(snippet) }));
-      const answer = answerPage({ words: NOTE_WORDS, key: 'notes', items: notes, page, hasMore });
-      if (isToldValue(answer)) return answer;
-      const value = { ...answer, matched };
-      return matched === 'any' && expression.all !== null
-        ? ok(value, 'No note has all of these words; these have some of them.')
-        : value;
+      const hasSome = matched === 'any' && !expression.wantsAny && items.length > 0;
+      return answerNotes({
+        items: items.map(toNoteItem),
+        page,
+        hasMore,
+        isComplete,
+        first: hasSome ? 'No note has all words. With some of them:' : '',
+        further: items.length === 0 ? {} : { matched },
+      });
     },
   });

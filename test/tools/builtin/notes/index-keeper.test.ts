@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { expect, test, vi } from 'vitest';
 import { createIndexKeeper, type KeeperTiming } from '../../../../src/tools/builtin/notes/indexing/index-keeper.ts';
@@ -47,7 +48,20 @@ test('text beyond what is indexed is left out, and said; titles are found all th
   const timing = { maxAgeMs: DAY_MS, intervalMs: DAY_MS, idleAfterMs: -1 };
   const { keeper, notices } = startKeeper(timing, { ...INDEX_LIMITS, maxTotalBytes: 150 });
   const { database } = await keeper.freshIndex(lab.root);
-  const count = (word: string) => database.search({ all: word, any: word }, ALL).rows.length;
+  const count = (text: string) =>
+    database.search({ terms: [{ text, isPrefix: false }], wantsAny: false }, ALL).rows.length;
   expect([count('word'), count('first'), count('second')]).toEqual([1, 1, 1]);
   expect(notices).toEqual(['too_much_text']);
+});
+
+test('a note that changes twice within one tick of the clock is read again', async () => {
+  await using lab = await startNotesLab({ 'a.md': 'word0' });
+  const { keeper } = startKeeper({ maxAgeMs: 0, intervalMs: DAY_MS, idleAfterMs: -1 });
+  const index = await keeper.freshIndex(lab.root);
+  for (let count = 1; count < 10; count += 1) {
+    const text = `word${count}`;
+    writeFileSync(lab.at('a.md'), text);
+    await index.update();
+    expect(index.database.search({ terms: [{ text, isPrefix: false }], wantsAny: false }, ALL).rows).toHaveLength(1);
+  }
 });

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { link, mkdir, symlink, truncate } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -27,8 +28,14 @@ test('links that lead out, hard links, FIFOs, sockets and folders are no notes',
   expect(await lab.find('xyzzy')).toEqual([]);
   for (const path of ['out.md', 'linked/secret.md', 'hard.md', 'pipe.md', 'socket.md', 'device.md', 'folder.md'])
     await expect(lab.call('read_note', { path })).rejects.toThrow(
-      expect.objectContaining({ name: 'RetryableToolError' }),
+      expect.objectContaining({
+        name: 'RetryableToolError',
+        message: expect.stringContaining(`There is no note '${path}'.`),
+      }),
     );
+  await expect(lab.call('list_notes', { folder: 'linked' })).rejects.toThrow(
+    "There is no folder 'linked' among the notes.",
+  );
   server.close();
 });
 
@@ -97,6 +104,29 @@ test.each([
   expect(await walkNotes(lab.root, { limits: { ...WALK_LIMITS, ...limits }, pace, tell })).toBe(false);
   expect(found.length).toBeLessThanOrEqual(most);
   expect(await walkNotes(lab.root, { limits: WALK_LIMITS, pace, tell: () => undefined })).toBe(true);
+});
+
+test('notes whose names are not UTF-8 are left out, and every list says that some are', async () => {
+  await using lab = await startNotesLab({ 'a.md': 'word' });
+  writeFileSync(Buffer.concat([Buffer.from(`${lab.root}/`), Buffer.from('gr\u00fcn.md', 'latin1')]), 'word');
+  const display = 'Some notes are not indexed, and no list or search shows them.';
+  await expect
+    .poll(async () => lab.call('search_notes', { query: 'word' }), { timeout: 15_000 })
+    .toMatchObject({ display: `1 note found. ${display}`, count: 1 });
+  expect(await lab.call('list_notes')).toMatchObject({ display: `1 note found. ${display}` });
+  expect(await lab.run('search_notes', { query: 'other' })).toMatchObject({
+    message: `No notes found. ${display}`,
+    value: { display: `No notes found. ${display}` },
+  });
+});
+
+test('notes of nothing but the word that is looked for are found as fast as others', async () => {
+  const text = 'word '.repeat(52_000);
+  await using lab = await startNotesLab(
+    Object.fromEntries(Array.from({ length: 10 }, (_, number) => [`${number}.md`, text])),
+  );
+  expect(await lab.find('word the of and')).toHaveLength(10);
+  expect(await lab.find(`"${'word '.repeat(60)}"`)).toHaveLength(10);
 });
 
 test('names that forge lines are told as they are and shown escaped', async () => {

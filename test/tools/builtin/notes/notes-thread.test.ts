@@ -8,7 +8,7 @@ import { startNotesLab } from '../../../support/notes-lab.ts';
 
 const SUPPORT = join(import.meta.dirname, '../../../support');
 const ALL = { folder: '.', offset: 0, limit: 10 } as const;
-const word = (text: string) => ({ ...ALL, all: `"${text}"`, any: `"${text}"` });
+const word = (text: string) => ({ ...ALL, terms: [{ text, isPrefix: false }], wantsAny: false });
 
 test('a call that loses its thread is told so, and the next one starts it again', async () => {
   await using lab = await startNotesLab({ 'a.md': 'alpha' });
@@ -55,6 +55,41 @@ test('a call that is given up rejects with its reason, and the others go on', as
   controller.abort(reason);
   await expect(call).rejects.toBe(reason);
   expect(await lab.find('alpha')).toEqual(['a.md']);
+});
+
+test('a search that is given up before its turn is never run', async () => {
+  await using lab = await startNotesLab({ 'a.md': 'alpha' });
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  const index = createNotesIndex(log, pathToFileURL(join(SUPPORT, 'notes-dying-thread.ts')));
+  const controller = new AbortController();
+  const asking = { root: lab.root, signal: new AbortController().signal, progress: () => undefined };
+  const first = index.search(word('alpha'), asking);
+  // It would end the thread.
+  const given = index.search(word('dropdead'), { ...asking, signal: controller.signal });
+  const last = index.search(word('alpha'), asking);
+  controller.abort(new Error('given up'));
+  await expect(given).rejects.toThrow('given up');
+  expect(await first).toMatchObject({ items: [{ path: 'a.md' }] });
+  expect(await last).toMatchObject({ items: [{ path: 'a.md' }] });
+  await index.close();
+});
+
+test('where a hundred calls wait, the next is told to come again', async () => {
+  await using lab = await startNotesLab({ 'a.md': 'alpha' });
+  const index = createNotesIndex({ info: () => undefined, warn: () => undefined, error: () => undefined });
+  const asking = { root: lab.root, signal: new AbortController().signal, progress: () => undefined };
+  const calls = Array.from({ length: 100 }, () => index.search(word('alpha'), asking));
+  await expect(index.list(ALL, asking)).rejects.toThrow(
+    expect.objectContaining({
+      name: 'UpstreamToolError',
+      executed: 'no',
+      retryAfterMs: 1000,
+      message: 'Too many calls wait for the index of notes. Call again in a second.',
+    }),
+  );
+  expect(await Promise.all(calls)).toHaveLength(100);
+  expect(await index.list(ALL, asking)).toMatchObject({ items: [{ path: 'a.md' }] });
+  await index.close();
 });
 
 test('after close every call says that the index stopped', async () => {

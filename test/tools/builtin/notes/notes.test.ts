@@ -5,6 +5,8 @@ import { pathsOf, startNotesLab } from '../../../support/notes-lab.ts';
 
 const SOON = { timeout: 15_000, interval: 50 };
 const retry = (message: string) => expect.objectContaining({ name: 'RetryableToolError', message });
+const refusedUnseen = (message: string) =>
+  expect.objectContaining({ name: 'RetryableToolError', message, executed: 'no' });
 
 test('notes are listed with path, title, time and size, the latest changed first', async () => {
   await using lab = await startNotesLab({
@@ -44,14 +46,14 @@ test('any page may be asked for, and past the end there are no more results', as
   await using lab = await startNotesLab(
     Object.fromEntries([1, 2, 3, 4, 5].map((number) => [`n${number}.md`, `the gate ${number}`])),
   );
-  const page = (tool: string, number: number) => lab.call(tool, { query: 'gate', page: number, limit: 2 });
+  const page = (tool: string, number: number) => lab.call(tool, { query: 'gate', page: number, page_size: 2 });
   const search = async (number: number) => page('search_notes', number);
   expect(await search(3)).toMatchObject({ display: '1 note found on page 3.', count: 1, page: 3, has_more: false });
   expect(await search(1)).toMatchObject({ display: '2 notes found on page 1. More on page 2.', has_more: true });
   expect(await search(4)).toMatchObject({ display: 'No more results.', count: 0, page: 4, has_more: false });
   const all = [...pathsOf(await search(1)), ...pathsOf(await search(2)), ...pathsOf(await search(3))];
   expect(all.toSorted()).toEqual(['n1.md', 'n2.md', 'n3.md', 'n4.md', 'n5.md']);
-  expect(await lab.call('list_notes', { page: 2, limit: 3 })).toMatchObject({ count: 2, page: 2, has_more: false });
+  expect(await lab.call('list_notes', { page: 2, page_size: 3 })).toMatchObject({ count: 2, page: 2, has_more: false });
 });
 
 test('a folder narrows both lists, and its name is no beginning of another', async () => {
@@ -73,7 +75,7 @@ test('a folder that is not there is a retry, one without notes is not', async ()
 
 test('without NOTES_DIR each call is a retry that names it, and the log says it once', async () => {
   await using lab = await startNotesLab({}, { directory: 'unset' });
-  const refused = retry('Notes not configured. Set NOTES_DIR to a directory of Markdown files.');
+  const refused = refusedUnseen('Notes not configured. Set NOTES_DIR to a directory of Markdown files.');
   await expect(lab.call('list_notes')).rejects.toThrow(refused);
   await expect(lab.call('search_notes', { query: 'x' })).rejects.toThrow(refused);
   await expect(lab.call('read_note', { path: 'x.md' })).rejects.toThrow(refused);
@@ -89,7 +91,7 @@ test('without NOTES_DIR each call is a retry that names it, and the log says it 
 test('a directory that is missing is a retry without its path, and works once it is there', async () => {
   await using lab = await startNotesLab({}, { directory: 'missing' });
   const refused = (what: string) =>
-    retry(
+    refusedUnseen(
       `Notes not available: the directory that NOTES_DIR names ${what}. Set NOTES_DIR to a directory of Markdown files.`,
     );
   await expect(lab.call('list_notes')).rejects.toThrow(refused('does not exist'));
@@ -100,6 +102,26 @@ test('a directory that is missing is a retry without its path, and works once it
   await rm(lab.root);
   await lab.write('first.md', 'hello');
   expect(pathsOf(await lab.call('list_notes'))).toEqual(['first.md']);
+});
+
+test('the root of the file system is refused by that name', async () => {
+  await using lab = await startNotesLab({}, { directory: 'missing' });
+  await symlink('/', lab.root);
+  await expect(lab.call('list_notes')).rejects.toThrow(
+    refusedUnseen(
+      'Notes not available: the directory that NOTES_DIR names is the root of the file system. Set NOTES_DIR to a directory of Markdown files.',
+    ),
+  );
+  expect(lab.log.at(-1)?.fields).toMatchObject({ setting: 'NOTES_DIR', reason: 'is the root of the file system' });
+});
+
+test('a directory that goes and comes back with other notes is read anew', async () => {
+  await using lab = await startNotesLab({ 'a.md': 'alpha' });
+  expect(await lab.find('alpha')).toEqual(['a.md']);
+  await rename(lab.root, join(lab.outside, 'away'));
+  await expect(lab.call('search_notes', { query: 'alpha' })).rejects.toThrow(/does not exist/);
+  await lab.write('b.md', 'alpha');
+  await vi.waitFor(async () => expect(await lab.find('alpha')).toEqual(['b.md']), SOON);
 });
 
 test('what changes on disk is found: new, changed, renamed and removed notes and folders', async () => {

@@ -37,10 +37,16 @@ test.each([
   ['well-known', ['b.md']],
   ['title:(open) ^gate', ['b.md']],
   ['open\0gate', ['b.md']],
+  ['漢字', ['c.md']],
+  ['字漢', []],
+  ['"字の ノート"', ['c.md']],
+  ['ノー*', ['c.md']],
+  ['แมว', ['c.md']],
 ])('the query %j finds %j', async (query, paths) => {
   await using lab = await startNotesLab({
     'a.md': 'Käse is cheese',
     'b.md': 'the well-known open gate, and its title',
+    'c.md': '日本の漢字のノート\nมีแมวสองตัว',
   });
   expect((await lab.find(query)).toSorted()).toEqual(paths);
 });
@@ -48,10 +54,15 @@ test.each([
 test('where no note has all words, those with some are given, and it is said', async () => {
   await using lab = await startNotesLab({ 'a.md': 'cheese', 'b.md': 'gate' });
   const some = {
-    message: 'No note has all of these words; these have some of them.',
-    value: { matched: 'any', count: 2 },
+    display: 'No note has all words. With some of them: 2 notes found.',
+    matched: 'any',
+    count: 2,
   };
   expect(await lab.run('search_notes', { query: 'cheese gate' })).toMatchObject(some);
+  expect(await lab.run('search_notes', { query: 'cheese OR gate' })).toMatchObject({
+    display: '2 notes found.',
+    matched: 'any',
+  });
   expect(await lab.run('search_notes', { query: 'cheese' })).toMatchObject({ matched: 'all', count: 1 });
 });
 
@@ -64,14 +75,16 @@ test.each([
   ['a*', "'a*' is too short a beginning of a word. Write at least 3 letters before the *."],
   ['"the a"*', "'a*' is too short a beginning of a word. Write at least 3 letters before the *."],
   ['aaa* bbb* ccc* ddd* eee*', 'The query has more than 4 words with a *. Write some of them out.'],
+  [`"${'a '.repeat(65)}"`, 'The query has phrases of 65 words together. Send at most 64.'],
   ['a b c d e f g h i j k l m n o p q', 'The query has 17 words. Send the 16 that matter most at the most.'],
 ])('the query %j is a retry that says what to send', (query, message) => {
   expect(() => toSearchExpression(query)).toThrow(expect.objectContaining({ name: 'RetryableToolError', message }));
 });
 
 test('the same word again and again counts once, and a sign of Chinese may begin a word', () => {
-  expect(toSearchExpression('gate '.repeat(150))).toEqual({ all: '"gate"', any: '"gate"' });
-  expect(toSearchExpression('日* gate')).toEqual({ all: '"日" * AND "gate"', any: '"日" * OR "gate"' });
+  const gate = { text: 'gate', isPrefix: false };
+  expect(toSearchExpression('gate '.repeat(150))).toEqual({ terms: [gate], wantsAny: false });
+  expect(toSearchExpression('日* gate')).toEqual({ terms: [{ text: '日', isPrefix: true }, gate], wantsAny: false });
 });
 
 test('a query of more than 1 000 characters is refused by the schema', async () => {

@@ -1,8 +1,11 @@
 import { parentPort } from 'node:worker_threads';
 import { type IndexMessage, IndexRequest, type Question } from '../index-messages.ts';
 import { createIndexKeeper } from './index-keeper.ts';
+import { makeSnippet } from './make-snippet.ts';
 import { findNearNotes } from './near-notes.ts';
+
 import { INDEX_LIMITS, type NoteIndex, openNoteIndex } from './note-index.ts';
+import type { ListRow } from './note-search.ts';
 import { createPace } from './pace.ts';
 import { RootUnreadableError } from './walk-notes.ts';
 
@@ -27,14 +30,17 @@ const keeper = createIndexKeeper((root) =>
 
 const answer = (index: NoteIndex, question: Question, askedMs: number): unknown => {
   const { database } = index;
+  const isComplete = index.isComplete();
   switch (question.kind) {
     case 'prepare':
       return { notes: index.count(), ms: performance.now() - askedMs };
     case 'list':
-      return toPage(database.list(withOneMore(question)), question.limit);
+      return { ...toPage(database.list(withOneMore(question)), question.limit), isComplete };
     case 'search': {
       const { matched, rows } = database.search(question, withOneMore(question));
-      return { ...toPage(rows, question.limit), matched };
+      const { items, hasMore } = toPage(rows, question.limit);
+      const toItem = (row: ListRow) => ({ ...row, snippet: makeSnippet(index.textOf(row.path), question.terms) });
+      return { items: items.map(toItem), hasMore, matched, isComplete };
     }
     case 'suggest':
       return { paths: findNearNotes(database, question.wanted, question.most) };

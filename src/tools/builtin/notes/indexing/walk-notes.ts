@@ -32,7 +32,7 @@ export class RootUnreadableError extends Error {
 /**
  * Tells of every note below `root`, the nearer ones first: regular files with one name, and symbolic links to such
  * files inside the root (a ConfigMap is made of them). Passes over folders that are hidden, links, or cannot be read.
- * Gives whether all were told of. Throws RootUnreadableError.
+ * Gives whether all were told of; those with names that are not UTF-8 cannot be. Throws RootUnreadableError.
  */
 export const walkNotes = async (root: string, { limits, pace, tell }: WalkOptions): Promise<boolean> => {
   checkRoot(root);
@@ -71,12 +71,13 @@ const walkFolder = async (walk: Walk, folder: Folder): Promise<boolean> => {
 
 type Visit = { readonly folder: Folder; readonly held: Pinned; readonly entry: Dirent };
 
-/** False where it is a folder too deep. */
+/** False where it is a folder too deep, or has a name that cannot be asked for. */
 const visit = ({ root, folders, left, maxDepth, tell }: Walk, { folder, held, entry }: Visit): boolean => {
   const path = folder.path === '.' ? entry.name : `${folder.path}/${entry.name}`;
   if (entry.isDirectory()) return addFolder(folders, { path, depth: folder.depth + 1 }, maxDepth);
   const stats = lookAt({ root, held, path, entry });
-  if (stats === undefined) return true;
+  // Node gives U+FFFD for what is no UTF-8.
+  if (stats === undefined) return !(isNoteName(entry.name) && entry.name.includes('\ufffd'));
   left.notes -= 1;
   tell({ path, stats });
   return true;
