@@ -25,7 +25,7 @@ const sharedRows = (tool: string, { name, service }: Api): readonly AuditRow[] =
     [
       'API not enabled',
       'the API is not enabled (403)',
-      `${name} API is not enabled. Run: gcloud services enable ${service}`,
+      `${name} API is not enabled. Run: gcloud services enable ${service} (then try again).`,
     ],
     [
       'wrong value',

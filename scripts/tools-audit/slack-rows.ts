@@ -21,7 +21,7 @@ const sharedRows = (tool: string, doubtful: string): readonly AuditRow[] =>
     [
       'rate limit',
       'Slack limits us (429)',
-      'Slack allows no more requests for now. Try again in 60 s.',
+      'Slack allows no more requests for now. Try again in 60 seconds.',
       'upstream_rate_limited',
     ],
     ['upstream is down', 'Slack fails (500)', `Slack failed (HTTP 500). ${doubtful}`],

@@ -3,6 +3,7 @@ import type { Answer, NoAnswer } from './exchange.ts';
 import type { Fetched } from './http-client.ts';
 import { showText, showUrl } from './show-url.ts';
 import { toText } from './text-content.ts';
+import { toSeconds } from './to-seconds.ts';
 import { isTransientStatus, retryAfterOf } from './transport-retries.ts';
 
 /** What the failure text needs to know of the call. Times in milliseconds. */
@@ -84,11 +85,6 @@ const toBusyFailure = (fetched: Answer & Fetched, asked: AskedFor): UpstreamTool
     // Whatever stands before the server may have passed the request on before it gave up.
     { ...options, executed: 'maybe' },
   );
-};
-
-const toSeconds = (ms: number): string => {
-  const seconds = Math.max(1, Math.ceil(ms / 1_000));
-  return seconds === 1 ? '1 second' : `${seconds} seconds`;
 };
 
 const triedHint = ({ attempts }: Fetched): { readonly hint?: string } =>

@@ -2,6 +2,7 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelconte
 import type { Effects } from '../../contract/failure.ts';
 import { codeOf } from '../http/error-code.ts';
 import { showText } from '../http/show-url.ts';
+import { toSeconds } from '../http/to-seconds.ts';
 import { RetryableToolError, TerminalToolError, UpstreamToolError } from '../tool-errors.ts';
 import { readStandIn } from './stand-in-answers.ts';
 import { type HttpTrouble, readHttpTrouble } from './upstream-http-error.ts';
@@ -68,12 +69,6 @@ const toTroubleFailure = (trouble: HttpTrouble, facts: CallFacts): CallFailure =
     );
   const text = `The MCP server '${facts.server}' is not available (HTTP ${status}). ${toAdvice(facts, when)}`;
   return thrown('uncertain', new UpstreamToolError('upstream_unavailable', text, { executed: 'maybe', ...wait }));
-};
-
-/** "1 second", "20 seconds": a wait in whole seconds, at least one. */
-export const toSeconds = (ms: number): string => {
-  const seconds = Math.max(1, Math.ceil(ms / 1_000));
-  return seconds === 1 ? '1 second' : `${seconds} seconds`;
 };
 
 const toAdvice = ({ effects }: CallFacts, when = 'later'): string =>

@@ -1,4 +1,5 @@
 import type { Client } from '@modelcontextprotocol/client';
+import { toSeconds } from '../http/to-seconds.ts';
 import type { ToolContext } from '../tool.ts';
 import { RetryableToolError, UpstreamToolError } from '../tool-errors.ts';
 import {
@@ -8,7 +9,6 @@ import {
   toCallFailure,
   toNeedsPerson,
   toRefusal,
-  toSeconds,
 } from './call-failure.ts';
 import { textOf, toCallValue } from './call-value.ts';
 import type { ListedTool } from './tool-list.ts';

@@ -61,7 +61,7 @@ const toRefusals = ({ name, service, scope, missing, forbidden }: FaultApi): rea
     fault: refused('accessNotConfigured'),
     requests: 1,
     code: 'retry_requested',
-    text: `${name} API is not enabled. Run: gcloud services enable ${service}`,
+    text: `${name} API is not enabled. Run: gcloud services enable ${service} (then try again).`,
   },
   {
     name: '403, API not enabled, with the project',
@@ -71,7 +71,7 @@ const toRefusals = ({ name, service, scope, missing, forbidden }: FaultApi): rea
     }),
     requests: 1,
     code: 'retry_requested',
-    text: `${name} API is not enabled. Run: gcloud services enable ${service} --project 12345`,
+    text: `${name} API is not enabled. Run: gcloud services enable ${service} --project 12345 (then try again).`,
   },
   {
     name: '403, a project that is no name of one',
@@ -80,7 +80,7 @@ const toRefusals = ({ name, service, scope, missing, forbidden }: FaultApi): rea
     }),
     requests: 1,
     code: 'retry_requested',
-    text: `${name} API is not enabled. Run: gcloud services enable ${service}`,
+    text: `${name} API is not enabled. Run: gcloud services enable ${service} (then try again).`,
   },
   {
     name: '403, scope missing',
@@ -88,6 +88,13 @@ const toRefusals = ({ name, service, scope, missing, forbidden }: FaultApi): rea
     requests: 1,
     code: 'tool_failed',
     text: `The Google credentials do not give access to ${name}. A human must allow them the scope ${scope}.`,
+  },
+  {
+    name: '403, a reason that is no want of access',
+    fault: refused('domainPolicy'),
+    requests: 1,
+    code: 'tool_failed',
+    text: `${name} refuses this (403). Google says: 'Google has its reasons.'. A human must settle that.`,
   },
   { name: '403, no access', fault: refused('forbidden'), requests: 1, code: 'tool_failed', text: forbidden },
   {
@@ -97,6 +104,19 @@ const toRefusals = ({ name, service, scope, missing, forbidden }: FaultApi): rea
     code: 'retry_requested',
     text: missing,
   },
+];
+
+type QuotaReason = { readonly reason: string; readonly fault?: Fault };
+
+const QUOTAS: readonly QuotaReason[] = [{ reason: 'dailyLimitExceeded' }, { reason: 'quotaExceeded' }];
+
+const RATES: readonly QuotaReason[] = [
+  { reason: 'rateLimitExceeded' },
+  { reason: 'userRateLimitExceeded' },
+  { reason: 'sharingRateLimitExceeded' },
+  { reason: 'downloadQuotaExceeded' },
+  { reason: 'RESOURCE_EXHAUSTED', fault: refused('forbidden', { word: 'RESOURCE_EXHAUSTED' }) },
+  { reason: 'RATE_LIMIT_EXCEEDED', fault: refused('forbidden', { details: detail('RATE_LIMIT_EXCEEDED') }) },
 ];
 
 const toLimits = ({ name }: FaultApi): readonly FaultRow[] => [
@@ -116,13 +136,24 @@ const toLimits = ({ name }: FaultApi): readonly FaultRow[] => [
     text: `${name} limits how often it may be asked (403). Try again in 7 seconds.`,
     retryAfterMs: 7_000,
   },
-  {
-    name: '403, the quota of the day',
-    fault: refused('dailyLimitExceeded'),
-    requests: 1,
-    code: 'upstream_rate_limited',
-    text: `The quota of ${name} is used up (403). Try again later.`,
-  },
+  ...QUOTAS.map(
+    ({ reason, fault = refused(reason) }): FaultRow => ({
+      name: `403, ${reason}`,
+      fault,
+      requests: 1,
+      code: 'upstream_rate_limited',
+      text: `The quota of ${name} is used up (403). Try again later.`,
+    }),
+  ),
+  ...RATES.map(
+    ({ reason, fault = refused(reason) }): FaultRow => ({
+      name: `403, ${reason}`,
+      fault,
+      requests: 1,
+      code: 'upstream_rate_limited',
+      text: `${name} limits how often it may be asked (403). Try again later.`,
+    }),
+  ),
 ];
 
 const unreadable = (name: string, what: string, fault: Fault): FaultRow => ({

@@ -20,6 +20,8 @@ export type Fault =
   | { readonly kind: 'body'; readonly body: string; readonly type?: string }
   /** The connection ends before the body that was announced. */
   | { readonly kind: 'cut_connection' }
+  /** The head of an answer and the beginning of its body, and no more until the other side has given up. */
+  | { readonly kind: 'drip' }
   /** No answer until the other side has given up. */
   | { readonly kind: 'silence' };
 
@@ -49,6 +51,9 @@ export const sendFault = (fault: Fault, response: ServerResponse): void => {
       response.writeHead(200, { 'content-type': JSON_TYPE, 'content-length': '1000' });
       response.write('{"files":[');
       setImmediate(() => response.destroy());
+      return;
+    case 'drip':
+      response.writeHead(200, { 'content-type': JSON_TYPE }).write('{"files":[');
       return;
     case 'silence':
       // The stand-in ends the connection when it closes, if the other side does not.

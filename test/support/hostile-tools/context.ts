@@ -5,7 +5,10 @@ export const reports = defineTool({
   description: 'Says what it is told of its call.',
   effects: 'read',
   input: z.object({ fails: z.boolean().default(false), round: z.number().optional() }),
-  run: ({ fails }, { session, callId, retriesLeft, isLastAttempt, timeoutMs, idempotencyKey, signal, log, progress }) => {
+  run: (
+    { fails },
+    { session, callId, retriesLeft, isLastAttempt, timeoutMs, idempotencyKey, signal, log, progress },
+  ) => {
     log.warn('seen from inside', { fails, nested: { row: 7 } });
     log.debug('a detail', { big: 7n });
     progress({ progress: 1, total: 2, message: 'half way' });

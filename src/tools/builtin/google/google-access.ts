@@ -52,7 +52,7 @@ export type GoogleRequest = (
 export type GoogleMeaning = {
   /** The whole text of a 404, given the account that asks: "There is no file 'x', or …". Without it: Google's own words. */
   readonly missing?: (account: string | null) => string;
-  /** The whole text of a 403 without access, given the account that asks. */
+  /** The whole text of a 403 for want of access, given the account that asks. Of any other 403, Google's words are told. */
   readonly forbidden?: (account: string | null) => string;
 };
 

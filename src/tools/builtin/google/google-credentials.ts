@@ -40,7 +40,9 @@ export const createCredentialsFile = ({ path, registerSecrets }: CredentialsFile
   };
   return async (api) => {
     if (path === undefined || path === '')
-      throw new RetryableToolError(`${api.name} not configured. Set GOOGLE_CREDENTIALS_PATH to ${WHAT}.`);
+      throw new RetryableToolError(`${api.name} not configured. Set GOOGLE_CREDENTIALS_PATH to ${WHAT}.`, {
+        executed: 'no',
+      });
     try {
       const version = await toVersion(path);
       if (known?.version === version) return known;
@@ -51,6 +53,7 @@ export const createCredentialsFile = ({ path, registerSecrets }: CredentialsFile
     } catch (thrown) {
       throw new RetryableToolError(
         `${api.name} not configured: the file that GOOGLE_CREDENTIALS_PATH names ${toMistake(thrown)}. A human must set it to ${WHAT}.`,
+        { executed: 'no' },
       );
     }
   };

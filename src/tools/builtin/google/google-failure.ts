@@ -1,5 +1,6 @@
 import { findNoAnswer, toNoAnswerFailure } from '../../http/no-answer-error.ts';
 import { showText, showUrl } from '../../http/show-url.ts';
+import { toSeconds } from '../../http/to-seconds.ts';
 import { RetryableToolError, TerminalToolError, UpstreamToolError } from '../../tool-errors.ts';
 import type { GoogleApi, GoogleMeaning } from './google-access.ts';
 import { type GoogleCredentials, toSecrets } from './google-credentials.ts';
@@ -123,11 +124,6 @@ const toBusyFailure = (said: Said, { name }: GoogleApi): UpstreamToolError => {
   });
 };
 
-const toSeconds = (ms: number): string => {
-  const seconds = Math.max(1, Math.ceil(ms / 1_000));
-  return seconds === 1 ? '1 second' : `${seconds} seconds`;
-};
-
 const EXPIRED = 'The Google credentials have expired or were revoked.';
 const toQuote = (words: string): string => (words === '' ? '' : ` Google says: '${words}'.`);
 
@@ -140,6 +136,15 @@ const toSignInFailure = (said: Said, { api, credentials, subject }: GoogleAttemp
         : `A human must put a valid key into the file that GOOGLE_CREDENTIALS_PATH names, and check the clock${subject === undefined ? '' : ' and GOOGLE_SUBJECT'}.`;
     return new TerminalToolError(`${EXPIRED}${quote} ${remedy}`);
   }
+  if (has(said, 'admin_policy_enforced'))
+    return new TerminalToolError(
+      `An administrator of the Google Workspace does not allow access to ${api.name}.${quote} A human who is one must allow it.`,
+    );
+  // It is about the client, not about what is asked for (RFC 6749, section 5.2). For a service account it is the delegation.
+  if (has(said, 'unauthorized_client') && credentials.type === 'authorized_user')
+    return new TerminalToolError(
+      `Google does not take the refresh token from this OAuth client.${quote} A human must put the client_id, client_secret and refresh_token of one sign-in into the file that GOOGLE_CREDENTIALS_PATH names.`,
+    );
   if (has(said, 'unauthorized_client', 'access_denied', 'invalid_scope'))
     return new TerminalToolError(
       `The Google credentials do not give access to ${api.name}.${quote} A human must allow them the scope ${api.scope}.`,
@@ -183,13 +188,13 @@ const toBadRequestFailure = ({ words, locations }: Said, { name }: GoogleApi): E
 
 const PROJECT = /^projects\/([a-z0-9:.-]{1,64})$/;
 
-const toForbiddenFailure = (said: Said, { api, meaning, credentials, subject }: GoogleAttempt): Error => {
-  const account = toAccount(credentials, subject);
+const toForbiddenFailure = (said: Said, attempt: GoogleAttempt): Error => {
+  const { api } = attempt;
   if (has(said, 'accessNotConfigured', 'SERVICE_DISABLED')) {
     const [, project] = PROJECT.exec(said.consumer ?? '') ?? [];
     const option = project === undefined ? '' : ` --project ${project}`;
     return new RetryableToolError(
-      `${api.name} API is not enabled. Run: gcloud services enable ${api.service}${option}`,
+      `${api.name} API is not enabled. Run: gcloud services enable ${api.service}${option} (then try again).`,
     );
   }
   if (isScopeMissing(said))
@@ -204,6 +209,23 @@ const toForbiddenFailure = (said: Said, { api, meaning, credentials, subject }: 
     return new TerminalToolError(
       'The owner of the file lets nobody download it. A human must allow it in the sharing settings of the file.',
     );
+  return toRefusedFailure(said, attempt);
+};
+
+// What a 403 says where access was not given, or where it names no reason. With any other, giving access mends nothing.
+const NO_ACCESS: ReadonlySet<string> = new Set([
+  ...['forbidden', 'insufficientFilePermissions', 'requiredAccessLevel'],
+  ...['PERMISSION_DENIED', 'UNKNOWN', ''],
+]);
+
+const toRefusedFailure = (said: Said, attempt: GoogleAttempt): TerminalToolError => {
+  const { api, meaning, credentials, subject } = attempt;
+  const account = toAccount(credentials, subject);
+  const [ownReason] = [...said.reasons].filter((reason) => !NO_ACCESS.has(reason));
+  if (ownReason !== undefined) {
+    const words = said.words === '' ? toShown(ownReason, attempt) : said.words;
+    return new TerminalToolError(`${api.name} refuses this (403).${toQuote(words)} A human must settle that.`);
+  }
   return new TerminalToolError(
     meaning.forbidden?.(account) ??
       `${api.name} refuses access (403).${toQuote(said.words)} A human must give it to ${account ?? 'the user who signed in'}.`,

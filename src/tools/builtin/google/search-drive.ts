@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { defineTool } from '../../define-tool.ts';
 import type { PageTokens } from '../../page-tokens.ts';
 import type { InlineTool, ToolContext } from '../../tool.ts';
+import { isToldValue } from '../../tool-values.ts';
 import { answerPage, DATE_RULE, pageShape } from '../answers.ts';
 import { openPageChain } from '../paging/page-chain.ts';
 import { DriveFile } from './drive-file.ts';
@@ -48,10 +49,11 @@ const output = z.object({
   ),
 });
 
-const FIELDS = 'kind,nextPageToken,files(id,name,mimeType,modifiedTime,webViewLink)';
+const FIELDS = 'kind,incompleteSearch,nextPageToken,files(id,name,mimeType,modifiedTime,webViewLink)';
 // `kind` proves that this is the list: `files` may be left out of one that is empty.
 const FileList = z.object({
   kind: z.literal('drive#fileList'),
+  incompleteSearch: z.boolean().nullish(),
   nextPageToken: z.string().nullish(),
   files: z
     .array(z.unknown())
@@ -100,7 +102,7 @@ const search = async (
     FileList,
     call,
   );
-  return answerPage({
+  const answer = answerPage({
     words: { one: 'file', many: 'files' },
     key: 'files',
     items: found.files.slice(0, query.page_size).map(({ id, name, mimeType, modifiedTime, webViewLink }) => ({
@@ -114,4 +116,11 @@ const search = async (
     hasMore: await chain.keepNext(page, found.nextPageToken),
     keepsPages: chain.keepsPages,
   });
+  return found.incompleteSearch === true ? toIncomplete(answer) : answer;
+};
+
+/** Never told as empty: what was not found may stand where Drive did not look. */
+const toIncomplete = (answer: object): z.output<typeof output> => {
+  const value = output.parse(isToldValue(answer) ? answer.value : answer);
+  return { ...value, display: `${value.display} Drive could not look everywhere: some files may be missing.` };
 };

@@ -1,6 +1,7 @@
 import type { NoAnswer } from '../../http/exchange.ts';
 import { toNoAnswerFailure } from '../../http/no-answer-error.ts';
 import { parseRetryAfter } from '../../http/retry-after.ts';
+import { toSeconds } from '../../http/to-seconds.ts';
 import { UpstreamToolError } from '../../tool-errors.ts';
 import type { SeenAnswer } from './watched-fetch.ts';
 
@@ -33,7 +34,7 @@ export const toUnreadable = (cause: unknown, doubt?: string): UpstreamToolError 
   toUnavailable(UNREADABLE, { doubt, cause });
 
 const toLater = (retryAfterMs: number | undefined): string =>
-  `Try again ${retryAfterMs === undefined ? 'later' : `in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s`}.`;
+  `Try again ${retryAfterMs === undefined ? 'later' : `in ${toSeconds(retryAfterMs)}`}.`;
 
 /** The wait that an answer asks for. */
 export const toRetryAfterMs = ({ retryAfter }: SeenAnswer): number | undefined =>

@@ -25,6 +25,7 @@ test('names the setting where there are no credentials, and asks nobody', async 
   const lab = await startWith('');
   expect(await search(lab)).toMatchObject({
     code: 'retry_requested',
+    executed: 'no',
     message:
       "Google Drive not configured. Set GOOGLE_CREDENTIALS_PATH to a JSON file with the key of a service account or a user's refresh token.",
   });
@@ -84,6 +85,7 @@ describe('a broken file is told of, and nothing in it', () => {
     const end = await search(lab);
     expect(end).toMatchObject({
       code: 'retry_requested',
+      executed: 'no',
       message: `Google Drive not configured: the file that GOOGLE_CREDENTIALS_PATH names ${mistake}. ${ENDING}`,
     });
     expect(findLeaks(JSON.stringify(end))).toEqual([]);

@@ -64,6 +64,15 @@ describe.each(TOOLS)('$name', ({ input, create, requests, texts }) => {
     });
   });
 
+  test('gives up an answer of which the body does not end', async () => {
+    const lab = await startGoogleLab({ routes: ROUTES, limits: { readMs: 1_000, signInMs: 15_000 } });
+    lab.standIn.fault({ kind: 'drip' });
+    expect(await callTool(create(lab), input)).toMatchObject({
+      code: 'upstream_unavailable',
+      message: 'Google Drive did not answer in time. Try again later.',
+    });
+  });
+
   test('ends with the reason of the call that is given up', async () => {
     const lab = await startGoogleLab({ routes: ROUTES });
     lab.standIn.fault({ kind: 'silence' });
@@ -103,4 +112,22 @@ describe.each(TOOLS)('$name', ({ input, create, requests, texts }) => {
     expect(lab.standIn.tokens()).toHaveLength(1);
     expect(findLeaks(JSON.stringify(end))).toEqual([]);
   });
+});
+
+test('read_drive_file gives up a download of which the body does not end', async () => {
+  const lab: GoogleLab = await startGoogleLab({
+    routes: [
+      () => {
+        lab.standIn.fault({ kind: 'drip' });
+        return undefined;
+      },
+      ...ROUTES,
+    ],
+    limits: { readMs: 1_000, signInMs: 15_000 },
+  });
+  expect(await callTool(createReadDriveFile(lab), { file_id: 'f1' })).toMatchObject({
+    code: 'upstream_unavailable',
+    message: 'Google Drive did not answer in time. Try again later.',
+  });
+  expect(lab.standIn.apiRequests()).toHaveLength(2);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createReadDriveFile } from '#src/tools/builtin/google/read-drive-file.ts';
 import { createDriveRoutes, type StandInFile } from '#test/support/google/drive-routes.ts';
+import { TEST_ACCOUNT } from '#test/support/google/google-credentials.ts';
 import { callTool, startGoogleLab } from '#test/support/google/google-lab.ts';
 
 const GOOGLE = 'application/vnd.google-apps.';
@@ -95,6 +96,20 @@ test('reads a long file in parts that are the file together, and splits no chara
     offset = value.next_offset;
   }
   expect(whole).toBe(content);
+});
+
+test('reads a long text of characters of three bytes in parts of the length that was asked for', async () => {
+  const content = `\ufeff${'€'.repeat(100)}`;
+  const { read } = await startRead([{ id: 'f1', name: 'Plan', mimeType: 'text/plain', content }]);
+  expect(await read({ file_id: 'f1', max_characters: 40 })).toMatchObject({
+    value: { content: '€'.repeat(40), truncated: true, next_offset: 40 },
+  });
+  expect(await read({ file_id: 'f1', offset: 40, max_characters: 40 })).toMatchObject({
+    value: { content: '€'.repeat(40), truncated: true, next_offset: 80 },
+  });
+  expect(await read({ file_id: 'f1', offset: 80, max_characters: 40 })).toMatchObject({
+    value: { content: '€'.repeat(20), truncated: false },
+  });
 });
 
 test('tells how to go on, and refuses to begin behind the end', async () => {
@@ -197,4 +212,28 @@ test.each([
   });
   expect(await callTool(createReadDriveFile(lab), { file_id: 'f1' })).toMatchObject({ code, message });
   expect(asked).toBe(1);
+});
+
+const NO_ACCESS = `There is no access to file 'f1'. A human must share it with ${TEST_ACCOUNT}.`;
+const QUOTED = "Google Drive refuses this (403). Google says: 'No.'. A human must settle that.";
+
+test.each([
+  ['forbidden', 'No.', NO_ACCESS],
+  ['insufficientFilePermissions', 'No.', NO_ACCESS],
+  ['', 'No.', NO_ACCESS],
+  ['domainPolicy', 'No.', QUOTED],
+  ['appNotAuthorizedToFile', 'No.', QUOTED],
+  ['cannotDownloadAbusiveFile', 'No.', QUOTED],
+  ['fileNotDownloadable', 'No.', QUOTED],
+  ['responseTooLarge', 'No.', QUOTED],
+  ['limitExceeded', 'No.', QUOTED],
+  [
+    'a_reason_of_tomorrow',
+    '',
+    "Google Drive refuses this (403). Google says: 'a_reason_of_tomorrow'. A human must settle that.",
+  ],
+])('asks for the file to be shared only where that is what is missing: %s, %s', async (reason, words, message) => {
+  const { lab, read } = await startRead([{ id: 'f1', name: 'Plan', mimeType: 'text/plain', content: 'one' }]);
+  lab.standIn.fault({ kind: 'status', status: 403, reason, message: words });
+  expect(await read({ file_id: 'f1' })).toMatchObject({ code: 'tool_failed', message });
 });

@@ -35,7 +35,7 @@ test('finds files', async () => {
   expect(Object.fromEntries(lab.standIn.apiRequests()[0]?.query ?? [])).toEqual({
     q: "(name contains 'Plan 2' or fullText contains 'Plan 2') and trashed = false",
     pageSize: '20',
-    fields: 'kind,nextPageToken,files(id,name,mimeType,modifiedTime,webViewLink)',
+    fields: 'kind,incompleteSearch,nextPageToken,files(id,name,mimeType,modifiedTime,webViewLink)',
     corpora: 'allDrives',
     includeItemsFromAllDrives: 'true',
     supportsAllDrives: 'true',
@@ -57,6 +57,26 @@ test('finds nothing where Google leaves the empty list out', async () => {
   expect(await search({ query: 'x' })).toMatchObject({ kind: 'empty', value: { count: 0 } });
 });
 
+test.each([
+  {
+    what: 'what it found',
+    body: { files: [{ id: 'id1', name: 'Plan 1', mimeType: 'text/plain' }] },
+    display: '1 file found. Drive could not look everywhere: some files may be missing.',
+    count: 1,
+  },
+  {
+    what: 'that it found nothing, which is not told as empty',
+    body: { files: [] },
+    display: 'No files found. Drive could not look everywhere: some files may be missing.',
+    count: 0,
+  },
+])('says where Drive has not looked everywhere, with $what', async ({ body, display, count }) => {
+  const { lab, search } = await startSearch([]);
+  const list = { kind: 'drive#fileList', incompleteSearch: true, ...body };
+  lab.standIn.fault({ kind: 'body', body: JSON.stringify(list) });
+  expect(await search({ query: 'plan' })).toMatchObject({ kind: 'ok', value: { display, count, has_more: false } });
+});
+
 test('reads page after page, each with the token that came with the one before', async () => {
   const { lab, search } = await startSearch(THREE);
   const page = (number: number) => search({ query: 'plan', page_size: 1, page: number });
@@ -76,19 +96,21 @@ test.each([
   {
     what: 'that no page led to',
     before: { query: 'plan', page_size: 1 },
-    after: { query: 'plan', page_size: 1, page: 5 },
+    page: 5,
+    after: { query: 'plan', page_size: 1 },
   },
   {
     what: 'of another search',
     before: { query: 'plan', page_size: 1 },
-    after: { query: 'other', page_size: 1, page: 5 },
+    page: 2,
+    after: { query: 'other', page_size: 1 },
   },
-])('refuses a page $what, and asks nobody', async ({ before, after }) => {
+])('refuses a page $what, and asks nobody', async ({ before, page, after }) => {
   const { lab, search } = await startSearch(THREE);
   await search(before);
-  expect(await search(after)).toMatchObject({
+  expect(await search({ ...after, page })).toMatchObject({
     code: 'retry_requested',
-    message: 'Page 5 not available. Search from page 1 first.',
+    message: `Page ${page} not available. Search from page 1 first.`,
   });
   expect(lab.standIn.apiRequests()).toHaveLength(1);
 });

@@ -132,6 +132,7 @@ test('the tools are offered before there are credentials, and say what is missin
   onTestFinished(service.stop);
   expect(await call(service, 'search_drive', { query: 'plan' })).toMatchObject({
     outcome: 'retry',
+    executed: 'no',
     message: expect.stringMatching(/^Google Drive not configured\. Set GOOGLE_CREDENTIALS_PATH to /),
   });
 });

@@ -175,6 +175,24 @@ test('pages are walked in order, also where the day changes between two of them'
   expect(standIn.apiRequests()).toHaveLength(4);
 });
 
+test('a further page is asked for with the very arguments of the first', async () => {
+  const { call, standIn } = await startLab({ calendars: calendarOf(createEvents(3)) });
+  const input = { query: 'event', time_zone: 'Europe/Berlin', from: '2026-11-22', to: '2026-11-23', page_size: 2 };
+  for (const page of [1, 2])
+    expect((await call('search_calendar_events', { ...input, page })).value).toMatchObject({ page });
+  const wanted = {
+    q: 'event',
+    timeZone: 'Europe/Berlin',
+    timeMin: '2026-11-21T23:00:00.000Z',
+    timeMax: '2026-11-23T23:00:00.000Z',
+    maxResults: '2',
+  };
+  const [first, second] = standIn.apiRequests().map(({ query }) => Object.fromEntries(query));
+  expect(first).toMatchObject(wanted);
+  expect(second).toEqual({ ...first, pageToken: expect.any(String) });
+  expect(standIn.apiRequests()).toHaveLength(2);
+});
+
 test('a page that no page led to, in this session and for these days, is a retry that asks nobody', async () => {
   const { call, standIn } = await startLab({ calendars: calendarOf(createEvents(9)), now: () => NOW });
   const violation = { code: 'retry_requested', message: 'Page 5 not available. List from page 1 first.' };

@@ -25,7 +25,7 @@ test('a rate limit that is longer than the call has is told at once', async () =
   const { slack, list } = await startSlackLab({ clock });
   slack.meet(limiting('2'));
   expect(await failureOf(list({}, { timeoutMs: 1500 }))).toMatchObject({
-    message: 'Slack allows no more requests for now. Try again in 2 s.',
+    message: 'Slack allows no more requests for now. Try again in 2 seconds.',
     retryAfterMs: 2000,
   });
   expect(slack.requests).toHaveLength(1);
@@ -56,7 +56,7 @@ test('a long rate limit is not waited for', async () => {
   slack.meet(limiting('90'));
   expect(await failureOf(list())).toMatchObject({
     name: 'UpstreamToolError',
-    message: 'Slack allows no more requests for now. Try again in 90 s.',
+    message: 'Slack allows no more requests for now. Try again in 90 seconds.',
     retryAfterMs: 90_000,
   });
   expect(slack.requests).toHaveLength(1);
@@ -73,11 +73,15 @@ test.each([
     refusing('access_denied'),
     "Slack refused: 'access_denied'. A human must find out why: docs.slack.dev/reference/methods.",
   ],
+  ['400', failing(400), "HTTP 400 came instead of an answer of Slack's. A human must check SLACK_API_URL."],
   ['401', failing(401), "HTTP 401 came instead of an answer of Slack's. A human must check SLACK_API_URL."],
+  ['403', failing(403), "HTTP 403 came instead of an answer of Slack's. A human must check SLACK_API_URL."],
+  ['404', failing(404), "HTTP 404 came instead of an answer of Slack's. A human must check SLACK_API_URL."],
 ])('%s is for a human', async (_what, fault, message) => {
   const { slack, list } = await startSlackLab();
   slack.meet(fault);
   expect(await failureOf(list())).toMatchObject({ name: 'TerminalToolError', message });
+  expect(slack.requests).toHaveLength(1);
 });
 
 test('a token that is revoked meanwhile is for a human', async () => {

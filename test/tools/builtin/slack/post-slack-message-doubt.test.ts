@@ -97,7 +97,7 @@ test('how long an upstream that fails wants to be left alone is passed on', asyn
   slack.meet(failing(503, { 'retry-after': '90' }), failing(503, { 'retry-after': '90' }));
   expect(await failureOf(post())).toMatchObject({ message: `Slack failed (HTTP 503). ${DOUBT}`, retryAfterMs: 90_000 });
   expect(await failureOf(list())).toMatchObject({
-    message: 'Slack failed (HTTP 503). Try again in 90 s.',
+    message: 'Slack failed (HTTP 503). Try again in 90 seconds.',
     retryAfterMs: 90_000,
   });
 });

@@ -122,7 +122,8 @@ test('what Slack’s library cannot write is sent to nobody, and is not Slack’
 const ignore = (): void => undefined;
 
 test.each([
-  ['of two seconds', limiting('2'), 2_000, 'Slack allows no more requests for now. Try again in 2 s.'],
+  ['of two seconds', limiting('2'), 2_000, 'Slack allows no more requests for now. Try again in 2 seconds.'],
+  ['of one second', limiting('1'), 1_000, 'Slack allows no more requests for now. Try again in 1 second.'],
   ['without a time', limiting(), undefined, 'Slack allows no more requests for now. Try again later.'],
   ['with 200', refusing('ratelimited'), undefined, 'Slack allows no more requests for now. Try again later.'],
   ['of another name', refusing('rate_limited'), undefined, 'Slack allows no more requests for now. Try again later.'],
@@ -137,7 +138,7 @@ test.each([
   expect(clock.pauses).toEqual([]);
 });
 
-test.each([301, 302, 307, 308, 401, 404])(
+test.each([301, 302, 307, 308, 400, 401, 403, 404])(
   'HTTP %d is nobody of Slack’s: a human must look where requests go',
   async (status) => {
     const { slack, post } = await startSlackLab();
