@@ -18,10 +18,13 @@ const Lock = z.looseObject({
       optional: z.boolean().optional(),
       devOptional: z.boolean().optional(),
       link: z.boolean().optional(),
+      version: z.string().optional(),
+      license: z.unknown().optional(),
     }),
   ),
 });
-const Bom = z.object({ components: z.array(z.unknown()) });
+const Component = z.looseObject({ name: z.string(), version: z.string(), licenses: z.unknown().optional() });
+const Bom = z.looseObject({ components: z.array(Component) });
 
 const readJson = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 
@@ -66,11 +69,28 @@ const createSbom = (): string => {
   }
 };
 
+// npm leaves a licence out that is called by no name of SPDX, such as BSD. CycloneDX takes it by its name.
+const withLicenses = (text: string): z.output<typeof Bom> => {
+  const { packages } = Lock.parse(readJson('package-lock.json'));
+  const licenses = new Map(
+    Object.entries(packages).map(([path, { version, license }]) => [
+      `${path.replace(/^.*node_modules\//, '')}@${version}`,
+      license,
+    ]),
+  );
+  const sbom = Bom.parse(JSON.parse(text));
+  const components = sbom.components.map((component) => {
+    const name = licenses.get(`${component.name}@${component.version}`);
+    return component.licenses !== undefined || typeof name !== 'string'
+      ? component
+      : { ...component, licenses: [{ license: { name } }] };
+  });
+  return { ...sbom, components };
+};
+
 // Usage: node scripts/sbom.ts [file]
 const [file = 'dist/sbom.cdx.json'] = process.argv.slice(2);
-const sbom = createSbom();
+const sbom = withLicenses(createSbom());
 mkdirSync(dirname(file), { recursive: true });
-writeFileSync(file, sbom);
-console.log(
-  `wrote the bill of materials (CycloneDX, ${Bom.parse(JSON.parse(sbom)).components.length} components) to ${file}`,
-);
+writeFileSync(file, `${JSON.stringify(sbom, null, 2)}\n`);
+console.log(`wrote the bill of materials (CycloneDX, ${sbom.components.length} components) to ${file}`);
