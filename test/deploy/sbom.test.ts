@@ -78,7 +78,7 @@ test('its components are what is installed for production, each with its address
 test('what production shares with development is in it, what only development needs is not', () => {
   const names = readBom().components.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['fastify', 'ajv', 'yaml', 'semver', '@opentelemetry/api']));
-  const others = /^(vitest|typescript|playwright-core|kubernetes-models|node-linux-.*|@biomejs\/.*|@types\/node)$/;
+  const others = /^(vitest|typescript|playwright-core|kubernetes-models|node-linux-.*|@biomejs\/.*|@types\/supertest)$/;
   expect(names.filter((name) => others.test(name))).toEqual([]);
 });
 
