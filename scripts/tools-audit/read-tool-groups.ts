@@ -8,7 +8,7 @@ import { wireRedaction } from '../../src/wiring/wire-redaction.ts';
 /** `own`: what every service has. */
 export type AuditGroup = 'own' | ToolGroup;
 
-export const OPTIONAL_GROUPS = [
+const OPTIONAL_GROUPS = [
   'notes',
   'shell',
   'drive',

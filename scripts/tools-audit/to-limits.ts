@@ -30,4 +30,4 @@ const toBound = (name: string, most: number | undefined, unit: string): readonly
   most === undefined || most === Number.MAX_SAFE_INTEGER ? [] : [`\`${name}\` ≤ ${toDigits(most)}${unit}`];
 
 /** `131 072` */
-export const toDigits = (number: number): string => String(number).replace(/\B(?=(\d{3})+$)/g, ' ');
+const toDigits = (number: number): string => String(number).replace(/\B(?=(\d{3})+$)/g, ' ');

@@ -11,7 +11,7 @@ export type StandInFile = {
 };
 
 const FILES = '/drive/v3/files';
-export const MODIFIED = '2026-02-05T10:30:37.000Z';
+const MODIFIED = '2026-02-05T10:30:37.000Z';
 
 /** Drive v3 as its reference has it: `files.list` in pages, `files.get`, `alt=media` and `files.export`. */
 export const createDriveRoutes = (files: readonly StandInFile[]): readonly StandInRoute[] => [

@@ -1,7 +1,6 @@
-import { isAnyAddress } from '../../http/address-policy.ts';
 import { type ClientFetch, createClientFetch } from '../../http/client-fetch.ts';
 import type { HttpClient } from '../../http/http-client.ts';
-import { lookupBySystem } from '../../http/lookup.ts';
+import { createClientOpener } from '../../http/open-client.ts';
 import { systemRetryClock } from '../../http/transport-retries.ts';
 import { askGoogle, type GoogleAnswer, type GoogleMeans, type OnSend } from './ask-google.ts';
 import type { GoogleAccess, GoogleApi, GoogleDownload } from './google-access.ts';
@@ -40,23 +39,11 @@ export const createGoogleAccess = (options: GoogleAccessOptions): GoogleAccess =
     path: options.credentialsPath,
     registerSecrets: options.registerSecrets,
   });
-  let client: Promise<HttpClient> | undefined;
-  // With the first call, as google-sign-in.ts does with Google's library.
-  const openClient = (): Promise<HttpClient> => {
-    client ??= import('../../http/http-client.ts').then(({ createHttpClient }) =>
-      createHttpClient({
-        mayConnect: isAnyAddress,
-        lookup: lookupBySystem,
-        ports: 'any',
-        clock: { ...systemRetryClock, now },
-      }),
-    );
-    return client;
-  };
+  const client = createClientOpener({ ...systemRetryClock, now });
   const openFetch =
     (fetched: FetchOptions): ClientFetch =>
     async (url, init) => {
-      const opened = await openClient();
+      const opened = await client.open();
       const send: HttpClient['send'] = (request) => {
         fetched.onSend?.(request.headers['authorization']);
         return opened.send(request);
@@ -97,7 +84,7 @@ export const createGoogleAccess = (options: GoogleAccessOptions): GoogleAccess =
       const asked = { api, request, meaning, call, responseType: 'arraybuffer', maxBytes } as const;
       return toDownload(api, await askGoogle(means, asked));
     },
-    close: async () => (await client)?.close(),
+    close: client.close,
   };
 };
 

@@ -56,7 +56,7 @@ export const toUnreadableFailure = ({ name }: GoogleApi, cut: 'size' | 'time' | 
 };
 
 /** Whom Google sees: the address to share things with; null where the file names no one. */
-export const toAccount = (credentials: GoogleCredentials, subject: string | undefined): string | null => {
+const toAccount = (credentials: GoogleCredentials, subject: string | undefined): string | null => {
   if (credentials.type === 'authorized_user') return null;
   return showText(subject === undefined || subject === '' ? credentials.clientEmail : subject);
 };

@@ -1,8 +1,6 @@
 import type { LogLevel, WebClientOptions } from '@slack/web-api';
-import { isAnyAddress } from '../../http/address-policy.ts';
 import { createClientFetch } from '../../http/client-fetch.ts';
-import type { HttpClient } from '../../http/http-client.ts';
-import { lookupBySystem } from '../../http/lookup.ts';
+import { createClientOpener } from '../../http/open-client.ts';
 import { showText } from '../../http/show-url.ts';
 import { type RetryClock, systemRetryClock } from '../../http/transport-retries.ts';
 import type { ToolContext } from '../../tool.ts';
@@ -51,23 +49,15 @@ export const createSlackAccess = (
 ): SlackAccess => {
   const { token = '', apiUrl, limitMs = DEFAULT_LIMIT_MS, clock = systemRetryClock } = options;
   const baseUrl = apiUrl === undefined ? undefined : new URL(apiUrl);
-  let http: Promise<HttpClient> | undefined;
-  // With the first call: undici and Slack's library are 20 MB that a service which never asks need not pay.
-  const openHttp = async (): Promise<HttpClient> =>
-    (await import('../../http/http-client.ts')).createHttpClient({
-      mayConnect: isAnyAddress,
-      lookup: lookupBySystem,
-      ports: 'any',
-      clock,
-    });
+  const http = createClientOpener(clock);
   return {
     ask: async ({ method, arguments: sent, repeats, refusals, doubt }, { signal, log, timeoutMs }) => {
       if (token === '') throw new RetryableToolError(NOT_CONFIGURED, { executed: 'no' });
       if (!TOKEN.test(token)) throw new TerminalToolError(BAD_TOKEN, { executed: 'no' });
-      http ??= openHttp();
       const limit = Math.min(limitMs, toLimitMs(timeoutMs));
       const terms = { maxBytes: MOST_BYTES, limitMs: limit, repeats, baseUrl, signal };
-      const watched = watchFetch(createClientFetch({ client: await http, ...terms }));
+      const watched = watchFetch(createClientFetch({ client: await http.open(), ...terms }));
+      // With the first call, as the client: it is 12 MB.
       const { WebClient, LogLevel } = await import('@slack/web-api');
       // One a call: it knows no other way to be given the signal of one. It costs 0.06 ms.
       const client = new WebClient(token, {
@@ -84,7 +74,7 @@ export const createSlackAccess = (
         throw toSlackFailure(thrown, { course: watched.course(), refusals, doubt });
       }
     },
-    close: async () => (await http)?.close(),
+    close: http.close,
   };
 };
 

@@ -4,7 +4,7 @@ const NOTE_NAME = /\.(md|markdown)$/i;
 export const isNoteName = (name: string): boolean => NOTE_NAME.test(name) && !name.startsWith('.');
 
 /** What programs keep beside notes (.git, .obsidian, .trash) and what machines fill. */
-export const isHiddenName = (name: string): boolean => name.startsWith('.') || name === 'node_modules';
+const isHiddenName = (name: string): boolean => name.startsWith('.') || name === 'node_modules';
 
 /** Whether no part of a plain path below the root is hidden. `.`, the root itself, is not. */
 export const isOpenPath = (path: string): boolean => path === '.' || !path.split('/').some(isHiddenName);
