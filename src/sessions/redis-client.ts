@@ -10,6 +10,8 @@ export type RedisClient = {
   /** Starts connecting and goes on trying; never rejects. */
   readonly connect: () => void;
   readonly onReady: (listener: () => void) => void;
+  /** Whether it is connected, to a cluster's nodes as far as it knows them. */
+  readonly isReady: () => boolean;
   /** The connection, or an attempt at one, has ended without `disconnect`. */
   readonly onLost: (listener: () => void) => void;
   /** Of the connection, or of that to one node of a cluster; without a listener they are nobody's. */
@@ -51,6 +53,7 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
     connect: () => void client.connect().then(ignore, ignore),
     onReady: (listener) =>
       void (client instanceof Cluster ? onNodesReady(client, listener) : client.on('ready', listener)),
+    isReady: () => client.status === 'ready',
     onError: (listener) => {
       client.on('error', listener);
       // What ioredis says of one node of a cluster.

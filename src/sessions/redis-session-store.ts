@@ -40,11 +40,9 @@ export const createRedisSessionStore = (options: {
   const scripts = loadScripts(client);
   const ttl = String(settings.ttlMs);
   return {
-    // Whoever may connect may still lack the right to run scripts or to write, and a replica or a cluster that is down
-    // runs a script which touches nothing: only one that has written says that it serves.
     watch: ({ lost, back, refused }) => {
       client.onLost(lost);
-      client.onReady(() => void client.call('EVAL', CHECK, '1', 'recourse:{ready}').then(back, refused));
+      watchReadiness(client, back, refused);
     },
     admit: async (round) => {
       const answer = await scripts.admit(toKeys(round.sessionKey), toAdmitWords(round, settings));
@@ -62,6 +60,25 @@ export const createRedisSessionStore = (options: {
     reset: async (sessionKey, tool) =>
       void (await scripts.reset(toKeys(sessionKey), tool === null ? [ttl] : [ttl, tool])),
   };
+};
+
+const CHECK_AGAIN_MS = 1000;
+
+// Whoever may connect may still lack the right to run scripts or to write, and a replica or a cluster that is down runs a
+// script which touches nothing: only one that has written says that it serves. One that does not is asked again each
+// second, or a replica without batches would stay degraded after one late answer.
+const watchReadiness = (client: RedisClient, back: () => void, refused: (error: unknown) => void): void => {
+  let again: NodeJS.Timeout | undefined;
+  const check = (): void => {
+    clearTimeout(again);
+    client.call('EVAL', CHECK, '1', 'recourse:{ready}').then(back, (error: unknown) => {
+      refused(error);
+      clearTimeout(again);
+      // A connection that is lost meanwhile says by itself when it is back.
+      again = setTimeout(() => client.isReady() && check(), CHECK_AGAIN_MS).unref();
+    });
+  };
+  client.onReady(check);
 };
 
 // A thousand lines in one answer took longer than a command is waited for, and one reader made the store look lost.

@@ -19,15 +19,19 @@ const RIGHTS = [
 test.each(RIGHTS)('%s: said at start-up before any batch, and the service serves by itself', async (_name, rights) => {
   const lab = await startOutageService(withRights(...rights));
   const told = () => lab.service.logLines().filter(({ msg }) => msg === 'session store failed');
-  await expect.poll(told, RECOVERY).toMatchObject([{ level: 40, operation: 'connect', reason: 'noperm' }]);
+  // On a busy machine the first answer may be late, which is said before it.
+  await expect
+    .poll(told, RECOVERY)
+    .toContainEqual(expect.objectContaining({ level: 40, operation: 'connect', reason: 'noperm' }));
   await expect
     .poll(lab.readiness, RECOVERY)
     .toMatchObject({ status: 200, body: { status: 'degraded', store: { status: 'down' } } });
   expect(await lab.fail('a')).toMatchObject({ outcome: 'retry', retry: { mode: 'local', used: 0 } });
   expect(await lab.fail('a')).toMatchObject({ outcome: 'retry', retry: { mode: 'local', used: 1 } });
   await lab.direct.acl('SETUSER', 'recourse', '+@all', '~*');
+  // Without a batch that asks.
+  await expect.poll(lab.readiness, RECOVERY).toMatchObject({ body: { status: 'ready' } });
   expect(await lab.served('a')).toMatchObject({ retry: { used: 0 } });
-  expect(await lab.readiness()).toMatchObject({ body: { status: 'ready' } });
 });
 
 test('the rights to its own keys and to scripts are enough', async () => {

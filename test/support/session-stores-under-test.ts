@@ -64,6 +64,7 @@ export const toRedisClient = (redis: Redis | Cluster): RedisClient => ({
   call: (command, ...parameters) => redis.call(command, ...parameters),
   connect: () => undefined,
   onReady: (listener) => void redis.on('ready', listener),
+  isReady: () => redis.status === 'ready',
   onLost: (listener) => void redis.on('close', listener),
   onError: (listener) => void redis.on('error', listener),
   disconnect: () => redis.disconnect(),
