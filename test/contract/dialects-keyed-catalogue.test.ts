@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { toKeyEntry } from '#test/auth/access-client.ts';
 import { assistant, bodyOf, chatCall, postTurn, TurnAnswer } from '#test/support/dialect-client.ts';
-import { createActor, freshName, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
+import { createActor, freshName, startLab } from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 import { startService } from '#test/support/start-service.ts';
 
@@ -28,7 +28,7 @@ const CHANGED = {
   }),
 };
 
-test('a repeated turn gets its stored answer from a replica that lacks the tool', STORE_TERMS, async () => {
+test('a repeated turn gets its stored answer from a replica that lacks the tool', async () => {
   const actor = createActor('lab_poke.it', WRITE);
   const one = await startLab([actor], { REDIS_URL: redis.url });
   const two = await startLab([], { REDIS_URL: redis.url });
@@ -46,7 +46,7 @@ test('a repeated turn gets its stored answer from a replica that lacks the tool'
   expect(actor.asked).toHaveLength(1);
 });
 
-test('so it does from one whose tool has another schema', STORE_TERMS, async () => {
+test('so it does from one whose tool has another schema', async () => {
   const actor = createActor('lab_poke.it', WRITE);
   const one = await startLab([actor], { REDIS_URL: redis.url });
   const two = await startLab([CHANGED], { REDIS_URL: redis.url });
@@ -57,7 +57,7 @@ test('so it does from one whose tool has another schema', STORE_TERMS, async () 
   });
 });
 
-test('what ran late is kept for the name that it is asked by again', STORE_TERMS, async () => {
+test('what ran late is kept for the name that it is asked by again', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const actor = createActor('lab_poke.it', { ...WRITE, timeoutMs: 50 }, async () => {
     await promise;
@@ -79,40 +79,36 @@ test('what ran late is kept for the name that it is asked by again', STORE_TERMS
   });
 });
 
-test(
-  'a stored answer is for keys that may use the tool that gave it, also where that has gone',
-  STORE_TERMS,
-  async () => {
-    const API_KEYS = [
-      toKeyEntry('acme', 'full'),
-      toKeyEntry('acme', 'exact', 'tools=lab_poke.*'),
-      toKeyEntry('acme', 'other', 'tools=lab_poke_*'),
-    ].join();
-    const environment = { API_KEYS, REDIS_URL: redis.url };
-    const one = await startService(environment, [createActor('lab_poke.it', WRITE).tool]);
-    const two = await startService(environment, []);
-    // A key that may use another tool of the same portable name learns nothing of this one.
-    const three = await startService(environment, [createActor('lab_poke_it', WRITE).tool]);
-    onTestFinished(async () => void (await Promise.all([one.stop(), two.stop(), three.stop()])));
-    const sent = { 'idempotency-key': freshName(), 'x-request-id': `a-turn-${freshName()}` };
-    const ask = async (service: { readonly url: string }, key: string, body: unknown) => {
-      const answer = await postTurn(service, body, '', { ...sent, 'x-api-key': key });
-      const { results } = z.object({ results: z.array(Answered) }).parse(bodyOf(answer));
-      return results.map(({ error, replayed }) => [error?.code ?? 'ok', replayed ?? false]);
-    };
-    expect(await ask(one, 'full', TURN)).toEqual([['ok', false]]);
-    for (const body of [TURN, NATIVE]) {
-      expect(await ask(two, 'exact', body)).toEqual([['ok', true]]);
-      expect(await ask(two, 'other', body)).toEqual([['unknown_tool', false]]);
-    }
-    expect(await ask(three, 'other', TURN)).toEqual([['not_authorized', false]]);
-    const look = async (key: string) => {
-      const answer = await fetch(`${two.url}/tool-calls/${sent['x-request-id']}`, { headers: { 'x-api-key': key } });
-      return answer.status;
-    };
-    expect(await Promise.all(['full', 'exact', 'other'].map(look))).toEqual([200, 200, 404]);
-  },
-);
+test('a stored answer is for keys that may use the tool that gave it, also where that has gone', async () => {
+  const API_KEYS = [
+    toKeyEntry('acme', 'full'),
+    toKeyEntry('acme', 'exact', 'tools=lab_poke.*'),
+    toKeyEntry('acme', 'other', 'tools=lab_poke_*'),
+  ].join();
+  const environment = { API_KEYS, REDIS_URL: redis.url };
+  const one = await startService(environment, [createActor('lab_poke.it', WRITE).tool]);
+  const two = await startService(environment, []);
+  // A key that may use another tool of the same portable name learns nothing of this one.
+  const three = await startService(environment, [createActor('lab_poke_it', WRITE).tool]);
+  onTestFinished(async () => void (await Promise.all([one.stop(), two.stop(), three.stop()])));
+  const sent = { 'idempotency-key': freshName(), 'x-request-id': `a-turn-${freshName()}` };
+  const ask = async (service: { readonly url: string }, key: string, body: unknown) => {
+    const answer = await postTurn(service, body, '', { ...sent, 'x-api-key': key });
+    const { results } = z.object({ results: z.array(Answered) }).parse(bodyOf(answer));
+    return results.map(({ error, replayed }) => [error?.code ?? 'ok', replayed ?? false]);
+  };
+  expect(await ask(one, 'full', TURN)).toEqual([['ok', false]]);
+  for (const body of [TURN, NATIVE]) {
+    expect(await ask(two, 'exact', body)).toEqual([['ok', true]]);
+    expect(await ask(two, 'other', body)).toEqual([['unknown_tool', false]]);
+  }
+  expect(await ask(three, 'other', TURN)).toEqual([['not_authorized', false]]);
+  const look = async (key: string) => {
+    const answer = await fetch(`${two.url}/tool-calls/${sent['x-request-id']}`, { headers: { 'x-api-key': key } });
+    return answer.status;
+  };
+  expect(await Promise.all(['full', 'exact', 'other'].map(look))).toEqual([200, 200, 404]);
+});
 
 const Answered = z.object({
   error: z.object({ code: z.string() }).nullable(),

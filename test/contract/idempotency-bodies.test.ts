@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createActor, freshName, type Lab, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
+import { createActor, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 
 let redis: RedisForTests;
@@ -13,7 +13,7 @@ const environmentOf = (store: 'memory' | 'redis', more: Readonly<Record<string, 
 
 const WRITE = { effects: 'write' } as const;
 
-describe.each(['memory', 'redis'] as const)('the body of a key on %s', STORE_TERMS, (store) => {
+describe.each(['memory', 'redis'] as const)('the body of a key on %s', (store) => {
   const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
     startLab(actors, environmentOf(store, more));
 

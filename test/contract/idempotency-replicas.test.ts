@@ -4,7 +4,6 @@ import {
   createActor,
   createKeyedClient,
   freshName,
-  STORE_TERMS,
   startLab,
   warningsOf,
 } from '#test/support/keyed-client.ts';
@@ -24,7 +23,7 @@ const createGate = () => {
   return { opened: promise, open: () => resolve() };
 };
 
-test('a batch that one replica had to leave is finished by another: what it ran is replayed', STORE_TERMS, async () => {
+test('a batch that one replica had to leave is finished by another: what it ran is replayed', async () => {
   const gate = createGate();
   const ran: string[] = [];
   const createWrite = (replica: string) =>
@@ -51,30 +50,26 @@ test('a batch that one replica had to leave is finished by another: what it ran 
   expect(ran).toEqual(['one 1', 'two 2']);
 });
 
-test(
-  'while Redis is away safe calls run and say that no key was kept, writes do not run, and later both do',
-  STORE_TERMS,
-  async () => {
-    if (redis.own === null) return;
-    const server = await redisForTests();
-    if (server.own === null) return;
-    const [look, write] = [createActor('look'), createActor('write', WRITE)];
-    const { post, lost } = await startLab([look, write], { REDIS_URL: server.url });
-    await server.own.kill();
-    const key = freshName();
-    const calls = [{ name: 'look' }, { name: 'write' }];
-    const away = await post(calls, { key });
-    expect(codesOf(away)).toEqual(['ok', 'store_unavailable']);
-    expect(away.results[1]).toMatchObject({ outcome: 'refused', executed: 'no', retry: null });
-    expect(away.results.map(warningsOf)).toEqual([['idempotency_not_kept'], ['idempotency_not_kept']]);
-    expect(await lost(away.requestId)).toMatchObject({ status: 503 });
-    await server.own.restart();
-    await expect.poll(async () => codesOf(await post(calls, { key })), { timeout: 15_000 }).toEqual(['ok', 'ok']);
-    expect((await post(calls, { key })).headers.get('idempotent-replayed')).toBe('true');
-    expect(write.asked).toHaveLength(1);
-    await server.stop();
-  },
-);
+test('while Redis is away safe calls run and say that no key was kept, writes do not run, and later both do', async () => {
+  if (redis.own === null) return;
+  const server = await redisForTests();
+  if (server.own === null) return;
+  const [look, write] = [createActor('look'), createActor('write', WRITE)];
+  const { post, lost } = await startLab([look, write], { REDIS_URL: server.url });
+  await server.own.kill();
+  const key = freshName();
+  const calls = [{ name: 'look' }, { name: 'write' }];
+  const away = await post(calls, { key });
+  expect(codesOf(away)).toEqual(['ok', 'store_unavailable']);
+  expect(away.results[1]).toMatchObject({ outcome: 'refused', executed: 'no', retry: null });
+  expect(away.results.map(warningsOf)).toEqual([['idempotency_not_kept'], ['idempotency_not_kept']]);
+  expect(await lost(away.requestId)).toMatchObject({ status: 503 });
+  await server.own.restart();
+  await expect.poll(async () => codesOf(await post(calls, { key })), { timeout: 15_000 }).toEqual(['ok', 'ok']);
+  expect((await post(calls, { key })).headers.get('idempotent-replayed')).toBe('true');
+  expect(write.asked).toHaveLength(1);
+  await server.stop();
+});
 
 test.each([
   ['an object that is no result', '{}'],
@@ -99,7 +94,7 @@ test.each([
   },
 );
 
-test('a write that was begun by a replica that died is unknown, also where its tool is gone', STORE_TERMS, async () => {
+test('a write that was begun by a replica that died is unknown, also where its tool is gone', async () => {
   if (redis.own === null) return;
   const never = new Promise<never>(() => undefined);
   const write = createActor('write', WRITE, () => never);

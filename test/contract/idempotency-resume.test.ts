@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { codesOf, createActor, fail, freshName, type Lab, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
+import { codesOf, createActor, fail, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
 import { openConnection, toPostText } from '#test/support/raw-http.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 
@@ -16,7 +16,7 @@ const createGate = () => {
   return { opened: promise, open: () => resolve() };
 };
 
-describe.each(['memory', 'redis'] as const)('a key on %s', STORE_TERMS, (store) => {
+describe.each(['memory', 'redis'] as const)('a key on %s', (store) => {
   const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
     startLab(actors, store === 'memory' ? more : { REDIS_URL: redis.url, ...more });
 

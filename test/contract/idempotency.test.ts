@@ -6,7 +6,6 @@ import {
   freshName,
   type KeyedAnswer,
   type Lab,
-  STORE_TERMS,
   startLab,
   warningsOf,
 } from '#test/support/keyed-client.ts';
@@ -37,7 +36,7 @@ const createHeldWrite = () => {
   return { write, release: () => resolve() };
 };
 
-describe.each(['memory', 'redis'] as const)('a key on %s', STORE_TERMS, (store) => {
+describe.each(['memory', 'redis'] as const)('a key on %s', (store) => {
   const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
     startLab(actors, environmentOf(store, more));
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
-import { codesOf, createActor, fail, freshName, type Lab, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
+import { codesOf, createActor, fail, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
 import { openConnection, toPostText } from '#test/support/raw-http.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 
@@ -27,7 +27,7 @@ const createEndings = () => [
   createActor('few', { maxCallsPerSession: 0 }),
 ];
 
-describe.each(['memory', 'redis'] as const)('the journal on %s', STORE_TERMS, (store) => {
+describe.each(['memory', 'redis'] as const)('the journal on %s', (store) => {
   const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
     startLab(actors, { ...(store === 'memory' ? {} : { REDIS_URL: redis.url }), ...more });
 
@@ -183,7 +183,7 @@ describe.each(['memory', 'redis'] as const)('the journal on %s', STORE_TERMS, (s
   });
 });
 
-test('what a replica that stops did not run is entered for the others to read', STORE_TERMS, async () => {
+test('what a replica that stops did not run is entered for the others to read', async () => {
   const gate = Promise.withResolvers<void>();
   const slow = createActor('slow', {}, () => gate.promise);
   const stopping = await startLab([slow], { REDIS_URL: redis.url });

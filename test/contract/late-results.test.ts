@@ -9,7 +9,6 @@ import {
   fail,
   freshName,
   type Lab,
-  STORE_TERMS,
   startLab,
   warningsOf,
 } from '#test/support/keyed-client.ts';
@@ -29,7 +28,7 @@ const createLateWrite = (end: () => unknown) => {
   return { write, release: () => resolve() };
 };
 
-describe.each(['memory', 'redis'] as const)('late on %s', STORE_TERMS, (store) => {
+describe.each(['memory', 'redis'] as const)('late on %s', (store) => {
   const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
     startLab(actors, store === 'memory' ? more : { REDIS_URL: redis.url, ...more });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { codesOf, createActor, fail, freshName, type Lab, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
+import { codesOf, createActor, fail, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 
 let redis: RedisForTests;
@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-describe.each(['memory', 'redis'] as const)('limits on %s', STORE_TERMS, (store) => {
+describe.each(['memory', 'redis'] as const)('limits on %s', (store) => {
   const start = (actors: Parameters<typeof startLab>[0], more: Readonly<Record<string, string>> = {}): Promise<Lab> =>
     startLab(actors, { ...(store === 'memory' ? {} : { REDIS_URL: redis.url }), ...more });
 

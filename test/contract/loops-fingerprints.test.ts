@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { toCanonicalText, toDigest } from '#src/executor/canonical-text.ts';
-import { createActor, fail, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
+import { createActor, fail, startLab } from '#test/support/keyed-client.ts';
 import { createLoopSession, useLoopLab } from '#test/support/loop-lab.ts';
 
 const startLoopLab = useLoopLab();
 
 const MANY = { retries: 50 } as const;
 
-describe.each(['memory', 'redis'] as const)('which calls are the same on %s', STORE_TERMS, (store) => {
+describe.each(['memory', 'redis'] as const)('which calls are the same on %s', (store) => {
   const start = (actors: Parameters<typeof startLoopLab>[1], more: Readonly<Record<string, string>> = {}) =>
     startLoopLab(store, actors, more);
 

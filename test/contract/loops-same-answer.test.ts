@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { codesOf, createActor, STORE_TERMS, warningsOf } from '#test/support/keyed-client.ts';
+import { codesOf, createActor, warningsOf } from '#test/support/keyed-client.ts';
 import { createLoopSession, useLoopLab } from '#test/support/loop-lab.ts';
 
 const startLoopLab = useLoopLab();
@@ -7,7 +7,7 @@ const startLoopLab = useLoopLab();
 const SAME = (times: number): string =>
   `Not executed: 'save' was called ${times} times in a row with the same arguments and gave the same answer. Use that answer, or change the arguments.`;
 
-describe.each(['memory', 'redis'] as const)('the same answer on %s', STORE_TERMS, (store) => {
+describe.each(['memory', 'redis'] as const)('the same answer on %s', (store) => {
   const start = (actors: Parameters<typeof startLoopLab>[1], more: Readonly<Record<string, string>> = {}) =>
     startLoopLab(store, actors, more);
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
-import { codesOf, createActor, fail, freshName, STORE_TERMS } from '#test/support/keyed-client.ts';
+import { codesOf, createActor, fail, freshName } from '#test/support/keyed-client.ts';
 import { createLoopSession, useLoopLab } from '#test/support/loop-lab.ts';
 
 const startLoopLab = useLoopLab();
@@ -10,7 +10,7 @@ const LOOP = (times: number): string =>
 
 const MANY = { retries: 50 } as const;
 
-describe.each(['memory', 'redis'] as const)('the loop guard on %s', STORE_TERMS, (store) => {
+describe.each(['memory', 'redis'] as const)('the loop guard on %s', (store) => {
   const start = (actors: Parameters<typeof startLoopLab>[1], more: Readonly<Record<string, string>> = {}) =>
     startLoopLab(store, actors, more);
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Stores } from '#src/wiring/wire-store.ts';
-import { codesOf, createActor, fail, freshName, STORE_TERMS } from '#test/support/keyed-client.ts';
+import { codesOf, createActor, fail, freshName } from '#test/support/keyed-client.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { startWiredLab } from '#test/support/start-wired-lab.ts';
 import { watchCommands } from '#test/support/watch-commands.ts';
@@ -53,7 +53,7 @@ const start = async (wrapStores: (stores: Stores) => Stores = (stores) => stores
 const callsOf = (name: string, count: number) =>
   Array.from({ length: count }, () => ({ name, arguments: { only: freshName() } }));
 
-test.each([1, 8, 64])('a clean batch of %d calls in a session sends two commands', STORE_TERMS, async (count) => {
+test.each([1, 8, 64])('a clean batch of %d calls in a session sends two commands', async (count) => {
   const { post, commands } = await start();
   const id = freshName();
   for (let batch = 0; batch < 3; batch += 1) {
@@ -79,34 +79,26 @@ test.each([1, 8, 64])(
   },
 );
 
-test.each([1, 8, 64])(
-  'a batch of %d calls without a session sends none, clean or failing',
-  STORE_TERMS,
-  async (count) => {
-    const { post, commands } = await start();
-    await commands.clear();
-    await post(callsOf('look', count));
-    await post([...callsOf('bad', count - 1), { name: 'nix' }]);
-    expect(await commands.seen()).toEqual([]);
-  },
-);
+test.each([1, 8, 64])('a batch of %d calls without a session sends none, clean or failing', async (count) => {
+  const { post, commands } = await start();
+  await commands.clear();
+  await post(callsOf('look', count));
+  await post([...callsOf('bad', count - 1), { name: 'nix' }]);
+  expect(await commands.seen()).toEqual([]);
+});
 
-test(
-  'tools, unknown names and bad entries of all kinds in one batch are still two commands; a batch without calls is none',
-  STORE_TERMS,
-  async () => {
-    const { post, commands } = await start();
-    const id = freshName();
-    await commands.clear();
-    await post({ session_id: id, calls: [...callsOf('look', 9), ...callsOf('bad', 9), { name: 'nix' }, 7] });
-    expect(await commands.seen()).toEqual([ADMIT, SETTLE]);
-    await commands.clear();
-    await post({ session_id: id, calls: [] });
-    expect(await commands.seen()).toEqual([]);
-  },
-);
+test('tools, unknown names and bad entries of all kinds in one batch are still two commands; a batch without calls is none', async () => {
+  const { post, commands } = await start();
+  const id = freshName();
+  await commands.clear();
+  await post({ session_id: id, calls: [...callsOf('look', 9), ...callsOf('bad', 9), { name: 'nix' }, 7] });
+  expect(await commands.seen()).toEqual([ADMIT, SETTLE]);
+  await commands.clear();
+  await post({ session_id: id, calls: [] });
+  expect(await commands.seen()).toEqual([]);
+});
 
-test('a clean batch is answered while its second command is held back', STORE_TERMS, async () => {
+test('a clean batch is answered while its second command is held back', async () => {
   const settling = createHeldSettling();
   const { post, commands, session } = await start(settling.hold);
   const id = freshName();
@@ -122,7 +114,7 @@ test('a clean batch is answered while its second command is held back', STORE_TE
 test.each([
   ['that fails', 'bad', false],
   ['in which a retry succeeds', 'bad', true],
-])('a batch %s is answered when its second command is', STORE_TERMS, async (_what, name, isRetry) => {
+])('a batch %s is answered when its second command is', async (_what, name, isRetry) => {
   const settling = createHeldSettling();
   const look = createActor('bad', { retries: 9 }, fail);
   const lab = await startWiredLab([look], { wrapStores: settling.hold }, { REDIS_URL: redis.url });
@@ -145,37 +137,33 @@ test.each([
   expect(codesOf(await answer)).toEqual(isRetry ? ['ok', 'ok'] : ['tool_exception', 'tool_exception']);
 });
 
-test(
-  'a keyed batch opens its record, marks each write, keeps the results and notes its request id',
-  STORE_TERMS,
-  async () => {
-    const { post, commands } = await start();
-    const [reads, writes] = [freshName(), freshName()];
-    await commands.clear();
-    await post(callsOf('look', 8), { key: reads });
-    // Opens, keeps and notes.
-    expect(await commands.seen()).toEqual(['evalsha keyed a', 'evalsha keyed b', 'set request']);
-    await commands.clear();
-    const calls = callsOf('write', 3);
-    await post(calls, { key: writes });
-    expect(await commands.seen()).toEqual([
-      'evalsha keyed a',
-      'evalsha keyed b',
-      'evalsha keyed b',
-      'evalsha keyed b',
-      'evalsha keyed c',
-      'set request',
-    ]);
-    await commands.clear();
-    await post(calls, { key: writes });
-    expect(await commands.seen()).toEqual(['evalsha keyed a', 'set request']);
-    await commands.clear();
-    await post([{ name: 'look' }], { key: writes });
-    expect(await commands.seen()).toEqual(['evalsha keyed a']);
-  },
-);
+test('a keyed batch opens its record, marks each write, keeps the results and notes its request id', async () => {
+  const { post, commands } = await start();
+  const [reads, writes] = [freshName(), freshName()];
+  await commands.clear();
+  await post(callsOf('look', 8), { key: reads });
+  // Opens, keeps and notes.
+  expect(await commands.seen()).toEqual(['evalsha keyed a', 'evalsha keyed b', 'set request']);
+  await commands.clear();
+  const calls = callsOf('write', 3);
+  await post(calls, { key: writes });
+  expect(await commands.seen()).toEqual([
+    'evalsha keyed a',
+    'evalsha keyed b',
+    'evalsha keyed b',
+    'evalsha keyed b',
+    'evalsha keyed c',
+    'set request',
+  ]);
+  await commands.clear();
+  await post(calls, { key: writes });
+  expect(await commands.seen()).toEqual(['evalsha keyed a', 'set request']);
+  await commands.clear();
+  await post([{ name: 'look' }], { key: writes });
+  expect(await commands.seen()).toEqual(['evalsha keyed a']);
+});
 
-test('a keyed batch of a session sends both: those of its record around those of its round', STORE_TERMS, async () => {
+test('a keyed batch of a session sends both: those of its record around those of its round', async () => {
   const { post, commands } = await start();
   await commands.clear();
   await post({ session_id: freshName(), calls: callsOf('write', 1) }, { key: freshName() });

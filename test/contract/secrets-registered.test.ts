@@ -4,7 +4,7 @@ import { defineTool } from '#src/tools/define-tool.ts';
 import { UpstreamToolError } from '#src/tools/tool-errors.ts';
 import { ok } from '#src/tools/tool-values.ts';
 import { answerOne } from '#test/support/check-answer.ts';
-import { createActor, freshName, STORE_TERMS, startLab } from '#test/support/keyed-client.ts';
+import { createActor, freshName, startLab } from '#test/support/keyed-client.ts';
 import { redisForTests } from '#test/support/redis-server.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 
@@ -214,19 +214,15 @@ test('what a call comes to after its answer is kept without secrets, registered 
     });
 });
 
-test(
-  'what was kept by a service that did not know of a secret is not shown by one that does',
-  STORE_TERMS,
-  async () => {
-    const redis = await redisForTests();
-    onTestFinished(redis.stop);
-    const tell = createActor('tell', {}, () => ({ text: SECRET }));
-    const before = await startLab([tell], { REDIS_URL: redis.url });
-    const key = freshName();
-    const first = await before.post([{ name: 'tell' }], { key });
-    expect(first.results[0]?.value).toEqual({ text: SECRET });
-    const after = await startLab([tell], { REDIS_URL: redis.url, CANARY_TOKEN: SECRET });
-    expect((await after.post([{ name: 'tell' }], { key })).results[0]).toMatchObject({ value: { text: '[redacted]' } });
-    expect((await after.lost(first.requestId)).results[0]).toMatchObject({ value: { text: '[redacted]' } });
-  },
-);
+test('what was kept by a service that did not know of a secret is not shown by one that does', async () => {
+  const redis = await redisForTests();
+  onTestFinished(redis.stop);
+  const tell = createActor('tell', {}, () => ({ text: SECRET }));
+  const before = await startLab([tell], { REDIS_URL: redis.url });
+  const key = freshName();
+  const first = await before.post([{ name: 'tell' }], { key });
+  expect(first.results[0]?.value).toEqual({ text: SECRET });
+  const after = await startLab([tell], { REDIS_URL: redis.url, CANARY_TOKEN: SECRET });
+  expect((await after.post([{ name: 'tell' }], { key })).results[0]).toMatchObject({ value: { text: '[redacted]' } });
+  expect((await after.lost(first.requestId)).results[0]).toMatchObject({ value: { text: '[redacted]' } });
+});

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
 import { type AccessAnswer, askAs, postAs, toKeyEntry, viewAs } from '#test/auth/access-client.ts';
 import { makeIssuerKey, sign, startIssuer } from '#test/auth/issuer-lab.ts';
-import { type Actor, createActor, freshName, STORE_TERMS } from '#test/support/keyed-client.ts';
+import { type Actor, createActor, freshName } from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 
@@ -31,7 +31,7 @@ const BOTH_WAYS = ['API keys', 'tokens'] as const;
 const STORES = ['memory', 'redis'] as const;
 const CASES = STORES.flatMap((store) => BOTH_WAYS.map((way) => [way, store] as const));
 
-describe.each(CASES)('two tenants with %s on %s', STORE_TERMS, (way, store) => {
+describe.each(CASES)('two tenants with %s on %s', (way, store) => {
   const start = async (): Promise<Tenants> => {
     const write = createActor('write', { effects: 'write' });
     const issuer = await startIssuer(KEY);

@@ -141,12 +141,6 @@ export const freshName = (): string => {
   return `${RUN}-${names}`;
 };
 
-/**
- * For tests that count in Redis: it has 50 ms for an answer, and is taken for away after that. On a machine that is busy
- * with something else a test may see that happen, and begins anew.
- */
-export const STORE_TERMS = { retry: 2 } as const;
-
 /** What each call came to: its code, or `ok`. */
 export const codesOf = ({ results }: Pick<KeyedAnswer, 'results'>): readonly string[] =>
   results.map(({ error }) => error?.code ?? 'ok');

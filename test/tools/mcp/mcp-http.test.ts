@@ -89,7 +89,7 @@ test.each(['large_stream', 'large_body'])('an answer beyond the cap (%s) ends it
 });
 
 // The server also ends its stream: where a busy machine tells of that first, the call meets a connection that goes.
-test('a forgotten session is made anew, and the call that met it was not executed', { retry: 3 }, async () => {
+test('a forgotten session is made anew, and the call that met it was not executed', async () => {
   await lab.call('lab_forget');
   expect(await lab.call('lab_echo')).toMatchObject({
     outcome: 'retry',
