@@ -2,7 +2,8 @@ import * as z from 'zod';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
 import { toCallId, toSessionId, toText } from './bodies.ts';
 import { toChatCallId, toToolUseId } from './formats/provider-messages.ts';
-import { type Form, type LoadMessage, toMessage } from './forms.ts';
+import { type Form, toMessage } from './forms.ts';
+import type { LoadMessage } from './load-message.ts';
 import type { Sizes } from './measure-rounds.ts';
 
 /** What an answer says of one call. */

@@ -1,5 +1,6 @@
 import { type CallKind, toBody } from './bodies.ts';
 import { toAnthropicMessage, toChatMessage } from './formats/provider-messages.ts';
+import type { LoadMessage } from './load-message.ts';
 import { toModernCall, toSessionCall } from './mcp/mcp-messages.ts';
 
 /**
@@ -17,12 +18,6 @@ export const FORMS = [
   'mcp_session',
 ] as const;
 export type Form = (typeof FORMS)[number];
-
-export type LoadMessage = {
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-};
 
 export type WrittenTurn = {
   /** Anything but `succeeding` only where the form is `native`. */

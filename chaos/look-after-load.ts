@@ -1,9 +1,9 @@
+import type { Run, SentLoad } from './chaos-run.ts';
 import { createClient } from './exchange.ts';
 import { isAnswered, type KeyRecord, type SeenResult } from './keyed-attempt.ts';
 import { lookAtSessions, readKept } from './look-at-sessions.ts';
 import { createRandom } from './random.ts';
 import { becomesReady } from './readiness.ts';
-import type { Run, SentLoad } from './run-chaos.ts';
 import { askAgain, type KeyedTerms } from './send-keyed.ts';
 import { createSender } from './sender.ts';
 

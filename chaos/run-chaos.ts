@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import * as z from 'zod';
 import type { Accounts } from './accounts.ts';
-import { type BudgetSession, judgeBudgets, playBudgetSessions } from './budget-sessions.ts';
+import { judgeBudgets, playBudgetSessions } from './budget-sessions.ts';
+import type { Run, SentLoad } from './chaos-run.ts';
 import { createClient } from './exchange.ts';
 import { injectFaults, stopReplica } from './faults.ts';
 import { judgeKeyed } from './judge-keyed.ts';
@@ -10,7 +11,6 @@ import { NAMELESS_MARK } from './killer-kinds.ts';
 import { createLedger, type Ledger } from './ledger.ts';
 import { lookAfterLoad } from './look-after-load.ts';
 import { countDescriptors, describeDescriptors, findProcesses } from './look-at-processes.ts';
-import type { Options } from './options.ts';
 import { createBatchPlans } from './plan-batch.ts';
 import { createRandom } from './random.ts';
 import { countReady } from './readiness.ts';
@@ -30,14 +30,6 @@ const KILLERS_PER_SECOND = 2;
 const SETTLE_MS = 45_000;
 const LEFT_MS = 3000;
 const PROGRESS_MS = 5000;
-
-/** What every part of a run needs. */
-export type Run = {
-  readonly options: Options;
-  readonly surroundings: Surroundings;
-  readonly accounts: Accounts;
-  readonly say: (line: string) => void;
-};
 
 /** The whole run: start, load and faults, rest, end, and what is found afterwards. */
 export const runChaos = async (run: Run): Promise<Findings> => {
@@ -81,13 +73,6 @@ type Known = {
   readonly missingTools: readonly string[];
   readonly ledger: Ledger;
   readonly doubts: Doubts;
-};
-
-/** What is looked at once more when all is whole again. */
-export type SentLoad = {
-  readonly records: readonly KeyRecord[];
-  readonly budgets: readonly BudgetSession[];
-  readonly sessionIds: readonly string[];
 };
 
 const sendLoadAndFaults = async (

@@ -1,4 +1,4 @@
-import type { LoadMessage } from '../forms.ts';
+import type { LoadMessage } from '../load-message.ts';
 
 const PATH = '/mcp';
 const HEADERS = { accept: 'application/json, text/event-stream' };
