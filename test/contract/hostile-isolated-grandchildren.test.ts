@@ -58,5 +58,6 @@ test('what was left behind by calls that were answered ends with the service', a
   // They are there at first: what is looked for below can be found.
   for (const text of seconds) await becomes(() => findByArgument(text).length > 0, true);
   await lab.stop();
-  expect(seconds.flatMap(findByArgument)).toEqual([]);
+  // A busy kernel takes a moment for a process that is killed.
+  await becomes(() => seconds.flatMap(findByArgument), []);
 });
