@@ -1,8 +1,8 @@
 import type { MessageFormat } from '../contract/message-format.ts';
 import { detectFormat, isNative } from './detect-format.ts';
 import type { Dialect, ParsedTurn, ReadAnswer, TurnCall } from './dialect.ts';
-import { type Part, toPlainText } from './media.ts';
-import { toObservation, toParts } from './observation.ts';
+import type { Part } from './media.ts';
+import { toTold } from './observation.ts';
 import type { ObservedResult } from './observed-result.ts';
 
 /** A call as the provider's body has it. */
@@ -61,14 +61,10 @@ export const toTurn = <Call extends AskedCall>(
     asked.length === 0 ? [] : writeAnswers(asked.map((call, index) => toAnswer(call, results[index]))),
 });
 
-const toAnswer = <Call extends AskedCall>(asked: Call, result: ObservedResult | undefined): Answer<Call> =>
-  result === undefined
-    ? { asked, success: false, text: NO_RESULT_TEXT, parts: null, result: null }
-    : { asked, success: result.success, ...toTold(result), result };
-
-const toTold = (result: ObservedResult): Pick<Answer, 'text' | 'parts'> => {
-  const parts = toParts(result);
-  return { parts, text: parts === null ? toObservation(result) : toPlainText(parts) };
+const toAnswer = <Call extends AskedCall>(asked: Call, result: ObservedResult | undefined): Answer<Call> => {
+  if (result === undefined) return { asked, success: false, text: NO_RESULT_TEXT, parts: null, result: null };
+  const { text, parts } = toTold(result);
+  return { asked, success: result.success, text, parts, result };
 };
 
 const NO_RESULT_TEXT =

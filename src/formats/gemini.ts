@@ -3,6 +3,7 @@ import type { ReadAnswer } from './dialect.ts';
 import { type Image, type ImageType, toImageBlocks } from './images.ts';
 import { isArray, isObject, listOf, member, toAskedName } from './json-access.ts';
 import { isValueAlone } from './observation.ts';
+import { parsedValueOf } from './observed-result.ts';
 
 /** Gemini's FunctionResponse: `output` for a success, `error` for a failure. */
 export type FunctionResponse<Shown = InlineData> = {
@@ -103,7 +104,8 @@ type Said = { readonly output: unknown; readonly images: readonly Image[] };
 
 const toSaid = ({ asked, parts, text, result }: Answer<AskedPart>): Said => {
   // With nothing to add, the value goes as it is: a text would only quote it.
-  if (parts === null) return { output: result !== null && isValueAlone(result) ? result.value : text, images: [] };
+  if (parts === null)
+    return { output: result !== null && isValueAlone(result) ? parsedValueOf(result) : text, images: [] };
   const blocks = asked.looksAt === 'images' ? toImageBlocks<Block>(parts, IMAGE_TYPES, BLOCKS) : null;
   if (blocks === null) return { output: text, images: [] };
   const output = blocks.map((block) => ('text' in block ? block.text : toNote(block.image))).join('\n');

@@ -7,7 +7,9 @@ export const isArray = (value: unknown): value is readonly unknown[] => Array.is
 
 /** A member of whatever was received; undefined where there is none. */
 export const member = (value: unknown, key: string): unknown =>
-  typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
+  hasMembers(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+
+const hasMembers = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null;
 
 /** A member that is an array; none where it is anything else. */
 export const listOf = (value: unknown, key: string): readonly unknown[] => {

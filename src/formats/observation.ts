@@ -1,6 +1,6 @@
 import type { RetryState } from '../contract/tool-result.ts';
 import { mayTellMedia, type Part, readParts, toPlainText, toTextPart } from './media.ts';
-import type { ObservedResult } from './observed-result.ts';
+import { type ObservedResult, parsedValueOf } from './observed-result.ts';
 
 const MAX_HINT_LENGTH = 1000;
 const MAX_DETAILS_LENGTH = 2000;
@@ -10,16 +10,29 @@ const RETURNED_NOTHING = 'The tool succeeded; there is nothing to show.';
 const CHECK_FIRST = 'It may or may not have taken effect. Check before calling it again.';
 const NO_USE = 'Repeating this call will not help.';
 
+/** What a model reads of a result, and the same with its media, for who can show them; null where there are none. */
+export type ToldResult = { readonly text: string; readonly parts: readonly Part[] | null };
+
 /**
  * The text a model reads for a result, never blank. A failure's starts with `ERROR: ` and its code, because not every
  * provider's message can say that it is one; a success's starts with whatever the tool answered.
  */
 export const toObservation = (result: ObservedResult): string =>
-  result.success ? toSuccessText(result) : toFailureText(result);
+  result.success ? toSuccessText(result, toValueParts(result)) : toFailureText(result);
 
 /** What a success says and shows, in order, where there are media in its value; else null. */
-export const toParts = (result: ObservedResult): readonly Part[] | null => {
-  const inside = result.success ? toValueParts(result) : null;
+export const toParts = (result: ObservedResult): readonly Part[] | null =>
+  result.success ? toShownParts(result, toValueParts(result)) : null;
+
+/** Both at once: the value is looked through for media but once. */
+export const toTold = (result: ObservedResult): ToldResult => {
+  if (!result.success) return { text: toFailureText(result), parts: null };
+  const inside = toValueParts(result);
+  const parts = toShownParts(result, inside);
+  return { text: parts === null ? toSuccessText(result, inside) : toPlainText(parts), parts };
+};
+
+const toShownParts = (result: ObservedResult, inside: readonly Part[] | null): readonly Part[] | null => {
   if (inside === null) return null;
   const around = [toMessageText(result)].filter(isNotBlank);
   return [...around.map(toTextPart), ...inside, ...toWarningLines(result).map(toTextPart)];
@@ -27,7 +40,7 @@ export const toParts = (result: ObservedResult): readonly Part[] | null => {
 
 // Most values have no media, and are not parsed to find that out.
 const toValueParts = (result: ObservedResult): readonly Part[] | null =>
-  result.valueJson !== undefined && !mayTellMedia(result.valueJson) ? null : readParts(result.value);
+  result.valueJson !== undefined && !mayTellMedia(result.valueJson) ? null : readParts(parsedValueOf(result));
 
 /** Whether a message without a flag of its own tells of a failure. A tool that answers such a text itself is misread. */
 export const isFailureText = (text: string): boolean => /^ERROR: [a-z_]+: /.test(text);
@@ -48,8 +61,8 @@ const saysItself = ({ message, value, valueJson }: ObservedResult): boolean =>
   'display' in value &&
   value.display === message;
 
-const toSuccessText = (result: ObservedResult): string => {
-  const valueText = toValueText(result);
+const toSuccessText = (result: ObservedResult, parts: readonly Part[] | null): string => {
+  const valueText = toValueText(result, parts);
   if (isValueAlone(result)) return valueText;
   const message = toMessageText(result);
   const lines = [message, valueText === message.trim() ? '' : valueText].filter(isNotBlank);
@@ -61,9 +74,8 @@ const toMessageText = ({ message, empty }: ObservedResult): string =>
   message.trim() === '' && empty === true ? FOUND_NOTHING : message;
 
 /** A text as it is, anything else as JSON, media by what they are; "" for what says nothing. */
-const toValueText = (result: ObservedResult): string => {
+const toValueText = (result: ObservedResult, parts: readonly Part[] | null): string => {
   if (hasNothing(result)) return '';
-  const parts = toValueParts(result);
   if (parts !== null) return toPlainText(parts);
   if (result.valueJson !== undefined) return result.valueJson;
   return typeof result.value === 'string' ? result.value : JSON.stringify(result.value);
@@ -105,7 +117,7 @@ const toFailureText = (result: ObservedResult): string => {
 
 // A tool may have put more into its failure than a sentence.
 const toDetails = (result: ObservedResult): string => {
-  const text = toValueText(result);
+  const text = toValueText(result, toValueParts(result));
   return text === '' ? '' : `Details: ${cut(text, MAX_DETAILS_LENGTH)}`;
 };
 

@@ -32,7 +32,7 @@ export const readTurn = (body: unknown, query: unknown): Turn => {
   const members = toMembers(body);
   const format = toFormat(asked['format'] ?? members['format']);
   const answer = toAnswer(asked['raw'] ?? members['raw']);
-  const said = { ...pickEnvelope(members), ...pickEnvelope(toTyped(asked)) };
+  const said = pickEnvelope(members, toTyped(asked));
   const dialect = findDialect(format, body, members);
   if (dialect === null) return { envelope: readNative(body, said), dialect: null };
   const turn = dialect.parse(body);
@@ -88,10 +88,15 @@ const toTyped = (query: Members): Members => {
   return isNumber ? { ...query, deadline_ms: Number(deadline) } : query;
 };
 
-const pickEnvelope = (members: Members): Members =>
-  Object.fromEntries(
-    ENVELOPE_MEMBERS.filter((name) => Object.hasOwn(members, name)).map((name) => [name, members[name]]),
-  );
+// The query wins.
+const pickEnvelope = (members: Members, asked: Members): Members => {
+  const said: Record<string, unknown> = {};
+  for (const name of ENVELOPE_MEMBERS) {
+    if (Object.hasOwn(asked, name)) said[name] = asked[name];
+    else if (Object.hasOwn(members, name)) said[name] = members[name];
+  }
+  return said;
+};
 
 const findDialect = (format: MessageFormat | null, body: unknown, members: Members): Dialect | null => {
   if (format !== null) return DIALECTS.get(format) ?? null;

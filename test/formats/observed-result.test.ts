@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toObservation } from '#src/formats/observation.ts';
-import { readObservedResult } from '#src/formats/observed-result.ts';
+import { toObservation, toTold } from '#src/formats/observation.ts';
+import { parsedValueOf, readObservedResult } from '#src/formats/observed-result.ts';
 
 // As the executor writes it; test/contract/dialects-golden.test.ts holds that against the real one.
 const write = (value: string, more = '"message":"","error":null,"retry":null,"duration_ms":1.25', id: unknown = 'a') =>
@@ -22,11 +22,13 @@ test.each([
   ],
   ['a text that is written like a result', write(JSON.stringify(HOSTILE)), HOSTILE],
   ['an id that is written like one', write('{"b":2}', undefined, HOSTILE), '{"b":2}'],
+  ['an id that ends like a key', write('{"b":3}', undefined, 's":'), '{"b":3}'],
+  ['a number for an id', write('{"b":4}', undefined, 7), '{"b":4}'],
   ['an empty object', write('{}'), 'The tool succeeded; there is nothing to show.'],
   ['a marked one', write('[]', `${TAIL},"empty":true`), 'Nothing was found.'],
 ] as const)('%s is read as it was written', (_, json, text) => {
   expect(toObservation(readObservedResult(json))).toBe(text);
-  expect(readObservedResult(json).value).toEqual(JSON.parse(json).value);
+  expect(parsedValueOf(readObservedResult(json))).toEqual(JSON.parse(json).value);
 });
 
 test('whatever the value, id and message, the model is told what the whole JSON says', async () => {
@@ -35,10 +37,18 @@ test('whatever the value, id and message, the model is told what the whole JSON 
       const more = `"message":${JSON.stringify(message)},"error":null,"retry":null,"duration_ms":0.1${empty ? ',"empty":true' : ''}`;
       const json = write(JSON.stringify(value), more, id);
       expect(toObservation(readObservedResult(json))).toBe(toObservation(JSON.parse(json)));
-      expect(readObservedResult(json).value).toEqual(JSON.parse(json).value);
+      expect(parsedValueOf(readObservedResult(json))).toEqual(JSON.parse(json).value);
     }),
     { numRuns: 1_000 },
   );
+});
+
+test('what a file is told of, and is no medium, is told as the JSON it came as', () => {
+  const json = write('{"files":[{"id":"a","mimeType":"text/plain","size":1.0}]}');
+  expect(toTold(readObservedResult(json))).toEqual({
+    text: '{"files":[{"id":"a","mimeType":"text/plain","size":1.0}]}',
+    parts: null,
+  });
 });
 
 test('failures are read whole', () => {
