@@ -38,3 +38,36 @@ test('beside a word in nearly all notes the others tell which are the best', () 
   expect(rows.map(({ path }) => path)).toEqual(['n9.md', 'n8.md', 'n7.md', 'n3000.md']);
   database.close();
 });
+
+test('of a phrase in most notes every page follows the one before, however far it is', () => {
+  const { database, put } = openCommon();
+  put(3000, 'n3000.md', 'Note 3000', 'word the');
+  put(2998, 'n2998.md', 'The word', 'the word');
+  const find = (offset: number, limit: number, folder = '.') =>
+    database
+      .search({ terms: toTerms('the word'), wantsAny: false }, { folder, offset, limit })
+      .rows.map(({ path }) => path);
+  expect(find(0, 3)).toEqual(['n2998.md', 'n2999.md', 'n2997.md']);
+  expect(find(1, 2)).toEqual(['n2999.md', 'n2997.md']);
+  expect(find(250, 2)).toEqual(['n2749.md', 'n2748.md']);
+  expect(find(2997, 5)).toEqual(['n2.md', 'n1.md']);
+  expect(find(0, 5, 'elsewhere')).toEqual([]);
+  database.close();
+});
+
+test('notes that match are found behind many later ones that do not', () => {
+  const { database, put } = openCommon();
+  for (let id = 2701; id <= 3000; id += 1) put(id, `n${id}.md`, `Note ${id}`, 'word the');
+  const { rows } = database.search({ terms: toTerms('the word'), wantsAny: false }, PAGE);
+  expect(rows.map(({ path }) => path)).toEqual(['n2700.md', 'n2699.md', 'n2698.md', 'n2697.md']);
+  database.close();
+});
+
+test('a note with one of two words in its title is told before others only where it has the other, too', () => {
+  const { database, put } = openCommon();
+  put(6, 'n6.md', 'The other', 'the');
+  put(7, 'n7.md', 'The title', 'the word');
+  const { rows } = database.search({ terms: toTerms('the', 'word'), wantsAny: false }, PAGE);
+  expect(rows.map(({ path }) => path)).toEqual(['n7.md', 'n3000.md', 'n2999.md', 'n2998.md']);
+  database.close();
+});

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { link, mkdir, symlink, truncate } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { INDEX_LIMITS, openNoteIndex } from '../../../../src/tools/builtin/notes/indexing/note-index.ts';
 import { WALK_LIMITS, walkNotes } from '../../../../src/tools/builtin/notes/indexing/walk-notes.ts';
 import { startLinkSwapper } from '../../../support/link-swapper.ts';
 import { pathsOf, startNotesLab } from '../../../support/notes-lab.ts';
@@ -54,6 +55,35 @@ test('a note that becomes a link out again and again is never found with what li
     seen.add(JSON.stringify(await read.catch((thrown: unknown) => String(thrown))));
   }
   expect([...seen].filter((text) => text.includes('xyzzy'))).toEqual([]);
+});
+
+test('a folder that becomes a link out while it is looked through gives nothing of what lies outside', async () => {
+  await using lab = await startNotesLab({ 'a.md': 'inside', 'folder/secret.md': 'inside' });
+  let looked = 0;
+  let isSwapped = false;
+  const pace = {
+    // The root has two names; the third is looked at in the folder, whose names have been read.
+    isDue: () => true,
+    rest: async () => {
+      looked += 1;
+      if (looked !== 3) return;
+      renameSync(lab.at('folder'), lab.at('.moved'));
+      symlinkSync(lab.outside, lab.at('folder'));
+      isSwapped = true;
+    },
+  };
+  const index = openNoteIndex(lab.root, {
+    limits: INDEX_LIMITS,
+    pace,
+    observer: { progress: () => undefined, notice: () => undefined },
+  });
+  await index.update();
+  expect(isSwapped).toBe(true);
+  expect(index.database.list({ folder: '.', offset: 0, limit: 10 }).map(({ path }) => path)).toEqual(['a.md']);
+  const secret = { terms: [{ text: 'xyzzy', isPrefix: false }], wantsAny: false };
+  expect(index.database.search(secret, { folder: '.', offset: 0, limit: 10 }).rows).toEqual([]);
+  expect(index.textOf('folder/secret.md')).toBe('');
+  index.close();
 });
 
 test('hidden folders, node_modules and other files are left out', async () => {

@@ -1,11 +1,11 @@
 import { parentPort } from 'node:worker_threads';
 import { type IndexMessage, IndexRequest, type Question } from '../index-messages.ts';
 import { createIndexKeeper } from './index-keeper.ts';
+import type { ListRow } from './list-span.ts';
 import { makeSnippet } from './make-snippet.ts';
 import { findNearNotes } from './near-notes.ts';
-
 import { INDEX_LIMITS, type NoteIndex, openNoteIndex } from './note-index.ts';
-import type { ListRow } from './note-search.ts';
+
 import { createPace } from './pace.ts';
 import { RootUnreadableError } from './walk-notes.ts';
 

@@ -1,7 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import * as z from 'zod';
 import { separateWords } from '../note-terms.ts';
-import { boundsOf, ListRow, prepareSearch, type Span } from './note-search.ts';
+import { boundsOf, ListRow, type Span } from './list-span.ts';
+import { prepareSearch } from './note-search.ts';
 import { toStem } from './parse-note.ts';
 
 export type StoredNote = {

@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { type NoteDatabase, openNoteDatabase } from './note-database.ts';
 import type { Pace } from './pace.ts';
 import { toNoteText, toTitle } from './parse-note.ts';
@@ -19,7 +20,11 @@ export type IndexObserver = {
   readonly notice: (notice: 'too_many_notes' | 'too_much_text', most: number) => void;
 };
 
-type KnownNote = { readonly id: number; stamp: string; bytes: number; scan: number };
+/** Whatever tells one state of a file from another; ctime, too: copies keep mtime. */
+type Stamp = Pick<Stats, 'ino' | 'size' | 'mtimeMs' | 'ctimeMs'>;
+
+/** `stamp` is undefined where it has to be read again, whatever it looks like. */
+type KnownNote = { readonly id: number; stamp: Stamp | undefined; bytes: number; scan: number };
 
 // What changes again within one tick of the file system's clock (10 ms at most) looks the same: it is read once more.
 const SETTLED_AFTER_MS = 100;
@@ -49,7 +54,7 @@ export const openNoteIndex = (
     note.bytes = 0;
     database.remove(note.id);
     const read = readNote(root, path, limits.maxNoteBytes);
-    note.stamp = read?.stamp ?? '';
+    note.stamp = read?.stamp;
     if (read?.text === undefined) return;
     const { text, stats } = read;
     const isTooMuch = state.bytes + text.length > limits.maxTotalBytes;
@@ -71,7 +76,7 @@ export const openNoteIndex = (
     const tell = (note: FoundNote): void => {
       const before = known.get(note.path);
       if (before !== undefined) before.scan = state.scan;
-      if (before === undefined || before.stamp !== toStamp(note.stats)) changed.push(note);
+      if (before?.stamp === undefined || !isSame(before.stamp, note.stats)) changed.push(note);
     };
     state.isComplete = await walkNotes(root, { limits, pace, tell });
     if (!state.isComplete) observer.notice('too_many_notes', limits.maxNotes);
@@ -96,10 +101,9 @@ export const openNoteIndex = (
   const update = async (): Promise<void> => {
     state.scan += 1;
     const changed = await findChanges();
-    const gone = [...known].filter(([, { scan }]) => scan !== state.scan);
-    await batch(gone, ([path, note]) => forget(path, note));
+    await batch(notSeenIn(known, state.scan), ([path, note]) => forget(path, note));
     await batch(changed, (note) => {
-      const fresh = known.get(note.path) ?? { id: nextId(), stamp: '', bytes: 0, scan: state.scan };
+      const fresh = known.get(note.path) ?? { id: nextId(), stamp: undefined, bytes: 0, scan: state.scan };
       known.set(note.path, fresh);
       put(note, fresh);
     });
@@ -120,8 +124,19 @@ export const openNoteIndex = (
   };
 };
 
-/** Whatever tells one state of a file from another; ctime, too: copies keep mtime. */
-const toStamp = ({ ino, size, mtimeMs, ctimeMs }: FoundNote['stats']): string => `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+// Without a copy of them all: this is done with each scan.
+const notSeenIn = (known: ReadonlyMap<string, KnownNote>, scan: number): readonly (readonly [string, KnownNote])[] => {
+  const gone: (readonly [string, KnownNote])[] = [];
+  for (const [path, note] of known) if (note.scan !== scan) gone.push([path, note]);
+  return gone;
+};
+
+// Numbers, field by field: a text to compare would be made for each note in each scan.
+const isSame = (one: Stamp, { ino, size, mtimeMs, ctimeMs }: Stamp): boolean =>
+  one.ino === ino && one.size === size && one.mtimeMs === mtimeMs && one.ctimeMs === ctimeMs;
+
+// A copy: a whole Stats is four times as large, and kept for each note.
+const toStamp = ({ ino, size, mtimeMs, ctimeMs }: Stats): Stamp => ({ ino, size, mtimeMs, ctimeMs });
 
 const readNote = (root: string, path: string, maxBytes: number) => {
   using held = pin(root, path, 'any');
@@ -129,5 +144,5 @@ const readNote = (root: string, path: string, maxBytes: number) => {
   const bytes = readBeginning(held, maxBytes);
   if (bytes === undefined) return undefined;
   const isSettled = Date.now() - held.stats.ctimeMs > SETTLED_AFTER_MS;
-  return { stamp: isSettled ? toStamp(held.stats) : '', text: toNoteText(bytes), stats: held.stats };
+  return { stamp: isSettled ? toStamp(held.stats) : undefined, text: toNoteText(bytes), stats: held.stats };
 };

@@ -2,18 +2,10 @@ import type { DatabaseSync } from 'node:sqlite';
 import * as z from 'zod';
 import { separateWords, type Term } from '../note-terms.ts';
 import type { SearchExpression } from '../search-expression.ts';
+import { prepareCommonSearch } from './common-search.ts';
+import { boundsOf, ListRow, type Span } from './list-span.ts';
 
-export type Span = {
-  /** Below which folder, as a plain path; `.` for all. */
-  readonly folder: string;
-  readonly offset: number;
-  readonly limit: number;
-};
-
-export const ListRow = z.object({ path: z.string(), title: z.string(), modifiedMs: z.number(), size: z.number() });
 const CountRow = z.object({ count: z.int() });
-
-export type ListRow = z.output<typeof ListRow>;
 
 // CROSS JOIN: the index of words leads, whatever SQLite thinks of the bounds.
 const SEARCH = `
@@ -21,19 +13,10 @@ const SEARCH = `
   FROM words CROSS JOIN notes n ON n.id = words.rowid
   WHERE words MATCH ? AND n.path > ? AND n.path < ? ORDER BY rank LIMIT ? OFFSET ?`;
 
-// To weigh a match, all its places in the text are read: 25 ms where ten thousand notes match. So only those are weighed
-// that the first expression finds; the others follow, the latest changed first.
-const SEARCH_COMMON = `
-  WITH telling AS MATERIALIZED (SELECT rowid AS id, rank AS score FROM words WHERE words MATCH ?)
-  SELECT n.path, n.title, n.modified AS modifiedMs, n.size
-  FROM words CROSS JOIN notes n ON n.id = words.rowid LEFT JOIN telling ON telling.id = n.id
-  WHERE words MATCH ? AND n.path > ? AND n.path < ?
-  ORDER BY telling.score IS NULL, telling.score, n.modified DESC, n.path LIMIT ? OFFSET ?`;
-
 const COUNT_UP_TO = 'SELECT count(*) AS count FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)';
 
-// A word in more than half of the notes tells nothing: FTS5 weighs it next to nothing there. Fewer notes than these are
-// weighed at once, whatever matches.
+// To weigh a match, all its places in the text are read: 25 ms where ten thousand notes match. A word in more than half
+// of the notes tells nothing, FTS5 weighs it next to nothing there. Fewer notes than these are weighed, whatever matches.
 const MIN_COMMON = 2500;
 
 const HAS_MATCH = `
@@ -43,7 +26,7 @@ const HAS_MATCH = `
 /** The best first: notes with all words, or, where no note has them all, with some. */
 export const prepareSearch = (database: DatabaseSync) => {
   const searchNotes = database.prepare(SEARCH);
-  const searchCommon = database.prepare(SEARCH_COMMON);
+  const searchCommon = prepareCommonSearch(database);
   const countUpTo = database.prepare(COUNT_UP_TO);
   const countNotes = database.prepare('SELECT count(*) AS count FROM notes');
   const hasMatch = database.prepare(HAS_MATCH);
@@ -56,24 +39,24 @@ export const prepareSearch = (database: DatabaseSync) => {
       return isCommon;
     };
   };
-  const findRows = (match: string, terms: readonly string[], span: Span): readonly unknown[] => {
+  const findRows = (match: string, { terms, needsAll }: Sought, span: Span): readonly unknown[] => {
     const isCommon = createIsCommon();
-    const place = [match, ...boundsOf(span.folder), span.limit, span.offset];
-    if (!isCommon(match)) return searchNotes.all(...place);
-    return searchCommon.all(toTelling(terms, isCommon), ...place);
+    if (!isCommon(match)) return searchNotes.all(match, ...boundsOf(span.folder), span.limit, span.offset);
+    const telling = toTelling(terms, isCommon);
+    // One term alone, or one of several: whoever has what tells has what is looked for.
+    const isEnough = !needsAll || terms.length === 1;
+    return searchCommon({ match, telling, told: isEnough ? telling : `(${telling}) AND (${match})` }, span);
   };
   return ({ terms, wantsAny }: SearchExpression, span: Span) => {
     const matches = terms.map(toMatch);
     const all = matches.join(' AND ');
-    const hasAll = !wantsAny && hasMatch.get(all, ...boundsOf(span.folder)) !== undefined;
-    const rows = findRows(hasAll ? all : matches.join(' OR '), matches, span);
-    return { matched: hasAll ? 'all' : 'any', rows: ListRow.array().parse(rows) } as const;
+    const needsAll = !wantsAny && hasMatch.get(all, ...boundsOf(span.folder)) !== undefined;
+    const rows = findRows(needsAll ? all : matches.join(' OR '), { terms: matches, needsAll }, span);
+    return { matched: needsAll ? 'all' : 'any', rows: ListRow.array().parse(rows) } as const;
   };
 };
 
-// '0' follows '/': all that begins with the folder and a slash. Paths compare by their bytes.
-export const boundsOf = (folder: string): readonly [string, string] =>
-  folder === '.' ? ['', '\u{10FFFF}'] : [`${folder}/`, `${folder}0`];
+type Sought = { readonly terms: readonly string[]; readonly needsAll: boolean };
 
 /** As FTS5 writes it: nothing between quotation marks is an operator. https://sqlite.org/fts5.html#full_text_query_syntax */
 const toMatch = ({ text, isPrefix }: Term): string => `"${separateWords(text)}"${isPrefix ? ' *' : ''}`;
