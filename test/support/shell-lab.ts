@@ -68,6 +68,23 @@ const read = (pid: number, file: string): string => {
   }
 };
 
+/** Control groups that a service in this process made for commands and that are still there. */
+export const findControlGroups = (): readonly string[] =>
+  readDirectories('/sys/fs/cgroup').filter((path) =>
+    new RegExp(`/recourse\\.\\d+\\.${process.pid}\\.[^/]+$`).test(path),
+  );
+
+// They come and go while they are read.
+const readDirectories = (directory: string): readonly string[] => {
+  try {
+    const entries = readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const paths = entries.map(({ name }) => join(directory, name));
+    return [...paths, ...paths.flatMap(readDirectories)];
+  } catch (_gone) {
+    return [];
+  }
+};
+
 /** The settings of a service that offers the shell tool on this place. */
 export const toShellSettings = ({ root }: ShellPlace): Readonly<Record<string, string>> => ({
   TOOL_GROUPS: 'shell',

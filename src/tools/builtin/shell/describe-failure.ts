@@ -28,7 +28,13 @@ export const describeKilled = (limit: KilledFor, limits: ShellOptions): FailedCo
       return killed(
         'memory',
         `its processes used more than ${limits.memoryMb} MiB of memory`,
-        'Work on less data at once.',
+        'Work on less data at once; files in /tmp and /dev/shm are memory, too.',
+      );
+    case 'memory outside':
+      return killed(
+        'memory',
+        'the machine, or the container of this service, had no more memory',
+        'Work on less data at once, or later.',
       );
     case 'processes':
       return killed(

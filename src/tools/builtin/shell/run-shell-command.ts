@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { defineTool } from '../../define-tool.ts';
 import { showText } from '../../http/show-url.ts';
+import { toWorkMs } from '../../to-work-ms.ts';
 import type { InlineTool } from '../../tool.ts';
 import { RetryableToolError, TerminalToolError } from '../../tool-errors.ts';
 import type { ShellOptions } from '../../tool-family.ts';
@@ -14,9 +15,6 @@ const CONCURRENCY = 16;
 // Our own limit speaks first: it keeps what the command wrote.
 const BEYOND_OWN_LIMIT_MS = 5_000;
 const LONGEST_TIMER_MS = 2_147_483_647;
-const MARGIN_SHARE = 0.1;
-const LEAST_MARGIN_MS = 250;
-const MOST_MARGIN_MS = 2_000;
 const HOLDS_NOTHING = 'must hold a command';
 
 const RunShellCommandInput = z.object({
@@ -61,7 +59,7 @@ export const createRunShellCommand = ({ sandbox, limits, shell }: ShellToolOptio
     input: RunShellCommandInput,
     output: RunShellCommandOutput,
     run: async ({ command }, { signal, log, timeoutMs: callMs }) => {
-      const timeoutMs = Math.min(limits.timeoutMs, toCommandMs(callMs));
+      const timeoutMs = Math.min(limits.timeoutMs, toWorkMs(callMs));
       const run = await sandbox.run(command, { signal, timeoutMs });
       const { end } = run;
       switch (end.kind) {
@@ -83,12 +81,6 @@ export const createRunShellCommand = ({ sandbox, limits, shell }: ShellToolOptio
       }
     },
   });
-
-/** What a command gets of the time of its call: the rest is for ending it and for telling what it wrote until then. */
-const toCommandMs = (callMs: number): number => {
-  const marginMs = Math.min(Math.max(callMs * MARGIN_SHARE, LEAST_MARGIN_MS), MOST_MARGIN_MS);
-  return Math.ceil(callMs - Math.min(marginMs, callMs / 2));
-};
 
 const answerExit = (command: string, exitCode: number, run: CommandRun, limits: ShellOptions) => {
   if (exitCode === 0) return answerSuccess(run);

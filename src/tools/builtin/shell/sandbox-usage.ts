@@ -5,7 +5,10 @@ import { SHM_BYTES, TMP_BYTES } from './sandbox-words.ts';
 export type SandboxUsage = {
   /** Processes and their threads. Counting ends a little above the limit it was given. */
   readonly tasks: number;
-  /** Memory of all processes, in bytes: their own pages, shared memory and page tables, not the files of programs and libraries. */
+  /**
+   * Memory of all processes, in bytes: their own pages, shared memory and page tables, not the files of programs and
+   * libraries; and what waits in netlink sockets.
+   */
   readonly memoryBytes: number;
   /** Files in /tmp and /dev/shm; each takes memory of the kernel's, an empty one too. */
   readonly memoryFiles: number;
@@ -38,11 +41,12 @@ export const readSandboxUsage = (
   }
   if (pids.length >= most || tasks >= most) return { tasks: most, memoryBytes: 0, memoryFiles: 0 };
   const tableBytes = sumOf(processes.map((process) => process.tableBytes));
-  const plainBytes = tableBytes + sumOf(processes.map((process) => process.residentBytes));
+  const kernelBytes = tableBytes + countNetlink(firstPid);
+  const plainBytes = kernelBytes + sumOf(processes.map((process) => process.residentBytes));
   return {
     tasks,
     // Pages that processes share after a fork were counted for each: only above the limit the dearer look is needed.
-    memoryBytes: plainBytes <= limits.memoryBytes ? plainBytes : tableBytes + readSharedOut(processes),
+    memoryBytes: plainBytes <= limits.memoryBytes ? plainBytes : kernelBytes + readSharedOut(processes),
     memoryFiles: countFiles(firstPid, '/tmp', TMP_BYTES) + countFiles(firstPid, '/dev/shm', SHM_BYTES),
   };
 };
@@ -108,6 +112,12 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, numbe
 
 const sumKilobytes = (text: string, pattern: RegExp): number =>
   [...text.matchAll(pattern)].reduce((sum, [, kilobytes]) => sum + Number(kilobytes) * 1024, 0);
+
+/** What nobody has read from netlink sockets: no control group counts it. The fifth field of each line, in bytes. */
+const countNetlink = (pid: number): number => {
+  const text = attempt(() => readFileSync(`/proc/${pid}/net/netlink`, 'latin1')) ?? '';
+  return sumOf([...text.matchAll(/^(?:\S+ +){4}(\d+) /gm)].map(([, bytes]) => Number(bytes)));
+};
 
 /** Of a file system of ours, known by its size: before the sandbox is complete the machine's own is in its place. */
 const countFiles = (pid: number, path: string, bytes: number): number => {

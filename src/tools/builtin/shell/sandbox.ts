@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ShellOptions } from '../../tool-family.ts';
+import { type CommandCgroup, type CommandCgroups, ENTER_CGROUPS } from './command-cgroups.ts';
 import { createKeptOutput, type KeptOutput, type KeptText } from './kept-output.ts';
-import { ENTER_CGROUP, type ProcessCgroup, type ProcessCgroups } from './process-cgroups.ts';
+import type { MemoryEnd } from './memory-limit.ts';
 import { MIB } from './sandbox-words.ts';
 import { type KillSandbox, type SandboxEnd, spawnSandbox } from './spawn-sandbox.ts';
 import { createWatchdog, type WatchedLimit } from './watchdog.ts';
@@ -32,6 +33,8 @@ export type RunTerms = {
 
 /** Runs commands, each in a sandbox of its own that is gone with everything in it before `run` resolves. */
 export type Sandbox = {
+  /** Whether the kernel holds the memory of a command as a whole; else it does for each process, and a watchdog for all. */
+  readonly limitsMemory: boolean;
   /** Never rejects. */
   readonly run: (command: string, terms: RunTerms) => Promise<CommandRun>;
   /** Kills all that run; resolves when they are gone. */
@@ -44,8 +47,8 @@ export type SandboxOptions = {
   readonly program: string;
   readonly words: readonly string[];
   readonly inputs: readonly Buffer[];
-  /** Where the kernel limits processes by them: then the program starts in one. Null where it does so itself. */
-  readonly cgroups: ProcessCgroups | null;
+  /** Where the kernel limits processes by them: then the program starts in them. Null where it does so itself. */
+  readonly cgroups: CommandCgroups | null;
 };
 
 /** More output than this, of both streams, and the command is killed: reading it costs the service its time. */
@@ -64,27 +67,27 @@ export const createSandbox = ({ limits, program, words, inputs, cgroups }: Sandb
     if (stop.wanted() !== null) return toNothingRun({ kind: 'aborted' });
     const cgroup = cgroups?.create();
     if (cgroup === null)
-      return toNothingRun({ kind: 'not-started', said: 'no control group for its processes could be made' });
+      return toNothingRun({
+        kind: 'not-started',
+        said: 'no control groups for its processes and memory could be made',
+      });
     const streams = { stdout: createKeptOutput(outputBytes), stderr: createKeptOutput(outputBytes) };
     const began = performance.now();
     const ended = await spawnIn(cgroup, [...words, command], { stop, streams, ...terms });
     const durationMs = Math.round(performance.now() - began);
+    const memoryEnd = cgroup?.findMemoryEnd() ?? null;
     await cgroup?.remove();
-    const end = toCommandEnd(ended, stop.wanted());
+    const end = toCommandEnd(ended, stop.wanted(), memoryEnd);
     return { end, stdout: streams.stdout.toKept(), stderr: streams.stderr.toKept(), durationMs };
   };
 
-  const spawnIn = (cgroup: ProcessCgroup | undefined, all: readonly string[], run: Started): Promise<SandboxEnd> => {
+  const spawnIn = (cgroup: CommandCgroup | undefined, all: readonly string[], run: Started): Promise<SandboxEnd> => {
     const { stop, streams, timeoutMs, onOutput } = run;
     const { promise, resolve } = Promise.withResolvers<SandboxEnd>();
     let unwatch = (): void => undefined;
-    const take = (stream: KeptOutput, chunk: Buffer): void => {
-      stream.add(chunk);
-      if (streams.stdout.totalBytes() + streams.stderr.totalBytes() > FLOOD_BYTES)
-        stop({ kind: 'killed', limit: 'output' });
-    };
+    const take = createTake(streams, () => stop({ kind: 'killed', limit: 'output' }));
     const timer = setTimeout(() => stop({ kind: 'killed', limit: 'time' }), timeoutMs);
-    const started = cgroup === undefined ? { program, words: all } : startInCgroup(cgroup, program, all);
+    const started = cgroup === undefined ? { program, words: all } : startInCgroups(cgroup, program, all);
     const kill = spawnSandbox(
       { ...started, inputs },
       {
@@ -93,8 +96,9 @@ export const createSandbox = ({ limits, program, words, inputs, cgroups }: Sandb
           onOutput?.();
         },
         onStderr: (chunk) => take(streams.stderr, chunk),
-        onFirstProcess: (pid) => {
-          unwatch = watchdog.watch(pid, (limit) => stop({ kind: 'killed', limit }));
+        onFirstProcess: (firstPid) => {
+          const findMemoryEnd = (): MemoryEnd | null => cgroup?.findMemoryEnd() ?? null;
+          unwatch = watchdog.watch({ firstPid, findMemoryEnd }, (limit) => stop({ kind: 'killed', limit }));
         },
         onEnd: (ended) => {
           clearTimeout(timer);
@@ -108,6 +112,7 @@ export const createSandbox = ({ limits, program, words, inputs, cgroups }: Sandb
   };
 
   return {
+    limitsMemory: cgroups?.limitsMemory ?? false,
     run: async (command, terms) => {
       const stop = createStopOnce();
       const abort = (): void => stop({ kind: 'aborted' });
@@ -135,6 +140,14 @@ type Started = RunTerms & {
   readonly streams: { readonly stdout: KeptOutput; readonly stderr: KeptOutput };
 };
 
+/** `onFlood` is told when both streams together are longer than a command may write. */
+const createTake =
+  ({ stdout, stderr }: Started['streams'], onFlood: () => void) =>
+  (stream: KeptOutput, chunk: Buffer): void => {
+    stream.add(chunk);
+    if (stdout.totalBytes() + stderr.totalBytes() > FLOOD_BYTES) onFlood();
+  };
+
 const toNothingRun = (end: CommandEnd): CommandRun => ({
   end,
   stdout: createKeptOutput(0).toKept(),
@@ -153,9 +166,9 @@ const createTurns = (): { readonly next: () => Promise<void> } => {
   };
 };
 
-const startInCgroup = ({ procsFile }: ProcessCgroup, program: string, words: readonly string[]) => ({
+const startInCgroups = ({ procsFiles }: CommandCgroup, program: string, words: readonly string[]) => ({
   program: '/bin/sh',
-  words: ['-c', ENTER_CGROUP, 'sh', procsFile, program, ...words],
+  words: ['-c', ENTER_CGROUPS, 'sh', ...procsFiles, '--', program, ...words],
 });
 
 type Stop = { readonly kind: 'killed'; readonly limit: KilledFor } | { readonly kind: 'aborted' };
@@ -182,8 +195,10 @@ const createStopOnce = (): StopOnce => {
   });
 };
 
-// A command that ended by itself while it was to be killed has ended by itself.
-const toCommandEnd = (ended: SandboxEnd, stop: Stop | null): CommandEnd => {
+// A command that ended by itself while it was to be killed has ended by itself. One of which the kernel took a process has
+// not, whatever the others made of that.
+const toCommandEnd = (ended: SandboxEnd, stop: Stop | null, memoryEnd: MemoryEnd | null): CommandEnd => {
+  if (memoryEnd !== null) return stop ?? { kind: 'killed', limit: memoryEnd };
   if (stop === null) return ended;
   return ended.kind === 'exited' && ended.exitCode !== KILLED_EXIT_CODE ? ended : stop;
 };

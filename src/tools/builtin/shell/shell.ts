@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { release } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { FamilyLog, ShellOptions, ToolFamily } from '../../tool-family.ts';
-import { openProcessCgroups } from './process-cgroups.ts';
+import { openCommandCgroups } from './command-cgroups.ts';
 import { createRunShellCommand } from './run-shell-command.ts';
 import { createSandbox, type Sandbox } from './sandbox.ts';
-import { toSandboxWords, toShellWords, WORDS_OF_ROOT } from './sandbox-words.ts';
+import { MIB, toSandboxWords, toShellWords, WORDS_OF_ROOT } from './sandbox-words.ts';
 import { toSeccompFilter } from './seccomp-filter.ts';
 import { type SandboxProblem, testSandbox } from './self-test.ts';
 import { type FoundProgram, findProgram } from './spawn-sandbox.ts';
@@ -36,7 +36,8 @@ export const createShell = async ({
   const problem = await findProblem(limits, shell);
   const made = problem ?? (await makeSandbox(limits, shell));
   if (!('reason' in made)) {
-    log.info({ bwrap: limits.bwrapPath, shell }, 'shell sandbox works');
+    const memory = made.limitsMemory ? 'control group' : 'watchdog';
+    log.info({ bwrap: limits.bwrapPath, shell, memory_held_by: memory }, 'shell sandbox works');
     return { tools: [createRunShellCommand({ sandbox: made, limits, shell })], close: made.close };
   }
   const { reason } = made;
@@ -77,7 +78,7 @@ const makeSandbox = async (limits: ShellOptions, shell: string): Promise<Sandbox
   const unshare = await findProgram('unshare');
   if (unshare.kind !== 'found')
     return toMissing(unshare, 'the program unshare was not found: install the package util-linux');
-  const cgroups = openProcessCgroups(limits.maxProcesses);
+  const cgroups = openCommandCgroups({ maxProcesses: limits.maxProcesses, memoryBytes: limits.memoryMb * MIB });
   if (cgroups === null)
     return lasting(
       'this service is root and may make no control group for processes, without which a command could take all of them: run it as another user',
@@ -103,6 +104,7 @@ const countsPerSandbox = (): boolean => {
 };
 
 const UNUSABLE: Sandbox = {
+  limitsMemory: false,
   run: () => Promise.reject(new Error('There is no sandbox.')),
   close: async () => undefined,
 };

@@ -1,14 +1,21 @@
+import type { MemoryEnd } from './memory-limit.ts';
 import { readSandboxUsage } from './sandbox-usage.ts';
 
-/** A limit on all that a command starts, which the kernel does not hold for us. */
-export type WatchedLimit = 'processes' | 'memory' | 'files in memory';
+/** A limit on all that a command starts: the kernel does not hold it for us, or does not end all of the command. */
+export type WatchedLimit = 'processes' | 'files in memory' | MemoryEnd;
+
+export type WatchedSandbox = {
+  readonly firstPid: number;
+  /** Why the kernel ended processes of it; null while it has ended none. */
+  readonly findMemoryEnd: () => MemoryEnd | null;
+};
 
 export type WatchdogLimits = { readonly maxProcesses: number; readonly memoryBytes: number };
 
 /** Looks at running sandboxes several times a second. */
 export type Watchdog = {
   /** `onOver` is told once. Returns the end of watching. */
-  readonly watch: (firstPid: number, onOver: (limit: WatchedLimit) => void) => () => void;
+  readonly watch: (sandbox: WatchedSandbox, onOver: (limit: WatchedLimit) => void) => () => void;
 };
 
 const LOOK_EVERY_MS = 50;
@@ -20,10 +27,12 @@ export const MAX_MEMORY_FILES = 100_000;
 
 /** RLIMIT_NPROC does not bind root, not even in a user namespace, and no resource limit adds up the memory of processes. */
 export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits): Watchdog => {
-  const watched = new Map<number, (limit: WatchedLimit) => void>();
+  const watched = new Map<WatchedSandbox, (limit: WatchedLimit) => void>();
   let isScheduled = false;
 
-  const findOver = (firstPid: number): WatchedLimit | null => {
+  const findOver = ({ firstPid, findMemoryEnd }: WatchedSandbox): WatchedLimit | null => {
+    const ended = findMemoryEnd();
+    if (ended !== null) return ended;
     const usage = readSandboxUsage(firstPid, { maxTasks: maxProcesses, memoryBytes });
     if (usage.tasks > maxProcesses) return 'processes';
     if (usage.memoryBytes > memoryBytes) return 'memory';
@@ -32,10 +41,10 @@ export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits): W
 
   const look = (): void => {
     const began = performance.now();
-    for (const [firstPid, onOver] of [...watched]) {
-      const over = findOver(firstPid);
+    for (const [sandbox, onOver] of [...watched]) {
+      const over = findOver(sandbox);
       if (over === null) continue;
-      watched.delete(firstPid);
+      watched.delete(sandbox);
       onOver(over);
     }
     isScheduled = false;
@@ -49,12 +58,10 @@ export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits): W
   };
 
   return {
-    watch: (firstPid, onOver) => {
-      watched.set(firstPid, onOver);
+    watch: (sandbox, onOver) => {
+      watched.set(sandbox, onOver);
       schedule(LOOK_EVERY_MS);
-      return () => {
-        if (watched.get(firstPid) === onOver) watched.delete(firstPid);
-      };
+      return () => void watched.delete(sandbox);
     },
   };
 };

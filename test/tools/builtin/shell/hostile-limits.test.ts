@@ -76,7 +76,7 @@ test('processes that together take too much memory are killed', async () => {
   expect(await lab.run(`for n in 1 2 3 4; do ${hog} & done; wait`)).toMatchObject({
     outcome: 'retry',
     executed: 'yes',
-    message: `Command killed: its processes used more than 192 MiB of memory. ${DONE} Work on less data at once.`,
+    message: `Command killed: its processes used more than 192 MiB of memory. ${DONE} Work on less data at once; files in /tmp and /dev/shm are memory, too.`,
     value: { killed_by: 'memory' },
   });
 });

@@ -9,6 +9,7 @@ import { runTool } from '#test/support/run-tool.ts';
 import {
   createShellPlace,
   findBwrap,
+  findControlGroups,
   type ShellLab,
   type ShellPlace,
   startShellLab,
@@ -61,6 +62,7 @@ test('a thousand commands leave no process, no file and no open descriptor behin
   await Promise.all(Array.from({ length: 8 }, work));
   expect(outputs.size).toBe(1000);
   expect(lab.processes()).toEqual([]);
+  await vi.waitFor(() => expect(findControlGroups()).toEqual([]), WAIT);
   expect({ temporary: names(), workspace: readdirSync(lab.root) }).toEqual({
     temporary: before.temporary,
     workspace: before.workspace,
