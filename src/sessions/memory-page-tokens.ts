@@ -6,6 +6,9 @@ const MAX_BYTES = 16 * 1024 * 1024;
 // What an entry weighs beside its texts, roughly.
 const ENTRY_BYTES = 400;
 
+/** Page tokens that all can be forgotten at once. */
+export type ClearablePageTokens = PageTokenStore & { readonly clear: () => void };
+
 type Kept = { readonly session: string; readonly token: string };
 
 /**
@@ -17,7 +20,7 @@ export const createMemoryPageTokens = (options: {
   readonly now: () => number;
   readonly maxPages?: number;
   readonly maxBytes?: number;
-}): PageTokenStore => {
+}): ClearablePageTokens => {
   const { ttlMs, now, maxPages = MAX_PAGES, maxBytes = MAX_BYTES } = options;
   // A session and its keys, in the order in which they came.
   const keysOf = new Map<string, Set<string>>();
@@ -52,6 +55,7 @@ export const createMemoryPageTokens = (options: {
     forget: async (session) => {
       for (const key of [...(keysOf.get(session) ?? [])]) tokens.delete(key);
     },
+    clear: () => tokens.clear(),
   };
 };
 

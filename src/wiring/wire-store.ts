@@ -104,8 +104,11 @@ const wireRedis = async (
     now,
   });
   // One for all that ask: an outage is one outage.
-  const availability = createStoreAvailability({ observer, now, onRecovered: local.clear, store: primary });
-  client.connect();
+  const onRecovered = (): void => {
+    local.clear();
+    pageTokens.clear();
+  };
+  const availability = createStoreAvailability({ observer, now, onRecovered, store: primary });
   const store = createFallbackSessionStore({
     primary,
     local,
@@ -121,6 +124,7 @@ const wireRedis = async (
     now,
     onRefused: (error) => observer.operationFailed('page', error),
   });
+  client.connect();
   const sessions = withPages(store, pageTokens);
   return { sessions, keys, rates, pageTokens, isUp: availability.isUp, close: client.disconnect };
 };

@@ -161,6 +161,40 @@ test('reading a page does not bring back a Redis that is known to be away, keepi
   expect(availability.isUp()).toBe(true);
 });
 
+test('a page that was kept while Redis was away is found as long as Redis takes no writes, though it reads', async () => {
+  const watched = Promise.withResolvers<() => void>();
+  const clock = createManualClock();
+  const availability = createStoreAvailability({
+    observer: createStoreLog().observer,
+    now: clock.now,
+    onRecovered: () => undefined,
+    store: { watch: ({ lost }) => watched.resolve(lost) },
+  });
+  const store = createRedisPageTokens({
+    client: toRedisClient(redis()),
+    availability,
+    ttlMs: PAGE_TTL_MS,
+    now: clock.now,
+  });
+  const list = createPageList();
+  (await watched.promise)();
+  await store.keep(list, 2, 'token');
+  expect(await keysOf(list.session)).toEqual([]);
+  clock.advance(2000);
+  expect(await store.find(list, 2)).toBe('token');
+  expect(availability.isUp()).toBe(false);
+});
+
+test('a process forgets all its pages at once, and keeps new ones', async () => {
+  const store = createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, now: () => 1 });
+  const lists = [createPageList(), createPageList()];
+  for (const list of lists) await store.keep(list, 2, 'token');
+  store.clear();
+  expect(await Promise.all(lists.map((list) => store.find(list, 2)))).toEqual([null, null]);
+  for (const list of lists) await store.keep(list, 3, 'anew');
+  expect(await Promise.all(lists.map((list) => store.find(list, 3)))).toEqual(['anew', 'anew']);
+});
+
 test('a process forgets the pages that were not used for the longest time first', async () => {
   const store = createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, now: () => 1, maxPages: 2 });
   const list = createPageList();
