@@ -1,7 +1,7 @@
 import type { FailureCode } from '../../src/contract/failure.ts';
 
-/** What an agent should make of an answer: nothing is there; call better; a human must act; later. */
-export type AuditKind = 'empty' | 'retry' | 'failed' | 'upstream';
+/** What an agent should make of an answer: nothing is there; more is there; call better; a human must act; later. */
+export type AuditKind = 'empty' | 'partial' | 'retry' | 'failed' | 'upstream';
 
 /**
  * Every situation that a tool may meet, and what it is to the agent. The first nine are the two tables of the rule that
@@ -18,6 +18,7 @@ export const SITUATIONS = {
   'time range has no events': 'empty',
   'list is empty': 'empty',
   'nothing is left': 'empty',
+  'not all can be had': 'partial',
   'credentials refused': 'failed',
   'no access': 'failed',
   'rate limit': 'upstream',
@@ -38,7 +39,7 @@ export type AuditRow = {
   readonly situation: Situation;
   /** What has happened, as the rest of a sentence that begins with "When": `no file matches`. Unique in its tool. */
   readonly when: string;
-  /** null: a success, marked as empty. */
+  /** null: a success, marked as empty where the situation is of that kind. */
   readonly code: FailureCode | null;
   /** The text of the answer; `…` stands for what differs from call to call. */
   readonly says: string;
@@ -61,6 +62,7 @@ export const rowsOf = (tool: string, texts: readonly RowText[]): readonly AuditR
 
 const USUAL_CODE = {
   empty: null,
+  partial: null,
   retry: 'retry_requested',
   failed: 'tool_failed',
   upstream: 'upstream_unavailable',

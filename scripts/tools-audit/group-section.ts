@@ -9,12 +9,13 @@ import type { AuditGroup } from './read-tool-groups.ts';
 
 const HEADINGS = {
   empty: 'Nothing found',
+  partial: 'Not everything',
   retry: 'You called this wrong',
   failed: 'For a human',
   upstream: 'Not now',
 } as const satisfies Record<AuditKind, string>;
 
-const KINDS = ['empty', 'retry', 'failed', 'upstream'] as const satisfies readonly AuditKind[];
+const KINDS = ['empty', 'partial', 'retry', 'failed', 'upstream'] as const satisfies readonly AuditKind[];
 
 /** What one group of tools needs, and what its tools say when something is not as usual. */
 export const toGroupSection = (group: AuditGroup, tools: readonly ToolFacts[]): string => {
@@ -54,7 +55,7 @@ const toKindPart = (kind: AuditKind, rows: readonly AuditRow[], tools: number): 
       lines.map(({ row, alike }) => [
         row.when,
         alike.length === tools && tools > 1 ? 'all' : alike.map(({ tool }) => `\`${tool}\``).join(', '),
-        row.code === null ? 'success, `empty`' : `\`${row.code}\``,
+        row.code === null ? `success${kind === 'empty' ? ', `empty`' : ''}` : `\`${row.code}\``,
         row.says,
       ]),
     ),

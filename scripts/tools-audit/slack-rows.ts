@@ -14,6 +14,26 @@ const sharedRows = (tool: string, doubtful: string): readonly AuditRow[] =>
       'Slack does not accept the token (token_revoked). A human must set SLACK_BOT_TOKEN to a valid token of a Slack app.',
     ],
     [
+      'credentials refused',
+      'SLACK_BOT_TOKEN cannot be sent',
+      'SLACK_BOT_TOKEN is not a token. A human must set it to the bot token of a Slack app.',
+    ],
+    [
+      'credentials refused',
+      'something else answers at SLACK_API_URL (404)',
+      "HTTP 404 came instead of an answer of Slack's. A human must check SLACK_API_URL.",
+    ],
+    [
+      'wrong value',
+      'Slack does not take a parameter',
+      'Slack does not accept these arguments (invalid_arguments). Correct them.',
+    ],
+    [
+      'no access',
+      'Slack refuses for another reason',
+      "Slack refused: '…'. A human must find out why: docs.slack.dev/reference/methods.",
+    ],
+    [
       'no access',
       'the app lacks a scope',
       "The Slack app lacks the scope '…'. A human must add it to the app and install the app again.",
@@ -25,6 +45,12 @@ const sharedRows = (tool: string, doubtful: string): readonly AuditRow[] =>
       'upstream_rate_limited',
     ],
     ['upstream is down', 'Slack fails (500)', `Slack failed (HTTP 500). ${doubtful}`],
+    ['upstream is down', 'Slack says that it is out of order', `Slack is out of order (internal_error). ${doubtful}`],
+    [
+      'upstream is down',
+      'the connection breaks',
+      `The connection to Slack broke before the whole answer came (…). ${doubtful}`,
+    ],
     ['upstream is down', 'the answer cannot be read', `Slack sent an answer that cannot be read. ${doubtful}`],
   ]);
 
@@ -34,6 +60,16 @@ export const SLACK_ROWS: readonly AuditRow[] = [
     ['list is empty', 'no channel is there', 'No channels found.'],
     ['search matched nothing', 'no channel has the name', 'No channels found.'],
     ['nothing is left', 'a further page holds nothing', 'No more results.'],
+    [
+      'not all can be had',
+      'there are more, and the call has no session',
+      '200 channels found on page 1. There are more, and without a session no further page.',
+    ],
+    [
+      'page out of order',
+      'Slack does not know the page any more',
+      'Page 2 is not available any more. List from page 1 first.',
+    ],
     [
       'page out of order',
       'no page has led to page 5',
@@ -52,6 +88,22 @@ export const SLACK_ROWS: readonly AuditRow[] = [
       'wrong value',
       'there is no such channel',
       "There is no channel '#nowhere', or the app is not in it. Call list_slack_channels.",
+    ],
+    [
+      'wrong value',
+      'there is no such message to reply to',
+      "Channel '#general' has no message '1700000000.123456' to reply to. Correct thread_ts, or leave it out.",
+    ],
+    ['wrong value', 'the text is too long', 'The text is too long for Slack. Shorten it, or post it in parts.'],
+    [
+      'no access',
+      'the channel is archived',
+      "Channel '#general' is archived. A human must unarchive it, or name another channel.",
+    ],
+    [
+      'no access',
+      'the workspace does not let the app post there',
+      "Slack does not let the app post to '#general' (restricted_action). A human must allow it.",
     ],
     ['malformed parameter', '`text` is blank', 'must not be blank', 'invalid_arguments'],
     [

@@ -33,13 +33,15 @@ their group. What each takes and returns is in \`GET /tools\`; how such a tool i
 const RULE = `## Retry or empty
 
 A retry means "you called this wrong"; an empty answer means "nothing matched". Nothing found is a success and costs no
-retry. What only a person can mend is \`tool_failed\`: it asks the model for no other call. What passes by itself is the
-upstream's: where a repeat does no harm, it was already tried again before the model hears of it, and where it may do
-harm, as with a message that may have been posted, the outcome is \`unknown\`.
+retry. An answer that cannot be whole is a success that says so, and is never marked as empty. What only a person can
+mend is \`tool_failed\`: it asks the model for no other call. What passes by itself is the upstream's: where a repeat does
+no harm, it was already tried again before the model hears of it, and where it may do harm, as with a message that may
+have been posted, the outcome is \`unknown\`.
 `;
 
 const ANSWERS = {
   empty: 'success, `empty: true`',
+  partial: 'success, and what is missing',
   retry: 'a retry that says what to do differently',
   failed: 'failed: a human must act',
   upstream: 'a retry for later',

@@ -32,11 +32,14 @@ const GOOGLE: readonly Situation[] = [
 const SLACK: readonly Situation[] = [
   'set-up missing',
   'malformed parameter',
+  'wrong value',
   'credentials refused',
   'no access',
   'rate limit',
   'upstream is down',
 ];
+
+const PAGED: readonly Situation[] = ['not all can be had'];
 
 /** Which situations a tool can meet at all: each has a row, and no row tells of another. */
 const FITS: Readonly<Record<string, readonly Situation[]>> = {
@@ -58,14 +61,21 @@ const FITS: Readonly<Record<string, readonly Situation[]>> = {
   search_notes: ['set-up missing', 'malformed parameter', 'wrong value', 'search matched nothing', 'nothing is left'],
   read_note: ['set-up missing', 'malformed parameter', 'wrong value', 'page out of order', 'list is empty'],
   run_shell_command: ['malformed parameter', 'command failed', 'search matched nothing', 'list is empty'],
-  search_drive: [...GOOGLE, 'search matched nothing'],
+  search_drive: [...GOOGLE, ...PAGED, 'search matched nothing'],
   read_drive_file: [...GOOGLE, 'list is empty'],
-  list_emails: [...GOOGLE, 'list is empty'],
-  search_emails: [...GOOGLE, 'search matched nothing'],
-  list_calendar_events: [...GOOGLE, 'time range has no events'],
-  search_calendar_events: [...GOOGLE, 'time range has no events', 'search matched nothing'],
-  list_slack_channels: [...SLACK, 'page out of order', 'nothing is left', 'list is empty', 'search matched nothing'],
-  post_slack_message: [...SLACK, 'wrong value'],
+  list_emails: [...GOOGLE, ...PAGED, 'list is empty'],
+  search_emails: [...GOOGLE, ...PAGED, 'search matched nothing'],
+  list_calendar_events: [...GOOGLE, ...PAGED, 'time range has no events'],
+  search_calendar_events: [...GOOGLE, ...PAGED, 'time range has no events', 'search matched nothing'],
+  list_slack_channels: [
+    ...SLACK,
+    ...PAGED,
+    'page out of order',
+    'nothing is left',
+    'list is empty',
+    'search matched nothing',
+  ],
+  post_slack_message: SLACK,
 };
 
 const situationsOf = (tool: string): readonly Situation[] => [

@@ -1,102 +1,11 @@
 import { createCalendarRoutes, createEvents, type StoredCalendar } from '#test/support/google/calendar-routes.ts';
 import { createDriveRoutes, type StandInFile } from '#test/support/google/drive-routes.ts';
 import { createGmailRoutes, createMessages, type Mailbox } from '#test/support/google/gmail-routes.ts';
-import { writeCredentials } from '#test/support/google/google-credentials.ts';
-import { type GoogleStandIn, type StandInRoute, startGoogleStandIn } from '#test/support/google/google-stand-in.ts';
-import { type Arrangement, type Arrangements, callOnce } from './audit-lab.ts';
+import { type StandInRoute, toError } from '#test/support/google/google-stand-in.ts';
+import type { Arrangement, Arrangements } from './audit-lab.ts';
+import { atGoogle, atStatus, type GoogleSituation, paged, shared, type TwoPages } from './google-situations.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
-
-/** What Google has, and what happens to it. */
-type GoogleSituation = {
-  readonly routes?: readonly StandInRoute[];
-  /** Called before the first request. */
-  readonly prepare?: (google: GoogleStandIn) => void;
-  /** Arguments of a call before, in the same session. */
-  readonly first?: Arguments;
-  /** Called after that. */
-  readonly change?: () => void;
-  readonly session?: string | null;
-};
-
-const NO_ROUTES: readonly StandInRoute[] = [];
-
-/** A service with credentials that Google takes, and a Google in some situation. */
-const atGoogle =
-  (tool: string, args: Arguments, situation: GoogleSituation | (() => GoogleSituation) = {}): Arrangement =>
-  async ({ serve }) => {
-    const {
-      routes = NO_ROUTES,
-      prepare,
-      first,
-      change,
-      session = 'audit',
-    } = typeof situation === 'function' ? situation() : situation;
-    const google = await startGoogleStandIn({ routes });
-    prepare?.(google);
-    const service = await serve({
-      GOOGLE_API_URL: google.url,
-      GOOGLE_CREDENTIALS_PATH: writeCredentials('authorized_user'),
-    });
-    const envelope = session === null ? {} : { session_id: session };
-    if (first !== undefined) await callOnce(service, tool, first, envelope);
-    change?.();
-    return callOnce(service, tool, args, envelope);
-  };
-
-type StatusFault = Omit<Extract<Parameters<GoogleStandIn['fault']>[0], { readonly kind: 'status' }>, 'kind'>;
-
-const atStatus = (tool: string, args: Arguments, fault: StatusFault): Arrangement =>
-  atGoogle(tool, args, { prepare: (google) => google.fault({ kind: 'status', ...fault }, 10) });
-
-// Longer than a call may take: it is not waited for.
-const IN_A_MINUTE = { 'retry-after': '60' };
-
-const NOT_GOOGLE = { status: 404, headers: { 'content-type': 'text/html' }, body: '<html>Nothing is here.</html>' };
-
-/** What all tools of Google's have in common. */
-const shared = (tool: string, args: Arguments): Arrangements => ({
-  [`${tool}: GOOGLE_CREDENTIALS_PATH is not set`]: async ({ bare }) => callOnce(await bare(), tool, args),
-  [`${tool}: GOOGLE_CREDENTIALS_PATH names no file`]: async ({ serve }) =>
-    callOnce(await serve({ GOOGLE_CREDENTIALS_PATH: '/nowhere/credentials.json' }), tool, args),
-  [`${tool}: the API is not enabled (403)`]: atStatus(tool, args, { status: 403, reason: 'accessNotConfigured' }),
-  [`${tool}: Google does not take a parameter (400)`]: atStatus(tool, args, { status: 400, reason: 'invalid' }),
-  [`${tool}: Google refuses access (403)`]: atStatus(tool, args, { status: 403, reason: 'forbidden' }),
-  [`${tool}: the refresh token has expired or was revoked`]: atGoogle(tool, args, {
-    prepare: (google) => google.revoke(),
-  }),
-  [`${tool}: Google refuses the access token, and the new one as well (401)`]: atStatus(tool, args, {
-    status: 401,
-    reason: 'authError',
-  }),
-  [`${tool}: something else answers at GOOGLE_API_URL (404)`]: atGoogle(tool, args, { routes: [() => NOT_GOOGLE] }),
-  [`${tool}: Google limits us (429)`]: atStatus(tool, args, {
-    status: 429,
-    reason: 'rateLimitExceeded',
-    headers: IN_A_MINUTE,
-  }),
-  [`${tool}: the quota of the day is used up (403)`]: atStatus(tool, args, {
-    status: 403,
-    reason: 'dailyLimitExceeded',
-  }),
-  [`${tool}: Google is not available (503)`]: atStatus(tool, args, { status: 503, headers: IN_A_MINUTE }),
-  [`${tool}: the answer cannot be read`]: atGoogle(tool, args, {
-    prepare: (google) => google.fault({ kind: 'truncated_json' }, 10),
-  }),
-});
-
-/** Two items on two pages, of which the second goes before it is read. */
-type TwoPages = () => { readonly routes: readonly StandInRoute[]; readonly removeSecond: () => void };
-
-const paged = (tool: string, args: Arguments, twoPages: TwoPages): Arrangements => ({
-  [`${tool}: a further page holds nothing`]: atGoogle(tool, { ...args, page_size: 1, page: 2 }, () => {
-    const { routes, removeSecond } = twoPages();
-    return { routes, first: { ...args, page_size: 1 }, change: removeSecond };
-  }),
-  [`${tool}: no page has led to page 5`]: atGoogle(tool, { ...args, page: 5 }),
-  [`${tool}: a further page is asked for without a session`]: atGoogle(tool, { ...args, page: 2 }, { session: null }),
-  [`${tool}: \`page\` is 0`]: atGoogle(tool, { ...args, page: 0 }),
-});
 
 const SEARCH = { query: 'Chris 1:1 February 5 2026' };
 
@@ -113,7 +22,34 @@ const twoFiles: TwoPages = () => {
   return { routes: createDriveRoutes(files), removeSecond: () => void files.pop() };
 };
 
+/** A search that finds these files, and says that it is not whole. */
+const incomplete = (files: readonly object[]): Arrangement =>
+  atGoogle('search_drive', SEARCH, {
+    routes: [() => ({ body: { kind: 'drive#fileList', incompleteSearch: true, files } })],
+  });
+
+/** A document whose export is refused. */
+const refusedExport = (reason: string): Arrangement =>
+  atGoogle('read_drive_file', READ, {
+    routes: [
+      ({ path }) => (path.endsWith('/export') ? toError(403, reason, 'No.') : undefined),
+      ...createDriveRoutes([{ ...MINUTES, mimeType: 'application/vnd.google-apps.document' }]),
+    ],
+  });
+
 const DRIVE: Arrangements = {
+  'search_drive: Drive has not looked everywhere, and found some (`incompleteSearch`)': incomplete([MINUTES]),
+  'search_drive: Drive has not looked everywhere, and found nothing (`incompleteSearch`)': incomplete([]),
+  'read_drive_file: the file is one of Google without text': atGoogle(
+    'read_drive_file',
+    READ,
+    inDrive({ mimeType: 'application/vnd.google-apps.form' }),
+  ),
+  'read_drive_file: `file_id` is neither an id nor an address': atGoogle('read_drive_file', {
+    file_id: 'Minutes of May',
+  }),
+  'read_drive_file: the document is too large to be exported (403)': refusedExport('exportSizeLimitExceeded'),
+  'read_drive_file: the owner lets nobody download the file (403)': refusedExport('cannotDownloadFile'),
   'search_drive: no file matches': atGoogle('search_drive', SEARCH, inDrive({})),
   'search_drive: `modified_after` is no day': atGoogle('search_drive', { ...SEARCH, modified_after: '2026-02-30' }),
   'search_drive: `query` has half a character in it': atGoogle('search_drive', { query: 'x\ud800' }),
@@ -148,9 +84,12 @@ const twoMails: TwoPages = () => {
   return { routes: createGmailRoutes(mailbox), removeSecond };
 };
 
+const NO_MAILBOX = { status: 400, reason: 'failedPrecondition', message: 'Precondition check failed.' };
+
 const MAIL: Arrangements = {
   'list_emails: the label has no emails': atGoogle('list_emails', {}, { routes: inMailbox([]) }),
   'list_emails: there is no such label': atGoogle('list_emails', { label: 'bills' }, { routes: inMailbox([]) }),
+  'list_emails: the account has no mailbox (400)': atStatus('list_emails', {}, NO_MAILBOX),
   ...shared('list_emails', {}),
   ...paged('list_emails', {}, twoMails),
   'search_emails: no email matches': atGoogle('search_emails', SEARCH, { routes: inMailbox(createMessages(3)) }),
@@ -160,6 +99,7 @@ const MAIL: Arrangements = {
     after: '2026-02-06',
     before: '2026-02-05',
   }),
+  'search_emails: the account has no mailbox (400)': atStatus('search_emails', SEARCH, NO_MAILBOX),
   ...shared('search_emails', SEARCH),
   ...paged('search_emails', { query: 'subject' }, twoMails),
 };

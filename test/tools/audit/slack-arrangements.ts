@@ -47,6 +47,13 @@ const shared = (tool: string, args: Arguments): Arrangements => ({
   [`${tool}: the app lacks a scope`]: atSlack(tool, args, { prepare: ({ workspace }) => workspace.scopes.clear() }),
   [`${tool}: Slack limits us (429)`]: atSlack(tool, args, { fault: limiting('60') }),
   [`${tool}: Slack fails (500)`]: atSlack(tool, args, { fault: failing(500) }),
+  [`${tool}: SLACK_BOT_TOKEN cannot be sent`]: async ({ serve }) =>
+    callOnce(await serve({ SLACK_BOT_TOKEN: 'xoxb stand-in' }), tool, args),
+  [`${tool}: something else answers at SLACK_API_URL (404)`]: atSlack(tool, args, { fault: failing(404) }),
+  [`${tool}: Slack does not take a parameter`]: atSlack(tool, args, { fault: refusing('invalid_arguments') }),
+  [`${tool}: Slack refuses for another reason`]: atSlack(tool, args, { fault: refusing('a_new_reason') }),
+  [`${tool}: Slack says that it is out of order`]: atSlack(tool, args, { fault: refusing('internal_error') }),
+  [`${tool}: the connection breaks`]: atSlack(tool, args, { fault: { kind: 'cut' } }),
   [`${tool}: the answer cannot be read`]: atSlack(tool, args, { fault: { kind: 'half' } }),
 });
 
@@ -64,11 +71,33 @@ export const SLACK_ARRANGEMENTS: Arrangements = {
     { page: 2 },
     { channels: TWO_PAGES, first: {}, change: ({ workspace }) => void workspace.channels.pop() },
   ),
+  'list_slack_channels: there are more, and the call has no session': atSlack(
+    LIST,
+    {},
+    { channels: TWO_PAGES, session: null },
+  ),
+  'list_slack_channels: Slack does not know the page any more': atSlack(
+    LIST,
+    { page: 2 },
+    { channels: TWO_PAGES, first: {}, change: (slack) => slack.meet(refusing('invalid_cursor')) },
+  ),
   'list_slack_channels: no page has led to page 5': atSlack(LIST, { page: 5 }),
   'list_slack_channels: a further page is asked for without a session': atSlack(LIST, { page: 2 }, { session: null }),
   'list_slack_channels: `page` is 0': atSlack(LIST, { page: 0 }),
   ...shared(LIST, {}),
   'post_slack_message: there is no such channel': atSlack('post_slack_message', { ...POST, channel: '#nowhere' }),
+  'post_slack_message: there is no such message to reply to': atSlack(
+    'post_slack_message',
+    { ...POST, thread_ts: '1700000000.123456' },
+    { fault: refusing('thread_not_found') },
+  ),
+  'post_slack_message: the text is too long': atSlack('post_slack_message', POST, { fault: refusing('msg_too_long') }),
+  'post_slack_message: the channel is archived': atSlack('post_slack_message', POST, {
+    fault: refusing('is_archived'),
+  }),
+  'post_slack_message: the workspace does not let the app post there': atSlack('post_slack_message', POST, {
+    fault: refusing('restricted_action'),
+  }),
   'post_slack_message: `text` is blank': atSlack('post_slack_message', { ...POST, text: ' ' }),
   'post_slack_message: `text` has half a character in it': atSlack('post_slack_message', {
     ...POST,

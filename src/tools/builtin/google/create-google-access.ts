@@ -9,6 +9,7 @@ import { createCredentialsFile } from './google-credentials.ts';
 import { toUnreadableFailure } from './google-failure.ts';
 import { createGoogleSignIn } from './google-sign-in.ts';
 import { hideInBytes, hideInJson } from './hide-access-token.ts';
+import { createSecretHider } from './hide-secrets.ts';
 
 export type GoogleAccessOptions = {
   /** GOOGLE_CREDENTIALS_PATH: asked for with the first call, and read again when it changes. */
@@ -75,7 +76,7 @@ export const createGoogleAccess = (options: GoogleAccessOptions): GoogleAccess =
     read: async (api, request, schema, call, meaning = {}) => {
       const asked = { api, request, meaning, call, responseType: 'json', maxBytes: MOST_JSON_BYTES } as const;
       const { data, cut, accessTokens } = await askGoogle(means, asked);
-      for (const token of accessTokens) hideInJson(data, token);
+      hideInJson(data, createSecretHider(accessTokens));
       const checked = schema.safeParse(data);
       if (checked.success) return checked.data;
       throw toUnreadableFailure(api, cut);
@@ -102,6 +103,7 @@ const toDownload = (api: GoogleApi, { data, cut, accessTokens }: GoogleAnswer): 
   const rest = cut === null ? 'complete' : 'cut';
   // The library gives '' for 204, whatever was asked for.
   if (data === '') return { bytes: new Uint8Array(0), rest };
-  if (data instanceof ArrayBuffer) return { bytes: accessTokens.reduce(hideInBytes, new Uint8Array(data)), rest };
+  if (data instanceof ArrayBuffer)
+    return { bytes: hideInBytes(new Uint8Array(data), createSecretHider(accessTokens)), rest };
   throw toUnreadableFailure(api, cut);
 };

@@ -1,17 +1,16 @@
-import { LEAST_SECRET } from './redact-google-text.ts';
-
-const HIDDEN = '[redacted]';
+import type { HideSecrets } from './hide-secrets.ts';
 
 /**
- * Takes an access token out of all texts of a JSON value, in place: only what a service echoes holds one. No recursion,
+ * Takes access tokens out of all texts of a JSON value, in place: only what a service echoes holds one. No recursion,
  * for the value may be nested as deep as its sender likes.
  */
-export const hideInJson = (json: unknown, token: string): void => {
-  if (token.length < LEAST_SECRET) return;
+export const hideInJson = (json: unknown, hide: HideSecrets): void => {
   const rest: object[] = [];
   const look = (holder: object, key: PropertyKey, member: unknown): void => {
-    if (typeof member === 'string' && member.includes(token))
-      Reflect.set(holder, key, member.replaceAll(token, HIDDEN));
+    if (typeof member === 'string') {
+      const hidden = hide(member);
+      if (hidden !== member) Reflect.set(holder, key, hidden);
+    }
     if (typeof member === 'object' && member !== null) rest.push(member);
   };
   look({}, 'json', json);
@@ -22,10 +21,10 @@ export const hideInJson = (json: unknown, token: string): void => {
   }
 };
 
-/** The same of bytes, which stay as they are where the token is not in them. */
-export const hideInBytes = (bytes: Uint8Array, token: string): Uint8Array => {
-  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (token.length < LEAST_SECRET || !whole.includes(token)) return bytes;
+/** The same of bytes, which stay as they are where no token is in them. */
+export const hideInBytes = (bytes: Uint8Array, hide: HideSecrets): Uint8Array => {
   // One byte is one character here, so that what is no text survives.
-  return Buffer.from(whole.toString('latin1').replaceAll(token, HIDDEN), 'latin1');
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+  const hidden = hide(text);
+  return hidden === text ? bytes : Buffer.from(hidden, 'latin1');
 };

@@ -1,8 +1,9 @@
 import type { LogLevel, WebClientOptions } from '@slack/web-api';
-import { createClientFetch } from '../../http/client-fetch.ts';
+import { type ClientFetch, createClientFetch } from '../../http/client-fetch.ts';
 import { createClientOpener } from '../../http/open-client.ts';
 import { showText } from '../../http/show-url.ts';
 import { type RetryClock, systemRetryClock } from '../../http/transport-retries.ts';
+import { toWorkMs } from '../../to-work-ms.ts';
 import type { ToolContext } from '../../tool.ts';
 import { RetryableToolError, TerminalToolError } from '../../tool-errors.ts';
 import type { SlackOptions } from '../../tool-family.ts';
@@ -31,9 +32,6 @@ export type SlackAccess = {
   readonly close: () => Promise<void>;
 };
 
-// Below the 30 s of the tools, and what a call has, so that a slow Slack is told as such.
-const DEFAULT_LIMIT_MS = 29_000;
-const MARGIN_MS = 250;
 // 200 channels with all that Slack says of them are about 400 kB.
 const MOST_BYTES = 4 * 1024 * 1024;
 // Slack may send any number of warnings with an answer.
@@ -45,18 +43,25 @@ const BAD_TOKEN = 'SLACK_BOT_TOKEN is not a token. A human must set it to the bo
 const TOKEN = /^[\x21-\x7e]+$/;
 
 export const createSlackAccess = (
-  options: SlackOptions & { readonly limitMs?: number; readonly clock?: RetryClock },
+  options: SlackOptions & {
+    /** Milliseconds for a request with its repeats. Default: what its call has for work. */
+    readonly limitMs?: number;
+    readonly clock?: RetryClock;
+  },
 ): SlackAccess => {
-  const { token = '', apiUrl, limitMs = DEFAULT_LIMIT_MS, clock = systemRetryClock } = options;
+  const { token = '', apiUrl, limitMs = Number.POSITIVE_INFINITY, clock = systemRetryClock } = options;
   const baseUrl = apiUrl === undefined ? undefined : new URL(apiUrl);
   const http = createClientOpener(clock);
   return {
     ask: async ({ method, arguments: sent, repeats, refusals, doubt }, { signal, log, timeoutMs }) => {
       if (token === '') throw new RetryableToolError(NOT_CONFIGURED, { executed: 'no' });
       if (!TOKEN.test(token)) throw new TerminalToolError(BAD_TOKEN, { executed: 'no' });
-      const limit = Math.min(limitMs, toLimitMs(timeoutMs));
-      const terms = { maxBytes: MOST_BYTES, limitMs: limit, repeats, baseUrl, signal };
-      const watched = watchFetch(createClientFetch({ client: await http.open(), ...terms }));
+      // From here: the first call waits for both libraries to be loaded.
+      const endsAtMs = performance.now() + Math.min(limitMs, toWorkMs(timeoutMs));
+      const terms = { client: await http.open(), maxBytes: MOST_BYTES, repeats, baseUrl, signal };
+      const clientFetch: ClientFetch = (url, init) =>
+        createClientFetch({ ...terms, limitMs: Math.max(1, endsAtMs - performance.now()) })(url, init);
+      const watched = watchFetch(clientFetch);
       // With the first call, as the client: it is 12 MB.
       const { WebClient, LogLevel } = await import('@slack/web-api');
       // One a call: it knows no other way to be given the signal of one. It costs 0.06 ms.
@@ -77,9 +82,6 @@ export const createSlackAccess = (
     close: http.close,
   };
 };
-
-/** What a request may take of the time that its call has. */
-const toLimitMs = (timeoutMs: number): number => Math.max(timeoutMs - MARGIN_MS, timeoutMs / 2);
 
 /** What Slack's library wants to be told of: warnings go into the call's log, all else nowhere, and nothing to the console. */
 const toSlackLogger = (log: ToolContext['log'], level: LogLevel): NonNullable<WebClientOptions['logger']> => {

@@ -142,6 +142,26 @@ test('another replica goes on with the pages of a session', async () => {
   expect(second).toMatchObject({ value: { count: 50, page: 2 } });
 });
 
+test('a page that was listed while Redis was away ends with its session, also for the next time that Redis is away', async () => {
+  const slack = await startSlack(Array.from({ length: 250 }, (_, at) => createChannel(at + 1)));
+  const settings = { ...settingsFor(slack), REDIS_URL: redis.url };
+  const [one, other] = [await start(settings), await start(settings)];
+  const session_id = randomUUID();
+  const list = async (page: number) =>
+    (await one.service.call([{ name: 'list_slack_channels', arguments: { page } }], { session_id }))[0];
+  onTestFinished(redis.resume);
+  redis.pause();
+  await list(1);
+  expect(await list(2)).toMatchObject({ value: { page: 2 } });
+  redis.resume();
+  for (const client of [one, other]) await whenConnected(client);
+  await remove(`${other.service.url}/sessions/${session_id}`);
+  redis.pause();
+  expect(await list(2)).toMatchObject({
+    message: expect.stringContaining('Page 2 not available. List from page 1 first.'),
+  });
+});
+
 test('two lists that hold nothing, in a session with a budget of one, cost no retry', async () => {
   const slack = await startSlack([]);
   const { service } = await start({ ...settingsFor(slack), SESSION_RETRIES: '1' });
@@ -164,6 +184,19 @@ test('without a token the tools are offered, and say what is to be set', async (
         message: expect.stringContaining('Slack not configured. Set SLACK_BOT_TOKEN to the bot token of a Slack app.'),
       },
     ]);
+});
+
+test.each([
+  ['in URLs', (token: string) => token.replaceAll('-', '%2D')],
+  ['in JSON', (token: string) => `\\u0078${token.slice(1)}`],
+  ['in Base64', (token: string) => Buffer.from(`Bearer ${token}`).toString('base64')],
+])('a token that Slack repeats as it is written %s is in no result', async (_where, write) => {
+  const topic = { value: `It is ${write(SLACK_TOKEN)} here.`, creator: 'U1', last_set: 1 };
+  const slack = await startSlack([createChannel(1, { name: 'general', topic })]);
+  const { service } = await start(settingsFor(slack));
+  expect(await service.call([{ name: 'list_slack_channels' }])).toMatchObject([
+    { value: { channels: [{ topic: expect.stringMatching(/^It is \S*\[redacted\]\S* here\.$/) }] } },
+  ]);
 });
 
 test('the token is in no result, no log line and no metric, even where Slack repeats it', async () => {
