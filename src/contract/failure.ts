@@ -52,7 +52,7 @@ export const FAILURE_POLICY = {
     charges: 'unknown_names',
     outcome: same('retry'),
     executed: same('no'),
-    when: 'There is no tool of that name; the nearest names are suggested.',
+    when: 'There is no tool of that name, and the nearest ones are suggested; or it is not offered now, and the text says so.',
   },
   invalid_arguments: {
     fault: 'caller',

@@ -3,7 +3,7 @@ import type { Tool } from '../tools/tool.ts';
 import { type Failure, toFailure } from './failure.ts';
 import { batchLimitText, invalidCallText, notAuthorizedText } from './failure-text.ts';
 import type { CallReading } from './provider-calls.ts';
-import { toUnknownToolText } from './suggest-names.ts';
+import { toUnavailableToolText, toUnknownToolText } from './suggest-names.ts';
 
 type CallHead = {
   readonly index: number;
@@ -84,6 +84,11 @@ const refuseOverLimit = (head: CallHead & { readonly name: string }, resolving: 
 
 const toUnknown = (head: CallHead & { readonly name: string }, { registry, mayUse }: Resolving): ResolvedCall => {
   const available = registry.list().flatMap((tool) => (mayUse(tool.name) ? [tool.name] : []));
-  const failure = toFailure('unknown_tool', toUnknownToolText(head.name, available), null);
-  return { ...head, kind: 'unknown_tool', failure };
+  const known = registry.findUnavailable(head.name);
+  // Of a tool that the caller may not use it learns nothing, not even that there is one.
+  const text =
+    known === undefined || !mayUse(known.facts.name)
+      ? toUnknownToolText(head.name, available)
+      : toUnavailableToolText(head.name, known.withheld ?? 'no', available);
+  return { ...head, kind: 'unknown_tool', failure: toFailure('unknown_tool', text, null) };
 };

@@ -3,13 +3,15 @@ import type { ToolDescription } from '../contract/tool-description.ts';
 import { compareNames } from './compare-names.ts';
 import { describeOffer } from './describe-offer.ts';
 import type { Tool } from './tool.ts';
-import type { ConcurrencyOf, ToolOffer } from './tool-offer.ts';
+import type { ConcurrencyOf, ToolOffer, UnavailableTool } from './tool-offer.ts';
 
 /** The tools of the service by name. Names that a model sends are only ever keys of a Map here. */
 export type ToolRegistry = {
   readonly find: (name: string) => Tool | undefined;
   /** The tool that providers are told of by this name: see `toPortableName`. */
   readonly findPortable: (portableName: string) => Tool | undefined;
+  /** A tool that cannot be called, under its own name or the one that providers know; of several the first. */
+  readonly findUnavailable: (name: string) => UnavailableTool | undefined;
   /** All tools, by name. */
   readonly list: () => readonly Tool[];
   /** All reducers, by name. A reducer is no tool: nothing else here knows of it. */
@@ -34,13 +36,16 @@ export const createToolRegistry = (
     const all = [...fixed, ...offer.tools];
     const byName = toMap(all, 'tool');
     const reducers = toMap(all, 'reducer');
-    return { offer, byName, byPortable: toPortableMap(byName), sorted: toSorted(byName), reducers: toSorted(reducers) };
+    const byPortable = toPortableMap(byName);
+    const unavailable = toUnavailableMap(offer);
+    return { offer, byName, byPortable, unavailable, sorted: toSorted(byName), reducers: toSorted(reducers) };
   };
   let state = toState({ tools: [], unavailable: [], outdated: new Map() });
   let descriptions: readonly ToolDescription[] | null = null;
   return {
     find: (name) => state.byName.get(name),
     findPortable: (portableName) => state.byPortable.get(portableName),
+    findUnavailable: (name) => state.unavailable.get(name),
     list: () => state.sorted,
     reducers: () => state.reducers,
     describe: () => {
@@ -77,6 +82,14 @@ const toPortableMap = (byName: ReadonlyMap<string, Tool>): ReadonlyMap<string, T
     byPortable.set(portableName, tool);
   }
   return byPortable;
+};
+
+const toUnavailableMap = ({ unavailable }: ToolOffer): ReadonlyMap<string, UnavailableTool> => {
+  const tools = unavailable.filter(({ facts }) => facts.role === 'tool');
+  // Of a map's entries the last one stays: a tool's own name counts more than one that only providers know it by.
+  const byName = tools.map((tool) => [tool.facts.name, tool] as const).reverse();
+  const byPortable = tools.map((tool) => [toPortableName(tool.facts.name), tool] as const).reverse();
+  return new Map([...byPortable, ...byName]);
 };
 
 const toSorted = (byName: ReadonlyMap<string, Tool>): readonly Tool[] => [...byName.values()].sort(compareNames);

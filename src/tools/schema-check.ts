@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { fromZodIssues } from './argument-issues.ts';
+import { isNestedDeeper } from './is-nested-deeper.ts';
 import { createJsonSchemaChecks, type SchemaOrigin } from './json-schema-checks.ts';
 
 export type Checked =
@@ -22,10 +23,26 @@ type Side = 'input' | 'output';
 /**
  * Makes a check from a zod schema or a JSON Schema (draft 2020-12). For inputs, unknown top-level parameters are
  * refused unless the schema says what to do with them: a model that invents a parameter must hear of it.
- * Throws where the schema itself cannot be compiled or expressed.
+ * Throws where the schema itself cannot be compiled or expressed, or is nested too deep to be shown.
  */
-export const toSchemaCheck = (schema: z.ZodType | JsonSchema, side: Side, origin: SchemaOrigin = 'own'): SchemaCheck =>
-  isZodSchema(schema) ? toZodCheck(schema, side) : toJsonSchemaCheck(schema, side, origin);
+export const toSchemaCheck = (
+  schema: z.ZodType | JsonSchema,
+  side: Side,
+  origin: SchemaOrigin = 'own',
+): SchemaCheck => {
+  if (!isZodSchema(schema)) return toJsonSchemaCheck(schema, side, origin);
+  const check = toZodCheck(schema, side);
+  checkNesting(check.jsonSchema);
+  return check;
+};
+
+/** Objects and lists of a schema within each other, values such as defaults counted: the catalogue is written by recursion. */
+export const MOST_SCHEMA_LEVELS = 1_000;
+
+const checkNesting = (schema: JsonSchema): void => {
+  if (isNestedDeeper(schema, MOST_SCHEMA_LEVELS))
+    throw new RangeError(`It is nested more than ${MOST_SCHEMA_LEVELS} levels deep.`);
+};
 
 // zod's own safeParse makes an Error of every refusal, with a stack that nobody reads: a fifth of a failing batch.
 const safeParse = z.core._safeParse(z.core.$ZodError);
@@ -77,6 +94,8 @@ const SPEAKS_OF_FURTHER_MEMBERS = [
 ];
 
 const toJsonSchemaCheck = (given: JsonSchema, side: Side, origin: SchemaOrigin): SchemaCheck => {
+  // Before it is compiled, which is recursive, too.
+  checkNesting(given);
   const open = SPEAKS_OF_FURTHER_MEMBERS.some((keyword) => keyword in given);
   const jsonSchema = side === 'input' && !open ? { ...given, additionalProperties: false } : given;
   const findIssues = createJsonSchemaChecks(origin)(jsonSchema);

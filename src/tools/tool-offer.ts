@@ -1,7 +1,15 @@
 import type { Tool, ToolFacts } from './tool.ts';
 
+/** Why somebody keeps a tool from being called that would serve: the configuration file, or a change nobody has approved. */
+export type Withholding = 'switched_off' | 'held';
+
 /** A tool that is known of and cannot be called, and why: one line for people. */
-export type UnavailableTool = { readonly facts: ToolFacts; readonly reason: string };
+export type UnavailableTool = {
+  readonly facts: ToolFacts;
+  readonly reason: string;
+  /** As models are told of it; left out: it cannot serve. */
+  readonly withheld?: Withholding;
+};
 
 /** What a tools directory, or another source of tools, has to offer at one moment. */
 export type ToolOffer = {

@@ -12,6 +12,8 @@ export type PlanOptions = {
   /** Absolute: what paths of the file are relative to. */
   readonly directory: string;
   readonly environment: Variables;
+  /** Whether a registered secret is in a text. */
+  readonly holdsSecret: (text: string) => boolean;
   readonly log: Logger;
   /** Of this service. */
   readonly version: string;
@@ -38,7 +40,7 @@ const toImportName = (name: string): string => `openapi:${name}`;
 const toServerPlans = async ({ mcpServers }: ConfigContent, options: PlanOptions): Promise<readonly SourcePlan[]> => {
   if (mcpServers.length === 0) return [];
   const { createMcpUpstream } = await import('../tools/mcp/create-mcp-upstream.ts');
-  const { config, directory, environment, log, version } = options;
+  const { config, directory, environment, holdsSecret, log, version } = options;
   return mcpServers
     .filter(({ settings }) => settings.disabled !== true)
     .map(({ name, settings, written }) => ({
@@ -52,6 +54,7 @@ const toServerPlans = async ({ mcpServers }: ConfigContent, options: PlanOptions
           log: toSourceLog(log, toServerName(name)),
           now: Date.now,
           environment,
+          holdsSecret,
           maxResultBytes: config.MAX_RESULT_BYTES,
           version,
           known: knownOf(name, options),

@@ -67,7 +67,9 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
   const check = createOverrideCheck(board, sources.states, log);
   const publishDirectory: Publish = (next) => publish(DIRECTORY, next);
   if (file === null) return { ...NO_FILE, publishDirectory, start: async () => board.holdNames() };
-  const surroundings = { config, directory: dirname(file.path), environment, log, version, known: new Map() };
+  const holdsSecret = (text: string): boolean => options.redaction.redactor.said(text, 'log') !== text;
+  const paths = { directory: dirname(file.path), environment };
+  const surroundings = { config, ...paths, holdsSecret, log, version, known: new Map() };
   const toPlans = (content: ConfigContent) => toSourcePlans(content, surroundings);
   const apply = async (content: ConfigContent): Promise<SourceChanges> => {
     const plans = await toPlans(content);

@@ -139,13 +139,14 @@ test('ioredis is known to the Redis client alone', () => {
   expect(users.map(({ path }) => path)).toEqual(['sessions/redis-client.ts']);
 });
 
-test('processes are started by three files alone: for tool hosts, MCP servers and commands', () => {
+test('processes are started by four files alone: for tool hosts, MCP servers and their watch, and commands', () => {
   const starters = FILES.filter(({ packages }) =>
     packages.some(({ from, kind }) => from === 'node:child_process' && kind === 'value'),
   );
   expect(starters.map(({ path }) => path)).toEqual([
     'executor/isolation/process-control.ts',
     'tools/builtin/shell/spawn-sandbox.ts',
+    'tools/mcp/orphan-watch.ts',
     'tools/mcp/spawn-server.ts',
   ]);
 });
@@ -212,6 +213,7 @@ const MAY_CATCH = [
   'tools/mcp/connect-server.ts',
   'tools/mcp/http-transport.ts',
   'tools/mcp/list-reader.ts',
+  'tools/mcp/orphan-watch.ts',
   'tools/mcp/spawn-server.ts',
   'tools/mcp/stdio-transport.ts',
   'tools/mcp/tool-list.ts',

@@ -1,4 +1,6 @@
 import { relative } from 'node:path';
+import { isNestedDeeper } from '../is-nested-deeper.ts';
+import { MOST_SCHEMA_LEVELS } from '../schema-check.ts';
 import type { InlineTool, ToolFacts, ToolFile } from '../tool.ts';
 import { type LoadVersion, needsHosts } from './file-versions.ts';
 import type { LoadedToolFile, ToolFileHosts } from './load-tool-file.ts';
@@ -33,6 +35,14 @@ const createLoad =
   async (file) => {
     const loaded = await hosts.load(file);
     if (loaded.kind === 'failed') return loaded;
+    const tooDeep = loaded.tools.find(isTooDeep);
+    if (tooDeep !== undefined) {
+      hosts.retire(file);
+      return {
+        kind: 'failed',
+        reason: `Tool '${tooDeep.name}': its schema is nested more than ${MOST_SCHEMA_LEVELS} levels deep.`,
+      };
+    }
     const asking = loaded.tools.filter(({ isolation }) => isolation === 'inline');
     const allowed = asking.filter(({ name }) => inline.allowed.has(name));
     for (const { name } of asking.filter((facts) => !allowed.includes(facts)))
@@ -45,6 +55,10 @@ const createLoad =
     if (inside.kind === 'failed') hosts.retire(file);
     return inside;
   };
+
+// `defineTool` refuses it, too; but what it made may have been changed by its file.
+const isTooDeep = ({ inputSchema, outputSchema }: ToolFacts): boolean =>
+  [inputSchema, outputSchema].some((schema) => isNestedDeeper(schema, MOST_SCHEMA_LEVELS));
 
 type Loaded = Extract<LoadedToolFile, { kind: 'loaded' }>;
 

@@ -41,8 +41,10 @@ export const createOfferBuilder = (
       .map((listed) => ({ listed, name: toOfferedName(prefix, listed.name) }));
     const byName = Map.groupBy(named, ({ name }) => name);
     const settle = async (one: Named): Promise<Settled> => {
-      const reason = one.listed.fault ?? toClash(byName.get(one.name) ?? []) ?? held.get(one.listed.name) ?? null;
-      if (reason !== null) return { key: '', built: toUnavailable(one, reason, parts) };
+      const fault = one.listed.fault ?? toClash(byName.get(one.name) ?? []);
+      if (fault !== null) return { key: '', built: toUnavailable(one, fault, parts) };
+      const holding = held.get(one.listed.name);
+      if (holding !== undefined) return { key: '', built: { ...toUnavailable(one, holding, parts), withheld: 'held' } };
       const key = `${one.name} ${one.listed.digest}`;
       return { key, built: cache.get(key) ?? (await buildInTurn(one, parts)) };
     };

@@ -28,6 +28,8 @@ export type McpUpstreamOptions = {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** MAX_RESULT_BYTES. */
   readonly maxResultBytes: number;
+  /** Whether a registered secret is in a text. Default: none is. */
+  readonly holdsSecret?: ((text: string) => boolean) | undefined;
   /** Of this service, as servers are told it. */
   readonly version?: string;
   /** Digests seen before, for whoever makes the upstream anew with other settings; it is written to. */
@@ -64,6 +66,7 @@ export const createMcpUpstream = (options: McpUpstreamOptions): McpUpstream => {
     limitMs: timing.listMs,
     gapMs: timing.refreshGapMs,
     client: clientNow,
+    holdsSecret: options.holdsSecret ?? (() => false),
     onList: (tools) => offers.take(tools, () => clientNow() !== null),
   });
   const health = createHealth({ timing, now, onDead: (client, why) => keeper.drop(client, why) });

@@ -9,6 +9,8 @@ export type ListReaderOptions = {
   readonly gapMs: number;
   /** Whom to ask now; null = nobody is there. */
   readonly client: () => Client | null;
+  /** A tool whose name holds a secret is not taken: names are shown as they are, in metrics too. */
+  readonly holdsSecret: (text: string) => boolean;
   readonly onList: (tools: readonly ListedTool[]) => Promise<void>;
 };
 
@@ -27,7 +29,7 @@ export const createListReader = (options: ListReaderOptions): (() => Promise<boo
   };
 };
 
-const readOnce = async ({ client, limitMs, onList, log }: ListReaderOptions): Promise<boolean> => {
+const readOnce = async ({ client, limitMs, holdsSecret, onList, log }: ListReaderOptions): Promise<boolean> => {
   const asked = client();
   if (asked === null) return false;
   const list = await readToolList(asked, limitMs).catch((error: unknown) => {
@@ -37,7 +39,10 @@ const readOnce = async ({ client, limitMs, onList, log }: ListReaderOptions): Pr
   // Meanwhile it may be another connection that serves, with a list of its own.
   if (list === null || client() !== asked) return false;
   if (list.dropped > 0) log.warn('entries of the list of an MCP server were dropped', { entries: list.dropped });
-  await onList(list.tools);
+  const shown = list.tools.filter(({ name }) => !holdsSecret(name));
+  const secret = list.tools.length - shown.length;
+  if (secret > 0) log.warn('tools of an MCP server are left out, for their names hold a secret', { tools: secret });
+  await onList(shown);
   return true;
 };
 

@@ -2,6 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { codeOf } from '../http/error-code.ts';
 import { showText } from '../http/show-url.ts';
+import { watchOrphans } from './orphan-watch.ts';
 
 export type ServerCommand = {
   readonly command: string;
@@ -35,7 +36,7 @@ const LAST_OUTPUT_MS = 500;
 
 /**
  * Starts a server as the leader of a process group of its own: a Ctrl-C in a terminal must not end calls that are being
- * drained, and what it started itself (npx starts node) ends with it.
+ * drained, and what it started itself (npx starts node) ends with it; also where the service is killed and ends nothing.
  */
 export const spawnServer = (server: ServerCommand, events: ServerEvents): ServerProcess => {
   const child = start(server);
@@ -57,12 +58,14 @@ export const spawnServer = (server: ServerCommand, events: ServerEvents): Server
     events.onEnd(reason, exitCode);
   });
   const kill = (): void => signalGroup(child, 'SIGKILL');
+  const orphans = child.pid === undefined ? null : watchOrphans(child.pid);
   child.on('error', (error) => {
     if (child.pid === undefined) toldEnd(notStarted(codeOf(error), server), null);
   });
   child.on('exit', (code, signal) => {
     const reason = `its process ended (${signal ?? `exit code ${code}`})`;
     kill();
+    orphans?.end();
     exited.resolve();
     const timer = setTimeout(() => toldEnd(reason, code), LAST_OUTPUT_MS);
     child.on('close', () => {

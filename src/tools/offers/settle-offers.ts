@@ -64,7 +64,13 @@ const findWinner = (claims: readonly Claim[], holder: Holder | undefined): Claim
 const toDisabled = (tool: Tool, pattern: string | null): readonly UnavailableTool[] =>
   pattern === null
     ? []
-    : [{ facts: tool, reason: `The configuration file switches it off: tools['${pattern}'].enabled is false.` }];
+    : [
+        {
+          facts: tool,
+          reason: `The configuration file switches it off: tools['${pattern}'].enabled is false.`,
+          withheld: 'switched_off',
+        },
+      ];
 
 const toRefused = (claims: readonly Claim[], winner: Claim | undefined): readonly UnavailableTool[] =>
   claims

@@ -5,6 +5,7 @@ import type { HttpClient } from '../http/http-client.ts';
 import { isSuccess } from '../http/is-success.ts';
 import { toPinnedRedirects } from '../http/pinned-redirects.ts';
 import { isRedirect } from '../http/redirects.ts';
+import { toWorkMs } from '../to-work-ms.ts';
 import type { InlineTool, ToolContext, Upstream } from '../tool.ts';
 import { toOperationValue } from './answer/operation-value.ts';
 import type { ArgumentCheck } from './argument-checks.ts';
@@ -32,8 +33,6 @@ const ERROR_BODY_BYTES = 65_536;
 // As the service's own redactor: shorter ones are parts of words, and an answer must not be torn for them.
 const LEAST_SECRET_IN_ANSWER = 8;
 const LEAST_SECRET_IN_FAILURE = 4;
-// Before the tool's own limit, so that a slow API is told as such.
-const MOST_HEAD_START_MS = 1_000;
 
 // What is checked is the operation's own schema; this one is never asked.
 const ANY_OBJECT = z.looseObject({});
@@ -63,7 +62,7 @@ export const createOperationTool = (
 };
 
 const createRun = (plan: OperationPlan, means: ImportMeans) => {
-  const { importName, auth, base, maxResponseBytes, timeoutMs, now } = means;
+  const { importName, auth, base, maxResponseBytes, now } = means;
   const removeSecrets = {
     fromAnswer: createSecretRemover(auth, LEAST_SECRET_IN_ANSWER),
     fromFailure: createSecretRemover(auth, LEAST_SECRET_IN_FAILURE),
@@ -76,7 +75,8 @@ const createRun = (plan: OperationPlan, means: ImportMeans) => {
     const fetched = await client.send({
       ...request,
       signal: context.signal,
-      limitMs: timeoutMs - Math.min(MOST_HEAD_START_MS, timeoutMs / 10),
+      // Before the call's own end, so that a slow API is told as such.
+      limitMs: toWorkMs(context.timeoutMs),
       wantedBytes: (status) => toWantedBytes(status, maxResponseBytes),
       nextHop: toPinnedRedirects(base, effects),
       repeats: effects === 'read' && isSafeMethod ? 'transport' : 'never',

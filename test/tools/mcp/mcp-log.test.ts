@@ -17,7 +17,10 @@ const startLogged = async (written: Readonly<Record<string, unknown>>) => {
   const settings = McpServerSettings.parse(written);
   const [plan] = await toSourcePlans(
     { mcpServers: [{ name: 'lab', settings, written: '' }], openapi: [], tools: new Map() },
-    { config: { MAX_RESULT_BYTES: 100_000 }, directory: '/', environment: {}, log, version: '0', known: new Map() },
+    {
+      ...{ config: { MAX_RESULT_BYTES: 100_000 }, directory: '/', environment: {}, version: '0', known: new Map() },
+      ...{ log, holdsSecret: () => false },
+    },
   );
   const source = plan?.create(() => undefined);
   await source?.start();

@@ -75,7 +75,7 @@ export const callTool = async (
     progress: ignore,
     effects: tool.effects,
     retriesLeft: 3,
-    timeoutMs: 30_000,
+    timeoutMs: tool.timeoutMs ?? 30_000,
     isLastAttempt: false,
     idempotencyKey: null,
     traceparent: null,

@@ -1,9 +1,9 @@
 import type { Effects } from '../../../contract/failure.ts';
 import type { JsonSchema } from '../../../contract/tool-description.ts';
 import type { HttpMethod } from '../../http/redirects.ts';
+import { isNestedDeeper } from '../../is-nested-deeper.ts';
 import { findEndlessSchema } from '../document/endless-schemas.ts';
 import { type JsonRecord, listAt, recordAt, textAt } from '../document/json-record.ts';
-import { isNestedDeeper } from '../document/nesting.ts';
 import type { OpenApiDocument } from '../document/openapi-document.ts';
 import { followReferences, OperationProblem } from '../document/references.ts';
 import { createRequestSchemas } from '../document/request-schema.ts';

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { servers, startMcpLab } from '../../support/mcp-servers/mcp-lab.ts';
+
+test('a tool whose name holds a secret is left out, and no line of the log shows the name', async () => {
+  await using lab = await startMcpLab(servers.scripted(), { holdsSecret: (text) => text.includes('two words') });
+  const { tools, unavailable } = lab.latest();
+  const names = [...tools.map(({ name }) => name), ...unavailable.map(({ facts }) => facts.name)];
+  expect(names).toContain('lab_echo');
+  expect(names).not.toContain('lab_two_words');
+  expect(lab.logged).toContainEqual({
+    level: 'warn',
+    message: 'tools of an MCP server are left out, for their names hold a secret',
+    fields: { tools: 1 },
+  });
+  expect(JSON.stringify(lab.logged)).not.toMatch(/two[ _]words/);
+});
