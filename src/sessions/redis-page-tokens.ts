@@ -32,11 +32,14 @@ export const createRedisPageTokens = (options: {
   const refused = createRefusedPageTokens({ ...options, readBirth });
   return {
     find: async (list, page) => {
+      // Newer than what Redis may have of that page. Where nothing was refused this asks nobody.
+      const newer = await refused.find(list, page);
+      if (newer !== null) return newer;
       const asked = await ask(() => client.call('HGET', toRedisKey(list.session), toField(list, page)), 'reads');
       if (asked.kind === 'answered' && typeof asked.answer === 'string' && isPageToken(asked.answer))
         return asked.answer;
       // A server that answers reads alone does not know what it was not let keep.
-      return asked.kind === 'away' || !availability.isUp() ? local.find(list, page) : refused.find(list, page);
+      return asked.kind === 'away' || !availability.isUp() ? local.find(list, page) : null;
     },
     keep: async (list, page, token) => {
       await local.keep(list, page, token);

@@ -38,12 +38,16 @@ export const createRedisSessionStore = (options: {
 }): SessionStore & WatchableStore => {
   const { client, settings } = options;
   const scripts = loadScripts(client);
+  // Whoever may connect may still lack the right to run scripts or to write, and a replica or a cluster that is down runs a
+  // script which touches nothing: only one that has written says that it serves.
+  const check = (): Promise<unknown> => client.call('EVAL', CHECK, '1', 'recourse:{ready}');
   const ttl = String(settings.ttlMs);
   return {
     watch: ({ lost, back, refused }) => {
       client.onLost(lost);
-      watchReadiness(client, back, refused);
+      client.onReady(() => void check().then(back, refused));
     },
+    check: () => (client.isReady() ? check() : null),
     admit: async (round) => {
       const answer = await scripts.admit(toKeys(round.sessionKey), toAdmitWords(round, settings));
       const [born, step, reports = [], verdicts = []] = AdmitAnswer.parse(answer);
@@ -60,25 +64,6 @@ export const createRedisSessionStore = (options: {
     reset: async (sessionKey, tool) =>
       void (await scripts.reset(toKeys(sessionKey), tool === null ? [ttl] : [ttl, tool])),
   };
-};
-
-const CHECK_AGAIN_MS = 1000;
-
-// Whoever may connect may still lack the right to run scripts or to write, and a replica or a cluster that is down runs a
-// script which touches nothing: only one that has written says that it serves. One that does not is asked again each
-// second, or a replica without batches would stay degraded after one late answer.
-const watchReadiness = (client: RedisClient, back: () => void, refused: (error: unknown) => void): void => {
-  let again: NodeJS.Timeout | undefined;
-  const check = (): void => {
-    clearTimeout(again);
-    client.call('EVAL', CHECK, '1', 'recourse:{ready}').then(back, (error: unknown) => {
-      refused(error);
-      clearTimeout(again);
-      // A connection that is lost meanwhile says by itself when it is back.
-      again = setTimeout(() => client.isReady() && check(), CHECK_AGAIN_MS).unref();
-    });
-  };
-  client.onReady(check);
 };
 
 // A thousand lines in one answer took longer than a command is waited for, and one reader made the store look lost.

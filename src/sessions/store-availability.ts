@@ -13,6 +13,8 @@ export type WatchableStore = {
     /** It is connected and does not serve. */
     readonly refused: (error: unknown) => void;
   }) => void;
+  /** Asks whether it serves; rejects where it does not. null where it is not connected: it says by itself when it is. */
+  readonly check: () => Promise<unknown> | null;
 };
 
 export type Attempt<Answer> = { readonly kind: 'answered'; readonly answer: Answer } | { readonly kind: 'away' };
@@ -48,6 +50,14 @@ export const createStoreAvailability = (options: {
   const { observer, now } = options;
   let downUntil = 0;
   let up = true;
+  // One that was refused when it connected is asked again each second, or a replica without batches would stay degraded
+  // after one late answer. Until a batch has asked: what became of that says more than this question, which a store may
+  // answer that is full or serves only a part. And it keeps no batch from asking.
+  let again: NodeJS.Timeout | undefined;
+  const stopAsking = (): void => {
+    clearTimeout(again);
+    again = undefined;
+  };
   const lost = (): void => {
     downUntil = now() + PROBE_INTERVAL_MS;
     if (up) observer.availabilityChanged('down');
@@ -59,12 +69,27 @@ export const createStoreAvailability = (options: {
   };
   const recovered = (): void => {
     downUntil = 0;
+    stopAsking();
     if (up) return;
     up = true;
     options.onRecovered();
     observer.availabilityChanged('up');
   };
-  options.store?.watch?.({ lost, back: recovered, refused: (error) => fell('connect', error) });
+  const askAgain = (): void => {
+    const seen = (next: () => void) => (again === undefined ? undefined : next());
+    const stayedAway = (error: unknown): void => {
+      observer.operationFailed('connect', error);
+      seen(askAgain);
+    };
+    clearTimeout(again);
+    again = setTimeout(() => void options.store?.check?.()?.then(() => seen(recovered), stayedAway), PROBE_INTERVAL_MS);
+    again.unref();
+  };
+  const refused = (error: unknown): void => {
+    fell('connect', error);
+    askAgain();
+  };
+  options.store?.watch?.({ lost, back: recovered, refused });
   const ask = async <Answer>(
     operation: StoreOperation,
     asking: () => Promise<Answer>,
@@ -79,7 +104,10 @@ export const createStoreAvailability = (options: {
     } catch (error) {
       // A page of a long journal that is late says nothing of batches, and people who read must not take the store away.
       if (operation === 'read') observer.operationFailed(operation, error);
-      else fell(operation, error);
+      else {
+        stopAsking();
+        fell(operation, error);
+      }
       return AWAY;
     }
   };

@@ -162,6 +162,14 @@ test('a page that Redis refused ends with its session, also where that ends at a
   expect(await one.store.find(list, 2)).toBeNull();
 });
 
+test('of two tokens of a page the later one counts, also where Redis has refused it', PATIENCE, async () => {
+  const replica = await startReplica();
+  const list = createPageList();
+  await replica.store.keep(list, 2, 'earlier');
+  await keepRefused(replica, list);
+  expect(await replica.store.find(list, 2)).toBe('token');
+});
+
 test('a page that Redis refused and takes later is known to Redis alone', PATIENCE, async () => {
   const { store, client, ...replica } = await startReplica();
   const list = createPageList();
