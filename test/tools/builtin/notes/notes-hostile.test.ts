@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { link, mkdir, symlink, truncate } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -136,9 +136,15 @@ test.each([
   expect(await walkNotes(lab.root, { limits: WALK_LIMITS, pace, tell: () => undefined })).toBe(true);
 });
 
-test('notes whose names are not UTF-8 are left out, and every list says that some are', async () => {
+test.each([
+  ['notes', 'gr\u00fcn.md'],
+  ['folders', 'gr\u00fcn/b.md'],
+])('%s whose names are not UTF-8 are left out, and every list says that some are', async (_what, name) => {
   await using lab = await startNotesLab({ 'a.md': 'word' });
-  writeFileSync(Buffer.concat([Buffer.from(`${lab.root}/`), Buffer.from('gr\u00fcn.md', 'latin1')]), 'word');
+  const path = Buffer.concat([Buffer.from(`${lab.root}/`), Buffer.from(name, 'latin1')]);
+  const folder = path.subarray(0, path.lastIndexOf('/'));
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path, 'word');
   const display = 'Some notes are not indexed, and no list or search shows them.';
   await expect
     .poll(async () => lab.call('search_notes', { query: 'word' }), { timeout: 15_000 })

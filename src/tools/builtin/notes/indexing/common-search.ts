@@ -9,6 +9,8 @@ export type CommonSearch = {
   readonly telling: string;
   /** Finds the notes that match and have something telling. */
   readonly told: string;
+  /** Whether beginnings of words are sought: FTS5 finds all words anew for each note that is tried. */
+  readonly hasPrefix: boolean;
 };
 
 const LISTED = 'n.path, n.title, n.modified AS modifiedMs, n.size';
@@ -67,9 +69,9 @@ export const prepareCommonSearch = (database: DatabaseSync) => {
   };
 
   const findOthers = (others: Others, { offset, limit }: Pick<Span, 'offset' | 'limit'>): readonly unknown[] => {
-    const { match, told, folder } = others;
+    const { match, told, folder, hasPrefix } = others;
     const wanted = offset + limit;
-    const latest = wanted > TRIES.most ? [] : tryLatest(others, wanted);
+    const latest = hasPrefix || wanted > TRIES.most ? [] : tryLatest(others, wanted);
     if (latest.length === wanted) return latest.slice(offset);
     return otherNotes.all(match, ...boundsOf(folder), told, limit, offset);
   };

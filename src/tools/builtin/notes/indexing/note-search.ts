@@ -39,24 +39,26 @@ export const prepareSearch = (database: DatabaseSync) => {
       return isCommon;
     };
   };
-  const findRows = (match: string, { terms, needsAll }: Sought, span: Span): readonly unknown[] => {
+  const findRows = (match: string, { terms, needsAll, hasPrefix }: Sought, span: Span): readonly unknown[] => {
     const isCommon = createIsCommon();
     if (!isCommon(match)) return searchNotes.all(match, ...boundsOf(span.folder), span.limit, span.offset);
     const telling = toTelling(terms, isCommon);
     // One term alone, or one of several: whoever has what tells has what is looked for.
     const isEnough = !needsAll || terms.length === 1;
-    return searchCommon({ match, telling, told: isEnough ? telling : `(${telling}) AND (${match})` }, span);
+    const told = isEnough ? telling : `(${telling}) AND (${match})`;
+    return searchCommon({ match, telling, told, hasPrefix }, span);
   };
   return ({ terms, wantsAny }: SearchExpression, span: Span) => {
     const matches = terms.map(toMatch);
     const all = matches.join(' AND ');
     const needsAll = !wantsAny && hasMatch.get(all, ...boundsOf(span.folder)) !== undefined;
-    const rows = findRows(needsAll ? all : matches.join(' OR '), { terms: matches, needsAll }, span);
+    const sought = { terms: matches, needsAll, hasPrefix: terms.some(({ isPrefix }) => isPrefix) };
+    const rows = findRows(needsAll ? all : matches.join(' OR '), sought, span);
     return { matched: needsAll ? 'all' : 'any', rows: ListRow.array().parse(rows) } as const;
   };
 };
 
-type Sought = { readonly terms: readonly string[]; readonly needsAll: boolean };
+type Sought = { readonly terms: readonly string[]; readonly needsAll: boolean; readonly hasPrefix: boolean };
 
 /** As FTS5 writes it: nothing between quotation marks is an operator. https://sqlite.org/fts5.html#full_text_query_syntax */
 const toMatch = ({ text, isPrefix }: Term): string => `"${separateWords(text)}"${isPrefix ? ' *' : ''}`;

@@ -58,7 +58,8 @@ type Walk = Pick<WalkOptions, 'pace' | 'tell'> & {
 const walkFolder = async (walk: Walk, folder: Folder): Promise<boolean> => {
   const { left, pace } = walk;
   using held = pin(walk.root, folder.path, 'directory');
-  if (held === undefined) return true;
+  // Gone meanwhile, or with a name that is no UTF-8: Node gives U+FFFD for that.
+  if (held === undefined) return !folder.path.includes('\ufffd');
   let isComplete = true;
   for (const entry of entriesOf(held)) {
     if (left.entries === 0 || left.notes === 0) return false;
@@ -76,7 +77,6 @@ const visit = ({ root, folders, left, maxDepth, tell }: Walk, { folder, entry }:
   const path = folder.path === '.' ? entry.name : `${folder.path}/${entry.name}`;
   if (entry.isDirectory()) return addFolder(folders, { path, depth: folder.depth + 1 }, maxDepth);
   const stats = lookAt({ root, path, entry });
-  // Node gives U+FFFD for what is no UTF-8.
   if (stats === undefined) return !(isNoteName(entry.name) && entry.name.includes('\ufffd'));
   left.notes -= 1;
   tell({ path, stats });
