@@ -67,9 +67,15 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
   const check = createOverrideCheck(board, sources.states, log);
   const publishDirectory: Publish = (next) => publish(DIRECTORY, next);
   if (file === null) return { ...NO_FILE, publishDirectory, start: async () => board.holdNames() };
-  const holdsSecret = (text: string): boolean => options.redaction.redactor.said(text, 'log') !== text;
   const paths = { directory: dirname(file.path), environment };
-  const surroundings = { config, ...paths, holdsSecret, log, version, known: new Map() };
+  const surroundings = {
+    config,
+    ...paths,
+    holdsSecret: options.redaction.redactor.holds,
+    log,
+    version,
+    known: new Map(),
+  };
   const toPlans = (content: ConfigContent) => toSourcePlans(content, surroundings);
   const apply = async (content: ConfigContent): Promise<SourceChanges> => {
     const plans = await toPlans(content);

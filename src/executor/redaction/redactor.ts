@@ -34,6 +34,8 @@ export type Redactor = {
   readonly value: (json: string, place: RedactedIn) => string;
   /** A JSON Schema without registered values. Its keywords stay. */
   readonly schema: (json: string, place: RedactedIn) => string;
+  /** Whether a registered value is in a text, which is left as it is. */
+  readonly holds: (text: string) => boolean;
   /** Registers more values; those before stay. From now on no text shows them. */
   readonly register: (secrets: readonly string[]) => void;
 };
@@ -83,6 +85,7 @@ export const createRedactor = ({ secrets, onRedacted = () => undefined }: Redact
     registered: counted(inJson(isIn, take, isOwnOfResult, toLostResult)),
     value: counted(inJson(isIn, take, IS_OWN_OF_NONE, toRedactedJson)),
     schema: counted(inJson(isIn, take, isOwnOfSchema, () => '{}')),
+    holds: isIn,
     register,
   };
 };

@@ -7,7 +7,7 @@ import { callTool, type Link } from './call-tool.ts';
 import type { HeldTools } from './change-guard.ts';
 import { toInputSchema } from './input-schema.ts';
 import type { McpServerSettings } from './mcp-server-settings.ts';
-import { toDefaultPrefix, toOfferedName } from './offered-name.ts';
+import { toOfferedName, toPrefix } from './offered-name.ts';
 import type { ListedTool } from './tool-list.ts';
 
 export type OfferOptions = {
@@ -32,7 +32,7 @@ export const createOfferBuilder = (
 ): ((tools: readonly ListedTool[], held: HeldTools) => Promise<ToolOffer>) => {
   const { server, settings } = options;
   const isWanted = toFilter(settings.tools);
-  const prefix = settings.prefix ?? toDefaultPrefix(server);
+  const prefix = toPrefix(server, settings.prefix);
   let cache: ReadonlyMap<string, Built> = new Map();
   const parts = { ...options, blank: toBlank(options) };
   return async (tools, held) => {

@@ -11,6 +11,7 @@ import { createListReader } from './list-reader.ts';
 import { type McpServerSettings, unknownMembersOf } from './mcp-server-settings.ts';
 import { DEFAULT_TIMING, type McpTiming } from './mcp-timing.ts';
 import { createOfferKeeper } from './offer-keeper.ts';
+import { toPrefix, toShownNames } from './offered-name.ts';
 import { toAttempts } from './to-attempts.ts';
 import { createHealth, type Health } from './watch-health.ts';
 
@@ -66,7 +67,7 @@ export const createMcpUpstream = (options: McpUpstreamOptions): McpUpstream => {
     limitMs: timing.listMs,
     gapMs: timing.refreshGapMs,
     client: clientNow,
-    holdsSecret: options.holdsSecret ?? (() => false),
+    holdsSecret: (tool) => toShownNames(toPrefix(name, settings.prefix), tool).some(options.holdsSecret ?? holdsNone),
     onList: (tools) => offers.take(tools, () => clientNow() !== null),
   });
   const health = createHealth({ timing, now, onDead: (client, why) => keeper.drop(client, why) });
@@ -181,3 +182,5 @@ const afterMs = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, ms).unref();
   });
+
+const holdsNone = (): boolean => false;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { toPortableName } from '../../contract/portable-name.ts';
 
 const MAX_LENGTH = 64;
 const DIGEST_LENGTH = 8;
@@ -17,7 +18,14 @@ export const toOfferedName = (prefix: string, tool: string): string => {
   return `${fit.slice(0, MAX_LENGTH - DIGEST_LENGTH - 1)}_${digest}`;
 };
 
+/** All names under which a server's tool is shown: its own, the one that models call it by, and that as providers carry it. */
+export const toShownNames = (prefix: string, tool: string): readonly string[] => {
+  const offered = toOfferedName(prefix, tool);
+  return [tool, offered, toPortableName(offered)];
+};
+
 const MAX_PREFIX_LENGTH = 48;
 
-/** The prefix of a server that names none: its own name. */
-export const toDefaultPrefix = (server: string): string => toFit(server).slice(0, MAX_PREFIX_LENGTH);
+/** What stands before the names of a server's tools: `written`, or, where that is left out, the server's own name. */
+export const toPrefix = (server: string, written: string | undefined): string =>
+  written ?? toFit(server).slice(0, MAX_PREFIX_LENGTH);

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
 import { servers, startMcpLab } from '../../support/mcp-servers/mcp-lab.ts';
 
-test('a tool whose name holds a secret is left out, and no line of the log shows the name', async () => {
-  await using lab = await startMcpLab(servers.scripted(), { holdsSecret: (text) => text.includes('two words') });
+test.each([
+  ['its own name', 'two words'],
+  ['the name that models call it by', 'lab_two_words'],
+])('a tool is left out where %s holds a secret, and no line of the log shows it', async (_name, secret) => {
+  await using lab = await startMcpLab(servers.scripted(), { holdsSecret: (text) => text.includes(secret) });
   const { tools, unavailable } = lab.latest();
   const names = [...tools.map(({ name }) => name), ...unavailable.map(({ facts }) => facts.name)];
   expect(names).toContain('lab_echo');
