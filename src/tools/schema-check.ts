@@ -36,8 +36,11 @@ export const toSchemaCheck = (
   return check;
 };
 
-/** Objects and lists of a schema within each other, values such as defaults counted: the catalogue is written by recursion. */
-export const MOST_SCHEMA_LEVELS = 1_000;
+/**
+ * Objects and lists of a schema within each other, values such as defaults counted. The catalogue is written by recursion,
+ * and common JSON parsers give up at about a thousand levels: they would refuse the whole of it for one such schema.
+ */
+export const MOST_SCHEMA_LEVELS = 500;
 
 const checkNesting = (schema: JsonSchema): void => {
   if (isNestedDeeper(schema, MOST_SCHEMA_LEVELS))

@@ -21,7 +21,7 @@ const toFile = (input: string, declared = 'tool(input)'): string => `
   export const exported = ${declared};
 `;
 
-const TOO_DEEP = 'It is nested more than 1000 levels deep.';
+const TOO_DEEP = 'put is no usable schema, because of RangeError: It is nested more than 500 levels deep';
 const OPEN = "{ type: 'object', additionalProperties: true }";
 
 /** What a file declares → a part of why it is unavailable. */
@@ -31,13 +31,13 @@ const REFUSED: Readonly<Record<string, readonly [text: string, reason: string]>>
   deep_default: [toFile('inObject({ default: nest(5_000, inValue, 1) })'), TOO_DEEP],
   deep_note: [toFile("inObject({ 'x-note': [nest(5_000, (inner) => [inner], 1)] })"), TOO_DEEP],
   deep_meta: [toFile('z.object({ a: z.any().meta({ note: nest(5_000, inValue, 1) }) })'), TOO_DEEP],
-  deep_zod: [toFile('z.object({ a: nest(900, (a) => z.object({ a }), z.string()) })'), TOO_DEEP],
+  deep_zod: [toFile('z.object({ a: nest(450, (a) => z.object({ a }), z.string()) })'), TOO_DEEP],
   deep_output: [toFile(OPEN, 'tool(input, { output: inObject({ default: nest(5_000, inValue, 1) }) })'), TOO_DEEP],
   deep_circle: [toFile('(() => { const one = inObject({}); one.properties.a = one; return one; })()'), TOO_DEEP],
   // What defineTool made and the file has changed.
   deep_later: [
     toFile(OPEN, '({ ...tool(input), inputSchema: inObject({ default: nest(5_000, inValue, 1) }) })'),
-    "Tool 'deep_later': its schema is nested more than 1000 levels deep.",
+    "Tool 'deep_later': its schema is nested more than 500 levels deep.",
   ],
 };
 
@@ -49,7 +49,7 @@ const SERVED: Readonly<Record<string, string>> = {
   many_members: toFile(
     "z.object(Object.fromEntries(Array.from({ length: 500 }, (_, place) => ['p' + place, z.string().optional()])))",
   ),
-  rather_deep: toFile('inObject({ default: nest(900, inValue, 1) })'),
+  rather_deep: toFile('inObject({ default: nest(450, inValue, 1) })'),
 };
 
 let service: RunningService;
