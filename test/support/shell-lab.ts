@@ -1,15 +1,17 @@
 import {
   accessSync,
   constants,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, delimiter, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import { type RunningService, startService } from './start-service.ts';
@@ -83,6 +85,45 @@ const readDirectories = (directory: string): readonly string[] => {
   } catch (_gone) {
     return [];
   }
+};
+
+/**
+ * Whether the memory of a command can be limited as a whole on this machine, found without the code under test: root, and a
+ * control group of this process (or, in version 2, one further out) in which a new one limits memory.
+ */
+export const canLimitMemory = (): boolean => {
+  if (process.geteuid?.() !== 0) return false;
+  const paths = new Map<string, string>();
+  for (const line of readFileSync('/proc/self/cgroup', 'latin1').trim().split('\n')) {
+    const [, names = '', path = '/'] = line.split(':');
+    for (const name of names.split(',')) paths.set(name, path.includes('..') ? '/' : path);
+  }
+  const mounts = readFileSync('/proc/self/mounts', 'latin1')
+    .split('\n')
+    .map((line) => line.split(' '));
+  return mounts.some(([, point = '', kind, options = '']) => {
+    if (kind === 'cgroup2')
+      return outwards(point, paths.get('') ?? '/').some((place) => limitsBelow(place, 'memory.max'));
+    const isFirst = kind === 'cgroup' && options.split(',').includes('memory');
+    return isFirst && limitsBelow(join(point, paths.get('memory') ?? '/'), 'memory.limit_in_bytes');
+  });
+};
+
+const outwards = (point: string, path: string): readonly string[] =>
+  path === '/' ? [point] : [join(point, path), ...outwards(point, dirname(path))];
+
+const limitsBelow = (place: string, file: string): boolean => {
+  const probe = join(place, `probe.${process.pid}`);
+  try {
+    mkdirSync(probe);
+  } catch (_refused) {
+    return false;
+  }
+  const type = join(probe, 'cgroup.type');
+  const limits =
+    existsSync(join(probe, file)) && (!existsSync(type) || readFileSync(type, 'latin1').trim() === 'domain');
+  rmdirSync(probe);
+  return limits;
 };
 
 /** The settings of a service that offers the shell tool on this place. */

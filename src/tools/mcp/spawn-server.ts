@@ -57,15 +57,18 @@ export const spawnServer = (server: ServerCommand, events: ServerEvents): Server
     ended.resolve();
     events.onEnd(reason, exitCode);
   });
-  const kill = (): void => signalGroup(child, 'SIGKILL');
   const orphans = child.pid === undefined ? null : watchOrphans(child.pid);
+  const kill = (): void => {
+    signalGroup(child, 'SIGKILL');
+    // Here, too: a service that ends by itself kills, and hears no more of any `exit`.
+    orphans?.end();
+  };
   child.on('error', (error) => {
     if (child.pid === undefined) toldEnd(notStarted(codeOf(error), server), null);
   });
   child.on('exit', (code, signal) => {
     const reason = `its process ended (${signal ?? `exit code ${code}`})`;
     kill();
-    orphans?.end();
     exited.resolve();
     const timer = setTimeout(() => toldEnd(reason, code), LAST_OUTPUT_MS);
     child.on('close', () => {

@@ -39,11 +39,27 @@ export const ENTER_CGROUPS = 'while [ "$1" != -- ]; do echo $$ >"$1" && shift ||
  * seen. Source: cgroups(7).
  */
 export const openCommandCgroups = (limits: CgroupLimits): CommandCgroups | null => {
+  let places = findPlaces(limits);
+  if (places === null) return null;
+  const limitsMemory = places.memory !== null;
+  for (const place of new Set([places.pids, places.memory ?? places.pids])) removeLeftOvers(place);
+
+  // A service may be moved to another group while it runs, and the first one removed.
+  const createElsewhere = (): CommandCgroup | null => {
+    const found = findPlaces(limits);
+    if (found === null || (limitsMemory && found.memory === null)) return null;
+    places = limitsMemory ? found : { pids: found.pids, memory: null };
+    return createIn(places, limits);
+  };
+
+  return { limitsMemory, create: () => (places && createIn(places, limits)) ?? createElsewhere() };
+};
+
+const findPlaces = (limits: CgroupLimits): Places | null => {
   const pids = findCgroupPlaces().find((place) => canUse({ pids: place, memory: null }, limits));
   if (pids === undefined) return null;
   const memory = [pids, ...findOwnMemoryGroups()].find((place) => canUse({ pids, memory: place }, limits)) ?? null;
-  for (const place of new Set([pids, memory ?? pids])) removeLeftOvers(place);
-  return { limitsMemory: memory !== null, create: () => createIn({ pids, memory }, limits) };
+  return { pids, memory };
 };
 
 const canUse = (places: Places, limits: CgroupLimits): boolean => {

@@ -1,6 +1,7 @@
 import { availableParallelism, constants } from 'node:os';
 import { showText } from '../../http/show-url.ts';
 import type { ShellOptions } from '../../tool-family.ts';
+import { MAX_FILE_LOCKS } from './file-locks.ts';
 import type { KeptText } from './kept-output.ts';
 import { type CommandRun, FLOOD_BYTES, type KilledFor } from './sandbox.ts';
 import { MAX_FILE_BYTES, MIB } from './sandbox-words.ts';
@@ -53,6 +54,12 @@ export const describeKilled = (limit: KilledFor, limits: ShellOptions): FailedCo
         'files_in_memory',
         `it made more than ${MAX_MEMORY_FILES} files in /tmp and /dev/shm`,
         'Make them in /workspace.',
+      );
+    case 'file locks':
+      return killed(
+        'memory',
+        `it held more than ${MAX_FILE_LOCKS} locks on files at once, which take memory`,
+        'Lock whole files, or fewer parts of them.',
       );
   }
 };

@@ -42,6 +42,8 @@ const VERSION_2 = [
 const toVersion1 = (bytes: number): readonly (readonly [name: string, value: number])[] => [
   ['memory.memsw.limit_in_bytes', bytes],
   ['memory.swappiness', 0],
+  // A group starts as the one above it is: there it may be so that who wants too much waits, and nobody is ended.
+  ['memory.oom_control', 0],
   ['memory.kmem.tcp.limit_in_bytes', SOCKET_BYTES],
 ];
 

@@ -75,7 +75,7 @@ export const createRunShellCommand = ({ sandbox, limits, shell }: ShellToolOptio
         case 'not-started':
           log.error('sandbox not started', { said: showText(end.said, 1000) });
           throw new TerminalToolError(`The sandbox could not be started: ${showText(end.said)}.`, {
-            hint: 'The command was not run. A human must look at bubblewrap on this machine.',
+            hint: 'The command was not run. A human must look at what the reason names on this machine: bubblewrap, or control groups.',
             executed: 'no',
           });
       }

@@ -36,7 +36,7 @@ const SYSTEM_LINKS = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'];
 
 // Without what is mounted below. / and /dev are memory without a bound of their own. Files of /proc know users, not
 // capabilities: where this service is root, a command could write to /proc/sys/kernel/core_pattern.
-const READ_ONLY = ['/proc', '/dev', '/'];
+const READ_ONLY = ['/proc', '/dev/pts', '/dev', '/'];
 
 const ENVIRONMENT = {
   PATH: '/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin',
@@ -76,6 +76,8 @@ export const toSandboxWords = (options: ShellOptions, filter: Buffer): SandboxWo
     ...SYSTEM_FILES.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`]),
     ...OWN_FILES.flatMap(([path], place) => ['--perms', '0444', '--file', String(FIRST_INPUT_FD + 1 + place), path]),
     ...['--proc', '/proc', '--dev', '/dev'],
+    // Nothing in place of /dev/pts: no terminals, of which the machine has one number in all, and which no group counts.
+    ...['--perms', '0555', '--size', '4096', '--tmpfs', '/dev/pts'],
     ...['--perms', '1777', '--size', String(SHM_BYTES), '--tmpfs', '/dev/shm'],
     ...['--perms', '1777', '--size', String(TMP_BYTES), '--tmpfs', '/tmp'],
     ...['--bind', options.workspaceDir, '/workspace', '--chdir', '/workspace'],

@@ -31,6 +31,7 @@ type Machine = {
   /** Calls that the kernel is said not to have: programs do without. */
   readonly missing: readonly number[];
   readonly fcntl: number;
+  readonly clone: number;
   /** Calls that take the mode of a file, and which of their arguments it is. */
   readonly modes: readonly Argument[];
 };
@@ -42,6 +43,14 @@ const OPENAT2 = 437;
 // F_SETLEASE and F_SETDELEG: where this service is root, a command owns what lies in /usr, and with a lease on a program
 // everybody who starts that waits.
 const LEASES = [1024, 1039];
+// F_OFD_SETLK and F_OFD_SETLKW: locks that belong to no process. No control group counts locks, and of these nobody could
+// say whose they are.
+const LOCKS_OF_NOBODY = [37, 38];
+// Two processes that share their open files and are no threads of one: locks outlive the process that is shown with them.
+const CLONE_FILES = 0x400;
+const CLONE_THREAD = 0x10000;
+// It takes its flags where no filter sees them. Programs that know it fall back to clone.
+const CLONE3 = 435;
 
 // The same numbers on every machine: io_uring_setup, open_tree, move_mount, fsopen, fsconfig, fsmount, fspick,
 // mount_setattr, memfd_secret.
@@ -69,6 +78,7 @@ const MACHINES: ReadonlyMap<string, Machine> = new Map([
       ],
       missing: [206, 253, 294],
       fcntl: 72,
+      clone: 56,
       // open, creat, chmod, fchmod, mknod, openat, mknodat, fchmodat, fchmodat2.
       modes: [
         [2, 2],
@@ -95,6 +105,7 @@ const MACHINES: ReadonlyMap<string, Machine> = new Map([
       ],
       missing: [0, 26],
       fcntl: 25,
+      clone: 220,
       // mknodat, fchmod, fchmodat, openat, fchmodat2.
       modes: [
         [33, 2],
@@ -126,6 +137,7 @@ const toProgram = ({
   refused,
   missing,
   fcntl,
+  clone,
   modes,
 }: Machine): readonly Instruction[] => [
   [LOAD, 0, 0, AT_MACHINE],
@@ -134,8 +146,9 @@ const toProgram = ({
   [LOAD, 0, 0, AT_NUMBER],
   ...(foreignFrom === null ? [] : refuseWhen(JUMP_AT_LEAST, foreignFrom, ENOSYS)),
   ...[...refused, ...REFUSED_EVERYWHERE].flatMap((call) => refuseWhen(JUMP_EQUAL, call, EPERM)),
-  ...[...missing, OPENAT2].flatMap((call) => refuseWhen(JUMP_EQUAL, call, ENOSYS)),
-  ...refuseArgument([fcntl, 1], JUMP_EQUAL, LEASES),
+  ...[...missing, OPENAT2, CLONE3].flatMap((call) => refuseWhen(JUMP_EQUAL, call, ENOSYS)),
+  ...refuseArgument([fcntl, 1], JUMP_EQUAL, [...LEASES, ...LOCKS_OF_NOBODY]),
+  ...refuseSharedFiles(clone),
   ...modes.flatMap((mode) => refuseArgument(mode, JUMP_ANY_BIT, [SET_ID_BITS])),
   ...sockets.map((call, place): Instruction => [JUMP_EQUAL, sockets.length - place, 0, call]),
   [RETURN, 0, 0, ALLOW],
@@ -161,6 +174,16 @@ const refuseArgument = (
   [JUMP_EQUAL, 0, 2 + 2 * operands.length, call],
   [LOAD, 0, 0, AT_FIRST_ARGUMENT + argument * ARGUMENT_BYTES],
   ...operands.flatMap((operand) => refuseWhen(jump, operand, EPERM)),
+  [RETURN, 0, 0, ALLOW],
+];
+
+/** A new process that shares open files with the one that starts it, unless it is a thread of it. */
+const refuseSharedFiles = (clone: number): readonly Instruction[] => [
+  [JUMP_EQUAL, 0, 5, clone],
+  [LOAD, 0, 0, AT_FIRST_ARGUMENT],
+  [JUMP_ANY_BIT, 2, 0, CLONE_THREAD],
+  [JUMP_ANY_BIT, 0, 1, CLONE_FILES],
+  [RETURN, 0, 0, REFUSE + EPERM],
   [RETURN, 0, 0, ALLOW],
 ];
 

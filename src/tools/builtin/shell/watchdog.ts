@@ -1,8 +1,9 @@
+import { countFileLocks, MAX_FILE_LOCKS } from './file-locks.ts';
 import type { MemoryEnd } from './memory-limit.ts';
 import { readSandboxUsage } from './sandbox-usage.ts';
 
 /** A limit on all that a command starts: the kernel does not hold it for us, or does not end all of the command. */
-export type WatchedLimit = 'processes' | 'files in memory' | MemoryEnd;
+export type WatchedLimit = 'processes' | 'files in memory' | 'file locks' | MemoryEnd;
 
 export type WatchedSandbox = {
   readonly firstPid: number;
@@ -22,6 +23,8 @@ const LOOK_EVERY_MS = 50;
 // With many commands at once looking must not keep the service from answering: a twentieth of its time, if that is often enough.
 const MOST_OF_TIME = 20;
 const LOOK_AT_LEAST_EVERY_MS = 500;
+// Who looks waits for the kernel, in one of the few threads for files: one sandbox after another, after so much rest.
+const LOOK_AT_LOCKS_EVERY_MS = 100;
 /** Of /tmp and /dev/shm: some 100 MB of the kernel's memory. */
 export const MAX_MEMORY_FILES = 100_000;
 
@@ -29,6 +32,7 @@ export const MAX_MEMORY_FILES = 100_000;
 export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits): Watchdog => {
   const watched = new Map<WatchedSandbox, (limit: WatchedLimit) => void>();
   let isScheduled = false;
+  let isLookingAtLocks = false;
 
   const findOver = ({ firstPid, findMemoryEnd }: WatchedSandbox): WatchedLimit | null => {
     const ended = findMemoryEnd();
@@ -39,13 +43,17 @@ export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits): W
     return usage.memoryFiles > MAX_MEMORY_FILES ? 'files in memory' : null;
   };
 
+  const end = (sandbox: WatchedSandbox, over: WatchedLimit): void => {
+    const onOver = watched.get(sandbox);
+    watched.delete(sandbox);
+    onOver?.(over);
+  };
+
   const look = (): void => {
     const began = performance.now();
-    for (const [sandbox, onOver] of [...watched]) {
+    for (const sandbox of [...watched.keys()]) {
       const over = findOver(sandbox);
-      if (over === null) continue;
-      watched.delete(sandbox);
-      onOver(over);
+      if (over !== null) end(sandbox, over);
     }
     isScheduled = false;
     schedule(Math.min(Math.max(LOOK_EVERY_MS, (performance.now() - began) * MOST_OF_TIME), LOOK_AT_LEAST_EVERY_MS));
@@ -57,10 +65,26 @@ export const createWatchdog = ({ maxProcesses, memoryBytes }: WatchdogLimits): W
     setTimeout(look, ms).unref();
   };
 
+  const lookAtLocks = async (): Promise<void> => {
+    for (const sandbox of [...watched.keys()]) {
+      const locks = watched.has(sandbox) ? await countFileLocks(sandbox.firstPid) : 0;
+      if (locks > MAX_FILE_LOCKS) end(sandbox, 'file locks');
+    }
+    isLookingAtLocks = false;
+    scheduleLocks();
+  };
+
+  const scheduleLocks = (): void => {
+    if (isLookingAtLocks || watched.size === 0) return;
+    isLookingAtLocks = true;
+    setTimeout(() => void lookAtLocks(), LOOK_AT_LOCKS_EVERY_MS).unref();
+  };
+
   return {
     watch: (sandbox, onOver) => {
       watched.set(sandbox, onOver);
       schedule(LOOK_EVERY_MS);
+      scheduleLocks();
       return () => void watched.delete(sandbox);
     },
   };

@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'n
 import { basename, dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type CommandCgroup, openCommandCgroups } from '#src/tools/builtin/shell/command-cgroups.ts';
-import { findControlGroups } from '#test/support/shell-lab.ts';
+import { canLimitMemory, findControlGroups } from '#test/support/shell-lab.ts';
 
 const IS_ROOT = process.geteuid?.() === 0;
-const LIMITS_MEMORY = openCommandCgroups({ maxProcesses: 8, memoryBytes: 33_554_432 })?.limitsMemory === true;
+const LIMITS_MEMORY = canLimitMemory();
 const WAIT = { timeout: 15_000 };
 // Enters the group, then starts forty processes, each of which says that it is there.
 const STARTS_FORTY = 'echo $$ >"$1"; n=0; while [ $n -lt 40 ]; do (echo here; exec sleep 2) & n=$((n+1)); done; wait';
@@ -50,6 +50,47 @@ const abandon = (procsFile: string): string => {
 test('for a service that is not root, whom a resource limit binds, there is none', () => {
   expect(open() === null).toBe(!IS_ROOT);
 });
+
+test.runIf(IS_ROOT)('memory is limited wherever the machine can do so', () => {
+  expect(open()?.limitsMemory).toBe(LIMITS_MEMORY);
+});
+
+// Of version 1, where a group with processes may have others below it.
+const OWN_PIDS = '/sys/fs/cgroup/pids';
+
+/** Opens control groups in a group of its own, leaves that, has it removed, and makes one. */
+const MOVES = `
+  import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+  import { setTimeout } from 'node:timers/promises';
+  const [at, file] = process.argv.slice(1);
+  const { openCommandCgroups } = await import(file);
+  mkdirSync(at);
+  writeFileSync(at + '/cgroup.procs', String(process.pid));
+  const groups = openCommandCgroups({ maxProcesses: 8, memoryBytes: 33554432 });
+  const first = groups.create();
+  const began = first.procsFiles.filter((path) => path.startsWith(at)).length;
+  await first.remove();
+  writeFileSync(at + '/../cgroup.procs', String(process.pid));
+  for (let again = 0; again < 100; again += 1) {
+    try { rmdirSync(at); break; } catch { await setTimeout(100); }
+  }
+  const next = groups.create();
+  console.log(JSON.stringify({ began, made: next?.procsFiles.length ?? null, there: groups.limitsMemory }));
+  await next?.remove();
+`;
+
+test.runIf(IS_ROOT && existsSync(`${OWN_PIDS}/cgroup.procs`))(
+  'a service that was moved to another group, and whose first one is gone, finds the new one',
+  () => {
+    const at = join(OWN_PIDS, `moved.${process.pid}`);
+    const file = join(import.meta.dirname, '../../../../src/tools/builtin/shell/command-cgroups.ts');
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', MOVES, at, file], {
+      encoding: 'utf8',
+    });
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toEqual({ began: 1, made: LIMITS_MEMORY ? 2 : 1, there: LIMITS_MEMORY });
+  },
+);
 
 test.runIf(IS_ROOT)('the kernel lets a group have as many processes as were allowed and sixteen more', async () => {
   const cgroup = makeGroup();

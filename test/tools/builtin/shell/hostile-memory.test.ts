@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openCommandCgroups } from '#src/tools/builtin/shell/command-cgroups.ts';
-import { type ShellLab, startShellLab, stdoutOf } from '#test/support/shell-lab.ts';
+import { canLimitMemory, type ShellLab, startShellLab, stdoutOf } from '#test/support/shell-lab.ts';
 
 // Where no control group can be made a watchdog sums what processes show: what follows is not bounded there.
-const HAS_GROUP = openCommandCgroups({ maxProcesses: 8, memoryBytes: 33_554_432 })?.limitsMemory === true;
+const HAS_GROUP = canLimitMemory();
 
 let lab: ShellLab;
 beforeAll(async () => {

@@ -23,16 +23,17 @@ test('a group of version 2 gets 32 MiB more than the command, no swap, and ends 
   expect(readAll(directory, Object.keys(files))).toEqual(['570425344', '0', '1']);
 });
 
-test('a group of version 1 is limited with its swap, and in its sockets', () => {
+test('a group of version 1 is limited with its swap, and in its sockets, and ends what wants more', () => {
   const files = {
     'memory.limit_in_bytes': '0\n',
     'memory.memsw.limit_in_bytes': '0\n',
     'memory.swappiness': '6\n',
+    'memory.oom_control': '1\n',
     'memory.kmem.tcp.limit_in_bytes': '0\n',
   };
   const directory = makeDirectory(files);
   expect(limitMemory(directory, 536_870_912)).toBe(true);
-  expect(readAll(directory, Object.keys(files))).toEqual(['570425344', '570425344', '0', '33554432']);
+  expect(readAll(directory, Object.keys(files))).toEqual(['570425344', '570425344', '0', '0', '33554432']);
 });
 
 test('what is no group for memory, or does not take the limit, limits nothing', () => {
