@@ -23,10 +23,10 @@ export const createOptionalTools = async (options: OptionalToolsOptions): Promis
     families.push(await (await import('./builtin/shell/shell.ts')).createShell({ ...options.shell, log }));
   if (groups.has('drive') || groups.has('mail') || groups.has('calendar')) {
     const { createGoogle } = await import('./builtin/google/google.ts');
-    families.push(createGoogle({ ...options.google, groups, pageTokens, registerSecrets }));
+    families.push(createGoogle({ ...options.google, groups, pageTokens, registerSecrets, log }));
   }
   if (groups.has('slack'))
-    families.push((await import('./builtin/slack/slack.ts')).createSlack({ ...options.slack, pageTokens }));
+    families.push((await import('./builtin/slack/slack.ts')).createSlack({ ...options.slack, pageTokens, log }));
   return {
     tools: families.flatMap(({ tools }) => tools),
     unavailable: families.flatMap(({ unavailable = [] }) => unavailable),

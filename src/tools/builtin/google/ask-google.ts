@@ -28,11 +28,10 @@ export type GoogleAsked = {
   readonly maxBytes: number;
 };
 
-/** What came, and the tokens it was asked with. `cut` says why the rest is missing. */
+/** What came. `cut` says why the rest is missing. */
 export type GoogleAnswer = {
   readonly data: unknown;
   readonly cut: 'size' | 'time' | null;
-  readonly accessTokens: readonly string[];
 };
 
 /**
@@ -63,22 +62,26 @@ const attempt = async (
   let accessToken = '';
   let isSent = false;
   const accessTokens: string[] = [];
+  const keepToken = (token: string): void => {
+    if (!accessTokens.includes(token)) accessTokens.push(token);
+    call.accessTokens.add(token);
+  };
   // The library has a token renewed that is about to end: the one that is sent may be another.
   const onSend: OnSend = (authorization = '') => {
     isSent = true;
     const [, sent] = BEARER.exec(authorization) ?? [];
-    if (sent !== undefined && !accessTokens.includes(sent)) accessTokens.push(sent);
+    if (sent !== undefined) keepToken(sent);
   };
   try {
     const signedIn = await withinCall(call, signIn.open(credentials, api));
     accessToken = signedIn.accessToken;
-    accessTokens.push(accessToken);
+    keepToken(accessToken);
     const { data, headers } = await request(signedIn.auth, {
       signal,
       responseType: wanted.responseType,
       fetchImplementation: means.openFetch(wanted.maxBytes, call, onSend),
     });
-    return { kind: 'answer', answer: { data, cut: toCut(headers), accessTokens } };
+    return { kind: 'answer', answer: { data, cut: toCut(headers) } };
   } catch (thrown) {
     signal.throwIfAborted();
     const failure = toGoogleFailure(thrown, { api, meaning, credentials, subject, apiUrl, accessTokens, isSent, now });

@@ -1,15 +1,13 @@
 import { type ClientFetch, createClientFetch } from '../../http/client-fetch.ts';
 import type { HttpClient } from '../../http/http-client.ts';
+import { NoAnswerError } from '../../http/no-answer-error.ts';
 import { createClientOpener } from '../../http/open-client.ts';
 import { systemRetryClock } from '../../http/transport-retries.ts';
 import { askGoogle, type GoogleAnswer, type GoogleMeans, type OnSend } from './ask-google.ts';
-import type { GoogleAccess, GoogleApi, GoogleDownload } from './google-access.ts';
-import { toRemainingMs } from './google-call.ts';
+import type { GoogleAccess, GoogleApi, GoogleCall, GoogleDownload } from './google-access.ts';
 import { createCredentialsFile } from './google-credentials.ts';
 import { toUnreadableFailure } from './google-failure.ts';
 import { createGoogleSignIn } from './google-sign-in.ts';
-import { hideInBytes, hideInJson } from './hide-access-token.ts';
-import { createSecretHider } from './hide-secrets.ts';
 
 export type GoogleAccessOptions = {
   /** GOOGLE_CREDENTIALS_PATH: asked for with the first call, and read again when it changes. */
@@ -21,7 +19,7 @@ export type GoogleAccessOptions = {
   readonly registerSecrets: (values: readonly string[]) => void;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
-  /** Milliseconds for one read with its repeats, and for one sign-in. What the call has left may be less. */
+  /** Milliseconds for one read with its repeats, by default all that its call has left, and for one sign-in. */
   readonly limits?: { readonly readMs: number; readonly signInMs: number };
 };
 
@@ -30,7 +28,7 @@ const MOST_JSON_BYTES = 8_388_608;
 const MOST_TOKEN_BYTES = 65_536;
 // All who want a token wait with the sign-in, also those who have little time.
 const LONGEST_SIGN_IN_WAIT_MS = 1_000;
-const DEFAULT_LIMITS = { readMs: 18_000, signInMs: 10_000 };
+const DEFAULT_LIMITS = { readMs: Number.POSITIVE_INFINITY, signInMs: 10_000 };
 
 /** Google with the credentials of a file. Nothing is loaded, read or connected before the first call. */
 export const createGoogleAccess = (options: GoogleAccessOptions): GoogleAccess => {
@@ -65,7 +63,7 @@ export const createGoogleAccess = (options: GoogleAccessOptions): GoogleAccess =
       }),
     }),
     openFetch: (maxBytes, call, onSend) => {
-      const toLimitMs = () => Math.min(limits.readMs, toRemainingMs(call));
+      const toLimitMs = () => Math.min(limits.readMs, toTimeToSend(call));
       return openFetch({ maxBytes, toLimitMs, signal: call.signal, onSend });
     },
     subject: options.subject,
@@ -75,8 +73,7 @@ export const createGoogleAccess = (options: GoogleAccessOptions): GoogleAccess =
   return {
     read: async (api, request, schema, call, meaning = {}) => {
       const asked = { api, request, meaning, call, responseType: 'json', maxBytes: MOST_JSON_BYTES } as const;
-      const { data, cut, accessTokens } = await askGoogle(means, asked);
-      hideInJson(data, createSecretHider(accessTokens));
+      const { data, cut } = await askGoogle(means, asked);
       const checked = schema.safeParse(data);
       if (checked.success) return checked.data;
       throw toUnreadableFailure(api, cut);
@@ -89,6 +86,14 @@ export const createGoogleAccess = (options: GoogleAccessOptions): GoogleAccess =
   };
 };
 
+/** Milliseconds that a request of a call may take. Throws where none are left: nothing is sent then. */
+const toTimeToSend = ({ endsAtMs }: GoogleCall): number => {
+  const leftMs = endsAtMs - performance.now();
+  if (leftMs > 0) return leftMs;
+  const code = 'no time left';
+  throw new NoAnswerError({ kind: 'no_answer', reason: 'not_sent', executed: 'no', code, cause: undefined });
+};
+
 type FetchOptions = {
   readonly maxBytes: number;
   /** Milliseconds for one request, asked when it begins. */
@@ -98,12 +103,11 @@ type FetchOptions = {
   readonly onSend?: OnSend;
 };
 
-const toDownload = (api: GoogleApi, { data, cut, accessTokens }: GoogleAnswer): GoogleDownload => {
+const toDownload = (api: GoogleApi, { data, cut }: GoogleAnswer): GoogleDownload => {
   if (cut === 'time') throw toUnreadableFailure(api, cut);
   const rest = cut === null ? 'complete' : 'cut';
   // The library gives '' for 204, whatever was asked for.
   if (data === '') return { bytes: new Uint8Array(0), rest };
-  if (data instanceof ArrayBuffer)
-    return { bytes: hideInBytes(new Uint8Array(data), createSecretHider(accessTokens)), rest };
+  if (data instanceof ArrayBuffer) return { bytes: new Uint8Array(data), rest };
   throw toUnreadableFailure(api, cut);
 };

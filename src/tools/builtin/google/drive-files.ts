@@ -1,9 +1,10 @@
 import { showText } from '../../http/show-url.ts';
 import { RetryableToolError } from '../../tool-errors.ts';
-import { DriveFile } from './drive-file.ts';
+import { type DriveFile, FoundDriveFile, toDriveFile } from './drive-file.ts';
 import { FOLDER, isGoogleFile, SHORTCUT, toDriveExport } from './drive-file-kinds.ts';
 import { openDrive } from './drive-requests.ts';
 import { DRIVE, type GoogleAccess, type GoogleCall, type GoogleDownload, type GoogleMeaning } from './google-access.ts';
+import { toTokenHider } from './google-call.ts';
 
 const FIELDS = 'id,name,mimeType,modifiedTime,webViewLink,shortcutDetails(targetId)';
 
@@ -11,7 +12,8 @@ const FIELDS = 'id,name,mimeType,modifiedTime,webViewLink,shortcutDetails(target
 export const readDriveFile = async (google: GoogleAccess, id: string, call: GoogleCall): Promise<DriveFile> => {
   const found = await readMetadata(google, id, call);
   const target = found.mimeType === SHORTCUT ? found.shortcutDetails?.targetId : undefined;
-  const file = target === undefined ? found : await readMetadata(google, target, call);
+  const last = target === undefined ? found : await readMetadata(google, target, call);
+  const file = toDriveFile(last, toTokenHider(call));
   if (file.mimeType === FOLDER)
     throw new RetryableToolError(
       `'${showText(file.name)}' is a folder. Call search_drive to find the files you want, and read one of them.`,
@@ -43,12 +45,12 @@ export const downloadDriveFile = (
   );
 };
 
-const readMetadata = (google: GoogleAccess, id: string, call: GoogleCall): Promise<DriveFile> =>
+const readMetadata = (google: GoogleAccess, id: string, call: GoogleCall) =>
   google.read(
     DRIVE,
     async (auth, send) =>
       (await openDrive(auth)).files.get({ fileId: id, fields: FIELDS, supportsAllDrives: true }, send),
-    DriveFile,
+    FoundDriveFile,
     call,
     toMeaning(id),
   );

@@ -1,4 +1,4 @@
-import { toLine } from './plain-text.ts';
+import { type Showing, toLine } from './plain-text.ts';
 
 // RFC 2047: =?charset?B?base64?= and =?charset?Q?quoted?=, the charset with a language behind a star (RFC 2231).
 const WORD = String.raw`=\?[^?\s]{1,60}\?[bq]\?[^?\s]*\?=`;
@@ -10,8 +10,8 @@ const MOST_READ = 8192;
  * The value of a header as people read it. Gmail decodes what is well formed; words that it leaves as they came
  * (RFC 2047) are decoded here, and what cannot be decoded stays as it is.
  */
-export const toHeaderLine = (value: string, most: number): string =>
-  toLine(value.slice(0, MOST_READ).replace(WORDS, decodeWords), most);
+export const toHeaderLine = (value: string, showing: Showing): string =>
+  toLine(value.slice(0, MOST_READ).replace(WORDS, decodeWords), showing);
 
 /** Words in a row: blanks between them do not count, and a character may be split between two of one charset. */
 const decodeWords = (words: string): string => {

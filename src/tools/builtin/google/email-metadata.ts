@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { toHeaderLine } from './email-header.ts';
+import type { HideSecrets } from './hide-secrets.ts';
 import { toEntityLine } from './plain-text.ts';
 
 /** Ids are put into paths of further requests, so they must be what Gmail's are. */
@@ -39,17 +40,18 @@ export type Email = z.output<typeof Email>;
 const MOST_SHOWN = 300;
 const MOST_HEADERS = 1000;
 
-/** An email of a message of Gmail, its texts decoded and cut. */
-export const toEmail = (message: z.output<typeof GmailMessage>): Email => {
-  const header = toHeaderReader(message.payload?.headers ?? []);
+/** An email of a message of Gmail, its texts decoded, without these secrets, and cut. */
+export const toEmail = (message: z.output<typeof GmailMessage>, hide: HideSecrets): Email => {
+  const header = toHeaderReader(message.payload?.headers ?? [], hide);
+  const threadId = GmailId.safeParse(message.threadId).data;
   return {
-    id: message.id,
-    thread_id: GmailId.safeParse(message.threadId).data ?? null,
+    id: hide(message.id),
+    thread_id: threadId === undefined ? null : hide(threadId),
     from: header('from') ?? '(unknown sender)',
     to: header('to') ?? '',
     subject: header('subject') ?? '(no subject)',
     date: toTime(Number(message.internalDate ?? Number.NaN)) ?? toTime(Date.parse(header('date') ?? '')),
-    snippet: toEntityLine(message.snippet ?? '', MOST_SHOWN),
+    snippet: toEntityLine(message.snippet ?? '', { most: MOST_SHOWN, hide }),
     unread: message.labelIds?.includes('UNREAD') ?? false,
   };
 };
@@ -57,11 +59,11 @@ export const toEmail = (message: z.output<typeof GmailMessage>): Email => {
 const Header = z.object({ name: z.string(), value: z.string() });
 
 /** The first header of a name, in small letters; undefined where there is none, or where it is blank. */
-const toHeaderReader = (given: readonly unknown[]) => {
+const toHeaderReader = (given: readonly unknown[], hide: HideSecrets) => {
   const headers = given.slice(0, MOST_HEADERS).flatMap((header) => Header.safeParse(header).data ?? []);
   return (name: string): string | undefined => {
     const header = headers.find((one) => one.name.toLowerCase() === name);
-    const line = toHeaderLine(header?.value ?? '', MOST_SHOWN);
+    const line = toHeaderLine(header?.value ?? '', { most: MOST_SHOWN, hide });
     return line === '' ? undefined : line;
   };
 };

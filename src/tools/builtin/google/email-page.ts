@@ -6,7 +6,8 @@ import { openPageChain } from '../paging/page-chain.ts';
 import { Email, toEmail } from './email-metadata.ts';
 import { listMessages, type MessageQuery, MOST_ON_PAGE, readMessage } from './gmail-requests.ts';
 import type { GoogleAccess, GoogleCall } from './google-access.ts';
-import { beginGoogleCall } from './google-call.ts';
+import { beginGoogleCall, toTokenHider } from './google-call.ts';
+import { mapInSteps } from './map-in-steps.ts';
 
 export type MailToolOptions = { readonly google: GoogleAccess; readonly pageTokens: PageTokens };
 
@@ -45,7 +46,9 @@ export const answerEmails = async (
   const ids = (messages ?? []).map(({ id }) => id);
   const found = await readAll(ids, (id, signal) => readMessage(google, id, { ...call, signal }), call.signal);
   const hasMore = await chain.keepNext(page, nextPageToken);
-  const items = found.filter((message) => message !== undefined).map(toEmail);
+  const hide = toTokenHider(call);
+  const messagesFound = found.filter((message) => message !== undefined);
+  const items = await mapInSteps(messagesFound, (message) => toEmail(message, hide));
   return answerPage({
     words: { one: 'email', many: 'emails' },
     key: 'emails',

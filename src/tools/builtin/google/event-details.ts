@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { addDays } from './calendar-days.ts';
+import type { HideSecrets } from './hide-secrets.ts';
 import { toLine, toLink, toTextLine } from './plain-text.ts';
 
 // A member of a wrong type is as good as none; only without an id there is nothing to tell of.
@@ -47,14 +48,18 @@ export type Event = z.output<typeof Event>;
 const MOST_SHOWN = 300;
 const MOST_DESCRIBED = 1000;
 
-/** The events of Google's that take place, their texts cut. */
-export const toEvents = (events: readonly CalendarEvent[]): readonly Event[] =>
-  events.filter(({ status }) => status !== 'cancelled').map(toEvent);
+/** Whether an event was not cancelled. */
+export const isToTakePlace = ({ status }: CalendarEvent): boolean => status !== 'cancelled';
 
-const toEvent = (event: CalendarEvent): Event => {
+/** An event of Google's, its texts without these secrets, and cut. */
+export const toEvent = (event: CalendarEvent, hide: HideSecrets): Event => {
+  const toShown = (text: string | null | undefined): string | null => {
+    const line = toLine(text ?? '', { most: MOST_SHOWN, hide });
+    return line === '' ? null : line;
+  };
   const start = toMoment(event.start);
   return {
-    id: event.id,
+    id: hide(event.id),
     summary: toShown(event.summary) ?? '(no title)',
     start: start?.text ?? null,
     end: toEnd(event, start),
@@ -63,9 +68,9 @@ const toEvent = (event: CalendarEvent): Event => {
     organizer: toShown(event.organizer?.displayName) ?? toShown(event.organizer?.email),
     status: toShown(event.status) ?? 'confirmed',
     ...(event.attendeesOmitted === true ? {} : { attendees: event.attendees?.length ?? 0 }),
-    description: event.description ? toTextLine(event.description, MOST_DESCRIBED) : null,
-    link: toLink(event.htmlLink),
-    meeting_link: toLink(event.hangoutLink),
+    description: event.description ? toTextLine(event.description, { most: MOST_DESCRIBED, hide }) : null,
+    link: toLink(event.htmlLink, hide),
+    meeting_link: toLink(event.hangoutLink, hide),
   };
 };
 
@@ -87,9 +92,4 @@ const toEnd = (event: CalendarEvent, start: Shown | null): string | null => {
   if (end === null || !end.isDay) return end?.text ?? null;
   const last = addDays(end.text, -1);
   return start !== null && last < start.text ? start.text : last;
-};
-
-const toShown = (text: string | null | undefined): string | null => {
-  const line = toLine(text ?? '', MOST_SHOWN);
-  return line === '' ? null : line;
 };

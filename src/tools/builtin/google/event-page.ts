@@ -6,9 +6,10 @@ import { answerPage, pageShape } from '../answers.ts';
 import { openPageChain } from '../paging/page-chain.ts';
 import { addDays, dayAt, startOfDay, TimeZone } from './calendar-days.ts';
 import { listEvents, MOST_ON_PAGE, readTimeZone } from './calendar-requests.ts';
-import { Event, toEvents } from './event-details.ts';
+import { Event, isToTakePlace, toEvent } from './event-details.ts';
 import type { GoogleAccess, GoogleCall } from './google-access.ts';
-import { beginGoogleCall } from './google-call.ts';
+import { beginGoogleCall, toTokenHider } from './google-call.ts';
+import { mapInSteps } from './map-in-steps.ts';
 import { WellFormedText } from './well-formed-text.ts';
 
 export type CalendarToolOptions = {
@@ -68,10 +69,11 @@ export const answerEvents = async (
   const { items, nextPageToken } = await listEvents(options.google, wanted, call);
   const next = nextPageToken ? `${range.timeMin} ${range.timeMax} ${nextPageToken}` : null;
   const hasMore = await chain.keepNext(page, next);
+  const hide = toTokenHider(call);
   return answerPage({
     words: { one: 'event', many: 'events' },
     key: 'events',
-    items: toEvents(items ?? []),
+    items: await mapInSteps((items ?? []).filter(isToTakePlace), (event) => toEvent(event, hide)),
     page,
     hasMore,
     keepsPages: chain.keepsPages,

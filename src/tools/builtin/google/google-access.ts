@@ -1,5 +1,6 @@
 import type { OAuth2Client } from 'google-auth-library';
 import type * as z from 'zod';
+
 /** One of Google's APIs, as people and `gcloud` know it. */
 export type GoogleApi = {
   /** `Google Drive` */
@@ -33,6 +34,8 @@ export type GoogleCall = {
   readonly signal: AbortSignal;
   /** When the last of them must have its answer, on the clock of `performance.now()`. */
   readonly endsAtMs: number;
+  /** What they were asked with so far. Google may repeat it: `toTokenHider`. */
+  readonly accessTokens: Set<string>;
 };
 
 /** What every request of Google's client libraries is given, as their second argument. */
@@ -62,9 +65,10 @@ export type GoogleDownload = { readonly bytes: Uint8Array; readonly rest: 'compl
 /** Google as the tools reach it: one place for credentials, time limits, repeats of reads, and what failures mean. */
 export type GoogleAccess = {
   /**
-   * The answer of one read, as the schema has it, without the access token that it was asked with. Rejects with a RetryableToolError (not configured, API not enabled,
-   * 400, 404), a TerminalToolError (401, revoked credentials, 403) or an UpstreamToolError (429 and quotas, 5xx,
-   * silence, an answer that is not what the schema says), and with the signal's reason.
+   * The answer of one read, as the schema has it, with all that Google repeats. Rejects with a RetryableToolError
+   * (not configured, API not enabled, 400, 404), a TerminalToolError (401, revoked credentials, 403) or an
+   * UpstreamToolError (429 and quotas, 5xx, silence, an answer that is not what the schema says), and with the
+   * signal's reason.
    */
   readonly read: <Schema extends z.ZodType>(
     api: GoogleApi,
@@ -73,7 +77,7 @@ export type GoogleAccess = {
     call: GoogleCall,
     meaning?: GoogleMeaning,
   ) => Promise<z.output<Schema>>;
-  /** The first `maxBytes` bytes of a file. Rejects as `read` does. */
+  /** The first `maxBytes` bytes of a file, as they are. Rejects as `read` does. */
   readonly download: (
     api: GoogleApi,
     request: GoogleRequest,

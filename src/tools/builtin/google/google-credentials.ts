@@ -59,6 +59,20 @@ export const createCredentialsFile = ({ path, registerSecrets }: CredentialsFile
   };
 };
 
+/**
+ * What is wrong with the file, as `is not JSON`; null where it can be used, and where there is none: that is told by who
+ * reads the settings.
+ */
+export const findCredentialsMistake = async (path: string): Promise<string | null> => {
+  try {
+    parseCredentials(await readText(path), '');
+    return null;
+  } catch (thrown) {
+    const mistake = toMistake(thrown);
+    return mistake === MISSING ? null : mistake;
+  }
+};
+
 /** A mistake in the file, as the end of a sentence that begins with it. */
 class CredentialsMistake extends Error {
   override readonly name: string = 'CredentialsMistake';
@@ -160,9 +174,10 @@ export const toSecrets = (credentials: GoogleCredentials): readonly string[] =>
     ? [credentials.privateKey]
     : [credentials.clientSecret, credentials.refreshToken];
 
+const MISSING = 'does not exist';
 const FILE_MISTAKES: ReadonlyMap<string, string> = new Map([
-  ['ENOENT', 'does not exist'],
-  ['ENOTDIR', 'does not exist'],
+  ['ENOENT', MISSING],
+  ['ENOTDIR', MISSING],
   ['EACCES', 'may not be read by this service'],
   ['EPERM', 'may not be read by this service'],
 ]);

@@ -5,7 +5,7 @@ import { RetryableToolError, TerminalToolError, UpstreamToolError } from '../../
 import type { GoogleApi, GoogleMeaning } from './google-access.ts';
 import { type GoogleCredentials, toSecrets } from './google-credentials.ts';
 import { type GoogleErrorAnswer, readErrorAnswer } from './google-error-answer.ts';
-import { UnreadableTokenError } from './google-sign-in.ts';
+import { TooLongTokenError, UnreadableTokenError } from './google-sign-in.ts';
 import { redactGoogleText } from './redact-google-text.ts';
 
 /** What a failure is about. `accessTokens` is empty where there was none yet. */
@@ -34,6 +34,7 @@ export const toGoogleFailure = (thrown: unknown, attempt: GoogleAttempt): Google
   const noAnswer = findNoAnswer(thrown);
   if (noAnswer !== undefined) return kept(toNoAnswerFailure(noAnswer, api.name));
   if (thrown instanceof UnreadableTokenError) return kept(toUnreadableFailure(api, null));
+  if (thrown instanceof TooLongTokenError) return kept(toTooLongTokenFailure(attempt));
   const answer = readErrorAnswer(thrown, attempt.now());
   if (answer === null) return kept(toOwnFailure(thrown, attempt));
   const said: Said = { ...answer, words: toShown(answer.message, attempt) };
@@ -81,12 +82,19 @@ const TOO_LARGE: ReadonlySet<number> = new Set([413, 414, 431]);
 
 /** For an answer without the error that Google's have: it is not Google that was asked. */
 const toStrangerFailure = ({ status }: Said, { api, apiUrl }: GoogleAttempt): TerminalToolError => {
-  const remedy =
-    apiUrl === undefined
-      ? 'A human must check what stands between this service and Google.'
-      : `A human must check GOOGLE_API_URL: it is set to '${showUrl(apiUrl)}'.`;
-  return new TerminalToolError(`What answers for ${api.name} is not Google (${status}). ${remedy}`);
+  return new TerminalToolError(`What answers for ${api.name} is not Google (${status}). ${toRemedy(apiUrl)}`);
 };
+
+const toTooLongTokenFailure = ({ api, apiUrl }: GoogleAttempt): TerminalToolError =>
+  new TerminalToolError(
+    `A sign-in for ${api.name} gave an access token of more than 2048 characters, which Google's never have. ${toRemedy(apiUrl)}`,
+    { executed: 'no' },
+  );
+
+const toRemedy = (apiUrl: string | undefined): string =>
+  apiUrl === undefined
+    ? 'A human must check what stands between this service and Google.'
+    : `A human must check GOOGLE_API_URL: it is set to '${showUrl(apiUrl)}'.`;
 
 const QUOTA_REASONS = [
   'rateLimitExceeded',

@@ -17,8 +17,13 @@ export class UnreadableTokenError extends Error {
   override readonly name: string = 'UnreadableTokenError';
 }
 
+/** Google's answer to a sign-in held a token that is longer than any of Google's. */
+export class TooLongTokenError extends Error {
+  override readonly name: string = 'TooLongTokenError';
+}
+
 export type GoogleSignIn = {
-  /** Parallel calls share one request. Rejects with what Google's library throws, or an UnreadableTokenError. */
+  /** Parallel calls share one request. Rejects with what Google's library throws, an UnreadableTokenError or a TooLongTokenError. */
   readonly open: (credentials: GoogleCredentials, api: GoogleApi) => Promise<SignedIn>;
   /** The next call signs in anew. For tokens that Google does not take any more. */
   readonly forget: (api: GoogleApi, accessToken: string) => void;
@@ -65,8 +70,10 @@ export const createGoogleSignIn = (options: SignInOptions): GoogleSignIn => {
   };
 };
 
-// What a header can hold (RFC 6750, section 2.1). Google's have 2 048 bytes at most.
-const TOKEN = /^[\x21-\x7e]{1,8192}$/;
+// What a header can hold (RFC 6750, section 2.1).
+const TOKEN = /^[\x21-\x7e]+$/;
+// Of Google's. Each is looked for in all that is told.
+const MOST_TOKEN_CHARACTERS = 2048;
 const NO_TOKEN = 'A sign-in gave no access token.';
 
 // The library itself keeps a token until five minutes before its end, and asks once for all who wait for a new one.
@@ -80,6 +87,7 @@ const readToken = async (auth: JWT | UserRefreshClient): Promise<string> => {
     },
   );
   if (typeof token !== 'string' || !TOKEN.test(token)) throw new UnreadableTokenError(NO_TOKEN);
+  if (token.length > MOST_TOKEN_CHARACTERS) throw new TooLongTokenError('A sign-in gave too long a token.');
   return token;
 };
 

@@ -1,9 +1,10 @@
 import type { PageTokens } from '../../page-tokens.ts';
 import type { InlineTool } from '../../tool.ts';
-import type { GoogleOptions, ToolFamily, ToolGroup } from '../../tool-family.ts';
+import type { FamilyLog, GoogleOptions, ToolFamily, ToolGroup } from '../../tool-family.ts';
 import { createCalendarTools } from './calendar-tools.ts';
 import { createGoogleAccess } from './create-google-access.ts';
 import { createMailTools } from './gmail-tools.ts';
+import { findCredentialsMistake } from './google-credentials.ts';
 import { createReadDriveFile } from './read-drive-file.ts';
 import { createSearchDrive } from './search-drive.ts';
 
@@ -12,10 +13,13 @@ export type GoogleFamilyOptions = GoogleOptions & {
   readonly pageTokens: PageTokens;
   /** Told of the secrets in the credentials file, before they are used. */
   readonly registerSecrets: (values: readonly string[]) => void;
+  /** Warned of a credentials file that cannot be used. */
+  readonly log?: FamilyLog;
 };
 
 /** The tools of the groups `drive`, `mail` and `calendar`, as far as they are asked for, with one way to Google for all. */
-export const createGoogle = ({ groups, pageTokens, ...access }: GoogleFamilyOptions): ToolFamily => {
+export const createGoogle = ({ groups, pageTokens, log, ...access }: GoogleFamilyOptions): ToolFamily => {
+  const warned = log === undefined ? undefined : warnOfMistake(access.credentialsPath, log);
   const google = createGoogleAccess(access);
   const options = { google, pageTokens };
   const ofGroup = (group: ToolGroup, create: () => readonly InlineTool[]): readonly InlineTool[] =>
@@ -26,6 +30,15 @@ export const createGoogle = ({ groups, pageTokens, ...access }: GoogleFamilyOpti
       ...ofGroup('mail', () => createMailTools(options)),
       ...ofGroup('calendar', () => createCalendarTools(options)),
     ],
-    close: google.close,
+    close: async () => {
+      await warned;
+      await google.close();
+    },
   };
+};
+
+const warnOfMistake = async (path: string | undefined, log: FamilyLog): Promise<void> => {
+  const mistake = path === undefined || path === '' ? null : await findCredentialsMistake(path);
+  const fields = { setting: 'GOOGLE_CREDENTIALS_PATH', mistake: `the file ${mistake}` };
+  if (mistake !== null) log.warn(fields, 'tool group is not set up: its calls will say so');
 };

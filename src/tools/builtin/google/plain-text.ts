@@ -1,4 +1,5 @@
 import { cutText } from '../../describe-value.ts';
+import type { HideSecrets } from './hide-secrets.ts';
 
 // Control characters (ANSI's escape too), line separators, bidi controls, and the tag characters that hide a text in a
 // text. Joiners stay: emoji and many scripts need them.
@@ -7,11 +8,16 @@ const BLANKS = /\s{2,}/g;
 // What is cut away is never looked at, be it a megabyte: entities, tags and blanks shrink, but rarely to an eighth.
 const READ_PER_SHOWN = 8;
 
-/** Text from outside as one line of printable characters, at most `most` of them. */
-export const toLine = (text: string, most: number): string =>
+// Of a text that is cut before it is decoded: enough for a secret that begins where the reading ends.
+const MOST_SECRET = 8192;
+
+/** How a text from outside is shown: at most so many characters, and without these secrets. */
+export type Showing = { readonly most: number; readonly hide: HideSecrets };
+
+/** Text from outside, decoded, as one line of printable characters. Secrets go first: a part of one would not be known. */
+export const toLine = (text: string, { most, hide }: Showing): string =>
   cutText(
-    text
-      .slice(0, READ_PER_SHOWN * most)
+    hide(text, { from: 0, to: READ_PER_SHOWN * most })
       .toWellFormed()
       .replace(UNSEEN, ' ')
       .replace(BLANKS, ' ')
@@ -20,15 +26,17 @@ export const toLine = (text: string, most: number): string =>
   );
 
 /** The same of a text with HTML's entities, such as Gmail's snippets: `Tom &amp; Eve&#39;s`. */
-export const toEntityLine = (text: string, most: number): string =>
-  toLine(decodeEntities(text.slice(0, READ_PER_SHOWN * most)), most);
+export const toEntityLine = (text: string, showing: Showing): string =>
+  toLine(decodeEntities(text.slice(0, toReadLength(showing))), showing);
+
+const toReadLength = ({ most }: Showing): number => READ_PER_SHOWN * most + MOST_SECRET;
 
 // A tag begins with a letter: `3 < 4` is none.
 const TAG = /<\/?[a-z][^<>]*>/gi;
 
 /** The same of a text that may be HTML, such as an event's description: without its tags. */
-export const toTextLine = (html: string, most: number): string =>
-  toEntityLine(html.slice(0, READ_PER_SHOWN * most).replace(TAG, ' '), most);
+export const toTextLine = (html: string, showing: Showing): string =>
+  toEntityLine(html.slice(0, toReadLength(showing)).replace(TAG, ' '), showing);
 
 const NAMED = new Map([
   ['amp', '&'],
@@ -51,5 +59,5 @@ const decodeEntities = (text: string): string =>
 const MOST_LINK = 2000;
 
 /** A link to be shown; null where it is none that leads anywhere: one that is cut does not. */
-export const toLink = (link: string | null | undefined): string | null =>
-  typeof link === 'string' && link.length <= MOST_LINK && /^https:\/\/[\x21-\x7e]+$/.test(link) ? link : null;
+export const toLink = (link: string | null | undefined, hide: HideSecrets): string | null =>
+  typeof link === 'string' && link.length <= MOST_LINK && /^https:\/\/[\x21-\x7e]+$/.test(link) ? hide(link) : null;

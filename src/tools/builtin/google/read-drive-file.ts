@@ -11,7 +11,7 @@ import { toDriveFileId } from './drive-file-id.ts';
 import { toDriveExport } from './drive-file-kinds.ts';
 import { downloadDriveFile, readDriveFile } from './drive-files.ts';
 import type { GoogleAccess, GoogleCall } from './google-access.ts';
-import { beginGoogleCall } from './google-call.ts';
+import { beginGoogleCall, toTokenHider } from './google-call.ts';
 
 const DEFAULT_CHARACTERS = 50_000;
 // A character may become six in JSON (\u0001): six times this is still less than the 1 MiB a result may have.
@@ -81,8 +81,9 @@ const readPart = async (
     throw new RetryableToolError(
       `offset ${offset} is past what can be read of '${showText(file.name)}': ${text.length} characters. Send a smaller offset.`,
     );
-  const content = cutBetweenCharacters(text.slice(offset, offset + limit + 1), limit);
-  const next = offset + content.length;
+  const next = offset + cutBetweenCharacters(text.slice(offset, offset + limit + 1), limit).length;
+  // Once it is decoded, and of this part alone: it costs three hundredths of a second at most.
+  const content = toTokenHider(call)(text, { from: offset, to: next });
   return toAnswer(file, { content, offset, next, isMore: next < text.length, isOutOfReach: rest === 'cut' });
 };
 

@@ -5,12 +5,13 @@ import type { InlineTool, ToolContext } from '../../tool.ts';
 import { isToldValue } from '../../tool-values.ts';
 import { answerPage, DATE_RULE, pageShape } from '../answers.ts';
 import { openPageChain } from '../paging/page-chain.ts';
-import { DriveFile } from './drive-file.ts';
+import { type DriveFile, FoundDriveFile, toDriveFile } from './drive-file.ts';
 import { DRIVE_KINDS } from './drive-file-kinds.ts';
 import { toDriveQuery } from './drive-query.ts';
 import { openDrive } from './drive-requests.ts';
 import { DRIVE, type GoogleAccess } from './google-access.ts';
-import { beginGoogleCall } from './google-call.ts';
+import { beginGoogleCall, toTokenHider } from './google-call.ts';
+import { mapInSteps } from './map-in-steps.ts';
 import { WellFormedText } from './well-formed-text.ts';
 
 export type DriveToolOptions = { readonly google: GoogleAccess; readonly pageTokens: PageTokens };
@@ -59,7 +60,7 @@ const FileList = z.object({
     .array(z.unknown())
     .nullish()
     .transform((files) => (files ?? []).slice(0, MOST_ON_PAGE))
-    .pipe(z.array(DriveFile)),
+    .pipe(z.array(FoundDriveFile)),
 });
 
 /** `search_drive`: files that the account can see, in its own Drive and in shared ones. */
@@ -102,22 +103,25 @@ const search = async (
     FileList,
     call,
   );
+  const hide = toTokenHider(call);
   const answer = answerPage({
     words: { one: 'file', many: 'files' },
     key: 'files',
-    items: found.files.slice(0, query.page_size).map(({ id, name, mimeType, modifiedTime, webViewLink }) => ({
-      id,
-      name,
-      mime_type: mimeType,
-      modified: modifiedTime,
-      url: webViewLink,
-    })),
+    items: await mapInSteps(found.files.slice(0, query.page_size), (file) => toItem(toDriveFile(file, hide))),
     page,
     hasMore: await chain.keepNext(page, found.nextPageToken),
     keepsPages: chain.keepsPages,
   });
   return found.incompleteSearch === true ? toIncomplete(answer) : answer;
 };
+
+const toItem = ({ id, name, mimeType, modifiedTime, webViewLink }: DriveFile) => ({
+  id,
+  name,
+  mime_type: mimeType,
+  modified: modifiedTime,
+  url: webViewLink,
+});
 
 /** Never told as empty: what was not found may stand where Drive did not look. */
 const toIncomplete = (answer: object): z.output<typeof output> => {

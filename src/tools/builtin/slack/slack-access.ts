@@ -1,5 +1,6 @@
 import type { LogLevel, WebClientOptions } from '@slack/web-api';
 import { type ClientFetch, createClientFetch } from '../../http/client-fetch.ts';
+import { NoAnswerError } from '../../http/no-answer-error.ts';
 import { createClientOpener } from '../../http/open-client.ts';
 import { showText } from '../../http/show-url.ts';
 import { type RetryClock, systemRetryClock } from '../../http/transport-retries.ts';
@@ -41,6 +42,18 @@ const NOT_CONFIGURED = 'Slack not configured. Set SLACK_BOT_TOKEN to the bot tok
 const BAD_TOKEN = 'SLACK_BOT_TOKEN is not a token. A human must set it to the bot token of a Slack app.';
 // What a header can carry; the error of one that cannot would repeat it.
 const TOKEN = /^[\x21-\x7e]+$/;
+// A request that has less is hardly ever answered in time.
+const LEAST_MS = 50;
+const NO_TIME_LEFT = {
+  kind: 'no_answer',
+  reason: 'not_sent',
+  executed: 'no',
+  code: 'no time left',
+  cause: undefined,
+} as const;
+
+/** Whether this can be sent as a token. */
+export const isSlackToken = (token: string): boolean => TOKEN.test(token);
 
 export const createSlackAccess = (
   options: SlackOptions & {
@@ -55,12 +68,16 @@ export const createSlackAccess = (
   return {
     ask: async ({ method, arguments: sent, repeats, refusals, doubt }, { signal, log, timeoutMs }) => {
       if (token === '') throw new RetryableToolError(NOT_CONFIGURED, { executed: 'no' });
-      if (!TOKEN.test(token)) throw new TerminalToolError(BAD_TOKEN, { executed: 'no' });
+      if (!isSlackToken(token)) throw new TerminalToolError(BAD_TOKEN, { executed: 'no' });
       // From here: the first call waits for both libraries to be loaded.
       const endsAtMs = performance.now() + Math.min(limitMs, toWorkMs(timeoutMs));
       const terms = { client: await http.open(), maxBytes: MOST_BYTES, repeats, baseUrl, signal };
-      const clientFetch: ClientFetch = (url, init) =>
-        createClientFetch({ ...terms, limitMs: Math.max(1, endsAtMs - performance.now()) })(url, init);
+      const clientFetch: ClientFetch = async (url, init) => {
+        const limitMs = endsAtMs - performance.now();
+        // Whatever took the time: what could not be heard of any more is not begun.
+        if (limitMs < LEAST_MS) throw new NoAnswerError(NO_TIME_LEFT);
+        return createClientFetch({ ...terms, limitMs })(url, init);
+      };
       const watched = watchFetch(clientFetch);
       // With the first call, as the client: it is 12 MB.
       const { WebClient, LogLevel } = await import('@slack/web-api');

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
+import * as z from 'zod';
 import { createMailTools } from '#src/tools/builtin/google/gmail-tools.ts';
+import { DRIVE, type GoogleRequest } from '#src/tools/builtin/google/google-access.ts';
+import { beginGoogleCall } from '#src/tools/builtin/google/google-call.ts';
 import { createSearchDrive } from '#src/tools/builtin/google/search-drive.ts';
 import { createDriveRoutes } from '#test/support/google/drive-routes.ts';
 import { createGmailRoutes, createMessages } from '#test/support/google/gmail-routes.ts';
@@ -28,6 +31,22 @@ test('a sign-in that is limited does not let all who need it wait', async () => 
   const lab = await startGoogleLab({ routes: ROUTES });
   lab.standIn.signInFault(busy(3));
   expect(await search(lab, 30_000)).toMatchObject({ code: 'upstream_rate_limited', retryAfterMs: 3_000 });
+});
+
+test('a request for which no time is left is not sent', async () => {
+  const lab = await startGoogleLab({ routes: ROUTES });
+  await search(lab, 30_000);
+  const call = { ...beginGoogleCall({ signal: new AbortController().signal, timeoutMs: 30_000 }) };
+  const ask: GoogleRequest = async (auth, options) => {
+    // As if the library had taken all of the time to be loaded.
+    Object.assign(call, { endsAtMs: performance.now() });
+    return auth.request({ ...options, url: 'https://www.googleapis.com/drive/v3/files' });
+  };
+  await expect(lab.google.read(DRIVE, ask, z.unknown(), call)).rejects.toMatchObject({
+    message: 'The request to Google Drive cannot be sent (no time left). Try again later.',
+    executed: 'no',
+  });
+  expect(lab.standIn.apiRequests()).toHaveLength(1);
 });
 
 const SLOW = 'did not answer in time (TimeoutError). Try again later.';

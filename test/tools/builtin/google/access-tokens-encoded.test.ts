@@ -35,7 +35,6 @@ describe('an access token that Google repeats encoded is in no result', () => {
     ['in JSON', '{"Authorization":"[redacted]"}', (token: string) => `{"Authorization":"\\u0079${token.slice(1)}"}`],
     ['in JSON in JSON', '[redacted]', (token: string) => inHex(token, '\\\\u00')],
     ['in HTML', 'Tom &amp; [redacted]', (token: string) => `Tom &amp; &#121;&#x61;${token.slice(2)}`],
-    ['in mail', '[redacted]', (token: string) => inHex(token, '=')],
   ])('of a list, as it is written %s', async (_where, name, write) => {
     const lab = await startGoogleLab({
       routes: [(request) => ({ body: { kind: 'drive#fileList', files: [file(write(tokenOf(request)))] } })],
@@ -93,6 +92,100 @@ describe('an access token that Google repeats encoded is in no result', () => {
     const end = await callTool(createReadDriveFile(lab), { file_id: 'f1' });
     expect(end).toMatchObject({ value: { content: 'é%41 [redacted]\n 100%A' } });
   });
+});
+
+const listEmails = async (toMessage: (token: string) => object) => {
+  const lab = await startGoogleLab({
+    routes: [
+      (request) =>
+        request.path.endsWith('/messages/a') ? { body: { id: 'a', ...toMessage(tokenOf(request)) } } : undefined,
+      ...createGmailRoutes({ messages: [{ id: 'a' }] }),
+    ],
+  });
+  const [tool] = createMailTools(lab);
+  if (tool === undefined) throw new Error('There is no tool.');
+  return callTool(tool, {});
+};
+
+describe('an access token is taken out of what the tool itself decodes', () => {
+  test('a header in encoded words, between which it is divided', async () => {
+    const toWord = (text: string): string => `=?utf-8?B?${Buffer.from(text).toString('base64')}?=`;
+    const end = await listEmails((token) => ({
+      payload: {
+        headers: [{ name: 'From', value: `${toWord(`Ann ${token.slice(0, 7)}`)} ${toWord(token.slice(7))}` }],
+      },
+    }));
+    expect(end).toMatchObject({ value: { emails: [{ from: 'Ann [redacted]' }] } });
+  });
+
+  test('a snippet that is cut within it', async () => {
+    const end = await listEmails((token) => ({ snippet: `${'x '.repeat(140)}${token.replace('.', '&#46;')} y` }));
+    expect(end).toMatchObject({ value: { emails: [{ snippet: `${'x '.repeat(140)}[redacted] y` }] } });
+    expect(findLeaks(JSON.stringify(end))).toEqual([]);
+  });
+
+  test.each(['utf-16le', 'utf-16be'])('a file in %s', async (charset) => {
+    const write = (text: string): Buffer => {
+      const bytes = Buffer.from(`\ufeff${text}`, 'utf16le');
+      return charset === 'utf-16le' ? bytes : bytes.swap16();
+    };
+    const end = await readFile((token) => write(`é ${token}!`), {});
+    expect(end).toMatchObject({ value: { content: 'é [redacted]!' } });
+  });
+});
+
+const readFile = async (toContent: (token: string) => Buffer, part: object, token?: string) => {
+  const lab = await startGoogleLab({
+    routes: [
+      (request) =>
+        request.query.get('alt') === 'media'
+          ? { headers: { 'content-type': 'text/plain' }, body: toContent(tokenOf(request)) }
+          : { body: file('Plan') },
+    ],
+    ...(token === undefined
+      ? {}
+      : { takesAnyToken: true, signIn: () => ({ body: { access_token: token, expires_in: 3_599 } }) }),
+  });
+  return callTool(createReadDriveFile(lab), { file_id: 'f1', ...part });
+};
+
+describe('of a file that is read in parts', () => {
+  const token = 'ya29.0123456789-0123456789';
+  const content = () => Buffer.from(`abc ${token.replace('.', '%2E')} def`);
+
+  test.each([
+    { offset: 0, max_characters: 10, told: 'abc [redacted]' },
+    { offset: 10, max_characters: 10, told: '[redacted]' },
+    { offset: 20, max_characters: 100, told: '[redacted] def' },
+    { offset: 32, max_characters: 4, told: ' def' },
+  ])('no part of a token is told: $offset', async ({ told, ...part }) => {
+    const next = part.offset + part.max_characters;
+    expect(await readFile(content, part, token)).toMatchObject({
+      value: { content: told, ...(next < 36 ? { truncated: true, next_offset: next } : { truncated: false }) },
+    });
+  });
+
+  test.each([
+    ['is like the token', 'a'],
+    ['is full of escapes', '\\'],
+  ])('one that %s stays as it is', async (_what, sign) => {
+    const like = `${'a'.repeat(1_000)}b${'a'.repeat(1_000)}`;
+    const part = { offset: 2_000_001, max_characters: 150_000 };
+    const end = await readFile(() => Buffer.alloc(10_000_000, sign), part, like);
+    expect(end).toMatchObject({ kind: 'ok', value: { truncated: true, next_offset: 2_150_001 } });
+    expect(end).toMatchObject({ value: { content: sign.repeat(150_000) } });
+  });
+});
+
+test('an access token that is longer than any of Google’s is not used', async () => {
+  const signIn = () => ({ body: { access_token: 'x'.repeat(2_049), expires_in: 3_599 } });
+  const lab = await startGoogleLab({ routes: ROUTES, signIn });
+  expect(await search(lab)).toMatchObject({
+    code: 'tool_failed',
+    executed: 'no',
+    message: `A sign-in for Google Drive gave an access token of more than 2048 characters, which Google's never have. A human must check GOOGLE_API_URL: it is set to '${lab.standIn.url}'.`,
+  });
+  expect(lab.standIn.apiRequests()).toEqual([]);
 });
 
 test.each([

@@ -105,7 +105,7 @@ describe('an access token that Google repeats in an answer is in no result', () 
   });
 });
 
-test.each(['ya29.a\nx-b: c', 'ya29.€', 'ya29 b', 'x'.repeat(8_193)])(
+test.each(['ya29.a\nx-b: c', 'ya29.€', 'ya29 b'])(
   'a token that no header can hold is an answer that cannot be read: %j',
   async (token) => {
     for (const credentials of CREDENTIALS_KINDS) {

@@ -28,6 +28,34 @@ test('a token that no header can carry is not repeated to anybody', async () => 
   expect(slack.requests).toEqual([]);
 });
 
+test('a call whose time is over before anything is sent says that nothing was posted', async () => {
+  const { slack, post, list } = await startSlackLab();
+  for (const tool of [post, list])
+    expect(await failureOf(tool({}, { timeoutMs: 2 }))).toMatchObject({
+      name: 'UpstreamToolError',
+      message: 'The request to Slack cannot be sent (no time left). Try again later.',
+      executed: 'no',
+    });
+  expect(slack.requests).toEqual([]);
+});
+
+test.each([
+  { token: 'xoxb-secret\nsecret', warned: true },
+  { token: 'xoxb-sécret', warned: true },
+  { token: 'xoxb-secret', warned: false },
+  { token: '', warned: false },
+])('a token that cannot be sent is warned of at once, and not repeated: $token', ({ token, warned }) => {
+  const lines: string[] = [];
+  const tell = (fields: object, message: string) => void lines.push(`${message} ${JSON.stringify(fields)}`);
+  const log = { info: tell, warn: tell, error: tell };
+  createSlack({ token, apiUrl: undefined, pageTokens: NO_TOKENS, log });
+  const line =
+    'tool group is not set up: its calls will say so {"setting":"SLACK_BOT_TOKEN","mistake":"is not a token"}';
+  expect(lines).toEqual(warned ? [line] : []);
+});
+
+const NO_TOKENS = { find: async () => null, keep: async () => undefined };
+
 test('Slack’s library writes nothing to the console; its warnings are in the log, the token is not', async () => {
   const written: unknown[] = [];
   const writers = [process.stdout, process.stderr].map((stream) =>
@@ -65,7 +93,7 @@ test('what the tools say of themselves', () => {
   const { tools } = createSlack({
     token: undefined,
     apiUrl: undefined,
-    pageTokens: { find: async () => null, keep: async () => undefined },
+    pageTokens: NO_TOKENS,
   });
   expect(tools.map(({ name, effects, retries, timeoutMs }) => ({ name, effects, retries, timeoutMs }))).toEqual([
     { name: 'list_slack_channels', effects: 'read', retries: 3, timeoutMs: 30_000 },
