@@ -90,11 +90,12 @@ test.each(['large_stream', 'large_body'])('an answer beyond the cap (%s) ends it
 
 // The server also ends its stream: where a busy machine tells of that first, the call meets a connection that goes.
 test('a forgotten session is made anew, and the call that met it was not executed', async () => {
+  await until(async () => expect(lab.upstream.state()).toMatchObject({ status: 'up' }));
   await lab.call('lab_forget');
   expect(await lab.call('lab_echo')).toMatchObject({
     outcome: 'retry',
     executed: 'no',
-    error: { code: 'upstream_unavailable', retry_after_ms: 1_000 },
+    error: { code: 'upstream_unavailable', retry_after_ms: expect.any(Number) },
   });
   await until(async () => expect(await lab.call('lab_headers')).toMatchObject({ success: true }));
 });

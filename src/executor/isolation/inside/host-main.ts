@@ -76,8 +76,9 @@ const toKey = (role: ToolFacts['role'], name: string): string => `${role} ${name
 const API = new URL(`../../../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
 
 const toReason = (thrown: unknown): string => {
-  const parts = toThrownParts(thrown).map(({ name, message }) => `${name}: ${message.replace(/\.$/, '')}`);
-  return cutRedacted(parts.join(', because of '), 4000) || 'it threw nothing that can be read';
+  const parts = toThrownParts(thrown).map(({ name, message }) => `${name}: ${message}`);
+  const said = parts.map((part, place) => (place < parts.length - 1 ? part.replace(/\.$/, '') : part));
+  return cutRedacted(said.join(', because of '), 4000) || 'it threw nothing that can be read';
 };
 
 const startCall = (order: CallOrder, body: string): void => {
