@@ -83,8 +83,11 @@ const checkOutput = (tool: InlineTool, value: unknown): RunEnd | Promise<RunEnd>
   const toEnd = (issues: readonly Issue[]): RunEnd =>
     issues.length === 0 ? { kind: 'returned', value } : { kind: 'invalid_output', issues };
   const issues = tool.checkOutput(toPayload(value));
-  return issues instanceof Promise ? issues.then(toEnd) : toEnd(issues);
+  // Where the call ends before the check does, nobody is left who would hear of a rejection.
+  return issues instanceof Promise ? issues.then(toEnd, toThrown) : toEnd(issues);
 };
+
+const toThrown = (thrown: unknown): RunEnd => ({ kind: 'threw', thrown });
 
 // A refinement or transformation that throws says "these arguments I cannot take" (hostile input 23).
 const toPrepareFailure = (thrown: unknown): RunEnd => ({

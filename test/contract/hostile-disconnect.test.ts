@@ -108,3 +108,27 @@ test('clients that go away in the middle of a body leave nothing behind', async 
   expectResults(await sendRaw(service.port, toPostText('{"calls":[{"name":"echo","arguments":{"text":"x"}}]}')), 1);
   expect(events).toEqual([]);
 });
+
+test('a check of the output that fails after its call has ended is no rejection that nobody handles', async () => {
+  const release = Promise.withResolvers<void>();
+  const failed = Promise.withResolvers<void>();
+  const output = z.unknown().refine(async () => {
+    await release.promise;
+    setImmediate(failed.resolve);
+    throw new Error('The check cannot go on.');
+  });
+  const tool = defineTool({
+    name: 'checks_slowly',
+    description: '',
+    effects: 'read',
+    input: z.object({}),
+    output,
+    timeoutMs: 50,
+    run: () => 1,
+  });
+  const service = await start([tool]);
+  const [result] = expectResults(await sendRaw(service.port, toPostText('{"calls":[{"name":"checks_slowly"}]}')), 1);
+  expect(result).toMatchObject({ success: false, executed: 'maybe', error: { code: 'timeout' } });
+  release.resolve();
+  await failed.promise;
+});
