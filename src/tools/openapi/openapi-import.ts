@@ -1,9 +1,10 @@
+import { isAnyAddress, isPublicAddress } from '../http/address-policy.ts';
 import { createDnsLookup, type Lookup, lookupBySystem } from '../http/lookup.ts';
+import { createClientOpener } from '../http/open-client.ts';
 import { type RetryClock, systemRetryClock } from '../http/transport-retries.ts';
 import type { Publish, ToolSource } from '../offers/tool-source.ts';
 import type { ToolLog } from '../tool.ts';
 import { createDocumentReader, toDocumentPlace } from './document/read-document.ts';
-import { createImportClient } from './import-client.ts';
 import { importDocument } from './import-document.ts';
 import { createImportProgress } from './import-progress.ts';
 import type { OpenApiImportSettings } from './openapi-import-settings.ts';
@@ -33,6 +34,10 @@ export type OpenApiImportOptions = {
 const REFRESH_MS = { file: 2_000, url: 300_000 } as const;
 const FIRST_RETRY_MS = 1_000;
 const START_LIMIT_MS = 10_000;
+const ACCESS = {
+  allow: { mayConnect: isAnyAddress, ports: 'any' },
+  refuse: { mayConnect: isPublicAddress, ports: 'web' },
+} as const;
 
 /** The operations of one OpenAPI document as tools. Reads nothing before `start`; ends its connections with `stop`. */
 export const createOpenApiImport = (options: OpenApiImportOptions): ToolSource => {
@@ -40,7 +45,7 @@ export const createOpenApiImport = (options: OpenApiImportOptions): ToolSource =
   const now = options.now ?? clock.now;
   const place = toDocumentPlace(settings.document, options.directory);
   const lookup = options.lookup ?? (settings.privateAddresses === 'allow' ? lookupBySystem : createDnsLookup());
-  const client = createImportClient({ ...settings, lookup, clock: { ...clock, now } });
+  const client = createClientOpener({ ...ACCESS[settings.privateAddresses], lookup, clock: { ...clock, now } });
   const reader = createDocumentReader(place, { importName: name, openClient: client.open });
   const progress = createImportProgress(options);
   const ending = new AbortController();

@@ -1,7 +1,7 @@
 import { type ClientFetch, createClientFetch } from '../../http/client-fetch.ts';
 import type { HttpClient } from '../../http/http-client.ts';
 import { NoAnswerError } from '../../http/no-answer-error.ts';
-import { createClientOpener } from '../../http/open-client.ts';
+import { createClientOpener, toChosenService } from '../../http/open-client.ts';
 import { systemRetryClock } from '../../http/transport-retries.ts';
 import { askGoogle, type GoogleAnswer, type GoogleMeans, type OnSend } from './ask-google.ts';
 import type { GoogleAccess, GoogleApi, GoogleCall, GoogleDownload } from './google-access.ts';
@@ -38,7 +38,7 @@ export const createGoogleAccess = (options: GoogleAccessOptions): GoogleAccess =
     path: options.credentialsPath,
     registerSecrets: options.registerSecrets,
   });
-  const client = createClientOpener({ ...systemRetryClock, now });
+  const client = createClientOpener(toChosenService({ ...systemRetryClock, now }));
   const openFetch =
     (fetched: FetchOptions): ClientFetch =>
     async (url, init) => {

@@ -1,7 +1,7 @@
 import type { LogLevel, WebClientOptions } from '@slack/web-api';
 import { type ClientFetch, createClientFetch } from '../../http/client-fetch.ts';
 import { NoAnswerError } from '../../http/no-answer-error.ts';
-import { createClientOpener } from '../../http/open-client.ts';
+import { createClientOpener, toChosenService } from '../../http/open-client.ts';
 import { showText } from '../../http/show-url.ts';
 import { type RetryClock, systemRetryClock } from '../../http/transport-retries.ts';
 import { toWorkMs } from '../../to-work-ms.ts';
@@ -64,7 +64,7 @@ export const createSlackAccess = (
 ): SlackAccess => {
   const { token = '', apiUrl, limitMs = Number.POSITIVE_INFINITY, clock = systemRetryClock } = options;
   const baseUrl = apiUrl === undefined ? undefined : new URL(apiUrl);
-  const http = createClientOpener(clock);
+  const http = createClientOpener(toChosenService(clock));
   return {
     ask: async ({ method, arguments: sent, repeats, refusals, doubt }, { signal, log, timeoutMs }) => {
       if (token === '') throw new RetryableToolError(NOT_CONFIGURED, { executed: 'no' });
