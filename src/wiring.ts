@@ -91,7 +91,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     requests: store.requests,
     observer,
     failureLog: createFailureLog({ log, now, createReference: createId }),
-    createLog: createCallLog(log),
+    createLog: createCallLog(log, redactor),
     redactor,
     slots: load.slots,
     circuits: createCircuits(config, { metrics, log, registry, now }),
@@ -100,8 +100,8 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     time: Date.now,
     ...toCallLimits(config),
   });
-  const redactText = (text: string): string => redactor.text(text, 'span');
-  const tracing = await wireTracing(config, { version, log, environment, now, redactText });
+  const cutText = (text: string, limit: number): string => redactor.cut(text, limit, 'span');
+  const tracing = await wireTracing(config, { version, log, environment, now, cutText });
   const { closeAccess, ...http } = await wireHttp(config, {
     ...load,
     ...wireReading(config, { sessions, keys, registry, runHosted: tools.runHosted, redactor, now }),
@@ -155,6 +155,8 @@ const toCallLimits = (config: Config) =>
     journal: config.SESSION_JOURNAL,
   }) as const;
 
+const MAX_REASON = 500;
+
 const toReadiness = (
   { mode, isUp }: WiredStore,
   { list }: ToolRegistry,
@@ -168,7 +170,7 @@ const toReadiness = (
     name,
     status,
     // Whoever asks for this has shown no key.
-    reason: reason === null ? null : redactor.text(reason, 'log'),
+    reason: reason === null ? null : redactor.cut(reason, MAX_REASON, 'log'),
     tools,
   })),
 });

@@ -7,7 +7,7 @@ import { toFailure } from './failure.ts';
 import { INTERNAL_ERROR_TEXT, identicalCallText } from './failure-text.ts';
 import { bucketOf } from './find-obstacle.ts';
 import { toArgumentsText } from './journal/arguments-preview.ts';
-import { redactEnd } from './redaction/redact-end.ts';
+import { redactEnd, toSentText } from './redaction/redact-end.ts';
 import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffix } from './render-result.ts';
 import type { ResolvedCall } from './resolve-call.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
@@ -23,7 +23,7 @@ export const createAnswerBatch =
     const answered = done.calls.map((call): AnsweredCall => {
       const own = done.ran.get(call.index);
       const original = own === undefined ? copies.get(call.index) : undefined;
-      const ran = toShown(own ?? done.ran.get(original ?? call.index) ?? lostCall(done, terms), terms);
+      const ran = toShown(own ?? done.ran.get(original ?? call.index) ?? lostCall(done, terms), call, done, terms);
       const origin = original === undefined ? 'own' : 'copy';
       return { call, ran, origin, event: toInvoked(call, ran, origin, done.batch) };
     });
@@ -35,9 +35,19 @@ export const createAnswerBatch =
   };
 
 // Whoever hears of a call from here on, the log, the journal and subscribers as well, hears of its redacted end.
-const toShown = (ran: RanCall, { redactor }: AnswerTerms): RanCall => {
-  const end = redactEnd(ran.end, redactor);
-  return end === ran.end ? ran : { ...ran, end };
+const toShown = (
+  ran: RanCall,
+  call: ResolvedCall,
+  { given }: RanBatch,
+  { redactor, maxResultBytes }: AnswerTerms,
+): RanCall => {
+  if (ran.kept !== undefined)
+    return { ...ran, kept: redactor.result(ran.kept, 'result', () => toSentText(call, given)) };
+  const end = redactEnd(ran.end, call, { redactor, maxResultBytes });
+  if (end === ran.end) return ran;
+  const sent = toSentText(call, given);
+  if (!redactor.holds(sent)) return { ...ran, end };
+  return { ...ran, end, told: redactEnd(ran.end, call, { redactor, maxResultBytes }, () => sent) };
 };
 
 // Never seen; a hole in the schedule must not become a hole in the answer.
@@ -64,8 +74,7 @@ const answerCall = (
   terms.observer.toolInvoked(event);
   const { result, reference, retry } = renderCall(one, done, settled, terms);
   done.batch.trace?.callEnded(event, { argumentsText: () => toTracedArguments(one.call, done), retry });
-  const shown = terms.redactor.registered(result, 'result');
-  return { ...one, result: shown, reference, standing: toStanding(one.call, done) };
+  return { ...one, result, reference, standing: toStanding(one.call, done) };
 };
 
 const toTracedArguments = (call: ResolvedCall, { given }: RanBatch): string | null =>
@@ -77,7 +86,8 @@ const renderCall = (
   settled: ReadonlyMap<string, Budget>,
   terms: AnswerTerms,
 ): Pick<Answer, 'result' | 'reference'> & { readonly retry: RetryState | null } => {
-  const { end, durationMs, kept } = one.ran;
+  const { durationMs, kept } = one.ran;
+  const end = one.ran.told ?? one.ran.end;
   if (kept !== undefined) return { result: kept, reference: '', retry: null };
   const parts = toParts(one, done, durationMs);
   if (end.kind === 'success') return { result: renderSuccess(end, parts), reference: '', retry: null };
@@ -85,7 +95,12 @@ const renderCall = (
   const bucket = bucketOf(one.call);
   const isAsked = one.call.kind !== 'refused' && !NOT_ASKED.has(failure.code);
   const budget = isAsked ? budgetOf(bucket, done, settled) : undefined;
-  const reference = terms.failureLog.write({ ...one.event, failure, fault: FAILURE_POLICY[failure.code].fault });
+  const logged = one.ran.end.kind === 'failure' ? one.ran.end.failure : failure;
+  const reference = terms.failureLog.write({
+    ...one.event,
+    failure: logged,
+    fault: FAILURE_POLICY[failure.code].fault,
+  });
   const suffix = toSuffix(failure, bucket === UNKNOWN_TOOL ? null : bucket, budget);
   const retry = toRetryState(failure, budget, done.admission);
   return { result: renderFailure(end, { ...parts, reference, suffix, retry }), reference, retry };

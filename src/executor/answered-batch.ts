@@ -16,6 +16,7 @@ export type AnswerTerms = {
   readonly observer: CallObserver;
   readonly failureLog: FailureLog;
   readonly redactor: Redactor;
+  readonly maxResultBytes: number;
   /** Calls that a session's journal keeps; 0 = none. */
   readonly journal: number;
   /** Where a settlement that nobody waits for is noted, so that draining can. */

@@ -20,6 +20,8 @@ export type RanCall = {
   readonly durationMs: number;
   /** What its handler came to after all; null where nobody will ever know. Never rejects. */
   readonly late: Promise<CallEnd | null> | null;
+  /** The end as its caller reads it, where that differs: with the secrets that the caller itself sent. */
+  readonly told?: CallEnd;
   /** The result of an earlier try of the same batch, as JSON text, in whose place nothing ran now. */
   readonly kept?: string;
   /** An earlier try has another end of it on record, which this caller may not see and the record goes on to keep. */

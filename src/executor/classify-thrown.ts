@@ -1,9 +1,9 @@
 import type { Executed } from '../contract/failure.ts';
+import { LOOKAHEAD, withLookahead } from '../tools/describe-value.ts';
 import type { Tool } from '../tools/tool.ts';
 import { TOOL_ERROR } from '../tools/tool-errors.ts';
 import { type Failure, toFailure } from './failure.ts';
 import { MAX_MESSAGE_LENGTH, noMessageText, withoutFrames } from './failure-text.ts';
-import { cutRedacted } from './redaction/cut-redacted.ts';
 
 type Thrower = Pick<Tool, 'name' | 'effects'>;
 
@@ -86,7 +86,8 @@ const executedOf = (thrown: unknown): Executed | undefined => {
 const withHint = (thrown: unknown, tool: Thrower): string => {
   const text = textOf(thrown);
   const { hint } = detailsOf(thrown);
-  return [text === '' ? noMessageText(tool.name) : text, hint].filter((part) => part !== null).join(' ');
+  const said = text === '' ? noMessageText(tool.name) : text;
+  return hint === null ? said : withLookahead(`${said} ${hint}`, MAX_MESSAGE_LENGTH);
 };
 
 const textOf = (thrown: unknown): string => {
@@ -95,14 +96,21 @@ const textOf = (thrown: unknown): string => {
   return toPlainText(text);
 };
 
-const toPlainText = (text: string): string =>
-  cutRedacted(withoutFrames(cutRedacted(text, 4 * MAX_MESSAGE_LENGTH)).trim(), MAX_MESSAGE_LENGTH);
+// Frames are many characters and are not shown: more is read than may stay.
+const MAX_READ = 4 * MAX_MESSAGE_LENGTH;
+
+const toPlainText = (text: string): string => {
+  const plain = withoutFrames(withLookahead(text, MAX_READ)).trim();
+  // Without its frames the end of what was read may be in sight, and with it half a secret.
+  const whole = text.length <= MAX_READ + LOOKAHEAD ? plain : `${plain.slice(0, -LOOKAHEAD)}…`;
+  return withLookahead(whole, MAX_MESSAGE_LENGTH);
+};
 
 const textOfObject = (thrown: object): string => {
   const message = read(thrown, 'message');
   if (typeof message === 'string') return message;
   const json = attempt(() => JSON.stringify(thrown));
-  return typeof json === 'string' && json !== '{}' ? cutRedacted(json, 500) : '';
+  return typeof json === 'string' && json !== '{}' ? withLookahead(json, 500) : '';
 };
 
 const toText = (thrown: unknown): string => {

@@ -1,18 +1,21 @@
 import type { Issue } from '../contract/tool-result.ts';
 import { isMissing } from '../tools/argument-issues.ts';
+import { cutText } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import type { DropReason } from './overload/slot-request.ts';
-import { cutRedacted } from './redaction/cut-redacted.ts';
 import type { Budget, CallLimit, Denial } from './session-store.ts';
 
 /** The model reads no more of one message. */
 export const MAX_MESSAGE_LENGTH = 2000;
 const MAX_ISSUE_LINES = 10;
-const MAX_NAME_ECHO = 80;
+/** A message echoes no more of a name. */
+export const MAX_NAME_ECHO = 80;
 
 /** A name as a message may echo it: on one line, without control characters, at most 80 characters. */
-export const echoName = (name: string): string =>
-  cutRedacted(name, MAX_NAME_ECHO).replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd');
+export const echoName = (name: string): string => onOneLine(cutText(name, MAX_NAME_ECHO));
+
+/** Text without line ends and other control characters. */
+export const onOneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd');
 
 // Some libraries put a whole stack into the message, as lines or escaped. A model has no use for frames and must not
 // see host paths.
@@ -35,7 +38,7 @@ export const unusableArgumentsText = (tool: Tool, problem: string): string =>
   `Arguments for '${tool.name}' ${problem} Fix this and call '${tool.name}' again.`;
 
 /** One line an issue, at most ten, of `total`; a single missing parameter in one sentence (seed 002). */
-export const invalidArgumentsText = (tool: Tool, issues: readonly Issue[], total: number): string => {
+export const invalidArgumentsText = (tool: Pick<Tool, 'name'>, issues: readonly Issue[], total: number): string => {
   const [only] = issues;
   if (total === 1 && only !== undefined && isMissing(only))
     return `Required parameter '${only.path}' missing. Fix this and call '${tool.name}' again.`;
@@ -46,7 +49,7 @@ export const invalidArgumentsText = (tool: Tool, issues: readonly Issue[], total
   const problems = total === 1 ? '1 problem' : `${total} problems`;
   return [
     `Invalid arguments for '${tool.name}' (${problems}):`,
-    ...lines.map((line) => cutRedacted(line, 180)),
+    ...lines.map((line) => cutText(line, 180)),
     ...(more > 0 ? [`… and ${more} more`] : []),
     `Fix these and call '${tool.name}' again.`,
   ].join('\n');

@@ -10,7 +10,9 @@ export type Failure = {
   /** The exception's type name, or the code. */
   readonly type: string;
   readonly hint: string | null;
+  /** Of all `issueCount` problems of the arguments the first hundred; the text for the model lists the first ten. */
   readonly issues: readonly Issue[];
+  readonly issueCount: number;
   readonly retryAfterMs: number | null;
   readonly fatal: boolean;
   /** What the model should do next, and whether the handler ran. */
@@ -39,6 +41,7 @@ export const toFailure = (
     type: code,
     hint: null,
     issues: [],
+    issueCount: 0,
     retryAfterMs: null,
     fatal: false,
     outcome: policy.outcome[column],

@@ -147,6 +147,8 @@ const toRunning = (
   isDraining,
 });
 
+const MAX_PROGRESS_LENGTH = 1000;
+
 /** What a tool reports goes out of the service, so it is redacted as what it says beside its value is. */
 const toProgressListener = (onProgress: Batch['onProgress'], redactor: Redactor): Batch['onProgress'] =>
   onProgress === null
@@ -156,6 +158,6 @@ const toProgressListener = (onProgress: Batch['onProgress'], redactor: Redactor)
         onProgress(index, {
           progress,
           total: Number.isFinite(total) ? total : undefined,
-          message: typeof message === 'string' ? redactor.said(message, 'result') : undefined,
+          message: typeof message === 'string' ? redactor.said(message, MAX_PROGRESS_LENGTH, 'result') : undefined,
         });
       };

@@ -48,7 +48,7 @@ const toReport = (
     const end = ends.get(call.index);
     return end === undefined ? [] : [{ call, end }];
   });
-  const outcomes = toRoundOutcomes(settled);
+  const outcomes = toRoundOutcomes(settled, terms.redactor);
   if (batch.sessionKey === null) return { outcomes, calls: [], journal: [] };
   const written = terms.journal === 0 ? [] : answered.filter(({ ran }) => ran.kept === undefined).slice(-terms.journal);
   const head = toJournalHead(batch.requestId, { step, time: terms.time(), given, redactor: terms.redactor });

@@ -1,5 +1,5 @@
 import type { Issue, Warning } from '../contract/tool-result.ts';
-import { cutText } from '../tools/describe-value.ts';
+import { withLookahead } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import { isToldValue, toldKind } from '../tools/tool-values.ts';
 import { type CallEnd, failed } from './call-end.ts';
@@ -14,15 +14,14 @@ import {
   tooLargeText,
   withoutFrames,
 } from './failure-text.ts';
-import { cutRedacted } from './redaction/cut-redacted.ts';
 import type { RunEnd } from './run-end.ts';
-import { type JsonProof, MAX_PREVIEW_LENGTH, toJsonValue } from './to-json-value.ts';
+import { type JsonProof, toJsonValue, toPreviewLength } from './to-json-value.ts';
 
 export type EndTerms = { readonly graceful: 'on' | 'off'; readonly maxResultBytes: number };
 
 // As many as a model may mend at once; 80 000 invented keys would be ten times the request.
 const MAX_ISSUES = 100;
-const MAX_ISSUE_LENGTH = 500;
+export const MAX_ISSUE_LENGTH = 500;
 
 /** What a run means for its call: classification of whatever was thrown, and proof that the value is JSON. Total. */
 export const toCallEnd = (run: RunEnd, tool: Tool, terms: EndTerms): CallEnd => {
@@ -49,15 +48,20 @@ export const toCallEnd = (run: RunEnd, tool: Tool, terms: EndTerms): CallEnd => 
 
 const toInvalidArguments = (found: readonly Issue[], tool: Tool): CallEnd => {
   const issues = found.slice(0, MAX_ISSUES).map(toPlainIssue);
-  return failed(toFailure('invalid_arguments', invalidArgumentsText(tool, issues, found.length), tool, { issues }));
+  return failed(
+    toFailure('invalid_arguments', invalidArgumentsText(tool, issues, found.length), tool, {
+      issues,
+      issueCount: found.length,
+    }),
+  );
 };
 
 // A refinement that throws puts its own words into the message.
 const toPlainIssue = (issue: Issue): Issue => ({
   ...issue,
-  path: cutRedacted(issue.path, MAX_ISSUE_LENGTH),
-  expected: cutRedacted(issue.expected, MAX_ISSUE_LENGTH),
-  message: cutRedacted(withoutFrames(cutRedacted(issue.message, 4 * MAX_ISSUE_LENGTH)).trim(), MAX_ISSUE_LENGTH),
+  path: withLookahead(issue.path, MAX_ISSUE_LENGTH),
+  expected: withLookahead(issue.expected, MAX_ISSUE_LENGTH),
+  message: withoutFrames(withLookahead(issue.message, MAX_ISSUE_LENGTH)).trim(),
 });
 
 const toThrownEnd = (thrown: unknown, tool: Tool, terms: EndTerms): CallEnd => {
@@ -83,7 +87,7 @@ const unpack = (returned: unknown): Unpacked | null => {
   if (typeof returned !== 'object' || returned === null) return { value: returned, message: '', marks: NO_MARKS };
   try {
     if (!isToldValue(returned)) return { value: returned, message: '', marks: NO_MARKS };
-    const message = cutText(String(returned.message), MAX_MESSAGE_LENGTH);
+    const message = withLookahead(String(returned.message), MAX_MESSAGE_LENGTH);
     return { value: returned.value, message, marks: toldKind(returned) === 'empty' ? ['empty'] : NO_MARKS };
   } catch (_hostile) {
     // A revoked proxy: not even `in` works on it.
@@ -109,7 +113,7 @@ const toUnusable = (tool: Tool, problem: string): CallEnd => {
 const toTooLarge = (tool: Tool, proof: Extract<JsonProof, { kind: 'too_large' }>, limitBytes: number): CallEnd => {
   const message = tooLargeText(tool, limitBytes);
   if (isSafe(tool)) return failed(toFailure('output_too_large', message, tool));
-  const preview = proof.json === null ? null : cutText(proof.json, Math.min(MAX_PREVIEW_LENGTH, limitBytes >> 2));
+  const preview = proof.json === null ? null : withLookahead(proof.json, toPreviewLength(limitBytes));
   const warning = { code: 'output_too_large', message: `The result was larger than ${limitBytes} bytes and is cut.` };
   return toSuccess(JSON.stringify(preview), '', ['truncated'], [warning]);
 };

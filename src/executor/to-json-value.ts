@@ -1,4 +1,4 @@
-import { withArticle } from '../tools/describe-value.ts';
+import { withArticle, withLookahead } from '../tools/describe-value.ts';
 import { isDeeperThan } from './json-text.ts';
 
 /** A value proved to be JSON, as text; or why it is none, or that it is over the cap (`json`: its text, or the beginning). */
@@ -7,13 +7,15 @@ export type JsonProof =
   | { readonly kind: 'invalid'; readonly problem: string }
   | { readonly kind: 'too_large'; readonly json: string | null };
 
-/** Whoever wants to show the beginning of a value that is too large needs no more of it. */
-export const MAX_PREVIEW_LENGTH = 8192;
+const MAX_PREVIEW_LENGTH = 8192;
+
+/** How many characters are shown of a value that is larger than `maxBytes`. */
+export const toPreviewLength = (maxBytes: number): number => Math.min(MAX_PREVIEW_LENGTH, maxBytes >> 2);
 // Cutting a text that was put together from pieces makes all of it first.
 const MAX_FLATTENED_LENGTH = 16_777_216;
 
 const toPreview = (text: string): string | null =>
-  text.length > MAX_FLATTENED_LENGTH ? null : JSON.stringify(text.slice(0, MAX_PREVIEW_LENGTH));
+  text.length > MAX_FLATTENED_LENGTH ? null : JSON.stringify(withLookahead(text, MAX_PREVIEW_LENGTH));
 
 /** Turns a tool's value into JSON text of at most `maxBytes` UTF-8 bytes. Total; undefined becomes null. */
 export const toJsonValue = (value: unknown, maxBytes: number): JsonProof => {

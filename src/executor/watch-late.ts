@@ -3,12 +3,15 @@ import { renderLate } from './answer-batch.ts';
 import type { Answer, AnswerTerms } from './answered-batch.ts';
 import type { CallEnd } from './call-end.ts';
 import type { KeyedRun } from './idempotency/keyed-run.ts';
+import { MAX_REQUEST_ID } from './journal/journal-line.ts';
 import { toLateLine } from './journal/journal-lines.ts';
-import { cutRedacted } from './redaction/cut-redacted.ts';
 import { redactEnd } from './redaction/redact-end.ts';
 import type { Admission } from './session-store.ts';
 
-export type LateTerms = Pick<AnswerTerms, 'now' | 'time' | 'journal' | 'open' | 'observer' | 'redactor'> & {
+export type LateTerms = Pick<
+  AnswerTerms,
+  'now' | 'time' | 'journal' | 'open' | 'observer' | 'redactor' | 'maxResultBytes'
+> & {
   readonly requestId: string;
   readonly startedAt: number;
   readonly admission: Admission | null;
@@ -38,15 +41,18 @@ const writeLate = async (answer: Answer, end: CallEnd, terms: LateTerms): Promis
 };
 
 const writeBoth = async (answer: Answer, ended: CallEnd, terms: LateTerms): Promise<void> => {
-  const { admission, keyed, redactor } = terms;
-  const end = redactEnd(ended, redactor);
+  const { admission, keyed } = terms;
+  const end = redactEnd(ended, answer.call, terms);
   const { index } = answer.call;
-  const line = toLateLine({ requestId: terms.requestId, index }, toLateResult(end, terms.time()));
+  const line = toLateLine(
+    { requestId: terms.redactor.cut(terms.requestId, MAX_REQUEST_ID, 'journal'), index },
+    toLateResult(end, terms),
+  );
   const isWritten = admission !== null && admission.scope === 'session' && terms.journal > 0;
   await Promise.all([
-    isWritten ? admission.addLate(redactor.json(line, 'journal')) : undefined,
+    isWritten ? admission.addLate(line) : undefined,
     saysMore(end, answer.ran.end)
-      ? keyed?.amend(index, redactor.registered(renderLate(answer, end, terms.now() - terms.startedAt), 'result'))
+      ? keyed?.amend(index, renderLate(answer, end, terms.now() - terms.startedAt))
       : undefined,
   ]);
 };
@@ -60,14 +66,14 @@ const saysMore = (late: CallEnd, kept: CallEnd): boolean =>
 
 const MAX_MESSAGE = 500;
 
-const toLateResult = (end: CallEnd, time: number): LateResult => {
+const toLateResult = (end: CallEnd, { redactor, time }: LateTerms): LateResult => {
   const { outcome, executed, message, code } =
     end.kind === 'success' ? { ...end, outcome: 'success' as const, code: null } : end.failure;
   return {
-    time: new Date(time).toISOString(),
+    time: new Date(time()).toISOString(),
     outcome,
     executed,
     code,
-    message: cutRedacted(message, MAX_MESSAGE),
+    message: redactor.cut(message, MAX_MESSAGE, 'journal'),
   };
 };

@@ -12,7 +12,7 @@ const FLUSH_AT_LENGTH = 65_536;
 export const createLogger = async (options: {
   readonly level: LogLevel;
   readonly format: 'json' | 'pretty';
-  readonly redactor: Pick<Redactor, 'json'>;
+  readonly redactor: Pick<Redactor, 'log'>;
 }): Promise<Logger> => {
   const destination: DestinationStream =
     options.format === 'pretty'
@@ -23,9 +23,9 @@ export const createLogger = async (options: {
 };
 
 /** Takes secrets out of every line, whatever wrote it and wherever it goes, and what a terminal would obey. */
-export const createLogHooks = (redactor: Pick<Redactor, 'json'>) => ({
+export const createLogHooks = (redactor: Pick<Redactor, 'log'>) => ({
   streamWrite: (line: string): string => {
-    const redacted = redactor.json(line, 'log');
+    const redacted = redactor.log(line);
     return OBEYED.test(redacted) ? redacted.replace(ALL_OBEYED, toEscape) : redacted;
   },
 });

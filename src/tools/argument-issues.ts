@@ -2,7 +2,7 @@ import type { ErrorObject } from 'ajv';
 import type * as z from 'zod';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
-import { cutText, describeValue, withArticle } from './describe-value.ts';
+import { cutText, describeValue, withArticle, withLookahead } from './describe-value.ts';
 import { isSensitive, propertiesOf, schemaAt } from './json-schema.ts';
 
 /** A problem before it has words: what a schema library found, and where. */
@@ -18,7 +18,10 @@ const MISSING = 'required parameter missing';
 // memory of its whole path.
 const MAX_WORDED = 100;
 const COUNTED: Issue = { path: '', expected: '', received: '', message: 'more of the same' };
-const MAX_STEP_LENGTH = 100;
+// A secret that a caller writes as a name is still whole where secrets are taken out.
+const MAX_STEP_LENGTH = 512;
+// Of what a rule of the tool says.
+const MAX_RULE_LENGTH = 300;
 
 /** Whether the issue says that a required parameter is not there. */
 export const isMissing = (issue: Issue): boolean => issue.message === MISSING;
@@ -41,7 +44,8 @@ const toIssue = (finding: Finding, input: unknown, schema: JsonSchema): Issue =>
     return { path, expected: 'no such parameter', received, message: `unknown parameter; accepted: ${list}` };
   }
   if (finding.path.length > 0 && value === undefined) return { path, expected, received, message: MISSING };
-  const message = finding.kind === 'rule' ? cutText(expected, 300) : `expected ${expected}, got ${received}`;
+  const message =
+    finding.kind === 'rule' ? withLookahead(expected, MAX_RULE_LENGTH) : `expected ${expected}, got ${received}`;
   return { path, expected, received, message };
 };
 

@@ -31,7 +31,7 @@ export const wireReading = (config: Config, { sessions, keys, registry, runHoste
   // Redacted when they were kept; this service may know of other secrets.
   findResults: async (requestKey: string) => {
     const found = await keys.find(requestKey);
-    return Array.isArray(found) ? found.map((result) => redactor.registered(result, 'result')) : found;
+    return Array.isArray(found) ? found.map((result) => redactor.result(result, 'result')) : found;
   },
   isUnavailable: (error: unknown): boolean => error instanceof StoreUnavailableError,
 });

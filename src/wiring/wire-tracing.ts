@@ -21,7 +21,7 @@ export type TracingParts = {
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Takes secrets out of a text. */
-  readonly redactText: (text: string) => string;
+  readonly cutText: (text: string, limit: number) => string;
   /** Milliseconds that never step back. */
   readonly now: () => number;
 };
@@ -32,7 +32,7 @@ const CLOSE_MS = 800;
 /** Traces where a collector is named; else only passes on what callers sent, and loads nothing. */
 export const wireTracing = async (config: Config, parts: TracingParts): Promise<WiredTracing> => {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = config;
-  const { version, log, environment, redactText, now } = parts;
+  const { version, log, environment, cutText, now } = parts;
   if (endpoint === undefined || isDisabled(environment))
     return { beginTrace: passTraceOn, close: () => Promise.resolve() };
   const stopHearing = hearSdk(createWarningNote(parts));
@@ -48,7 +48,7 @@ export const wireTracing = async (config: Config, parts: TracingParts): Promise<
     beginTrace: createBeginTrace({
       tracer,
       guard: createTraceGuard(createFailureNote(parts)),
-      redactText,
+      cutText,
       content: config.TRACE_CONTENT ? 'kept' : 'left_out',
       now,
       time: Date.now,
@@ -89,9 +89,9 @@ const createFailureNote = ({ log, now }: TracingParts) => {
 
 const MAX_REASON = 300;
 
-const createWarningNote = ({ log, now, redactText }: TracingParts) => {
+const createWarningNote = ({ log, now, cutText }: TracingParts) => {
   const line = createQuietLine<{ reason: string }>({ write: (fields) => log.warn(fields, 'OpenTelemetry warns'), now });
-  return (message: string): void => line(() => ({ reason: redactText(message).slice(0, MAX_REASON) }));
+  return (message: string): void => line(() => ({ reason: cutText(message, MAX_REASON) }));
 };
 
 const within = async (ms: number, work: Promise<void>): Promise<void> => {

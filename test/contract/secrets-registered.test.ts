@@ -97,21 +97,41 @@ test.each([
   ['the name of no tool, where that is cut', { name: LONG, arguments: {} }],
   ['a wrong argument, where that is cut', { name: 'check', arguments: { told: 1, n: LONG } }],
   ['a parameter that nobody asked for', { name: 'check', arguments: { told: 'x', n: 1, [`${fill(90)}${SECRET}`]: 1 } }],
-  ['a check of its schema', { name: 'check', arguments: { told: 'x', n: 1 } }],
   ['arguments that the journal cuts', { name: 'leak', arguments: { way: `${fill(175)}${SECRET}` } }],
-])('a registered value shows nowhere when it is in %s', async (_where, call) => {
-  const seen = await seenAfter(await start(), call);
+])(
+  'a registered value that is in %s comes back to its caller, and stands in no session and no log',
+  async (_where, call) => {
+    const service = await start();
+    const result = JSON.stringify(await answerOne(service, call, { session_id: 's' }));
+    const kept = `${await (await fetch(`${service.url}/sessions/s`)).text()}\n${JSON.stringify(service.logLines())}`;
+    expect(result).not.toContain('[redacted]');
+    expect(kept).not.toContain('kx3vQ');
+  },
+);
+
+test('a registered value that a check of the schema tells shows nowhere', async () => {
+  const seen = await seenAfter(await start(), { name: 'check', arguments: { told: 'x', n: 1 } });
   expect(seen).toContain('[redacted]');
   expect(seen).not.toContain('kx3vQ');
 });
 
+test('what the caller did not send is redacted beside what it sent', async () => {
+  const service = await startWith({ CANARY_TOKEN: SECRET, OTHER_TOKEN: 'hz7wR42pYbL9' });
+  SAID.set('both', { text: `${SECRET} hz7wR42pYbL9` });
+  const { value } = await answerOne(service, { name: 'mirror', arguments: { of: 'both', sent: SECRET } });
+  expect(value).toEqual({ text: `${SECRET} [redacted]` });
+});
+
 const mirror = defineTool({
   name: 'mirror',
-  description: 'Says what it is told.',
+  description: 'Says what it knows.',
   effects: 'read',
-  input: z.object({ text: z.string() }),
-  run: ({ text }) => ({ text }),
+  input: z.object({ of: z.string(), sent: z.string().optional() }),
+  run: ({ of }) => SAID.get(of),
 });
+
+// Not what the caller sends: that stays in its answer.
+const SAID = new Map<string, object>();
 
 const startWith = async (environment: Readonly<Record<string, string>>): Promise<RunningService> => {
   const service = await startService({ SESSION_RETRIES: '1000', ...environment }, [leak, mirror, say]);
@@ -135,7 +155,10 @@ test.each([
   const service = await startWith({ LARGE_KEY: large, CANARY_TOKEN: SECRET });
   const calls = [`{"name":"${SECRET}"}`, `it is ${large}`, 'nothing', JSON.stringify({ [large]: [large] })];
   const results = await service.call(
-    calls.map((text) => ({ name: 'mirror', arguments: { text } })),
+    calls.map((text, place) => {
+      SAID.set(String(place), { text });
+      return { name: 'mirror', arguments: { of: String(place) } };
+    }),
     { session_id: 's' },
   );
   expect(results.map(({ value }) => value)).toEqual([
@@ -169,8 +192,9 @@ test.each([
     { id: 'a', name: 'leak', arguments: { way: 'its message' } },
     { name: 'leak', arguments: { way: 1 } },
     { name: 'no_such_tool', arguments: {} },
-    { name: 'mirror', arguments: { text: `it is ${word}` } },
+    { name: 'mirror', arguments: { of: 'word' } },
   ];
+  SAID.set('word', { text: `it is ${word}` });
   const results = await service.call(calls, { session_id: 's' });
   expect(results.map(({ error }) => error?.code ?? null)).toEqual([
     'upstream_rate_limited',
@@ -187,7 +211,7 @@ test.each([
   expect(session).toHaveProperty('calls.length', 5);
   expect(session).toHaveProperty('calls.1.code', 'tool_exception');
   const catalogue: unknown = await (await fetch(`${service.url}/tools/mirror`)).json();
-  expect(catalogue).toMatchObject({ input_schema: { properties: { text: { type: 'string' } } } });
+  expect(catalogue).toMatchObject({ input_schema: { properties: { of: { type: 'string' } } } });
   expect(JSON.stringify(service.logLines())).not.toMatch(/"\w*_ms":"/);
 });
 

@@ -54,14 +54,14 @@ const startLeaky = async () => {
     bodies.push(body);
     return body;
   };
-  const post = async (body: object, headers: Readonly<Record<string, string>> = {}): Promise<string> => {
+  const post = async (body: object, headers: Readonly<Record<string, string>> = {}, kept = bodies): Promise<string> => {
     const answer = await fetch(`${running.url}/tool-calls`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify(body),
     });
     const text = await answer.text();
-    bodies.push(text);
+    kept.push(text);
     expect(answer.status, text).toBe(200);
     return text;
   };
@@ -104,7 +104,8 @@ const sendAll = async ({ canaries, post }: Leaky): Promise<void> => {
       { name: 'takes_number', arguments: `{"${text}` },
       { name: 'throws', arguments: { text: `${'y'.repeat(1960)}${text}` } },
     ];
-    await post({ session_id: `sent_${place}`, calls });
+    // What a caller sends comes back to it, and to nobody else.
+    await post({ session_id: `sent_${place}`, calls }, {}, []);
   }
   const ofEach = canaries.slice(0, -1).map(({ variable }) => variable);
   await post({

@@ -60,6 +60,7 @@ const createKeys = (state: StoreState): KeyedStore => {
 
 const createSubject = (tools: readonly Tool[], sessions: SessionStore, keys: KeyedStore) => {
   const log = pino({ level: 'silent' });
+  const redactor = createRedactor({ secrets: [] });
   const metrics = createMetrics('0.0.0');
   const violations: unknown[] = [];
   const observer = createCallObserver({ metrics, log, maxTools: 40, now });
@@ -70,8 +71,8 @@ const createSubject = (tools: readonly Tool[], sessions: SessionStore, keys: Key
     requests: createRequestSessionStore({ settings, now }),
     observer: { ...observer, contractViolated: (error) => violations.push(error) },
     failureLog: createFailureLog({ log, now, createReference: () => 'reference' }),
-    createLog: createCallLog(log),
-    redactor: createRedactor({ secrets: [] }),
+    createLog: createCallLog(log, redactor),
+    redactor,
     slots: createCallSlots({ maxConcurrentCalls: 6, toolConcurrency: 4, maxHostedCalls: 1, maxQueuedCalls: 5, now }),
     runHosted: async () => {
       throw new Error('There are no hosted tools here.');

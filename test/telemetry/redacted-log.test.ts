@@ -7,16 +7,17 @@ import { createCallLog } from '#src/telemetry/create-call-log.ts';
 import { createLogHooks } from '#src/telemetry/logger.ts';
 
 const SECRET = 'kx3vQ81n"UzT5';
-const hooks = createLogHooks(createRedactor({ secrets: [SECRET] }));
+const redactor = createRedactor({ secrets: [SECRET] });
+const hooks = createLogHooks(redactor);
 
 const writeAll = (log: pino.Logger): void => {
   const fields = { [SECRET]: SECRET, deep: { list: [encodeURIComponent(SECRET)] } };
   log.info(fields, SECRET);
   log.child({ request_id: SECRET }).warn({ err: new Error(SECRET) }, 'failed');
-  createCallLog(log)({ requestId: SECRET, tool: 'a', callId: SECRET }).error(
-    `it is sk-abcdefghijklmnopqrstuvwx`,
-    fields,
-  );
+  createCallLog(
+    log,
+    redactor,
+  )({ requestId: SECRET, tool: 'a', callId: SECRET }).error(`it is sk-abcdefghijklmnopqrstuvwx`, fields);
 };
 
 test('no line of the log shows a secret, whoever wrote it and in whatever part of it', () => {

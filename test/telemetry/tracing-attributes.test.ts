@@ -1,13 +1,10 @@
 import { expect, test } from 'vitest';
+import { createRedactor } from '#src/executor/redaction/redactor.ts';
 import { toCallAttributes, toStatusMessage } from '#src/telemetry/tracing/call-attributes.ts';
 import { NO_ARGUMENTS, toEvent } from '#test/support/traced-calls.ts';
 
-const redactSecrets = (text: string): string =>
-  text
-    .replace(/-----BEGIN PRIVATE KEY-----.*-----END PRIVATE KEY-----/gs, '[redacted private key]')
-    .replace(/\bsk-[\w-]{16,}/g, '[redacted key]');
-
-const KEPT = { redactText: redactSecrets, content: 'kept' } as const;
+const redactor = createRedactor({ secrets: [] });
+const KEPT = { cutText: (text: string, limit: number) => redactor.cut(text, limit, 'span'), content: 'kept' } as const;
 const ARGUMENTS = 'gen_ai.tool.call.arguments';
 const RESULT = 'gen_ai.tool.call.result';
 const SECRET = 'sk-abcdefghijklmnop0123456789';
@@ -34,13 +31,8 @@ test('half a secret is not shown where those before it became short', () => {
   expect(secrets.length).toBeGreaterThan(65_536);
   for (let shift = 0; shift < SECRET.length; shift += 1) {
     const text = String(contentOf(`${' '.repeat(shift)}${secrets}`).given);
-    const rest = text.replaceAll('[redacted key]', '').trim();
-    expect('[redacted key]'.startsWith(rest)).toBe(true);
+    expect(text.replaceAll('[redacted key]', '').trim()).toBe('…');
   }
-  const long = `-----BEGIN PRIVATE KEY-----${'A'.repeat(65_400)}-----END PRIVATE KEY----- ${'x '.repeat(36)}`;
-  expect(long).toHaveLength(65_525);
-  // Its first eleven characters are among the 65 536 that are read.
-  expect(contentOf(`${long}${SECRET}${'y'.repeat(10_000)}`).given).toBe('[left out]');
 });
 
 test('arguments are not even made where content is left out', () => {
@@ -83,7 +75,7 @@ test('ids are redacted, and left out from 257 characters on', () => {
 
 test('a message is redacted before it is cut at 300 characters', () => {
   const message = `${'x'.repeat(280)} ${SECRET} ${'y'.repeat(100)}`;
-  expect(toStatusMessage(toEvent({ message }), KEPT)).toBe(`${'x'.repeat(280)} [redacted key] yyyy`);
+  expect(toStatusMessage(toEvent({ message }), KEPT)).toBe(`${'x'.repeat(280)} [redacted key]…`);
 });
 
 test('a fatal failure says so', () => {

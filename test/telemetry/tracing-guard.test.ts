@@ -40,11 +40,11 @@ const METHODS = {
   recordException: refuse,
 } as const;
 
-const createTracing = (tracer: Tracer, redactText: (text: string) => string = (text) => text) => {
+const createTracing = (tracer: Tracer, cutText: (text: string, limit: number) => string = (text) => text) => {
   const failures: unknown[] = [];
   const guard = createTraceGuard((error) => void failures.push(error));
   const now = () => performance.now();
-  const beginTrace = createBeginTrace({ tracer, guard, redactText, content: 'kept', now, time: Date.now });
+  const beginTrace = createBeginTrace({ tracer, guard, cutText, content: 'kept', now, time: Date.now });
   return { beginTrace, failures };
 };
 

@@ -23,7 +23,7 @@ test('of a trace that is not sampled no span of a call is made and no text is lo
   const beginTrace = createBeginTrace({
     tracer,
     guard: createTraceGuard(fail),
-    redactText: () => fail(new Error('looked at')),
+    cutText: () => fail(new Error('looked at')),
     content: 'kept',
     now: () => performance.now(),
     time: Date.now,

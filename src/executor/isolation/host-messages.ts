@@ -55,7 +55,7 @@ export const HostedFacts = z.object({
 });
 
 /** One link of an exception's cause chain. */
-const ThrownPart = z.object({ name: z.string().max(100), message: z.string().max(8000), stack: z.string().max(8000) });
+const ThrownPart = z.object({ name: z.string().max(8000), message: z.string().max(8000), stack: z.string().max(8000) });
 export type ThrownPart = Readonly<z.infer<typeof ThrownPart>>;
 const Thrown = z.array(ThrownPart).max(8);
 
@@ -87,6 +87,7 @@ const HostEnd = z.discriminatedUnion('kind', [
     type: z.string().max(100),
     hint: z.string().max(MAX_TEXT).nullable(),
     issues: z.array(Issue).max(100),
+    issueCount: z.int().nonnegative().default(0),
     retryAfterMs: z.number().nonnegative().nullable(),
     fatal: z.boolean(),
     outcome: z.enum(['retry', 'failed', 'unknown']),

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import { cutRedacted } from '../redaction/cut-redacted.ts';
+import { withLookahead } from '../../tools/describe-value.ts';
 
 export type OutputTail = {
   /** The last lines, oldest first. */
@@ -11,13 +11,11 @@ export type OutputTail = {
 
 const MAX_LINES = 20;
 const MAX_LINE_LENGTH = 500;
-// Read to know what is cut off.
-const MAX_READ_LENGTH = 4 * MAX_LINE_LENGTH;
 // More than anybody reads, and less than would cost the service its time.
 const MAX_BYTES = 8_388_608;
 
 /**
- * Reads what a host writes to stdout or stderr: every line is told, of which the last twenty are kept. Beyond 8 MiB
+ * Reads what a host writes to stdout or stderr: every line is told, cut to 500 characters with lookahead, of which the last twenty are kept. Beyond 8 MiB
  * between two resets it is a flood, and nothing is read any more.
  */
 export const createOutputTail = (
@@ -30,10 +28,9 @@ export const createOutputTail = (
   let bytes = 0;
   const add = (line: string): void => {
     if (line.trim() === '') return;
-    const text = cutRedacted(line, MAX_LINE_LENGTH);
-    lines.push(text);
+    lines.push(line);
     if (lines.length > MAX_LINES) lines.shift();
-    onLine(text);
+    onLine(line);
   };
   stream.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
@@ -43,15 +40,15 @@ export const createOutputTail = (
       return;
     }
     const [first = '', ...more] = decoder.write(chunk).split('\n');
-    begun = (begun + first).slice(0, MAX_READ_LENGTH);
+    begun = withLookahead(begun + first, MAX_LINE_LENGTH);
     for (const next of more) {
       add(begun);
-      begun = next.slice(0, MAX_READ_LENGTH);
+      begun = withLookahead(next, MAX_LINE_LENGTH);
     }
   });
   stream.on('error', () => undefined);
   return {
-    lines: () => (begun.trim() === '' ? lines : [...lines, cutRedacted(begun, MAX_LINE_LENGTH)]),
+    lines: () => (begun.trim() === '' ? lines : [...lines, begun]),
     reset: () => {
       bytes = 0;
       lines = [];

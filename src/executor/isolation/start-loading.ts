@@ -1,6 +1,5 @@
 import type { LoadedToolFile } from '../../tools/directory/load-tool-file.ts';
 import type { ToolFile } from '../../tools/tool.ts';
-import { redactShapes } from '../redaction/redact-shapes.ts';
 import type { HostConversation } from './host-conversation.ts';
 import type { HostOrder } from './host-messages.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
@@ -25,8 +24,7 @@ export const startLoading = (terms: {
     const nonce = terms.createNonce();
     const settle = (loaded: LoadedToolFile): void => {
       clearTimeout(timer);
-      // Here, for it is cut further on.
-      resolve(loaded.kind === 'failed' ? { kind: 'failed', reason: redactShapes(loaded.reason) } : loaded);
+      resolve(loaded);
     };
     const giveUp = (reason: string) => (): void => {
       settle({ kind: 'failed', reason });

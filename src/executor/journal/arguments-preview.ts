@@ -2,15 +2,9 @@ import type { JsonSchema } from '../../contract/tool-description.ts';
 import { isSensitive } from '../../tools/json-schema.ts';
 import type { BatchArguments } from '../batch-arguments.ts';
 import { toCanonicalText } from '../canonical-text.ts';
-import { cutRedacted } from '../redaction/cut-redacted.ts';
 import type { ReadyCall } from '../resolve-call.ts';
 
-const MAX_PREVIEW = 200;
 const HIDDEN = '(hidden)';
-
-/** The beginning of a call's arguments, for people. */
-export const toArgumentsPreview = (call: ReadyCall, given: BatchArguments): string =>
-  cutRedacted(toArgumentsText(call, given), MAX_PREVIEW);
 
 /** A call's arguments without what the schema marks sensitive. */
 export const toArgumentsText = (call: ReadyCall, given: BatchArguments): string =>

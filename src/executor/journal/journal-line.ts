@@ -1,15 +1,17 @@
 import type { BatchArguments } from '../batch-arguments.ts';
 import type { ToolInvoked } from '../call-observer.ts';
-import { echoName } from '../failure-text.ts';
-import { cutRedacted } from '../redaction/cut-redacted.ts';
+import { onOneLine } from '../failure-text.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { ResolvedCall } from '../resolve-call.ts';
 import type { JournalLine } from '../session-store.ts';
-import { toArgumentsPreview } from './arguments-preview.ts';
+import { toArgumentsText } from './arguments-preview.ts';
 
 const MAX_NAME = 64;
 const MAX_ID = 128;
+// As many characters as a request id may have.
+export const MAX_REQUEST_ID = 64;
 const MAX_MESSAGE = 500;
+const MAX_PREVIEW = 200;
 
 /** What the lines of one batch share, as JSON texts where they are texts. */
 export type JournalHead = {
@@ -27,7 +29,7 @@ export const toJournalHead = (
 ): JournalHead => ({
   step,
   time: `"${new Date(time).toISOString()}"`,
-  requestId: JSON.stringify(requestId),
+  requestId: JSON.stringify(redactor.cut(requestId, MAX_REQUEST_ID, 'journal')),
   given,
   redactor,
 });
@@ -40,22 +42,25 @@ export const toJournalLine = (call: ResolvedCall, event: ToolInvoked, head: Jour
   const tool = call.kind === 'refused' && call.tool === null ? null : event.tool;
   const isReady = call.kind === 'ready';
   const fingerprint = isReady ? `"${head.given.fingerprintOf(call)}"` : 'null';
-  const preview = isReady ? JSON.stringify(toArgumentsPreview(call, head.given)) : '""';
+  const cut = (text: string, limit: number): string => JSON.stringify(head.redactor.cut(text, limit, 'journal'));
+  const preview = isReady ? cut(toArgumentsText(call, head.given), MAX_PREVIEW) : '""';
   const json =
     `{"step":${head.step},"time":${head.time},"request_id":${head.requestId},"index":${event.index},` +
-    `"id":${toIdText(call)},"tool":${JSON.stringify(tool)},"name":${toNameText(call)},"fingerprint":${fingerprint},` +
+    `"id":${toIdText(call, cut)},"tool":${JSON.stringify(tool)},"name":${toNameText(call, cut)},"fingerprint":${fingerprint},` +
     `"arguments":${preview},"success":${event.success},"outcome":"${event.outcome}","executed":"${event.executed}",` +
-    `"code":${JSON.stringify(event.code)},"fault":${JSON.stringify(event.fault)},"message":${toMessageText(event)},` +
+    `"code":${JSON.stringify(event.code)},"fault":${JSON.stringify(event.fault)},"message":${event.message === '' ? '""' : cut(event.message, MAX_MESSAGE)},` +
     `"duration_ms":${Math.round(event.durationMs * 100) / 100}${event.replayed ? ',"replayed":true' : ''}}`;
-  return { tool: call.kind === 'refused' ? null : event.tool, json: head.redactor.json(json, 'journal') };
+  return { tool: call.kind === 'refused' ? null : event.tool, json };
 };
 
-const toIdText = ({ id }: ResolvedCall): string =>
-  JSON.stringify(typeof id === 'string' ? cutRedacted(id, MAX_ID) : id);
+const toIdText = ({ id }: ResolvedCall, cut: Cut): string => {
+  if (id === null) return 'null';
+  const text = cut(String(id), MAX_ID);
+  return text === `"${id}"` && typeof id === 'number' ? String(id) : text;
+};
 
 // The name of a tool is no text that somebody made up.
-const toNameText = (call: ResolvedCall): string =>
-  JSON.stringify(call.kind === 'ready' || call.name === null ? call.name : cutRedacted(echoName(call.name), MAX_NAME));
+type Cut = (text: string, limit: number) => string;
 
-const toMessageText = ({ message }: ToolInvoked): string =>
-  message === '' ? '""' : JSON.stringify(cutRedacted(message, MAX_MESSAGE));
+const toNameText = (call: ResolvedCall, cut: Cut): string =>
+  call.kind === 'ready' || call.name === null ? JSON.stringify(call.name) : cut(onOneLine(call.name), MAX_NAME);

@@ -1,5 +1,4 @@
 import type { JournalEntry } from '../../contract/session.ts';
-import { cutText } from '../../tools/describe-value.ts';
 import type { Tool, ToolLog } from '../../tools/tool.ts';
 import type { Client } from '../batch.ts';
 import { type BatchEnd, createBatchEnd } from '../batch-end.ts';
@@ -99,6 +98,5 @@ const freezeEntry = (entry: JournalEntry): JournalEntry => {
 
 const toProblem = (failure: Failure, redactor: Redactor): string => {
   if (failure.code === 'timeout') return `it did not end within ${TIME_LIMIT_MS} ms`;
-  const line = redactor.text(failure.message, 'result').replace(/\s+/g, ' ').trim();
-  return cutText(line, MAX_PROBLEM_LENGTH);
+  return redactor.cut(failure.message.replace(/\s+/g, ' ').trim(), MAX_PROBLEM_LENGTH, 'result');
 };

@@ -1,15 +1,8 @@
-import { JournalEntry, LateResult } from '../../contract/session.ts';
 import { FailureDetail, Issue, RetryState, ToolResult, Warning } from '../../contract/tool-result.ts';
 import type { JsonPlace } from './redact-json.ts';
 
 /** Whether a place is the service's own: its names, its numbers and its words are no secret, and a schema wants them so. */
 export type IsOwn = (place: JsonPlace) => boolean;
-
-const NAMES: ReadonlySet<string> = new Set(
-  [ToolResult, FailureDetail, Issue, RetryState, Warning, JournalEntry, LateResult]
-    .flatMap(({ shape }) => Object.keys(shape))
-    .concat('late_of'),
-);
 
 // Their values are of closed lists, or made by the service alone.
 const WORDS: ReadonlySet<string> = new Set([
@@ -17,16 +10,14 @@ const WORDS: ReadonlySet<string> = new Set([
   ...['time', 'fingerprint'],
 ]);
 
-const isOwnMember = ({ kind, member }: JsonPlace): boolean => (kind === 'string' ? WORDS : NAMES).has(member);
+const NAMES: ReadonlySet<string> = new Set(
+  [ToolResult, FailureDetail, Issue, RetryState, Warning].flatMap(({ shape }) => Object.keys(shape)),
+);
 
-/** In a `ToolResult`: all but texts, the value and the caller's id. */
-export const isOwnOfResult: IsOwn = (place) =>
-  place.top === 'value' || place.top === 'id' ? isTopName(place) : isOwnMember(place);
-
-/** In a line of a journal. The name of a tool stays, for it is called by it. */
-export const isOwnOfJournal: IsOwn = (place) => {
-  if (place.top === 'id') return isTopName(place);
-  return isOwnMember(place) || (place.kind === 'string' && place.member === 'tool');
+/** In a kept `ToolResult`: all but its texts and its value. */
+export const isOwnOfResult: IsOwn = ({ kind, member, top, depth }) => {
+  if (top === 'value' || top === 'id') return kind === 'name' && depth === 1;
+  return (kind === 'string' ? WORDS : NAMES).has(member);
 };
 
 /** In a line of the log: what stands in it directly. A tool's fields are further inside. */
@@ -38,8 +29,6 @@ export const isOwnOfLog: IsOwn = ({ kind, member, depth }) => {
 
 // As the service names what it logs; hardly any secret looks so.
 const LOG_NAME = /^[a-z]{1,16}(?:_[a-z]{1,16}){0,3}$/;
-
-const isTopName = ({ kind, depth }: JsonPlace): boolean => kind === 'name' && depth === 1;
 
 /** Nothing is: a tool's value. */
 export const IS_OWN_OF_NONE: IsOwn = () => false;

@@ -1,6 +1,9 @@
 import { JsonSchema, type ToolDescription } from '../../contract/tool-description.ts';
 import type { Redactor } from './redactor.ts';
 
+// Why a file cannot be loaded is the text of a failure, and may be of any length.
+const MAX_REASON = 500;
+
 type Describe = () => readonly ToolDescription[];
 
 /**
@@ -25,11 +28,10 @@ const redactDescription = (tool: ToolDescription, redactor: Redactor): ToolDescr
   };
   return {
     ...tool,
-    description: redactor.said(tool.description, 'result'),
+    description: redactor.said(tool.description, Number.POSITIVE_INFINITY, 'result'),
     input_schema: redactSchema(tool.input_schema),
     output_schema: output === null ? null : redactSchema(output),
-    // Why a file cannot be loaded is the text of a failure.
-    unavailable_reason: unavailable === null ? null : redactor.text(unavailable, 'result'),
-    ...(outdated === undefined ? {} : { outdated_reason: redactor.text(outdated, 'result') }),
+    unavailable_reason: unavailable === null ? null : redactor.cut(unavailable, MAX_REASON, 'result'),
+    ...(outdated === undefined ? {} : { outdated_reason: redactor.cut(outdated, MAX_REASON, 'result') }),
   };
 };

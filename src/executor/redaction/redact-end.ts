@@ -1,49 +1,94 @@
 import type { Issue } from '../../contract/tool-result.ts';
-import { cutText } from '../../tools/describe-value.ts';
+import { MAX_DESCRIBED } from '../../tools/describe-value.ts';
+import type { BatchArguments } from '../batch-arguments.ts';
 import type { CallEnd } from '../call-end.ts';
 import type { Failure } from '../failure.ts';
-import { MAX_MESSAGE_LENGTH } from '../failure-text.ts';
+import { echoName, invalidArgumentsText, MAX_MESSAGE_LENGTH, MAX_NAME_ECHO, onOneLine } from '../failure-text.ts';
 import { parseJson } from '../parse-json.ts';
-import type { Redactor } from './redactor.ts';
+import type { ResolvedCall } from '../resolve-call.ts';
+import { MAX_ISSUE_LENGTH } from '../to-call-end.ts';
+import { toPreviewLength } from '../to-json-value.ts';
+import type { Redactor, SentText } from './redactor.ts';
+
+type EndTerms = { readonly redactor: Redactor; readonly maxResultBytes: number };
 
 /**
- * The end of a call as others may hear of it: no secret in the text of a failure, none that is registered in what a tool
- * says beside its value. The value is looked through where the result is written; only one that was cut is done here.
+ * The end of a call as the log, the journal and subscribers get it: without secrets, and no text longer than the model reads.
+ * With `sent` as the caller gets it: what it sent itself stays, for from its absence it could learn that it is a secret.
  */
-export const redactEnd = (end: CallEnd, redactor: Redactor): CallEnd => {
-  if (end.kind === 'failure') return { ...end, failure: redactFailure(end.failure, redactor) };
-  const { message, warnings, marks } = end;
-  if (message === '' && warnings.length === 0) return end;
+export const redactEnd = (
+  end: CallEnd,
+  call: ResolvedCall,
+  { redactor, maxResultBytes }: EndTerms,
+  sent?: SentText,
+): CallEnd => {
+  const valueJson =
+    end.valueJson === 'null'
+      ? end.valueJson
+      : redactValue(end, { redactor, sent, limit: toPreviewLength(maxResultBytes) });
+  if (end.kind === 'failure') return { ...end, valueJson, failure: redactFailure(end.failure, call, redactor, sent) };
+  const { message, warnings } = end;
+  if (message === '' && warnings.length === 0) return valueJson === end.valueJson ? end : { ...end, valueJson };
   return {
     ...end,
-    // What stands in a secret's place may be longer than it was.
-    message: cutText(redactor.said(message, 'result'), MAX_MESSAGE_LENGTH),
-    warnings: warnings.map((warning) => ({ ...warning, message: redactor.text(warning.message, 'result') })),
-    valueJson: marks.includes('truncated') ? redactBeginning(end.valueJson, redactor) : end.valueJson,
+    valueJson,
+    message: redactor.said(message, MAX_MESSAGE_LENGTH, 'result', sent),
+    warnings: warnings.map((warning) => ({
+      ...warning,
+      message: redactor.cut(warning.message, MAX_MESSAGE_LENGTH, 'result', sent),
+    })),
   };
 };
 
-const redactFailure = (failure: Failure, redactor: Redactor): Failure => {
-  const redact = (text: string): string => redactor.text(text, 'result');
-  const { message, type, hint, issues } = failure;
+/** What a caller sent of a call, as text. */
+export const toSentText = (call: ResolvedCall, given: BatchArguments): string =>
+  `${call.id ?? ''}\n${call.name ?? ''}\n${call.kind === 'ready' ? given.textOf(call) : ''}`;
+
+type ValueTerms = { readonly redactor: Redactor; readonly sent: SentText | undefined; readonly limit: number };
+
+const redactValue = (end: CallEnd, { redactor, sent, limit }: ValueTerms): string => {
+  const isBeginning = end.kind === 'success' && end.marks.includes('truncated');
+  const preview = isBeginning ? parseJson(end.valueJson) : null;
+  return preview?.ok && typeof preview.value === 'string'
+    ? JSON.stringify(redactor.said(preview.value, limit, 'result', sent))
+    : redactor.value(end.valueJson, 'result', sent);
+};
+
+const redactFailure = (failure: Failure, call: ResolvedCall, redactor: Redactor, sent?: SentText): Failure => {
+  const cut = (text: string, limit: number): string => redactor.cut(text, limit, 'result', sent);
+  const issues = failure.issues.length === 0 ? failure.issues : failure.issues.map((issue) => redactIssue(issue, cut));
+  const isListed = failure.code === 'invalid_arguments' && call.kind === 'ready' && issues.length > 0;
   return {
     ...failure,
-    message: redact(message),
-    type: redact(type),
-    hint: hint === null ? null : cutText(redact(hint), MAX_MESSAGE_LENGTH),
-    issues: issues.length === 0 ? issues : issues.map((issue) => redactIssue(issue, redact)),
+    message: isListed
+      ? invalidArgumentsText(call.tool, issues, failure.issueCount)
+      : cut(withShownName(failure.message, call.name, cut), MAX_MESSAGE_LENGTH),
+    type: redactor.text(failure.type, 'result', sent),
+    hint: failure.hint === null ? null : cut(failure.hint, MAX_MESSAGE_LENGTH),
+    issues,
   };
 };
 
-const redactIssue = ({ path, expected, received, message }: Issue, redact: (text: string) => string): Issue => ({
-  path: redact(path),
-  expected: redact(expected),
-  received: redact(received),
-  message: redact(message),
-});
+type Cut = (text: string, limit: number) => string;
 
-// Cut through it may be anywhere, and then shows half of a registered value.
-const redactBeginning = (json: string, redactor: Redactor): string => {
-  const parsed = parseJson(json);
-  return parsed.ok && typeof parsed.value === 'string' ? JSON.stringify(redactor.said(parsed.value, 'result')) : json;
+/** A message echoes a long name cut, and so perhaps half a secret: here the name is whole. */
+const withShownName = (message: string, name: string | null, cut: Cut): string =>
+  name === null || name.length <= MAX_NAME_ECHO
+    ? message
+    : message.replace(echoName(name), () => onOneLine(cut(name, MAX_NAME_ECHO)));
+
+const redactIssue = (issue: Issue, cut: Cut): Issue => {
+  const received = cut(issue.received, MAX_DESCRIBED);
+  return {
+    path: cut(issue.path, MAX_ISSUE_LENGTH),
+    expected: cut(issue.expected, MAX_ISSUE_LENGTH),
+    received,
+    message: cutMessage(issue, received, cut),
+  };
+};
+
+/** `expected a number, got the string "…"`: what was received is as long as where it stands alone. */
+const cutMessage = ({ message, received }: Issue, shown: string, cut: Cut): string => {
+  if (received === shown || !message.endsWith(received)) return cut(message, MAX_ISSUE_LENGTH);
+  return `${cut(message.slice(0, -received.length), MAX_ISSUE_LENGTH - MAX_DESCRIBED)}${shown}`;
 };

@@ -5,14 +5,16 @@ import { unescapeBackslashes, unescapePercents } from './unescape-text.ts';
 export const MIN_SECRET_LENGTH = 8;
 
 /**
- * What to look for when a secret value is looked for, each at least eight characters long: it and its parts as they are,
- * and in Base64. Escapes of JSON and URLs are not among them: whoever looks takes them out of the text.
+ * What to look for when a secret value is looked for: the value and each of its parts, each in all its forms, as it is and
+ * in Base64, of at least eight characters. Escapes of JSON and URLs are not among them: whoever looks takes them out of the
+ * text.
  */
-export const toSecretForms = (value: string): readonly string[] => {
+export const toSecretForms = (value: string): readonly (readonly string[])[] => {
   const parts = [value, value.trim(), ...toLines(value), ...toSecretMembers(value)].map((part) => part.toWellFormed());
   const secrets = parts.filter((part) => part.length >= MIN_SECRET_LENGTH);
-  const forms = [...new Set(secrets)].flatMap((secret) => [...toReadForms(secret), ...toBase64(secret)]);
-  return [...new Set(forms)].filter((form) => form.length >= MIN_SECRET_LENGTH);
+  return [...new Set(secrets)].map((secret) =>
+    [...toReadForms(secret), ...toBase64(secret)].filter((form) => form.length >= MIN_SECRET_LENGTH),
+  );
 };
 
 // Printed, a private key is so many lines; its first and last are no secret.

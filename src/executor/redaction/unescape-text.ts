@@ -50,7 +50,6 @@ const readBackslash = (text: string, at: number): Escape => {
   if (sign === undefined) return NO_BACKSLASH;
   if (sign === 'u') return readUnit(text, at, 4);
   if (sign === 'x') return readUnit(text, at, 2);
-  if (sign === ELLIPSIS) return CUT_BACKSLASH;
   return OF_ONE_SIGN[sign.charCodeAt(0)] ?? { means: sign, length: 2 };
 };
 
@@ -58,7 +57,7 @@ const readUnit = (text: string, at: number, digits: number): Escape => {
   const length = 2 + digits;
   const unit = readHex(text, at + 2, at + length);
   if (unit !== -1) return { means: String.fromCharCode(unit), length };
-  return findCutUnit(text, at, length) ?? { means: text.slice(at + 1, at + 2), length: 2 };
+  return { means: text.slice(at + 1, at + 2), length: 2 };
 };
 
 const readPercent = (text: string, at: number): Escape => {
@@ -67,8 +66,7 @@ const readPercent = (text: string, at: number): Escape => {
   if (single !== undefined) return single;
   const bytes = measureSequence(first);
   const sequence = bytes === 0 ? -1 : readSequence(text, at, first, bytes);
-  if (sequence !== -1) return { means: String.fromCodePoint(sequence), length: 3 * bytes };
-  return findCutSequence(text, at) ?? NO_PERCENT;
+  return sequence === -1 ? NO_PERCENT : { means: String.fromCodePoint(sequence), length: 3 * bytes };
 };
 
 /** How many bytes a sequence of UTF-8 has that begins with this one, of more than one; 0 where none does. */
@@ -103,22 +101,4 @@ const toDigit = (unit: number): number => {
   if (unit >= 0x30 && unit <= 0x39) return unit - 0x30;
   const letter = unit | 0x20;
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
-};
-
-const ELLIPSIS = '…';
-// An escape that an ellipsis cuts through means nothing: so what stands before it is known as the beginning it is.
-const CUT_BACKSLASH: Escape = { means: '', length: 1 };
-
-const findCutUnit = (text: string, at: number, length: number): Escape | null => {
-  const digits = text.slice(at + 2, at + length).indexOf(ELLIPSIS);
-  const isCut = digits !== -1 && readHex(text, at + 2, at + 2 + digits) !== -1;
-  return isCut ? { means: '', length: 2 + digits } : null;
-};
-
-// No sequence has more than four bytes.
-const CUT_SEQUENCE = /%(?:[0-9a-f]{2}(?:%[89ab][0-9a-f]){0,2}(?:%[89ab]?)?|[0-9a-f]?)…/iy;
-
-const findCutSequence = (text: string, at: number): Escape | null => {
-  CUT_SEQUENCE.lastIndex = at;
-  return CUT_SEQUENCE.test(text) ? { means: '', length: CUT_SEQUENCE.lastIndex - 1 - at } : null;
 };

@@ -5,8 +5,8 @@ import { ATTRIBUTE, EXECUTE_TOOL, TOOL_TYPE } from './span-names.ts';
 
 /** What spans may say of a call in free text. */
 export type SpanText = {
-  /** Takes secrets out of a text. */
-  readonly redactText: (text: string) => string;
+  /** The first `limit` characters of a text, without secrets. */
+  readonly cutText: (text: string, limit: number) => string;
   /** Whether arguments and results are in spans. */
   readonly content: 'kept' | 'left_out';
 };
@@ -29,9 +29,9 @@ export const toCallAttributes = (event: ToolInvoked, answer: TracedAnswer, text:
 // Nobody looks a longer one up; cut, it would not be found, and might show half a secret.
 const MAX_ID = 256;
 
-const toIdAttribute = ({ callId }: ToolInvoked, { redactText }: SpanText): Attributes => {
+const toIdAttribute = ({ callId }: ToolInvoked, { cutText }: SpanText): Attributes => {
   const id = callId === null ? '' : String(callId);
-  return id === '' || id.length > MAX_ID ? {} : { [ATTRIBUTE.callId]: redactText(id) };
+  return id === '' || id.length > MAX_ID ? {} : { [ATTRIBUTE.callId]: cutText(id, MAX_ID) };
 };
 
 const toFailureAttributes = ({ code, fault, fatal }: ToolInvoked, { retry }: TracedAnswer): Attributes => ({
@@ -47,31 +47,19 @@ const toFailureAttributes = ({ code, fault, fatal }: ToolInvoked, { retry }: Tra
       }),
 });
 
-const toContentAttributes = (event: ToolInvoked, answer: TracedAnswer, { redactText }: SpanText): Attributes => {
+const toContentAttributes = (event: ToolInvoked, answer: TracedAnswer, { cutText }: SpanText): Attributes => {
   const given = answer.argumentsText();
   // That of a replay stands in the span of the call that ran.
   const hasResult = !event.replayed && (event.success || event.valueJson !== 'null');
   return {
-    ...(given === null ? {} : { [ATTRIBUTE.arguments]: toContent(given, redactText) }),
-    ...(hasResult ? { [ATTRIBUTE.result]: toContent(event.valueJson, redactText) } : {}),
+    ...(given === null ? {} : { [ATTRIBUTE.arguments]: cutText(given, MAX_CONTENT) }),
+    ...(hasResult ? { [ATTRIBUTE.result]: cutText(event.valueJson, MAX_CONTENT) } : {}),
   };
 };
 
 const MAX_CONTENT = 8192;
-// Looking for secrets in a result of a megabyte would hold up every other call.
-const MAX_READ = 8 * MAX_CONTENT;
-const NOT_SHOWN = '[left out]';
-
-/** The beginning of a text, redacted before it is cut: half a secret has no shape. */
-const toContent = (text: string, redactText: SpanText['redactText']): string => {
-  const redacted = redactText(text.slice(0, MAX_READ));
-  // What stood at the end of what was read may be half a secret: it must not move into sight.
-  if (text.length > MAX_READ && redacted.length < MAX_READ / 2) return NOT_SHOWN;
-  return redacted.slice(0, MAX_CONTENT);
-};
-
 const MAX_MESSAGE = 300;
 
 /** What the model read of a failure, as a span's status says it. */
-export const toStatusMessage = ({ message }: ToolInvoked, { redactText }: SpanText): string =>
-  redactText(message).slice(0, MAX_MESSAGE);
+export const toStatusMessage = ({ message }: ToolInvoked, { cutText }: SpanText): string =>
+  cutText(message, MAX_MESSAGE);

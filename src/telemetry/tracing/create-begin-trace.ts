@@ -14,6 +14,9 @@ import { ATTRIBUTE, toRequestSpanName } from './span-names.ts';
 import { type CallTracing, traceCalls } from './trace-calls.ts';
 import { formatTraceparent, parseTraceparent } from './traceparent.ts';
 
+// As many characters as a request id may have.
+const MAX_REQUEST_ID = 64;
+
 export type RequestTracing = CallTracing & {
   /** Milliseconds that never step back. */
   readonly now: () => number;
@@ -43,7 +46,7 @@ export const createBeginTrace = (tracing: RequestTracing) =>
     span.setAttributes({
       [ATTRIBUTE.method]: request.method,
       [ATTRIBUTE.route]: request.route,
-      [ATTRIBUTE.requestId]: tracing.redactText(request.requestId),
+      [ATTRIBUTE.requestId]: tracing.cutText(request.requestId, MAX_REQUEST_ID),
     });
     return toRecordedTrace(span, trace.setSpan(parent, span), clock, tracing);
   }, null);
@@ -55,10 +58,10 @@ const createClock = ({ now, time }: RequestTracing): (() => number) => {
 };
 
 // A tracestate with a secret in it is left out as a whole: what is left of it would be no tracestate.
-const toParentContext = ({ traceparent, tracestate }: RequestHead, { redactText }: RequestTracing): Context => {
+const toParentContext = ({ traceparent, tracestate }: RequestHead, { cutText }: RequestTracing): Context => {
   const parent = parseTraceparent(traceparent);
   if (parent === null) return ROOT_CONTEXT;
-  const isClean = tracestate !== undefined && redactText(tracestate) === tracestate;
+  const isClean = tracestate !== undefined && cutText(tracestate, tracestate.length) === tracestate;
   const state = !isClean ? {} : { traceState: createTraceState(tracestate) };
   return trace.setSpanContext(ROOT_CONTEXT, { ...parent, ...state, isRemote: true });
 };

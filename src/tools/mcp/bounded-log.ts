@@ -1,4 +1,4 @@
-import { cutText } from '../describe-value.ts';
+import { withLookahead } from '../describe-value.ts';
 import type { ToolLog } from '../tool.ts';
 
 const WINDOW_MS = 10_000;
@@ -27,6 +27,6 @@ export const createBoundedLog = (
       return;
     }
     written += 1;
-    log[level](message, { text: cutText(text, MOST_CHARACTERS) });
+    log[level](message, { text: withLookahead(text, MOST_CHARACTERS) });
   };
 };

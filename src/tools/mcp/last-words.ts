@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { showText } from '../http/show-url.ts';
+import { cutAtWord, showText } from '../http/show-url.ts';
 
 const MOST_CHARACTERS = 200;
 
@@ -33,8 +33,4 @@ export const createLastWords = (): LastWords => {
   };
 };
 
-const toShown = (line: string): string => cutAtWord(showText(line, line.length));
-
-// Half a secret would not be known as one where secrets are taken out: what is cut through is left out whole.
-const cutAtWord = (text: string): string =>
-  text.length <= MOST_CHARACTERS ? text : `${text.slice(0, MOST_CHARACTERS).replace(/[^\s"'`,;:()[\]{}<>]+$/, '')}…`;
+const toShown = (line: string): string => cutAtWord(showText(line, line.length), MOST_CHARACTERS);

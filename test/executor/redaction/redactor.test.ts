@@ -54,9 +54,9 @@ test.each(SPELLINGS)('a registered value is found %s', (_how, write) => {
   for (const secret of [HARD, PLAIN]) {
     const written = write(secret);
     expectGone(redactor.text(`before ${written} behind`, 'result'), secret, write);
-    expectGone(redactor.said(`before ${written} behind`, 'result'), secret, write);
+    expectGone(redactor.said(`before ${written} behind`, Number.POSITIVE_INFINITY, 'result'), secret, write);
     const json = JSON.stringify({ value: { list: [`before ${written} behind`] } });
-    for (const shown of [redactor.json(json, 'log'), redactor.registered(json, 'result')]) {
+    for (const shown of [redactor.log(json), redactor.value(json, 'result')]) {
       expect(JSON.parse(shown)).toHaveProperty('value.list.0');
       expectGone(shown, secret, write);
     }
@@ -67,36 +67,60 @@ test('it is replaced in values, keys and numbers, and the text stays JSON', () =
   const digits = createRedactor({ secrets: ['83651927', 'abc"def"ghi'] });
   const json =
     '{"abc\\"def\\"ghi":83651927,"n":[-1.5e10,183651927.5,12345678901234567890],"t":"x 83651927","a":1,"a":2}';
-  expect(digits.registered(json, 'result')).toBe(
+  expect(digits.value(json, 'result')).toBe(
     '{"[redacted]":"[redacted]","n":[-1.5e10,"1[redacted].5",12345678901234567890],"t":"x [redacted]","a":1,"a":2}',
   );
 });
 
 test('a value that holds nothing is the same text', () => {
   const json = '{"a":"…","b":"sk-abcdefghijklmnopqrstuvwx","c":1e400}';
-  expect(redactor.registered(json, 'result')).toBe(json);
-  expect(createRedactor({ secrets: [] }).registered(json, 'result')).toBe(json);
+  expect(redactor.value(json, 'result')).toBe(json);
+  expect(createRedactor({ secrets: [] }).value(json, 'result')).toBe(json);
 });
 
 test('a value is not changed by the shape of what it holds, a failure and a log line are', () => {
   const json = '{"v":"postgres://bob:hunter2@db/x"}';
-  expect(redactor.registered(json, 'result')).toBe(json);
-  expect(redactor.said('postgres://bob:hunter2@db/x', 'result')).toBe('postgres://bob:hunter2@db/x');
+  expect(redactor.value(json, 'result')).toBe(json);
+  expect(redactor.said('postgres://bob:hunter2@db/x', Number.POSITIVE_INFINITY, 'result')).toBe(
+    'postgres://bob:hunter2@db/x',
+  );
   expect(redactor.text('postgres://bob:hunter2@db/x', 'result')).toBe('postgres://[redacted]@db/x');
-  expect(redactor.json(json, 'log')).toBe('{"v":"postgres://[redacted]@db/x"}');
+  expect(redactor.log(json)).toBe('{"v":"postgres://[redacted]@db/x"}');
 });
 
-test('half of a value before an ellipsis is found from four characters on', () => {
-  expect(redactor.text(`the string "${PLAIN.slice(0, 9)}…" and more`, 'result')).toBe(
-    'the string "[redacted]…" and more',
-  );
-  expect(redactor.text(`${PLAIN.slice(0, 4)}… ${PLAIN.slice(0, 3)}…`, 'result')).toBe('[redacted]… kx3…');
-  expect(redactor.said(`in Base64 ${base64Of(`u:${PLAIN}`).slice(0, 9)}…`, 'result')).toBe(
-    `in Base64 ${base64Of('u:k').slice(0, 3)}[redacted]…`,
-  );
-  expect(redactor.json(`{"id":"${encodeURIComponent(HARD).slice(0, 20)}…"}`, 'journal')).toBe('{"id":"[redacted]…"}');
-  // In a value it may be what a tool made of a key, to show which one it is.
-  expect(redactor.registered('{"v":"kx3vQ8…"}', 'result')).toBe('{"v":"kx3vQ8…"}');
+test('what only begins like a registered value comes out as it went in, whatever stands behind it', () => {
+  for (let length = 1; length < PLAIN.length; length += 1) {
+    const text = `${PLAIN.slice(0, length)}… and ${PLAIN.slice(-length)}`;
+    expect(redactor.text(text, 'result')).toBe(text);
+    expect(redactor.cut(`${PLAIN.slice(0, length)}${'-'.repeat(99)}`, 20, 'journal')).toBe(
+      `${PLAIN.slice(0, length)}${'-'.repeat(19 - length)}…`,
+    );
+    const line = `{"call_id":"${text}"}`;
+    expect(redactor.log(line)).toBe(line);
+  }
+});
+
+test('a text is redacted before it is cut, wherever the cut goes through a value', () => {
+  for (let before = 80; before <= 100; before += 1) {
+    const cut = redactor.cut(`${'y'.repeat(before)}${PLAIN}${'z'.repeat(9000)}`, 100, 'journal');
+    expect(cut.length).toBeLessThanOrEqual(100);
+    expect(cut.replace(/^y+(?:\[redacted\])?z*…$/, '')).toBe('');
+  }
+});
+
+test('what became short makes no room for a value that is cut off further on', () => {
+  const long = 'kx3v'.repeat(500);
+  const two = createRedactor({ secrets: [long, PLAIN] });
+  const cut = two.cut(`${long}${long}${long}`.slice(0, 2000 + 3000), 100, 'result');
+  expect(cut).toBe('[redacted]…');
+});
+
+test('what the caller itself sent stays in its answer, and everything else is replaced', () => {
+  const two = createRedactor({ secrets: [HARD, PLAIN] });
+  const sent = () => JSON.stringify({ q: PLAIN });
+  expect(two.text(`${PLAIN} and ${HARD}`, 'result', sent)).toBe(`${PLAIN} and [redacted]`);
+  expect(two.value(JSON.stringify([PLAIN, HARD]), 'result', sent)).toBe(`["${PLAIN}","[redacted]"]`);
+  expect(two.said(`${PLAIN} and ${HARD}`, 100, 'result', sent)).toBe(`${PLAIN} and [redacted]`);
 });
 
 test('of two values that begin alike the longer is replaced whole', () => {
@@ -126,8 +150,8 @@ test('each text that held something counts once, by where it was going', () => {
   const counting = createRedactor({ secrets: [PLAIN], onRedacted: (place) => places.push(place) });
   counting.text(`${PLAIN} ${PLAIN}`, 'span');
   counting.text('nothing', 'span');
-  counting.registered(`{"v":"${PLAIN}"}`, 'result');
-  counting.json('{"v":"sk-abcdefghijklmnopqrstuvwx"}', 'log');
+  counting.value(`{"v":"${PLAIN}"}`, 'result');
+  counting.log('{"v":"sk-abcdefghijklmnopqrstuvwx"}');
   expect(places).toEqual(['span', 'result', 'log']);
 });
 
@@ -141,9 +165,9 @@ test('whatever a text holds around a value, it is found, and JSON stays JSON', (
       (secret, before, behind, other) => {
         const any = createRedactor({ secrets: [secret] });
         const text = `${before}${secret.toWellFormed()}${behind}`;
-        expect(any.said(text, 'result')).not.toBe(text);
+        expect(any.said(text, Number.POSITIVE_INFINITY, 'result')).not.toBe(text);
         const json = JSON.stringify({ [text]: [text, other], more: { text } });
-        const shown: unknown = JSON.parse(any.registered(json, 'result'));
+        const shown: unknown = JSON.parse(any.value(json, 'result'));
         expect(JSON.stringify(shown)).not.toContain(JSON.stringify(secret.toWellFormed()).slice(1, -1));
       },
     ),
@@ -159,6 +183,6 @@ test('a megabyte takes no time to speak of, whatever it holds', () => {
     piece.repeat(1_000_000 / piece.length),
   );
   const began = performance.now();
-  for (const text of texts) many.json(JSON.stringify({ text }), 'log');
+  for (const text of texts) many.log(JSON.stringify({ text }));
   expect(performance.now() - began).toBeLessThan(20_000);
 });

@@ -126,6 +126,6 @@ test('what was redacted before there were metrics is counted in them', () => {
   const counts = { result: { count: 0 }, journal: { count: 0 }, log: { count: 0 }, span: { count: 0 } };
   countIn(counts);
   redactor.text('value-of-token', 'log');
-  redactor.registered('"value-of-token"', 'result');
+  redactor.value('"value-of-token"', 'result');
   expect(counts).toEqual({ result: { count: 1 }, journal: { count: 0 }, log: { count: 2 }, span: { count: 0 } });
 });

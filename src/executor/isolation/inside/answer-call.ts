@@ -1,8 +1,8 @@
+import { withLookahead } from '../../../tools/describe-value.ts';
 import type { InlineTool, ToolLog, ToolProgress } from '../../../tools/tool.ts';
 import type { BatchEnd } from '../../batch-end.ts';
 import { CallContext } from '../../call-context.ts';
 import type { CallEnd } from '../../call-end.ts';
-import { cutRedacted } from '../../redaction/cut-redacted.ts';
 import { runInvocation } from '../../run-invocation.ts';
 import { toCallEnd } from '../../to-call-end.ts';
 import { toJsonValue } from '../../to-json-value.ts';
@@ -87,6 +87,7 @@ const toHostEnd = (end: CallEnd): HostEnd => {
     type: failure.type,
     hint: failure.hint,
     issues: [...failure.issues],
+    issueCount: failure.issueCount,
     retryAfterMs: failure.retryAfterMs,
     fatal: failure.fatal,
     outcome: failure.outcome === 'failed' || failure.outcome === 'unknown' ? failure.outcome : 'retry',
@@ -110,7 +111,7 @@ const createReports = (nonce: string, channel: Channel, isOpen: () => boolean) =
     left -= 1;
     const proof = toJsonValue(fields, MAX_FIELDS_BYTES);
     const body = proof.kind === 'json' ? proof.json : '{"fields":"left out: they are too large, or no JSON"}';
-    channel.send({ type: 'log', nonce, level, message: cutRedacted(String(message), MAX_LOG_TEXT) }, body);
+    channel.send({ type: 'log', nonce, level, message: withLookahead(String(message), MAX_LOG_TEXT) }, body);
   };
   const log: ToolLog = {
     debug: (message, fields = {}) => write('debug', message, fields),
@@ -121,7 +122,7 @@ const createReports = (nonce: string, channel: Channel, isOpen: () => boolean) =
   const onProgress = ({ progress, total, message }: ToolProgress): void => {
     if (!isOpen() || !Number.isFinite(progress)) return;
     const numbers = Number.isFinite(total) ? { progress, total } : { progress };
-    const text = message === undefined ? {} : { message: cutRedacted(String(message), MAX_LOG_TEXT) };
+    const text = message === undefined ? {} : { message: withLookahead(String(message), MAX_LOG_TEXT) };
     channel.send({ type: 'progress', nonce, ...numbers, ...text });
   };
   return { createLog: () => log, onProgress };

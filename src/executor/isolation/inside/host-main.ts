@@ -3,7 +3,6 @@ import { flushCompileCache } from 'node:module';
 import { toLoadedFacts } from '../../../tools/directory/to-loaded-facts.ts';
 import type { InlineTool, ToolFacts } from '../../../tools/tool.ts';
 import { parseJson } from '../../parse-json.ts';
-import { cutRedacted } from '../../redaction/cut-redacted.ts';
 import type { Frame } from '../frames.ts';
 import type { HostOrder } from '../host-messages.ts';
 import { type CallOrder, createHostCall, type HostCall } from './answer-call.ts';
@@ -75,10 +74,13 @@ const toKey = (role: ToolFacts['role'], name: string): string => `${role} ${name
 
 const API = new URL(`../../../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
 
+// No more fits a message. The service shows 500 characters.
+const MAX_REASON = 8000;
+
 const toReason = (thrown: unknown): string => {
   const parts = toThrownParts(thrown).map(({ name, message }) => `${name}: ${message}`);
   const said = parts.map((part, place) => (place < parts.length - 1 ? part.replace(/\.$/, '') : part));
-  return cutRedacted(said.join(', because of '), 4000) || 'it threw nothing that can be read';
+  return said.join(', because of ').slice(0, MAX_REASON) || 'it threw nothing that can be read';
 };
 
 const startCall = (order: CallOrder, body: string): void => {
