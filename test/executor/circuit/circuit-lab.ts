@@ -6,6 +6,7 @@ import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-brea
 import { toFailure } from '#src/executor/failure.ts';
 import { defineTool, type ToolDefinition } from '#src/tools/define-tool.ts';
 import type { HostedTool, InlineTool, Tool } from '#src/tools/tool.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 type Definition = Partial<ToolDefinition<z.ZodType>>;
@@ -50,6 +51,7 @@ export const createCircuitLab = ({ failures = 3, openMs = 10_000 } = {}) => {
   const changes: string[] = [];
   const clock = { nowMs: 0 };
   const breakers = createCircuitBreakers({
+    memory: roomyMemory(),
     failures,
     openMs,
     observer: { circuitChanged: (tool, state) => void changes.push(`${tool} ${state}`) },

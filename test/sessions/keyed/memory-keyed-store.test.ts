@@ -1,23 +1,29 @@
 import { expect, test } from 'vitest';
 import type { KeyedBatch } from '#src/executor/idempotency/keyed-store.ts';
+import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { createKeyedBatch, hold, repeat, replay, runWhole, toFinal } from '#test/support/keyed-stores-under-test.ts';
 import { createManualClock } from '#test/support/session-stores-under-test.ts';
 
 const DAY_MS = 86_400_000;
 
-const createSubject = (maxRecords: number, maxBytes?: number) => {
+const createSubject = (totalBytes = 64_000_000) => {
   const clock = createManualClock();
-  const bytes = maxBytes === undefined ? {} : { maxBytes };
-  return { clock, store: createMemoryKeyedStore({ maxRecords, now: clock.now, ...bytes }) };
+  const memory = createStoreMemory({ totalBytes });
+  return { clock, store: createMemoryKeyedStore({ memory, now: clock.now }) };
 };
 
+// Of which 8 % are for marks, 6 % for records that are held and 12 % for results: some three records each.
+const SMALL = 48_000;
+// Three records of a megabyte.
+const LARGE = 30_000_000;
+
 test('its keys are honoured for the life of the process', () => {
-  expect(createSubject(10).store.durability).toBe('process');
+  expect(createSubject().store.durability).toBe('process');
 });
 
 test('of finished records the least recently used is forgotten first', async () => {
-  const { store } = createSubject(2);
+  const { store } = createSubject(SMALL);
   const [oldest, used, newest] = [createKeyedBatch(), createKeyedBatch(), createKeyedBatch()];
   await runWhole(store, used);
   await runWhole(store, oldest);
@@ -29,7 +35,7 @@ test('of finished records the least recently used is forgotten first', async () 
 });
 
 test('a record that a batch holds outlasts a flood of finished ones', async () => {
-  const { store } = createSubject(3);
+  const { store } = createSubject(SMALL);
   const batch = createKeyedBatch();
   const record = await hold(store, batch);
   await record.start(0);
@@ -40,7 +46,7 @@ test('a record that a batch holds outlasts a flood of finished ones', async () =
 });
 
 test('a record that a batch holds outlasts a flood of other held ones', async () => {
-  const { store } = createSubject(3);
+  const { store } = createSubject(SMALL);
   const batches = Array.from({ length: 7 }, () => createKeyedBatch());
   const records = await Promise.all(batches.map((batch) => hold(store, batch)));
   const states: string[] = [];
@@ -49,7 +55,7 @@ test('a record that a batch holds outlasts a flood of other held ones', async ()
 });
 
 test('records are forgotten once their results come to more than may be kept', async () => {
-  const { store } = createSubject(1000, 8_000_000);
+  const { store } = createSubject(LARGE);
   const batches = Array.from({ length: 20 }, () => createKeyedBatch({ calls: 4 }));
   for (const batch of batches) {
     const record = await hold(store, batch);
@@ -63,7 +69,7 @@ test('records are forgotten once their results come to more than may be kept', a
 });
 
 test('a record whose results had to go says that its calls ran, and finds them once they have run again', async () => {
-  const { store } = createSubject(1000, 8_000_000);
+  const { store } = createSubject(LARGE);
   const runLarge = async (batch: KeyedBatch): Promise<void> => {
     const record = await hold(store, batch);
     await record.commit([0, 1, 2, 3].map((index) => toFinal(index, 'v'.repeat(250_000))));
@@ -79,7 +85,7 @@ test('a record whose results had to go says that its calls ran, and finds them o
 });
 
 test('what a late result adds is counted', async () => {
-  const { store } = createSubject(1000, 8_000_000);
+  const { store } = createSubject(LARGE);
   const batches = Array.from({ length: 20 }, () => createKeyedBatch({ calls: 1 }));
   for (const batch of batches) {
     const record = await hold(store, batch);
@@ -92,7 +98,7 @@ test('what a late result adds is counted', async () => {
 });
 
 test('a record is kept for a day after it was committed, and a late result does not prolong that', async () => {
-  const { store, clock } = createSubject(10);
+  const { store, clock } = createSubject();
   const batch = createKeyedBatch();
   const record = await hold(store, batch);
   clock.advance(DAY_MS / 2);
@@ -105,7 +111,7 @@ test('a record is kept for a day after it was committed, and a late result does 
 });
 
 test('a lease is alive for 5 s', async () => {
-  const { store, clock } = createSubject(10);
+  const { store, clock } = createSubject();
   const batch = createKeyedBatch();
   await hold(store, batch);
   clock.advance(4999);

@@ -1,0 +1,52 @@
+import type { Flood, Sample } from './flood-sessions.ts';
+
+const FIRST_MINUTE = 60;
+// Between two collections of garbage the heap grows; a leak of this flood grows it by far more within a minute.
+const FLAT = 1.15;
+const MOST_MS = 100;
+
+const toMb = (bytes: number): string => `${Math.round(bytes / 1e6)} MB`;
+
+export const describeSample = ({ second, sessions, rssBytes, heapBytes }: Sample): string =>
+  `${String(second).padStart(4)} s  ${String(sessions).padStart(8)} sessions  rss ${toMb(rssBytes).padStart(8)}  heap ${toMb(heapBytes).padStart(8)}`;
+
+/** The figures of a flood, a line each. */
+export const toSummary = ({ samples, statuses, otherMs, otherFailures, death, stores }: Flood): string => {
+  const last = samples.at(-1);
+  const { first, later } = toHighest(samples);
+  return [
+    death === null ? 'alive' : `dead: ${death}`,
+    `sessions ${last?.sessions ?? 0} in ${last?.second ?? 0} s, statuses ${JSON.stringify(Object.fromEntries(statuses))}`,
+    `highest of the first minute: rss ${toMb(first.rssBytes)}, heap ${toMb(first.heapBytes)}`,
+    `highest after it: rss ${toMb(later.rssBytes)}, heap ${toMb(later.heapBytes)}`,
+    `echo of the other tenant: ${otherMs.length} calls, ${otherFailures} not answered 200, p50 ${toMs(otherMs, 0.5)}, p99 ${toMs(otherMs, 0.99)}, longest ${toMs(otherMs, 1)}`,
+    ...stores,
+  ].join('\n');
+};
+
+/** What of a flood is not as it must be; empty where all is. */
+export const judge = ({ samples, otherMs, otherFailures, death }: Flood): readonly string[] => {
+  if (death !== null) return ['the service ended'];
+  const { first, later } = toHighest(samples);
+  return [
+    ...(later.rssBytes > FLAT * first.rssBytes ? ['the resident set grew after the first minute'] : []),
+    ...(later.heapBytes > FLAT * first.heapBytes ? ['the heap grew after the first minute'] : []),
+    ...(at(otherMs, 0.99) >= MOST_MS ? [`p99 of the other tenant is not below ${MOST_MS} ms`] : []),
+    ...(otherFailures > 0 ? [`${otherFailures} calls of the other tenant were not answered 200`] : []),
+  ];
+};
+
+const toHighest = (samples: readonly Sample[]) => ({
+  first: highestOf(samples.filter(({ second }) => second <= FIRST_MINUTE)),
+  later: highestOf(samples.filter(({ second }) => second > FIRST_MINUTE)),
+});
+
+const highestOf = (samples: readonly Sample[]) => ({
+  rssBytes: Math.max(0, ...samples.map(({ rssBytes }) => rssBytes)),
+  heapBytes: Math.max(0, ...samples.map(({ heapBytes }) => heapBytes)),
+});
+
+const at = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
+
+const toMs = (sorted: readonly number[], share: number): string => `${at(sorted, share).toFixed(1)} ms`;
