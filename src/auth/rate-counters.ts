@@ -35,7 +35,7 @@ const PREFIX = 'recourse:rate';
 export type LocalCallers = BoundedStore<RateLimiterMemory>;
 
 // Measured: the library's record of a caller, with the timer that ends its window.
-const CALLER_BYTES = 700;
+const CALLER_BYTES = 300;
 
 export const openLocalCallers = (memory: StoreMemory, now: () => number): LocalCallers =>
   memory.open('rates', {

@@ -5,7 +5,7 @@ import { textBytes } from '../memory/text-bytes.ts';
 import { isPageToken, MAX_PAGES_PER_SESSION, type PageList, type PageTokenStore } from '../tools/page-tokens.ts';
 
 // Measured: a token of a session that has no other, with the set that lists it.
-const TOKEN_BYTES = 450;
+const TOKEN_BYTES = 160;
 
 /** Page tokens that all can be forgotten at once. */
 export type ClearablePageTokens = PageTokenStore & { readonly clear: () => void };

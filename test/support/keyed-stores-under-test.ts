@@ -25,7 +25,7 @@ const DAY_MS = 86_400_000;
 export const createMemoryKeyedUnderTest: CreateKeyedStoreUnderTest = (terms) => {
   const clock = createManualClock();
   return {
-    store: createMemoryKeyedStore({ memory: roomyMemory(), now: clock.now, ...terms }),
+    store: createMemoryKeyedStore({ memory: roomyMemory(256_000_000), now: clock.now, ...terms }),
     lapse: async () => clock.advance(5001),
     forget: async () => clock.advance(DAY_MS + 1),
   };

@@ -19,7 +19,7 @@ export type CircuitBreakersOptions = {
 };
 
 // Measured: cockatiel's policy with its emitters, and what stands around it.
-const CIRCUIT_BYTES = 4000;
+const CIRCUIT_BYTES = 3000;
 
 type KeptCircuit = Circuit & { readonly forgotten: () => void };
 

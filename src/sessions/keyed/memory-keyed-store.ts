@@ -16,7 +16,7 @@ import {
 import { createKeyedRecords, type KeyedRecords } from './keyed-records.ts';
 
 // Measured: an answer with the key of its record, and the place of a result of its own.
-const ANSWER_BYTES = 300;
+const ANSWER_BYTES = 150;
 const OWN_BYTES = 100;
 
 /** What one request was answered: results of a record, and those that only this answer has. */
