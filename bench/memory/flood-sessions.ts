@@ -9,6 +9,8 @@ export type Sample = {
   readonly sessions: number;
   readonly rssBytes: number;
   readonly heapBytes: number;
+  /** Whether sessions have been forgotten for want of room. */
+  readonly isFull: boolean;
 };
 
 /** What came of a flood. */
@@ -72,7 +74,9 @@ export const floodSessions = async (
       const heap = /^nodejs_heap_size_used_bytes (\S+)/m.exec(text)?.[1];
       if (heap === undefined || state.over) continue;
       const second = Math.round((performance.now() - startedAt) / 1000);
-      const taken = { second, sessions: state.sessions, rssBytes: readRss(service.pid), heapBytes: Number(heap) };
+      const isFull = /^recourse_store_evictions_total\{store="sessions",reason="(full|share)"\} [1-9]/m.test(text);
+      const rssBytes = readRss(service.pid);
+      const taken = { second, sessions: state.sessions, rssBytes, heapBytes: Number(heap), isFull };
       samples.push(taken);
       onSample(taken);
     }

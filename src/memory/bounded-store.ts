@@ -105,8 +105,9 @@ export class BoundedStore<Value> implements StoreUse {
       this.#gone(key, value, 'too_large');
       return;
     }
-    const holder = this.#holderOf(this.#options.tenantOf(key));
-    this.#dropExpired(holder);
+    const tenant = this.#options.tenantOf(key);
+    this.#dropExpired(tenant);
+    const holder = this.#holderOf(tenant);
     const expiresAt = this.#options.now() + (lifeMs ?? this.#options.ttl?.ms ?? Number.POSITIVE_INFINITY);
     const entry: Entry<Value> = { key, value, holder, ownBytes, valueBytes, expiresAt, older: null, newer: null };
     this.#entries.set(key, entry);
@@ -177,7 +178,9 @@ export class BoundedStore<Value> implements StoreUse {
     return holder;
   }
 
-  #dropExpired(holder: Holder<Value>): void {
+  #dropExpired(tenant: string): void {
+    const holder = this.#holders.get(tenant);
+    if (holder === undefined) return;
     const time = this.#options.now();
     while (holder.oldest !== null && holder.oldest.expiresAt <= time) this.#drop(holder.oldest, 'expired');
   }

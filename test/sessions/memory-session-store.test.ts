@@ -28,7 +28,7 @@ test('a session lives from its last batch on', async () => {
 
 test('beyond its bytes the least recently used session is forgotten', async () => {
   // Three tenths of it are for sessions: two of them and a bit.
-  const { open } = create(createStoreMemory({ totalBytes: 14_000 }));
+  const { open } = create(createStoreMemory({ totalBytes: 12_000 }));
   const [old, used, newest] = [open(), open(), open()];
   await used.run({ x: 'F' });
   await old.run({ x: 'F' });
@@ -91,8 +91,8 @@ test('a request is no session: it has no step, and nothing of it can be read', a
 const LINE = '0123456789'.repeat(100);
 
 test('journals share their bytes: the one that was written least recently goes first', () => {
-  // A third of it is for journals: some 4 000 bytes.
-  const memory = createStoreMemory({ totalBytes: 14_000 });
+  // A third of it is for journals: some 3 700 bytes.
+  const memory = createStoreMemory({ totalBytes: 11_000 });
   const journals = createMemoryJournals(10, { memory, now: () => 1 });
   journals.append('a:1', [LINE]);
   journals.append('a:2', [LINE]);
