@@ -118,7 +118,12 @@ test('any sequence of steps leaves the sum of what is there', () => {
   };
   for (let step = 0; step < 20_000; step += 1) {
     const key = `t${random(5)}:${random(40)}`;
-    const steps = [() => add(key, random(4000)), () => store.get(key), () => store.weigh(key, random(4000)), () => store.delete(key)];
+    const steps = [
+      () => add(key, random(4000)),
+      () => store.get(key),
+      () => store.weigh(key, random(4000)),
+      () => store.delete(key),
+    ];
     steps[random(4)]?.();
     clock.advance(random(3));
     expect(store.bytes).toBeLessThanOrEqual(30_000);

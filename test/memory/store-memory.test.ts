@@ -8,9 +8,12 @@ test.each([
   ['unset', undefined, 187],
   ['less than 35 % of the heap', 100, 100],
   ['more than that', 400, 187],
-])('STORE_MEMORY_MB %s: all stores have that together, and never more than 35 % of the heap', (_what, setting, expected) => {
-  expect(Math.floor(toStoreBytes(536 * MIB, setting) / MIB)).toBe(expected);
-});
+])(
+  'STORE_MEMORY_MB %s: all stores have that together, and never more than 35 % of the heap',
+  (_what, setting, expected) => {
+    expect(Math.floor(toStoreBytes(536 * MIB, setting) / MIB)).toBe(expected);
+  },
+);
 
 // Two of what Redis refused: the tokens, and the session each was kept for.
 const OPENED = [...STORE_NAMES, 'refused_pages'] as const;

@@ -2,16 +2,15 @@
 // it says it takes and by how much the heap has grown.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
+import * as z from 'zod';
 import { createRateLimits } from '#src/auth/rate-limits.ts';
 import { loadConfig } from '#src/config.ts';
 import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
 import type { StoreUse } from '#src/memory/bounded-store.ts';
 import { createStoreMemory, type StoreName } from '#src/memory/store-memory.ts';
 import { createMemoryPageTokens } from '#src/sessions/memory-page-tokens.ts';
-
 import { wire } from '#src/wiring.ts';
 import { createTool, ENDS } from '#test/executor/circuit/circuit-lab.ts';
-import * as z from 'zod';
 
 type Subject = {
   /** Adds one more entry, unlike all others. */
@@ -32,8 +31,8 @@ const createMemory = () => {
 const failing = createTool('failing', {
   input: z.object({ text: z.string() }),
   breakerKey: 'text',
-  run: ({ text }) => {
-    throw new Error(`Нет: ${text}`);
+  run: (input) => {
+    throw new Error(`Нет: ${JSON.stringify(input)}`);
   },
 });
 
@@ -49,12 +48,12 @@ const createService =
     const uses = new Map<string, StoreUse>();
     const read = async (): Promise<void> => {
       const { body } = await app.inject({ url: '/metrics', headers: { host: '127.0.0.1' } });
-      const valueOf = (name: string, store: string): number =>
+      const readBytes = (name: string, store: string): number =>
         Number(new RegExp(`^${name}\\{store="${store}"\\} (\\S+)$`, 'm').exec(body)?.[1] ?? 0);
       for (const store of stores)
         uses.set(store, {
-          bytes: valueOf('recourse_store_bytes', store),
-          limitBytes: valueOf('recourse_store_limit_bytes', store),
+          bytes: readBytes('recourse_store_bytes', store),
+          limitBytes: readBytes('recourse_store_limit_bytes', store),
           evictions: { full: 0, share: 0, expired: 0, too_large: 0 },
         });
     };
@@ -95,7 +94,11 @@ const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = {
   'sessions that failed in named rounds': createService(
     ['sessions'],
     () => ({
-      body: { session_id: randomUUID(), round_id: `round ${randomUUID()}`, calls: toCalls('failing', () => randomUUID()) },
+      body: {
+        session_id: randomUUID(),
+        round_id: `round ${randomUUID()}`,
+        calls: toCalls('failing', () => randomUUID()),
+      },
     }),
     NO_JOURNAL,
   ),
@@ -124,7 +127,13 @@ const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = {
   },
   rates: async () => {
     const { memory, usesOf } = createMemory();
-    const limit = createRateLimits({ standard: { requests: 1, windowMs: 3_600_000 }, store: null, onError: () => undefined, now: () => performance.now(), memory });
+    const limit = createRateLimits({
+      standard: { requests: 1, windowMs: 3_600_000 },
+      store: null,
+      onError: () => undefined,
+      now: () => performance.now(),
+      memory,
+    });
     return {
       add: async (index) => {
         for (let times = 0; times < 2; times += 1)
@@ -137,7 +146,13 @@ const SUBJECTS: Readonly<Record<string, () => Promise<Subject>>> = {
   },
   circuits: async () => {
     const { memory, usesOf } = createMemory();
-    const breakers = createCircuitBreakers({ failures: 3, openMs: 60_000, observer: { circuitChanged: () => undefined }, memory, now: () => performance.now() });
+    const breakers = createCircuitBreakers({
+      failures: 3,
+      openMs: 60_000,
+      observer: { circuitChanged: () => undefined },
+      memory,
+      now: () => performance.now(),
+    });
     return {
       add: async (index) => {
         for (let times = 0; times < 3; times += 1) {

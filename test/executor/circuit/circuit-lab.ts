@@ -47,11 +47,11 @@ export const ENDS = { success: SUCCESS, fault: endOf('tool_exception'), neither:
 type Asked = { readonly input?: Arguments; readonly batch?: WeakKey };
 
 /** Circuit breakers with a clock that stands still, and what their observer was told: `tool state`. */
-export const createCircuitLab = ({ failures = 3, openMs = 10_000 } = {}) => {
+export const createCircuitLab = ({ failures = 3, openMs = 10_000, memory = roomyMemory() } = {}) => {
   const changes: string[] = [];
   const clock = { nowMs: 0 };
   const breakers = createCircuitBreakers({
-    memory: roomyMemory(),
+    memory,
     failures,
     openMs,
     observer: { circuitChanged: (tool, state) => void changes.push(`${tool} ${state}`) },
