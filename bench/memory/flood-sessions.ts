@@ -21,6 +21,8 @@ export type Flood = {
   /** Of the other tenant's calls, in milliseconds, ascending. */
   readonly otherMs: readonly number[];
   readonly otherFailures: number;
+  /** Part of the time that the process, ready to run, waited for a processor: on a busy machine times are that machine's. */
+  readonly waited: number;
   /** How the process ended; null while it lives. */
   readonly death: string | null;
   /** The lines of `/metrics` about stores, at the end. */
@@ -92,6 +94,7 @@ export const floodSessions = async (
     statuses,
     otherMs: otherMs.toSorted((one, other) => one - other),
     otherFailures: state.otherFailures,
+    waited: state.death === null ? readWaited(service.pid) : 0,
     death: state.death,
     stores: text.split('\n').filter((line) => line.startsWith('recourse_store_') && !line.endsWith(' 0')),
   };
@@ -102,6 +105,12 @@ const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 const readRss = (pid: number): number => {
   const [, kilobytes = '0'] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kilobytes) * 1024;
+};
+
+// Nanoseconds on a processor, and ready without one.
+const readWaited = (pid: number): number => {
+  const [ran = 0, waited = 0] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number);
+  return waited / (ran + waited);
 };
 
 // A text of its own for each call: equal calls of a round would be copies of one.

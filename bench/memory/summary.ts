@@ -12,7 +12,7 @@ export const describeSample = ({ second, sessions, rssBytes, heapBytes }: Sample
   `${String(second).padStart(4)} s  ${String(sessions).padStart(8)} sessions  rss ${toMb(rssBytes).padStart(8)}  heap ${toMb(heapBytes).padStart(8)}`;
 
 /** The figures of a flood, a line each. */
-export const toSummary = ({ samples, statuses, otherMs, otherFailures, death, stores }: Flood): string => {
+export const toSummary = ({ samples, statuses, otherMs, otherFailures, waited, death, stores }: Flood): string => {
   const last = samples.at(-1);
   const { first, later } = toHighest(samples);
   return [
@@ -21,6 +21,7 @@ export const toSummary = ({ samples, statuses, otherMs, otherFailures, death, st
     `highest while and just after the stores fill: rss ${toMb(first.rssBytes)}, heap ${toMb(first.heapBytes)}`,
     `highest after that: rss ${toMb(later.rssBytes)}, heap ${toMb(later.heapBytes)}`,
     `echo of the other tenant: ${otherMs.length} calls, ${otherFailures} not answered 200, p50 ${toMs(otherMs, 0.5)}, p99 ${toMs(otherMs, 0.99)}, longest ${toMs(otherMs, 1)}`,
+    `waited for a processor: ${Math.round(waited * 100)} % of the time it could have run`,
     ...stores,
   ].join('\n');
 };
