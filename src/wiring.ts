@@ -12,6 +12,7 @@ import { createExecutor, type Executor } from './executor/execute-batch.ts';
 import { createReadProviderCalls } from './executor/provider-calls.ts';
 import { redactCatalogue } from './executor/redaction/redact-catalogue.ts';
 import type { Redactor } from './executor/redaction/redactor.ts';
+import type { StoreMemory } from './memory/store-memory.ts';
 import { createCallLog } from './telemetry/create-call-log.ts';
 import { createCircuitObserver } from './telemetry/create-circuit-observer.ts';
 import { createFailureLog } from './telemetry/create-failure-log.ts';
@@ -24,6 +25,7 @@ import type { FirstConfigFile } from './wiring/first-config-file.ts';
 import { wireBuiltin } from './wiring/wire-builtin.ts';
 import { type Readiness, wireHttp } from './wiring/wire-http.ts';
 import { wireLoad } from './wiring/wire-load.ts';
+import { wireMemory } from './wiring/wire-memory.ts';
 import { wireRates } from './wiring/wire-rates.ts';
 import { wireReading } from './wiring/wire-reading.ts';
 import { type WiredRedaction, wireRedaction } from './wiring/wire-redaction.ts';
@@ -60,6 +62,8 @@ export type WireOptions = {
   readonly subscribers?: readonly ((event: ToolInvoked) => void)[];
   /** `off`: nothing is counted or logged of calls and requests. For measuring what that costs. */
   readonly telemetry?: 'on' | 'off';
+  /** What the heap may grow to, in bytes; asked of V8 if left out. */
+  readonly heapLimitBytes?: number;
   /** Puts something between the service and what it keeps. */
   readonly wrapStores?: (stores: Stores) => Stores;
 };
@@ -76,7 +80,8 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const redaction = options.redaction ?? wireRedaction(config, environment);
   const { redactor, countIn } = redaction;
   countIn(metrics.secretsRedacted);
-  const store = await wireStore(config, log, metrics, now);
+  const memory = wireMemory(config, log, metrics, options.heapLimitBytes);
+  const store = await wireStore(config, { log, metrics, memory, now });
   const { sessions, keys } = options.wrapStores?.(store) ?? store;
   const builtin = await wireBuiltin(config, { version, log, redaction, pageTokens: store.pageTokens });
   const load = wireLoad(config, metrics, observer, now);
@@ -94,7 +99,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     createLog: createCallLog(log, redactor),
     redactor,
     slots: load.slots,
-    circuits: createCircuits(config, { metrics, log, registry, now }),
+    circuits: createCircuits(config, { metrics, log, registry, memory, now }),
     runHosted: tools.runHosted,
     now,
     time: Date.now,
@@ -112,7 +117,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     log,
     now,
     keyFile: options.keyFile,
-    limitRate: wireRates(config, store, metrics, now),
+    limitRate: wireRates(config, store, { metrics, memory, now }),
     beginTrace: tracing.beginTrace,
     describeTools: redactCatalogue(registry.describe, redactor),
     readProviderCalls: createReadProviderCalls(registry),
@@ -135,14 +140,21 @@ type CircuitParts = {
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly registry: ToolRegistry;
+  readonly memory: StoreMemory;
   readonly now: () => number;
 };
 
-const createCircuits = (config: Config, { metrics, log, registry, now }: CircuitParts): CircuitBreakers => {
+const createCircuits = (config: Config, { metrics, log, registry, memory, now }: CircuitParts): CircuitBreakers => {
   const toolsOf = (upstream: string): readonly string[] =>
     registry.list().flatMap((tool) => (tool.upstream?.name === upstream ? [tool.name] : []));
   const observer = createCircuitObserver({ metrics, log, toolsOf });
-  return createCircuitBreakers({ failures: config.CIRCUIT_FAILURES, openMs: config.CIRCUIT_OPEN_MS, observer, now });
+  return createCircuitBreakers({
+    failures: config.CIRCUIT_FAILURES,
+    openMs: config.CIRCUIT_OPEN_MS,
+    observer,
+    memory,
+    now,
+  });
 };
 
 const toCallLimits = (config: Config) =>

@@ -160,5 +160,28 @@ export const SESSIONS_ROW: Row = {
         ),
       },
     ),
+    line(
+      {
+        kind: 'graph',
+        title: 'Memory of stores',
+        description:
+          'How full what each replica remembers is, by store: at 100 % the tenant that holds most loses its oldest. With a Redis only the fall-back is here.',
+        unit: 'percentunit',
+        max: 1,
+        queries: only(
+          `max by (store) (${series('recourse_store_bytes')} / ${series('recourse_store_limit_bytes')})`,
+          '{{store}}',
+        ),
+      },
+      {
+        kind: 'graph',
+        title: 'Forgotten by stores',
+        alerts: ['RecourseStoreForgets'],
+        description:
+          'Entries forgotten per second. expired is as it should be; full and share are for want of room, share while other tenants had entries, too; too_large is never kept.',
+        unit: 'ops',
+        queries: only(sumBy('store, reason', rate('recourse_store_evictions_total')), '{{store}}: {{reason}}'),
+      },
+    ),
   ],
 };

@@ -1,11 +1,12 @@
-import { LRUCache } from 'lru-cache';
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { type BoundedStore, tenantOfKey } from '../memory/bounded-store.ts';
+import type { StoreMemory } from '../memory/store-memory.ts';
 import type { Rate } from './rate.ts';
 
 /** A request that is one too many, and how long until its caller is let in again: 1 to the window, in milliseconds. */
 export type Limited = { readonly retryAfterMs: number };
 
-/** Counts one request; null where it is within the rate. Rejects where it could not be counted. */
+/** Counts one request of `tenant:caller`; null where it is within the rate. Rejects where it could not be counted. */
 export type CountRequest = (key: string) => Promise<Limited | null>;
 
 /**
@@ -30,17 +31,26 @@ export type SharedCount =
 
 const PREFIX = 'recourse:rate';
 
-/** Counts in the memory of this process, the `maxCallers` callers that came last. Who is forgotten starts anew. */
-export const createLocalCounter = (rate: Rate, maxCallers: number): CountRequest => {
-  const limiter = new RateLimiterMemory({ ...toTerms(rate), keyPrefix: '' });
-  // The library forgets a caller when its window ends, and has no bound until then.
-  const callers = new LRUCache<string, true>({
-    max: maxCallers,
-    noDisposeOnSet: true,
-    dispose: (_present, key) => void limiter.delete(key),
+/** Who is counted in the memory of this process, with what counts them. */
+export type LocalCallers = BoundedStore<RateLimiterMemory>;
+
+// Measured: the library's record of a caller, with the timer that ends its window.
+const CALLER_BYTES = 300;
+
+export const openLocalCallers = (memory: StoreMemory, now: () => number): LocalCallers =>
+  memory.open('rates', {
+    tenantOf: tenantOfKey,
+    ttl: null,
+    now,
+    onGone: (key, limiter) => void limiter.delete(key),
   });
+
+/** Counts in the memory of this process, as long as `callers` has room. Who is forgotten starts anew. */
+export const createLocalCounter = (rate: Rate, callers: LocalCallers): CountRequest => {
+  // The library forgets a caller when its window ends, and has no bound until then.
+  const limiter = new RateLimiterMemory({ ...toTerms(rate), keyPrefix: '' });
   return (key) => {
-    callers.set(key, true);
+    if (callers.get(key) === undefined) callers.set(key, limiter, CALLER_BYTES, rate.windowMs);
     return toAnswer(limiter, rate, key);
   };
 };
@@ -61,7 +71,9 @@ export const createSharedCounter = (rate: Rate, store: RateStoreClient): ((key: 
   const limiter = new RateLimiterRedis({ ...toTerms(rate), keyPrefix: PREFIX, storeClient, useRedisPackage: true });
   return async (key) => {
     try {
-      return { kind: 'counted', limited: await toAnswer(limiter, rate, `{${key}}`) };
+      // Without its tenant, which this process alone goes by.
+      const hashed = key.slice(key.indexOf(':') + 1);
+      return { kind: 'counted', limited: await toAnswer(limiter, rate, `{${hashed}}`) };
     } catch (error) {
       return { kind: error === AWAY ? 'away' : 'refused', error };
     }

@@ -1,17 +1,20 @@
-import { LRUCache } from 'lru-cache';
+import { tenantOfKey } from '../memory/bounded-store.ts';
+import type { StoreMemory } from '../memory/store-memory.ts';
 import type { Rate } from './rate.ts';
 import {
   type CountRequest,
   createLocalCounter,
   createSharedCounter,
   type Limited,
+  type LocalCallers,
+  openLocalCallers,
   type RateStoreClient,
   type SharedCount,
 } from './rate-counters.ts';
 import { toRateKey } from './rate-key.ts';
 
 /** Whose request it is: counted under `rateKey`, or by `address` where that is null. */
-export type RatedCaller = { readonly rateKey: string | null; readonly rate: Rate | null };
+export type RatedCaller = { readonly tenant: string; readonly rateKey: string | null; readonly rate: Rate | null };
 
 /** Counts a request and says whether it is one too many. Answers at once where it need not be counted; never rejects. */
 export type LimitRate = (caller: RatedCaller, address: string) => Limited | null | Promise<Limited | null>;
@@ -24,13 +27,12 @@ export type RateLimitsOptions = {
   /** Heard of each request that was counted in this process alone although there is a Redis, or not at all. */
   readonly onError: (error: unknown) => void;
   readonly now: () => number;
-  /** Callers of one rate that this process counts; the ones that came last. 500 bytes each. */
-  readonly maxLocalCallers?: number;
+  /** Of which the store `rates` has the callers that this process counts, and `blocked` those that are over their rate. */
+  readonly memory: StoreMemory;
 };
 
-// One caller that is known to be over its rate costs no command until its window ends.
-const MAX_BLOCKED = 10_000;
-const MAX_LOCAL_CALLERS = 50_000;
+// A number that is no small integer.
+const BLOCKED_BYTES = 16;
 // Where Redis refuses to count it is asked in vain once a second, not once per request.
 const REST_MS = 1000;
 const RESTING = new Error('The session store refused to count.');
@@ -40,23 +42,24 @@ const RESTING = new Error('The session store refused to count.');
  * refuses nobody: until it can, this process counts alone. A counter that fails lets the request in.
  */
 export const createRateLimits = (options: RateLimitsOptions): LimitRate => {
-  const { standard, onError, now } = options;
+  const { standard, onError, now, memory } = options;
   const counterOf = createCounters(options);
-  const blockedUntil = new LRUCache<string, number>({ max: MAX_BLOCKED });
+  // One caller that is known to be over its rate costs no command until its window ends.
+  const blockedUntil = memory.open<number>('blocked', { tenantOf: tenantOfKey, ttl: null, now });
   const count = async (rate: Rate, key: string): Promise<Limited | null> => {
     try {
       const limited = await counterOf(rate)(key);
-      if (limited !== null) blockedUntil.set(key, now() + limited.retryAfterMs);
+      if (limited !== null) blockedUntil.set(key, now() + limited.retryAfterMs, BLOCKED_BYTES, limited.retryAfterMs);
       return limited;
     } catch (error) {
       onError(error);
       return null;
     }
   };
-  return ({ rate, rateKey }, address) => {
+  return ({ tenant, rate, rateKey }, address) => {
     const held = rate ?? standard;
     if (held === null) return null;
-    const key = toRateKey(held, rateKey, address);
+    const key = `${tenant}:${toRateKey(held, rateKey, address)}`;
     const retryAfterMs = Math.ceil((blockedUntil.get(key) ?? 0) - now());
     return retryAfterMs > 0 ? { retryAfterMs } : count(held, key);
   };
@@ -66,17 +69,21 @@ export const createRateLimits = (options: RateLimitsOptions): LimitRate => {
 const createCounters = (options: RateLimitsOptions): ((rate: Rate) => CountRequest) => {
   const known = new Map<string, CountRequest>();
   const turn = createTurn(options.now);
+  const callers = openLocalCallers(options.memory, options.now);
   return (rate) => {
     const name = `${rate.requests}/${rate.windowMs}`;
-    const counter = known.get(name) ?? createCounter(rate, options, turn);
+    const counter = known.get(name) ?? createCounter(rate, options, { turn, callers });
     known.set(name, counter);
     return counter;
   };
 };
 
-const createCounter = (rate: Rate, options: RateLimitsOptions, turn: Turn): CountRequest => {
-  const { store, onError, maxLocalCallers = MAX_LOCAL_CALLERS } = options;
-  const local = createLocalCounter(rate, maxLocalCallers);
+const createCounter = (
+  rate: Rate,
+  { store, onError }: RateLimitsOptions,
+  { turn, callers }: { readonly turn: Turn; readonly callers: LocalCallers },
+): CountRequest => {
+  const local = createLocalCounter(rate, callers);
   return store === null ? local : withFallback(createSharedCounter(rate, store), { local, turn, onError });
 };
 

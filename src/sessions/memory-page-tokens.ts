@@ -1,43 +1,36 @@
-import { LRUCache } from 'lru-cache';
+import { hash } from 'node:crypto';
+import { tenantOfKey } from '../memory/bounded-store.ts';
+import type { StoreMemory } from '../memory/store-memory.ts';
+import { textBytes } from '../memory/text-bytes.ts';
 import { isPageToken, MAX_PAGES_PER_SESSION, type PageList, type PageTokenStore } from '../tools/page-tokens.ts';
 
-const MAX_PAGES = 50_000;
-const MAX_BYTES = 16 * 1024 * 1024;
-// What an entry weighs beside its texts, roughly.
-const ENTRY_BYTES = 400;
+// Measured: a token of a session that has no other, with the set that lists it.
+const TOKEN_BYTES = 160;
 
 /** Page tokens that all can be forgotten at once. */
 export type ClearablePageTokens = PageTokenStore & { readonly clear: () => void };
 
-type Kept = { readonly session: string; readonly token: string };
-
 /**
- * Page tokens in this process, each for `ttlMs` from when its page was read. At most 50 000 within about 16 MiB; those
- * that were not used for the longest time are forgotten first.
+ * Page tokens in this process, each for `ttlMs` from when its page was read, in a store of `memory`: of the tenant that
+ * holds most those that were not used for the longest time are forgotten first.
  */
 export const createMemoryPageTokens = (options: {
   readonly ttlMs: number;
   readonly now: () => number;
-  readonly maxPages?: number;
-  readonly maxBytes?: number;
+  readonly memory: StoreMemory;
+  readonly store?: 'pages' | 'refused_pages';
 }): ClearablePageTokens => {
-  const { ttlMs, now, maxPages = MAX_PAGES, maxBytes = MAX_BYTES } = options;
+  const { ttlMs, now, memory, store = 'pages' } = options;
   // A session and its keys, in the order in which they came.
   const keysOf = new Map<string, Set<string>>();
-  const tokens = new LRUCache<string, Kept>({
-    max: maxPages,
-    maxSize: maxBytes,
-    sizeCalculation: ({ token }, key) => ENTRY_BYTES + key.length + token.length,
-    ttl: ttlMs,
-    // At its default the cache looks at the clock once a millisecond of real time, whatever `now` says.
-    ttlResolution: 0,
-    perf: { now },
-    dispose: ({ session }, key, reason) => {
-      if (reason !== 'set') forgetKey(keysOf, session, key);
-    },
+  const tokens = memory.open<string>(store, {
+    tenantOf: tenantOfToken,
+    ttl: { ms: ttlMs, renewed: 'never' },
+    now,
+    onGone: (key) => forgetKey(keysOf, sessionOf(key), key),
   });
   return {
-    find: async (list, page) => tokens.get(toKey(list, page))?.token ?? null,
+    find: async (list, page) => tokens.get(toKey(list, page)) ?? null,
     keep: async (list, page, token) => {
       const key = toKey(list, page);
       const { session } = list;
@@ -45,10 +38,10 @@ export const createMemoryPageTokens = (options: {
         tokens.delete(key);
         return;
       }
-      tokens.set(key, { session, token });
+      tokens.set(key, token, TOKEN_BYTES + textBytes(token) + textBytes(session));
       const keys = keysOf.get(session) ?? new Set();
       // One that is larger than all there may be was not taken.
-      if (tokens.has(key)) keysOf.set(session, keys.add(key));
+      if (tokens.peek(key) !== undefined) keysOf.set(session, keys.add(key));
       const [oldest] = keys;
       if (keys.size > MAX_PAGES_PER_SESSION && oldest !== undefined) tokens.delete(oldest);
     },
@@ -65,5 +58,9 @@ const forgetKey = (keysOf: Map<string, Set<string>>, session: string, key: strin
   if (keys?.size === 0) keysOf.delete(session);
 };
 
+// Queries may be long, and are not kept.
 const toKey = ({ session, tool, query }: PageList, page: number): string =>
-  JSON.stringify([session, tool, query, page]);
+  `${session}\n${hash('sha256', JSON.stringify([tool, query, page]))}`;
+
+const sessionOf = (key: string): string => key.slice(0, key.lastIndexOf('\n'));
+const tenantOfToken = (key: string): string => tenantOfKey(sessionOf(key));

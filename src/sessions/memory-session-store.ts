@@ -1,12 +1,14 @@
-import { LRUCache } from 'lru-cache';
 import type { BudgetMode } from '../contract/tool-result.ts';
 import type { Admission, Budget, Round, SessionSettings, SessionStore } from '../executor/session-store.ts';
+import { tenantOfKey } from '../memory/bounded-store.ts';
+import type { StoreMemory } from '../memory/store-memory.ts';
 import { createMemoryJournals, type MemoryJournals } from './memory-journals.ts';
 import { toBudget, toPermits } from './rules/admit-budgets.ts';
 import { admitRound, toGuardStep } from './rules/admit-round.ts';
 import { expireClaims, findTool, spentRetries } from './rules/budget-state.ts';
 import { toJournalText, toMaxLines } from './rules/journal-text.ts';
 import { resetSession } from './rules/reset-session.ts';
+import { toSessionBytes } from './rules/session-bytes.ts';
 import { toEmptyRecord, toSessionRecord } from './rules/session-record.ts';
 import { createSessionState, type SessionState } from './rules/session-state.ts';
 import { settleRound } from './rules/settle-round.ts';
@@ -18,43 +20,32 @@ export type MemorySessionStore = SessionStore & {
 };
 
 /**
- * Sessions in this process: the embedded default (`memory`), and what serves while Redis is away (`local`).
- * Holds at most `maxSessions`; the least recently used one is forgotten first.
+ * Sessions in this process: the embedded default (`memory`), and what serves while Redis is away (`local`). In the stores
+ * `sessions` and `journals`: of the tenant that holds most the least recently used session is forgotten first.
  */
 export const createMemorySessionStore = (options: {
   readonly mode: BudgetMode;
   readonly settings: SessionSettings;
-  readonly maxSessions: number;
-  /** Roughly, without the journals. */
-  readonly maxBytes?: number;
+  readonly memory: StoreMemory;
   readonly now: () => number;
 }): MemorySessionStore => {
-  const { mode, settings, now } = options;
-  const journals = createMemoryJournals(toMaxLines(settings));
-  const sessions = new LRUCache<string, Kept>({
-    max: options.maxSessions,
-    maxSize: options.maxBytes ?? MAX_BYTES,
-    ttl: settings.ttlMs,
-    updateAgeOnGet: true,
-    // At its default the cache looks at the clock once a millisecond of real time, whatever `now` says.
-    ttlResolution: 0,
-    perf: { now },
-    dispose: ({ session }, _key, reason) => {
-      if (reason !== 'set') journals.drop(session);
-    },
+  const { mode, settings, memory, now } = options;
+  const journals = createMemoryJournals(toMaxLines(settings), { memory, now });
+  const sessions = memory.open<SessionState>('sessions', {
+    tenantOf: tenantOfKey,
+    ttl: { ms: settings.ttlMs, renewed: 'by_get' },
+    now,
+    onGone: journals.drop,
   });
-  // The cache goes on with the size that a value came with: one that weighs something else by now must come anew.
   const keep = (sessionKey: string, session: SessionState): void => {
-    const bytes = toBytes(session);
-    const known = sessions.get(sessionKey);
-    if (known?.session === session && known.bytes === bytes) return;
-    sessions.set(sessionKey, { session, bytes }, { size: bytes });
+    if (sessions.get(sessionKey) === session) sessions.weigh(sessionKey, toSessionBytes(session));
+    else sessions.set(sessionKey, session, toSessionBytes(session));
   };
   return {
     admit: async (round) => {
       const { sessionKey } = round;
-      const session = sessions.get(sessionKey)?.session ?? createSessionState(round.batchId);
-      const findCurrent = (): SessionState | undefined => sessions.get(sessionKey)?.session;
+      const session = sessions.get(sessionKey) ?? createSessionState(round.batchId);
+      const findCurrent = (): SessionState | undefined => sessions.get(sessionKey);
       const changed = (): void => keep(sessionKey, session);
       const terms = { mode, scope: 'session', settings, now, findCurrent, changed, journals } as const;
       const admission = admitTo(session, round, terms);
@@ -62,33 +53,17 @@ export const createMemorySessionStore = (options: {
       return admission;
     },
     read: async (sessionKey) => {
-      const session = sessions.peek(sessionKey)?.session;
+      const session = sessions.peek(sessionKey);
       if (session === undefined) return toEmptyRecord(mode);
-      return { mode, ...toSessionRecord(session, now()), journal: journals.read(session) };
+      return { mode, ...toSessionRecord(session, now()), journal: journals.read(sessionKey) };
     },
     end: async (sessionKey) => void sessions.delete(sessionKey),
     reset: async (sessionKey, tool) => {
-      const session = sessions.get(sessionKey)?.session;
+      const session = sessions.get(sessionKey);
       if (session !== undefined) resetSession(session, tool, now());
     },
     clear: () => sessions.clear(),
   };
-};
-
-type Kept = { readonly session: SessionState; readonly bytes: number };
-
-const MAX_BYTES = 256 * 1024 * 1024;
-
-// Measured, roughly: a session, a tool of it, a streak, a round's claim on a tool.
-const WEIGHTS = { session: 500, tool: 300, streak: 200, claim: 300 } as const;
-
-/** What a session takes of memory without its journal, in bytes, roughly. */
-const toBytes = ({ tools, streaks, namedRounds }: SessionState): number => {
-  let bytes = WEIGHTS.session + namedRounds.length * WEIGHTS.claim;
-  for (const { claims } of tools.values()) bytes += WEIGHTS.tool + claims.length * WEIGHTS.claim;
-  for (const { before, endings } of streaks.values())
-    bytes += WEIGHTS.tool + (before.size + endings.size) * WEIGHTS.streak;
-  return bytes;
 };
 
 const NO_JOURNALS: MemoryJournals = { append: () => undefined, read: () => [], drop: () => undefined };
@@ -146,12 +121,12 @@ const admitTo = (session: SessionState, round: Round, terms: Terms): Admission =
       if (current === session) settleRound(session, settlement, { tools, guardStep }, now());
       const budgets = readBudgets(current ?? createSessionState(''), round, settings, now());
       const lines = settlement.journal.map((line) => toJournalText(line, budgets));
-      if (current === session) journals.append(session, lines);
       if (current === session) changed();
+      if (findCurrent() === session) journals.append(round.sessionKey, lines);
       return budgets;
     },
     addLate: async (json) => {
-      if (findCurrent() === session) journals.append(session, [json]);
+      if (findCurrent() === session) journals.append(round.sessionKey, [json]);
     },
   };
 };

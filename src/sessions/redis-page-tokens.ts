@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { StoreMemory } from '../memory/store-memory.ts';
 import { isPageToken, MAX_PAGES_PER_SESSION, type PageList } from '../tools/page-tokens.ts';
 import { type ClearablePageTokens, createMemoryPageTokens } from './memory-page-tokens.ts';
 import type { RedisClient } from './redis-client.ts';
@@ -17,6 +18,7 @@ export const createRedisPageTokens = (options: {
   readonly availability: Pick<StoreAvailability, 'attempt' | 'isUp'>;
   readonly ttlMs: number;
   readonly now: () => number;
+  readonly memory: StoreMemory;
   /** Told of commands that Redis answered with an error of its own. */
   readonly onRefused?: (error: unknown) => void;
 }): ClearablePageTokens => {

@@ -1,3 +1,4 @@
+import type { StoreMemory } from '../memory/store-memory.ts';
 import type { PageList } from '../tools/page-tokens.ts';
 import { createMemoryPageTokens } from './memory-page-tokens.ts';
 
@@ -19,11 +20,12 @@ const UNBORN = '-';
 export const createRefusedPageTokens = (options: {
   readonly ttlMs: number;
   readonly now: () => number;
+  readonly memory: StoreMemory;
   readonly readBirth: (session: string) => Promise<string | null | undefined>;
 }): RefusedPageTokens => {
   const { readBirth } = options;
-  const tokens = createMemoryPageTokens(options);
-  const births = createMemoryPageTokens(options);
+  const tokens = createMemoryPageTokens({ ...options, store: 'refused_pages' });
+  const births = createMemoryPageTokens({ ...options, store: 'refused_pages' });
   const drop = async (list: PageList, page: number): Promise<void> => {
     await tokens.keep(list, page, '');
     await births.keep(list, page, '');

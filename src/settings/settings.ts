@@ -102,6 +102,15 @@ export const SETTINGS = {
   SESSION_JOURNAL: whole(200, 0, 10_000).describe(
     "Calls that a session's journal keeps, the last ones; 0 = no journal, and no slices of reducers.",
   ),
+  STORE_MEMORY_MB: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= 8 && value <= 1_048_576, 'must be from 8 to 1048576')
+    .optional()
+    .describe(
+      'Memory in MiB of all that this process remembers: sessions, journals, keyed records, pages, rates, circuits. At most 35 % of the heap, which it is where unset; the oldest of the tenant that holds most is forgotten first.',
+    ),
   RETRY_BUDGET_ON_STORE_DOWN: oneOf(['local', 'open', 'closed'])
     .default('local')
     .describe('While Redis is away: count in this process, do not count, or refuse calls with `store_unavailable`.'),

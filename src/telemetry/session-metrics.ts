@@ -1,5 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { KeyUse } from '../executor/call-observer.ts';
+import { EVICTION_REASONS, type StoreUse } from '../memory/bounded-store.ts';
+import type { StoreName } from '../memory/store-memory.ts';
 import { type CountSeries, createTallyCounter, createTallyGauge, createTallyHistogram } from './tally.ts';
 import type { ToolNames } from './tool-names.ts';
 
@@ -23,7 +25,44 @@ export const createSessionMetrics = (registry: Registry, toolNames: ToolNames) =
   }),
   keyUses: createKeyUseCounter(registry),
   ...createStoreMetrics(registry),
+  watchStore: createStoreWatch(registry),
 });
+
+/** Shows what the stores of this process take and forget, once they are opened; two of one name are added up. */
+const createStoreWatch = (registry: Registry): ((store: StoreName, use: StoreUse) => void) => {
+  const uses = new Map<StoreName, StoreUse[]>();
+  const gauge = (name: string, help: string, read: (use: StoreUse) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['store'],
+      registers: [registry],
+      collect() {
+        for (const [store, all] of uses) this.set({ store }, sumOf(all, read));
+      },
+    });
+  gauge('recourse_store_bytes', 'What a store of this process takes of its memory.', ({ bytes }) => bytes);
+  gauge('recourse_store_limit_bytes', 'What it may take before it forgets.', ({ limitBytes }) => limitBytes);
+  new Counter({
+    name: 'recourse_store_evictions_total',
+    help: 'Entries a store of this process forgot: full, share (of the tenant that held most), expired, too_large.',
+    labelNames: ['store', 'reason'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [store, all] of uses)
+        for (const reason of EVICTION_REASONS)
+          this.inc(
+            { store, reason },
+            sumOf(all, (use) => use.evictions[reason]),
+          );
+    },
+  });
+  return (store, use) => void uses.set(store, [...(uses.get(store) ?? []), use]);
+};
+
+const sumOf = (uses: readonly StoreUse[], read: (use: StoreUse) => number): number =>
+  uses.reduce((sum, use) => sum + read(use), 0);
 
 const createKeyUseCounter = (registry: Registry): Readonly<Record<KeyUse, CountSeries>> => {
   const uses = createTallyCounter({

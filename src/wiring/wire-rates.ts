@@ -1,15 +1,13 @@
 import { parseRate } from '../auth/rate.ts';
 import { createRateLimits, type LimitRate } from '../auth/rate-limits.ts';
 import type { Config } from '../config.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
-import type { WiredStore } from './wire-store.ts';
+import type { StoreParts, WiredStore } from './wire-store.ts';
 
 /** The rates of callers: counted in Redis where the sessions are, and in this process while it is away or there is none. */
 export const wireRates = (
   { RATE_LIMIT }: Config,
   store: Pick<WiredStore, 'rates'>,
-  metrics: Metrics,
-  now: () => number,
+  { metrics, memory, now }: Pick<StoreParts, 'metrics' | 'memory' | 'now'>,
 ): LimitRate =>
   createRateLimits({
     standard: RATE_LIMIT === undefined ? null : parseRate(RATE_LIMIT),
@@ -18,5 +16,6 @@ export const wireRates = (
     onError: () => {
       metrics.rateLimitErrors.count += 1;
     },
+    memory,
     now,
   });

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { KeyedStore } from '../executor/idempotency/keyed-store.ts';
 import type { SessionSettings, SessionStore } from '../executor/session-store.ts';
+import type { StoreMemory } from '../memory/store-memory.ts';
 import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
 import { createMemoryPageTokens } from '../sessions/memory-page-tokens.ts';
 import { createMemorySessionStore, createRequestSessionStore } from '../sessions/memory-session-store.ts';
@@ -9,11 +10,6 @@ import type { RateStore } from '../sessions/rate-store.ts';
 import { createStoreObserver } from '../telemetry/create-store-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
-
-const MAX_SESSIONS = 100_000;
-const MAX_LOCAL_SESSIONS = 10_000;
-const MAX_LOCAL_BYTES = 64 * 1024 * 1024;
-const MAX_RECORDS = 10_000;
 
 /** What is kept between batches. */
 export type Stores = {
@@ -33,6 +29,14 @@ export type WiredStore = Stores & {
   readonly close: () => void;
 };
 
+/** What the stores are made with. */
+export type StoreParts = {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly memory: StoreMemory;
+  readonly now: () => number;
+};
+
 /** What the settings say of all sessions. */
 export const toSessionSettings = (config: Config): SessionSettings => ({
   sessionRetries: config.SESSION_RETRIES,
@@ -44,24 +48,23 @@ export const toSessionSettings = (config: Config): SessionSettings => ({
 });
 
 /** The stores the settings ask for: Redis behind its fall-back, or this process's memory. */
-export const wireStore = async (
-  config: Config,
-  log: Logger,
-  metrics: Metrics,
-  now: () => number,
-): Promise<WiredStore> => {
+export const wireStore = async (config: Config, { log, metrics, memory, now }: StoreParts): Promise<WiredStore> => {
   const settings = toSessionSettings(config);
   const requests = createRequestSessionStore({ settings, now });
   const observer = createStoreObserver({ metrics, log, now });
   if (config.REDIS_URL === undefined) {
-    const store = createMemorySessionStore({ mode: 'memory', settings, maxSessions: MAX_SESSIONS, now });
-    const keys = createMemoryKeyedStore({ maxRecords: MAX_RECORDS, now });
-    const pageTokens = createMemoryPageTokens({ ttlMs: settings.ttlMs, now });
+    const store = createMemorySessionStore({ mode: 'memory', settings, memory, now });
+    const keys = createMemoryKeyedStore({ memory, now });
+    const pageTokens = createMemoryPageTokens({ ttlMs: settings.ttlMs, memory, now });
     const sessions = withPages(store, pageTokens);
     const close = (): void => undefined;
     return { mode: 'memory', sessions, keys, requests, isUp: () => true, rates: null, pageTokens, close };
   }
-  return { ...(await wireRedis(config.REDIS_URL, config, { settings, observer, now })), mode: 'redis', requests };
+  return {
+    ...(await wireRedis(config.REDIS_URL, config, { settings, observer, memory, now })),
+    mode: 'redis',
+    requests,
+  };
 };
 
 /** Sessions that take their pages with them. Those go first: where Redis is away, ending fails and is asked for again. */
@@ -73,16 +76,15 @@ const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionS
   },
 });
 
-type RedisTerms = {
+type RedisTerms = Pick<StoreParts, 'memory' | 'now'> & {
   readonly settings: SessionSettings;
   readonly observer: ReturnType<typeof createStoreObserver>;
-  readonly now: () => number;
 };
 
 const wireRedis = async (
   url: string,
   config: Config,
-  { settings, observer, now }: RedisTerms,
+  { settings, observer, memory, now }: RedisTerms,
 ): Promise<Omit<WiredStore, 'mode' | 'requests'>> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
   const { createRedisClient } = await import('../sessions/redis-client.ts');
@@ -96,13 +98,7 @@ const wireRedis = async (
   const client = createRedisClient(url);
   client.onError((error) => observer.operationFailed('connect', error));
   const primary = createRedisSessionStore({ client, settings });
-  const local = createMemorySessionStore({
-    mode: 'local',
-    settings,
-    maxSessions: MAX_LOCAL_SESSIONS,
-    maxBytes: MAX_LOCAL_BYTES,
-    now,
-  });
+  const local = createMemorySessionStore({ mode: 'local', settings, memory, now });
   // One for all that ask: an outage is one outage.
   const onRecovered = (): void => {
     local.clear();
@@ -121,6 +117,7 @@ const wireRedis = async (
     client,
     availability,
     ttlMs: settings.ttlMs,
+    memory,
     now,
     onRefused: (error) => observer.operationFailed('page', error),
   });

@@ -7,7 +7,7 @@ const folderOf = (path: string): string => (path.includes('/') ? (path.split('/'
 
 const EVERYTHING = [
   ...['contract', 'formats', 'tools', 'executor', 'sessions', 'telemetry', 'auth', 'routes', 'mcp', 'settings'],
-  ...['config-file', 'files', 'wiring', 'src'],
+  ...['config-file', 'files', 'memory', 'wiring', 'src'],
 ];
 
 // What may be imported from where: the table of docs/architecture.md.
@@ -15,11 +15,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   formats: ['contract'],
   tools: ['contract'],
-  executor: ['contract', 'tools'],
-  sessions: ['contract', 'executor', 'tools'],
-  telemetry: ['contract', 'executor'],
+  executor: ['contract', 'tools', 'memory'],
+  sessions: ['contract', 'executor', 'tools', 'memory'],
+  telemetry: ['contract', 'executor', 'memory'],
   files: [],
-  auth: ['contract', 'files'],
+  memory: [],
+  auth: ['contract', 'files', 'memory'],
   settings: ['auth'],
   console: [],
   routes: ['contract', 'formats', 'executor'],
@@ -53,14 +54,14 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   'tools/openapi': /^(zod|yaml|undici|node:.*)$/,
   'tools/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(canonicalize|fastest-levenshtein|node:crypto|node:util)$/,
-  'executor/circuit': /^(cockatiel|lru-cache)$/,
+  'executor/circuit': /^cockatiel$/,
   'executor/idempotency': /^zod$/,
   'executor/journal': /^zod$/,
   'executor/isolation': /^(zod|node:.*)$/,
-  sessions: /^(zod|lru-cache|ioredis|node:crypto|node:fs)$/,
+  sessions: /^(zod|ioredis|node:crypto|node:fs)$/,
   'telemetry/tracing': /^(@opentelemetry\/.*|node:crypto)$/,
   telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:fs|node:os|node:path|node:perf_hooks|node:v8)$/,
-  auth: /^(ipaddr\.js|jose|rate-limiter-flexible|lru-cache|node:crypto|node:fs)$/,
+  auth: /^(ipaddr\.js|jose|rate-limiter-flexible|node:crypto|node:fs)$/,
   settings: /^zod$/,
   formats: /^zod$/,
   mcp: /^(zod|fastify|@modelcontextprotocol\/server(\/.*)?|node:.*)$/,

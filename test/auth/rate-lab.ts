@@ -4,13 +4,14 @@ import { createRateStore } from '#src/sessions/rate-store.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { connectToRedis, createStoreLog } from '#test/support/session-stores-under-test.ts';
 import { startTcpProxy } from '#test/support/tcp-proxy.ts';
 
 /** Far more than the service's own 50 ms: a machine that is busy for that long is not what these tests are about. */
 export const PATIENCE_MS = 1000;
 
-type Terms = Partial<Pick<RateLimitsOptions, 'standard' | 'now' | 'maxLocalCallers'>> & {
+type Terms = Partial<Pick<RateLimitsOptions, 'standard' | 'now' | 'memory'>> & {
   readonly client?: Pick<RedisClient, 'call'> | null;
 };
 
@@ -24,6 +25,7 @@ export const createSubject = ({ client = null, now = () => performance.now(), ..
   const availability = createStoreAvailability({ observer, now, onRecovered: () => undefined });
   const limit = createRateLimits({
     standard: null,
+    memory: roomyMemory(),
     store: client === null ? null : createRateStore({ client, availability }),
     onError: (error) => errors.push(error),
     now,
@@ -48,7 +50,11 @@ let keys = 0;
 /** A caller that no test has used yet, with a rate of its own, or without one. */
 export const freshCaller = (requests?: number, windowMs = 3_600_000) => {
   keys += 1;
-  return { rateKey: `caller ${keys} ${process.pid}`, rate: requests === undefined ? null : { requests, windowMs } };
+  return {
+    tenant: 'acme',
+    rateKey: `caller ${keys} ${process.pid}`,
+    rate: requests === undefined ? null : { requests, windowMs },
+  };
 };
 
 export type Caller = ReturnType<typeof freshCaller>;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LimitRate } from '#src/auth/rate-limits.ts';
+import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { type RedisCluster, startRedisCluster } from '#test/support/redis-cluster.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { type Caller, connectClient, countLetIn, createSubject, freshCaller } from './rate-lab.ts';
@@ -73,7 +74,7 @@ describe.each(PLACES)('counted %s', (_place, connect) => {
 
   test('who has no key is counted by address, of IPv6 by its network', async () => {
     const { limit } = createSubject({ client: await connect(), standard: { requests: 1, windowMs: 3_600_000 } });
-    const anonymous = { rateKey: null, rate: null };
+    const anonymous = { tenant: 'anonymous', rateKey: null, rate: null };
     const ask = async (address: string) => (await limit(anonymous, address)) === null;
     expect([await ask('192.0.2.1'), await ask('192.0.2.1'), await ask('192.0.2.2')]).toEqual([true, false, true]);
     expect([await ask('2001:db8::1'), await ask('2001:db8::2'), await ask('2001:db8:1::')]).toEqual([
@@ -119,12 +120,21 @@ describe.each(PLACES.slice(1))('counted %s', (_place, connect) => {
 });
 
 test('in memory the callers that came last are counted, and the others forgotten', async () => {
-  const { limit } = createSubject({ maxLocalCallers: 100 });
+  // A fiftieth of it is for rates: some fifty callers.
+  const { limit } = createSubject({ memory: createStoreMemory({ totalBytes: 2_500_000 }) });
   const callers = Array.from({ length: 101 }, () => freshCaller(1));
   const askAll = () => Promise.all(callers.map((caller) => countLetIn(limit, caller, 1)));
   await askAll();
-  // The 101st took the place of the first, which then takes that of the second, and so on.
+  // The last ones took the places of the first, who then take those of the next, and so on.
   expect(await askAll()).toEqual(Array(101).fill(1));
-  const last = callers.slice(-50);
-  expect(await Promise.all(last.map((caller) => countLetIn(limit, caller, 1)))).toEqual(Array(50).fill(0));
+  const last = callers.slice(-25);
+  expect(await Promise.all(last.map((caller) => countLetIn(limit, caller, 1)))).toEqual(Array(25).fill(0));
+});
+
+test('in memory a tenant with any number of callers makes nobody of another tenant start anew', async () => {
+  const { limit } = createSubject({ memory: createStoreMemory({ totalBytes: 2_500_000 }) });
+  const caller = { ...freshCaller(1), tenant: 'other' };
+  expect(await countLetIn(limit, caller, 2)).toBe(1);
+  for (let count = 0; count < 500; count += 1) await countLetIn(limit, freshCaller(1), 2);
+  expect(await countLetIn(limit, caller, 2)).toBe(0);
 });

@@ -87,7 +87,7 @@ test('Redis keeps one key a caller that ends with the window, and nothing of who
   const lab = await startLab();
   const caller = freshCaller(5, 60_000);
   await countLetIn(lab.limit, caller, 3);
-  await lab.limit({ rateKey: null, rate: { requests: 5, windowMs: 1000 } }, '192.0.2.1');
+  await lab.limit({ tenant: 'anonymous', rateKey: null, rate: { requests: 5, windowMs: 1000 } }, '192.0.2.1');
   const keys = await keysOf(lab);
   expect(keys).toHaveLength(2);
   for (const key of keys) {
@@ -101,6 +101,6 @@ test('Redis keeps one key a caller that ends with the window, and nothing of who
 
 test('what cannot be counted at all is let in', async () => {
   const { limit, errors } = createSubject();
-  expect(await limit({ rateKey: 'x', rate: { requests: Number.NaN, windowMs: 1000 } }, '')).toBeNull();
+  expect(await limit({ tenant: 'acme', rateKey: 'x', rate: { requests: Number.NaN, windowMs: 1000 } }, '')).toBeNull();
   expect(errors).toHaveLength(1);
 });

@@ -86,6 +86,7 @@ test('the settings that operators rely on are there, once each, with their defau
     SESSION_MAX_CALLS: '0',
     SESSION_MAX_ROUNDS: '0',
     SESSION_JOURNAL: '200',
+    STORE_MEMORY_MB: '128',
     RETRY_BUDGET_ON_STORE_DOWN: 'local',
     CIRCUIT_FAILURES: '10',
     CIRCUIT_OPEN_MS: '10000',

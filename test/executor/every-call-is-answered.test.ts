@@ -20,6 +20,7 @@ import { createFailureLog } from '#src/telemetry/create-failure-log.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 import { createToolRegistry } from '#src/tools/registry.ts';
 import type { Tool } from '#src/tools/tool.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { type AnyBatch, anyBatch, anyTools } from './any-batch.ts';
 
 const RUNS = 2000;
@@ -37,7 +38,7 @@ type StoreState = 'up' | 'down' | 'slow' | 'settles_never';
 
 /** A store in one of the states a real one gets into, as the executor sees it: behind the fall-back. */
 const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore => {
-  const memory = createMemorySessionStore({ mode: 'redis', settings, maxSessions: 100, now });
+  const memory = createMemorySessionStore({ mode: 'redis', settings, memory: roomyMemory(), now });
   const lost = async (): Promise<never> => {
     throw new Error('Command timed out');
   };
@@ -47,14 +48,14 @@ const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore =
     slow: { ...memory, admit: (round) => new Promise((resolve) => setTimeout(() => resolve(memory.admit(round)), 5)) },
     settles_never: { ...memory, admit: async (round) => ({ ...(await memory.admit(round)), settle: lost }) },
   };
-  const local = createMemorySessionStore({ mode: 'local', settings, maxSessions: 100, now });
+  const local = createMemorySessionStore({ mode: 'local', settings, memory: roomyMemory(), now });
   const availability = createStoreAvailability({ observer: OBSERVER, now, onRecovered: local.clear });
   return createFallbackSessionStore({ primary: primary[state], local, policy, availability });
 };
 
 /** Records of keyed batches, kept or away. */
 const createKeys = (state: StoreState): KeyedStore => {
-  const keys = createMemoryKeyedStore({ maxRecords: 100, now });
+  const keys = createMemoryKeyedStore({ memory: roomyMemory(), now });
   return state === 'down' ? { ...keys, open: async () => ({ kind: 'unavailable' }) } : keys;
 };
 
@@ -77,7 +78,13 @@ const createSubject = (tools: readonly Tool[], sessions: SessionStore, keys: Key
     runHosted: async () => {
       throw new Error('There are no hosted tools here.');
     },
-    circuits: createCircuitBreakers({ failures: 4, openMs: 50, observer: { circuitChanged: () => undefined }, now }),
+    circuits: createCircuitBreakers({
+      memory: roomyMemory(),
+      failures: 4,
+      openMs: 50,
+      observer: { circuitChanged: () => undefined },
+      now,
+    }),
     now,
     time: Date.now,
     journal: settings.journal,

@@ -1,19 +1,21 @@
 import { expect, test } from 'vitest';
+import type { StoreUse } from '#src/memory/bounded-store.ts';
+import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createMemoryJournals } from '#src/sessions/memory-journals.ts';
 import { createMemorySessionStore, createRequestSessionStore } from '#src/sessions/memory-session-store.ts';
-import { createSessionState } from '#src/sessions/rules/session-state.ts';
 import { createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createManualClock } from '#test/support/session-stores-under-test.ts';
 
 const none = async (): Promise<void> => undefined;
-const create = (maxSessions: number) => {
+const create = (memory = roomyMemory()) => {
   const clock = createManualClock();
-  const store = createMemorySessionStore({ mode: 'memory', settings: ROOMY, maxSessions, now: clock.now });
+  const store = createMemorySessionStore({ mode: 'memory', settings: ROOMY, memory, now: clock.now });
   return { clock, store, open: () => createBudgetSession({ store, age: none, forget: none }, { x: 0 }) };
 };
 
 test('a session lives from its last batch on', async () => {
-  const { clock, open } = create(10);
+  const { clock, open } = create();
   const session = open();
   await session.run({ x: 'F' });
   clock.advance(ROOMY.ttlMs - 1);
@@ -24,8 +26,9 @@ test('a session lives from its last batch on', async () => {
   expect((await session.begin(['x'])).decisions).toEqual(['free']);
 });
 
-test('beyond its size the least recently used session is forgotten', async () => {
-  const { open } = create(2);
+test('beyond its bytes the least recently used session is forgotten', async () => {
+  // Three tenths of it are for sessions: two of them and a bit.
+  const { open } = create(createStoreMemory({ totalBytes: 12_000 }));
   const [old, used, newest] = [open(), open(), open()];
   await used.run({ x: 'F' });
   await old.run({ x: 'F' });
@@ -37,7 +40,7 @@ test('beyond its size the least recently used session is forgotten', async () =>
 });
 
 test('cleared, it has forgotten every session, and what was under way settles nowhere', async () => {
-  const { store, open } = create(10);
+  const { store, open } = create();
   const session = open();
   await session.run({ x: 'F' });
   const other = await session.begin(['y']);
@@ -56,7 +59,7 @@ test('without a session a budget holds for the one request', async () => {
 });
 
 test('reading a session does not prolong its life', async () => {
-  const { clock, store, open } = create(10);
+  const { clock, store, open } = create();
   const session = open();
   await session.run({ x: 'F' });
   clock.advance(ROOMY.ttlMs - 1);
@@ -85,24 +88,61 @@ test('a request is no session: it has no step, and nothing of it can be read', a
   });
 });
 
-test('journals share a size: the one that was written least recently goes first', () => {
-  const journals = createMemoryJournals(10, 30);
-  const [one, two, three] = [createSessionState('1'), createSessionState('2'), createSessionState('3')];
-  journals.append(one, ['0123456789']);
-  journals.append(two, ['0123456789']);
-  journals.append(one, ['01234']);
-  journals.append(three, ['0123456789']);
-  expect([journals.read(one), journals.read(two), journals.read(three)]).toEqual([
-    ['0123456789', '01234'],
-    [],
-    ['0123456789'],
-  ]);
+const LINE = '0123456789'.repeat(100);
+
+test('journals share their bytes: the one that was written least recently goes first', () => {
+  // A third of it is for journals: some 3 700 bytes.
+  const memory = createStoreMemory({ totalBytes: 11_000 });
+  const journals = createMemoryJournals(10, { memory, now: () => 1 });
+  journals.append('a:1', [LINE]);
+  journals.append('a:2', [LINE]);
+  journals.append('a:1', ['01234']);
+  journals.append('a:3', [LINE]);
+  expect([journals.read('a:1'), journals.read('a:2'), journals.read('a:3')]).toEqual([[LINE, '01234'], [], [LINE]]);
+});
+
+test('a journal keeps its last lines, also where they begin within what was written at once', () => {
+  const journals = createMemoryJournals(3, { memory: roomyMemory(), now: () => 1 });
+  journals.append('a:1', ['1', '2']);
+  journals.append('a:1', ['3', '4']);
+  expect(journals.read('a:1')).toEqual(['2', '3', '4']);
+  journals.append('a:1', ['5']);
+  expect(journals.read('a:1')).toEqual(['3', '4', '5']);
+  journals.append('a:1', ['6', '7', '8', '9']);
+  expect(journals.read('a:1')).toEqual(['7', '8', '9']);
+});
+
+test('a tenant that fills journals and sessions many times over takes nothing from another', async () => {
+  const clock = createManualClock();
+  const evicted: StoreUse[] = [];
+  const memory = createStoreMemory({ totalBytes: 100_000, watch: (_name, use) => void evicted.push(use) });
+  const settings = { ...ROOMY, journal: 5 };
+  const store = createMemorySessionStore({ mode: 'memory', settings, memory, now: clock.now });
+  const write = async (sessionKey: string): Promise<void> => {
+    const session = createBudgetSession({ store, age: none, forget: none }, { x: 0 }, sessionKey);
+    const { admission } = await session.begin(['x']);
+    await admission.settle({
+      outcomes: [{ name: 'x', failed: true, succeeded: false, interrupted: false, error: 'no' }],
+      calls: [],
+      journal: [{ tool: 'x', json: `{"text":"${LINE}"}` }],
+    });
+  };
+  await write('quiet:1');
+  for (let count = 0; count < 500; count += 1) await write(`flood:${count}`);
+  const kept = await store.read('quiet:1');
+  expect([kept.tools.map(({ failures }) => failures), kept.journal.length]).toEqual([[1], 1]);
+  expect((await store.read('flood:499')).journal).toHaveLength(1);
+  expect((await store.read('flood:0')).rounds).toBe(0);
+  const [journals, sessions] = evicted;
+  expect(journals?.bytes).toBeLessThanOrEqual(33_500);
+  expect(sessions?.bytes).toBeLessThanOrEqual(30_000);
+  expect(sessions?.evictions.share).toBeGreaterThan(400);
 });
 
 test('what is forgotten takes its journal with it', async () => {
   const clock = createManualClock();
   const settings = { ...ROOMY, journal: 5 };
-  const store = createMemorySessionStore({ mode: 'memory', settings, maxSessions: 10, now: clock.now });
+  const store = createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now: clock.now });
   const session = createBudgetSession({ store, age: none, forget: none });
   const { admission } = await session.begin(['x']);
   await admission.settle({ outcomes: [], calls: [], journal: [{ tool: 'x', json: '{"n":1}' }] });

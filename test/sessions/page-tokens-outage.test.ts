@@ -5,6 +5,7 @@ import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import type { PageList } from '#src/tools/page-tokens.ts';
 import { createPageList } from '#test/support/describe-page-tokens.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createStoreLog } from '#test/support/session-stores-under-test.ts';
 
 let server: RedisServer;
@@ -29,6 +30,7 @@ const startReplica = async (settings: { readonly ready: boolean } = { ready: tru
   });
   client.onError(() => undefined);
   const store = createRedisPageTokens({
+    memory: roomyMemory(),
     client,
     availability,
     ttlMs: 60_000,

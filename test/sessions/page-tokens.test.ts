@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createMemoryPageTokens } from '#src/sessions/memory-page-tokens.ts';
 import { createRedisPageTokens } from '#src/sessions/redis-page-tokens.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
@@ -8,6 +9,7 @@ import {
   PAGE_TTL_MS,
   type PageTokensUnderTest,
 } from '#test/support/describe-page-tokens.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createManualClock, createStoreLog, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
 
 const redis = useRedis();
@@ -15,7 +17,7 @@ const redis = useRedis();
 const createMemory = (): PageTokensUnderTest => {
   const clock = createManualClock();
   return {
-    store: createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, now: clock.now }),
+    store: createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, memory: roomyMemory(), now: clock.now }),
     expire: async (ms) => clock.advance(ms),
   };
 };
@@ -35,7 +37,7 @@ const createInRedis = (): PageTokensUnderTest & { readonly log: ReturnType<typeo
     if (left > 0) await redis().pexpire(key, Math.max(0, left - ms));
   };
   return {
-    store: createRedisPageTokens({ client, availability, ttlMs: PAGE_TTL_MS, now: clock.now }),
+    store: createRedisPageTokens({ client, availability, ttlMs: PAGE_TTL_MS, memory: roomyMemory(), now: clock.now }),
     expire: async (ms) => {
       clock.advance(ms);
       for (const key of await redis().keys('recourse:*:pages')) await shorten(key, ms);
@@ -152,7 +154,13 @@ test('reading a page does not bring back a Redis that is known to be away, keepi
     onRecovered: () => undefined,
     store: { watch: ({ lost }) => watched.resolve(lost) },
   });
-  const store = createRedisPageTokens({ client: toRedisClient(redis()), availability, ttlMs: 1000, now: () => 1 });
+  const store = createRedisPageTokens({
+    client: toRedisClient(redis()),
+    availability,
+    ttlMs: 1000,
+    memory: roomyMemory(),
+    now: () => 1,
+  });
   const list = createPageList();
   (await watched.promise)();
   await store.find(list, 2);
@@ -174,6 +182,7 @@ test('a page that was kept while Redis was away is found as long as Redis takes 
     client: toRedisClient(redis()),
     availability,
     ttlMs: PAGE_TTL_MS,
+    memory: roomyMemory(),
     now: clock.now,
   });
   const list = createPageList();
@@ -186,7 +195,7 @@ test('a page that was kept while Redis was away is found as long as Redis takes 
 });
 
 test('a process forgets all its pages at once, and keeps new ones', async () => {
-  const store = createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, now: () => 1 });
+  const store = createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, memory: roomyMemory(), now: () => 1 });
   const lists = [createPageList(), createPageList()];
   for (const list of lists) await store.keep(list, 2, 'token');
   store.clear();
@@ -195,29 +204,32 @@ test('a process forgets all its pages at once, and keeps new ones', async () => 
   expect(await Promise.all(lists.map((list) => store.find(list, 3)))).toEqual(['anew', 'anew']);
 });
 
-test('a process forgets the pages that were not used for the longest time first', async () => {
-  const store = createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, now: () => 1, maxPages: 2 });
+// A fiftieth of it is for pages.
+const createSmall = (pageBytes: number) =>
+  createMemoryPageTokens({
+    ttlMs: PAGE_TTL_MS,
+    now: () => 1,
+    memory: createStoreMemory({ totalBytes: 50 * pageBytes }),
+  });
+
+test('a process keeps no more bytes than it may, and forgets the pages that were not used for the longest time first', async () => {
+  const store = createSmall(11_000);
   const list = createPageList();
-  for (const page of [2, 3, 4]) await store.keep(list, page, `token-${page}`);
+  for (const page of [2, 3]) await store.keep(list, page, 'x'.repeat(4000));
+  expect(await store.find(list, 2)).not.toBeNull();
+  await store.keep(list, 4, 'x'.repeat(4000));
   const found = await Promise.all([2, 3, 4].map((page) => store.find(list, page)));
-  expect(found).toEqual([null, 'token-3', 'token-4']);
+  expect(found.map((token) => token?.length ?? 0)).toEqual([4000, 0, 4000]);
 });
 
 test('pages that a process has forgotten leave nothing of their session behind', async () => {
-  const store = createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, now: () => 1, maxPages: 2 });
+  const store = createSmall(11_000);
   const [list, other] = [createPageList(), createPageList()];
-  await store.keep(list, 2, 'gone');
-  for (const page of [2, 3]) await store.keep(other, page, `token-${page}`);
+  await store.keep(list, 2, 'x'.repeat(4000));
+  for (const page of [2, 3]) await store.keep(other, page, 'x'.repeat(4000));
+  expect(await store.find(list, 2)).toBeNull();
   await store.keep(list, 2, 'anew');
   await store.forget(other.session);
   expect(await store.find(list, 2)).toBe('anew');
   expect([await store.find(other, 2), await store.find(other, 3)]).toEqual([null, null]);
-});
-
-test('a process keeps no more bytes than it may', async () => {
-  const store = createMemoryPageTokens({ ttlMs: PAGE_TTL_MS, now: () => 1, maxBytes: 10_000 });
-  const list = createPageList();
-  for (const page of [2, 3, 4]) await store.keep(list, page, 'x'.repeat(4000));
-  const found = await Promise.all([2, 3, 4].map((page) => store.find(list, page)));
-  expect(found.map((token) => token?.length ?? 0)).toEqual([0, 4000, 4000]);
 });

@@ -5,6 +5,7 @@ import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.t
 import { createRedisKeyedStore } from '#src/sessions/keyed/redis-keyed-store.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
+import { roomyMemory } from './roomy-memory.ts';
 import { createManualClock, createStoreLog } from './session-stores-under-test.ts';
 
 /** A store and what a test may do to its records without waiting. */
@@ -24,7 +25,7 @@ const DAY_MS = 86_400_000;
 export const createMemoryKeyedUnderTest: CreateKeyedStoreUnderTest = (terms) => {
   const clock = createManualClock();
   return {
-    store: createMemoryKeyedStore({ maxRecords: 100, now: clock.now, ...terms }),
+    store: createMemoryKeyedStore({ memory: roomyMemory(256_000_000), now: clock.now, ...terms }),
     lapse: async () => clock.advance(5001),
     forget: async () => clock.advance(DAY_MS + 1),
   };

@@ -14,6 +14,7 @@ import type { RedisClient } from '#src/sessions/redis-client.ts';
 import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
 import { createStoreAvailability, type WatchableStore } from '#src/sessions/store-availability.ts';
 import { type RedisForTests, redisForTests } from './redis-server.ts';
+import { roomyMemory } from './roomy-memory.ts';
 
 /** A store and what a test may do to its sessions without waiting. */
 export type StoreUnderTest = {
@@ -43,7 +44,7 @@ export const createManualClock = () => {
 export const createMemoryUnderTest: CreateStoreUnderTest = (settings) => {
   const clock = createManualClock();
   return {
-    store: createMemorySessionStore({ mode: 'memory', settings, maxSessions: 100, now: clock.now }),
+    store: createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now: clock.now }),
     mode: 'memory',
     age: async (_sessionKey, ms) => clock.advance(ms),
     forget: async () => clock.advance(settings.ttlMs + 1),
@@ -127,7 +128,7 @@ export const createFallback = (
 ): { readonly store: FallbackSessionStore; readonly log: ReturnType<typeof createStoreLog> } => {
   const now = options.now ?? ((): number => performance.now());
   const log = createStoreLog();
-  const local = createMemorySessionStore({ mode: 'local', settings, maxSessions: 100, now });
+  const local = createMemorySessionStore({ mode: 'local', settings, memory: roomyMemory(), now });
   const { policy = 'local' } = options;
   const { observer } = log;
   const availability = createStoreAvailability({ observer, now, onRecovered: local.clear, store: primary });

@@ -20,6 +20,8 @@ export type EndedProcess = ProcessExit & {
 export type RunningProcess = {
   readonly url: string;
   readonly port: number;
+  /** Of the service, also where npm started it. */
+  readonly pid: number;
   /** Everything on stdout that is a line of the log. */
   readonly logLines: () => readonly LogLine[];
   readonly stderr: () => string;
@@ -107,6 +109,7 @@ export const startProcess = async ({ by, environment = {} }: Launch): Promise<Ru
   return {
     url: `http://127.0.0.1:${port}`,
     port,
+    pid: service,
     logLines: log.lines,
     stderr: () => child.stderr.join(''),
     logged: log.logged,

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import type { StoreMemory } from '../../memory/store-memory.ts';
 import type { Tool } from '../../tools/tool.ts';
 import type { CircuitBreakers, CircuitPass } from './circuit-breakers.ts';
 import { circuitKeyOf } from './circuit-key.ts';
@@ -13,22 +13,26 @@ export type CircuitBreakersOptions = {
   /** How long it then refuses calls, in milliseconds. */
   readonly openMs: number;
   readonly observer: CircuitObserver;
+  /** Of which the store `circuits` holds them: a model may name any number of upstreams. What is forgotten is closed. */
+  readonly memory: StoreMemory;
   readonly now: () => number;
 };
 
-// A model may name any number of upstreams. What is forgotten is closed.
-const MAX_CIRCUITS = 1000;
+// Measured: cockatiel's policy with its emitters, and what stands around it.
+const CIRCUIT_BYTES = 3000;
 
 type KeptCircuit = Circuit & { readonly forgotten: () => void };
 
 /** Breakers of this process. There is a circuit from the first fault of its tool or upstream on. */
 export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitBreakers => {
   if (options.failures === 0) return OFF;
-  const { openMs } = options;
+  const { openMs, memory, now } = options;
   const states = createToolStates(options.observer);
-  const circuits = new LRUCache<string, KeptCircuit>({
-    max: MAX_CIRCUITS,
-    dispose: (circuit) => circuit.forgotten(),
+  const circuits = memory.open<KeptCircuit>('circuits', {
+    tenantOf: () => '',
+    ttl: null,
+    now,
+    onGone: (_id, circuit) => circuit.forgotten(),
   });
 
   const addCircuit = (tool: string, id: string): Circuit => {
@@ -45,7 +49,7 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
       },
     });
     const kept: KeptCircuit = { ...circuit, forgotten: () => move('closed') };
-    circuits.set(id, kept);
+    circuits.set(id, kept, CIRCUIT_BYTES);
     return kept;
   };
 

@@ -8,7 +8,8 @@ export const MAX_RECORD_BYTES = 4 * 1024 * 1024;
 const MAX_MESSAGE_LENGTH = 2000;
 
 const NOT_KEPT = 'not kept; the call ran and is not run again.';
-const RECORD_TOO_LARGE = `The results of this batch were larger than ${MAX_RECORD_BYTES} bytes, and this one was ${NOT_KEPT}`;
+const recordTooLarge = (bytes: number): string =>
+  `The results of this batch were larger than ${bytes} bytes, and this one was ${NOT_KEPT}`;
 const resultTooLarge = (bytes: number): string => `The result was larger than ${bytes} bytes and was ${NOT_KEPT}`;
 
 /** The result as it can be kept. */
@@ -18,12 +19,17 @@ export type CapResult = (result: string) => string;
  * Keeps one record within its size, of which its earlier results have used a part. A result that is too large stays what
  * it was, success or not, with a null value, `truncated` and a warning; id and name, the caller's own words, stay too.
  */
-export const createResultCap = (earlier: Iterable<string>, maxResultBytes = MAX_RESULT_BYTES): CapResult => {
+export const createResultCap = (
+  earlier: Iterable<string>,
+  limits: { readonly maxResultBytes?: number | undefined; readonly maxRecordBytes?: number } = {},
+): CapResult => {
+  const { maxResultBytes = MAX_RESULT_BYTES } = limits;
+  const maxRecordBytes = Math.min(MAX_RECORD_BYTES, limits.maxRecordBytes ?? MAX_RECORD_BYTES);
   let bytes = bytesOf(earlier);
   const toKept = (result: string): string => {
     const size = Buffer.byteLength(result);
     if (size > maxResultBytes) return withoutValue(result, resultTooLarge(maxResultBytes));
-    return bytes + size > MAX_RECORD_BYTES ? withoutValue(result, RECORD_TOO_LARGE) : result;
+    return bytes + size > maxRecordBytes ? withoutValue(result, recordTooLarge(maxRecordBytes)) : result;
   };
   return (result) => {
     const kept = toKept(result);

@@ -1,6 +1,8 @@
-import { LRUCache } from 'lru-cache';
 import type { HeldRecord, KeyedBatch, KeyedStore } from '../../executor/idempotency/keyed-store.ts';
-import { bytesOf, type CapResult, createResultCap } from './kept-result.ts';
+import { type BoundedStore, tenantOfKey } from '../../memory/bounded-store.ts';
+import type { StoreMemory } from '../../memory/store-memory.ts';
+import { textBytes } from '../../memory/text-bytes.ts';
+import { type CapResult, createResultCap } from './kept-result.ts';
 import {
   claimRecord,
   commitResults,
@@ -13,9 +15,9 @@ import {
 } from './keyed-record.ts';
 import { createKeyedRecords, type KeyedRecords } from './keyed-records.ts';
 
-const MAX_BYTES = 64 * 1024 * 1024;
-// What an answer weighs beside its own results, roughly.
-const ANSWER_BYTES = 512;
+// Measured: an answer with the key of its record, and the place of a result of its own.
+const ANSWER_BYTES = 150;
+const OWN_BYTES = 100;
 
 /** What one request was answered: results of a record, and those that only this answer has. */
 type Answer = {
@@ -26,18 +28,17 @@ type Answer = {
 };
 
 /**
- * Records of keyed batches in this process: the embedded default. Keeps at most `maxRecords` finished ones and as many
- * that batches hold, within about `maxBytes` together; the least recently used are forgotten first, held ones last.
+ * Records of keyed batches in this process: the embedded default, within the bytes that `memory` gives its stores. Of the
+ * tenant that holds most the least recently used are forgotten first: results before marks, held records last.
  */
 export const createMemoryKeyedStore = (options: {
-  readonly maxRecords: number;
+  readonly memory: StoreMemory;
   readonly now: () => number;
-  readonly maxBytes?: number;
   readonly maxResultBytes?: number;
 }): KeyedStore => {
-  const { maxRecords, now, maxBytes = MAX_BYTES } = options;
-  const records = createKeyedRecords({ maxRecords, maxBytes: maxBytes * 0.75, now });
-  const answers = createAnswers(maxRecords, maxBytes / 4, now);
+  const { memory, now } = options;
+  const records = createKeyedRecords({ memory, now });
+  const answers = openAnswers(memory, now);
   let lives = 0;
   const bornOrKnown = ({ recordKey, body }: KeyedBatch): KeyedRecord => {
     const known = records.find(recordKey);
@@ -53,13 +54,14 @@ export const createMemoryKeyedStore = (options: {
       const remember = (own: Answer['own']): void => {
         // The request id of another key's batch stays with that one.
         const isTaken = (answers.peek(requestKey)?.recordKey ?? recordKey) !== recordKey;
-        if (!isTaken) answers.set(requestKey, { recordKey, life: record.life, calls, own });
+        if (!isTaken)
+          answers.set(requestKey, { recordKey, life: record.life, calls, own }, toAnswerBytes(recordKey, own));
       };
       const claim = claimRecord(record, batch, now());
-      if (claim.kind === 'complete') remember(new Map());
+      if (claim.kind === 'complete') remember(NOTHING);
       if (claim.kind !== 'held') return claim;
       records.hold(recordKey, record);
-      const cap = createResultCap(record.results.values(), options.maxResultBytes);
+      const cap = createResultCap(record.results.values(), { ...options, maxRecordBytes: records.maxRecordBytes });
       const hold = createHold({ recordKey, record, records, cap, now, remember });
       return { kind: 'held', record: { earlier: claim.earlier, ...hold } };
     },
@@ -72,15 +74,16 @@ export const createMemoryKeyedStore = (options: {
   };
 };
 
-const createAnswers = (max: number, maxBytes: number, now: () => number): LRUCache<string, Answer> =>
-  new LRUCache({
-    max,
-    maxSize: Math.ceil(maxBytes),
-    sizeCalculation: ({ own }) => ANSWER_BYTES + bytesOf(own.values()),
-    ttl: RECORD_TTL_MS,
-    ttlResolution: 0,
-    perf: { now },
-  });
+const NOTHING: Answer['own'] = new Map();
+
+const openAnswers = (memory: StoreMemory, now: () => number): BoundedStore<Answer> =>
+  memory.open('answers', { tenantOf: tenantOfKey, ttl: { ms: RECORD_TTL_MS, renewed: 'never' }, now });
+
+const toAnswerBytes = (recordKey: string, own: Answer['own']): number => {
+  let bytes = ANSWER_BYTES + textBytes(recordKey);
+  for (const result of own.values()) bytes += OWN_BYTES + textBytes(result);
+  return bytes;
+};
 
 const createHold = (parts: {
   readonly recordKey: string;
@@ -104,7 +107,9 @@ const createHold = (parts: {
     renew,
     start: async (index) => {
       const state = await renew();
-      if (state === 'held') record.started.add(index);
+      if (state === 'lost') return state;
+      record.started.add(index);
+      records.weighMarks(recordKey, record);
       return state;
     },
     commit: async (results) => {
@@ -113,13 +118,14 @@ const createHold = (parts: {
       for (const { index, kind } of kept) if (kind === 'final') finals.add(index);
       commitResults(record, kept);
       records.keep(recordKey, record);
-      parts.remember(toOwnResults(kept));
+      const own = toOwnResults(kept);
+      parts.remember(own.size === 0 ? NOTHING : own);
       return 'held';
     },
     amend: async (index, result) => {
       if (records.find(recordKey) !== record || !finals.has(index) || !record.results.has(index)) return;
       record.results.set(index, cap(result));
-      records.weigh(recordKey, record);
+      records.weighResults(recordKey, record);
     },
   };
 };

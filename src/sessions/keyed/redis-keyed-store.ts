@@ -59,7 +59,7 @@ export const createRedisKeyedStore = (options: {
     if (known === null) throw new Error('A record was lost while it was read.');
     if (opened[0] === 'complete') return openComplete(batch, life, known);
     const earlier = toEarlier(known);
-    const cap = createResultCap(known.values(), options.maxResultBytes);
+    const cap = createResultCap(known.values(), options);
     return {
       kind: 'held',
       record: { earlier, ...createSteps({ batch, life, fence: opened[2], scripts, answers, cap }) },

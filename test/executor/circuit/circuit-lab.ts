@@ -6,6 +6,7 @@ import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-brea
 import { toFailure } from '#src/executor/failure.ts';
 import { defineTool, type ToolDefinition } from '#src/tools/define-tool.ts';
 import type { HostedTool, InlineTool, Tool } from '#src/tools/tool.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 type Definition = Partial<ToolDefinition<z.ZodType>>;
@@ -46,10 +47,11 @@ export const ENDS = { success: SUCCESS, fault: endOf('tool_exception'), neither:
 type Asked = { readonly input?: Arguments; readonly batch?: WeakKey };
 
 /** Circuit breakers with a clock that stands still, and what their observer was told: `tool state`. */
-export const createCircuitLab = ({ failures = 3, openMs = 10_000 } = {}) => {
+export const createCircuitLab = ({ failures = 3, openMs = 10_000, memory = roomyMemory() } = {}) => {
   const changes: string[] = [];
   const clock = { nowMs: 0 };
   const breakers = createCircuitBreakers({
+    memory,
     failures,
     openMs,
     observer: { circuitChanged: (tool, state) => void changes.push(`${tool} ${state}`) },

@@ -6,6 +6,7 @@ import type { PageTokens } from '#src/tools/page-tokens.ts';
 import type { InlineTool, ToolContext } from '#src/tools/tool.ts';
 import { TOOL_ERROR } from '#src/tools/tool-errors.ts';
 import { isToldValue, toldKind } from '#src/tools/tool-values.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { type CredentialsKind, writeCredentials } from './google-credentials.ts';
 import { type GoogleStandIn, type StandInRoute, startGoogleStandIn } from './google-stand-in.ts';
 
@@ -47,7 +48,7 @@ export const startGoogleLab = async (options: GoogleLabOptions): Promise<GoogleL
     ...(limits === undefined ? {} : { limits }),
   });
   onTestFinished(google.close);
-  const pageTokens = createMemoryPageTokens({ ttlMs: 60_000, now: Date.now });
+  const pageTokens = createMemoryPageTokens({ memory: roomyMemory(), ttlMs: 60_000, now: Date.now });
   return { standIn, google, pageTokens, secrets };
 };
 

@@ -6,6 +6,7 @@ import { createSlackAccess } from '#src/tools/builtin/slack/slack-access.ts';
 import type { RetryClock } from '#src/tools/http/transport-retries.ts';
 import type { InlineTool, ToolContext } from '#src/tools/tool.ts';
 import { isToldValue } from '#src/tools/tool-values.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { type SlackStandIn, startSlackStandIn } from './slack-stand-in.ts';
 import { createChannel, createWorkspace, SLACK_TOKEN, type SlackChannel } from './slack-workspace.ts';
 
@@ -69,7 +70,10 @@ export const startSlackLab = async (options: SlackLabOptions = {}): Promise<Slac
   });
   onTestFinished(access.close);
   const post = createPostSlackMessage(access);
-  const list = createListSlackChannels(access, createMemoryPageTokens({ ttlMs: 60_000, now: () => 1 }));
+  const list = createListSlackChannels(
+    access,
+    createMemoryPageTokens({ memory: roomyMemory(), ttlMs: 60_000, now: () => 1 }),
+  );
   const logged: string[] = [];
   return {
     slack,

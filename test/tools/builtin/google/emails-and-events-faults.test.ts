@@ -10,6 +10,7 @@ import { createMessages } from '#test/support/google/gmail-routes.ts';
 import { findLeaks, writeCredentials } from '#test/support/google/google-credentials.ts';
 import { callTool } from '#test/support/google/google-lab.ts';
 import { type Answerer, startHttpTarget } from '#test/support/http-target.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
 
 const GMAIL = {
   name: 'Gmail',
@@ -138,7 +139,7 @@ const startScript = async (count: number, onMessage: Answerer) => {
     registerSecrets: () => undefined,
   });
   onTestFinished(google.close);
-  const pageTokens = createMemoryPageTokens({ ttlMs: 60_000, now: Date.now });
+  const pageTokens = createMemoryPageTokens({ memory: roomyMemory(), ttlMs: 60_000, now: Date.now });
   const [listEmails] = createMailTools({ google, pageTokens });
   if (listEmails === undefined) throw new Error('There is no tool.');
   return { target, list: () => callTool(listEmails, { page_size: count }) };

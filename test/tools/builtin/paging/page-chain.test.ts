@@ -4,8 +4,9 @@ import { answerPage } from '#src/tools/builtin/answers.ts';
 import { openPageChain, type PageChain } from '#src/tools/builtin/paging/page-chain.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
 import { failureOf } from '#test/support/http-target.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
 
-const createTokens = () => createMemoryPageTokens({ ttlMs: 60_000, now: () => 1 });
+const createTokens = () => createMemoryPageTokens({ memory: roomyMemory(), ttlMs: 60_000, now: () => 1 });
 
 const open = (
   tokens = createTokens(),

@@ -1,0 +1,75 @@
+import { BoundedStore, type BoundedStoreOptions, type StoreUse } from './bounded-store.ts';
+
+/**
+ * The stores of this process and what each may take, in percent of what all may take together. What can be lost and is
+ * dear has most: a journal takes more than its session, a result more than its mark.
+ */
+const PERCENT = {
+  // Budgets, streaks and limits: 2 to 3 kB a session whose rounds had ten calls.
+  sessions: 30,
+  // Some 500 bytes a call. A session that loses its journal keeps its budgets.
+  journals: 33.5,
+  // Of keyed batches. A record that loses its results keeps its marks.
+  results: 12,
+  // Which keyed calls ran: the last to go.
+  marks: 8,
+  // Records that batches hold now. Few, but a flood of them must not push out the marks.
+  leases: 6,
+  // Under which request id a keyed batch was answered.
+  answers: 4,
+  pages: 2,
+  // Pages that Redis refused. Two stores: the tokens, and the session each was kept for.
+  refused_pages: 0.5,
+  // At 1 GiB some 3 000 callers in their windows, in bytes of the process; Redis counts without this.
+  rates: 2,
+  // Callers that are over their rate: forgotten, one costs a count.
+  blocked: 0.5,
+  // Only of what has failed lately.
+  circuits: 1,
+} as const;
+
+export type StoreName = keyof typeof PERCENT;
+export const STORE_NAMES: readonly StoreName[] = [
+  'sessions',
+  'journals',
+  'results',
+  'marks',
+  'leases',
+  'answers',
+  'pages',
+  'refused_pages',
+  'rates',
+  'blocked',
+  'circuits',
+];
+
+// The rest of the heap is the service itself (some 80 MB), batches in flight, and room for the collector of garbage:
+// measured at a heap of 512 MB, at a half of it collections follow each other.
+const MOST_OF_HEAP = 0.35;
+
+/** How many bytes all stores may take: what the setting says, at most 35 % of the heap, and that where it is unset. */
+export const toStoreBytes = (heapLimitBytes: number, settingMb: number | undefined): number =>
+  Math.min(Math.floor(heapLimitBytes * MOST_OF_HEAP), (settingMb ?? Number.POSITIVE_INFINITY) * 1024 * 1024);
+
+/** Opens the stores of this process, each with its part of the memory. */
+export type StoreMemory = {
+  readonly open: <Value>(
+    name: StoreName,
+    options: Omit<BoundedStoreOptions<Value>, 'limitBytes'>,
+  ) => BoundedStore<Value>;
+};
+
+/** Divides `totalBytes` among the stores; `watch` hears of each that is opened. */
+export const createStoreMemory = ({
+  totalBytes,
+  watch = () => undefined,
+}: {
+  readonly totalBytes: number;
+  readonly watch?: (name: StoreName, use: StoreUse) => void;
+}): StoreMemory => ({
+  open: (name, options) => {
+    const store = new BoundedStore({ ...options, limitBytes: (totalBytes * PERCENT[name]) / 100 });
+    watch(name, store);
+    return store;
+  },
+});

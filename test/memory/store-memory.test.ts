@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import type { StoreUse } from '#src/memory/bounded-store.ts';
+import { createStoreMemory, STORE_NAMES, toStoreBytes } from '#src/memory/store-memory.ts';
+
+const MIB = 1024 * 1024;
+
+test.each([
+  ['unset', undefined, 187],
+  ['less than 35 % of the heap', 100, 100],
+  ['more than that', 400, 187],
+])(
+  'STORE_MEMORY_MB %s: all stores have that together, and never more than 35 % of the heap',
+  (_what, setting, expected) => {
+    expect(Math.floor(toStoreBytes(536 * MIB, setting) / MIB)).toBe(expected);
+  },
+);
+
+// Two of what Redis refused: the tokens, and the session each was kept for.
+const OPENED = [...STORE_NAMES, 'refused_pages'] as const;
+
+test('the parts of all stores that are opened come to the whole', () => {
+  const uses: StoreUse[] = [];
+  const memory = createStoreMemory({ totalBytes: 1_000_000, watch: (_name, use) => void uses.push(use) });
+  for (const name of OPENED) memory.open(name, { tenantOf: () => '', ttl: null, now: () => 1 });
+  expect(uses.reduce((sum, { limitBytes }) => sum + limitBytes, 0)).toBe(1_000_000);
+});
