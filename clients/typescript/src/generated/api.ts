@@ -235,6 +235,11 @@ export interface components {
             };
             /** @description The last SESSION_JOURNAL calls, oldest first. */
             readonly calls: readonly components["schemas"]["JournalEntry"][];
+            /**
+             * @description Only where calls are missing from `calls`: they were dropped because the store needed the room.
+             * @enum {boolean}
+             */
+            readonly truncated?: true;
         };
         readonly SessionTool: {
             /** @description `_unknown` stands for all names that no tool has. */
