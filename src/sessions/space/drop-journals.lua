@@ -43,7 +43,10 @@ local dropped = {}
 for i = 1, #KEYS, 2 do
   local left = redis.call('PTTL', KEYS[i])
   local is_old = left <= longest
-  if is_old and redis.call('DEL', KEYS[i + 1]) == 1 then shrink(KEYS[i], left) end
+  if is_old then
+    redis.call('DEL', KEYS[i + 1])
+    shrink(KEYS[i], left)
+  end
   dropped[#dropped + 1] = is_old and 1 or 0
 end
 return dropped

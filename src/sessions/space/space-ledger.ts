@@ -47,11 +47,15 @@ type Owner = {
 
 // Keys, list nodes and the entry in the log, for each time something is kept.
 const ENTRY_BYTES = 160;
+// The rows of ten calls in the hash of a session.
+const STREAKS_BYTES = 640;
 // A log of many small chunks would weigh as much as what it names.
 const CHUNK_ENTRIES = 128;
 // What is dropped in a few commands.
 const MAX_CHUNK_ENTRIES = 512;
 const CHUNK_BYTES = 1024 * 1024;
+// Of a small Redis a chunk is dropped whole, too.
+const CHUNKS_OF_PART = 16;
 const CHUNK_AGE_MS = 10_000;
 const FORGET_AFTER_MS = 60_000;
 // Lua's unpack ends near 8 000 words. Further tenants are told of a second later.
@@ -93,6 +97,8 @@ export const createSpaceLedger = (options: {
       const cost = bytes + ENTRY_BYTES;
       if (used + cost > terms.room || owner.shared + owner.added + cost > terms.part) {
         owner.usedAt = now();
+        // The session is kept, and what of it can go beside its journal.
+        if (what === 'journal') enter(owner, toWord(what, key), STREAKS_BYTES);
         wake();
         return 'refused';
       }
@@ -105,7 +111,9 @@ export const createSpaceLedger = (options: {
       for (const [tenant, { entries, usedAt }] of owners)
         if (entries.size === 0 && now() - usedAt > FORGET_AFTER_MS) owners.delete(tenant);
       usedBefore = used;
-      return [...owners.values()].slice(0, MAX_TENANTS_AT_ONCE).flatMap((owner) => takeEntries(owner, now()));
+      return [...owners.values()]
+        .slice(0, MAX_TENANTS_AT_ONCE)
+        .flatMap((owner) => takeEntries(owner, terms.part, now()));
     },
     learn: (taken, bytes, next) => {
       terms = next;
@@ -132,10 +140,11 @@ export const createSpaceLedger = (options: {
 const toWord = (what: Droppable, key: string): string => `${LETTER[what]}${key.slice(key.lastIndexOf(':') + 1)}`;
 
 // One at least: it asks what the tenant has.
-const takeEntries = (owner: Owner, now: number): readonly TenantEntries[] => {
+const takeEntries = (owner: Owner, part: number, now: number): readonly TenantEntries[] => {
   const { tenant } = owner;
   const all = [...owner.entries];
-  const isDue = all.length >= CHUNK_ENTRIES || toBytes(all) >= CHUNK_BYTES || now - owner.takenAt >= CHUNK_AGE_MS;
+  const isLarge = toBytes(all) >= Math.min(CHUNK_BYTES, part / CHUNKS_OF_PART);
+  const isDue = isLarge || all.length >= CHUNK_ENTRIES || now - owner.takenAt >= CHUNK_AGE_MS;
   if (all.length === 0 || !isDue) return [{ tenant, bytes: 0, words: '' }];
   owner.takenAt = now;
   owner.entries = new Map();
