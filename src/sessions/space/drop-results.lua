@@ -4,7 +4,7 @@
 -- KEYS     records
 -- ARGV     ms: a record that has longer to live has been used since
 -- Output   for each record 1 where its results are dropped or were gone, else 0
--- Cost     one PTTL, one HGETALL, one DEL and one HSET a record
+-- Cost     one PTTL, one HGET, one TYPE, one HKEYS, one HMGET, one DEL and one HSET a record
 
 local longest = tonumber(ARGV[1])
 local time = redis.call('TIME')
@@ -14,16 +14,27 @@ local function write_fields(key, set)
   for i = 1, #set, 1000 do redis.call('HSET', key, unpack(set, i, math.min(i + 999, #set))) end
 end
 
--- Only where results are among the fields: a record of marks is as small as it gets.
-local function drop(key, fields, left)
-  local set, results = {}, 0
-  for i = 1, #fields, 2 do
-    local index = string.match(fields[i], '^result:(%d+)$')
-    if index then results = results + 1 end
-    set[#set + 1] = index and 'started:' .. index or fields[i]
-    set[#set + 1] = index and '1' or fields[i + 1]
+-- The results themselves are not read: they may be megabytes. A record of marks is as small as it gets.
+local function drop(key, left)
+  local names, set, others = redis.call('HKEYS', key), {}, {}
+  for _, name in ipairs(names) do
+    local index = string.match(name, '^result:(%d+)$')
+    if index then
+      set[#set + 1] = 'started:' .. index
+      set[#set + 1] = '1'
+    else
+      others[#others + 1] = name
+    end
   end
-  if results == 0 then return end
+  if #set == 0 then return end
+  for start = 1, #others, 1000 do
+    local last = math.min(start + 999, #others)
+    local values = redis.call('HMGET', key, unpack(others, start, last))
+    for position, value in ipairs(values) do
+      set[#set + 1] = others[start + position - 1]
+      set[#set + 1] = value
+    end
+  end
   redis.call('DEL', key)
   write_fields(key, set)
   if left > 0 then redis.call('PEXPIRE', key, left) end
@@ -35,8 +46,8 @@ for position, key in ipairs(KEYS) do
   local lease = redis.pcall('HGET', key, 'lease')
   local is_held = type(lease) == 'string' and (tonumber(lease) or 0) > now
   local is_old = left <= longest and not is_held
-  local fields = is_old and redis.pcall('HGETALL', key) or {}
-  if is_old and not fields.err and #fields > 0 then drop(key, fields, left) end
+  -- What is no hash is no record: it is not touched.
+  if is_old and redis.call('TYPE', key).ok == 'hash' then drop(key, left) end
   dropped[position] = is_old and 1 or 0
 end
 return dropped
