@@ -182,6 +182,31 @@ export const SESSIONS_ROW: Row = {
         unit: 'ops',
         queries: only(sumBy('store, reason', rate('recourse_store_evictions_total')), '{{store}}: {{reason}}'),
       },
+      {
+        kind: 'graph',
+        title: 'Memory of Redis',
+        alerts: ['RecourseStoreFilling'],
+        description:
+          "Redis's memory, its maxmemory, and of that journals and kept results, which are dropped oldest first from 75 % on. Above 85 % what is left must not be lost.",
+        unit: 'bytes',
+        queries: [
+          { expression: `max(${series('recourse_session_store_memory_used_bytes')})`, legend: 'used' },
+          { expression: `max(${series('recourse_session_store_memory_max_bytes')})`, legend: 'maxmemory' },
+          { expression: `max(${series('recourse_session_store_droppable_bytes')})`, legend: 'droppable' },
+          { expression: `max(${series('recourse_session_store_droppable_max_bytes')})`, legend: 'droppable at most' },
+        ],
+      },
+      {
+        kind: 'graph',
+        title: 'Dropped to make room',
+        description:
+          'Journals of sessions and results of records that were dropped from Redis, and those that were not kept because they came too fast, per second. The log names the tenant.',
+        unit: 'ops',
+        queries: [
+          { expression: sumBy('kind', rate('recourse_session_store_dropped_total')), legend: 'dropped: {{kind}}' },
+          { expression: sumBy('kind', rate('recourse_session_store_not_kept_total')), legend: 'not kept: {{kind}}' },
+        ],
+      },
     ),
   ],
 };

@@ -25,6 +25,7 @@ export const toOverview = (id: string, view: SessionView, width: number): string
   return [
     `Session ${cutToColumns(toPlainText(id), MAX_ID)}, ${MODES[session.mode]}`,
     totals.join(', '),
+    ...(view.truncated === true ? ['Calls are missing: their lines were dropped because Redis needed the room.'] : []),
     ...problems.map((problem) => cutToColumns(problem, width)),
     ...(tools.length === 0 ? [] : ['', toTable(COLUMNS, tools.map(toRow), width)]),
   ].join('\n');

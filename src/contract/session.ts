@@ -96,6 +96,10 @@ export const SessionView = z
       .optional()
       .describe('Only where a reducer failed: why its slice is missing, by its name.'),
     calls: z.array(JournalEntry).describe('The last SESSION_JOURNAL calls, oldest first.'),
+    truncated: z
+      .literal(true)
+      .optional()
+      .describe('Only where calls are missing from `calls`: they were dropped because the store needed the room.'),
   })
   .meta({ id: 'SessionView' });
 export type SessionView = Readonly<z.infer<typeof SessionView>>;

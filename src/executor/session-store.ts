@@ -177,6 +177,8 @@ export type SessionRecord = {
   readonly tools: readonly ToolRecord[];
   /** JSON texts, oldest first: the lines that settling wrote, and those of late results. */
   readonly journal: readonly string[];
+  /** Lines of the journal were dropped, or not kept, because the store needed the room. */
+  readonly truncated?: true;
 };
 
 /** The store is away: nothing was read, ended or reset. */

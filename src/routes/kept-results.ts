@@ -61,4 +61,4 @@ const maySee = (result: string, mayUse: (tool: string) => boolean): boolean => {
 };
 
 const NOT_KEPT =
-  'No results are kept under this request id: its batch came without an Idempotency-Key, is still running, or is too long ago.';
+  'No results are kept under this request id: its batch came without an Idempotency-Key, is still running, is too long ago, or its results were dropped because the store needed the room.';

@@ -191,7 +191,7 @@ export const NOT_KEPT_EXAMPLE: Problem = {
   status: 404,
   code: 'result_not_kept',
   detail:
-    'No results are kept under this request id: its batch came without an Idempotency-Key, is still running, or is too long ago.',
+    'No results are kept under this request id: its batch came without an Idempotency-Key, is still running, is too long ago, or its results were dropped because the store needed the room.',
   request_id: '01M7YS1XNXZX345EQCMYZYC2PQ',
 };
 

@@ -7,6 +7,12 @@ export type RedisClient = {
    * such a command may have been applied.
    */
   readonly call: (command: string, ...parameters: string[]) => Promise<unknown>;
+  /** The same for what no batch waits for: rejects after a second. */
+  readonly callPatiently: RedisClient['call'];
+  /** What each server that takes writes says of its memory; as patient. */
+  readonly memory: () => Promise<readonly string[]>;
+  /** Whether one command may name keys of several hash slots. */
+  readonly topology: 'server' | 'cluster';
   /** Starts connecting and goes on trying; never rejects. */
   readonly connect: () => void;
   readonly onReady: (listener: () => void) => void;
@@ -49,6 +55,12 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
   let wanted = true;
   return {
     call: (command, ...parameters) => withDeadline(client.call(command, ...parameters), answerWithinMs),
+    callPatiently: (command, ...parameters) => withDeadline(client.call(command, ...parameters), ABANDONED_COMMAND_MS),
+    memory: () => {
+      const servers = client instanceof Cluster ? client.nodes('master') : [client];
+      return Promise.all(servers.map((server) => withDeadline(server.info('memory'), ABANDONED_COMMAND_MS)));
+    },
+    topology: client instanceof Cluster ? 'cluster' : 'server',
     // The outcome of the first attempt is told by the events; later ones are the retry strategy's.
     connect: () => void client.connect().then(ignore, ignore),
     onReady: (listener) =>
@@ -81,7 +93,7 @@ const onNodesReady = (cluster: Cluster, listener: () => void): void => {
  * Rejects when no answer has come in time. Not commandTimeout: that is a timer alone, and where a burst of requests
  * kept the event loop busy it fires before the answers that are there are read. They are read before an immediate.
  */
-const withDeadline = (answer: Promise<unknown>, ms: number): Promise<unknown> =>
+const withDeadline = <Answer>(answer: Promise<Answer>, ms: number): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const giveUp = (): void => reject(new Error('Command timed out'));
     const timer = setTimeout(() => setImmediate(giveUp), ms);

@@ -23,7 +23,8 @@ import { createRedisScript, type RunRedisScript } from './redis-script.ts';
 import { type AdmittedTool, toPermits } from './rules/admit-budgets.ts';
 import { toGuardStep } from './rules/admit-round.ts';
 import { toMaxLines } from './rules/journal-text.ts';
-import { toSettlement } from './rules/settlement.ts';
+import { type Settlement, toSettlement } from './rules/settlement.ts';
+import { BOUNDLESS_SPACE, type StoreSpace } from './space/space-ledger.ts';
 import type { WatchableStore } from './store-availability.ts';
 
 type Scripts = Readonly<Record<'admit' | 'settle' | 'read' | 'reset' | 'late', RunRedisScript>>;
@@ -35,8 +36,10 @@ type Scripts = Readonly<Record<'admit' | 'settle' | 'read' | 'reset' | 'late', R
 export const createRedisSessionStore = (options: {
   readonly client: RedisClient;
   readonly settings: SessionSettings;
+  /** Where journals find room. */
+  readonly space?: StoreSpace;
 }): SessionStore & WatchableStore => {
-  const { client, settings } = options;
+  const { client, settings, space = BOUNDLESS_SPACE } = options;
   const scripts = loadScripts(client);
   // Whoever may connect may still lack the right to run scripts or to write, and a replica or a cluster that is down runs a
   // script which touches nothing: only one that has written says that it serves.
@@ -52,7 +55,7 @@ export const createRedisSessionStore = (options: {
       const answer = await scripts.admit(toKeys(round.sessionKey), toAdmitWords(round, settings));
       const [born, step, reports = [], verdicts = []] = AdmitAnswer.parse(answer);
       const admitted = { born, tools: toAdmittedTools(round, reports, settings), verdicts: verdicts.map(toVerdict) };
-      return toAdmission(round, { ...admitted, step }, scripts, settings);
+      return toAdmission(round, { ...admitted, step }, { scripts, settings, space });
     },
     read: async (sessionKey) => {
       const keys = toKeys(sessionKey);
@@ -88,8 +91,15 @@ type Admitted = Pick<Admission, 'step' | 'verdicts'> & {
   readonly tools: ReadonlyMap<string, AdmittedTool>;
 };
 
-const toAdmission = (round: Round, admitted: Admitted, scripts: Scripts, settings: SessionSettings): Admission => {
+type AdmissionParts = {
+  readonly scripts: Scripts;
+  readonly settings: SessionSettings;
+  readonly space: StoreSpace;
+};
+
+const toAdmission = (round: Round, admitted: Admitted, parts: AdmissionParts): Admission => {
   const { born, step, tools, verdicts } = admitted;
+  const { scripts, settings, space } = parts;
   const keys = toKeys(round.sessionKey);
   const guardStep = toGuardStep(round, step);
   return {
@@ -101,15 +111,31 @@ const toAdmission = (round: Round, admitted: Admitted, scripts: Scripts, setting
     settle: async (report: RoundReport): Promise<ReadonlyMap<string, Budget>> => {
       const settlement = toSettlement(round, { tools, verdicts }, report, settings);
       if (settlement === null) return new Map();
-      const words = toSettleWords(round, { born, guardStep, tools }, settlement, settings);
+      const kept = keepLines(round.sessionKey, settlement.journal, space);
+      const words = toSettleWords(round, { born, guardStep, tools }, { ...settlement, ...kept }, settings);
       return toBudgets(SettleAnswer.parse(await scripts.settle(keys, words)), round);
     },
     addLate: async (json) => {
-      if (settings.journal === 0) return;
+      if (settings.journal === 0 || space.reserve('journal', round.sessionKey, json.length) === 'refused') return;
       await scripts.late(keys, [born, String(settings.ttlMs), String(toMaxLines(settings)), json]);
     },
   };
 };
+
+/** The lines of a round where there is room for them; else none, and the session says so. */
+const keepLines = (
+  sessionKey: string,
+  lines: Settlement['journal'],
+  space: StoreSpace,
+): { readonly journal: Settlement['journal']; readonly lines: 'kept' | 'refused' } => {
+  if (lines.length === 0) return { journal: lines, lines: 'kept' };
+  const bytes = lines.reduce((sum, { json }) => sum + json.length + RETRIES_LEFT_BYTES, 0);
+  const kept = space.reserve('journal', sessionKey, bytes);
+  return kept === 'kept' ? { journal: lines, lines: kept } : { journal: [], lines: kept };
+};
+
+// What the store adds to a line, and Redis to that.
+const RETRIES_LEFT_BYTES = 32;
 
 // The whole tenant:hash is the hash tag, so that a session is one cluster slot and a tenant is many.
 const toKeys = (sessionKey: string): readonly [string, string] => {

@@ -114,6 +114,15 @@ export const SETTINGS = {
   RETRY_BUDGET_ON_STORE_DOWN: oneOf(['local', 'open', 'closed'])
     .default('local')
     .describe('While Redis is away: count in this process, do not count, or refuse calls with `store_unavailable`.'),
+  STORE_DROPPABLE_PERCENT: whole(60, 1, 70).describe(
+    "Per cent of Redis's memory that journals and results kept under an Idempotency-Key may take together; beyond it the oldest are dropped.",
+  ),
+  STORE_TENANT_PERCENT: whole(50, 1, 100).describe(
+    'Per cent of that part that one tenant may hold; beyond it its own oldest are dropped, and what comes too fast is not kept. 100 for a service with one tenant.',
+  ),
+  REDIS_MEMORY_MB: whole(256, 1, 16_777_216).describe(
+    "Redis's memory in MiB, of which the two parts are reckoned where Redis has no `maxmemory` or does not tell it.",
+  ),
   CIRCUIT_FAILURES: whole(10, 0, 10_000).describe(
     'Batches in a row in which a tool or its upstream was at fault that open its circuit breaker; 0 = no breaker.',
   ),

@@ -59,6 +59,7 @@ export const createStoreObserver = (options: {
     keyed: durationOf('keyed'),
     rate: durationOf('rate'),
     page: durationOf('page'),
+    space: durationOf('space'),
   } satisfies Record<StoreOperation, TimeSeries>;
   metrics.storeUp.set(1);
   return {

@@ -101,4 +101,31 @@ const createStoreMetrics = (registry: Registry) => ({
     labelNames: ['operation', 'reason'],
     registers: [registry],
   }),
+  ...createSpaceMetrics(registry),
 });
+
+const createSpaceMetrics = (registry: Registry) => {
+  const bytes = (name: string, help: string) =>
+    new Gauge({ name: `recourse_session_store_${name}_bytes`, help, registers: [registry] });
+  return {
+    storeMemoryUsed: bytes('memory_used', 'Memory that Redis uses; of a cluster, on its fullest node.'),
+    storeMemoryMax: bytes('memory_max', 'maxmemory of that Redis; 0 where it has none or does not tell it.'),
+    storeDroppable: bytes(
+      'droppable',
+      'Journals and kept results in Redis: what is dropped, oldest first, to make room.',
+    ),
+    storeDroppableMax: bytes('droppable_max', 'How much of that Redis may hold.'),
+    storeDropped: createTallyCounter({
+      registry,
+      name: 'recourse_session_store_dropped_total',
+      help: 'Sessions and records whose journal or results were dropped from Redis to make room.',
+      labelNames: ['kind'],
+    }),
+    storeNotKept: createTallyCounter({
+      registry,
+      name: 'recourse_session_store_not_kept_total',
+      help: 'Batches whose journal lines or results were not kept: their tenant held its part of Redis, or Redis was nearly full.',
+      labelNames: ['kind'],
+    }),
+  };
+};

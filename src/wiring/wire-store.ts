@@ -2,11 +2,14 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { KeyedStore } from '../executor/idempotency/keyed-store.ts';
 import type { SessionSettings, SessionStore } from '../executor/session-store.ts';
+import type { SpaceObserver, StoreObserver } from '../executor/store-observer.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
 import { createMemoryPageTokens } from '../sessions/memory-page-tokens.ts';
 import { createMemorySessionStore, createRequestSessionStore } from '../sessions/memory-session-store.ts';
 import type { RateStore } from '../sessions/rate-store.ts';
+import type { SpaceSettings } from '../sessions/space/store-space.ts';
+import { createSpaceObserver } from '../telemetry/create-space-observer.ts';
 import { createStoreObserver } from '../telemetry/create-store-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
@@ -47,11 +50,19 @@ export const toSessionSettings = (config: Config): SessionSettings => ({
   journal: config.SESSION_JOURNAL,
 });
 
+const toSpaceSettings = (config: Config): SpaceSettings => ({
+  memoryBytes: config.REDIS_MEMORY_MB * 1024 * 1024,
+  droppablePercent: config.STORE_DROPPABLE_PERCENT,
+  tenantPercent: config.STORE_TENANT_PERCENT,
+  sessionTtlMs: config.SESSION_TTL_SECONDS * 1000,
+});
+
 /** The stores the settings ask for: Redis behind its fall-back, or this process's memory. */
 export const wireStore = async (config: Config, { log, metrics, memory, now }: StoreParts): Promise<WiredStore> => {
   const settings = toSessionSettings(config);
   const requests = createRequestSessionStore({ settings, now });
   const observer = createStoreObserver({ metrics, log, now });
+  const spaceObserver = createSpaceObserver({ metrics, log, now });
   if (config.REDIS_URL === undefined) {
     const store = createMemorySessionStore({ mode: 'memory', settings, memory, now });
     const keys = createMemoryKeyedStore({ memory, now });
@@ -60,11 +71,8 @@ export const wireStore = async (config: Config, { log, metrics, memory, now }: S
     const close = (): void => undefined;
     return { mode: 'memory', sessions, keys, requests, isUp: () => true, rates: null, pageTokens, close };
   }
-  return {
-    ...(await wireRedis(config.REDIS_URL, config, { settings, observer, memory, now })),
-    mode: 'redis',
-    requests,
-  };
+  const terms = { settings, observer, spaceObserver, memory, now };
+  return { ...(await wireRedis(config.REDIS_URL, config, terms)), mode: 'redis', requests };
 };
 
 /** Sessions that take their pages with them. Those go first: where Redis is away, ending fails and is asked for again. */
@@ -78,13 +86,14 @@ const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionS
 
 type RedisTerms = Pick<StoreParts, 'memory' | 'now'> & {
   readonly settings: SessionSettings;
-  readonly observer: ReturnType<typeof createStoreObserver>;
+  readonly observer: StoreObserver;
+  readonly spaceObserver: SpaceObserver;
 };
 
 const wireRedis = async (
   url: string,
   config: Config,
-  { settings, observer, memory, now }: RedisTerms,
+  { settings, observer, spaceObserver, memory, now }: RedisTerms,
 ): Promise<Omit<WiredStore, 'mode' | 'requests'>> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
   const { createRedisClient } = await import('../sessions/redis-client.ts');
@@ -93,11 +102,20 @@ const wireRedis = async (
   const { createStoreAvailability } = await import('../sessions/store-availability.ts');
   const { createFallbackSessionStore } = await import('../sessions/fallback-session-store.ts');
   const { createRateStore } = await import('../sessions/rate-store.ts');
+  const { createRedisSpace } = await import('../sessions/space/store-space.ts');
   const { createRedisPageTokens } = await import('../sessions/redis-page-tokens.ts');
   const { createFallbackKeyedStore } = await import('../sessions/keyed/fallback-keyed-store.ts');
   const client = createRedisClient(url);
   client.onError((error) => observer.operationFailed('connect', error));
-  const primary = createRedisSessionStore({ client, settings });
+  const space = createRedisSpace({
+    client,
+    settings: toSpaceSettings(config),
+    isUp: () => availability.isUp(),
+    observer: spaceObserver,
+    onFailed: (error) => observer.operationFailed('space', error),
+    now,
+  });
+  const primary = createRedisSessionStore({ client, settings, space });
   const local = createMemorySessionStore({ mode: 'local', settings, memory, now });
   // One for all that ask: an outage is one outage.
   const onRecovered = (): void => {
@@ -111,7 +129,7 @@ const wireRedis = async (
     policy: config.RETRY_BUDGET_ON_STORE_DOWN,
     availability,
   });
-  const keys = createFallbackKeyedStore({ primary: createRedisKeyedStore({ client }), availability });
+  const keys = createFallbackKeyedStore({ primary: createRedisKeyedStore({ client, space }), availability });
   const rates = createRateStore({ client, availability });
   const pageTokens = createRedisPageTokens({
     client,
@@ -122,6 +140,11 @@ const wireRedis = async (
     onRefused: (error) => observer.operationFailed('page', error),
   });
   client.connect();
+  space.start();
   const sessions = withPages(store, pageTokens);
-  return { sessions, keys, rates, pageTokens, isUp: availability.isUp, close: client.disconnect };
+  const close = (): void => {
+    space.stop();
+    client.disconnect();
+  };
+  return { sessions, keys, rates, pageTokens, isUp: availability.isUp, close };
 };

@@ -214,7 +214,7 @@ test.each([
   [
     '/tool-calls/',
     'result_not_kept',
-    'No results are kept under this request id: its batch came without an Idempotency-Key, is still running, or is too long ago.',
+    'No results are kept under this request id: its batch came without an Idempotency-Key, is still running, is too long ago, or its results were dropped because the store needed the room.',
   ],
   ['/tools/nope', 'tool_not_found', 'There is no tool of that name. GET /tools lists what there is.'],
   ['/tools/__proto__', 'tool_not_found', 'There is no tool of that name. GET /tools lists what there is.'],

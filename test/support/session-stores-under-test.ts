@@ -63,6 +63,9 @@ export const connectToRedis = async (url: string): Promise<Redis> => {
 /** What the Redis store needs of a client, on a connection for tests. */
 export const toRedisClient = (redis: Redis | Cluster): RedisClient => ({
   call: (command, ...parameters) => redis.call(command, ...parameters),
+  callPatiently: (command, ...parameters) => redis.call(command, ...parameters),
+  memory: async () => (redis instanceof Redis ? [await redis.info('memory')] : []),
+  topology: redis instanceof Redis ? 'server' : 'cluster',
   connect: () => undefined,
   onReady: (listener) => void redis.on('ready', listener),
   isReady: () => redis.status === 'ready',

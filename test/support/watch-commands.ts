@@ -9,12 +9,18 @@ export type WatchedCommands = {
   readonly clear: () => Promise<void>;
   /** Command and end of its first key, e.g. `evalsha session`; scripts of one kind have one letter: `evalsha keyed a`. */
   readonly seen: () => Promise<readonly string[]>;
+  /** How many commands of its own the service has sent to count what is kept, beside those for batches. */
+  readonly counted: () => Promise<number>;
 };
 
 type Command = { readonly words: readonly string[]; readonly inScript: boolean };
 
 // What a client says to a server by itself, and not for a batch.
 const OWN = new Set(['ping', 'info', 'client', 'hello', 'select', 'monitor']);
+
+// What is kept is counted once a second, beside the batches.
+const KEPT = 'recourse:{kept}';
+const isCount = ({ words }: Command): boolean => words.some((word) => word.startsWith(KEPT));
 
 const toKind = (key: string): string =>
   /:(keyed|request)$/.exec(key)?.[1] ?? (key.endsWith(':pages') ? 'page' : 'session');
@@ -51,14 +57,19 @@ export const watchCommands = async (url: string): Promise<WatchedCommands> => {
     await expect.poll(() => commands.some(({ words }) => words[1] === mark)).toBe(true);
     commands = commands.filter(({ words }) => words[1] !== mark);
   };
+  const outside = () => commands.filter(({ words: [command = ''], inScript }) => !inScript && !OWN.has(command));
   return {
+    counted: async () => {
+      await flush();
+      return outside().filter(isCount).length;
+    },
     clear: async () => {
       await flush();
       commands = [];
     },
     seen: async () => {
       await flush();
-      const asked = commands.filter(({ words: [command = ''], inScript }) => !inScript && !OWN.has(command));
+      const asked = outside().filter((command) => !isCount(command));
       return asked.map(({ words }) => words).map(createNames());
     },
   };

@@ -12,8 +12,8 @@ export type KeyedRun = {
   readonly earlier: ReadonlyMap<number, EarlierCall>;
   /** Notes that a write begins. Only where this says `held` may it. */
   readonly start: (index: number) => Promise<RecordState>;
-  /** Keeps the results and lets the record go. */
-  readonly finish: (results: readonly ResultToKeep[]) => Promise<RecordState>;
+  /** Keeps the results and lets the record go. `marked`: only which writes ran is kept. */
+  readonly finish: (results: readonly ResultToKeep[]) => Promise<RecordState | 'marked'>;
   /** Replaces a kept result by what its handler came to after the answer. */
   readonly amend: (index: number, result: string) => Promise<void>;
   /** Holds the record no longer; for a batch that did not finish. */

@@ -28,8 +28,11 @@ export type HeldRecord = {
   readonly start: (index: number) => Promise<'held' | 'lost'>;
   /** Holds the record for another 5 s. */
   readonly renew: () => Promise<'held' | 'lost'>;
-  /** Writes the results and ends the lease. Marks of calls that are not among them stay. */
-  readonly commit: (results: readonly ResultToKeep[]) => Promise<'held' | 'lost'>;
+  /**
+   * Writes the results and ends the lease. Marks of calls that are not among them stay. `marked`: there was no room for
+   * the results, and the marks alone are kept.
+   */
+  readonly commit: (results: readonly ResultToKeep[]) => Promise<'held' | 'marked' | 'lost'>;
   /**
    * Replaces a result that this try committed as final by what its handler came to after the answer, also where another
    * try has begun: it runs no such call again.

@@ -44,6 +44,7 @@ export const createSessionReader =
       tools: tools.toSorted((one, other) => (one.name < other.name ? -1 : 1)),
       ...(await toSlices(reducers, calls, options.runReducer)),
       calls: [...calls],
+      ...(record.truncated === true ? { truncated: true } : {}),
     };
   };
 

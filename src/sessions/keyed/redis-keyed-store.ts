@@ -9,6 +9,7 @@ import type {
   ResultToKeep,
 } from '../../executor/idempotency/keyed-store.ts';
 import type { RedisClient } from '../redis-client.ts';
+import { BOUNDLESS_SPACE, type StoreSpace } from '../space/space-ledger.ts';
 import { createResultCap, parseObject } from './kept-result.ts';
 import { LEASE_MS, RECORD_TTL_MS, readResults, toOwnResults } from './keyed-record.ts';
 import { createRedisAnswers, type RedisAnswers } from './redis-answers.ts';
@@ -34,7 +35,10 @@ const PIECE_BYTES = 512 * 1024;
 export const createRedisKeyedStore = (options: {
   readonly client: RedisClient;
   readonly maxResultBytes?: number;
+  /** Where results find room. */
+  readonly space?: StoreSpace;
 }): KeyedStore => {
+  const { space = BOUNDLESS_SPACE } = options;
   const scripts = loadKeyedScripts(options.client);
   const answers = createRedisAnswers(options.client, scripts);
 
@@ -62,7 +66,7 @@ export const createRedisKeyedStore = (options: {
     const cap = createResultCap(known.values(), options);
     return {
       kind: 'held',
-      record: { earlier, ...createSteps({ batch, life, fence: opened[2], scripts, answers, cap }) },
+      record: { earlier, ...createSteps({ batch, life, fence: opened[2], scripts, answers, cap, space }) },
     };
   };
 
@@ -84,30 +88,47 @@ const createSteps = (parts: {
   readonly scripts: KeyedScripts;
   readonly answers: RedisAnswers;
   readonly cap: (result: string) => string;
+  readonly space: StoreSpace;
 }): Omit<HeldRecord, 'earlier'> => {
-  const { batch, life, fence, scripts, cap } = parts;
+  const { batch, life, fence, scripts, cap, space } = parts;
   const finals = new Set<number>();
   const run = async (step: 'start' | 'renew' | 'commit' | 'amend', ...parameters: string[]) =>
     Done.parse(await scripts[step](batch.recordKey, life, fence, ...parameters)) === 1 ? 'held' : 'lost';
+  const writePieces = async (pieces: readonly (readonly string[])[]): Promise<'held' | 'lost'> => {
+    for (const [position, words] of pieces.entries()) {
+      const state = await run('commit', LEASE, TTL, position === pieces.length - 1 ? 'last' : 'more', ...words);
+      if (state === 'lost') return state;
+    }
+    return 'held';
+  };
   return {
     start: (index) => run('start', LEASE, String(index)),
     renew: () => run('renew', LEASE),
     commit: async (results) => {
-      const kept = results.map((one) => ({ ...one, result: cap(one.result) }));
-      const pieces = toPieces(kept);
-      for (const [position, words] of pieces.entries()) {
-        const state = await run('commit', LEASE, TTL, position === pieces.length - 1 ? 'last' : 'more', ...words);
-        if (state === 'lost') return state;
-      }
+      const capped = results.map((one) => ({ ...one, result: cap(one.result) }));
+      const room = capped.length === 0 ? 'kept' : space.reserve('result', batch.recordKey, toBytes(capped));
+      // The marks of writes that began stay: none of them runs again.
+      const kept = room === 'kept' ? capped : capped.filter(({ kind }) => kind === 'repeatable');
+      if ((await writePieces(toPieces(kept))) === 'lost') return 'lost';
+      if (room === 'refused') return 'marked';
       for (const index of toFinals(kept)) finals.add(index);
       await parts.answers.remember(batch, life, toOwnResults(kept));
       return 'held';
     },
     amend: async (index, result) => {
-      if (finals.has(index)) await run('amend', String(index), cap(result));
+      if (!finals.has(index)) return;
+      const kept = cap(result);
+      if (space.reserve('result', batch.recordKey, Buffer.byteLength(kept)) === 'refused') return;
+      await run('amend', String(index), kept);
     },
   };
 };
+
+const toBytes = (results: readonly ResultToKeep[]): number =>
+  results.reduce((sum, { result }) => sum + Buffer.byteLength(result) + RESULT_BYTES, 0);
+
+// A field of a hash.
+const RESULT_BYTES = 64;
 
 const toFinals = (results: readonly ResultToKeep[]): readonly number[] =>
   results.filter(({ kind }) => kind === 'final').map(({ index }) => index);

@@ -1,8 +1,9 @@
 -- Reads a session. Changes nothing. The twin of rules/session-record.ts; goes after the files it uses.
 --
 -- KEYS[1]  the session's hash        KEYS[2]  its journal, which is read in pages beside this
--- Output   { rounds, calls, spent, tools, born or "" }, a tool as { name, failures, used, open, ms since it failed, last
---          error, calls, highest failed and highest same of its streaks }, in no order
+-- Output   { rounds, calls, spent, tools, born or "", dropped }, a tool as { name, failures, used, open, ms since it failed, last
+--          error, calls, highest failed and highest same of its streaks }, in no order; last 1 where lines of the journal
+--          went for want of room, else 0
 -- Cost     one HGETALL
 
 local function names_of(session)
@@ -34,4 +35,4 @@ local session = load_session(KEYS[1])
 expire_claims(session, now)
 local spent, tools = spent_retries(session), {}
 for _, name in ipairs(names_of(session)) do tools[#tools + 1] = record_of(session, name, now) end
-return { session.rounds, session.calls, spent, tools, session.born }
+return { session.rounds, session.calls, spent, tools, session.born, session.saved['dropped'] and 1 or 0 }

@@ -46,7 +46,7 @@ export const SettleAnswer = z.array(Report);
 const ToolAnswer = z.tuple([z.string(), Count, Count, Count, Count, z.string(), Count, Count, Count]);
 
 /** What read.lua answers. */
-export const ReadAnswer = z.tuple([Count, Count, Count, z.array(ToolAnswer), z.string()]);
+export const ReadAnswer = z.tuple([Count, Count, Count, z.array(ToolAnswer), z.string(), z.literal([0, 1])]);
 
 /** A round as its answer tells it, in the terms of the rules. */
 export const toAdmittedTools = (
@@ -78,7 +78,7 @@ export const toBudgets = (reports: readonly Report[], { tools }: Round): Readonl
   );
 
 export const toSessionRecord = (
-  [rounds, calls, spent, tools]: z.infer<typeof ReadAnswer>,
+  [rounds, calls, spent, tools, , dropped]: z.infer<typeof ReadAnswer>,
   journal: readonly string[],
 ): SessionRecord => ({
   mode: 'redis',
@@ -87,6 +87,7 @@ export const toSessionRecord = (
   spent,
   tools: toSortedRecords(tools.map(toToolRecord)),
   journal,
+  ...(dropped === 1 ? { truncated: true } : {}),
 });
 
 const toToolRecord = (tool: z.infer<typeof ToolAnswer>): SessionRecord['tools'][number] => {

@@ -8,6 +8,7 @@
 --   failures:<tool> used:<tool> epoch:<tool> failed_at:<tool> error:<tool>
 --   calls:<tool>                                of tools that limit their calls
 --   streaks:<tool>                              see loop-guard.lua
+--   dropped                                     1: lines of the journal went, or were not kept, for want of room
 -- and one list, its journal.
 
 -- Counters are integers. tonumber would let nan, 0x10 and -5 through: anything but 1 to 15 digits reads as 0.

@@ -14,7 +14,7 @@ const ENDING = { not_run: 'n', other: 'o', looped: 'l', failed: 'f', answered: '
 export const toSettleWords = (
   round: Round,
   admitted: { readonly born: string; readonly guardStep: number; readonly tools: ReadonlyMap<string, AdmittedTool> },
-  settlement: Settlement,
+  settlement: Settlement & { readonly lines: 'kept' | 'refused' },
   settings: SessionSettings,
 ): readonly string[] => {
   const positions = toPositions(round);
@@ -28,6 +28,7 @@ export const toSettleWords = (
     ...numbers.map(String),
     String(round.tools.length),
     String(endings.length),
+    settlement.lines === 'refused' ? '1' : '',
     ...round.tools.flatMap(({ name, retries }) => [
       name,
       String(retries),

@@ -2,7 +2,8 @@
 --
 -- KEYS[1]  the session's hash        KEYS[2]  its journal
 -- ARGV     born of the session at admission, expiry ms, retries of the session, lines of the journal, the round's step
---          if it has a name or else 0, calls that did not run, how many tools, how many fingerprints;
+--          if it has a name or else 0, calls that did not run, how many tools, how many fingerprints,
+--          "1" where lines of the journal are left out for want of room;
 --          per tool of the round: name, retries, decision (free, retry, or none where nothing is to be settled), claim id
 --          or "", epoch at admission, outcome (failed, succeeded, mixed, neither or interrupted), text of the failure,
 --          calls that did not run, "1" where it has changed something;
@@ -11,7 +12,7 @@
 -- Output   per tool: a report. Where the session has begun another life nothing is written.
 -- Cost     one HGETALL and what changed, one RPUSH and one LTRIM
 
-local FIRST_TOOL, TOOL_STRIDE, ENDING_STRIDE, LINE_STRIDE = 9, 9, 4, 2
+local FIRST_TOOL, TOOL_STRIDE, ENDING_STRIDE, LINE_STRIDE = 10, 9, 4, 2
 local born, ttl_ms, session_retries, journal_cap, step = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local FIRST_ENDING = FIRST_TOOL + TOOL_STRIDE * tonumber(ARGV[7])
 local FIRST_LINE = FIRST_ENDING + ENDING_STRIDE * tonumber(ARGV[8])
@@ -83,5 +84,6 @@ local reports = reports_of(session)
 if current then
   append_journal(KEYS[2], read_lines(reports), journal_cap)
   save_session(session, KEYS, ttl_ms)
+  if ARGV[9] == '1' then redis.call('HSET', KEYS[1], 'dropped', '1') end
 end
 return reports

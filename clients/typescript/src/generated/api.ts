@@ -235,6 +235,11 @@ export interface components {
             };
             /** @description The last SESSION_JOURNAL calls, oldest first. */
             readonly calls: readonly components["schemas"]["JournalEntry"][];
+            /**
+             * @description Only where calls are missing from `calls`: they were dropped because the store needed the room.
+             * @enum {boolean}
+             */
+            readonly truncated?: true;
         };
         readonly SessionTool: {
             /** @description `_unknown` stands for all names that no tool has. */
@@ -1029,7 +1034,7 @@ export interface operations {
                      *       "title": "Not Found",
                      *       "status": 404,
                      *       "code": "result_not_kept",
-                     *       "detail": "No results are kept under this request id: its batch came without an Idempotency-Key, is still running, or is too long ago.",
+                     *       "detail": "No results are kept under this request id: its batch came without an Idempotency-Key, is still running, is too long ago, or its results were dropped because the store needed the room.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */

@@ -1,0 +1,120 @@
+import { Cluster, type Redis } from 'ioredis';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Droppable, StoreFill } from '#src/executor/store-observer.ts';
+import { createRedisKeyedStore } from '#src/sessions/keyed/redis-keyed-store.ts';
+import type { RedisClient } from '#src/sessions/redis-client.ts';
+import { createRedisSpace } from '#src/sessions/space/store-space.ts';
+import { createKeyedBatch, hold, repeat, toFinal } from '#test/support/keyed-stores-under-test.ts';
+import { startRedisCluster } from '#test/support/redis-cluster.ts';
+import { startRedisServer } from '#test/support/redis-server.ts';
+import { connectToRedis, toRedisClient } from '#test/support/session-stores-under-test.ts';
+
+const WAIT = { timeout: 20_000, interval: 20 };
+const DAY_MS = 86_400_000;
+
+const onServer = async (): Promise<Redis> => {
+  const server = await startRedisServer();
+  onTestFinished(server.stop);
+  const redis = await connectToRedis(server.url);
+  onTestFinished(() => redis.disconnect());
+  return redis;
+};
+
+const onCluster = async (): Promise<Cluster> => {
+  const cluster = await startRedisCluster();
+  onTestFinished(cluster.stop);
+  const redis = new Cluster(cluster.urls.split(','));
+  onTestFinished(() => redis.disconnect());
+  await expect.poll(() => redis.set('recourse:{ready}', '1').catch(() => 'not yet'), WAIT).toBe('OK');
+  return redis;
+};
+
+/** The space of a replica, and what it was told. Results may take 120 000 bytes together, and 60 000 of one tenant. */
+const createReplica = (client: RedisClient) => {
+  const seen: { dropped: Record<Droppable, number>; refused: string[]; full: string[]; fill: StoreFill | null } = {
+    dropped: { journal: 0, result: 0 },
+    refused: [],
+    full: [],
+    fill: null,
+  };
+  const errors: unknown[] = [];
+  const space = createRedisSpace({
+    client,
+    settings: { memoryBytes: 200_000, droppablePercent: 60, tenantPercent: 50, sessionTtlMs: DAY_MS },
+    isUp: () => true,
+    observer: {
+      filled: (fill) => {
+        seen.fill = fill;
+      },
+      dropped: (what, count) => {
+        seen.dropped[what] += count;
+      },
+      refused: (_, tenant) => void seen.refused.push(tenant),
+      tenantFull: (tenant) => void seen.full.push(tenant),
+    },
+    onFailed: (error) => errors.push(error),
+    now: () => performance.now(),
+  });
+  space.start();
+  onTestFinished(space.stop);
+  return { store: createRedisKeyedStore({ client, space }), space, seen, errors };
+};
+
+/** A write that ran and whose result of 8 kB was committed. */
+const write = async ({ store }: ReturnType<typeof createReplica>, tenant = 'tenant') => {
+  const { recordKey, requestKey, ...rest } = createKeyedBatch({ calls: 1 });
+  const batch = { ...rest, recordKey: `${tenant}${recordKey}`, requestKey: `${tenant}${requestKey}` };
+  const record = await hold(store, batch);
+  await record.start(0);
+  const state = await record.commit([{ ...toFinal(0), result: JSON.stringify({ value: 'x'.repeat(8000) }) }]);
+  return { batch, state };
+};
+
+test.each([
+  ['a server', onServer],
+  ['a cluster', onCluster],
+])(
+  'on %s the oldest results of a tenant go first; their writes are marked, and the latest are kept',
+  async (_, open) => {
+    const replica = createReplica(toRedisClient(await open()));
+    const { store, seen, errors } = replica;
+    const first = await write(replica);
+    expect(first.state).toBe('held');
+    expect(await store.open(repeat(first.batch))).toMatchObject({ kind: 'complete' });
+    const hasDropped = async () => {
+      await write(replica);
+      return seen.dropped.result;
+    };
+    await expect.poll(hasDropped, WAIT).toBeGreaterThan(0);
+    const again = await store.open(repeat(first.batch));
+    expect(again).toMatchObject({ kind: 'held' });
+    if (again.kind === 'held') expect([...again.record.earlier]).toEqual([[0, { state: 'started' }]]);
+    expect(await store.find(first.batch.requestKey)).toBeNull();
+    const keeps = async () => (await write(replica)).state;
+    await expect.poll(keeps, WAIT).toBe('held');
+    expect(new Set(seen.full)).toEqual(new Set(['tenanttenant']));
+    expect(seen.fill?.droppableMax).toBe(120_000);
+    expect(errors).toEqual([]);
+  },
+  60_000,
+);
+
+test('what comes faster than it can be dropped is marked at once, before any command is answered', async () => {
+  const { space, seen } = createReplica(toRedisClient(await onServer()));
+  const burst = Array.from({ length: 100 }, (_, index) => space.reserve('result', `fast:${index}`, 8000));
+  // A tenant's 60 000 bytes.
+  expect(burst.filter((answer) => answer === 'kept')).toHaveLength(7);
+  expect(new Set(seen.refused)).toEqual(new Set(['fast']));
+});
+
+test('a second replica hears within a second what a tenant has kept at the first', async () => {
+  const redis = await onServer();
+  const [one, two] = [createReplica(toRedisClient(redis)), createReplica(toRedisClient(redis))];
+  for (let index = 0; index < 6; index += 1) one.space.reserve('result', `both:${index}`, 8000);
+  const canKeep = () => {
+    two.space.reserve('result', 'both:ask', 0);
+    return two.space.reserve('result', 'both:large', 30_000);
+  };
+  await expect.poll(canKeep, WAIT).toBe('refused');
+  expect(two.seen.fill?.droppable).toBeGreaterThan(40_000);
+});
