@@ -31,6 +31,7 @@ import { type Stores, type WiredStore, wireStore } from './wiring/wire-store.ts'
 import { wireTelemetry } from './wiring/wire-telemetry.ts';
 import { wireTools } from './wiring/wire-tools.ts';
 import { wireTracing } from './wiring/wire-tracing.ts';
+import { createWorkspaceGuard } from './wiring/workspace-guard.ts';
 
 export type Service = {
   readonly app: FastifyInstance;
@@ -81,8 +82,9 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const builtin = await wireBuiltin(config, { version, log, redaction, pageTokens: store.pageTokens });
   const load = wireLoad(config, metrics, observer, now);
   const own = [...builtin.tools, ...createBuiltinReducers(), ...extraTools];
-  const shared = { log, metrics, observer, now, environment, version, redaction, configFile: options.configFile };
-  const offered = { own, ownUnavailable: builtin.unavailable, limitOf: load.limitOf };
+  const guard = await createWorkspaceGuard({ config, environment });
+  const shared = { log, metrics, observer, now, environment, version, redaction, guard };
+  const offered = { own, ownUnavailable: builtin.unavailable, limitOf: load.limitOf, configFile: options.configFile };
   const { registry, ...tools } = await wireTools(config, { ...shared, ...offered });
   const executor = createExecutor({
     registry,
@@ -111,6 +113,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     ...telemetered,
     log,
     now,
+    guard,
     keyFile: options.keyFile,
     limitRate: wireRates(config, store, metrics, now),
     beginTrace: tracing.beginTrace,

@@ -27,7 +27,12 @@ export const SETTINGS = {
     .describe(
       'Where retry budgets are kept: redis://, rediss://, or a comma-separated list of cluster nodes. Unset: in the memory of this process.',
     ),
-  WORKSPACE_DIR: z.string().optional().describe('Root of the file tools. Unset: the example workspace.'),
+  WORKSPACE_DIR: z
+    .string()
+    .optional()
+    .describe(
+      'Root of the file tools, which models write to: a directory of its own, without control files. Unset: the example workspace.',
+    ),
   CONFIG_FILE: z
     .string()
     .optional()
