@@ -61,6 +61,8 @@ export type WireOptions = {
   readonly subscribers?: readonly ((event: ToolInvoked) => void)[];
   /** `off`: nothing is counted or logged of calls and requests. For measuring what that costs. */
   readonly telemetry?: 'on' | 'off';
+  /** How long one collection of metrics answers all who ask, in milliseconds; left out: a second. */
+  readonly metricsSharedMs?: number;
   /** Puts something between the service and what it keeps. */
   readonly wrapStores?: (stores: Stores) => Stores;
 };
@@ -115,6 +117,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     now,
     guard,
     keyFile: options.keyFile,
+    metricsSharedMs: options.metricsSharedMs,
     limitRate: wireRates(config, store, metrics, now),
     beginTrace: tracing.beginTrace,
     describeTools: redactCatalogue(registry.describe, redactor),
@@ -170,7 +173,6 @@ const toReadiness = (
   upstreams: upstreams.map(({ name, status, reason, tools }) => ({
     name,
     status,
-    // Whoever asks for this has shown no key.
     reason: reason === null ? null : redactor.text(reason, 'log'),
     tools,
   })),

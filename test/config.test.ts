@@ -11,6 +11,7 @@ const DEFAULTS = {
   ALLOW_ANONYMOUS: false,
   API_KEYS: [],
   JWT_TENANT_CLAIM: 'tenant',
+  DOCS: true,
   CONSOLE: true,
   MCP_SERVER: true,
   ALLOWED_ORIGINS: [],

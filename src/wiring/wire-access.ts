@@ -95,12 +95,17 @@ const wireApiKeys = (config: Config, { metrics, log, guard, keyFile }: AccessPar
   return apiKeys;
 };
 
-const wireTokens = (config: Config, { now }: AccessParts): AuthenticateToken | null =>
-  config.JWT_JWKS_URL === undefined
-    ? null
-    : createTokenAuthentication({
-        keysOf: createIssuerKeys({ url: new URL(config.JWT_JWKS_URL), now }),
-        issuer: config.JWT_ISSUER ?? null,
-        audience: config.JWT_AUDIENCE ?? null,
-        tenantClaim: config.JWT_TENANT_CLAIM,
-      });
+const wireTokens = (config: Config, { now, log }: AccessParts): AuthenticateToken | null => {
+  const { JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE, JWT_TENANT_CLAIM } = config;
+  if (JWT_JWKS_URL === undefined) return null;
+  if (JWT_AUDIENCE === undefined)
+    log.warn({ setting: 'JWT_AUDIENCE' }, 'tokens that the issuer made for other services are accepted, too');
+  if (JWT_ISSUER === undefined)
+    log.warn({ setting: 'JWT_ISSUER' }, 'tokens of every issuer whose keys are at JWT_JWKS_URL are accepted');
+  return createTokenAuthentication({
+    keysOf: createIssuerKeys({ url: new URL(JWT_JWKS_URL), now }),
+    issuer: JWT_ISSUER ?? null,
+    audience: JWT_AUDIENCE ?? null,
+    tenantClaim: JWT_TENANT_CLAIM,
+  });
+};

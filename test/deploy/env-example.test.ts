@@ -37,6 +37,7 @@ test('the settings that operators rely on are there, once each, with their defau
     JWT_AUDIENCE: '',
     JWT_TENANT_CLAIM: 'tenant',
     RATE_LIMIT: '600/m',
+    DOCS: 'true',
     CONSOLE: 'true',
     ALLOWED_ORIGINS: '',
     LOG_LEVEL: 'info',
