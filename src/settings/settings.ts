@@ -130,6 +130,9 @@ export const SETTINGS = {
     ),
   TRACE_CONTENT: flag(false).describe('Put arguments and results of calls into spans.'),
   ...TOOL_SETTINGS,
+  FETCH_ALLOW_ADDRESSES: list.describe(
+    "Comma-separated addresses and prefixes (`10.1.0.0/16`) that `fetch_url` may reach although they are not public, or are this machine's or its neighbours'.",
+  ),
   FETCH_ALLOW_PRIVATE: flag(false).describe(
     'Lets `fetch_url` reach non-public addresses. Only for tests and closed networks.',
   ),

@@ -26,6 +26,7 @@ export const wireBuiltin = (config: Config, parts: BuiltinParts): Promise<Requir
   return createBuiltinTools({
     workspaceDir,
     privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
+    allowedAddresses: config.FETCH_ALLOW_ADDRESSES,
     userAgent: `recourse/${version}`,
     optional: {
       groups,

@@ -70,6 +70,7 @@ test('the settings that operators rely on are there, once each, with their defau
     SLACK_BOT_TOKEN: '',
     GOOGLE_API_URL: '',
     SLACK_API_URL: '',
+    FETCH_ALLOW_ADDRESSES: '',
     FETCH_ALLOW_PRIVATE: 'false',
     MAX_BATCH_CALLS: '64',
     MAX_BODY_BYTES: '1048576',
