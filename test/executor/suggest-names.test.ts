@@ -30,6 +30,5 @@ test('one name again and again is compared once, and the tools are listed once',
 
 test('where there are few tools every wrong name of a batch is guessed', () => {
   const { unknown } = createNameSuggestions(() => ['search', 'echo']);
-  for (let place = 0; place < 64; place += 1)
-    expect(unknown(`searc${place}`)).toContain("Did you mean 'search'?");
+  for (let place = 0; place < 64; place += 1) expect(unknown(`searc${place}`)).toContain("Did you mean 'search'?");
 });
