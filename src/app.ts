@@ -7,8 +7,9 @@ import { addOpsRoutes, type OpsOptions } from './ops-app.ts';
 import { addRequestTracing } from './routes/add-request-tracing.ts';
 import { addConsoleRoutes, type ConsoleFiles } from './routes/console.ts';
 import { addKeptResultsRoute, type KeptResultsOptions } from './routes/kept-results.ts';
+import { toPageHeaders } from './routes/page-headers.ts';
 import { refuseOtherMethods } from './routes/problem-handler.ts';
-import { addRequestGate, callerOf } from './routes/request-gate.ts';
+import { addRequestGate, callerOf, isKnown } from './routes/request-gate.ts';
 import type { BeginTrace } from './routes/request-tracing.ts';
 import { DOCUMENT_COMPONENTS } from './routes/route-schemas.ts';
 import { addSessionsRoutes, type SessionsOptions } from './routes/sessions.ts';
@@ -26,6 +27,8 @@ export type AppOptions = OpsOptions &
     readonly beginTrace: BeginTrace | null;
     /** null: there is no console. */
     readonly consoleFiles: ConsoleFiles | null;
+    /** Whether `/docs` and `/openapi.json` are served. */
+    readonly docs: 'on' | 'off';
     /** Whether `/mcp` is served. */
     readonly mcpServer: 'on' | 'off';
   };
@@ -40,8 +43,17 @@ export const buildApp = async (options: AppOptions): Promise<FastifyInstance> =>
     openapi: { openapi: '3.1.0', info: toInfo(options.version), components: DOCUMENT_COMPONENTS },
   });
   await app.register(addRoutes, options);
-  await app.register(swaggerUi, { routePrefix: '/docs' });
+  if (options.docs === 'on') await app.register(addDocs);
   return app;
+};
+
+// Swagger UI writes inline styles.
+const DOCS_HEADERS = toPageHeaders("'self' 'unsafe-inline'");
+
+// A plugin, so that the hook holds for these pages alone.
+const addDocs: FastifyPluginAsync = async (app) => {
+  app.addHook('onSend', async (_request, reply) => void reply.headers(DOCS_HEADERS));
+  await app.register(swaggerUi, { routePrefix: '/docs' });
 };
 
 // A plugin, so that swagger, registered before it, sees its routes.
@@ -51,14 +63,17 @@ const addRoutes: FastifyPluginAsync<AppOptions> = async (app, options) => {
   addSessionsRoutes(app, { ...options, callerOf });
   addToolsRoutes(app, { ...options, callerOf });
   if (options.mcpServer === 'on') addMcpRoute(app, { ...options, callerOf });
-  if (options.opsPort === 'shared') addOpsRoutes(app, options);
+  if (options.opsPort === 'shared') addOpsRoutes(app, options, (request) => isKnown(request, options));
   if (options.consoleFiles !== null) addConsoleRoutes(app, { files: options.consoleFiles });
-  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+  if (options.docs === 'on') {
+    app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+    refuseOtherMethods(app, '/openapi.json', ['GET', 'HEAD']);
+  }
   refuseOtherMethods(app, '/tool-calls', ['POST']);
   refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD']);
   refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);
   for (const url of ['/sessions/:id/budgets', '/sessions/:id/budgets/:tool']) refuseOtherMethods(app, url, ['DELETE']);
-  for (const url of ['/tools', '/tools/:name', '/openapi.json']) refuseOtherMethods(app, url, ['GET', 'HEAD']);
+  for (const url of ['/tools', '/tools/:name']) refuseOtherMethods(app, url, ['GET', 'HEAD']);
 };
 
 const toInfo = (version: string) => ({

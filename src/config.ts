@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import * as z from 'zod';
 import { loadApiKeys } from './auth/load-api-keys.ts';
 import { isLoopback } from './auth/loopback.ts';
@@ -15,6 +16,13 @@ type Rule = {
   readonly setting: keyof Config;
   readonly reads: readonly (keyof Config)[];
   readonly toProblem: (config: Config) => string | null;
+};
+
+const isAddressOrPrefix = (text: string): boolean => {
+  const [address = '', bits] = text.split('/', 2);
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (most < 0 || text.split('/').length > 2) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
 };
 
 const RULES: readonly Rule[] = [
@@ -47,6 +55,14 @@ const RULES: readonly Rule[] = [
       (JWT_JWKS_URL === undefined) === (JWT_ISSUER === undefined && JWT_AUDIENCE === undefined)
         ? null
         : 'goes with JWT_ISSUER or JWT_AUDIENCE: tokens that were made for another service would be accepted, or none',
+  },
+  {
+    setting: 'FETCH_ALLOW_ADDRESSES',
+    reads: ['FETCH_ALLOW_ADDRESSES'],
+    toProblem: ({ FETCH_ALLOW_ADDRESSES }) =>
+      FETCH_ALLOW_ADDRESSES.every(isAddressOrPrefix)
+        ? null
+        : 'must be a comma-separated list of IP addresses and prefixes, for example 10.1.0.0/16,2001:db8::1',
   },
   {
     setting: 'TOOL_HOSTS_MIN',

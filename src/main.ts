@@ -11,6 +11,7 @@ import { readDirectory } from './tools/directory/read-directory.ts';
 import { readFirstConfigFile } from './wiring/first-config-file.ts';
 import { readFirstKeyFile } from './wiring/wire-access.ts';
 import { wireRedaction } from './wiring/wire-redaction.ts';
+import { createWorkspaceGuard } from './wiring/workspace-guard.ts';
 import { type Service, wire } from './wiring.ts';
 
 const main = async (): Promise<void> => {
@@ -18,7 +19,11 @@ const main = async (): Promise<void> => {
   const { config } = loaded;
   const paths = await readPaths(config);
   const { file: configFile, mistakes: inFile } = await readFirstConfigFile(config, process.env);
-  const mistakes = [...('mistakes' in loaded ? loaded.mistakes : []), ...paths.mistakes, ...inFile];
+  const guard = await createWorkspaceGuard({ config, environment: process.env });
+  const inWorkspace = await guard.checkSettings(paths.toolFiles);
+  const named = configFile === null ? [] : await guard.checkContent(configFile.path, configFile.content);
+  const ofSettings = 'mistakes' in loaded ? loaded.mistakes : [];
+  const mistakes = [...ofSettings, ...paths.mistakes, ...inFile, ...inWorkspace, ...named];
   if (mistakes.length > 0) return refuseToStart(mistakes);
   const redaction = wireRedaction(config, process.env);
   const { redactor } = redaction;
@@ -57,19 +62,30 @@ const refuseToStart = (problems: readonly string[]): void => {
   process.exit(1);
 };
 
+type Paths = {
+  readonly keyFile: KeyFile | null;
+  /** Source files in TOOLS_DIR. */
+  readonly toolFiles: readonly string[];
+  readonly mistakes: readonly string[];
+};
+
 // Tried by those who will read them, so that these mistakes stand in one list with all others.
-const readPaths = async (config: Config): Promise<{ keyFile: KeyFile | null; mistakes: readonly string[] }> => {
+const readPaths = async (config: Config): Promise<Paths> => {
   const { WORKSPACE_DIR, TOOLS_DIR } = config;
   let keyFile: KeyFile | null = null;
+  let toolFiles: readonly string[] = [];
+  const readTools = async (directory: string): Promise<void> => {
+    toolFiles = [...(await readDirectory(directory)).sources.keys()];
+  };
   const readKeys = (): void => {
     keyFile = readFirstKeyFile(config);
   };
   const mistakes = await Promise.all([
     mistakeOf('API_KEYS_FILE', readKeys),
     WORKSPACE_DIR === undefined ? null : mistakeOf('WORKSPACE_DIR', () => createWorkspace({ root: WORKSPACE_DIR })),
-    TOOLS_DIR === undefined ? null : mistakeOf('TOOLS_DIR', () => readDirectory(TOOLS_DIR)),
+    TOOLS_DIR === undefined ? null : mistakeOf('TOOLS_DIR', () => readTools(TOOLS_DIR)),
   ]);
-  return { keyFile, mistakes: mistakes.filter((mistake) => mistake !== null) };
+  return { keyFile, toolFiles, mistakes: mistakes.filter((mistake) => mistake !== null) };
 };
 
 const mistakeOf = async (setting: string, read: () => unknown): Promise<string | null> => {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { createHttpServer, type HttpServerOptions } from './http-server.ts';
-import { addHealthRoutes } from './routes/health.ts';
+import { addHealthRoutes, type ShowsReasons } from './routes/health.ts';
 import { addMetricsRoute, type Exposition } from './routes/metrics.ts';
 import { refuseOtherMethods } from './routes/problem-handler.ts';
 import { addRequestGate, type GateOptions } from './routes/request-gate.ts';
@@ -9,9 +9,13 @@ import type { Ready } from './routes/route-schemas.ts';
 export type OpsOptions = HttpServerOptions &
   GateOptions & { readonly readiness: () => Ready; readonly exposition: Exposition };
 
-/** What those read who run the service: health and metrics, without a key. */
-export const addOpsRoutes = (app: FastifyInstance, { readiness, exposition }: OpsOptions): void => {
-  addHealthRoutes(app, readiness);
+/** What those read who run the service: health and metrics, without a key. Reasons are shown where `showsReasons` says so. */
+export const addOpsRoutes = (
+  app: FastifyInstance,
+  { readiness, exposition }: Pick<OpsOptions, 'readiness' | 'exposition'>,
+  showsReasons: ShowsReasons,
+): void => {
+  addHealthRoutes(app, readiness, showsReasons);
   addMetricsRoute(app, exposition);
   for (const url of ['/live', '/ready', '/metrics']) refuseOtherMethods(app, url, ['GET', 'HEAD']);
 };
@@ -20,6 +24,6 @@ export const addOpsRoutes = (app: FastifyInstance, { readiness, exposition }: Op
 export const buildOpsApp = (options: OpsOptions): FastifyInstance => {
   const app = createHttpServer(options);
   addRequestGate(app, options);
-  addOpsRoutes(app, options);
+  addOpsRoutes(app, options, () => true);
   return app;
 };

@@ -33,6 +33,7 @@ import { type Stores, type WiredStore, wireStore } from './wiring/wire-store.ts'
 import { wireTelemetry } from './wiring/wire-telemetry.ts';
 import { wireTools } from './wiring/wire-tools.ts';
 import { wireTracing } from './wiring/wire-tracing.ts';
+import { createWorkspaceGuard } from './wiring/workspace-guard.ts';
 
 export type Service = {
   readonly app: FastifyInstance;
@@ -64,6 +65,8 @@ export type WireOptions = {
   readonly telemetry?: 'on' | 'off';
   /** What the heap may grow to, in bytes; asked of V8 if left out. */
   readonly heapLimitBytes?: number;
+  /** How long one collection of metrics answers all who ask, in milliseconds; left out: a second. */
+  readonly metricsSharedMs?: number;
   /** Puts something between the service and what it keeps. */
   readonly wrapStores?: (stores: Stores) => Stores;
 };
@@ -86,8 +89,9 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const builtin = await wireBuiltin(config, { version, log, redaction, pageTokens: store.pageTokens });
   const load = wireLoad(config, metrics, observer, now);
   const own = [...builtin.tools, ...createBuiltinReducers(), ...extraTools];
-  const shared = { log, metrics, observer, now, environment, version, redaction, configFile: options.configFile };
-  const offered = { own, ownUnavailable: builtin.unavailable, limitOf: load.limitOf };
+  const guard = await createWorkspaceGuard({ config, environment });
+  const shared = { log, metrics, observer, now, environment, version, redaction, guard };
+  const offered = { own, ownUnavailable: builtin.unavailable, limitOf: load.limitOf, configFile: options.configFile };
   const { registry, ...tools } = await wireTools(config, { ...shared, ...offered });
   const executor = createExecutor({
     registry,
@@ -116,7 +120,9 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     ...telemetered,
     log,
     now,
+    guard,
     keyFile: options.keyFile,
+    metricsSharedMs: options.metricsSharedMs,
     limitRate: wireRates(config, store, { metrics, memory, now }),
     beginTrace: tracing.beginTrace,
     describeTools: redactCatalogue(registry.describe, redactor),
@@ -181,7 +187,6 @@ const toReadiness = (
   upstreams: upstreams.map(({ name, status, reason, tools }) => ({
     name,
     status,
-    // Whoever asks for this has shown no key.
     reason: reason === null ? null : redactor.cut(reason, MAX_REASON, 'log'),
     tools,
   })),

@@ -11,6 +11,7 @@ const DEFAULTS = {
   ALLOW_ANONYMOUS: false,
   API_KEYS: [],
   JWT_TENANT_CLAIM: 'tenant',
+  DOCS: true,
   CONSOLE: true,
   MCP_SERVER: true,
   ALLOWED_ORIGINS: [],
@@ -57,6 +58,7 @@ const DEFAULTS = {
   SHELL_MEMORY_MB: 512,
   SHELL_MAX_PROCESSES: 64,
   SHELL_OUTPUT_BYTES: 65_536,
+  FETCH_ALLOW_ADDRESSES: [],
   FETCH_ALLOW_PRIVATE: false,
 };
 

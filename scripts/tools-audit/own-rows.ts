@@ -44,6 +44,11 @@ export const OWN_ROWS: readonly AuditRow[] = [
   ]),
   ...rowsOf('write_file', [
     ['wrong value', 'the path leads out of the workspace', OUTSIDE],
+    [
+      'wrong value',
+      'the path is in a Git directory',
+      "'.git/config' was not written: it belongs to a Git directory, whose files can make Git run commands. Choose a path outside of it.",
+    ],
     ['wrong value', 'the path is a directory', "'empty' is a directory. Send the path of a file in it."],
     [
       'wrong value',

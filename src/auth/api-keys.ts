@@ -24,6 +24,8 @@ export type ApiKeysOptions = {
   readonly onReload: (reload: Reload) => void;
   /** Unix milliseconds. */
   readonly time: () => number;
+  /** Reads the file anew; left out: `readKeyFile`. */
+  readonly read?: (path: string) => Promise<KeyFileReading>;
   /** Between two readings of the file. A change is taken at the second that shows it. */
   readonly pollMs?: number;
 };
@@ -37,7 +39,7 @@ const POLL_MS = 500;
 
 /** Loads the keys, and follows their file. Throws one sentence with every mistake where the keys are not right. */
 export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
-  const { entries, file, onReload, time, pollMs = POLL_MS } = options;
+  const { entries, file, onReload, time, read = readKeyFile, pollMs = POLL_MS } = options;
   let keys = loadFirstKeys({ entries, file });
   const onChange = (reading: KeyFileReading): void => {
     const loaded = reading.ok
@@ -47,7 +49,7 @@ export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
     if (isRight) keys = loaded.keys;
     onReload(isRight ? { result: 'taken', keys: keys.length } : { result: 'refused', mistakes: loaded.mistakes });
   };
-  const stop = file === null ? () => undefined : watchFile({ file, pollMs, onChange, read: readKeyFile });
+  const stop = file === null ? () => undefined : watchFile({ file, pollMs, onChange, read });
   return {
     authenticate: (credential) => findCaller(credential, keys, time),
     count: () => keys.length,

@@ -9,13 +9,15 @@ export type ConfigReading =
 
 const STANDARD_NAMES = ['recourse.config.yaml', 'recourse.config.yml', 'recourse.config.json'];
 
+/** Where the file may be: the path that is set, or those in the directory that have a standard name, the first first. */
+export const configFileCandidates = (configured: string | undefined, directory: string): readonly string[] =>
+  configured === undefined ? STANDARD_NAMES.map((name) => join(directory, name)) : [resolve(directory, configured)];
+
 /** The path of the file that is set, or of the first in the directory that has a standard name; null where none has. */
 export const findConfigFile = async (configured: string | undefined, directory: string): Promise<string | null> => {
-  if (configured !== undefined) return resolve(directory, configured);
-  for (const name of STANDARD_NAMES) {
-    const path = join(directory, name);
-    if (await isThere(path)) return path;
-  }
+  const candidates = configFileCandidates(configured, directory);
+  if (configured !== undefined) return candidates[0] ?? null;
+  for (const path of candidates) if (await isThere(path)) return path;
   return null;
 };
 

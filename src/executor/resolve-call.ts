@@ -3,7 +3,7 @@ import type { Tool } from '../tools/tool.ts';
 import { type Failure, toFailure } from './failure.ts';
 import { batchLimitText, invalidCallText, notAuthorizedText } from './failure-text.ts';
 import type { CallReading } from './provider-calls.ts';
-import { toUnavailableToolText, toUnknownToolText } from './suggest-names.ts';
+import type { NameSuggestions } from './suggest-names.ts';
 
 type CallHead = {
   readonly index: number;
@@ -27,6 +27,8 @@ export type Resolving = {
   readonly mayUse: (tool: string) => boolean;
   /** What is meant by names and arguments; null where they are taken as they stand. */
   readonly reading: CallReading | null;
+  /** What is said of names that no tool has. */
+  readonly suggestions: NameSuggestions;
   readonly maxBatchCalls: number;
   /** Calls of the same request in batches before this one: they count against the same limit. */
   readonly callsBefore: number;
@@ -82,13 +84,13 @@ const refuseOverLimit = (head: CallHead & { readonly name: string }, resolving: 
   failure: toFailure('call_limit_exceeded', batchLimitText(resolving.maxBatchCalls), null),
 });
 
-const toUnknown = (head: CallHead & { readonly name: string }, { registry, mayUse }: Resolving): ResolvedCall => {
-  const available = registry.list().flatMap((tool) => (mayUse(tool.name) ? [tool.name] : []));
+const toUnknown = (head: CallHead & { readonly name: string }, resolving: Resolving): ResolvedCall => {
+  const { registry, mayUse, suggestions } = resolving;
   const known = registry.findUnavailable(head.name);
   // Of a tool that the caller may not use it learns nothing, not even that there is one.
   const text =
     known === undefined || !mayUse(known.facts.name)
-      ? toUnknownToolText(head.name, available)
-      : toUnavailableToolText(head.name, known.withheld ?? 'no', available);
+      ? suggestions.unknown(head.name)
+      : suggestions.unavailable(head.name, known.withheld ?? 'no');
   return { ...head, kind: 'unknown_tool', failure: toFailure('unknown_tool', text, null) };
 };

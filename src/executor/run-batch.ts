@@ -18,6 +18,7 @@ import { resolveCall } from './resolve-call.ts';
 import { runCalls } from './run-calls.ts';
 import type { CallSettings, RunningBatch } from './running-batch.ts';
 import type { Permit, SessionStore } from './session-store.ts';
+import { createNameSuggestions } from './suggest-names.ts';
 import { watchLate } from './watch-late.ts';
 
 /** One JSON text per call, in the order of the calls; or why a batch with an Idempotency-Key is not taken. */
@@ -90,7 +91,9 @@ const runAlone = async (batch: Batch, callsBefore: number, end: BatchEnd, terms:
   const startedAt = terms.now();
   const given = createBatchArguments(batch.source);
   const { registry, maxBatchCalls } = terms;
-  const resolving = { registry, maxBatchCalls, callsBefore, mayUse: batch.mayUse, reading: batch.reading };
+  const { mayUse, reading } = batch;
+  const suggestions = createNameSuggestions(() => registry.list().flatMap(({ name }) => (mayUse(name) ? [name] : [])));
+  const resolving = { registry, maxBatchCalls, callsBefore, mayUse, reading, suggestions };
   const calls = batch.calls.map((entry, index) => resolveCall(entry, index, resolving));
   const known = { batch, startedAt, calls, given, duplicates: findDuplicates(calls, given) };
   const opened = await openKeyOf(batch, calls, terms);

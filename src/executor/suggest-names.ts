@@ -13,28 +13,46 @@ const normalise = (name: string): string =>
     .toLowerCase()
     .replace(/^functions[.:/]/, '');
 
-/** `Unknown tool: serach. Did you mean 'search'? Available tools: …`: at most 20 names, the nearest first. */
-export const toUnknownToolText = (name: string, available: readonly string[]): string => {
-  const said = `Unknown tool: ${echoName(name)}.`;
-  const wanted = normalise(name);
-  const ranked = rank(wanted, available);
-  const [nearest] = ranked;
-  const isNear = nearest !== undefined && nearest.far <= Math.max(1, Math.floor(wanted.length / 3));
-  const guess = isNear ? ` Did you mean '${nearest.candidate}'?` : '';
-  return `${said}${guess} ${tellAvailable(ranked)}`;
+/** What is said of names that no tool of the caller has. One for a batch: each distinct name costs once. */
+export type NameSuggestions = {
+  /** `Unknown tool: serach. Did you mean 'search'? Available tools: …`: at most 20 names, the nearest first. */
+  readonly unknown: (name: string) => string;
+  /**
+   * `Tool 'search' is switched off here. Use another tool, or say what could not be done. Available tools: …`: of a tool
+   * that is known and cannot be called. Nothing else was meant, so nothing is guessed.
+   */
+  readonly unavailable: (name: string, withheld: Withholding | 'no') => string;
 };
 
-/**
- * `Tool 'search' is switched off here. Use another tool, or say what could not be done. Available tools: …`: of a tool
- * that is known and cannot be called. Nothing else was meant, so nothing is guessed.
- */
-export const toUnavailableToolText = (
-  name: string,
-  withheld: Withholding | 'no',
-  available: readonly string[],
-): string => {
-  const others = rank(normalise(name), available);
-  return `Tool '${echoName(name)}' ${WHY[withheld]}. Use another tool, or say what could not be done. ${tellAvailable(others)}`;
+// A name against 5 000 tools takes some milliseconds. Beyond this the names are listed, and none is guessed.
+const MAX_COMPARISONS = 10_000;
+
+/** `listAvailable`: names of the tools that the caller may use, by name; asked once, with the first wrong name. */
+export const createNameSuggestions = (listAvailable: () => readonly string[]): NameSuggestions => {
+  let available: readonly string[] | null = null;
+  let ranked: Map<string, readonly Ranked[]> | null = null;
+  const rankOnce = (wanted: string): readonly Ranked[] => {
+    available ??= listAvailable();
+    ranked ??= new Map();
+    const known = ranked.get(wanted);
+    if (known !== undefined) return known;
+    const isAffordable = ranked.size === 0 || (ranked.size + 1) * available.length <= MAX_COMPARISONS;
+    const found = isAffordable ? rankNearest(wanted, available) : available.slice(0, MAX_NAMES).map(toUnranked);
+    ranked.set(wanted, found);
+    return found;
+  };
+  return {
+    unknown: (name) => {
+      const wanted = normalise(name);
+      const names = rankOnce(wanted);
+      const [nearest] = names;
+      const isNear = nearest !== undefined && nearest.far <= Math.max(1, Math.floor(wanted.length / 3));
+      const guess = isNear ? ` Did you mean '${nearest.candidate}'?` : '';
+      return `Unknown tool: ${echoName(name)}.${guess} ${tellAvailable(names)}`;
+    },
+    unavailable: (name, withheld) =>
+      `Tool '${echoName(name)}' ${WHY[withheld]}. Use another tool, or say what could not be done. ${tellAvailable(rankOnce(normalise(name)))}`,
+  };
 };
 
 const WHY = {
@@ -45,12 +63,15 @@ const WHY = {
 
 type Ranked = { readonly candidate: string; readonly far: number };
 
-const rank = (wanted: string, available: readonly string[]): readonly Ranked[] =>
+const toUnranked = (candidate: string): Ranked => ({ candidate, far: Number.POSITIVE_INFINITY });
+
+const rankNearest = (wanted: string, available: readonly string[]): readonly Ranked[] =>
   available
     .map((candidate) => ({ candidate, far: distance(wanted, candidate.toLowerCase()) }))
-    .sort((a, b) => a.far - b.far || (a.candidate < b.candidate ? -1 : 1));
+    .sort((a, b) => a.far - b.far || (a.candidate < b.candidate ? -1 : 1))
+    .slice(0, MAX_NAMES);
 
 const tellAvailable = (ranked: readonly Ranked[]): string => {
-  const names = ranked.slice(0, MAX_NAMES).map(({ candidate }) => candidate);
+  const names = ranked.map(({ candidate }) => candidate);
   return names.length === 0 ? 'No tools are available.' : `Available tools: ${names.join(', ')}.`;
 };

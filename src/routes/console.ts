@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sendUnlessKnown } from './entity-tag.ts';
+import { toPageHeaders } from './page-headers.ts';
 import { ProblemError, refuseOtherMethods } from './problem-handler.ts';
 
 /** A file of the console as it is sent: `type` is the whole content type, `etag` stands in its quotes. */
@@ -9,28 +10,8 @@ export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
 
 export type ConsoleOptions = { readonly files: ConsoleFiles };
 
-// Nothing from elsewhere, nothing inline, no frame around it; only lit-html may turn text into markup.
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "img-src 'self' data:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  'trusted-types lit-html',
-].join('; ');
-
-const HEADERS: Readonly<Record<string, string>> = {
-  'cache-control': 'no-cache',
-  'content-security-policy': POLICY,
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-};
+// Only lit-html may turn text into markup.
+const HEADERS = toPageHeaders("'self'", ["require-trusted-types-for 'script'", 'trusted-types lit-html']);
 
 const PAGE = 'page.html';
 const HIDDEN = { schema: { hide: true } } as const;

@@ -112,6 +112,12 @@ export const addRequestGate = (app: FastifyInstance, options: GateOptions): void
   });
 };
 
+/** Whether the request shows a key or a token that is good, on a path that asks for none. Where nobody needs a key, all do. */
+export const isKnown = (
+  request: FastifyRequest,
+  { authenticate }: Pick<GateOptions, 'authenticate'>,
+): NowOrLater<boolean> => whenKnown(authenticate(credentialOf(request)), ({ kind }) => kind === 'known');
+
 type Refusal = ProblemError | undefined;
 
 const findRefusal = (request: FastifyRequest, options: GateOptions): NowOrLater<Refusal> => {

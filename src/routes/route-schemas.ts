@@ -65,7 +65,10 @@ const Ready = z.object({
       z.object({
         name: z.string(),
         status: z.enum(['connecting', 'up', 'down', 'held']),
-        reason: z.string().nullable().describe('One line for people where it is not `up`.'),
+        reason: z
+          .string()
+          .nullable()
+          .describe('One line for people where it is not `up`, for who shows a key, or asks on OPS_PORT; else null.'),
         tools: z.int(),
       }),
     )

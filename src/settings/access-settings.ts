@@ -55,5 +55,6 @@ export const ACCESS_SETTINGS = {
   ALLOWED_ORIGINS: list
     .refine((origins) => origins.every(isOrigin), ORIGIN_RULE)
     .describe('Comma-separated origins that browsers may call from, besides loopback ones.'),
+  DOCS: flag(true).describe('Serve the documentation of the interface: pages at `/docs`, and `/openapi.json`.'),
   CONSOLE: flag(true).describe('Serve the console, a page to look at tools and sessions, at `/console`.'),
 } as const;

@@ -27,7 +27,12 @@ export const SETTINGS = {
     .describe(
       'Where retry budgets are kept: redis://, rediss://, or a comma-separated list of cluster nodes. Unset: in the memory of this process.',
     ),
-  WORKSPACE_DIR: z.string().optional().describe('Root of the file tools. Unset: the example workspace.'),
+  WORKSPACE_DIR: z
+    .string()
+    .optional()
+    .describe(
+      'Root of the file tools, which models write to: a directory of its own, without control files. Unset: the example workspace.',
+    ),
   CONFIG_FILE: z
     .string()
     .optional()
@@ -143,6 +148,9 @@ export const SETTINGS = {
     ),
   TRACE_CONTENT: flag(false).describe('Put arguments and results of calls into spans.'),
   ...TOOL_SETTINGS,
+  FETCH_ALLOW_ADDRESSES: list.describe(
+    "Comma-separated addresses and prefixes (`10.1.0.0/16`) that `fetch_url` may reach although they are not public, or are this machine's or its neighbours'.",
+  ),
   FETCH_ALLOW_PRIVATE: flag(false).describe(
     'Lets `fetch_url` reach non-public addresses. Only for tests and closed networks.',
   ),

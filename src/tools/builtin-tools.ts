@@ -11,6 +11,7 @@ import type { ToolFamily } from './tool-family.ts';
 export type BuiltinOptions = {
   readonly workspaceDir: string;
   readonly privateAddresses: 'refuse' | 'allow';
+  readonly allowedAddresses: readonly string[];
   readonly userAgent: string;
   readonly optional: OptionalToolsOptions;
 };

@@ -19,8 +19,8 @@ export type ConfigFileState = {
 export type FollowOptions = {
   /** As it was read when the service started. */
   readonly file: { readonly path: string; readonly text: string };
-  /** What the text says; its secrets are registered when this returns. */
-  readonly load: (text: string) => LoadedConfig;
+  /** What the text says, and whether it may be used; its secrets are registered when this resolves. */
+  readonly load: (text: string) => Promise<LoadedConfig>;
   /** Puts it in force, and tells what that changed. */
   readonly apply: (content: ConfigContent) => Promise<SourceChanges>;
   readonly log: Logger;
@@ -45,7 +45,7 @@ export const followConfigFile = ({ file, load, apply, log }: FollowOptions): Con
   let stopWatching = (): void => undefined;
   const take = async (reading: ConfigReading): Promise<void> => {
     if (isStopped) return;
-    const loaded = reading.ok ? load(reading.text) : toUnread(path, reading.problem);
+    const loaded = reading.ok ? await load(reading.text) : toUnread(path, reading.problem);
     if (!loaded.ok) {
       const { mistakes } = loaded;
       state = { path, status: 'stale', reason: cutText(mistakes.join('; '), MAX_REASON) };

@@ -4,13 +4,14 @@ import type { Authenticate } from '../auth/caller.ts';
 import { createAuthenticate } from '../auth/create-authenticate.ts';
 import { createIssuerKeys } from '../auth/jwt/issuer-keys.ts';
 import { type AuthenticateToken, createTokenAuthentication } from '../auth/jwt/token-authentication.ts';
-import { type KeyFile, loadKeyFile } from '../auth/key-file.ts';
+import { type KeyFile, type KeyFileReading, loadKeyFile, readKeyFile } from '../auth/key-file.ts';
 import { isLoopback } from '../auth/loopback.ts';
 import { createOriginRule, type OriginRule } from '../auth/origin-rule.ts';
 import type { Config } from '../config.ts';
 import type { GateOptions, GateRefusal } from '../routes/request-gate.ts';
 import { createRefusalLog } from '../telemetry/create-refusal-log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { WorkspaceGuard } from './workspace-guard.ts';
 
 export type AccessParts = {
   readonly metrics: Metrics;
@@ -18,6 +19,7 @@ export type AccessParts = {
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
   readonly limitRate: NonNullable<GateOptions['limitRate']>;
+  readonly guard: WorkspaceGuard;
   /** API_KEYS_FILE, where it was read already: it may say something else now, and what is no file says things once. */
   readonly keyFile?: KeyFile | null | undefined;
 };
@@ -70,7 +72,7 @@ export const readFirstKeyFile = ({ API_KEYS, API_KEYS_FILE: path, JWT_JWKS_URL }
   return file;
 };
 
-const wireApiKeys = (config: Config, { metrics, log, keyFile }: AccessParts): ApiKeys | null => {
+const wireApiKeys = (config: Config, { metrics, log, guard, keyFile }: AccessParts): ApiKeys | null => {
   const { API_KEYS } = config;
   const file = keyFile === undefined ? readFirstKeyFile(config) : keyFile;
   if (API_KEYS.length === 0 && file === null) return null;
@@ -84,17 +86,26 @@ const wireApiKeys = (config: Config, { metrics, log, keyFile }: AccessParts): Ap
     metrics.apiKeys.set(reload.keys);
     log.info({ keys: reload.keys }, 'API keys were read again');
   };
-  const apiKeys = createApiKeys({ entries: API_KEYS, file, onReload, time: Date.now });
+  const read = async (path: string): Promise<KeyFileReading> => {
+    const [problem] = await guard.check('API_KEYS_FILE', [path]);
+    return problem === undefined ? readKeyFile(path) : { ok: false, problem };
+  };
+  const apiKeys = createApiKeys({ entries: API_KEYS, file, onReload, read, time: Date.now });
   metrics.apiKeys.set(apiKeys.count());
   return apiKeys;
 };
 
-const wireTokens = (config: Config, { now }: AccessParts): AuthenticateToken | null =>
-  config.JWT_JWKS_URL === undefined
-    ? null
-    : createTokenAuthentication({
-        keysOf: createIssuerKeys({ url: new URL(config.JWT_JWKS_URL), now }),
-        issuer: config.JWT_ISSUER ?? null,
-        audience: config.JWT_AUDIENCE ?? null,
-        tenantClaim: config.JWT_TENANT_CLAIM,
-      });
+const wireTokens = (config: Config, { now, log }: AccessParts): AuthenticateToken | null => {
+  const { JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE, JWT_TENANT_CLAIM } = config;
+  if (JWT_JWKS_URL === undefined) return null;
+  if (JWT_AUDIENCE === undefined)
+    log.warn({ setting: 'JWT_AUDIENCE' }, 'tokens that the issuer made for other services are accepted, too');
+  if (JWT_ISSUER === undefined)
+    log.warn({ setting: 'JWT_ISSUER' }, 'tokens of every issuer whose keys are at JWT_JWKS_URL are accepted');
+  return createTokenAuthentication({
+    keysOf: createIssuerKeys({ url: new URL(JWT_JWKS_URL), now }),
+    issuer: JWT_ISSUER ?? null,
+    audience: JWT_AUDIENCE ?? null,
+    tenantClaim: JWT_TENANT_CLAIM,
+  });
+};

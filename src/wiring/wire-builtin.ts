@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { createBuiltinTools } from '../tools/builtin-tools.ts';
@@ -7,6 +6,7 @@ import type { PageTokens } from '../tools/page-tokens.ts';
 import type { ToolFamily, ToolGroup } from '../tools/tool-family.ts';
 import { checkToolGroups } from './check-tool-groups.ts';
 import type { WiredRedaction } from './wire-redaction.ts';
+import { workspaceDirOf } from './workspace-guard.ts';
 
 export type BuiltinParts = {
   readonly version: string;
@@ -22,10 +22,11 @@ export const wireBuiltin = (config: Config, parts: BuiltinParts): Promise<Requir
   const { version, log, pageTokens, redaction } = parts;
   const groups = new Set(GROUPS.filter((group) => config.TOOL_GROUPS.includes(group)));
   checkToolGroups(config, groups, log);
-  const workspaceDir = config.WORKSPACE_DIR ?? fileURLToPath(new URL('../../examples/workspace', import.meta.url));
+  const workspaceDir = workspaceDirOf(config);
   return createBuiltinTools({
     workspaceDir,
     privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
+    allowedAddresses: config.FETCH_ALLOW_ADDRESSES,
     userAgent: `recourse/${version}`,
     optional: {
       groups,

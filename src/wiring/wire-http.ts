@@ -7,6 +7,7 @@ import { loadConsoleFiles } from '../load-console-files.ts';
 import { buildOpsApp } from '../ops-app.ts';
 import type { Ready } from '../routes/route-schemas.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
+import { shareCollection } from '../telemetry/share-collection.ts';
 import { type AccessParts, wireAccess } from './wire-access.ts';
 import type { WiredLoad } from './wire-load.ts';
 import type { wireReading } from './wire-reading.ts';
@@ -19,6 +20,8 @@ export type HttpParts = Pick<WiredLoad, 'shed'> &
   Pick<AppOptions, 'version' | 'createId' | 'describeTools' | 'readProviderCalls' | 'onResponse' | 'beginTrace'> &
   AccessParts & {
     readonly executor: Executor;
+    /** How long one collection of metrics answers all who ask, in milliseconds; left out: a second. */
+    readonly metricsSharedMs?: number | undefined;
     readonly readiness: () => Readiness;
   };
 
@@ -38,7 +41,7 @@ const toEntityTag = (body: string): string => `"${hash('sha256', body, 'base64ur
 
 /** The HTTP side of the service: one server, or two where health and metrics have a port of their own. */
 export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredHttp> => {
-  const { executor, metrics, log } = parts;
+  const { executor, metrics, log, now, metricsSharedMs } = parts;
   const access = wireAccess(config, parts);
   const state = { draining: false };
   const options: AppOptions = {
@@ -52,10 +55,14 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     ...access,
     isDraining: () => state.draining,
     consoleFiles: config.CONSOLE ? loadConsoleFiles() : null,
+    docs: config.DOCS ? 'on' : 'off',
     mcpServer: config.MCP_SERVER ? 'on' : 'off',
     executeBatch: executor.executeBatch,
     readiness: () => (state.draining ? { ...parts.readiness(), status: 'draining' } : parts.readiness()),
-    exposition: { contentType: metrics.registry.contentType, metrics: () => metrics.registry.metrics() },
+    exposition: {
+      contentType: metrics.registry.contentType,
+      metrics: shareCollection(() => metrics.registry.metrics(), now, metricsSharedMs),
+    },
     onBug: (error, id) => log.error({ request_id: id, causes: describeCauses(error) }, 'request failed'),
   };
   return {

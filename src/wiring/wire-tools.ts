@@ -33,7 +33,7 @@ export type ToolsOptions = {
   readonly now: () => number;
   /** Of which tool hosts get what the settings name. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-} & Pick<UpstreamsOptions, 'ownUnavailable' | 'redaction' | 'version' | 'configFile'>;
+} & Pick<UpstreamsOptions, 'ownUnavailable' | 'redaction' | 'version' | 'configFile' | 'guard'>;
 
 /** Everything that offers tools, in the registry; and the tool hosts, where there is a tools directory. */
 export const wireTools = async (config: Config, options: ToolsOptions): Promise<WiredTools> => {
@@ -82,7 +82,7 @@ const wireDirectory = async (
   const { createIsolation } = await import('../executor/isolation/create-isolation.ts');
   const { createToolDirectory } = await import('../tools/directory/tool-directory.ts');
   const { createInlineLoader } = await import('../tools/directory/load-inline-tools.ts');
-  const { log, metrics, observer, own, now, environment, publish } = options;
+  const { log, metrics, observer, own, now, environment, guard, publish } = options;
   const isolation = createIsolation({
     minHosts: config.TOOL_HOSTS_MIN,
     maxHosts: config.TOOL_HOSTS_MAX,
@@ -99,6 +99,7 @@ const wireDirectory = async (
   metrics.countToolProcessesBy(isolation.count);
   const directory = createToolDirectory({
     root: TOOLS_DIR,
+    check: (paths) => guard.check('TOOLS_DIR', paths),
     hosts: isolation.hosts,
     taken: own,
     inline: { allowed: new Set(config.TOOLS_INLINE), load: createInlineLoader({ api: PUBLIC_API }) },

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import type { ConfigText, Variables } from '../config-file/expand-variables.ts';
-import type { ConfigContent } from '../config-file/load-config-file.ts';
+import type { ConfigContent, LoadedConfig } from '../config-file/load-config-file.ts';
 import { type BoardRules, createOfferBoard } from '../tools/offers/offer-board.ts';
 import { createSourceSet, type SourceChanges } from '../tools/offers/source-set.ts';
 import type { Publish, UpstreamState } from '../tools/offers/tool-source.ts';
@@ -15,6 +15,7 @@ import { type FirstConfigFile, readFirstConfigFile } from './first-config-file.t
 import { type ConfigFileState, followConfigFile } from './follow-config-file.ts';
 import { toSourceOrder, toSourcePlans } from './to-source-plans.ts';
 import { matchesNames, type WiredRedaction } from './wire-redaction.ts';
+import type { WorkspaceGuard } from './workspace-guard.ts';
 
 export type WiredUpstreams = {
   /** Takes what the tools directory offers. */
@@ -39,6 +40,8 @@ export type UpstreamsOptions = {
   readonly redaction: WiredRedaction;
   /** For the variables of the file, and what of them MCP servers get. */
   readonly environment: Variables;
+  /** Keeps what the file names out of the workspace. */
+  readonly guard: WorkspaceGuard;
   /** Of this service. */
   readonly version: string;
   /** The configuration file where it was read already: it may say something else now. */
@@ -53,7 +56,7 @@ const NOTHING: ConfigContent = { mcpServers: [], openapi: [], tools: new Map() }
  * which is followed. Rejects where the file cannot be used, or where the service's own tools share a name.
  */
 export const wireUpstreams = async (config: Config, options: UpstreamsOptions): Promise<WiredUpstreams> => {
-  const { log, own, ownUnavailable, offer, environment, version } = options;
+  const { log, own, ownUnavailable, offer, environment, guard, version } = options;
   const file = await toFirstFile(config, options);
   const register = createRegister(config, options);
   register(file?.texts ?? []);
@@ -86,10 +89,14 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
     return changes;
   };
   const { loadConfigFile } = await import('../config-file/load-config-file.ts');
-  const load = (text: string) => {
+  const load = async (text: string): Promise<LoadedConfig> => {
     const loaded = loadConfigFile({ file: file.path, text, environment });
     register(loaded.texts);
-    return loaded;
+    const { texts } = loaded;
+    if (!loaded.ok) return loaded;
+    const places = [guard.check('CONFIG_FILE', [file.path]), guard.checkContent(file.path, loaded.content)];
+    const mistakes = (await Promise.all(places)).flat();
+    return mistakes.length === 0 ? loaded : { ok: false, texts, mistakes };
   };
   const follower = followConfigFile({ file, load, apply, log });
   return {

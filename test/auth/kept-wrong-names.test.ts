@@ -2,9 +2,12 @@ import { expect, test } from 'vitest';
 import { toFailure } from '#src/executor/failure.ts';
 import { toEarlierEnd } from '#src/executor/idempotency/kept-result.ts';
 import type { ResolvedCall } from '#src/executor/resolve-call.ts';
-import { toUnknownToolText } from '#src/executor/suggest-names.ts';
+import { createNameSuggestions } from '#src/executor/suggest-names.ts';
 import { createActor } from '#test/support/keyed-client.ts';
 import { toResult } from '#test/support/keyed-stores-under-test.ts';
+
+const toUnknownToolText = (name: string, available: readonly string[]): string =>
+  createNameSuggestions(() => available).unknown(name);
 
 const ANY = (): boolean => true;
 const HEAD = { index: 0, id: null, name: 'mine_2' };

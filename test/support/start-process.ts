@@ -36,6 +36,8 @@ export type Launch = {
   /** `node`, `npm`, or a file under test/support that starts a service of its own kind. */
   readonly by: 'node' | 'npm' | `test/support/${string}`;
   readonly environment?: Readonly<Record<string, string>>;
+  /** The working directory; left out: the repository. */
+  readonly cwd?: string;
 };
 
 export const ROOT = join(import.meta.dirname, '../..');
@@ -44,7 +46,7 @@ const START_TIMEOUT_MS = 20_000;
 
 const toCommand = (by: Launch['by']): readonly [string, string] => {
   if (by === 'npm') return ['npm', 'start'];
-  return ['node', by === 'node' ? 'src/main.ts' : by];
+  return ['node', join(ROOT, by === 'node' ? 'src/main.ts' : by)];
 };
 
 /** What the child sees: no setting of whoever runs the tests, and the Node that npm scripts would get. */
@@ -65,11 +67,11 @@ type Child = {
   readonly exited: Promise<ProcessExit>;
 };
 
-const launch = ({ by, environment = {} }: Launch): Child => {
+const launch = ({ by, environment = {}, cwd = ROOT }: Launch): Child => {
   const [command, ...words] = toCommand(by);
   // Detached: it leads a process group, which can be told to end and be cleared away as a whole.
   const child = spawn(command, words, {
-    cwd: ROOT,
+    cwd,
     env: cleanEnvironment(environment),
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
@@ -99,8 +101,9 @@ const signalIfThere = (pid: number, signal: NodeJS.Signals): void => {
 };
 
 /** Starts the service and waits for its log line `listening`. Rejects with what it wrote where it ends before. */
-export const startProcess = async ({ by, environment = {} }: Launch): Promise<RunningProcess> => {
-  const child = launch({ by, environment: { PORT: '0', MAX_EVENT_LOOP_LAG_MS: '60000', ...environment } });
+export const startProcess = async ({ by, environment = {}, ...place }: Launch): Promise<RunningProcess> => {
+  const settings = { PORT: '0', MAX_EVENT_LOOP_LAG_MS: '60000', ...environment };
+  const child = launch({ by, environment: settings, ...place });
   const log = readLog(child);
   const port = (await log.logged('listening'))['port'];
   if (typeof port !== 'number') throw new Error('The log line `listening` names no port.');

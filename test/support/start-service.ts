@@ -47,6 +47,8 @@ export const startService = async (
     extraTools: tools,
     environment: { ...process.env, ...environment },
     redaction,
+    // Tests read a number right after what changed it.
+    metricsSharedMs: 0,
   });
   await service.app.listen({ host: loaded.config.HOST, port: loaded.config.PORT });
   const { port } = toAddress(service.app.server.address());

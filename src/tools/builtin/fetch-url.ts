@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { defineTool } from '../define-tool.ts';
-import { type AddressPolicy, isAnyAddress, isPublicAddress } from '../http/address-policy.ts';
+import { type AddressPolicy, createFetchPolicy, isAnyAddress } from '../http/address-policy.ts';
 import { ACCEPT_ENCODING } from '../http/bounded-body.ts';
 import type { Answer } from '../http/exchange.ts';
 import type { Fetched, HttpClient } from '../http/http-client.ts';
@@ -21,7 +21,9 @@ export type FetchUrlOptions = {
   readonly userAgent?: string;
   /** How names become addresses. Default: the name servers; with `allow` the operating system. */
   readonly lookup?: Lookup;
-  /** What `refuse` takes for public. Default: global unicast. */
+  /** FETCH_ALLOW_ADDRESSES: what `refuse` lets through all the same. Default: nothing. */
+  readonly allowedAddresses?: readonly string[];
+  /** What `refuse` takes for public. Default: global unicast that is neither this machine's nor its neighbours'. */
   readonly isPublic?: AddressPolicy;
   readonly clock?: RetryClock;
   /** Milliseconds for one call, redirects and retries included; shorter than the tool's own limit. */
@@ -70,12 +72,13 @@ export const createFetchUrl = (
   options: FetchUrlOptions,
 ): { readonly tool: InlineTool; readonly close: () => Promise<void> } => {
   const { privateAddresses, clock = systemRetryClock, limitMs = DEFAULT_LIMIT_MS } = options;
+  const isPublic = options.isPublic ?? createFetchPolicy({ allowed: options.allowedAddresses ?? [] });
   const ports = privateAddresses === 'allow' ? 'any' : 'web';
   let client: Promise<HttpClient> | undefined;
   // With the first call: undici is 8 MB and 70 ms that a service which never fetches need not pay.
   const openClient = async (): Promise<HttpClient> =>
     (await import('../http/http-client.ts')).createHttpClient({
-      mayConnect: privateAddresses === 'allow' ? isAnyAddress : (options.isPublic ?? isPublicAddress),
+      mayConnect: privateAddresses === 'allow' ? isAnyAddress : isPublic,
       lookup: options.lookup ?? (privateAddresses === 'allow' ? lookupBySystem : createDnsLookup()),
       ports,
       clock,

@@ -7,6 +7,7 @@ import { defineTool } from '../define-tool.ts';
 import type { InlineTool } from '../tool.ts';
 import { RetryableToolError } from '../tool-errors.ts';
 import { tellFileErrors, unlessCode } from './workspace/file-errors.ts';
+import { refuseGitPath } from './workspace/git-path.ts';
 import { type Place, withPlace } from './workspace/place.ts';
 import type { Workspace } from './workspace/workspace.ts';
 import { quotePath, toWorkspacePath } from './workspace/workspace-path.ts';
@@ -49,11 +50,12 @@ export const createWriteFile = (workspace: Workspace): InlineTool =>
     output: WriteFileOutput,
     run: ({ path: written, content }, { signal }) => {
       const path = toWorkspacePath(written);
+      refuseGitPath(path, path);
       checkContent(content, path);
       return tellFileErrors({ path, toMissing: (cause) => toNoDirectory(path, cause) }, async () => {
         const directory = posix.dirname(path);
-        await makeDirectories(workspace, directory);
-        return await withPlace(workspace, directory, (place) => replaceFile(place, { path, content, signal }));
+        await makeDirectories(workspace, directory, path);
+        return await withWritable(workspace, directory, path, (place) => replaceFile(place, { path, content, signal }));
       });
     },
   });
@@ -76,8 +78,15 @@ const toNoDirectory = (path: string, cause: unknown): Error =>
     { cause },
   );
 
+/** As `withPlace`, for a directory that is written to for `path`: a link on the way may lead into a Git directory. */
+const withWritable = <T>(workspace: Workspace, directory: string, path: string, use: (place: Place) => Promise<T>) =>
+  withPlace(workspace, directory, (place) => {
+    refuseGitPath(place.realPath, path);
+    return use(place);
+  });
+
 /** Makes what is missing of `directory`, each level inside the one that was just proved to lie in the workspace. */
-const makeDirectories = async (workspace: Workspace, directory: string): Promise<void> => {
+const makeDirectories = async (workspace: Workspace, directory: string, path: string): Promise<void> => {
   const names = directory === '.' ? [] : directory.split('/');
   if (names.length > MAX_DEPTH)
     throw new RetryableToolError(
@@ -85,7 +94,7 @@ const makeDirectories = async (workspace: Workspace, directory: string): Promise
     );
   for (const [depth, name] of names.entries()) {
     const parent = names.slice(0, depth).join('/');
-    await withPlace(workspace, parent, ({ link }) => unlessCode('EEXIST', mkdir(`${link}/${name}`)));
+    await withWritable(workspace, parent, path, ({ link }) => unlessCode('EEXIST', mkdir(`${link}/${name}`)));
   }
 };
 

@@ -11,6 +11,8 @@ import { createDirectoryWatcher } from './watch-directory.ts';
 
 export type ToolDirectoryOptions = {
   readonly root: string;
+  /** What is wrong with where the directory and its files lie, by each version of it; left out: nothing ever is. */
+  readonly check?: (paths: readonly string[]) => Promise<readonly string[]>;
   readonly hosts: ToolFileHosts;
   /** Told all that is offered, whenever files changed. What was offered before counts no more. */
   readonly publish: (offer: ToolOffer) => void;
@@ -56,10 +58,17 @@ export const createToolDirectory = (options: ToolDirectoryOptions): ToolDirector
     logChanges(before, state.now, log);
   };
 
-  const watcher = createDirectoryWatcher({ root, pollMs, apply, log });
+  const read = async (known?: DirectorySnapshot['sources']): Promise<DirectorySnapshot> => {
+    const snapshot = await readDirectory(root, known);
+    const mistakes = (await options.check?.([root, ...snapshot.sources.keys()])) ?? [];
+    if (mistakes.length > 0) throw new Error(mistakes.join(' '));
+    return snapshot;
+  };
+
+  const watcher = createDirectoryWatcher({ root, pollMs, read, apply, log });
   return {
     start: async () => {
-      const snapshot = await readDirectory(root);
+      const snapshot = await read();
       await apply(snapshot);
       if (!state.stopped) watcher.start(snapshot);
     },

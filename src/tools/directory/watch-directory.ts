@@ -1,9 +1,11 @@
 import type { DirectoryLog } from './log-changes.ts';
-import { type DirectorySnapshot, readDirectory, scanDirectory } from './read-directory.ts';
+import { type DirectorySnapshot, scanDirectory } from './read-directory.ts';
 
 export type WatcherOptions = {
   readonly root: string;
   readonly pollMs: number;
+  /** The directory as it is; texts that are as in `known` are kept once. Where it rejects, what was applied stays. */
+  readonly read: (known?: DirectorySnapshot['sources']) => Promise<DirectorySnapshot>;
   /** Told of every change. What it rejects with is logged; the change counts as applied. */
   readonly apply: (snapshot: DirectorySnapshot) => Promise<void>;
   readonly log: DirectoryLog;
@@ -16,7 +18,7 @@ export type DirectoryWatcher = {
 };
 
 /** Looks at a tools directory again and again. Polled: inotify does not see what another machine changes on a share. */
-export const createDirectoryWatcher = ({ root, pollMs, apply, log }: WatcherOptions): DirectoryWatcher => {
+export const createDirectoryWatcher = ({ root, pollMs, read, apply, log }: WatcherOptions): DirectoryWatcher => {
   const state = { stopped: false, seen: '', trouble: '' };
   let applied: DirectorySnapshot | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -26,7 +28,7 @@ export const createDirectoryWatcher = ({ root, pollMs, apply, log }: WatcherOpti
     state.seen = fingerprint;
     // Applied once two looks agree: editors save in steps, a deployment copies file by file.
     if (!standsStill || fingerprint === applied?.fingerprint) return;
-    applied = await readDirectory(root, applied?.sources);
+    applied = await read(applied?.sources);
     if (!state.stopped) await apply(applied);
   };
   const lookAndGoOn = async (): Promise<void> => {

@@ -1,3 +1,4 @@
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
 
 /** Whether a connection to this IP address (as text, without brackets) may be opened. */
@@ -24,3 +25,45 @@ export const isPublicAddress: AddressPolicy = (text) => {
 
 /** Every address: for tests and closed networks (FETCH_ALLOW_PRIVATE). */
 export const isAnyAddress: AddressPolicy = () => true;
+
+type Prefix = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+export type FetchPolicyOptions = {
+  /** Addresses, and prefixes such as `10.1.0.0/16`, that may be reached although they are not public, or are this machine's. */
+  readonly allowed: readonly string[];
+  /** The interfaces of this machine as they are now. */
+  readonly interfaces?: () => ReturnType<typeof networkInterfaces>;
+};
+
+/**
+ * Public addresses, but for those of this machine and of the networks that it is attached to: a global address may be its
+ * own, and reach what listens for neighbours only. Interfaces are read at each judgement, for they change.
+ */
+export const createFetchPolicy = ({ allowed, interfaces = networkInterfaces }: FetchPolicyOptions): AddressPolicy => {
+  const prefixes = allowed.map(toPrefix);
+  return (text) => {
+    if (!ipaddr.isValid(text)) return false;
+    if (isInOneOf(text, prefixes)) return true;
+    if (!isPublicAddress(text)) return false;
+    const attached = Object.values(interfaces()).flatMap((addresses = []) => addresses.flatMap(toOnLink));
+    return !isInOneOf(text, attached);
+  };
+};
+
+const toPrefix = (text: string): Prefix => {
+  if (text.includes('/')) return ipaddr.parseCIDR(text);
+  const address = ipaddr.parse(text);
+  return [address, address.kind() === 'ipv4' ? 32 : 128];
+};
+
+// A prefix of no bits is a default route (a tunnel), not a network of neighbours.
+const toOnLink = ({ address, cidr }: NetworkInterfaceInfo): readonly Prefix[] => {
+  const own = address.replace(/%.*$/, '');
+  if (!ipaddr.isValid(own)) return [];
+  return cidr === null || cidr.endsWith('/0') ? [toPrefix(own)] : [toPrefix(cidr)];
+};
+
+const isInOneOf = (text: string, prefixes: readonly Prefix[]): boolean => {
+  const address = ipaddr.process(text);
+  return prefixes.some(([network, bits]) => address.kind() === network.kind() && address.match(network, bits));
+};

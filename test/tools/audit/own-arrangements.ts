@@ -56,6 +56,7 @@ export const OWN_ARRANGEMENTS: Arrangements = {
   'search_files: `query` has two lines': anywhere('search_files', { query: 'milk\nbread' }),
 
   'write_file: the path leads out of the workspace': inWorkspace('write_file', { path: '../notes.md', content: '' }),
+  'write_file: the path is in a Git directory': inWorkspace('write_file', { path: '.git/config', content: '' }),
   'write_file: the path is a directory': inWorkspace('write_file', { path: 'empty', content: '' }),
   'write_file: the content is over 1 MiB': async ({ serve }) =>
     callOnce(await serve({ MAX_BODY_BYTES: '4194304' }), 'write_file', {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isAnyAddress, isPublicAddress } from '../../../src/tools/http/address-policy.ts';
+import { createFetchPolicy, isAnyAddress, isPublicAddress } from '../../../src/tools/http/address-policy.ts';
 
 test.each(['8.8.8.8', '93.184.215.14', '::ffff:8.8.8.8', '2606:4700:4700::1111', '2a00:1450:4001:81b::200e'])(
   '%s is public',
@@ -55,4 +55,46 @@ test.each([
 
 test('a closed network may permit every address', () => {
   expect(isAnyAddress('127.0.0.1')).toBe(true);
+});
+
+const interfaceOf = (address: string, bits: number, family: 'IPv4' | 'IPv6') => ({
+  address,
+  netmask: '',
+  mac: '00:00:00:00:00:00',
+  internal: false,
+  cidr: `${address}/${bits}`,
+  ...(family === 'IPv4' ? { family } : { family, scopeid: 0 }),
+});
+
+const ATTACHED = {
+  eth0: [interfaceOf('198.41.0.10', 24, 'IPv4'), interfaceOf('2a01:4f8:1:2::3', 64, 'IPv6')],
+  tun0: [interfaceOf('9.9.9.1', 0, 'IPv4')],
+};
+
+test.each([
+  ['198.41.0.10', false],
+  ['198.41.0.77', false],
+  ['::ffff:198.41.0.77', false],
+  ['198.41.1.10', true],
+  ['2a01:4f8:1:2::3', false],
+  ['2a01:4f8:1:2:ffff::1', false],
+  ['2a01:4f8:1:3::3', true],
+  ['9.9.9.1', false],
+  ['9.9.9.9', true],
+  ['127.0.0.1', false],
+  ['nonsense', false],
+])('an address of this machine or of a network it is attached to is not fetched from: %s', (address, may) => {
+  expect(createFetchPolicy({ allowed: [], interfaces: () => ATTACHED })(address)).toBe(may);
+});
+
+test.each([
+  ['10.1.2.3', true],
+  ['::ffff:10.1.2.3', true],
+  ['10.2.0.1', false],
+  ['198.41.0.77', true],
+  ['198.41.0.78', false],
+  ['fd00::1', true],
+])('what the operator allows is fetched from, and nothing beside it: %s', (address, may) => {
+  const allowed = ['10.1.0.0/16', '198.41.0.77', 'fd00::/64'];
+  expect(createFetchPolicy({ allowed, interfaces: () => ATTACHED })(address)).toBe(may);
 });

@@ -1461,7 +1461,7 @@ export interface operations {
                             readonly name: string;
                             /** @enum {string} */
                             readonly status: "connecting" | "up" | "down" | "held";
-                            /** @description One line for people where it is not `up`. */
+                            /** @description One line for people where it is not `up`, for who shows a key, or asks on OPS_PORT; else null. */
                             readonly reason: string | null;
                             readonly tools: number;
                         }[];
@@ -1534,7 +1534,7 @@ export interface operations {
                             readonly name: string;
                             /** @enum {string} */
                             readonly status: "connecting" | "up" | "down" | "held";
-                            /** @description One line for people where it is not `up`. */
+                            /** @description One line for people where it is not `up`, for who shows a key, or asks on OPS_PORT; else null. */
                             readonly reason: string | null;
                             readonly tools: number;
                         }[];

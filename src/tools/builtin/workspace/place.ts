@@ -10,6 +10,8 @@ import { quotePath } from './workspace-path.ts';
 export type Place = {
   /** A path that leads here and nowhere else: open it to read, or append `/name` to name an entry of a directory. */
   readonly link: string;
+  /** Where it really lies, without links, below the workspace; '' for the workspace itself. */
+  readonly realPath: string;
   readonly stats: Stats;
 };
 
@@ -26,11 +28,12 @@ export const withPlace = async <T>(
 ): Promise<T> => {
   await using handle = await openPlace(workspace, path);
   const link = toLink(handle);
-  if (!isInside(workspace, await readlink(link)))
+  const realPath = await readlink(link);
+  if (!isInside(workspace, realPath))
     throw new RetryableToolError(
       `${quotePath(path)} is a symbolic link that leads out of the workspace. Choose a path inside the workspace.`,
     );
-  return await use({ link, stats: await handle.stat() });
+  return await use({ link, realPath: realPath.slice(workspace.root.length + 1), stats: await handle.stat() });
 };
 
 const openPlace = async (workspace: Workspace, path: string): Promise<FileHandle> => {
