@@ -108,7 +108,7 @@ const CLOSE_INHERITED =
 export const toShellWords = (options: ShellOptions, shell: string, countsPerSandbox: boolean): readonly string[] => [
   ...['prlimit', '--core=0', `--cpu=${options.cpuSeconds}:${options.cpuSeconds + 1}`],
   ...[`--fsize=${MAX_FILE_BYTES}`, `--nofile=${MAX_OPEN_FILES}`, `--data=${options.memoryMb * MIB}`],
-  // Pages pinned for MSG_ZEROCOPY are counted for the service's user.
+  // Both count for the service's user; memory does where it is pinned for MSG_ZEROCOPY.
   ...[`--sigpending=${MAX_PENDING_SIGNALS}`, '--memlock=0'],
   // Two more for what starts the command. It does not bind root: the watchdog counts for everyone.
   ...(countsPerSandbox ? [`--nproc=${options.maxProcesses + 2}`] : []),
