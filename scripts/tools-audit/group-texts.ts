@@ -34,6 +34,7 @@ export const GROUP_TEXTS: Readonly<Record<AuditGroup, GroupText>> = {
       'SHELL_MEMORY_MB',
       'SHELL_MAX_PROCESSES',
       'SHELL_OUTPUT_BYTES',
+      'SHELL_EPOLL',
       'WORKSPACE_DIR',
     ],
   },

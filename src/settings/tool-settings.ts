@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { listOf, MAX_TIMER_MS, whole } from './setting-kinds.ts';
+import { flag, listOf, MAX_TIMER_MS, whole } from './setting-kinds.ts';
 
 const GROUPS_RULE = 'must be a comma-separated list of notes, shell, drive, mail, calendar, slack';
 // Requests have the path and the query of their own, and credentials of their own.
@@ -27,6 +27,9 @@ export const TOOL_SETTINGS = {
   SHELL_MAX_PROCESSES: whole(64, 4, 10_000).describe('Processes and threads of one command at once.'),
   SHELL_OUTPUT_BYTES: whole(65_536, 1024, 131_072).describe(
     'Bytes of output that a command may give back, and of error output; what is beyond is cut out of the middle.',
+  ),
+  SHELL_EPOLL: flag(false).describe(
+    'Let commands use epoll, which Node.js, npm and Go need. A command can then end the service: docs/shell-tool.md says how.',
   ),
   GOOGLE_CREDENTIALS_PATH: z
     .string()

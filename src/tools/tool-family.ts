@@ -16,6 +16,9 @@ export type FamilyLog = {
   readonly [level in 'info' | 'warn' | 'error']: (fields: Readonly<Record<string, unknown>>, message: string) => void;
 };
 
+/** Whether commands may make epoll instances; with them a command can end the service. */
+export type EpollUse = 'refused' | 'allowed';
+
 export type ShellOptions = {
   /** What commands see as /workspace. Absolute. */
   readonly workspaceDir: string;
@@ -25,6 +28,7 @@ export type ShellOptions = {
   readonly memoryMb: number;
   readonly maxProcesses: number;
   readonly outputBytes: number;
+  readonly epoll: EpollUse;
 };
 
 export type GoogleOptions = {

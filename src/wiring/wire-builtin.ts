@@ -39,6 +39,7 @@ export const wireBuiltin = (config: Config, parts: BuiltinParts): Promise<Requir
         memoryMb: config.SHELL_MEMORY_MB,
         maxProcesses: config.SHELL_MAX_PROCESSES,
         outputBytes: config.SHELL_OUTPUT_BYTES,
+        epoll: config.SHELL_EPOLL ? 'allowed' : 'refused',
       },
       google: {
         credentialsPath: config.GOOGLE_CREDENTIALS_PATH,

@@ -65,6 +65,7 @@ test('the settings that operators rely on are there, once each, with their defau
     SHELL_MEMORY_MB: '512',
     SHELL_MAX_PROCESSES: '64',
     SHELL_OUTPUT_BYTES: '65536',
+    SHELL_EPOLL: 'false',
     GOOGLE_CREDENTIALS_PATH: '',
     GOOGLE_SUBJECT: '',
     SLACK_BOT_TOKEN: '',

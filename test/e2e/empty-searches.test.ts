@@ -114,6 +114,7 @@ const createOldSearchDrive = async (apiUrl: string): Promise<InlineTool> => {
       memoryMb: 64,
       maxProcesses: 8,
       outputBytes: 1_024,
+      epoll: 'refused',
     },
     pageTokens: { find: async () => null, keep: async () => undefined },
     registerSecrets: () => undefined,

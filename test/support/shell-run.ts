@@ -6,7 +6,7 @@ import { findBwrap } from './shell-lab.ts';
 const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const [, , workspaceDir = ''] = process.argv;
 const limits = { timeoutMs: 20_000, cpuSeconds: 10, memoryMb: 256, maxProcesses: 32, outputBytes: 65_536 };
-const family = await createShell({ workspaceDir, bwrapPath: findBwrap(), ...limits, log });
+const family = await createShell({ workspaceDir, bwrapPath: findBwrap(), ...limits, epoll: 'refused', log });
 const [tool] = family.tools;
 if (tool === undefined) throw new Error(family.unavailable?.[0]?.reason);
 const command = 'ls -l /proc/self/fd /proc/1/fd; echo descriptors: $(ls /proc/self/fd)';

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -38,16 +38,25 @@ export type Launch = {
   readonly environment?: Readonly<Record<string, string>>;
   /** The working directory; left out: the repository. */
   readonly cwd?: string;
+  /** The number of a user to start it as; only root can. */
+  readonly user?: number;
 };
 
 export const ROOT = join(import.meta.dirname, '../..');
 // It listens after about a second; a machine under full load takes longer.
 const START_TIMEOUT_MS = 20_000;
 
-const toCommand = (by: Launch['by']): readonly [string, string] => {
+const toCommand = ({ by, user }: Launch): readonly [string, ...string[]] => {
+  if (user !== undefined) return ['setpriv', ...toUserWords(user), ...toCommand({ by })];
   if (by === 'npm') return ['npm', 'start'];
   return ['node', join(ROOT, by === 'node' ? 'src/main.ts' : by)];
 };
+
+const toUserWords = (user: number): readonly string[] => [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
+
+/** Whether this machine lets the tests start a service as this user: they are root, and the user may read the project. */
+export const canStartAs = (user: number): boolean =>
+  spawnSync('setpriv', [...toUserWords(user), 'node', '--version'], { env: cleanEnvironment({}) }).status === 0;
 
 /** What the child sees: no setting of whoever runs the tests, and the Node that npm scripts would get. */
 export const cleanEnvironment = (settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
@@ -67,8 +76,8 @@ type Child = {
   readonly exited: Promise<ProcessExit>;
 };
 
-const launch = ({ by, environment = {}, cwd = ROOT }: Launch): Child => {
-  const [command, ...words] = toCommand(by);
+const launch = ({ environment = {}, cwd = ROOT, ...start }: Launch): Child => {
+  const [command, ...words] = toCommand(start);
   // Detached: it leads a process group, which can be told to end and be cleared away as a whole.
   const child = spawn(command, words, {
     cwd,
@@ -101,13 +110,12 @@ const signalIfThere = (pid: number, signal: NodeJS.Signals): void => {
 };
 
 /** Starts the service and waits for its log line `listening`. Rejects with what it wrote where it ends before. */
-export const startProcess = async ({ by, environment = {}, ...place }: Launch): Promise<RunningProcess> => {
-  const settings = { PORT: '0', MAX_EVENT_LOOP_LAG_MS: '60000', ...environment };
-  const child = launch({ by, environment: settings, ...place });
+export const startProcess = async ({ environment = {}, ...start }: Launch): Promise<RunningProcess> => {
+  const child = launch({ ...start, environment: { PORT: '0', MAX_EVENT_LOOP_LAG_MS: '60000', ...environment } });
   const log = readLog(child);
   const port = (await log.logged('listening'))['port'];
   if (typeof port !== 'number') throw new Error('The log line `listening` names no port.');
-  const service = by === 'npm' ? onlyChildOf(child.pid) : child.pid;
+  const service = start.by === 'npm' ? onlyChildOf(child.pid) : child.pid;
   const pids = { service, starter: child.pid, group: -child.pid };
   return {
     url: `http://127.0.0.1:${port}`,

@@ -39,8 +39,11 @@ const RunShellCommandOutput = z.object({
   duration_ms: z.int(),
 });
 
-const toDescription = (shell: string, { timeoutMs, memoryMb, maxProcesses }: ShellOptions): string =>
-  `Runs a command line with ${shell} in a sandbox and returns its exit code, stdout and stderr; of long output the middle is cut out. It sees the workspace at /workspace and programs of the system, read-only; /tmp is new for each command. There is no network, no input, and nothing it starts outlives it. Limits: ${timeoutMs / 1000} s, ${memoryMb} MiB, ${maxProcesses} processes. A search that finds nothing is no failure: grep, rg, pgrep, which, diff, cmp and test (or a pipeline that ends with one of them) may end with exit code 1. Any other command that fails is answered with its exit code and the last lines of stderr.`;
+// A model would try them one after another: they abort with traces of their own insides.
+const WITHOUT_EPOLL = ' Programs that need epoll (Node.js, npm, Go) do not run.';
+
+const toDescription = (shell: string, { timeoutMs, memoryMb, maxProcesses, epoll }: ShellOptions): string =>
+  `Runs a command line with ${shell} in a sandbox and returns its exit code, stdout and stderr; of long output the middle is cut out. It sees the workspace at /workspace and programs of the system, read-only; /tmp is new for each command. There is no network, no input, and nothing it starts outlives it.${epoll === 'refused' ? WITHOUT_EPOLL : ''} Limits: ${timeoutMs / 1000} s, ${memoryMb} MiB, ${maxProcesses} processes. A search that finds nothing is no failure: grep, rg, pgrep, which, diff, cmp and test (or a pipeline that ends with one of them) may end with exit code 1. Any other command that fails is answered with its exit code and the last lines of stderr.`;
 
 export type ShellToolOptions = { readonly sandbox: Sandbox; readonly limits: ShellOptions; readonly shell: string };
 

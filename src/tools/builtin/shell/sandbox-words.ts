@@ -9,6 +9,8 @@ export const SHM_BYTES = 16 * MIB;
 /** The largest file that a command may write, in bytes. */
 export const MAX_FILE_BYTES = 256 * MIB;
 const MAX_OPEN_FILES = 512;
+// Pending signals and POSIX timers of all processes of a sandbox: the kernel adds them to those of the service's user.
+const MAX_PENDING_SIGNALS = 128;
 const USER_ID = '1000';
 
 /** File descriptors of bubblewrap: 3 is its status, the rest is what it reads from us, in this order. */
@@ -106,6 +108,8 @@ const CLOSE_INHERITED =
 export const toShellWords = (options: ShellOptions, shell: string, countsPerSandbox: boolean): readonly string[] => [
   ...['prlimit', '--core=0', `--cpu=${options.cpuSeconds}:${options.cpuSeconds + 1}`],
   ...[`--fsize=${MAX_FILE_BYTES}`, `--nofile=${MAX_OPEN_FILES}`, `--data=${options.memoryMb * MIB}`],
+  // Both count for the service's user; memory does where it is pinned for MSG_ZEROCOPY.
+  ...[`--sigpending=${MAX_PENDING_SIGNALS}`, '--memlock=0'],
   // Two more for what starts the command. It does not bind root: the watchdog counts for everyone.
   ...(countsPerSandbox ? [`--nproc=${options.maxProcesses + 2}`] : []),
   ...['--', shell, '-c', shell.endsWith('/bash') ? `${CLOSE_INHERITED}${FIRST_PROCESS}` : FIRST_PROCESS],

@@ -1,3 +1,5 @@
+import type { EpollUse } from '../../tool-family.ts';
+
 /** One instruction of classic BPF: operation, jump where true, jump where false, operand (`linux/filter.h`). */
 type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, operand: number];
 
@@ -30,6 +32,8 @@ type Machine = {
   readonly refused: readonly number[];
   /** Calls that the kernel is said not to have: programs do without. */
   readonly missing: readonly number[];
+  /** epoll_create and epoll_create1. */
+  readonly epoll: readonly number[];
   readonly fcntl: number;
   readonly clone: number;
   /** Calls that take the mode of a file, and which of their arguments it is. */
@@ -59,7 +63,7 @@ const REFUSED_EVERYWHERE = [425, 428, 429, 430, 431, 432, 433, 442, 447];
 // In this order: memfd_create, shmget and semget (memory that no process shows), msgget, keyctl, add_key, request_key (key rings
 // are not in a namespace), bpf, perf_event_open, userfaultfd, ptrace, syslog, mount, umount2, pivot_root, chroot, setns,
 // unshare, quotactl, acct, swapon, open_by_handle_at, fanotify_init, process_vm_readv, process_vm_writev. Said to be missing:
-// io_setup, inotify_init, inotify_init1, for which the machine has one number in all, or for each user.
+// io_setup, inotify_init, inotify_init1, mq_open, for which the machine has one number in all, or one for each user.
 const MACHINES: ReadonlyMap<string, Machine> = new Map([
   [
     'x64',
@@ -76,7 +80,8 @@ const MACHINES: ReadonlyMap<string, Machine> = new Map([
         // modify_ldt, which this machine alone has.
         154,
       ],
-      missing: [206, 253, 294],
+      missing: [206, 253, 294, 240],
+      epoll: [213, 291],
       fcntl: 72,
       clone: 56,
       // open, creat, chmod, fchmod, mknod, openat, mknodat, fchmodat, fchmodat2.
@@ -103,7 +108,8 @@ const MACHINES: ReadonlyMap<string, Machine> = new Map([
         ...[279, 194, 190, 186, 219, 217, 218, 280, 241, 282, 117, 116, 40, 39, 41, 51, 268, 97, 60, 89, 224, 265, 262],
         ...[270, 271],
       ],
-      missing: [0, 26],
+      missing: [0, 26, 180],
+      epoll: [20],
       fcntl: 25,
       clone: 220,
       // mknodat, fchmod, fchmodat, openat, fchmodat2.
@@ -123,11 +129,15 @@ const SOCKET_FAMILIES = [1, 2, 10, 16];
 
 /**
  * The system calls that a command may not make, as bubblewrap's `--seccomp` takes them; null for a machine whose call
- * numbers are not known here. Calls of another ABI (32 bit, x32) are refused as a whole.
+ * numbers are not known here. Calls of another ABI (32 bit, x32) are refused as a whole. Epoll is said to be missing unless it
+ * is allowed: the kernel counts its watches for each user, and libuv aborts the service when there are none left. A limit on
+ * open files does not bound them, for a watch is an epoll instance, a file and any descriptor that the file once had.
  */
-export const toSeccompFilter = (architecture: string): Buffer | null => {
+export const toSeccompFilter = (architecture: string, epoll: EpollUse): Buffer | null => {
   const machine = MACHINES.get(architecture);
-  return machine === undefined ? null : assemble(toProgram(machine));
+  if (machine === undefined) return null;
+  const missing = epoll === 'allowed' ? machine.missing : [...machine.missing, ...machine.epoll];
+  return assemble(toProgram({ ...machine, missing }));
 };
 
 const toProgram = ({

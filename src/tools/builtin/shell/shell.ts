@@ -38,6 +38,8 @@ export const createShell = async ({
   if (!('reason' in made)) {
     const memory = made.limitsMemory ? 'control group' : 'watchdog';
     log.info({ bwrap: limits.bwrapPath, shell, memory_held_by: memory }, 'shell sandbox works');
+    if (limits.epoll === 'allowed')
+      log.warn({ setting: 'SHELL_EPOLL' }, 'commands may use epoll, and can end this service by using up its watches');
     return { tools: [createRunShellCommand({ sandbox: made, limits, shell })], close: made.close };
   }
   const { reason } = made;
@@ -63,7 +65,7 @@ const tryOnce = async (limits: ShellOptions, shell: string): Promise<SandboxProb
 };
 
 const makeSandbox = async (limits: ShellOptions, shell: string): Promise<Sandbox | SandboxProblem> => {
-  const filter = toSeccompFilter(process.arch);
+  const filter = toSeccompFilter(process.arch, limits.epoll);
   if (filter === null) return lasting(`the sandbox is not made for ${process.arch}: it knows x64 and arm64`);
   const bwrap = await findProgram(limits.bwrapPath);
   if (bwrap.kind !== 'found')

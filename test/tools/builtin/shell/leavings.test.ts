@@ -76,7 +76,7 @@ test('a call that is aborted ends its command at once, and so does the end of th
   onTestFinished(() => place.remove());
   const family = await createShell({
     ...{ workspaceDir: place.root, bwrapPath: findBwrap(), log: SILENT },
-    ...{ timeoutMs: 60_000, cpuSeconds: 10, memoryMb: 256, maxProcesses: 32, outputBytes: 65_536 },
+    ...{ timeoutMs: 60_000, cpuSeconds: 10, memoryMb: 256, maxProcesses: 32, outputBytes: 65_536, epoll: 'refused' },
   });
   const [tool] = family.tools;
   if (tool === undefined) throw new Error('The tool is not offered.');

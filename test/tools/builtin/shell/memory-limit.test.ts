@@ -78,7 +78,7 @@ test.each([
 
 test('a limit further out is not taken for that of the command', () => {
   const limits = { workspaceDir: '/', bwrapPath: '/', timeoutMs: 1, cpuSeconds: 1, memoryMb: 512 };
-  expect(describeKilled('memory outside', { ...limits, maxProcesses: 1, outputBytes: 1 })).toEqual({
+  expect(describeKilled('memory outside', { ...limits, maxProcesses: 1, outputBytes: 1, epoll: 'refused' })).toEqual({
     message:
       'Command killed: the machine, or the container of this service, had no more memory. What it did before that is done. Work on less data at once, or later.',
     limit: 'memory',

@@ -102,6 +102,9 @@ const LINES: readonly Line[] = [
   ['io_setup', 206, 0, [], 'ENOSYS'],
   ['inotify_init', 253, null, [], 'ENOSYS'],
   ['inotify_init1', 294, 26, [], 'ENOSYS'],
+  ['epoll_create', 213, null, [], 'ENOSYS'],
+  ['epoll_create1', 291, 20, [], 'ENOSYS'],
+  ['mq_open', 240, 180, [], 'ENOSYS'],
   ['fcntl F_GETFL', 72, 25, [3, 3], 'allowed'],
   ['fcntl F_GETLEASE', 72, 25, [3, 1025], 'allowed'],
   ['fcntl F_SETLK', 72, 25, [3, 6], 'allowed'],
@@ -132,8 +135,8 @@ const LINES: readonly Line[] = [
   ['socketpair VSOCK', 53, 199, [40], 'EAFNOSUPPORT'],
 ];
 
-const filterOf = (architecture: string): Buffer => {
-  const filter = toSeccompFilter(architecture);
+const filterOf = (architecture: string, epoll: 'refused' | 'allowed' = 'refused'): Buffer => {
+  const filter = toSeccompFilter(architecture, epoll);
   if (filter === null) throw new Error('There is no filter.');
   return filter;
 };
@@ -141,6 +144,17 @@ const filterOf = (architecture: string): Buffer => {
 test.each(LINES)('%s', (_name, x64, arm64, given, verdict) => {
   if (x64 !== null) expect(judge(filterOf('x64'), { machine: X64, call: x64, arguments: given })).toBe(verdict);
   if (arm64 !== null) expect(judge(filterOf('arm64'), { machine: ARM64, call: arm64, arguments: given })).toBe(verdict);
+});
+
+test('epoll can be allowed, and nothing else with it', () => {
+  for (const [call, verdict] of [
+    [213, 'allowed'],
+    [291, 'allowed'],
+    [240, 'ENOSYS'],
+    [294, 'ENOSYS'],
+  ] as const)
+    expect(judge(filterOf('x64', 'allowed'), { machine: X64, call })).toBe(verdict);
+  expect(judge(filterOf('arm64', 'allowed'), { machine: ARM64, call: 20 })).toBe('allowed');
 });
 
 test('calls of another machine, and of 32 bit, end the process', () => {
@@ -160,5 +174,5 @@ test('what else has the bits of a mode is allowed', () => {
 });
 
 test('a machine whose calls are not known has no filter', () => {
-  expect(toSeccompFilter('riscv64')).toBeNull();
+  expect(toSeccompFilter('riscv64', 'refused')).toBeNull();
 });
