@@ -1,6 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { fieldsTemplate } from './fields-template.ts';
 import { MAX_FIELDS, toFields } from './form-field.ts';
+import { oncePerObject } from './json-text.ts';
 import { parseJson } from './parse-json.ts';
 import { isRecord } from './read-json.ts';
 import { attemptTemplate } from './result-template.ts';
@@ -41,8 +42,10 @@ export const tryTemplate = (view: View, tool: ToolDescription): TemplateResult =
   </section>`;
 };
 
+const fieldsOf = oncePerObject(toFields);
+
 const formTemplate = ({ act }: View, tool: ToolDescription, text: string): unknown => {
-  const { fields, left } = toFields(tool.inputSchema);
+  const { fields, left } = fieldsOf(tool.inputSchema);
   if (fields.length === 0) return html`<p class="muted">The schema names no parameters.</p>`;
   const parsed = parseJson(text);
   if (parsed.kind === 'broken' || !isRecord(parsed.value)) {
