@@ -1,14 +1,17 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Field } from './form-field.ts';
 import { type JsonPath, valueAt } from './json-path.ts';
+import { depthOf } from './json-text.ts';
 import { parseJson } from './parse-json.ts';
 import { listOf } from './read-json.ts';
-import { toVisible, toVisibleName } from './visible-text.ts';
+import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
 export type Form = {
   readonly root: unknown;
   /** undefined takes the value out. */
   readonly change: (path: JsonPath, value: unknown) => void;
+  /** How many more fields the lists in it may have. */
+  readonly room: { left: number };
 };
 
 /** A control for every field, each bound to its place in the arguments. */
@@ -22,13 +25,28 @@ export const fieldsTemplate = (
 
 const fieldTemplate = (form: Form, field: Field, path: JsonPath, id: string): TemplateResult => {
   if (field.kind === 'object') return objectTemplate(form, field, path, id);
-  if (field.kind === 'list') return listTemplate(form, field, path, id);
+  if (field.kind === 'list' && takeRoom(form, field, path)) return listTemplate(form, field, path, id);
+  return controlledTemplate(form, field.kind === 'list' ? { ...field, kind: 'json' } : field, path, id);
+};
+
+const controlledTemplate = (form: Form, field: Field, path: JsonPath, id: string): TemplateResult => {
   const about = hasAbout(field) ? `${id}-about` : nothing;
   return html`<div class="field">
     <label for=${id}>${labelOf(field)}</label>
     ${controlTemplate(form, field, path, id, about)} ${aboutTemplate(field, id)}
   </div>`;
 };
+
+/** Whether the fields of a list's items still have room: what was pasted into the JSON may have any number of them. */
+const takeRoom = ({ root, room }: Form, field: Field, path: JsonPath): boolean => {
+  const fields = listOf(valueAt(root, path)).length * (field.kind === 'list' ? sizeOf(field.item) : 1);
+  if (fields > room.left) return false;
+  room.left -= fields;
+  return true;
+};
+
+const sizeOf = (field: Field): number =>
+  field.kind === 'object' ? field.fields.reduce((sum, inner) => sum + sizeOf(inner), 1) : 1;
 
 const labelOf = ({ name, presence }: Field): TemplateResult =>
   html`<span class="name">${toVisibleName(name)}</span>${
@@ -42,7 +60,7 @@ const aboutTemplate = (field: Field, id: string): TemplateResult | typeof nothin
   if (!hasAbout(field)) return nothing;
   const notes = [...field.notes, ...(field.kind === 'json' ? ['JSON; what is no JSON is sent as text'] : [])];
   return html`<div class="about" id=${`${id}-about`}>
-    ${toVisible(field.description)}${notes.length === 0 ? nothing : html` <span>(${toVisible(notes.join('; '))})</span>`}
+    ${toVisibleExcerpt(field.description)}${notes.length === 0 ? nothing : html` <span>(${toVisibleExcerpt(notes.join('; '))})</span>`}
   </div>`;
 };
 
@@ -66,7 +84,7 @@ const controlTemplate = (form: Form, field: Field, path: JsonPath, id: string, a
       return choiceTemplate(form, path, field.options, id, about);
     default:
       return html`<textarea id=${id} class="code" rows="2" spellcheck="false" aria-required=${required}
-        aria-describedby=${about} .value=${value === undefined ? '' : JSON.stringify(value, null, 2)}
+        aria-describedby=${about} .value=${value === undefined ? '' : toEditable(value)}
         @change=${setParsed}></textarea>`;
   }
 };
@@ -143,6 +161,9 @@ const shown = (value: unknown): string => {
   if (value === undefined || value === null) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);
 };
+
+// Indented as far as it is worth it: nested deeper, blanks would outweigh the value by far.
+const toEditable = (value: unknown): string => JSON.stringify(value, null, depthOf(value, 32) < 32 ? 2 : 0);
 
 const toLabel = (option: unknown): string => (typeof option === 'string' ? option : JSON.stringify(option));
 

@@ -20,29 +20,45 @@ export type Field = About &
 // A schema that refers to itself would never end; deeper than this nobody fills in a form.
 const MAX_DEPTH = 5;
 
-/** The fields of a tool's arguments, from its input schema (draft 2020-12). */
-export const toFields = (schema: JsonRecord): readonly Field[] => {
+/** A form of more fields, or a list of more options, keeps a browser busy for seconds, at every key that is pressed. */
+export const MAX_FIELDS = 200;
+
+/** The document that references lead into, and how many more fields the form has room for. */
+type Around = { readonly root: JsonRecord; room: number };
+
+/** The first fields of a tool's arguments, from its input schema (draft 2020-12); `left` counts those that have no room. */
+export const toFields = (schema: JsonRecord): { readonly fields: readonly Field[]; readonly left: number } => {
   const top = resolve(schema, schema, '');
-  return toMembers(top, schema, 0);
+  const names = namesOf(top);
+  const fields = toMembers(top, names.slice(0, MAX_FIELDS), { root: schema, room: MAX_FIELDS }, 0);
+  return { fields, left: names.length - fields.length };
 };
 
-const toMembers = (schema: JsonRecord, root: JsonRecord, depth: number): readonly Field[] => {
+const namesOf = (schema: JsonRecord): readonly string[] => Object.keys(recordOf(memberOf(schema, 'properties')));
+
+const toMembers = (schema: JsonRecord, names: readonly string[], around: Around, depth: number): readonly Field[] => {
+  // All of one object first: what is inside of the first must not take the room of the others.
+  around.room -= names.length;
   const required = new Set(listOf(memberOf(schema, 'required')));
-  return Object.entries(recordOf(memberOf(schema, 'properties'))).map(([name, member]) =>
-    toField(recordOf(member), root, depth, { name, presence: required.has(name) ? 'required' : 'optional' }),
+  const properties = recordOf(memberOf(schema, 'properties'));
+  return names.map((name) =>
+    toField(recordOf(memberOf(properties, name)), around, depth, {
+      name,
+      presence: required.has(name) ? 'required' : 'optional',
+    }),
   );
 };
 
 type Place = Pick<About, 'name' | 'presence'>;
 
-const toField = (declared: JsonRecord, root: JsonRecord, depth: number, place: Place): Field => {
-  const schema = resolve(declared, root, textOf(memberOf(declared, 'description')));
+const toField = (declared: JsonRecord, around: Around, depth: number, place: Place): Field => {
+  const schema = resolve(declared, around.root, textOf(memberOf(declared, 'description')));
   const about: About = { ...place, description: textOf(memberOf(schema, 'description')), notes: toNotes(schema) };
   const options = toOptions(schema);
-  if (options !== null) return { ...about, kind: 'choice', options };
+  if (options !== null && options.length <= MAX_FIELDS) return { ...about, kind: 'choice', options };
   const type = memberOf(schema, 'type');
-  if (depth < MAX_DEPTH && type === 'object') return toObject(schema, root, depth, about);
-  if (depth < MAX_DEPTH && type === 'array') return toList(schema, root, depth, about);
+  if (depth < MAX_DEPTH && type === 'object') return toObject(schema, around, depth, about);
+  if (depth < MAX_DEPTH && type === 'array') return toList(schema, around, depth, about);
   return { ...about, kind: (typeof type === 'string' ? SIMPLE.get(type) : undefined) ?? 'json' };
 };
 
@@ -53,16 +69,17 @@ const SIMPLE: ReadonlyMap<string, 'text' | 'number' | 'boolean'> = new Map([
   ['boolean', 'boolean'],
 ]);
 
-const toObject = (schema: JsonRecord, root: JsonRecord, depth: number, about: About): Field => {
-  const fields = toMembers(schema, root, depth + 1);
+const toObject = (schema: JsonRecord, around: Around, depth: number, about: About): Field => {
+  const names = namesOf(schema);
   // A map of any names, or members that only a combination names: a form cannot know them.
-  return fields.length === 0 ? { ...about, kind: 'json' } : { ...about, kind: 'object', fields };
+  if (names.length === 0 || names.length > around.room) return { ...about, kind: 'json' };
+  return { ...about, kind: 'object', fields: toMembers(schema, names, around, depth + 1) };
 };
 
-const toList = (schema: JsonRecord, root: JsonRecord, depth: number, about: About): Field => {
+const toList = (schema: JsonRecord, around: Around, depth: number, about: About): Field => {
   const items = memberOf(schema, 'items');
   if (!isRecord(items)) return { ...about, kind: 'json' };
-  return { ...about, kind: 'list', item: toField(items, root, depth + 1, { name: 'Item', presence: 'required' }) };
+  return { ...about, kind: 'list', item: toField(items, around, depth + 1, { name: 'Item', presence: 'required' }) };
 };
 
 const toOptions = (schema: JsonRecord): readonly unknown[] | null => {

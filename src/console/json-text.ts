@@ -14,11 +14,30 @@ export const depthOf = (value: unknown, limit: number): number => {
   return limit;
 };
 
+/** Makes something of an object once, for as long as it is there: the page is rendered anew at every key that is pressed. */
+export const oncePerObject = <Of extends object, Made>(make: (of: Of) => Made): ((of: Of) => Made) => {
+  const made = new WeakMap<Of, { readonly of: Made }>();
+  return (of) => {
+    const known = made.get(of) ?? { of: make(of) };
+    made.set(of, known);
+    return known.of;
+  };
+};
+
 /** A value as JSON to be read: indented. One that is nested too deep for that is only described. */
-export const toJsonText = (value: unknown): string => {
+export const toJsonText = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? textOfObject(value) : indent(value);
+
+const indent = (value: unknown): string => {
   if (depthOf(value, MAX_DEPTH) < MAX_DEPTH) return JSON.stringify(value, null, 2) ?? '';
   return `Nested more than ${MAX_DEPTH} levels deep. The raw answer below has all of it.`;
 };
+
+const textOfObject = oncePerObject(indent);
+
+// Of a megabyte of brackets, blanks would make a hundred.
+const MAX_GROWTH = 8;
+const MIN_BLANKS = 10_000;
 
 const TOKEN = /"(?:[^"\\]+|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const OPENS = new Set(['{', '[']);
@@ -33,17 +52,24 @@ const depthChange = (token: string): number => {
   return CLOSES.has(token) ? -1 : 0;
 };
 
-/** A JSON text, indented without reading it: every digit stays. One that is nested too deep is left as it is. */
+/**
+ * A JSON text, indented without reading it: every digit stays. One that is nested too deep, or is mostly brackets, is left
+ * as it is.
+ */
 export const indentJson = (text: string): string => {
   const parts: string[] = [];
   let depth = 0;
+  let blanks = 0;
   let previous = '';
   for (const [token] of text.matchAll(TOKEN)) {
     const outer = depth + Math.min(depthChange(token), 0);
-    if (breaksBefore(token, previous)) parts.push('\n', '  '.repeat(Math.max(outer, 0)));
+    if (breaksBefore(token, previous)) {
+      parts.push('\n', '  '.repeat(Math.max(outer, 0)));
+      blanks += Math.max(outer, 0) * 2;
+    }
     parts.push(token === ':' ? ': ' : token);
     depth += depthChange(token);
-    if (depth > MAX_DEPTH) return text;
+    if (depth > MAX_DEPTH || blanks > MIN_BLANKS + text.length * MAX_GROWTH) return text;
     previous = token;
   }
   return parts.join('');

@@ -1,12 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { CallAnswer, CallResult, Issue } from './call-result.ts';
+import type { CallResult, Issue } from './call-result.ts';
 import { explainStop } from './explain-stop.ts';
-import { indentJson, toJsonText } from './json-text.ts';
+import { indentJson, oncePerObject, toJsonText } from './json-text.ts';
 import { folded, longText, outcomeMark, type Part, toDuration, troubleBox } from './small-templates.ts';
 import { type Attempt, sessionLink } from './state.ts';
 import type { ToolDescription } from './tool-description.ts';
 import type { View } from './view.ts';
-import { toVisible, toVisibleName } from './visible-text.ts';
+import { toVisible, toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
 /** What came of the last call of a tool. */
 export const attemptTemplate = (view: View, tool: ToolDescription, attempt: Attempt): Part => {
@@ -18,12 +18,16 @@ export const attemptTemplate = (view: View, tool: ToolDescription, attempt: Atte
     case 'troubled':
       return html`<div class="result">${troubleBox(view, attempt.trouble)}</div>`;
     case 'answered':
-      return answerTemplate(view, tool, attempt.answer, attempt.raw);
+      return answerTemplate(view, tool, attempt);
   }
 };
 
-const answerTemplate = (view: View, { name }: ToolDescription, answer: CallAnswer, raw: string): TemplateResult => {
-  const { result, requestId } = answer;
+type Answered = Extract<Attempt, { readonly kind: 'answered' }>;
+
+const toRawText = oncePerObject(({ raw }: Answered) => indentJson(raw));
+
+const answerTemplate = (view: View, { name }: ToolDescription, attempt: Answered): TemplateResult => {
+  const { result, requestId } = attempt.answer;
   const identity = `result:${name}:${requestId}`;
   const { sessionId } = view.state.options;
   return html`<div class="result">
@@ -37,7 +41,7 @@ const answerTemplate = (view: View, { name }: ToolDescription, answer: CallAnswe
     <h5>What the model reads</h5>
     ${readingTemplate(view, identity, result)} ${stopTemplate(result)}
     ${warningsTemplate(result)}
-    ${folded(view, `${identity}:raw`, 'Raw answer', () => longText(view, `${identity}:raw:all`, indentJson(raw)))}
+    ${folded(view, `${identity}:raw`, 'Raw answer', () => longText(view, `${identity}:raw:all`, toRawText(attempt)))}
     <p class="muted">
       Request <code>${toVisible(requestId)}</code>
       ${result.reference === '' ? nothing : html`· log reference <code>${toVisible(result.reference)}</code>`}
@@ -59,8 +63,8 @@ const issuesTemplate = (issues: readonly Issue[]): TemplateResult => html`<ul cl
   ${issues.map(
     ({ path, expected, received, message }) => html`<li>
       <code>${path === '' ? '(whole)' : toVisibleName(path)}</code>
-      <span>${toVisible(message)}</span>
-      <span class="muted">expected ${toVisible(expected)}, received ${toVisible(received)}</span>
+      <span>${toVisibleExcerpt(message)}</span>
+      <span class="muted">expected ${toVisibleExcerpt(expected)}, received ${toVisibleExcerpt(received)}</span>
     </li>`,
   )}
 </ul>`;
@@ -78,5 +82,5 @@ const warningsTemplate = ({ warnings }: CallResult): Part =>
   warnings.length === 0
     ? nothing
     : html`<ul class="warnings">
-        ${warnings.map(({ code, message }) => html`<li><code>${toVisible(code)}</code> ${toVisible(message)}</li>`)}
+        ${warnings.map(({ code, message }) => html`<li><code>${toVisible(code)}</code> ${toVisibleExcerpt(message)}</li>`)}
       </ul>`;

@@ -16,6 +16,8 @@ export type SessionActions = {
 };
 
 const POLL_MS = 2_000;
+// Longer ones help nobody who looks at the page, and one of more than 31 bits would be over at once.
+const LONGEST_POLL_MS = 600_000;
 
 /** What can be done with the session that is looked at. */
 export const createSessionActions = ({ read, update }: Store, ask: Ask): SessionActions => {
@@ -94,5 +96,5 @@ const toPath = (id: string): string => `sessions/${encodeURIComponent(id)}`;
 const toDelay = (answer: Answer): number | null => {
   if (answer.kind !== 'refused') return POLL_MS;
   if (answer.status < 500 && answer.status !== 429) return null;
-  return Math.max(POLL_MS, (answer.retryAfterSeconds ?? 0) * 1000);
+  return Math.min(LONGEST_POLL_MS, Math.max(POLL_MS, (answer.retryAfterSeconds ?? 0) * 1000));
 };

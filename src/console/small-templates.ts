@@ -79,5 +79,5 @@ const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 export const moment = (iso: string): TemplateResult => {
   const date = new Date(iso);
   const shown = Number.isNaN(date.getTime()) ? toVisible(iso) : CLOCK.format(date);
-  return html`<time datetime=${iso} title=${iso}>${shown}</time>`;
+  return html`<time datetime=${iso} title=${toVisible(iso)}>${shown}</time>`;
 };

@@ -4,7 +4,7 @@ import type { Ask } from './create-ask.ts';
 import { type JsonPath, withValueAt } from './json-path.ts';
 import { parseJson } from './parse-json.ts';
 import { type Attempt, type CallOptions, type Draft, draftOf, type Store } from './state.ts';
-import { type ToolDescription, toCatalogue } from './tool-description.ts';
+import { mayRunUnasked, type ToolDescription, toCatalogue } from './tool-description.ts';
 import { toVisibleName } from './visible-text.ts';
 
 export type ToolActions = {
@@ -50,12 +50,12 @@ export const createToolActions = ({ read, update }: Store, ask: Ask): ToolAction
     setOption: (name, value) => update({ options: { ...read().options, [name]: value } }),
     send: (tool) => {
       const act = (): void => void post(tool);
-      if (tool.effects !== 'write') return act();
+      if (mayRunUnasked(tool.effects)) return act();
       const name = toVisibleName(tool.name);
       update({
         question: {
           title: `Run ${name}?`,
-          text: `${name} is a write tool: what it does may not be undone, and doing it twice may do it twice.`,
+          text: `${name} ${tool.effects === 'write' ? 'is a write tool' : 'does not say what it changes'}: what it does may not be undone, and doing it twice may do it twice.`,
           label: 'Run it',
           act,
         },

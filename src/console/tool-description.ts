@@ -19,6 +19,9 @@ export type ToolDescription = {
   readonly source: string;
 };
 
+/** Whether a call needs no question first: only what is known to do no harm twice, and not whatever is not called `write`. */
+export const mayRunUnasked = (effects: string): boolean => effects === 'read' || effects === 'idempotent';
+
 /** The body of GET /tools. */
 export const toCatalogue = (body: unknown): readonly ToolDescription[] =>
   recordsOf(memberOf(recordOf(body), 'tools')).map(toDescription);
@@ -48,6 +51,7 @@ const toDescription = (tool: JsonRecord): ToolDescription => {
 /** The tools in whose name, description or source every word of the query occurs. */
 export const findTools = (tools: readonly ToolDescription[], query: string): readonly ToolDescription[] => {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return tools;
   return tools.filter(({ name, description, source }) => {
     const text = `${name} ${description} ${source}`.toLowerCase();
     return words.every((word) => text.includes(word));

@@ -5,7 +5,7 @@ import { toolLink } from './state.ts';
 import { findTools, type ToolDescription } from './tool-description.ts';
 import { tryTemplate } from './try-template.ts';
 import type { View } from './view.ts';
-import { toVisible, toVisibleName } from './visible-text.ts';
+import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
 /** The catalogue beside the tool that was chosen from it. */
 export const toolsTemplate = (view: View, chosen: string | null): TemplateResult => {
@@ -21,6 +21,9 @@ export const toolsTemplate = (view: View, chosen: string | null): TemplateResult
     </section>
   </div>`;
 };
+
+// Thousands would make the browser slow at every key that is pressed.
+const MAX_ENTRIES = 300;
 
 const loading = (failed: boolean): Part => (failed ? nothing : html`<p class="muted">Loading…</p>`);
 
@@ -39,8 +42,9 @@ const listTemplate = (
       ${found.length === tools.length ? `${tools.length} tools` : `${found.length} of ${tools.length} tools`}
     </p>
     <ul class="names">
-      ${found.map((tool) => entryTemplate(tool, tool.name === chosen))}
+      ${found.slice(0, MAX_ENTRIES).map((tool) => entryTemplate(tool, tool.name === chosen))}
     </ul>
+    ${found.length <= MAX_ENTRIES ? nothing : html`<p class="muted">The first ${MAX_ENTRIES} are listed. Search for the others.</p>`}
     <button type="button" class="quiet" @click=${() => act.loadTools()}>Reload</button>`;
 };
 
@@ -48,7 +52,7 @@ const entryTemplate = ({ name, effects, available }: ToolDescription, isChosen: 
   html`<li>
     <a href=${toolLink(name)} aria-current=${isChosen ? 'true' : nothing}>
       <span class="name">${toVisibleName(name)}</span>
-      <span class="small">${toVisible(effects)}${available ? nothing : html`, <b>not available</b>`}</span>
+      <span class="small">${toVisibleExcerpt(effects)}${available ? nothing : html`, <b>not available</b>`}</span>
     </a>
   </li>`;
 
@@ -82,11 +86,11 @@ const toolTemplate = (view: View, tool: ToolDescription): TemplateResult => {
 };
 
 const availabilityTemplate = ({ available, unavailableReason, outdatedReason }: ToolDescription): TemplateResult =>
-  html`${available ? nothing : html`<p class="trouble"><strong>Not available.</strong> ${toVisible(unavailableReason)}</p>`}
+  html`${available ? nothing : html`<p class="trouble"><strong>Not available.</strong> ${toVisibleExcerpt(unavailableReason)}</p>`}
   ${
     outdatedReason === ''
       ? nothing
-      : html`<p class="notice"><strong>An older version serves.</strong> ${toVisible(outdatedReason)}</p>`
+      : html`<p class="notice"><strong>An older version serves.</strong> ${toVisibleExcerpt(outdatedReason)}</p>`
   }`;
 
 const EFFECTS: ReadonlyMap<string, string> = new Map([
@@ -96,11 +100,11 @@ const EFFECTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 const factsOf = ({ effects, limits, available, source }: ToolDescription): readonly (readonly [string, string])[] => [
-  ['Effects', EFFECTS.get(effects) ?? toVisible(effects)],
+  ['Effects', EFFECTS.get(effects) ?? toVisibleExcerpt(effects)],
   ['Available', available ? 'yes' : 'no'],
   ['Timeout', limits.timeoutMs === null ? 'none' : toDuration(limits.timeoutMs)],
   ['Retries', String(limits.retries ?? 'none')],
   ['At once', limits.concurrency === null ? 'no limit' : String(limits.concurrency)],
   ['Calls per session', limits.callsPerSession === null ? 'no limit' : String(limits.callsPerSession)],
-  ['Source', toVisible(source)],
+  ['Source', toVisibleExcerpt(source)],
 ];

@@ -1,11 +1,12 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { fieldsTemplate } from './fields-template.ts';
-import { toFields } from './form-field.ts';
+import { MAX_FIELDS, toFields } from './form-field.ts';
+import { oncePerObject } from './json-text.ts';
 import { parseJson } from './parse-json.ts';
 import { isRecord } from './read-json.ts';
 import { attemptTemplate } from './result-template.ts';
 import { type CallOptions, draftOf } from './state.ts';
-import type { ToolDescription } from './tool-description.ts';
+import { mayRunUnasked, type ToolDescription } from './tool-description.ts';
 import type { View } from './view.ts';
 
 /** A form for one call of a tool, the same as JSON, and what came of it. */
@@ -41,8 +42,10 @@ export const tryTemplate = (view: View, tool: ToolDescription): TemplateResult =
   </section>`;
 };
 
+const fieldsOf = oncePerObject(toFields);
+
 const formTemplate = ({ act }: View, tool: ToolDescription, text: string): unknown => {
-  const fields = toFields(tool.inputSchema);
+  const { fields, left } = fieldsOf(tool.inputSchema);
   if (fields.length === 0) return html`<p class="muted">The schema names no parameters.</p>`;
   const parsed = parseJson(text);
   if (parsed.kind === 'broken' || !isRecord(parsed.value)) {
@@ -52,8 +55,10 @@ const formTemplate = ({ act }: View, tool: ToolDescription, text: string): unkno
   const form = {
     root: parsed.value,
     change: (path: readonly (string | number)[], value: unknown) => act.editValue(tool.name, path, value),
+    room: { left: MAX_FIELDS },
   };
-  return fieldsTemplate(form, fields, [], 'field');
+  return html`${fieldsTemplate(form, fields, [], 'field')}
+  ${left === 0 ? nothing : html`<p class="notice">${left} more parameters have no field here: the JSON below takes them.</p>`}`;
 };
 
 type Option = { readonly name: keyof CallOptions; readonly label: string; readonly about: string };
@@ -78,7 +83,8 @@ const optionTemplate = ({ state, act }: View, { name, label, about }: Option): T
 
 const aboutSending = ({ effects, available }: ToolDescription): string | typeof nothing => {
   if (!available) return 'This tool is not available now: the call will say so.';
-  return effects === 'write' ? 'A write tool: you are asked before it runs.' : nothing;
+  if (mayRunUnasked(effects)) return nothing;
+  return `${effects === 'write' ? 'A write tool' : 'It does not say what it changes'}: you are asked before it runs.`;
 };
 
 const typedIn = ({ target }: Event): string =>

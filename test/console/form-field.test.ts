@@ -4,7 +4,7 @@ import { type Field, toFields } from '#src/console/form-field.ts';
 const kinds = (fields: readonly Field[]): readonly string[] => fields.map(({ name, kind }) => `${name}: ${kind}`);
 
 const ofObject = (properties: Readonly<Record<string, unknown>>, more: Readonly<Record<string, unknown>> = {}) =>
-  toFields({ type: 'object', properties, ...more });
+  toFields({ type: 'object', properties, ...more }).fields;
 
 test('every simple type has a control of its own, and what a form cannot know is asked for as JSON', () => {
   const fields = ofObject({
@@ -63,7 +63,7 @@ test('"this or null" is asked for as this, with the description and default arou
 });
 
 test('references are followed within the document, and one that has no end stops', () => {
-  const fields = toFields({
+  const { fields } = toFields({
     $ref: '#/$defs/tree',
     $defs: {
       tree: { type: 'object', properties: { leaf: { $ref: '#/$defs/a~1b' }, child: { $ref: '#/$defs/tree' } } },
@@ -79,10 +79,37 @@ test('references are followed within the document, and one that has no end stops
 
 test('names of prototypes are names like any other', () => {
   const properties: unknown = JSON.parse('{"__proto__":{"type":"string"},"constructor":{"type":"number"}}');
-  expect(kinds(toFields({ type: 'object', properties, required: ['__proto__'] }))).toEqual([
+  expect(kinds(toFields({ type: 'object', properties, required: ['__proto__'] }).fields)).toEqual([
     '__proto__: text',
     'constructor: number',
   ]);
-  expect(toFields({ type: 'object' })).toEqual([]);
-  expect(toFields({ properties: { a: { $ref: '#/constructor' } } })[0]?.kind).toBe('json');
+  expect(toFields({ type: 'object' })).toEqual({ fields: [], left: 0 });
+  expect(toFields({ properties: { a: { $ref: '#/constructor' } } }).fields[0]?.kind).toBe('json');
+});
+
+const countOf = (fields: readonly Field[]): number =>
+  fields.reduce((sum, field) => sum + 1 + (field.kind === 'object' ? countOf(field.fields) : 0), 0);
+
+test('a schema that refers to itself many times makes no more fields than a page can show', () => {
+  for (const names of [3, 12, 150]) {
+    const properties = Object.fromEntries(
+      Array.from({ length: names }, (_, at) => [`p${at}`, { $ref: '#/$defs/node' }]),
+    );
+    const node = { type: 'object', properties };
+    const { fields, left } = toFields({ ...node, $defs: { node } });
+    expect([fields.length, left]).toEqual([names, 0]);
+    expect(countOf(fields)).toBeLessThanOrEqual(200);
+  }
+});
+
+test('more properties and more options than a page can show are left to the JSON', () => {
+  const properties = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`p${at}`, { type: 'string' }]));
+  const { fields, left } = toFields({ type: 'object', properties });
+  expect([fields.length, left]).toEqual([200, 9_800]);
+  expect(kinds(ofObject({ inner: { type: 'object', properties } }))).toEqual(['inner: json']);
+  const options = Array.from({ length: 10_000 }, (_, at) => `o${at}`);
+  expect(kinds(ofObject({ one: { type: 'string', enum: options }, two: { enum: options } }))).toEqual([
+    'one: text',
+    'two: json',
+  ]);
 });

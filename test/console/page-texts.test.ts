@@ -2,13 +2,52 @@ import { expect, test } from 'vitest';
 import { valueAt, withValueAt } from '#src/console/json-path.ts';
 import { depthOf, indentJson, toJsonText } from '#src/console/json-text.ts';
 import { sessionLink, toolLink, toRoute } from '#src/console/state.ts';
-import { toVisible, toVisibleName } from '#src/console/visible-text.ts';
+import { toVisible, toVisibleExcerpt, toVisibleName } from '#src/console/visible-text.ts';
 
 test('characters that hide or turn others are written out, and those that scripts need are left', () => {
   expect(toVisible('a\u202eb\u2066c\u200bd\u0000e\ufefff')).toBe('a\\u{202e}b\\u{2066}c\\u{200b}d\\u{0}e\\u{feff}f');
   expect(toVisible('\u{e0041}\u2028')).toBe('\\u{e0041}\\u{2028}');
   expect(toVisible('one\n\ttwo می‌خواهم 👩‍👧 é')).toBe('one\n\ttwo می‌خواهم 👩‍👧 é');
   expect(toVisibleName('one\ntwo')).toBe('one\\ntwo');
+});
+
+test.each([
+  ['read\u200d_file', 'read\\u{200d}_file'],
+  ['a\u200cb\u200c', 'a\\u{200c}b\\u{200c}'],
+  ['ok\ufe0f\ufe0e\u{e0100}\u{e01ef}', 'ok\\u{fe0f}\\u{fe0e}\\u{e0100}\\u{e01ef}'],
+  ['😀\u{e0100}\u{e0101}\ufe0f\ufe0f', '😀\\u{e0100}\\u{e0101}\\u{fe0f}\\u{fe0f}'],
+  [
+    '\u3164\uffa0\u115f\u1160\u2800\u034f\u180e\u17b4',
+    '\\u{3164}\\u{ffa0}\\u{115f}\\u{1160}\\u{2800}\\u{34f}\\u{180e}\\u{17b4}',
+  ],
+  ['\u00ad\u061c\u200e\u2069\u206f\ufff9', '\\u{ad}\\u{61c}\\u{200e}\\u{2069}\\u{206f}\\u{fff9}'],
+])('what is shown as nothing or as a blank is written out (%#)', (text, shown) => {
+  expect(toVisible(text)).toBe(shown);
+});
+
+test('joiners and selectors are left where scripts and emoji need them', () => {
+  for (const text of ['می‌خواهم', 'क्‍ष', '👩‍❤️‍💋‍👨', '🏳️‍🌈', '🏃🏽‍♀️', '1️⃣ #️⃣', '❤️ ©️ ☎︎']) expect(toVisible(text)).toBe(text);
+});
+
+test('a name is one line of bounded length, and its blanks can be told apart', () => {
+  expect(toVisibleName('a\u00a0b\u2003c d')).toBe('a\\u{a0}b\\u{2003}c d');
+  expect(toVisibleName('x'.repeat(1_000_000))).toBe(`${'x'.repeat(600)}…`);
+  expect(toVisibleExcerpt('y'.repeat(1_000_000))).toBe(`${'y'.repeat(2_000)}…`);
+});
+
+test.each(['\u0301', 'ا\u064b', '\u200d', 'ا\u200d', '😀\u200d\ufe0f', '\u202e'])(
+  'a megabyte of %j is written out in time',
+  (piece) => {
+    const startedAt = performance.now();
+    expect(toVisible(piece.repeat(1_000_000 / piece.length)).length).toBeGreaterThan(900_000);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  },
+);
+
+test('a megabyte of brackets is not indented to a hundred', () => {
+  const wide = `${'['.repeat(60)}${'1,'.repeat(250_000)}1${']'.repeat(60)}`;
+  expect(indentJson(wide)).toBe(wide);
+  expect(indentJson(`[${'[],'.repeat(100)}1]`)).toContain('\n  [],');
 });
 
 test('JSON is indented as text: no digit, escape or odd name is changed', () => {

@@ -82,12 +82,9 @@ export const createExecute = (send: Send, defaults: ExecuteOptions & { readonly 
     const { requestId, idempotencyKey } = outgoing;
     const replayed = answered.headers.get('idempotent-replayed') === 'true';
     const seen = { requestId, idempotencyKey, replayed, attempts: answered.attempts };
-    const body = parseJson(answered.text);
-    if (options.raw === true && body !== undefined) return { ...seen, body };
-    if (wantsMessages(options) && isMessages(body)) return { ...seen, results: body.results, messages: body.messages };
-    if (!wantsMessages(options) && isResults(body) && Array.isArray(input) && input.length === body.results.length)
-      return { ...seen, results: body.results };
-    throw toBadAnswer(outgoing, answered);
+    const answer = toAnswer(parseJson(answered.text), input, options);
+    if (answer === null) throw toBadAnswer(outgoing, answered);
+    return { ...seen, ...answer };
   }
   return execute;
 };
@@ -99,6 +96,18 @@ const merge = (defaults: Complete, given: AnyOptions): Complete => ({
   timeoutMs: given.timeoutMs ?? defaults.timeoutMs,
   sessionId: given.sessionId ?? defaults.sessionId,
 });
+
+/** What the body says; null where it is no answer to these calls. */
+const toAnswer = (body: unknown, input: unknown, options: AnyOptions) => {
+  if (options.raw === true) return body === undefined ? null : { body };
+  if (!isResults(body) || !isComplete(body.results, input, options)) return null;
+  if (!wantsMessages(options)) return { results: body.results };
+  return isMessages(body) ? { results: body.results, messages: body.messages } : null;
+};
+
+/** One result per call, where the calls are counted here; those in a message are known to its provider's format. */
+const isComplete = (results: readonly ToolResult[], input: unknown, { format = 'native' }: AnyOptions): boolean =>
+  (format !== 'native' && format !== 'text') || (Array.isArray(input) && input.length === results.length);
 
 const wantsMessages = ({ format = 'native' }: AnyOptions): boolean => format !== 'native';
 

@@ -15,6 +15,8 @@ export type RecourseOptions = {
   readonly timeoutMs?: number | undefined;
   /** An operation that has not connected once by then is given up, in milliseconds; 10 000 unless given. */
   readonly connectTimeoutMs?: number | undefined;
+  /** An answer with more bytes, decompressed, is not read to its end; 67 108 864 (64 MiB) unless given. */
+  readonly maxAnswerBytes?: number | undefined;
 };
 
 export type RecoveredAnswer = { readonly requestId: string; readonly results: readonly ToolResult[] };
@@ -52,6 +54,8 @@ export type Recourse = {
 const TIMEOUT_MS = 180_000;
 // A restart takes a few seconds; a service that nobody has started takes for ever.
 const CONNECT_TIMEOUT_MS = 10_000;
+// 64 results of 1 MiB, which is the most a service gives unless told otherwise.
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 // What only reads or forgets is answered at once.
 const ATTEMPT_TIMEOUT_MS = 10_000;
 
@@ -62,6 +66,7 @@ export const createRecourse = ({
   fetch,
   timeoutMs = TIMEOUT_MS,
   connectTimeoutMs = CONNECT_TIMEOUT_MS,
+  maxAnswerBytes = MAX_ANSWER_BYTES,
 }: RecourseOptions): Recourse => {
   const send = createSend({
     url: toBase(url),
@@ -69,12 +74,13 @@ export const createRecourse = ({
     // Called as a function of the global object: browsers refuse it otherwise.
     fetch: fetch ?? ((...request) => globalThis.fetch(...request)),
     connectTimeoutMs,
+    maxAnswerBytes,
   });
   const ask = createAsk(send, timeoutMs);
   return {
     execute: createExecute(send, { timeoutMs }),
     recover: async (requestId, limits) => {
-      const path = `tool-calls/${encodeURIComponent(requestId)}`;
+      const path = `tool-calls/${toStep(requestId)}`;
       const { outgoing, answered } = await ask({ method: 'GET', path, expected: [404] }, limits);
       const body = parseJson(answered.text);
       if (isResults(body)) return { requestId, results: body.results };
@@ -82,31 +88,48 @@ export const createRecourse = ({
       throw toBadAnswer(outgoing, answered);
     },
     tools: createTools(ask),
-    session: (id, options = {}) => {
-      const path = `sessions/${encodeURIComponent(id)}`;
-      return {
-        id,
-        execute: createExecute(send, { ...options, timeoutMs: options.timeoutMs ?? timeoutMs, sessionId: id }),
-        view: async (limits) => {
-          const { outgoing, answered } = await ask({ method: 'GET', path }, limits);
-          const body = parseJson(answered.text);
-          if (isSessionView(body)) return body;
-          throw toBadAnswer(outgoing, answered);
-        },
-        resetBudgets: async (tool, limits) => {
-          const which = tool === undefined ? '' : `/${encodeURIComponent(tool)}`;
-          await ask({ method: 'DELETE', path: `${path}/budgets${which}` }, limits);
-        },
-        end: async (limits) => {
-          await ask({ method: 'DELETE', path }, limits);
-        },
-      };
-    },
+    session: (id, options = {}) => ({
+      id,
+      execute: createExecute(send, { ...options, timeoutMs: options.timeoutMs ?? timeoutMs, sessionId: id }),
+      ...createSessionParts(ask, id),
+    }),
   };
 };
 
+const createSessionParts = (ask: Ask, id: string): Pick<RecourseSession, 'view' | 'resetBudgets' | 'end'> => {
+  const forget = async (path: string, limits: SendLimits | undefined): Promise<void> => {
+    const { outgoing, answered } = await ask({ method: 'DELETE', path }, limits);
+    // A page to log in at is a success, too, by its status alone.
+    if (answered.status !== 204) throw toBadAnswer(outgoing, answered);
+  };
+  return {
+    view: async (limits) => {
+      const { outgoing, answered } = await ask({ method: 'GET', path: `sessions/${toStep(id)}` }, limits);
+      const body = parseJson(answered.text);
+      if (isSessionView(body)) return body;
+      throw toBadAnswer(outgoing, answered);
+    },
+    resetBudgets: async (tool, limits) => {
+      const which = tool === undefined ? '' : `/${toStep(tool)}`;
+      await forget(`sessions/${toStep(id)}/budgets${which}`, limits);
+    },
+    end: async (limits) => forget(`sessions/${toStep(id)}`, limits),
+  };
+};
+
+/** A name as one step of a path. Encoded or not, these would be none, and the request would go to another address. */
+const toStep = (name: string): string => {
+  if (['', '.', '..'].includes(name)) throw new TypeError(`No path can name ${JSON.stringify(name)}.`);
+  return encodeURIComponent(name);
+};
+
 const toBase = (url: string | URL): URL => {
-  const base = new URL(url);
+  // What is wrong with it is said without repeating it: the error of `new URL` does, and a password may stand there.
+  const base = URL.canParse(url) ? new URL(url) : null;
+  if (base === null || !['http:', 'https:'].includes(base.protocol))
+    throw new TypeError('The url of the service is not one of http: or https:.');
+  if (base.username !== '' || base.password !== '')
+    throw new TypeError('The url of the service holds a user or a password, which fetch refuses: apiKey is for keys.');
   if (!base.pathname.endsWith('/')) base.pathname += '/';
   return base;
 };

@@ -1,4 +1,6 @@
+import { createHideKey, type HideKey } from './hide-key.ts';
 import { type Attempt, judgeAttempt, toUnreachedCode, toWaitMs, type Verdict } from './judge-attempt.ts';
+import { readText } from './read-text.ts';
 import { RecourseError } from './recourse-error.ts';
 
 /** One request, the same in every attempt. */
@@ -31,15 +33,18 @@ export type SendOptions = {
   readonly fetch: typeof globalThis.fetch;
   /** All attempts have this long for a first connection. */
   readonly connectTimeoutMs: number;
+  /** Of one answer, decompressed. */
+  readonly maxAnswerBytes: number;
 };
 
 /**
  * Sends a request until it is answered, its time is up, or the answer says that sending it again is no use. Rejects with
  * a RecourseError, or with what the caller's signal was aborted with.
  */
-export const createSend =
-  ({ url, apiKey, fetch, connectTimeoutMs }: SendOptions): Send =>
-  async (outgoing) => {
+export const createSend = (options: SendOptions): Send => {
+  const { url, apiKey, connectTimeoutMs } = options;
+  const tryOnce = createTryOnce(options);
+  return async (outgoing) => {
     const startedAt = performance.now();
     const endsAt = startedAt + outgoing.timeoutMs;
     const target = new URL(outgoing.path, url);
@@ -48,17 +53,18 @@ export const createSend =
     let soFar: Sum = { reached: false, mayHaveRun: false };
     for (let attempts = 1; ; attempts += 1) {
       const limitMs = Math.max(1, Math.min(outgoing.attemptTimeoutMs, endsAt - performance.now()));
-      const attempt = await tryOnce(fetch, target, { ...outgoing, headers }, limitMs);
+      const attempt = await tryOnce(target, { ...outgoing, headers }, limitMs);
       if (attempt.kind === 'answered' && isExpected(attempt.status, outgoing)) return { ...attempt, attempts };
       const verdict = add(soFar, judgeAttempt(attempt));
       soFar = verdict;
       const givesUpAt = startedAt + toPatienceMs(verdict, outgoing, connectTimeoutMs);
       const waitMs = toWaitMs(attempts, verdict.retryAfterMs, Math.random());
       if (!verdict.again || performance.now() + waitMs >= givesUpAt)
-        throw toError(outgoing, attempt, { ...verdict, attempts, origin: url.origin });
+        throw toError(outgoing, attempt, { ...verdict, attempts, ...options });
       await wait(waitMs, outgoing.signal);
     }
   };
+};
 
 // Nobody there is hardly worth minutes: nothing has run, and the caller can be told so.
 const toPatienceMs = ({ reached }: Verdict, { timeoutMs }: Outgoing, connectTimeoutMs: number): number =>
@@ -79,36 +85,53 @@ const toHeaders = ({ requestId, idempotencyKey, body, headers }: Outgoing, apiKe
     'x-request-id': requestId,
     ...(idempotencyKey === null ? {} : { 'idempotency-key': idempotencyKey }),
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+    ...(apiKey === undefined ? {} : { authorization: toAuthorization(apiKey) }),
   });
+
+// The platform's own error would repeat the key.
+const toAuthorization = (apiKey: string): string => {
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(apiKey.trim()))
+    throw new TypeError('The apiKey has a character that no header can carry.');
+  return `Bearer ${apiKey}`;
+};
 
 const isExpected = (status: number, { expected = [] }: Outgoing): boolean =>
   (status >= 200 && status < 300) || expected.includes(status);
 
 type Prepared = Omit<Outgoing, 'headers'> & { readonly headers: Headers };
 
-const tryOnce = async (
-  fetch: SendOptions['fetch'],
-  target: URL,
-  { method, body, headers, signal }: Prepared,
-  limitMs: number,
-): Promise<Attempt> => {
-  const limit = AbortSignal.timeout(Math.ceil(limitMs));
-  try {
-    const answer = await fetch(target, {
-      method,
-      headers,
-      // A redirect would turn the POST into a GET, or hand the key to somebody else.
-      redirect: 'manual',
-      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-      ...(body === undefined ? {} : { body }),
-    });
-    return { kind: 'answered', status: answer.status, headers: answer.headers, text: await answer.text() };
-  } catch (cause) {
-    signal?.throwIfAborted();
-    return { kind: 'lost', cause };
-  }
+type TryOnce = (target: URL, prepared: Prepared, limitMs: number) => Promise<Attempt>;
+
+const createTryOnce = ({ fetch, apiKey, maxAnswerBytes }: SendOptions): TryOnce => {
+  const hideKey = createHideKey(apiKey);
+  return async (target, { method, body, headers, signal }, limitMs) => {
+    const limit = AbortSignal.timeout(Math.min(LONGEST_TIMER_MS, Math.ceil(limitMs)));
+    try {
+      const answer = await fetch(target, {
+        method,
+        headers,
+        // A redirect would turn the POST into a GET, or hand the key to somebody else.
+        redirect: 'manual',
+        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+        ...(body === undefined ? {} : { body }),
+      });
+      return toAttempt(answer, await readText(answer, maxAnswerBytes), hideKey);
+    } catch (cause) {
+      signal?.throwIfAborted();
+      hideKey.inCause(cause);
+      return { kind: 'lost', cause };
+    }
+  };
 };
+
+const toAttempt = ({ ok, status, headers }: Response, text: string | null, hideKey: HideKey): Attempt =>
+  text === null
+    ? { kind: 'oversized', status }
+    : // What tools returned stays as it is; anything else may end in an error, and from there in a log.
+      { kind: 'answered', status, headers, text: ok ? text : hideKey.inText(text) };
+
+// Timers of all platforms take no more than 31 bits, and a longer one is over at once.
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const wait = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -116,30 +139,44 @@ const wait = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
       clearTimeout(timer);
       reject(signal?.reason);
     };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener('abort', stop);
+        resolve();
+      },
+      Math.min(LONGEST_TIMER_MS, ms),
+    );
     signal?.addEventListener('abort', stop, { once: true });
     if (signal?.aborted === true) stop();
   });
 
 /** What all attempts came to. */
-type Outcome = Verdict & { readonly attempts: number; readonly origin: string };
+type Outcome = Verdict & Pick<SendOptions, 'url' | 'maxAnswerBytes'> & { readonly attempts: number };
 
 const toError = (outgoing: Outgoing, attempt: Attempt, outcome: Outcome): RecourseError => {
   if (attempt.kind === 'lost') {
     const { cause } = attempt;
     return createError(outgoing, { ...outcome, status: null, code: 'no_answer' }, toSilence(cause, outcome), cause);
   }
-  const { problem } = outcome;
+  const { problem, maxAnswerBytes } = outcome;
   const { status } = attempt;
+  if (attempt.kind === 'oversized')
+    return createError(outgoing, { ...outcome, status, code: 'answer_too_large' }, toOversize(maxAnswerBytes));
   if (problem === null) return createError(outgoing, { ...outcome, status, code: 'bad_answer' }, NOT_OURS);
-  return createError(outgoing, { ...outcome, status, code: problem.code }, problem.detail);
+  return createError(outgoing, { ...outcome, status, code: problem.code }, toLine(problem.detail));
 };
 
-const toSilence = (cause: unknown, { reached, origin }: Outcome): string =>
-  reached ? NO_ANSWER : `Nothing answers at ${origin} (${toUnreachedCode(cause)}). Is the service running?`;
+const toSilence = (cause: unknown, { reached, url }: Outcome): string =>
+  reached ? NO_ANSWER : `Nothing answers at ${url.origin} (${toUnreachedCode(cause)}). Is the service running?`;
+
+const toOversize = (maxBytes: number): string =>
+  `The answer has more than ${maxBytes} bytes, and was not read to its end. maxAnswerBytes raises the limit.`;
+
+// More than this is no sentence of the service, and not for a log.
+const MAX_DETAIL = 1_000;
+
+// Whoever answers with a problem writes a part of the message: one line, without codes that a terminal obeys.
+const toLine = (detail: string): string => detail.slice(0, MAX_DETAIL).replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
 
 const NO_ANSWER = 'No answer came in time.';
 const NOT_OURS = 'This is no answer of a Recourse. Is the URL right, and is there a proxy before it?';

@@ -1,8 +1,9 @@
 import { isProblem, parseJson } from './read-body.ts';
 import type { Problem } from './wire.ts';
 
-/** What one attempt came to: an answer of HTTP, read to its end, or nothing. */
+/** What one attempt came to: an answer of HTTP, read to its end, one that is too large to be read, or nothing. */
 export type Attempt =
+  | { readonly kind: 'oversized'; readonly status: number }
   | { readonly kind: 'answered'; readonly status: number; readonly headers: Headers; readonly text: string }
   | { readonly kind: 'lost'; readonly cause: unknown };
 
@@ -25,14 +26,17 @@ export const judgeAttempt = (attempt: Attempt): Verdict => {
     const reached = toUnreachedCode(attempt.cause) === null;
     return { again: true, reached, mayHaveRun: reached, retryAfterMs: null, problem: null };
   }
+  // Asked for again it would be as large.
+  if (attempt.kind === 'oversized')
+    return { again: false, reached: true, mayHaveRun: true, retryAfterMs: null, problem: null };
   const { status, headers, text } = attempt;
   const body = parseJson(text);
   const problem = isProblem(body) ? body : null;
   return {
     again: AGAIN.includes(status),
     reached: true,
-    // A proxy's own 503 may stand for a request that it has passed on.
-    mayHaveRun: status >= 500 ? problem === null || status === 500 : status === 409,
+    // The service's own 503 says that nothing ran. Every other one may stand for a request that a proxy has passed on.
+    mayHaveRun: status >= 500 ? problem === null || status !== 503 : status === 409,
     retryAfterMs: toRetryAfterMs(headers.get('retry-after'), Date.now()),
     problem,
   };
@@ -62,7 +66,8 @@ export const toUnreachedCode = (cause: unknown): string | null => {
 export const toRetryAfterMs = (text: string | null, now: number): number | null => {
   if (text === null) return null;
   if (/^\d{1,9}$/.test(text.trim())) return Number(text) * 1000;
-  const date = Date.parse(text);
+  // Platforms take "-5", "1.5" and "5, 5" for days long past. A date of HTTP begins with a weekday.
+  const date = /^\s*[A-Z][a-z]{2,8},? /.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? null : Math.max(0, date - now);
 };
 
@@ -71,8 +76,11 @@ const LONGEST_WAIT_MS = 5_000;
 // Clients that were told the same time do not all come back in the same moment.
 const SPREAD_MS = 250;
 
-/** How long to wait after so many attempts: as told, else twice as long each time; `random` is from 0 to 1. */
+/**
+ * How long to wait after so many attempts: as told, else twice as long each time; `random` is from 0 to 1. "At once" is
+ * not taken literally: a service or a proxy that says so again and again would be flooded.
+ */
 export const toWaitMs = (attempts: number, retryAfterMs: number | null, random: number): number => {
-  if (retryAfterMs !== null) return retryAfterMs + random * SPREAD_MS;
+  if (retryAfterMs !== null && retryAfterMs > 0) return retryAfterMs + random * SPREAD_MS;
   return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempts - 1)) * (0.5 + random / 2);
 };

@@ -43,6 +43,12 @@ test.each([
   ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
   ['soon', null],
   ['', null],
+  // Platforms take these for days of 2001, which are over.
+  ['-5', null],
+  ['1.5', null],
+  ['5, 5', null],
+  ['1 Jan', null],
+  ['99999999999', null],
 ])('Retry-After %j is %j ms', (text, expected) => {
   expect(toRetryAfterMs(text, NOON)).toBe(expected);
 });
@@ -51,6 +57,27 @@ test('waits double from a fifth of a second to five seconds, and chance takes up
   const longest = [1, 2, 3, 4, 5, 6, 7, 50].map((attempts) => toWaitMs(attempts, null, 1));
   expect(longest).toEqual([200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
   expect([1, 2, 50].map((attempts) => toWaitMs(attempts, null, 0))).toEqual([100, 200, 2500]);
+});
+
+test('"at once" is not taken literally', () => {
+  expect([1, 4].map((attempts) => toWaitMs(attempts, 0, 1))).toEqual([200, 1600]);
+});
+
+test('a time that no timer can hold is waited for, and is not over at once', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let attempts = 0;
+  const busy = async (): Promise<Response> => {
+    attempts += 1;
+    return new Response('', { status: 503, headers: { 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' } });
+  };
+  const controller = new AbortController();
+  const recourse = createRecourse({ url: 'http://127.0.0.1:9', fetch: busy, timeoutMs: Number.POSITIVE_INFINITY });
+  const running = recourse.execute([{ name: 'echo' }], { signal: controller.signal }).catch(() => 'over');
+  await vi.advanceTimersByTimeAsync(86_400_000);
+  expect(attempts).toBe(1);
+  controller.abort();
+  expect(await running).toBe('over');
 });
 
 test('what the service asks for is kept to, and never shortened', () => {
