@@ -46,22 +46,22 @@ async function* readEvents(body: AsyncIterable<unknown>, cap: BodyCap): AsyncGen
   const measure = createEventMeasure(cap);
   let pieces = 0;
   for await (const part of body) {
-    if (!(part instanceof Uint8Array)) continue;
-    for (let from = 0; from < part.length; ) {
-      const { to, verdict } = measure(part, from);
-      if (verdict === 'flood') return;
-      if (verdict === 'oversize') {
-        yield Buffer.from(toLastWords(cap));
+    for (let rest = toBytes(part); rest.length > 0; ) {
+      const { to, verdict } = measure(rest);
+      if (verdict !== 'fine') {
+        if (verdict === 'oversize') yield Buffer.from(toLastWords(cap));
         return;
       }
-      yield part.subarray(from, to);
-      from = to;
+      yield rest.subarray(0, to);
+      rest = rest.subarray(to);
       pieces += 1;
       // What comes meanwhile is one piece, in however many it was sent.
-      if (from < part.length || pieces % PIECES_A_TURN === 0) await nextTurn();
+      if (rest.length > 0 || pieces % PIECES_A_TURN === 0) await nextTurn();
     }
   }
 }
+
+const toBytes = (part: unknown): Uint8Array => (part instanceof Uint8Array ? part : new Uint8Array(0));
 
 const toLastWords = ({ onOversize }: BodyCap): string => {
   const lastWords = onOversize();
@@ -70,7 +70,7 @@ const toLastWords = ({ onOversize }: BodyCap): string => {
 };
 
 type Measured = { readonly to: number; readonly verdict: 'fine' | 'oversize' | 'flood' };
-type Measure = (part: Uint8Array, from: number) => Measured;
+type Measure = (part: Uint8Array) => Measured;
 
 /** Measures up to some lines of a part, event by event. */
 const createEventMeasure = ({ maxMessageBytes, rate }: BodyCap): Measure => {
@@ -104,8 +104,8 @@ const createEventMeasure = ({ maxMessageBytes, rate }: BodyCap): Measure => {
     if (at < part.length) endLine();
     return to;
   };
-  return (part, from) => {
-    let to = from;
+  return (part) => {
+    let to = 0;
     for (let lines = 0; lines < LINES_A_TURN && to < part.length; lines += 1) {
       to = readLine(part, to);
       if (length > maxMessageBytes || density.isTooDense()) return { to, verdict: 'oversize' };

@@ -4,8 +4,8 @@ export type LineRate = {
   readonly add: () => 'fine' | 'flood';
 };
 
-// Four lines are an event with a name and an id. A busy server reports progress some hundred times a second.
-const MOST_LINES_A_SECOND = 20_000;
+// An event takes two to four. A busy server reports progress some hundred times a second.
+const MOST_LINES_A_SECOND = 5_000;
 
 /** `onFlood`: called once, with the first line too many. */
 export const createLineRate = (onFlood: () => void): LineRate => {
