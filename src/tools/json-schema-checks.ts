@@ -125,6 +125,8 @@ const createLinearRegExp = ({ RE2JS, RE2JSException }: typeof Re2): RegExpEngine
         compiled ??= compile(pattern);
         return compiled.test(text);
       },
+      // Ajv takes patterns of one text for one pattern.
+      toString: () => pattern,
     };
   };
   // Where compiled checks are written to a file, which is not done here.

@@ -45,18 +45,25 @@ const readWhole = async (body: AsyncIterable<unknown>, cap: BodyCap): Promise<Ui
 async function* readEvents(body: AsyncIterable<unknown>, cap: BodyCap): AsyncGenerator<Uint8Array> {
   const measure = createEventMeasure(cap);
   let pieces = 0;
+  for await (const { piece, isLast } of toPieces(body, measure)) {
+    if (piece === 'flood') return;
+    if (piece === 'oversize') return yield Buffer.from(toLastWords(cap));
+    yield piece;
+    pieces += 1;
+    // What comes meanwhile is one piece, in however many it was sent.
+    if (!isLast || pieces % PIECES_A_TURN === 0) await nextTurn();
+  }
+}
+
+type Piece = { readonly piece: Uint8Array | 'flood' | 'oversize'; readonly isLast: boolean };
+
+async function* toPieces(body: AsyncIterable<unknown>, measure: Measure): AsyncGenerator<Piece> {
   for await (const part of body) {
     for (let rest = toBytes(part); rest.length > 0; ) {
       const { to, verdict } = measure(rest);
-      if (verdict !== 'fine') {
-        if (verdict === 'oversize') yield Buffer.from(toLastWords(cap));
-        return;
-      }
-      yield rest.subarray(0, to);
+      const piece = verdict === 'fine' ? rest.subarray(0, to) : verdict;
       rest = rest.subarray(to);
-      pieces += 1;
-      // What comes meanwhile is one piece, in however many it was sent.
-      if (rest.length > 0 || pieces % PIECES_A_TURN === 0) await nextTurn();
+      yield { piece, isLast: rest.length === 0 };
     }
   }
 }

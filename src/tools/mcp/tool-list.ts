@@ -70,20 +70,25 @@ const createListing = () => {
   return {
     isFull,
     add: (page: readonly unknown[]): void => {
-      for (const given of page.slice(0, MAX_TOOLS - tools.length)) {
-        for (const tool of toListed(given)) {
-          // What is not taken was looked at, too.
-          length += tool.fault === TOO_LARGE ? MAX_SCHEMA_LENGTH : JSON.stringify(tool.inputSchema).length;
-          length += tool.description.length;
-          if (length <= MAX_LIST_LENGTH) tools.push(tool);
-        }
+      for (const tool of lazily(page.slice(0, MAX_TOOLS - tools.length))) {
+        length += lengthOf(tool);
         if (length > MAX_LIST_LENGTH) break;
+        tools.push(tool);
       }
       listed += page.length;
     },
     end: (): ToolList => ({ tools, dropped: listed - tools.length }),
   };
 };
+
+/** One tool after the other: of a list that is too long no more than that is looked at. */
+function* lazily(page: readonly unknown[]): Generator<ListedTool> {
+  for (const given of page) yield* toListed(given);
+}
+
+// What is not taken was looked at, too.
+const lengthOf = ({ fault, description, inputSchema }: ListedTool): number =>
+  description.length + (fault === TOO_LARGE ? MAX_SCHEMA_LENGTH : JSON.stringify(inputSchema).length);
 
 const toListed = (given: unknown): readonly ListedTool[] => {
   const entry = Entry.safeParse(given);
