@@ -133,7 +133,7 @@ const createLinearRegExp = ({ RE2JS, RE2JSException }: typeof Re2): RegExpEngine
   return Object.assign(engine, { code: 'linear' });
 };
 
-type Pattern = { readonly test: (text: string) => boolean };
+type Pattern = { readonly test: (text: string) => boolean; readonly toString?: () => string };
 
 // RE2 writes a repetition out: `(a|b){0,900}` is 900 times as long. A step takes some 300 bytes.
 const MOST_STEPS_OF_A_PATTERN = 20_000;
