@@ -102,11 +102,12 @@ const toUniqueCheck = (wanted: boolean): DataValidateFunction => {
 };
 
 /**
- * Patterns as RE2 runs them, in linear time. One that needs more (looking around, back-references) is not judged here:
- * whoever wrote it judges by it.
+ * Patterns as RE2 runs them, in linear time, compiled once a value is judged by them. One that needs more (looking around,
+ * back-references), or that repeats so much that its program is megabytes, is not judged here: whoever wrote it judges by it.
  */
 const createLinearRegExp = ({ RE2JS, RE2JSException }: typeof Re2): RegExpEngine => {
-  const engine = (pattern: string): { test: (text: string) => boolean } => {
+  let left = MOST_PATTERN_STEPS;
+  const compile = (pattern: string): Pattern => {
     try {
       return RE2JS.compile(RE2JS.translateRegExp(pattern));
     } catch (error) {
@@ -114,8 +115,34 @@ const createLinearRegExp = ({ RE2JS, RE2JSException }: typeof Re2): RegExpEngine
       throw error;
     }
   };
+  const engine = (pattern: string): Pattern => {
+    const steps = stepsOf(pattern);
+    left -= steps;
+    if (steps > MOST_STEPS_OF_A_PATTERN || left < 0) return ANYTHING;
+    let compiled: Pattern | undefined;
+    return {
+      test: (text) => {
+        compiled ??= compile(pattern);
+        return compiled.test(text);
+      },
+      // Ajv takes patterns of one text for one pattern.
+      toString: () => pattern,
+    };
+  };
   // Where compiled checks are written to a file, which is not done here.
   return Object.assign(engine, { code: 'linear' });
+};
+
+type Pattern = { readonly test: (text: string) => boolean; readonly toString?: () => string };
+
+// RE2 writes a repetition out: `(a|b){0,900}` is 900 times as long. A step takes some 300 bytes.
+const MOST_STEPS_OF_A_PATTERN = 20_000;
+// Of all patterns that share a validator: those of a tool, or of a document.
+const MOST_PATTERN_STEPS = 500_000;
+
+const stepsOf = (pattern: string): number => {
+  const repeats = [...pattern.matchAll(/\{(?:\d+,)?(\d+)/g)].map(([, most]) => Number(most));
+  return pattern.length * Math.max(1, ...repeats);
 };
 
 const ANYTHING = { test: () => true };

@@ -1,5 +1,6 @@
 import { addAbortSignal, pipeline, type Readable, Transform } from 'node:stream';
 import { constants, createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import { createGatheredBytes } from '../gathered-bytes.ts';
 import { codeOf } from './error-code.ts';
 
 /** The beginning of a body, decompressed. `cut` says why the rest is missing. */
@@ -41,21 +42,21 @@ export const readBoundedBody = async (
   limits: { readonly encoding: string; readonly maxBytes: number; readonly signal: AbortSignal },
 ): Promise<BoundedBody> => {
   const { encoding, maxBytes, signal } = limits;
-  const chunks: Uint8Array[] = [];
+  const gathered = createGatheredBytes();
   let held = 0;
   try {
     for await (const chunk of openDecoded(body, encoding, maxBytes + WIRE_ALLOWANCE_BYTES, signal)) {
-      chunks.push(chunk);
+      gathered.add(chunk);
       held += chunk.byteLength;
       if (held > maxBytes) break;
     }
   } catch (thrown) {
     if (!signal.aborted) throw toReadError(thrown);
-    return { bytes: Buffer.concat(chunks), cut: 'time' };
+    return { bytes: gathered.toBuffer(), cut: 'time' };
   } finally {
     discardBody(body);
   }
-  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), cut: held > maxBytes ? 'size' : null };
+  return { bytes: gathered.toBuffer().subarray(0, maxBytes), cut: held > maxBytes ? 'size' : null };
 };
 
 /** Closes a body that nobody reads, and its connection. The error this makes of an unread rest is expected. */

@@ -58,7 +58,8 @@ export const exchange = async (hop: Hop, options: ExchangeOptions): Promise<Answ
   let status: number | undefined;
   const withStatus = (none: NoAnswer): NoAnswer => (status === undefined ? none : { ...none, status });
   try {
-    const sent = request(url, { dispatcher, headers, signal, method, body: sentBody });
+    const onInfo = createInterimLimit();
+    const sent = request(url, { dispatcher, headers, signal, method, body: sentBody, onInfo });
     // undici 8.12 hears the signal only once the request has a connection; until then this is what ends the wait.
     const response = await untilAborted(sent, signal);
     status = response.statusCode;
@@ -71,6 +72,17 @@ export const exchange = async (hop: Hop, options: ExchangeOptions): Promise<Answ
   } catch (thrown) {
     return withStatus(signal.aborted ? toNoAnswer('too_slow', 'maybe', thrown) : classifySilence(thrown));
   }
+};
+
+// Early hints come once or twice (RFC 8297); a server that sends nothing else would be listened to until the deadline.
+const MOST_INTERIM_ANSWERS = 32;
+
+const createInterimLimit = (): (() => void) => {
+  let count = 0;
+  return () => {
+    count += 1;
+    if (count > MOST_INTERIM_ANSWERS) throw new UnreadableBodyError('interim responses without end');
+  };
 };
 
 // A gzip decoder would call the body that is not there a broken one (RFC 9110, sections 9.3.2, 15.3.5, 15.4.5).

@@ -1,8 +1,9 @@
 import { isIP, type LookupFunction } from 'node:net';
-import { buildConnector } from 'undici';
+import type { buildConnector } from 'undici';
 import type { AddressPolicy } from './address-policy.ts';
 import { codeOf } from './error-code.ts';
 import type { Lookup } from './lookup.ts';
+import { createPacedConnector } from './paced-connector.ts';
 
 /** The host is, or resolves to, an address the policy refuses. No packet was sent to it. */
 export class AddressRefusedError extends Error {
@@ -35,7 +36,7 @@ export type GuardedConnectorOptions = {
  * is judged by all its addresses, and the socket uses that very answer, so that a second DNS answer cannot differ.
  */
 export const createGuardedConnector = (options: GuardedConnectorOptions): buildConnector.connector => {
-  const connect = buildConnector({
+  const connect = createPacedConnector({
     timeout: options.timeoutMs,
     allowH2: false,
     autoSelectFamily: true,

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import type { Effects } from '../../contract/failure.ts';
 import { defineTool } from '../define-tool.ts';
 import type { InlineTool, ToolFacts, Upstream } from '../tool.ts';
@@ -84,10 +84,12 @@ const toEffects = ({ name, hints }: ListedTool, { effects = {} }: McpServerSetti
   return hints.idempotent ? 'idempotent' : 'write';
 };
 
-// Compiling a schema takes milliseconds, and a server may bring hundreds: calls of others go in between.
+// Compiling a schema takes milliseconds, and a server may bring hundreds: others have as much time in between.
 const buildInTurn = async (one: Named, parts: Parts): Promise<Built> => {
-  await setImmediate();
-  return build(one, parts);
+  const startedAt = performance.now();
+  const built = build(one, parts);
+  await setTimeout(performance.now() - startedAt);
+  return built;
 };
 
 const build = (one: Named, options: Parts): Built => {

@@ -22,6 +22,8 @@ export type HttpOptions = {
 };
 
 const GOODBYE_MS = 1_000;
+// Each costs the SDK a check against all messages there are.
+const MOST_FAULTS_IN_A_ROW = 100;
 
 /**
  * Streamable HTTP. Unlike the SDK's own: a stream that ends without the answer ends the call (else it would wait for its
@@ -32,12 +34,13 @@ export const createHttpTransport = (options: HttpOptions): ServerTransport => {
   const { fetch, destroy } = createUpstreamFetch({
     ...options,
     thrownStatuses: 'busy',
-    onOversize: () => breakOff('it sent a message that is too large'),
+    breakOff: (why) => breakOff(why),
   });
   const inner = new StreamableHTTPClientTransport(new URL(options.url), {
     requestInit: { headers: options.headers },
     fetch,
   });
+  let faults = 0;
   const waiting = new Map<string | number, AbortController>();
   let isClosed = false;
   const close = async (): Promise<void> => {
@@ -57,9 +60,14 @@ export const createHttpTransport = (options: HttpOptions): ServerTransport => {
     start: async () => {
       inner.onmessage = (message: JSONRPCMessage) => {
         if (isJSONRPCResponse(message) && message.id !== undefined) waiting.delete(message.id);
+        faults = 0;
         handOn(message, (light) => transport.onmessage?.(light));
       };
-      inner.onerror = (error) => transport.onerror?.(error);
+      inner.onerror = (error) => {
+        faults += 1;
+        if (faults > MOST_FAULTS_IN_A_ROW) breakOff('it keeps sending something else than messages');
+        else transport.onerror?.(error);
+      };
       inner.onclose = () => transport.onclose?.();
       await inner.start();
     },
@@ -117,7 +125,7 @@ export const createSseTransport = (options: HttpOptions): ServerTransport => {
   const { fetch, destroy } = createUpstreamFetch({
     ...options,
     thrownStatuses: 'all',
-    onOversize: () => breakOff('it sent a message that is too large'),
+    breakOff: (why) => breakOff(why),
   });
   const transport = new SSEClientTransport(new URL(options.url), { requestInit: { headers: options.headers }, fetch });
   const breakOff = (why: string): void => {

@@ -1,3 +1,6 @@
+import { createGatheredBytes } from '../gathered-bytes.ts';
+import { createJsonDensity } from './json-density.ts';
+
 /** A line that was not kept: its beginning and its end, by which one may see whose answer it was. */
 export type OversizeLine = { readonly head: string; readonly tail: string };
 
@@ -11,6 +14,8 @@ export type LineEvents = {
 export type LineLimits = {
   /** A longer line is skipped. */
   readonly maxLineBytes: number;
+  /** `message`: a line too dense to be parsed is skipped as well. */
+  readonly content: 'message' | 'text';
   /** More than this is not even skipped. */
   readonly maxSkippedBytes: number;
 };
@@ -21,31 +26,41 @@ const NOTHING = Buffer.alloc(0);
 
 /** Cuts a stream into lines and keeps at most one line of `maxLineBytes` in memory, whatever comes. */
 export const createMessageLines = (limits: LineLimits, events: LineEvents): ((chunk: Buffer) => void) => {
-  let kept: Buffer[] = [];
+  let kept = createGatheredBytes();
   let length = 0;
   let head = '';
   let tail = NOTHING;
   let isEndless = false;
+  const density = createJsonDensity();
+  const isTooDense = (line: Buffer): boolean => {
+    if (limits.content === 'text') return false;
+    density.reset();
+    density.read(line, 0, line.length);
+    return density.isTooDense();
+  };
   const isSkipping = (): boolean => length > limits.maxLineBytes;
   const add = (part: Buffer): void => {
     const wasSkipping = isSkipping();
     length += part.length;
     if (!wasSkipping && !isSkipping()) {
-      kept.push(part);
+      kept.add(part);
       return;
     }
     if (!wasSkipping) {
-      head = Buffer.concat([...kept, part])
-        .subarray(0, KEPT_BYTES)
-        .toString('utf8');
-      kept = [];
+      kept.add(part);
+      head = toText(kept.toBuffer().subarray(0, KEPT_BYTES));
+      kept = createGatheredBytes();
     }
     tail = Buffer.concat([tail, part.subarray(-KEPT_BYTES)]).subarray(-KEPT_BYTES);
   };
+  const endKept = (line: Buffer): void => {
+    if (!isTooDense(line)) events.onLine(line.toString('utf8').trimEnd());
+    else events.onOversize({ head: toText(line.subarray(0, KEPT_BYTES)), tail: toText(line.subarray(-KEPT_BYTES)) });
+  };
   const endLine = (): void => {
     if (isSkipping()) events.onOversize({ head, tail: tail.toString('utf8') });
-    else events.onLine(Buffer.concat(kept).toString('utf8').trimEnd());
-    kept = [];
+    else endKept(kept.toBuffer());
+    kept = createGatheredBytes();
     length = 0;
     tail = NOTHING;
   };
@@ -58,6 +73,8 @@ export const createMessageLines = (limits: LineLimits, events: LineEvents): ((ch
   };
   return (chunk) => toParts(chunk).forEach(take);
 };
+
+const toText = (bytes: Buffer): string => bytes.toString('utf8');
 
 /** What lies before, between and after the line ends of a chunk. */
 const toParts = (chunk: Buffer): readonly Buffer[] => {

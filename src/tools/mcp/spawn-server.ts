@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { codeOf } from '../http/error-code.ts';
 import { showText } from '../http/show-url.ts';
 import { watchOrphans } from './orphan-watch.ts';
@@ -78,7 +79,7 @@ export const spawnServer = (server: ServerCommand, events: ServerEvents): Server
   });
   child.stdin.on('error', () => undefined);
   child.stdout.on('data', events.onStdout).on('error', () => undefined);
-  child.stderr.on('data', events.onStderr).on('error', () => undefined);
+  readNowAndThen(child.stderr, events.onStderr);
   return {
     write: (text) => write(child, text),
     end: (graceMs) => end(child, { graceMs, exited: exited.promise, ended: ended.promise }),
@@ -86,6 +87,18 @@ export const spawnServer = (server: ServerCommand, events: ServerEvents): Server
     pause: () => void child.stdout.pause(),
     resume: () => void child.stdout.resume(),
   };
+};
+
+// Whoever writes more waits meanwhile: nobody reads three megabytes of a log in a second.
+const STDERR_PAUSE_MS = 20;
+
+const readNowAndThen = (stream: Readable, onChunk: (chunk: Buffer) => void): void => {
+  stream.on('data', (chunk: Buffer) => {
+    stream.pause();
+    setTimeout(() => stream.resume(), STDERR_PAUSE_MS);
+    onChunk(chunk);
+  });
+  stream.on('error', () => undefined);
 };
 
 const notStarted = (code: string, server: ServerCommand): string => {

@@ -22,6 +22,9 @@ export type StdioOptions = {
 // About a quarter of a second of work. A stream that goes on is not one message any more.
 const MAX_SKIPPED_BYTES = 268_435_456;
 const MAX_STDERR_LINE_BYTES = 4096;
+// Of one piece that it writes, at its beginning and at its end. The log takes twenty lines in ten seconds; thirty
+// thousand lines of one letter would be looked through for them.
+const MOST_STDERR_BYTES = 4_096;
 
 /**
  * MCP over stdin and stdout of a process. Unlike the SDK's own: a message over the cap is skipped and ends its own call
@@ -104,7 +107,11 @@ const readMessages = (
   });
   const onLine = pace.add;
   return createMessageLines(
-    { maxLineBytes: maxMessageBytes, maxSkippedBytes: Math.max(MAX_SKIPPED_BYTES, 2 * maxMessageBytes) },
+    {
+      maxLineBytes: maxMessageBytes,
+      content: 'message',
+      maxSkippedBytes: Math.max(MAX_SKIPPED_BYTES, 2 * maxMessageBytes),
+    },
     { onLine, onOversize, onEndless: () => breakOff('it sent a message without end') },
   );
 };
@@ -133,8 +140,14 @@ const readStderr = (logOutput: BoundedLog, lastWords: LastWords): ((chunk: Buffe
     lastWords.hear(line);
     logOutput('an MCP server wrote to stderr', line);
   };
-  return createMessageLines(
-    { maxLineBytes: MAX_STDERR_LINE_BYTES, maxSkippedBytes: Number.MAX_SAFE_INTEGER },
+  const take = createMessageLines(
+    { maxLineBytes: MAX_STDERR_LINE_BYTES, content: 'text', maxSkippedBytes: Number.MAX_SAFE_INTEGER },
     { onLine, onOversize: ({ head }) => onLine(head), onEndless: () => undefined },
   );
+  return (chunk) => {
+    if (chunk.length <= 2 * MOST_STDERR_BYTES) return take(chunk);
+    take(chunk.subarray(0, MOST_STDERR_BYTES));
+    take(LINE_END);
+    take(chunk.subarray(-MOST_STDERR_BYTES));
+  };
 };

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Client } from '@modelcontextprotocol/client';
 import * as z from 'zod';
+import { hasMoreNodes } from '../../contract/json-weight.ts';
 import { cutText } from '../describe-value.ts';
 import { toCanonical } from './canonical-json.ts';
 
@@ -33,6 +34,8 @@ const MAX_TOOLS = 256;
 const MAX_PAGES = 64;
 const MAX_DESCRIPTION_LENGTH = 8_192;
 const MAX_SCHEMA_LENGTH = 131_072;
+// Values and lists within each other. A validator for two thousand properties takes seconds to make.
+const MAX_SCHEMA_NODES = 2_000;
 // Of all schemas and descriptions together, in characters.
 const MAX_LIST_LENGTH = 4_194_304;
 
@@ -67,9 +70,10 @@ const createListing = () => {
   return {
     isFull,
     add: (page: readonly unknown[]): void => {
-      for (const tool of page.slice(0, MAX_TOOLS - tools.length).flatMap(toListed)) {
-        length += tool.description.length + JSON.stringify(tool.inputSchema).length;
-        if (length <= MAX_LIST_LENGTH) tools.push(tool);
+      for (const tool of lazily(page.slice(0, MAX_TOOLS - tools.length))) {
+        length += lengthOf(tool);
+        if (length > MAX_LIST_LENGTH) break;
+        tools.push(tool);
       }
       listed += page.length;
     },
@@ -77,12 +81,23 @@ const createListing = () => {
   };
 };
 
+/** One tool after the other: of a list that is too long no more than that is looked at. */
+function* lazily(page: readonly unknown[]): Generator<ListedTool> {
+  for (const given of page) yield* toListed(given);
+}
+
+// What is not taken was looked at, too.
+const lengthOf = ({ fault, description, inputSchema }: ListedTool): number =>
+  description.length + (fault === TOO_LARGE ? MAX_SCHEMA_LENGTH : JSON.stringify(inputSchema).length);
+
 const toListed = (given: unknown): readonly ListedTool[] => {
   const entry = Entry.safeParse(given);
   if (entry.success) return [toTool(entry.data)];
   const named = Named.safeParse(given);
   return named.success ? [toFaulty(named.data.name, 'its entry in the list of the server is malformed')] : [];
 };
+
+const TOO_LARGE = 'its input schema is too large or too deep';
 
 const toFaulty = (name: string, fault: string): ListedTool => ({
   name,
@@ -101,10 +116,10 @@ const toTool = ({
   annotations,
   execution,
 }: z.infer<typeof Entry>): ListedTool => {
+  if (hasMoreNodes(inputSchema, MAX_SCHEMA_NODES)) return toFaulty(name, TOO_LARGE);
   const canonical = toCanonical(inputSchema);
   const schema = Schema.safeParse(inputSchema);
-  if (canonical === null || canonical.length > MAX_SCHEMA_LENGTH)
-    return toFaulty(name, 'its input schema is too large or too deep');
+  if (canonical === null || canonical.length > MAX_SCHEMA_LENGTH) return toFaulty(name, TOO_LARGE);
   if (!schema.success) return toFaulty(name, 'its input schema is not of an object');
   const hints = { readOnly: annotations?.readOnlyHint === true, idempotent: annotations?.idempotentHint === true };
   const text = description ?? title ?? '';

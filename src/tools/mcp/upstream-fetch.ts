@@ -1,8 +1,10 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { Agent, type Dispatcher } from 'undici';
 import * as z from 'zod';
+import { createPacedConnector } from '../http/paced-connector.ts';
 import { parseRetryAfter } from '../http/retry-after.ts';
 import { type BodyCap, capBody } from './capped-body.ts';
+import { createLineRate } from './line-rate.ts';
 import { toStandIn } from './stand-in-answers.ts';
 import { toHttpError } from './upstream-http-error.ts';
 
@@ -18,8 +20,8 @@ export type UpstreamFetchOptions = {
   readonly now: () => number;
   /** `all`: every refused POST is thrown with its status, for a transport that would lose it. */
   readonly thrownStatuses: 'busy' | 'all';
-  /** A stream that nobody waits for a single answer of sent too much. */
-  readonly onOversize: () => void;
+  /** Ends the connection: a stream that nobody waits for a single answer of sent too much, or all of them too often. */
+  readonly breakOff: (why: string) => void;
 };
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -33,7 +35,9 @@ const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
  * fetch of the platform repeats a POST that was answered 421) and no redirect is followed. The call's own deadline ends it.
  */
 export const createUpstreamFetch = (options: UpstreamFetchOptions): UpstreamFetch => {
-  const agent = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, headersTimeout: 0, bodyTimeout: 0 });
+  const connect = createPacedConnector({ timeout: CONNECT_TIMEOUT_MS });
+  const agent = new Agent({ connect, headersTimeout: 0, bodyTimeout: 0 });
+  const rate = createLineRate(() => options.breakOff('it sends more messages than can be read'));
   return {
     fetch: async (url, init = {}) => {
       const { origin, pathname, search } = new URL(url);
@@ -45,7 +49,7 @@ export const createUpstreamFetch = (options: UpstreamFetchOptions): UpstreamFetc
         body: typeof init.body === 'string' ? init.body : null,
         signal: init.signal ?? null,
       };
-      return toResponse(await agent.request(request), request, options);
+      return toResponse(await agent.request(request), request, { ...options, rate });
     },
     destroy: () => void agent.destroy().catch(() => undefined),
   };
@@ -54,7 +58,7 @@ export const createUpstreamFetch = (options: UpstreamFetchOptions): UpstreamFetc
 const toResponse = async (
   answer: Dispatcher.ResponseData,
   request: Dispatcher.RequestOptions,
-  options: UpstreamFetchOptions,
+  options: UpstreamFetchOptions & Pick<BodyCap, 'rate'>,
 ): Promise<Response> => {
   const { statusCode: status } = answer;
   const headers = toHeaders(answer.headers);
@@ -67,7 +71,8 @@ const toResponse = async (
     await answer.body.dump();
     return new Response(null, { status, headers });
   }
-  const body = capBody(answer.body, { maxMessageBytes: options.maxMessageBytes, ...toForm(request, headers, options) });
+  const { maxMessageBytes, rate } = options;
+  const body = capBody(answer.body, { maxMessageBytes, rate, ...toForm(request, headers, options) });
   return new Response(ReadableStream.from(body), { status, headers });
 };
 
@@ -84,7 +89,7 @@ const toHeaders = (given: Dispatcher.ResponseData['headers']): Headers => {
 const toForm = (
   { body }: Dispatcher.RequestOptions,
   headers: Headers,
-  { onOversize }: UpstreamFetchOptions,
+  { breakOff }: UpstreamFetchOptions,
 ): Pick<BodyCap, 'form' | 'onOversize'> => {
   if (headers.get('content-type')?.startsWith('text/event-stream') !== true)
     return { form: 'whole', onOversize: () => null };
@@ -93,7 +98,7 @@ const toForm = (
     // The event that was too large is broken off; the next one is the answer. So the SDK asks for no repeat of it.
     return { form: 'events', onOversize: () => `\n\ndata: ${JSON.stringify(toStandIn(id, 'too_large'))}\n\n` };
   const stop = (): null => {
-    onOversize();
+    breakOff('it sent a message that is too large');
     return null;
   };
   return { form: 'events', onOversize: stop };

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { createFetchUrl } from '../../../src/tools/builtin/fetch-url.ts';
-import { answering, failureOf, startHttpTarget } from '../../support/http-target.ts';
+import { answering, failureOf, startHttpTarget, startTcpTarget } from '../../support/http-target.ts';
 import { runTool } from '../../support/run-tool.ts';
 
 // In a file of its own: the peak of memory is the process's, and other tests have peaks too.
@@ -59,4 +59,33 @@ test('a compressed body that goes on for ever and unpacks to nothing is cut', as
     message: `'127.0.0.1:${target.port}' sent an answer that cannot be read (more compressed than decompressed bytes). Use another source.`,
   });
   await expect.poll(target.open).toBe(0);
+});
+
+test('pages that come a byte at a time take no more memory than others', { timeout: 60_000 }, async () => {
+  const target = await startTcpTarget((socket) => {
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n');
+      const chunks = Buffer.from('1\r\nx\r\n'.repeat(10_000));
+      const pour = (): void => {
+        while (!socket.destroyed && socket.write(chunks));
+      };
+      socket.on('drain', pour);
+      pour();
+    });
+  });
+  const tool = createTool();
+  const peakBefore = process.resourceUsage().maxRSS;
+  const pages = await Promise.all([1, 2, 3, 4].map(() => runTool(tool, { url: target.origin, max_bytes: 500_000 })));
+  expect(pages).toMatchObject(pages.map(() => ({ value: { content: 'x'.repeat(500_000), truncated: true } })));
+  expect(process.resourceUsage().maxRSS - peakBefore).toBeLessThan(150_000);
+});
+
+test('interim responses without end are an answer that cannot be read', async () => {
+  const target = await startTcpTarget((socket) => {
+    socket.once('data', () => socket.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(1_000)));
+  });
+  expect(await failureOf(runTool(createTool(), { url: target.origin }))).toMatchObject({
+    name: 'TerminalToolError',
+    message: `'127.0.0.1:${target.port}' sent an answer that cannot be read (interim responses without end). Use another source.`,
+  });
 });

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { capBody } from '#src/tools/mcp/capped-body.ts';
+import { createLineRate } from '#src/tools/mcp/line-rate.ts';
 import { createMessageLines } from '#src/tools/mcp/message-lines.ts';
 import { identifyOversize } from '#src/tools/mcp/stand-in-answers.ts';
 
 const read = (chunks: readonly string[], maxLineBytes: number): readonly string[] => {
   const told: string[] = [];
   const take = createMessageLines(
-    { maxLineBytes, maxSkippedBytes: 60 },
+    { maxLineBytes, content: 'message', maxSkippedBytes: 60 },
     {
       onLine: (line) => void told.push(line),
       onOversize: ({ head, tail }) => void told.push(`too large: ${head} … ${tail}`),
@@ -48,7 +49,8 @@ const gather = async (
   const source = (async function* () {
     for (const chunk of chunks) yield Buffer.from(chunk);
   })();
-  for await (const part of capBody(source, { maxMessageBytes: 20, form, onOversize: () => lastWords }))
+  const rate = createLineRate(() => undefined);
+  for await (const part of capBody(source, { maxMessageBytes: 20, form, onOversize: () => lastWords, rate }))
     parts.push(part);
   return Buffer.concat(parts).toString();
 };
