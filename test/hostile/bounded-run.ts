@@ -1,0 +1,45 @@
+import * as fc from 'fast-check';
+
+// The same in every run of CI, so that a red run means a change; `random` looks for what this one does not find.
+const FIXED_SEED = 20_260_722;
+// Of each property: enough for dozens of inputs, and a minute for the whole folder.
+const CI_SECONDS = 4;
+// For start, shrinking and stop of the services around a property.
+const MARGIN_MS = 60_000;
+
+const readWhole = (name: string, standard: number): number => {
+  const text = process.env[name];
+  if (text === undefined || text === '') return standard;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new Error(`${name} must be a whole number.`);
+};
+
+const readSeed = (): number =>
+  process.env['HOSTILE_SEED'] === 'random'
+    ? Math.floor(Math.random() * 2 ** 31)
+    : readWhole('HOSTILE_SEED', FIXED_SEED);
+
+/** HOSTILE_SEED: a whole number of at most nine digits, or `random`; left out: the same in every run. */
+export const SEED = readSeed();
+/** HOSTILE_SECONDS: for how long each property of the folder looks for a counterexample. */
+export const SECONDS = readWhole('HOSTILE_SECONDS', CI_SECONDS);
+/** Time limit of a test that runs one property, in milliseconds. */
+export const TEST_MS = SECONDS * 1000 + MARGIN_MS;
+
+/**
+ * Tries a property with inputs of SEED until SECONDS are over, with one input at the least. Rejects with the smallest
+ * counterexample found in that time, and with how to run it again.
+ */
+export const runBounded = async <Inputs>(property: fc.IAsyncProperty<Inputs>): Promise<void> => {
+  const details = await fc.check(property, {
+    seed: SEED,
+    numRuns: 1_000_000,
+    interruptAfterTimeLimit: SECONDS * 1000,
+    markInterruptAsFailure: false,
+  });
+  if (!details.failed) return;
+  const report = await fc.asyncDefaultReportMessage(details);
+  throw new Error(`HOSTILE_SEED=${SEED} HOSTILE_SECONDS=${SECONDS} npm run attack\n${report}`, {
+    cause: details.errorInstance,
+  });
+};
