@@ -150,6 +150,7 @@ const toCallLimits = (config: Config) =>
     gracefulErrors: config.GRACEFUL_TOOL_ERRORS ? 'on' : 'off',
     maxResultBytes: config.MAX_RESULT_BYTES,
     maxBatchCalls: config.MAX_BATCH_CALLS,
+    maxAnswerBytes: config.MAX_ANSWER_BYTES,
     batchConcurrency: config.BATCH_CONCURRENCY,
     sessionRetries: config.SESSION_RETRIES,
     journal: config.SESSION_JOURNAL,

@@ -1,5 +1,5 @@
 import type { ToolProgress } from '../tools/tool.ts';
-import type { BatchGroup } from './batch-group.ts';
+import type { AnswerMemory } from './answer-size.ts';
 import type { BatchTrace } from './batch-trace.ts';
 import type { CallReading } from './provider-calls.ts';
 
@@ -45,8 +45,8 @@ export type Batch = {
   readonly deadlineMs: number;
   readonly idempotency: IdempotencyKey | null;
   readonly client: Client;
-  /** What it shares with the other batches of its request; null where it came alone. */
-  readonly group: BatchGroup | null;
+  /** Where the memory of its values is taken from; null where nothing bounds it. */
+  readonly memory: AnswerMemory | null;
   /** Hears how far a call is, by its index; null where nobody wants to know. */
   readonly onProgress: ((index: number, update: ToolProgress) => void) | null;
   /** The id of the trace it belongs to, 32 hex digits; null without one. */

@@ -2,9 +2,12 @@
 export type ByteHold = {
   /** Takes more; false, and nothing is taken, where there is no room. */
   readonly take: (bytes: number) => boolean;
+  readonly give: (bytes: number) => void;
   /** Holds exactly so many from now on, beyond the limit as well: for what is in memory already. */
   readonly set: (bytes: number) => void;
-  /** Gives everything back; a second time changes nothing, and nothing is taken after it. */
+  /** One more has to release it. */
+  readonly retain: () => void;
+  /** Gives everything back when as many have released it as retain it; after that it takes nothing, and refuses nothing. */
   readonly release: () => void;
 };
 
@@ -57,22 +60,27 @@ type Ledger = {
 
 const createHold = (holder: string, first: number, { add, tryAdd }: Ledger): ByteHold => {
   let own = first;
-  let open = true;
+  let users = 1;
+  const set = (bytes: number): void => {
+    if (users === 0) return;
+    add(holder, bytes - own);
+    own = bytes;
+  };
   return {
     take: (bytes) => {
-      if (!open || !tryAdd(holder, bytes)) return false;
+      if (users === 0) return true;
+      if (!tryAdd(holder, bytes)) return false;
       own += bytes;
       return true;
     },
-    set: (bytes) => {
-      if (!open) return;
-      add(holder, bytes - own);
-      own = bytes;
+    give: (bytes) => set(own - bytes),
+    set,
+    retain: () => {
+      if (users > 0) users += 1;
     },
     release: () => {
-      if (!open) return;
-      open = false;
-      add(holder, -own);
+      if (users === 1) set(0);
+      users = Math.max(0, users - 1);
     },
   };
 };

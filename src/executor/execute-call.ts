@@ -132,10 +132,10 @@ const finishCall = (
   run: RunEnd,
   call: ReadyCall,
   { pass, limit, startedAt, timeoutMs }: Ended,
-  { caller }: RunningBatch,
+  { caller, size }: RunningBatch,
   settings: CallSettings,
 ): RanCall => {
-  const { tool } = call;
+  const { tool, index } = call;
   const { slots, observer } = settings;
   const durationMs = settings.now() - startedAt;
   const terms = { graceful: gracefulOf(tool, settings), maxResultBytes: settings.maxResultBytes };
@@ -158,5 +158,7 @@ const finishCall = (
     return { end, durationMs, late: late.finally(handlerEnded) };
   }
   handlerEnded();
-  return { end, durationMs, late: null };
+  const ran: RanCall = { end, durationMs, late: null };
+  size.keep(index, tool, ran);
+  return ran;
 };

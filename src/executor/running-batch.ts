@@ -1,4 +1,5 @@
 import type { ToolProgress } from '../tools/tool.ts';
+import type { AnswerSize } from './answer-size.ts';
 import type { BatchArguments } from './batch-arguments.ts';
 import type { BatchEnd } from './batch-end.ts';
 import type { BatchTrace } from './batch-trace.ts';
@@ -26,6 +27,7 @@ export type RunningBatch = {
   readonly settled: ReadonlyMap<number, RanCall>;
   readonly keyed: { readonly key: string; readonly run: KeyedRun } | null;
   readonly isDraining: () => boolean;
+  readonly size: AnswerSize;
   readonly trace: BatchTrace | null;
   /** Hears how far a call is, by its index. */
   readonly onProgress: ((index: number, update: ToolProgress) => void) | null;

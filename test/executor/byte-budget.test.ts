@@ -19,8 +19,21 @@ describe('a budget of bytes', () => {
     hold?.release();
     hold?.release();
     expect(budget.inUse()).toBe(0);
-    expect(hold?.take(10)).toBe(false);
+    expect(hold?.take(10)).toBe(true);
+    expect(budget.inUse()).toBe(0);
     expect(budget.open('a', 500)).not.toBeNull();
+  });
+
+  test('what two hold together is given back by the second', () => {
+    const budget = createByteBudget({ limitBytes: 1000 });
+    const hold = budget.open('a', 100);
+    hold?.retain();
+    hold?.release();
+    expect(hold?.take(50)).toBe(true);
+    hold?.give(20);
+    expect(budget.inUse()).toBe(130);
+    hold?.release();
+    expect(budget.inUse()).toBe(0);
   });
 
   test('a hold grows while there is room, and says what it really is even where there is none', () => {
