@@ -2,6 +2,8 @@ import type { Issue } from '../contract/tool-result.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import { type CallEnd, failed, type RanCall } from './call-end.ts';
 import { toFailure } from './failure.ts';
+import { leastLength } from './least-length.ts';
+import type { RunEnd } from './run-end.ts';
 
 /** Where the bytes of a batch's values are taken from, from the moment that a call has ended. */
 export type AnswerMemory = {
@@ -12,10 +14,14 @@ export type AnswerMemory = {
 
 /** What the values of one batch come to, in bytes of JSON, while its calls run and when it is answered. */
 export type AnswerSize = {
+  /** The end of a call whose value is large and certainly beyond the limit: it need not be written as JSON. Else null. */
+  readonly refuse: (index: number, tool: Tool, run: RunEnd) => CallEnd | null;
   /** Takes in a call that has ended; where there is no room for its value, or for that of a later call, that goes. */
   readonly keep: (index: number, tool: Tool, ran: RanCall) => void;
   /** The call as it is answered. To be asked once for each, in the order of the calls. */
   readonly fit: (index: number, tool: Tool | null, ran: RanCall) => RanCall;
+  /** Bytes of JSON that are held for the batch now, without what is small. */
+  readonly heldBytes: () => number;
 };
 
 // What is no larger is answered always: all of a batch's calls together would not come to much.
@@ -42,7 +48,18 @@ export const createAnswerSize = (limitBytes: number, memory: AnswerMemory | null
     memory?.give(bytes);
     last.ran.end = toCut(last.ran.end, last.tool, overLimitText(limitBytes));
   };
+  const bytesBefore = (index: number): number => {
+    let sum = 0;
+    for (const [place, bytes] of sizes ?? NO_SIZES) if (place < index) sum += bytes;
+    return sum;
+  };
   return {
+    heldBytes: () => heldBytes,
+    refuse: (index, tool, run) => {
+      if (heldBytes === 0 || run.kind !== 'returned' || !isSafe(tool)) return null;
+      if (leastLength(run.value) <= FREE_BYTES || bytesBefore(index) + FREE_BYTES < limitBytes) return null;
+      return toTooLarge(tool, overLimitText(limitBytes));
+    },
     keep: (index, tool, ran) => {
       const bytes = sizeOf(ran.end);
       if (bytes <= FREE_BYTES) return;
@@ -73,6 +90,8 @@ export const createAnswerSize = (limitBytes: number, memory: AnswerMemory | null
   };
 };
 
+const NO_SIZES: ReadonlyMap<number, number> = new Map();
+
 const sizeOf = (end: CallEnd, kept?: string): number => {
   if (kept !== undefined) return jsonBytes(kept);
   const bytes = jsonBytes(end.valueJson);
@@ -90,11 +109,14 @@ const overLimitText = (limitBytes: number): string =>
 const NO_ROOM_TEXT =
   'The service holds too many answers that are not sent yet, so this result is left out. Call again later, and make fewer calls at once.';
 
+const toTooLarge = (tool: Tool, message: string): CallEnd =>
+  failed(toFailure('output_too_large', `Tool '${tool.name}' ran. ${message}`, tool));
+
 /** The end of a call that has ended so, without what does not fit into the answer. */
 const toCut = (end: CallEnd, tool: Tool, message: string): CallEnd => {
   // Its code and its message say more than that there was not room for all of it.
   if (end.kind === 'failure') return failed({ ...end.failure, issues: [] });
-  if (isSafe(tool)) return failed(toFailure('output_too_large', `Tool '${tool.name}' ran. ${message}`, tool));
+  if (isSafe(tool)) return toTooLarge(tool, message);
   // What a write tool did cannot be undone by refusing its answer.
   return { ...end, valueJson: 'null', marks: ['truncated'], warnings: [{ code: 'output_too_large', message }] };
 };

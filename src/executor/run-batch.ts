@@ -26,7 +26,7 @@ export type BatchAnswer =
   | { readonly kind: 'in_flight'; readonly retryAfterMs: number }
   | { readonly kind: 'other_body' };
 
-export type ExecutorSettings = CallSettings & {
+export type ExecutorSettings = Omit<CallSettings, 'turns'> & {
   readonly registry: ToolRegistry;
   readonly sessions: SessionStore;
   /** Where batches without a session keep their budgets. */
@@ -44,11 +44,15 @@ export type ExecutorSettings = CallSettings & {
   readonly batchConcurrency: number;
 };
 
-export type BatchTerms = ExecutorSettings & {
-  readonly open: OpenWork;
-  readonly isDraining: () => boolean;
-  readonly answerBatch: (done: RanBatch) => Promise<readonly Answer[]>;
-};
+export type BatchTerms = ExecutorSettings &
+  CallSettings & {
+    readonly open: OpenWork;
+    readonly isDraining: () => boolean;
+    readonly answerBatch: (done: RanBatch) => Promise<readonly Answer[]>;
+  };
+
+// What a value costs as a result, in an answer and in a message, against what it costs to be written as JSON.
+const RENDERING = 4;
 
 /** A batch whose calls are looked up and whose record, if it has one, is held. */
 type HeldBatch = Omit<RanBatch, keyof AdmittedBatch | 'ran' | 'notices'> & {
@@ -99,7 +103,12 @@ const runHeld = async (held: HeldBatch, end: BatchEnd, terms: BatchTerms): Promi
   const now = await runCalls(batch, calls, duplicates, running, terms);
   // A copy whose result an earlier try kept has one of its own.
   const ran = earlier.size === 0 ? now : new Map([...now, ...earlier]);
-  const answers = await terms.answerBatch({ ...held, ...admitted, ran, notices: keyed?.notices ?? [] });
+  const done = { ...held, ...admitted, ran, notices: keyed?.notices ?? [] };
+  const rendered = RENDERING * held.size.heldBytes();
+  const answers = await terms.turns.inTurn(rendered, () => {
+    terms.turns.spend(rendered);
+    return terms.answerBatch(done);
+  });
   const results = keyed === null ? answers.map(({ result }) => result) : await keepResults(answers, keyed);
   const { requestId } = batch;
   watchLate(answers, { ...terms, requestId, startedAt: held.startedAt, admission: admitted.admission, keyed });

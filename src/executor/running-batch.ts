@@ -11,6 +11,7 @@ import type { KeyedRun } from './idempotency/keyed-run.ts';
 import type { CallSlots } from './overload/call-slots.ts';
 import type { RunHosted } from './run-hosted.ts';
 import type { CallVerdict, Permit } from './session-store.ts';
+import type { TurnShare } from './turn-share.ts';
 
 /** What the calls of one batch share while they run. */
 export type RunningBatch = {
@@ -44,4 +45,5 @@ export type CallSettings = {
   readonly circuits: CircuitBreakers;
   /** Runs the calls of tools whose code lives in processes of its own. */
   readonly runHosted: RunHosted;
+  readonly turns: TurnShare;
 };
