@@ -12,8 +12,8 @@ export type ByteHold = {
 };
 
 export type ByteBudget = {
-  /** Takes bytes for a holder; null, and counted as refused, where there is no room. */
-  readonly open: (holder: string, bytes: number) => ByteHold | null;
+  /** Takes bytes for a holder where there is room for `room` bytes; null, and counted as refused, where there is not. */
+  readonly open: (holder: string, bytes: number, room?: number) => ByteHold | null;
   /** Bytes taken now, over all holders. */
   readonly inUse: () => number;
 };
@@ -39,8 +39,8 @@ export const createByteBudget = ({ limitBytes, onRefused }: ByteBudgetOptions): 
     if (now === 0) held.delete(holder);
     else held.set(holder, now);
   };
-  const tryAdd = (holder: string, bytes: number): boolean => {
-    if ((held.get(holder) ?? 0) + bytes > limitBytes - total - bytes) {
+  const tryAdd = (holder: string, bytes: number, room = bytes): boolean => {
+    if ((held.get(holder) ?? 0) + room > limitBytes - total - room) {
       onRefused?.();
       return false;
     }
@@ -49,7 +49,7 @@ export const createByteBudget = ({ limitBytes, onRefused }: ByteBudgetOptions): 
   };
   return {
     inUse: () => total,
-    open: (holder, bytes) => (tryAdd(holder, bytes) ? createHold(holder, bytes, { add, tryAdd }) : null),
+    open: (holder, bytes, room) => (tryAdd(holder, bytes, room) ? createHold(holder, bytes, { add, tryAdd }) : null),
   };
 };
 

@@ -83,7 +83,7 @@ export type GateOptions = {
   /** Whether the service has too much to do for a batch of this caller; null where it has not. */
   readonly shed: (caller: string) => Shed | null;
   /** Takes memory for the answer to a request of this caller; null where there is none. Left out: there always is. */
-  readonly holdAnswer?: (caller: string) => AnswerHold | null;
+  readonly holdAnswer?: (caller: string, answer: 'of a batch' | 'other') => AnswerHold | null;
   readonly createId: () => string;
 };
 
@@ -182,7 +182,7 @@ const findShortage = (request: FastifyRequest, { shed, holdAnswer }: GateOptions
   const callerKey = callerKeyOf(request);
   const full = isBatch(request) ? shed(callerKey) : null;
   if (full !== null || holdAnswer === undefined) return full;
-  request.hold = holdAnswer(callerKey);
+  request.hold = holdAnswer(callerKey, isBatch(request) ? 'of a batch' : 'other');
   return request.hold === null ? NO_ROOM : null;
 };
 

@@ -13,7 +13,7 @@ export type WiredLoad = {
   readonly limitOf: ConcurrencyLimit;
   readonly shed: LoadGate['shed'];
   /** Takes memory for an answer of this caller; null where there is none. */
-  readonly holdAnswer: (caller: string) => ByteHold | null;
+  readonly holdAnswer: (caller: string, answer: 'of a batch' | 'other') => ByteHold | null;
   /** Measures no longer. */
   readonly stop: () => void;
 };
@@ -37,11 +37,14 @@ export const wireLoad = (config: Config, metrics: Metrics, observer: CallObserve
   };
 };
 
+// A batch is let in only where its largest answer would find room: results must not be lost that are made already.
+const COPIES = 2;
+
 // An answer without large values fits into it; a thousand requests at once take a third of the default.
 const FIRST_BYTES = 65_536;
 
 const createHoldAnswer = (
-  { ANSWER_MEMORY_MB }: Config,
+  { ANSWER_MEMORY_MB, MAX_ANSWER_BYTES }: Config,
   metrics: Metrics,
   observer: CallObserver,
 ): WiredLoad['holdAnswer'] => {
@@ -51,8 +54,8 @@ const createHoldAnswer = (
   };
   const budget = createByteBudget({ limitBytes, onRefused });
   metrics.countAnswerBytesBy(budget.inUse, limitBytes);
-  return (caller) => {
-    const hold = budget.open(caller, FIRST_BYTES);
+  return (caller, answer) => {
+    const hold = budget.open(caller, FIRST_BYTES, answer === 'other' ? FIRST_BYTES : COPIES * MAX_ANSWER_BYTES);
     if (hold === null) observer.shed('answers');
     return hold;
   };
