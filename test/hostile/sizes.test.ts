@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,9 @@ const toBody = ({ calls, format }: Batch): string => {
   if (format === 'native') return JSON.stringify({ calls: given });
   const each = given.map((one, i) => ({ ...one, id: `c${i}` }));
   if (format === 'anthropic')
-    return JSON.stringify({ content: each.map(({ id, name, arguments: input }) => ({ type: 'tool_use', id, name, input })) });
+    return JSON.stringify({
+      content: each.map(({ id, name, arguments: input }) => ({ type: 'tool_use', id, name, input })),
+    });
   const toCall = ({ id, name, arguments: input }: (typeof each)[number]) => ({
     id,
     type: 'function',
@@ -91,7 +93,7 @@ test(
         await Promise.all(batches.filter(({ reader }) => reader === 'reads').map(read));
         expect(exit).toBeNull();
         expect((await fetch(`${service.url}/live`)).status).toBe(200);
-        expect(readRss(service.logLines())).toBeLessThan(MOST_RSS);
+        expect(await readRss(service.url)).toBeLessThan(MOST_RSS);
         for (const socket of sockets) socket.destroy();
       }),
     );
@@ -99,8 +101,7 @@ test(
   TEST_MS,
 );
 
-const readRss = (lines: readonly Readonly<Record<string, unknown>>[]): number => {
-  const pid = z.number().parse(lines.find(({ pid: id }) => typeof id === 'number')?.['pid'] ?? 0);
-  const status = pid === 0 ? '' : readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) * 1024;
+const readRss = async (url: string): Promise<number> => {
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^process_resident_memory_bytes (\S+)$/m.exec(metrics)?.[1]);
 };
