@@ -1,16 +1,10 @@
 import type { Issue } from '../contract/tool-result.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
+import type { AnswerMemory } from './batch.ts';
 import { type CallEnd, failed, type RanCall } from './call-end.ts';
 import { toFailure } from './failure.ts';
 import { leastLength } from './least-length.ts';
 import type { RunEnd } from './run-end.ts';
-
-/** Where the bytes of a batch's values are taken from, from the moment that a call has ended. */
-export type AnswerMemory = {
-  /** Takes bytes of JSON; false, and nothing is taken, where the service has no room for them. */
-  readonly take: (bytes: number) => boolean;
-  readonly give: (bytes: number) => void;
-};
 
 /** What the values of one batch come to, in bytes of JSON, while its calls run and when it is answered. */
 export type AnswerSize = {

@@ -1,5 +1,4 @@
 import type { ToolProgress } from '../tools/tool.ts';
-import type { AnswerMemory } from './answer-size.ts';
 import type { BatchTrace } from './batch-trace.ts';
 import type { CallReading } from './provider-calls.ts';
 
@@ -18,6 +17,13 @@ export type IdempotencyKey = {
   readonly recordKey: string;
   /** Opaque key of tenant and request id: under it the answer can be asked for again. */
   readonly requestKey: string;
+};
+
+/** Where the bytes of a batch's values are taken from, from the moment that a call has ended. */
+export type AnswerMemory = {
+  /** Takes bytes of JSON; false, and nothing is taken, where the service has no room for them. */
+  readonly take: (bytes: number) => boolean;
+  readonly give: (bytes: number) => void;
 };
 
 /** An accepted batch, from whoever accepted it. Times in milliseconds. */

@@ -1,5 +1,4 @@
-import type { AnswerMemory } from '../executor/answer-size.ts';
-import type { Batch } from '../executor/batch.ts';
+import type { AnswerMemory, Batch } from '../executor/batch.ts';
 import type { AnswerHold } from '../routes/answer-hold.ts';
 
 /** One request of a client to the door, after the gate, and what the calls in it have in common. */

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AnswerMemory } from '../executor/answer-size.ts';
+import type { AnswerMemory } from '../executor/batch.ts';
 import type { ByteHold } from '../executor/byte-budget.ts';
 import { overloaded } from './access-problems.ts';
 
