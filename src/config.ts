@@ -71,6 +71,20 @@ const RULES: readonly Rule[] = [
       TOOL_HOSTS_MIN <= TOOL_HOSTS_MAX ? null : 'must not be larger than TOOL_HOSTS_MAX',
   },
   {
+    setting: 'MAX_ANSWER_BYTES',
+    reads: ['MAX_ANSWER_BYTES', 'MAX_RESULT_BYTES'],
+    toProblem: ({ MAX_ANSWER_BYTES, MAX_RESULT_BYTES }) =>
+      MAX_ANSWER_BYTES >= MAX_RESULT_BYTES ? null : 'must not be smaller than MAX_RESULT_BYTES',
+  },
+  {
+    setting: 'ANSWER_MEMORY_MB',
+    reads: ['ANSWER_MEMORY_MB', 'MAX_ANSWER_BYTES'],
+    toProblem: ({ ANSWER_MEMORY_MB, MAX_ANSWER_BYTES }) =>
+      ANSWER_MEMORY_MB * 1_048_576 >= 10 * MAX_ANSWER_BYTES
+        ? null
+        : 'must be at least ten times MAX_ANSWER_BYTES, or one batch could fill what its caller may have',
+  },
+  {
     setting: 'SESSION_TTL_SECONDS',
     reads: ['SESSION_TTL_SECONDS', 'MAX_DEADLINE_MS'],
     toProblem: ({ SESSION_TTL_SECONDS, MAX_DEADLINE_MS }) =>

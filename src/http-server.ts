@@ -2,8 +2,9 @@ import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { addJsonBodyParser } from './routes/json-body.ts';
 import { REQUEST_ID } from './routes/kept-results.ts';
 import { addProblemHandler, createClientErrorHandler, sendHttpProblem } from './routes/problem-handler.ts';
+import { endStalledConnections, type StallOptions } from './routes/stalled-connections.ts';
 
-export type HttpServerOptions = {
+export type HttpServerOptions = StallOptions & {
   readonly maxBodyBytes: number;
   readonly requestTimeoutMs: number;
   readonly createId: () => string;
@@ -44,6 +45,7 @@ export const createHttpServer = (options: HttpServerOptions): FastifyInstance =>
   // The schemas are for the document. What is accepted and sent is decided in code: see docs/decisions.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (payload) => JSON.stringify(payload));
+  endStalledConnections(app.server, options);
   addJsonBodyParser(app);
   addProblemHandler(app, options.onBug);
   app.addHook('onResponse', (request, reply, done) => {

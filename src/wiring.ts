@@ -81,8 +81,8 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const telemetered = wireTelemetry(config, { version, log, now, subscribers, telemetry });
   const { metrics, observer } = telemetered;
   const redaction = options.redaction ?? wireRedaction(config, environment);
-  const { redactor, countIn } = redaction;
-  countIn(metrics.secretsRedacted);
+  const { redactor } = redaction;
+  redaction.countIn(metrics.secretsRedacted);
   const memory = wireMemory(config, log, metrics, options.heapLimitBytes);
   const store = await wireStore(config, { log, metrics, memory, now });
   const { sessions, keys } = options.wrapStores?.(store) ?? store;
@@ -109,8 +109,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     time: Date.now,
     ...toCallLimits(config),
   });
-  const cutText = (text: string, limit: number): string => redactor.cut(text, limit, 'span');
-  const tracing = await wireTracing(config, { version, log, environment, now, cutText });
+  const tracing = await wireTracing(config, { version, log, environment, now, redactor });
   const { closeAccess, ...http } = await wireHttp(config, {
     ...load,
     ...wireReading(config, { sessions, keys, registry, runHosted: tools.runHosted, redactor, now }),
@@ -168,6 +167,7 @@ const toCallLimits = (config: Config) =>
     gracefulErrors: config.GRACEFUL_TOOL_ERRORS ? 'on' : 'off',
     maxResultBytes: config.MAX_RESULT_BYTES,
     maxBatchCalls: config.MAX_BATCH_CALLS,
+    maxAnswerBytes: config.MAX_ANSWER_BYTES,
     batchConcurrency: config.BATCH_CONCURRENCY,
     sessionRetries: config.SESSION_RETRIES,
     journal: config.SESSION_JOURNAL,

@@ -93,11 +93,17 @@ export const OVERLOAD_ROW: Row = {
       {
         kind: 'graph',
         title: 'Refused and dropped',
-        alerts: ['RecourseShedding', 'RecourseOverloaded'],
+        alerts: ['RecourseShedding', 'RecourseOverloaded', 'RecourseAnswerMemoryFull'],
         description:
-          'Batches refused before they were read (queue, event_loop, memory), and calls dropped while they waited (queue_full, deadline).',
+          'Batches refused before they were read (queue, event_loop, memory, answers), and calls dropped while they waited (queue_full, deadline).',
         unit: 'ops',
-        queries: only(sumBy('reason', rate('recourse_shed_total')), '{{reason}}'),
+        queries: [
+          { expression: sumBy('reason', rate('recourse_shed_total')), legend: '{{reason}}' },
+          { expression: rate('recourse_answer_bytes_refused_total'), legend: 'no memory for answers' },
+          { expression: rate('recourse_connections_stalled_total'), legend: 'connections stalled' },
+          { expression: series('recourse_answer_bytes'), legend: '{{instance}} answer bytes' },
+          { expression: series('recourse_answer_bytes_limit'), legend: '{{instance}} answer bytes limit' },
+        ],
       },
     ),
   ],

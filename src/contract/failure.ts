@@ -97,7 +97,7 @@ export const FAILURE_POLICY = {
     charges: true,
     outcome: { safe: 'retry', write: 'success' },
     executed: same('yes'),
-    when: 'The value is over MAX_RESULT_BYTES. A write tool succeeds with a warning and a truncated value.',
+    when: 'The value is over MAX_RESULT_BYTES, or the answer of its batch over MAX_ANSWER_BYTES. A write tool succeeds with a warning and a truncated value.',
   },
   upstream_rate_limited: {
     fault: 'upstream',

@@ -9,7 +9,7 @@ import { bucketOf } from './find-obstacle.ts';
 import { toArgumentsText } from './journal/arguments-preview.ts';
 import { redactEnd, toSentText } from './redaction/redact-end.ts';
 import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffix } from './render-result.ts';
-import type { ResolvedCall } from './resolve-call.ts';
+import { type ResolvedCall, toolOf } from './resolve-call.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
 import { settleBatch } from './settle-batch.ts';
 import { toAnswerMark } from './settled-call.ts';
@@ -23,7 +23,8 @@ export const createAnswerBatch =
     const answered = done.calls.map((call): AnsweredCall => {
       const own = done.ran.get(call.index);
       const original = own === undefined ? copies.get(call.index) : undefined;
-      const ran = toShown(own ?? done.ran.get(original ?? call.index) ?? lostCall(done, terms), call, done, terms);
+      const whole = own ?? done.ran.get(original ?? call.index) ?? lostCall(done, terms);
+      const ran = toShown(done.size.fit(call.index, toolOf(call), whole), call, done, terms);
       const origin = original === undefined ? 'own' : 'copy';
       return { call, ran, origin, event: toInvoked(call, ran, origin, done.batch) };
     });

@@ -1,5 +1,6 @@
 import type { Warning } from '../contract/tool-result.ts';
 import type { AdmittedBatch } from './admit-batch.ts';
+import type { AnswerSize } from './answer-size.ts';
 import type { Batch } from './batch.ts';
 import type { BatchArguments } from './batch-arguments.ts';
 import type { RanCall } from './call-end.ts';
@@ -30,6 +31,7 @@ export type RanBatch = AdmittedBatch & {
   readonly given: BatchArguments;
   readonly duplicates: Duplicates;
   readonly ran: ReadonlyMap<number, RanCall>;
+  readonly size: AnswerSize;
   /** Said on every result that this batch made. */
   readonly notices: readonly Warning[];
 };

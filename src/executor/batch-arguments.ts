@@ -1,4 +1,5 @@
 import { toCanonicalText, toDigest } from './canonical-text.ts';
+import { createWideLiterals } from './json-shape.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import type { ReadyCall } from './resolve-call.ts';
 
@@ -13,12 +14,13 @@ export type BatchArguments = {
 
 /** `source` is the body's text, which alone tells how a number was written. */
 export const createBatchArguments = (source: string): BatchArguments => {
+  const bodyLiterals = createWideLiterals(source);
   const parsed: ParsedArguments[] = [];
   const texts: string[] = [];
   const fingerprints: string[] = [];
   const read = (call: ReadyCall): ParsedArguments => {
     const { index } = call;
-    parsed[index] ??= parseArguments(call.given, source, call.tool);
+    parsed[index] ??= parseArguments(call.given, bodyLiterals, call.tool);
     return parsed[index];
   };
   const textOf = (call: ReadyCall): string => {

@@ -1,5 +1,4 @@
 import type { ToolProgress } from '../tools/tool.ts';
-import type { BatchGroup } from './batch-group.ts';
 import type { BatchTrace } from './batch-trace.ts';
 import type { CallReading } from './provider-calls.ts';
 
@@ -18,6 +17,13 @@ export type IdempotencyKey = {
   readonly recordKey: string;
   /** Opaque key of tenant and request id: under it the answer can be asked for again. */
   readonly requestKey: string;
+};
+
+/** Where the bytes of a batch's values are taken from, from the moment that a call has ended. */
+export type AnswerMemory = {
+  /** Takes bytes of JSON; false, and nothing is taken, where the service has no room for them. */
+  readonly take: (bytes: number) => boolean;
+  readonly give: (bytes: number) => void;
 };
 
 /** An accepted batch, from whoever accepted it. Times in milliseconds. */
@@ -45,8 +51,8 @@ export type Batch = {
   readonly deadlineMs: number;
   readonly idempotency: IdempotencyKey | null;
   readonly client: Client;
-  /** What it shares with the other batches of its request; null where it came alone. */
-  readonly group: BatchGroup | null;
+  /** Where the memory of its values is taken from; null where nothing bounds it. */
+  readonly memory: AnswerMemory | null;
   /** Hears how far a call is, by its index; null where nobody wants to know. */
   readonly onProgress: ((index: number, update: ToolProgress) => void) | null;
   /** The id of the trace it belongs to, 32 hex digits; null without one. */

@@ -16,7 +16,8 @@ export type CallEnd =
 
 /** A call and its end; `late` settles when a handler that was left running really ends. */
 export type RanCall = {
-  readonly end: CallEnd;
+  /** Loses its value where the answer has no room for it: see answer-size.ts. */
+  end: CallEnd;
   readonly durationMs: number;
   /** What its handler came to after all; null where nobody will ever know. Never rejects. */
   readonly late: Promise<CallEnd | null> | null;

@@ -6,6 +6,7 @@ import { INTERNAL_ERROR_TEXT } from './failure-text.ts';
 import { createOpenWork } from './open-work.ts';
 import { renderFailure } from './render-result.ts';
 import { type BatchAnswer, type BatchTerms, type ExecutorSettings, runBatch } from './run-batch.ts';
+import { createTurnShare } from './turn-share.ts';
 
 /** Never rejects. */
 export type ExecuteBatch = (batch: Batch) => Promise<BatchAnswer>;
@@ -25,7 +26,14 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
   const ends = new Set<ReturnType<typeof createBatchEnd>>();
   let draining = false;
   const isDraining = (): boolean => draining;
-  const terms: BatchTerms = { ...settings, open, isDraining, answerBatch: createAnswerBatch({ ...settings, open }) };
+  const turns = createTurnShare();
+  const terms: BatchTerms = {
+    ...settings,
+    open,
+    turns,
+    isDraining,
+    answerBatch: createAnswerBatch({ ...settings, open }),
+  };
 
   const executeBatch: ExecuteBatch = async (batch) => {
     const end = createBatchEnd(batch.deadlineMs, batch.client, settings.now);

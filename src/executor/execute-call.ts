@@ -6,6 +6,7 @@ import type { CircuitPass } from './circuit/circuit-breakers.ts';
 import { type Failure, toFailure } from './failure.ts';
 import * as text from './failure-text.ts';
 import { findObstacle, toNotStarted } from './find-obstacle.ts';
+import { leastLength } from './least-length.ts';
 import type { ReadyCall, ResolvedCall } from './resolve-call.ts';
 import { type RunEnd, type RunTerms, runInvocation } from './run-invocation.ts';
 import type { CallSettings, RunningBatch } from './running-batch.ts';
@@ -92,7 +93,12 @@ const runCall = (
   settings.observer.callStarted(poolOf(tool), waitedMs);
   const run = runAnywhere(tool, input, { context, timeoutMs, end: batch.end }, settings);
   const ended: Ended = { pass, limit: timeoutMs < tool.timeoutMs ? 'shortened' : 'own', startedAt, timeoutMs };
-  if (run instanceof Promise) return run.then((end) => finishCall(end, call, ended, batch, settings));
+  if (run instanceof Promise)
+    return run.then((end) =>
+      settings.turns.inTurn(end.kind === 'returned' ? leastLength(end.value) : 0, () =>
+        finishCall(end, call, ended, batch, settings),
+      ),
+    );
   return finishCall(run, call, ended, batch, settings);
 };
 
@@ -132,14 +138,15 @@ const finishCall = (
   run: RunEnd,
   call: ReadyCall,
   { pass, limit, startedAt, timeoutMs }: Ended,
-  { caller }: RunningBatch,
+  { caller, size }: RunningBatch,
   settings: CallSettings,
 ): RanCall => {
-  const { tool } = call;
+  const { tool, index } = call;
   const { slots, observer } = settings;
   const durationMs = settings.now() - startedAt;
   const terms = { graceful: gracefulOf(tool, settings), maxResultBytes: settings.maxResultBytes };
-  const end = toCallEnd(run, tool, terms);
+  const end = size.refuse(index, tool, run) ?? toCallEnd(run, tool, terms);
+  settings.turns.spend(end.valueJson.length);
   pass.ended(end, limit);
   if (durationMs > timeoutMs + OVERRUN_MS) observer.deadlineOverrun(tool.name);
   const handlerEnded = (): void => {
@@ -158,5 +165,7 @@ const finishCall = (
     return { end, durationMs, late: late.finally(handlerEnded) };
   }
   handlerEnded();
-  return { end, durationMs, late: null };
+  const ran: RanCall = { end, durationMs, late: null };
+  size.keep(index, tool, ran);
+  return ran;
 };

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../contract/tool-description.ts';
-import { findShapeProblem } from './json-shape.ts';
+import { createWideLiterals, findShapeProblem } from './json-shape.ts';
 import { parseJson } from './parse-json.ts';
 import { createSchemaPlace, mayRefuseNull, type SchemaPlace } from './schema-places.ts';
 
@@ -33,7 +33,8 @@ const dropFromText = (given: string, schema: JsonSchema): unknown => {
   if (!given.includes('null')) return given;
   const parsed = parseJson(given);
   // Only the text tells of a number that lost digits: from here on it would be gone.
-  if (!parsed.ok || !isObject(parsed.value) || findShapeProblem(parsed.value, given) !== null) return given;
+  if (!parsed.ok || !isObject(parsed.value) || findShapeProblem(parsed.value, createWideLiterals(given)) !== null)
+    return given;
   const kept = dropFrom(parsed.value, createSchemaPlace(schema), 1);
   return kept === parsed.value ? given : kept;
 };

@@ -2,7 +2,7 @@ import { describeValue } from '../tools/describe-value.ts';
 import type { Tool } from '../tools/tool.ts';
 import { type Failure, toFailure } from './failure.ts';
 import { notAnObjectText, notJsonText, unusableArgumentsText } from './failure-text.ts';
-import { findShapeProblem } from './json-shape.ts';
+import { createWideLiterals, findShapeProblem, type WideLiterals } from './json-shape.ts';
 import { parseJson } from './parse-json.ts';
 
 export type ParsedArguments =
@@ -11,19 +11,21 @@ export type ParsedArguments =
 
 /**
  * The arguments object of a call: given as an object, or as a JSON string holding one; absent, null and blank mean
- * {}. Anything else is `invalid_arguments`. `source` is the body's text, for objects given as such.
+ * {}. Anything else is `invalid_arguments`. `bodyLiterals` are those of the body's text, for objects given as such.
  */
-export const parseArguments = (given: unknown, source: string, tool: Tool): ParsedArguments => {
+export const parseArguments = (given: unknown, bodyLiterals: WideLiterals, tool: Tool): ParsedArguments => {
   if (given === undefined || given === null) return { ok: true, value: {} };
-  if (typeof given !== 'string') return checkShape(given, source, tool);
+  if (typeof given !== 'string') return checkShape(given, bodyLiterals, tool);
   if (given.trim() === '') return { ok: true, value: {} };
   const parsed = parseJson(given);
-  return parsed.ok ? checkShape(parsed.value, given, tool) : refuse(tool, notJsonText(tool, parsed.problem));
+  return parsed.ok
+    ? checkShape(parsed.value, createWideLiterals(given), tool)
+    : refuse(tool, notJsonText(tool, parsed.problem));
 };
 
-const checkShape = (value: unknown, source: string, tool: Tool): ParsedArguments => {
+const checkShape = (value: unknown, wideLiterals: WideLiterals, tool: Tool): ParsedArguments => {
   if (!isRecord(value)) return refuse(tool, notAnObjectText(tool, describeValue(value)));
-  const problem = findShapeProblem(value, source);
+  const problem = findShapeProblem(value, wideLiterals);
   return problem === null ? { ok: true, value } : refuse(tool, unusableArgumentsText(tool, problem));
 };
 

@@ -22,6 +22,9 @@ export type ResolvedCall = CallHead &
 
 export type ReadyCall = Extract<ResolvedCall, { kind: 'ready' }>;
 
+/** The tool of a call; null where it names none that there is. */
+export const toolOf = (call: ResolvedCall): Tool | null => (call.kind === 'unknown_tool' ? null : call.tool);
+
 export type Resolving = {
   readonly registry: ToolRegistry;
   readonly mayUse: (tool: string) => boolean;
@@ -30,8 +33,6 @@ export type Resolving = {
   /** What is said of names that no tool has. */
   readonly suggestions: NameSuggestions;
   readonly maxBatchCalls: number;
-  /** Calls of the same request in batches before this one: they count against the same limit. */
-  readonly callsBefore: number;
 };
 
 /** What the entry asks for, as far as that can be told without the session: a tool, or why it gets none. */
@@ -43,7 +44,7 @@ export const resolveCall = (entry: unknown, index: number, resolving: Resolving)
   if (typeof name !== 'string') return refuse({ index, id, name: null }, 'The call has no name.');
   const head = { index, id, name };
   if (name.trim() === '') return refuse(head, 'The name of the call is blank.');
-  if (resolving.callsBefore + index >= resolving.maxBatchCalls) return refuseOverLimit(head, resolving);
+  if (index >= resolving.maxBatchCalls) return refuseOverLimit(head, resolving);
   const tool = findTool(name, resolving);
   if (tool === undefined) return toUnknown(head, resolving);
   if (!resolving.mayUse(tool.name))

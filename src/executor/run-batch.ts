@@ -1,10 +1,10 @@
 import type { ToolRegistry } from '../tools/registry.ts';
 import { type AdmittedBatch, admitBatch } from './admit-batch.ts';
+import { createAnswerSize } from './answer-size.ts';
 import type { Answer, RanBatch } from './answered-batch.ts';
 import type { Batch } from './batch.ts';
 import { createBatchArguments } from './batch-arguments.ts';
 import type { BatchEnd } from './batch-end.ts';
-import type { BatchGroup } from './batch-group.ts';
 import type { RanCall } from './call-end.ts';
 import type { FailureLog } from './call-observer.ts';
 import { findDuplicates } from './duplicate-calls.ts';
@@ -27,7 +27,7 @@ export type BatchAnswer =
   | { readonly kind: 'in_flight'; readonly retryAfterMs: number }
   | { readonly kind: 'other_body' };
 
-export type ExecutorSettings = CallSettings & {
+export type ExecutorSettings = Omit<CallSettings, 'turns'> & {
   readonly registry: ToolRegistry;
   readonly sessions: SessionStore;
   /** Where batches without a session keep their budgets. */
@@ -40,14 +40,20 @@ export type ExecutorSettings = CallSettings & {
   /** Calls that a session's journal keeps; 0 = none. */
   readonly journal: number;
   readonly maxBatchCalls: number;
+  /** What the values of one batch come to at most, in bytes of JSON. */
+  readonly maxAnswerBytes: number;
   readonly batchConcurrency: number;
 };
 
-export type BatchTerms = ExecutorSettings & {
-  readonly open: OpenWork;
-  readonly isDraining: () => boolean;
-  readonly answerBatch: (done: RanBatch) => Promise<readonly Answer[]>;
-};
+export type BatchTerms = ExecutorSettings &
+  CallSettings & {
+    readonly open: OpenWork;
+    readonly isDraining: () => boolean;
+    readonly answerBatch: (done: RanBatch) => Promise<readonly Answer[]>;
+  };
+
+// What a value costs as a result, in an answer and in a message, against what it costs to be written as JSON.
+const RENDERING = 4;
 
 /** A batch whose calls are looked up and whose record, if it has one, is held. */
 type HeldBatch = Omit<RanBatch, keyof AdmittedBatch | 'ran' | 'notices'> & {
@@ -60,42 +66,20 @@ const NO_ENDS: ReadonlyMap<number, RanCall> = new Map();
 const NO_PERMITS: ReadonlyMap<string, Permit> = new Map();
 const NOT_ADMITTED: AdmittedBatch = { admission: null, asked: [], verdicts: new Map() };
 
-/** Runs a batch; of those that came in one request, no more at once than one batch may run calls. */
-export const runBatch = (batch: Batch, end: BatchEnd, terms: BatchTerms): Promise<BatchAnswer> =>
-  batch.group === null ? runAlone(batch, 0, end, terms) : runInGroup(batch, batch.group, end, terms);
-
-const runInGroup = async (batch: Batch, group: BatchGroup, end: BatchEnd, terms: BatchTerms): Promise<BatchAnswer> => {
-  const callsBefore = group.count(batch.calls.length);
-  const waits = callsBefore < terms.maxBatchCalls && end.causeAt(terms.now()) === null;
-  if (!waits) return runAlone(batch, callsBefore, end, terms);
-  const leave = await group.enter(terms.batchConcurrency, end.onEnd);
-  const late: Promise<unknown>[] = [];
-  const answerBatch = async (done: RanBatch): Promise<readonly Answer[]> => {
-    const answers = await terms.answerBatch(done);
-    late.push(...answers.flatMap(({ ran }) => ran.late ?? []));
-    return answers;
-  };
-  try {
-    return await runAlone(batch, callsBefore, end, { ...terms, answerBatch });
-  } finally {
-    // A place is free again when the handler really ends, not when its call was answered.
-    void Promise.allSettled(late).then(leave);
-  }
-};
-
 /**
  * The life of a batch: 1 look up its calls  2 open the record of its key  3 admit it to its session  4 run its calls
  * 5 settle and answer  6 keep the results. That of one call is `executeCall`.
  */
-const runAlone = async (batch: Batch, callsBefore: number, end: BatchEnd, terms: BatchTerms): Promise<BatchAnswer> => {
+export const runBatch = async (batch: Batch, end: BatchEnd, terms: BatchTerms): Promise<BatchAnswer> => {
   const startedAt = terms.now();
   const given = createBatchArguments(batch.source);
   const { registry, maxBatchCalls } = terms;
   const { mayUse, reading } = batch;
   const suggestions = createNameSuggestions(() => registry.list().flatMap(({ name }) => (mayUse(name) ? [name] : [])));
-  const resolving = { registry, maxBatchCalls, callsBefore, mayUse, reading, suggestions };
+  const resolving = { registry, maxBatchCalls, mayUse, reading, suggestions };
   const calls = batch.calls.map((entry, index) => resolveCall(entry, index, resolving));
-  const known = { batch, startedAt, calls, given, duplicates: findDuplicates(calls, given) };
+  const size = createAnswerSize(terms.maxAnswerBytes, batch.memory);
+  const known = { batch, startedAt, calls, given, size, duplicates: findDuplicates(calls, given) };
   const opened = await openKeyOf(batch, calls, terms);
   if (opened === null) return runHeld({ ...known, keyed: null, earlier: NO_ENDS }, end, terms);
   if (opened.kind === 'in_flight' || opened.kind === 'other_body') return opened;
@@ -122,7 +106,12 @@ const runHeld = async (held: HeldBatch, end: BatchEnd, terms: BatchTerms): Promi
   const now = await runCalls(batch, calls, duplicates, running, terms);
   // A copy whose result an earlier try kept has one of its own.
   const ran = earlier.size === 0 ? now : new Map([...now, ...earlier]);
-  const answers = await terms.answerBatch({ ...held, ...admitted, ran, notices: keyed?.notices ?? [] });
+  const done = { ...held, ...admitted, ran, notices: keyed?.notices ?? [] };
+  const rendered = RENDERING * held.size.heldBytes();
+  const answers = await terms.turns.inTurn(rendered, () => {
+    terms.turns.spend(rendered);
+    return terms.answerBatch(done);
+  });
   const results = keyed === null ? answers.map(({ result }) => result) : await keepResults(answers, keyed);
   const { requestId } = batch;
   watchLate(answers, { ...terms, requestId, startedAt: held.startedAt, admission: admitted.admission, keyed });
@@ -130,7 +119,7 @@ const runHeld = async (held: HeldBatch, end: BatchEnd, terms: BatchTerms): Promi
 };
 
 const toRunning = (
-  { batch, given, keyed }: HeldBatch,
+  { batch, given, size, keyed }: HeldBatch,
   { admission, verdicts }: AdmittedBatch,
   settled: ReadonlyMap<number, RanCall>,
   end: BatchEnd,
@@ -142,6 +131,7 @@ const toRunning = (
   trace: batch.trace,
   onProgress: toProgressListener(batch.onProgress, redactor),
   given,
+  size,
   end,
   permits: admission?.permits ?? NO_PERMITS,
   verdicts,

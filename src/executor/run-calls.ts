@@ -1,4 +1,3 @@
-import type { Tool } from '../tools/tool.ts';
 import type { Batch } from './batch.ts';
 import type { BatchEndCause } from './batch-end.ts';
 import { failed, type RanCall, unstarted } from './call-end.ts';
@@ -7,7 +6,7 @@ import { executeCall } from './execute-call.ts';
 import { toFailure } from './failure.ts';
 import { INTERNAL_ERROR_TEXT, notExecutedText, OVERLOADED_TEXT } from './failure-text.ts';
 import { toNotStarted } from './find-obstacle.ts';
-import type { ResolvedCall } from './resolve-call.ts';
+import { type ResolvedCall, toolOf } from './resolve-call.ts';
 import type { CallSettings, RunningBatch } from './running-batch.ts';
 import { scheduleCalls } from './schedule-calls.ts';
 
@@ -29,8 +28,6 @@ export const runCalls = (
     isOver: () => running.end.causeAt(settings.now()) !== null,
     whenOver: () => new Promise((resolve) => void running.end.onEnd(() => resolve())),
   });
-
-const toolOf = (call: ResolvedCall): Tool | null => (call.kind === 'unknown_tool' ? null : call.tool);
 
 const refuse = (call: ResolvedCall, code: 'not_executed' | 'overloaded', message: string): RanCall =>
   unstarted(toFailure(code, message, toolOf(call)));

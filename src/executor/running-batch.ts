@@ -1,4 +1,5 @@
 import type { ToolProgress } from '../tools/tool.ts';
+import type { AnswerSize } from './answer-size.ts';
 import type { BatchArguments } from './batch-arguments.ts';
 import type { BatchEnd } from './batch-end.ts';
 import type { BatchTrace } from './batch-trace.ts';
@@ -10,6 +11,7 @@ import type { KeyedRun } from './idempotency/keyed-run.ts';
 import type { CallSlots } from './overload/call-slots.ts';
 import type { RunHosted } from './run-hosted.ts';
 import type { CallVerdict, Permit } from './session-store.ts';
+import type { TurnShare } from './turn-share.ts';
 
 /** What the calls of one batch share while they run. */
 export type RunningBatch = {
@@ -26,6 +28,7 @@ export type RunningBatch = {
   readonly settled: ReadonlyMap<number, RanCall>;
   readonly keyed: { readonly key: string; readonly run: KeyedRun } | null;
   readonly isDraining: () => boolean;
+  readonly size: AnswerSize;
   readonly trace: BatchTrace | null;
   /** Hears how far a call is, by its index. */
   readonly onProgress: ((index: number, update: ToolProgress) => void) | null;
@@ -42,4 +45,5 @@ export type CallSettings = {
   readonly circuits: CircuitBreakers;
   /** Runs the calls of tools whose code lives in processes of its own. */
   readonly runHosted: RunHosted;
+  readonly turns: TurnShare;
 };

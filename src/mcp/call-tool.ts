@@ -3,6 +3,7 @@ import type { ToolDescription } from '../contract/tool-description.ts';
 import type { ToolResult } from '../contract/tool-result.ts';
 import type { Batch, Client, IdempotencyKey } from '../executor/batch.ts';
 import type { BatchAnswer } from '../executor/run-batch.ts';
+import { holdDuring } from '../routes/answer-hold.ts';
 import type { CallParams } from './call-params.ts';
 import type { Exchange } from './exchange.ts';
 import { createProgressNotifier } from './progress-notifier.ts';
@@ -33,18 +34,15 @@ export const callTool = async (
   exchange: Exchange,
   options: CallToolOptions,
 ): Promise<CallResult> => {
-  const { tenant, key, caller, mayUse, source } = exchange;
+  const { tenant, key, caller, mayUse, source, requestId, ending } = exchange;
   const sessionId = params._meta?.['recourse/session_id'] ?? exchange.sessionId;
   const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
-  // Several calls may share one HTTP request; each is asked for, and told apart in the log, by an id of its own.
-  const requestId = exchange.group === null ? exchange.requestId : options.createId();
   const tool = options.describeTools().find(({ name }) => name === params.name);
   const progress = createProgressNotifier(params._meta?.progressToken, context.mcpReq.notify);
-  const ending = exchange.group === null ? exchange.ending : new AbortController();
   const given = params.arguments ?? exchange.argumentsAside.get(context.mcpReq.id);
   const forget = nameCall(context, exchange, ending, options);
   try {
-    const answer = await options.executeBatch({
+    const batch: Batch = {
       requestId,
       batchId: options.createId(),
       tenant,
@@ -57,15 +55,16 @@ export const callTool = async (
       calls: [{ name: params.name, arguments: given }],
       source,
       reading: null,
-      group: exchange.group,
+      memory: exchange.memory,
       order: 'parallel',
       onError: 'continue',
       deadlineMs: options.maxDeadlineMs,
       idempotency: toIdempotency(params._meta?.['recourse/idempotency_key'] ?? null, requestId, tenant, options),
       ...exchange.toTrace(sessionKey),
       onProgress: progress.onProgress,
-      client: toClient(AbortSignal.any([exchange.ending.signal, ending.signal, context.mcpReq.signal])),
-    });
+      client: toClient(AbortSignal.any([ending.signal, context.mcpReq.signal])),
+    };
+    const answer = await holdDuring(exchange.hold, () => options.executeBatch(batch));
     const promises = tool?.output_schema?.['type'] === 'object' ? 'object' : 'nothing';
     return toCallResult({ result: toResult(answer), requestId, promises });
   } finally {

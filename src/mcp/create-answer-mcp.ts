@@ -1,18 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { createMcpHandler, isInitializeRequest } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type BatchGroup, createBatchGroup } from '../executor/batch-group.ts';
+import { requireRoom, toAnswerMemory, toPayload } from '../routes/answer-hold.ts';
+import { createCatalogueTexts } from '../routes/catalogue-texts.ts';
 import type { JsonBody } from '../routes/json-body.ts';
 import { callerKeyOf, type RequestCaller } from '../routes/request-gate.ts';
 import { putArgumentsAside } from './arguments-aside.ts';
-import { createMcpServer, type McpServerOptions } from './create-mcp-server.ts';
+import { createMcpServer, type McpServerOptions, NO_TOOLS } from './create-mcp-server.ts';
 import type { Exchange } from './exchange.ts';
 import { refuseArray } from './refuse-array.ts';
 import { refuseHeavy } from './refuse-heavy.ts';
 import { createRunningCalls } from './running-calls.ts';
 import { sessionIdOf } from './session-header.ts';
 
-export type AnswerMcpOptions = Omit<McpServerOptions, 'running'> & {
+export type AnswerMcpOptions = Omit<McpServerOptions, 'running' | 'catalogueTexts'> & {
   readonly callerOf: (request: FastifyRequest) => RequestCaller;
 };
 
@@ -22,32 +23,40 @@ export type AnswerMcp = (request: FastifyRequest, reply: FastifyReply) => Promis
 /** The protocol as the SDK speaks it. Calls that run are all that is kept between two requests. */
 export const createAnswerMcp = (options: AnswerMcpOptions): AnswerMcp => {
   const running = createRunningCalls();
+  const catalogueTexts = createCatalogueTexts(options.describeTools);
   const exchanges = new WeakMap<Request, Exchange>();
   const handler = createMcpHandler(({ requestInfo }) => {
     const exchange = requestInfo === undefined ? undefined : exchanges.get(requestInfo);
     if (exchange === undefined) throw new Error('An MCP server was asked for outside a request.');
-    return createMcpServer(exchange, { ...options, running });
+    return createMcpServer(exchange, { ...options, running, catalogueTexts });
   });
   return async (request, reply) => {
     const { value, source } = isJsonBody(request.body) ? request.body : NO_BODY;
     const { body, argumentsAside } = putArgumentsAside(value);
-    const exchange = { ...toExchange(request, reply, source, options), argumentsAside, group: toGroup(body) };
+    const exchange: Exchange = { ...toExchange(request, reply, source, options), argumentsAside };
     const webRequest = toWebRequest(request, exchange.ending.signal);
-    const refusal = refuseHeavy(body) ?? refuseArray(body, webRequest);
-    if (refusal !== null) return sendResponse(reply, refusal);
+    const refusal = refuseArray(body) ?? refuseHeavy(body);
+    if (refusal !== null) return sendResponse(reply, refusal, null);
     exchanges.set(webRequest, exchange);
     const response = await handler.fetch(webRequest, { parsedBody: body });
     if (response.status === 500) options.onBug(new Error('The MCP SDK answered 500.'), request.id);
     if (response.ok && isInitializeRequest(body)) void reply.header('mcp-session-id', randomUUID());
-    return sendResponse(reply, response);
+    return sendResponse(reply, response, exchange.catalogue);
   };
 };
 
 // A stream goes on as one; anything else is whole already, and is cheaper sent so.
-const sendResponse = async (reply: FastifyReply, response: Response): Promise<FastifyReply> => {
-  if (response.headers.get('content-type')?.startsWith('application/json') !== true) return reply.send(response);
-  const body = Buffer.from(await response.arrayBuffer());
-  return reply.code(response.status).headers(Object.fromEntries(response.headers)).send(body);
+const sendResponse = async (
+  reply: FastifyReply,
+  response: Response,
+  catalogue: string | null,
+): Promise<FastifyReply> => {
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  if (!isJson && catalogue === null) return reply.send(response);
+  const text = await response.text();
+  const body = catalogue === null ? text : text.replace(NO_TOOLS, () => catalogue);
+  if (catalogue !== null) requireRoom(reply, body);
+  return reply.code(response.status).headers(Object.fromEntries(response.headers)).send(toPayload(reply, body));
 };
 
 const isJsonBody = (body: unknown): body is JsonBody =>
@@ -56,14 +65,12 @@ const isJsonBody = (body: unknown): body is JsonBody =>
 // The SDK is told of it as of any body that is no message.
 const NO_BODY: JsonBody = { value: undefined, source: '' };
 
-const toGroup = (body: unknown): BatchGroup | null => (Array.isArray(body) ? createBatchGroup() : null);
-
 const toExchange = (
   request: FastifyRequest,
   { raw }: FastifyReply,
   source: string,
   { callerOf }: AnswerMcpOptions,
-): Omit<Exchange, 'argumentsAside' | 'group'> => {
+): Omit<Exchange, 'argumentsAside'> => {
   const { tenant, key, mayUse } = callerOf(request);
   const { trace } = request;
   const ending = new AbortController();
@@ -80,6 +87,9 @@ const toExchange = (
     mayUse,
     sessionId: sessionIdOf(request),
     source,
+    hold: request.hold,
+    memory: toAnswerMemory(request, 'messages'),
+    catalogue: null,
     ending,
     toTrace: (session) =>
       trace === null ? { trace: null, traceId: null } : { traceId: trace.traceId, trace: trace.ofBatch({ session }) },

@@ -1,11 +1,19 @@
 import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@modelcontextprotocol/server';
 import { isOffered } from '../formats/catalogue/is-offered.ts';
 import { toMcpTools } from '../formats/catalogue/to-mcp-tools.ts';
+import type { CatalogueTexts } from '../routes/catalogue-texts.ts';
 import { CallParams } from './call-params.ts';
 import { type CallToolOptions, callTool } from './call-tool.ts';
 import type { Exchange } from './exchange.ts';
 
+/**
+ * What stands in an answer of the SDK for the tools, which are put there as the text that they are kept as: to check and
+ * write a thousand of them takes it 15 ms. In a text of the client the quotes would be escaped.
+ */
+export const NO_TOOLS = '"tools":[]';
+
 export type McpServerOptions = CallToolOptions & {
+  readonly catalogueTexts: CatalogueTexts;
   readonly version: string;
   readonly onBug: (error: unknown, requestId: string) => void;
 };
@@ -20,16 +28,18 @@ const NO_VALIDATOR = {
  * SDK: the other one wants each tool registered with a schema, and would check arguments in the executor's place.
  */
 export const createMcpServer = (exchange: Exchange, options: McpServerOptions): Server => {
-  const { describeTools, running, toSessionKey } = options;
+  const { describeTools, running, toSessionKey, catalogueTexts } = options;
   const { tenant, sessionId, mayUse } = exchange;
   const server = new Server(
     { name: 'recourse', version: options.version },
     // No list_changed: between two requests nobody holds a stream to tell it on.
     { capabilities: { tools: { listChanged: false } }, jsonSchemaValidator: NO_VALIDATOR },
   );
-  server.setRequestHandler('tools/list', () => ({
-    tools: [...toMcpTools(describeTools().filter((tool) => isOffered(tool) && mayUse(tool.name)))],
-  }));
+  server.setRequestHandler('tools/list', () => {
+    const tools = describeTools().filter((tool) => isOffered(tool) && mayUse(tool.name));
+    exchange.catalogue = catalogueTexts(tools, 'mcp', () => `"tools":${JSON.stringify(toMcpTools(tools))}`);
+    return { tools: [] };
+  });
   server.setRequestHandler('tools/call', { params: CallParams }, (params, context) =>
     answerCall(params, context, exchange, options),
   );

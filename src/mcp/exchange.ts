@@ -1,5 +1,5 @@
-import type { Batch } from '../executor/batch.ts';
-import type { BatchGroup } from '../executor/batch-group.ts';
+import type { AnswerMemory, Batch } from '../executor/batch.ts';
+import type { AnswerHold } from '../routes/answer-hold.ts';
 
 /** One request of a client to the door, after the gate, and what the calls in it have in common. */
 export type Exchange = {
@@ -15,8 +15,11 @@ export type Exchange = {
   readonly source: string;
   /** Arguments that are no object, by the id of their JSON-RPC request: the executor judges them, not the SDK. */
   readonly argumentsAside: ReadonlyMap<unknown, unknown>;
-  /** Of several messages in one body, as revision 2025-03-26 has it; null for a single one. */
-  readonly group: BatchGroup | null;
+  /** What the request takes of the memory for answers. */
+  readonly hold: AnswerHold | null;
+  readonly memory: AnswerMemory | null;
+  /** The tools of `tools/list` as JSON text, where that was asked for: they stand in the answer in place of none. */
+  catalogue: string | null;
   /** Aborted when nobody waits for the answer any more. */
   readonly ending: AbortController;
   /** `session` is the opaque key of the session a call belongs to. */

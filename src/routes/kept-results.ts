@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { ProblemError } from './problem-handler.ts';
-import { sendResults } from './results-body.ts';
+import { sendKeptResults } from './results-body.ts';
 import { GET_RESULTS_SCHEMA } from './session-schemas.ts';
 import { createStoreProblem } from './sessions.ts';
 
@@ -40,7 +40,7 @@ export const addKeptResultsRoute = (app: FastifyInstance, options: KeptResultsOp
       if (results === 'unavailable') throw createStoreProblem();
       if (results === null) throw new ProblemError(404, 'result_not_kept', NOT_KEPT);
       // The session's id is kept nowhere, and so cannot be given back.
-      return sendResults(reply, { requestId, sessionId: null, results });
+      return sendKeptResults(reply, { requestId, sessionId: null, results });
     },
   );
 };

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import {
   draining,
   foreignOrigin,
@@ -9,6 +9,7 @@ import {
   rateLimited,
   unauthorized,
 } from './access-problems.ts';
+import { type AnswerHold, NO_ROOM } from './answer-hold.ts';
 import { addServerProblems, type ProblemError } from './problem-handler.ts';
 import type { RequestTrace } from './request-tracing.ts';
 
@@ -60,6 +61,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     caller: RequestCaller | null;
     trace: RequestTrace | null;
+    /** What it takes of the memory for answers; null for what is open to all. */
+    hold: AnswerHold | null;
   }
 }
 
@@ -79,6 +82,8 @@ export type GateOptions = {
   readonly isDraining: () => boolean;
   /** Whether the service has too much to do for a batch of this caller; null where it has not. */
   readonly shed: (caller: string) => Shed | null;
+  /** Takes memory for the answer to a request of this caller; null where there is none. Left out: there always is. */
+  readonly holdAnswer?: (caller: string, answer: 'of a batch' | 'other') => AnswerHold | null;
   readonly createId: () => string;
 };
 
@@ -97,18 +102,24 @@ export const isBatch = ({ method, routeOptions }: FastifyRequest): boolean =>
 
 /**
  * Decides before a body is read whether a request comes in: 1 its origin  2 whether the service still takes calls
- * 3 its key  4 what the key may do  5 how often it has come  6 whether the service has too much to do.
+ * 3 its key  4 what the key may do  5 how often it has come  6 whether the service has too much to do, and memory for
+ * an answer.
  */
 export const addRequestGate = (app: FastifyInstance, options: GateOptions): void => {
   addServerProblems(app.server, options.createId);
   app.decorateRequest('caller', null);
   app.decorateRequest('trace', null);
+  app.decorateRequest('hold', null);
   // A callback, not a promise: this runs for every request, and most are decided at once.
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
+    const settle = (refusal: Refusal): void => {
+      releaseWhenSent(request, reply);
+      done(refusal);
+    };
     const refusal = findRefusal(request, options);
-    if (refusal instanceof Promise) void refusal.then(done, done);
-    else done(refusal);
+    if (refusal instanceof Promise) void refusal.then(settle, done);
+    else settle(refusal);
   });
 };
 
@@ -119,6 +130,13 @@ export const isKnown = (
 ): NowOrLater<boolean> => whenKnown(authenticate(credentialOf(request)), ({ kind }) => kind === 'known');
 
 type Refusal = ProblemError | undefined;
+
+// `close` comes when the system has taken the last byte, or when the connection has gone.
+const releaseWhenSent = ({ hold }: FastifyRequest, { raw }: FastifyReply): void => {
+  if (hold === null) return;
+  if (raw.destroyed) hold.release();
+  else raw.once('close', hold.release);
+};
 
 const findRefusal = (request: FastifyRequest, options: GateOptions): NowOrLater<Refusal> => {
   const { origin, host, 'user-agent': userAgent } = request.headers;
@@ -159,11 +177,19 @@ const admit = (
       tellRefused('rate', request, options);
       return rateLimited(limited.retryAfterMs);
     }
-    const full = isBatch(request) ? options.shed(callerKeyOf(request)) : null;
+    const full = findShortage(request, options);
     if (full === null) return undefined;
     tellRefused('overloaded', request, options);
     return overloaded(full);
   });
+};
+
+const findShortage = (request: FastifyRequest, { shed, holdAnswer }: GateOptions): Shed | null => {
+  const callerKey = callerKeyOf(request);
+  const full = isBatch(request) ? shed(callerKey) : null;
+  if (full !== null || holdAnswer === undefined) return full;
+  request.hold = holdAnswer(callerKey, isBatch(request) ? 'of a batch' : 'other');
+  return request.hold === null ? NO_ROOM : null;
 };
 
 /** Tells of a request that is refused; also where only its route knows that its key may not do what it asks for. */

@@ -4,6 +4,7 @@ import { operationNotAllowed } from './access-problems.ts';
 import { ignoreBodies } from './ignore-bodies.ts';
 import { ProblemError } from './problem-handler.ts';
 import { type GateOptions, tellRefused } from './request-gate.ts';
+import { sendReading } from './results-body.ts';
 import { END_SESSION_SCHEMA, GET_SESSION_SCHEMA, RESET_BUDGETS_SCHEMA, RESET_TOOL_SCHEMA } from './session-schemas.ts';
 
 /** Whose sessions they are, and which tools' calls and budgets in them the caller may see and change. */
@@ -58,9 +59,10 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
   };
   const addRoutes: FastifyPluginAsync = async (routes) => {
     ignoreBodies(routes);
-    routes.get<OfSession>('/sessions/:id', { schema: GET_SESSION_SCHEMA }, async (request) =>
-      ask(readSession(keyOf(request), options.callerOf(request).mayUse)),
-    );
+    routes.get<OfSession>('/sessions/:id', { schema: GET_SESSION_SCHEMA }, async (request, reply) => {
+      const view = await ask(readSession(keyOf(request), options.callerOf(request).mayUse));
+      return sendReading(reply, JSON.stringify(view));
+    });
     routes.delete<OfSession>('/sessions/:id', { schema: END_SESSION_SCHEMA }, async (request, reply) =>
       done(endSession(keyOf(requireAllTools(request))), reply),
     );

@@ -5,9 +5,10 @@ import { isToolPattern, toToolFilter } from '../contract/tool-patterns.ts';
 import { isOffered } from '../formats/catalogue/is-offered.ts';
 import { type SchemaStyle, toCatalogue } from '../formats/catalogue/to-catalogue.ts';
 import { GET_TOOL_SCHEMA, LIST_TOOLS_SCHEMA } from './catalogue-schemas.ts';
+import { createCatalogueTexts } from './catalogue-texts.ts';
 import { sendUnlessKnown } from './entity-tag.ts';
 import { ProblemError } from './problem-handler.ts';
-import { sendJson } from './results-body.ts';
+import { sendReading } from './results-body.ts';
 
 export type ToolsOptions = {
   readonly describeTools: () => readonly ToolDescription[];
@@ -22,24 +23,29 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     const { mayUse } = options.callerOf(request);
     return options.describeTools().filter(({ name }) => mayUse(name));
   };
-  const send = (request: FastifyRequest, reply: FastifyReply, body: unknown): FastifyReply => {
-    const json = JSON.stringify(body);
+  const textOf = createCatalogueTexts(options.describeTools);
+  const send = (request: FastifyRequest, reply: FastifyReply, json: string): FastifyReply => {
     void reply.header('cache-control', 'private, no-cache');
-    return sendUnlessKnown(request, reply, options.toEntityTag(json), () => sendJson(reply, json));
+    return sendUnlessKnown(request, reply, options.toEntityTag(json), () => sendReading(reply, json));
   };
   app.get('/tools', { schema: LIST_TOOLS_SCHEMA }, async (request, reply) => {
     const { format, style } = readWish(request.query);
     const isWanted = readNames(request.query);
     const tools = toolsOf(request).filter(({ name }) => isWanted(name));
-    return send(request, reply, format === 'native' ? { tools } : toCatalogue(tools, format, style));
+    const toBody = () => (format === 'native' ? { tools } : toCatalogue(tools, format, style));
+    return send(
+      request,
+      reply,
+      textOf(tools, `${format} ${style}`, () => JSON.stringify(toBody())),
+    );
   });
   app.get<{ Params: { name: string } }>('/tools/:name', { schema: GET_TOOL_SCHEMA }, async (request, reply) => {
     const { format, style } = readWish(request.query);
     const tool = toolsOf(request).find(({ name }) => name === request.params.name);
     if (tool === undefined) throw notFound('There is no tool of that name. GET /tools lists what there is.');
-    if (format === 'native') return send(request, reply, tool);
+    if (format === 'native') return send(request, reply, JSON.stringify(tool));
     if (!isOffered(tool)) throw notFound('The tool is not available now. Ask without format to see why.');
-    return send(request, reply, toCatalogue([tool], format, style));
+    return send(request, reply, JSON.stringify(toCatalogue([tool], format, style)));
   });
 };
 

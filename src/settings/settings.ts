@@ -79,6 +79,15 @@ export const SETTINGS = {
   ),
   MAX_BODY_BYTES: whole(1_048_576, 1024, 268_435_456).describe('Largest request body, in bytes.'),
   MAX_RESULT_BYTES: whole(1_048_576, 1024, 268_435_456).describe('Largest value of one result, in bytes of JSON.'),
+  MAX_ANSWER_BYTES: whole(4_194_304, 4096, 268_435_456).describe(
+    'Largest answer of one batch, in bytes of JSON: the values of calls beyond it are left out. At least MAX_RESULT_BYTES.',
+  ),
+  ANSWER_MEMORY_MB: whole(192, 1, 65_536).describe(
+    'Memory of all answers that are being made or not sent yet, in MiB; one caller gets at most half. Without room batches are answered 503. At least ten times MAX_ANSWER_BYTES.',
+  ),
+  ANSWER_STALL_MS: whole(30_000, 100, MAX_TIMER_MS).describe(
+    'A connection whose client takes nothing of an answer for this time is ended, in milliseconds.',
+  ),
   MAX_DEADLINE_MS: whole(300_000, 1, MAX_TIMER_MS).describe(
     'Longest and default time for a whole batch, in milliseconds.',
   ),

@@ -27,6 +27,7 @@ export const createOverloadMetrics = (registry: Registry) => {
     callsInFlight: createPoolGauge(registry, 'recourse_calls_in_flight', 'Handlers that run now.'),
     callsQueued: createPoolGauge(registry, 'recourse_calls_queued', 'Calls that wait for a slot now.'),
     shed: createShedCounter(registry),
+    ...createAnswerMetrics(registry),
     eventLoopLag: new Gauge({
       name: 'recourse_event_loop_lag_seconds',
       help: 'Most by which the event loop came late, of the intervals of the last 10 to 20 s.',
@@ -57,17 +58,52 @@ const createPoolGauge = (registry: Registry, name: string, help: string): Readon
   return series;
 };
 
+const createAnswerMetrics = (registry: Registry) => {
+  let readBytes = (): number => 0;
+  const inFlight: Gauge = new Gauge({
+    name: 'recourse_answer_bytes',
+    help: 'Memory of answers that are being made or not sent yet, as it is counted against ANSWER_MEMORY_MB.',
+    registers: [registry],
+    collect: () => inFlight.set(readBytes()),
+  });
+  const limit = new Gauge({
+    name: 'recourse_answer_bytes_limit',
+    help: 'ANSWER_MEMORY_MB in bytes.',
+    registers: [registry],
+  });
+  return {
+    /** From now on the bytes are read so, at every scrape. */
+    countAnswerBytesBy: (read: () => number, limitBytes: number): void => {
+      readBytes = read;
+      limit.set(limitBytes);
+    },
+    answerBytesRefused: createTallyCounter({
+      registry,
+      name: 'recourse_answer_bytes_refused_total',
+      help: 'Times that there was no memory for an answer: requests refused at the door, and results left out.',
+      labelNames: [],
+    })({}),
+    connectionsStalled: createTallyCounter({
+      registry,
+      name: 'recourse_connections_stalled_total',
+      help: 'Connections ended because their clients took nothing of an answer for ANSWER_STALL_MS.',
+      labelNames: [],
+    })({}),
+  };
+};
+
 const createShedCounter = (registry: Registry): Readonly<Record<ShedReason, CountSeries>> => {
   const shed = createTallyCounter({
     registry,
     name: 'recourse_shed_total',
-    help: 'Batches refused before they were read (queue, event_loop, memory) and calls dropped from the queue (queue_full, deadline).',
+    help: 'Batches refused before they were read (queue, event_loop, memory, answers) and calls dropped from the queue (queue_full, deadline).',
     labelNames: ['reason'],
   });
   return {
     queue: shed({ reason: 'queue' }),
     event_loop: shed({ reason: 'event_loop' }),
     memory: shed({ reason: 'memory' }),
+    answers: shed({ reason: 'answers' }),
     queue_full: shed({ reason: 'queue_full' }),
     deadline: shed({ reason: 'deadline' }),
   };

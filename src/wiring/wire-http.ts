@@ -15,7 +15,7 @@ import type { wireReading } from './wire-reading.ts';
 /** What is ready, as long as the service does not drain. */
 export type Readiness = Ready & { readonly status: 'ready' | 'degraded' };
 
-export type HttpParts = Pick<WiredLoad, 'shed'> &
+export type HttpParts = Pick<WiredLoad, 'shed' | 'holdAnswer'> &
   ReturnType<typeof wireReading> &
   Pick<AppOptions, 'version' | 'createId' | 'describeTools' | 'readProviderCalls' | 'onResponse' | 'beginTrace'> &
   AccessParts & {
@@ -51,6 +51,10 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     maxBodyBytes: config.MAX_BODY_BYTES,
     maxDeadlineMs: config.MAX_DEADLINE_MS,
     requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
+    stallMs: config.ANSWER_STALL_MS,
+    onStalled: () => {
+      metrics.connectionsStalled.count += 1;
+    },
     opsPort: config.OPS_PORT === undefined ? 'shared' : 'own',
     ...access,
     isDraining: () => state.draining,

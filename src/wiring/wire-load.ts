@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts';
+import { type ByteHold, createByteBudget } from '../executor/byte-budget.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
 import { type CallSlots, createCallSlots } from '../executor/overload/call-slots.ts';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../executor/overload/concurrency-limit.ts';
@@ -11,6 +12,8 @@ export type WiredLoad = {
   /** What a tool's own limit comes to. */
   readonly limitOf: ConcurrencyLimit;
   readonly shed: LoadGate['shed'];
+  /** Takes memory for an answer of this caller; null where there is none. */
+  readonly holdAnswer: (caller: string, answer: 'of a batch' | 'other') => ByteHold | null;
   /** Measures no longer. */
   readonly stop: () => void;
 };
@@ -25,5 +28,35 @@ export const wireLoad = (config: Config, metrics: Metrics, observer: CallObserve
   const slots = createCallSlots({ ...concurrency, maxQueuedCalls: config.MAX_QUEUED_CALLS, now });
   const gate = createLoadGate({ slots, maxLagMs: config.MAX_EVENT_LOOP_LAG_MS, now, onShed: observer.shed });
   const sampler = startLoadSampler({ metrics, onSample: gate.observe });
-  return { slots, limitOf: createConcurrencyLimit(concurrency), shed: gate.shed, stop: sampler.stop };
+  return {
+    slots,
+    limitOf: createConcurrencyLimit(concurrency),
+    shed: gate.shed,
+    holdAnswer: createHoldAnswer(config, metrics, observer),
+    stop: sampler.stop,
+  };
+};
+
+// A batch is let in only where its largest answer would find room: results must not be lost that are made already.
+const COPIES = 2;
+
+// An answer without large values fits into it; a thousand requests at once take a third of the default.
+const FIRST_BYTES = 65_536;
+
+const createHoldAnswer = (
+  { ANSWER_MEMORY_MB, MAX_ANSWER_BYTES }: Config,
+  metrics: Metrics,
+  observer: CallObserver,
+): WiredLoad['holdAnswer'] => {
+  const limitBytes = ANSWER_MEMORY_MB * 1_048_576;
+  const onRefused = (): void => {
+    metrics.answerBytesRefused.count += 1;
+  };
+  const budget = createByteBudget({ limitBytes, onRefused });
+  metrics.countAnswerBytesBy(budget.inUse, limitBytes);
+  return (caller, answer) => {
+    const hold = budget.open(caller, FIRST_BYTES, answer === 'other' ? FIRST_BYTES : COPIES * MAX_ANSWER_BYTES);
+    if (hold === null) observer.shed('answers');
+    return hold;
+  };
 };

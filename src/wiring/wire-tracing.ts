@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import type { Redactor } from '../executor/redaction/redactor.ts';
 import type { BeginTrace } from '../routes/request-tracing.ts';
 import { createQuietLine } from '../telemetry/create-quiet-line.ts';
 import { type DescribedError, describeCauses } from '../telemetry/describe-error.ts';
@@ -21,7 +22,7 @@ export type TracingParts = {
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Takes secrets out of a text. */
-  readonly cutText: (text: string, limit: number) => string;
+  readonly redactor: Pick<Redactor, 'cut'>;
   /** Milliseconds that never step back. */
   readonly now: () => number;
 };
@@ -32,7 +33,7 @@ const CLOSE_MS = 800;
 /** Traces where a collector is named; else only passes on what callers sent, and loads nothing. */
 export const wireTracing = async (config: Config, parts: TracingParts): Promise<WiredTracing> => {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = config;
-  const { version, log, environment, cutText, now } = parts;
+  const { version, log, environment, redactor, now } = parts;
   if (endpoint === undefined || isDisabled(environment))
     return { beginTrace: passTraceOn, close: () => Promise.resolve() };
   const stopHearing = hearSdk(createWarningNote(parts));
@@ -48,7 +49,7 @@ export const wireTracing = async (config: Config, parts: TracingParts): Promise<
     beginTrace: createBeginTrace({
       tracer,
       guard: createTraceGuard(createFailureNote(parts)),
-      cutText,
+      cutText: (text, limit) => redactor.cut(text, limit, 'span'),
       content: config.TRACE_CONTENT ? 'kept' : 'left_out',
       now,
       time: Date.now,
@@ -89,9 +90,9 @@ const createFailureNote = ({ log, now }: TracingParts) => {
 
 const MAX_REASON = 300;
 
-const createWarningNote = ({ log, now, cutText }: TracingParts) => {
+const createWarningNote = ({ log, now, redactor }: TracingParts) => {
   const line = createQuietLine<{ reason: string }>({ write: (fields) => log.warn(fields, 'OpenTelemetry warns'), now });
-  return (message: string): void => line(() => ({ reason: cutText(message, MAX_REASON) }));
+  return (message: string): void => line(() => ({ reason: redactor.cut(message, MAX_REASON, 'span') }));
 };
 
 const within = async (ms: number, work: Promise<void>): Promise<void> => {

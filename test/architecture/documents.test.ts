@@ -74,6 +74,9 @@ const OTHER_WORDS: readonly string[] = [
   'CRM_TOKEN',
   'TRACKER_TOKEN',
   'LC_ALL',
+  'HOSTILE_SECONDS',
+  'HOSTILE_SEED',
+  'HOSTILE_LIVE_MS',
 ];
 
 // Of providers' clients, and of the OpenTelemetry SDK, of which docs/tracing.md names those that hold.

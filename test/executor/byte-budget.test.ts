@@ -1,0 +1,89 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type ByteHold, createByteBudget } from '#src/executor/byte-budget.ts';
+
+describe('a budget of bytes', () => {
+  test('one holder gets half, and leaves the other half to others', () => {
+    const budget = createByteBudget({ limitBytes: 1000 });
+    expect(budget.open('a', 500)).not.toBeNull();
+    expect(budget.open('a', 1)).toBeNull();
+    expect(budget.open('b', 250)).not.toBeNull();
+    expect(budget.open('b', 1)).toBeNull();
+    expect(budget.open('c', 125)).not.toBeNull();
+    expect(budget.inUse()).toBe(875);
+  });
+
+  test('what is given back can be taken again, once', () => {
+    const budget = createByteBudget({ limitBytes: 1000 });
+    const hold = budget.open('a', 500);
+    hold?.release();
+    hold?.release();
+    expect(budget.inUse()).toBe(0);
+    expect(hold?.take(10)).toBe(true);
+    expect(budget.inUse()).toBe(0);
+    expect(budget.open('a', 500)).not.toBeNull();
+  });
+
+  test('what two hold together is given back by the second', () => {
+    const budget = createByteBudget({ limitBytes: 1000 });
+    const hold = budget.open('a', 100);
+    hold?.retain();
+    hold?.release();
+    expect(hold?.take(50)).toBe(true);
+    hold?.give(20);
+    expect(budget.inUse()).toBe(130);
+    hold?.release();
+    expect(budget.inUse()).toBe(0);
+  });
+
+  test('a hold grows while there is room, and says what it really is even where there is none', () => {
+    let refused = 0;
+    const onRefused = (): void => {
+      refused += 1;
+    };
+    const budget = createByteBudget({ limitBytes: 1000, onRefused });
+    const hold = budget.open('a', 100);
+    expect(hold?.take(400)).toBe(true);
+    expect(hold?.take(1)).toBe(false);
+    expect(refused).toBe(1);
+    hold?.set(900);
+    expect(budget.inUse()).toBe(900);
+    expect(budget.open('b', 100)).toBeNull();
+    hold?.set(300);
+    expect(budget.inUse()).toBe(300);
+  });
+
+  test('whatever is taken and given, the sum is right, within the limit, and 0 at the end', () => {
+    void fc.assert(fc.property(fc.array(STEP, { maxLength: 60 }), checkSteps));
+  });
+});
+
+const STEP = fc.record({
+  holder: fc.constantFrom('a', 'b', 'c', 'd'),
+  bytes: fc.integer({ min: 0, max: 600 }),
+  act: fc.constantFrom('open', 'grow', 'release'),
+});
+type Step = { readonly holder: string; readonly bytes: number; readonly act: string };
+
+const checkSteps = (steps: readonly Step[]): void => {
+  const budget = createByteBudget({ limitBytes: 1000 });
+  const open: { readonly hold: ByteHold; bytes: number }[] = [];
+  const acts: Readonly<Record<string, (step: Step) => void>> = {
+    open: ({ holder, bytes }) => {
+      const hold = budget.open(holder, bytes);
+      if (hold !== null) open.push({ hold, bytes });
+    },
+    grow: ({ bytes }) => {
+      const last = open.at(-1);
+      if (last?.hold.take(bytes) === true) last.bytes += bytes;
+    },
+    release: () => open.shift()?.hold.release(),
+  };
+  for (const step of steps) {
+    acts[step.act]?.(step);
+    expect(budget.inUse()).toBe(open.reduce((sum, one) => sum + one.bytes, 0));
+    expect(budget.inUse()).toBeLessThanOrEqual(1000);
+  }
+  for (const { hold } of open) hold.release();
+  expect(budget.inUse()).toBe(0);
+};
