@@ -29,6 +29,8 @@ const main = async (): Promise<void> => {
   const { redactor } = redaction;
   const format = process.stdout.isTTY ? 'pretty' : 'json';
   const log = await createLogger({ level: config.LOG_LEVEL, format, redactor });
+  if (redaction.guessable.length > 0)
+    log.warn({ variables: redaction.guessable }, 'secrets can be guessed: each has fewer than 16 characters');
   if (redaction.leftOut.length > 0)
     log.warn({ variables: redaction.leftOut }, 'secrets not registered: each is a word of the contract');
   // As Node would end, but for what it would print as it is.

@@ -35,8 +35,9 @@ export const ACCESS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Secrets redacted',
+        alerts: ['RecourseSecretsRedacted'],
         description:
-          'Texts per second in which a secret was found and replaced, by where they were going. Nothing leaked; a tool that shows secrets again and again should be mended all the same.',
+          'Texts per second in which a secret was found and replaced, by where they were going. Nothing leaked; but a tool tells secrets again and again, or a caller guesses at one.',
         unit: 'ops',
         queries: only(sumBy('place', rate('recourse_secrets_redacted_total')), '{{place}}'),
       },

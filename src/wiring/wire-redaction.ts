@@ -15,6 +15,8 @@ export type WiredRedaction = {
   readonly countIn: (counts: Counts) => void;
   /** Variables with a secret that is a word of the answers themselves, so that it is not registered. */
   readonly leftOut: readonly string[];
+  /** Variables with a secret of fewer than 16 characters: a caller can try all of its guesses. */
+  readonly guessable: readonly string[];
   /** Registers more values, each under the name of where it stands; gives the names of those that are left out likewise. */
   readonly register: (found: readonly NamedSecret[]) => readonly string[];
 };
@@ -34,13 +36,18 @@ export const wireRedaction = (config: Config, environment: Environment): WiredRe
     redactor.register(found.filter(({ value }) => !OWN_WORDS.has(value)).map(({ value }) => value));
     return [...new Set(found.filter(({ value }) => OWN_WORDS.has(value)).map(({ name }) => name))];
   };
-  const leftOut = register(findSecrets(config, environment));
+  const found = findSecrets(config, environment);
+  const leftOut = register(found);
+  const guessable = [...new Set(found.filter(isGuessable).map(({ name }) => name))];
   const countIn = (next: Counts): void => {
     for (const place of PLACES) next[place].count += counts[place].count;
     counts = next;
   };
-  return { redactor, countIn, leftOut, register };
+  return { redactor, countIn, leftOut, guessable, register };
 };
+
+// Sixteen random characters are beyond all guesses, whatever alphabet they are of.
+const isGuessable = ({ value }: NamedSecret): boolean => value.length > 0 && value.length < 16;
 
 const PLACES = ['result', 'journal', 'log', 'span'] as const satisfies readonly RedactedIn[];
 
