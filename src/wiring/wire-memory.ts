@@ -17,6 +17,6 @@ export const wireMemory = (
   const told = { store_memory_mb: Math.floor(totalBytes / MIB), heap_limit_mb: Math.floor(heapLimitBytes / MIB) };
   if (STORE_MEMORY_MB !== undefined && totalBytes < STORE_MEMORY_MB * MIB)
     log.warn({ ...told, asked_mb: STORE_MEMORY_MB }, 'STORE_MEMORY_MB is more than the heap has room for');
-  log.info(told, 'memory of stores');
+  log.debug(told, 'memory of stores');
   return createStoreMemory({ totalBytes, watch: metrics.watchStore });
 };

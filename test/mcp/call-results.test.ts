@@ -179,13 +179,13 @@ test('arguments that no schema should see are the result of their call alone', a
     call(3, '{"text":12345678901234567890123}'),
   ];
 
-  const answer = await fetch(`${url}/mcp`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: `[${bodies.join(',')},${call(4, '{"text":"fine"}')}]`,
-  });
-  const text = await answer.text();
-  expect(answer.status).toBe(200);
+  const answers = await Promise.all(
+    [...bodies, call(4, '{"text":"fine"}')].map((body) =>
+      fetch(`${url}/mcp`, { method: 'POST', headers: { 'content-type': 'application/json' }, body }),
+    ),
+  );
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  const text = (await Promise.all(answers.map((answer) => answer.text()))).join('\n');
   expect(text.match(/"isError":true/g)).toHaveLength(3);
   expect(text.match(/"code":"invalid_arguments","type"/g)).toHaveLength(3);
   expect(text).toContain('12345678901234567890123');
@@ -240,7 +240,9 @@ test('a JSON text of an object is arguments, as with POST /tool-calls', async ()
     params: { name: 'echo', arguments: given },
   });
 
-  const { messages } = await post(url, [call(1, '{"text":"one"}'), call('1', { text: 'two' }), call(2, [])]);
+  const calls = [call(1, '{"text":"one"}'), call('1', { text: 'two' }), call(2, [])];
+  const answers = await Promise.all(calls.map((one) => post(url, one)));
+  const messages = answers.flatMap((answer) => answer.messages);
   expect(messages.map(({ id, result }) => [id, result])).toMatchObject(
     expect.arrayContaining([
       [1, expect.objectContaining({ isError: false, structuredContent: { text: 'one' } })],
