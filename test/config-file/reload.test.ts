@@ -97,9 +97,13 @@ test('secrets that come with a change are redacted before anything of the change
   const token = 'kx3vQ81nUzT5mWp2';
   const header = 'hz7wR42pYbL9cXq6';
   const { service, change, tools } = await startConfigLab({});
-  const said = async (text: string) => {
-    const [result] = await service.call([{ id: '1', name: 'echo', arguments: { text } }]);
-    return JSON.stringify(result);
+  // Not the answer: what a caller sends comes back to it.
+  let sessions = 0;
+  const said = async (text: string): Promise<string> => {
+    sessions += 1;
+    const session_id = `s_${sessions}`;
+    await service.call([{ id: '1', name: 'echo', arguments: { text } }], { session_id });
+    return (await fetch(`${service.url}/sessions/${session_id}`)).text();
   };
   expect(await said(token)).toContain(token);
   await change({

@@ -73,9 +73,10 @@ test('a file that fails makes only its own tools unavailable, in one line withou
   ]);
 });
 
-test('a reason is cut at 500 characters', async () => {
+test('a reason is kept as far as it is looked at for secrets: 500 characters that are shown, and 4 096 more', async () => {
   const tools = await watchDirectory({ 'a.ts': `throw ${'x'.repeat(9_000)}` });
-  expect(tools.offered()).toEqual([`-a: Error: ${'x'.repeat(492)}…`]);
+  // The catalogue cuts it to 500, when secrets have been taken out.
+  expect(tools.offered()).toEqual([`-a: Error: ${'x'.repeat(4589)}`]);
 });
 
 test('a file that is added, changed, renamed or removed is picked up, and what did not change is left alone', async () => {
