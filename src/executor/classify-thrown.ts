@@ -1,9 +1,9 @@
 import type { Executed } from '../contract/failure.ts';
-import { LOOKAHEAD, withLookahead } from '../tools/describe-value.ts';
+import { withLookahead } from '../tools/describe-value.ts';
 import type { Tool } from '../tools/tool.ts';
 import { TOOL_ERROR } from '../tools/tool-errors.ts';
 import { type Failure, toFailure } from './failure.ts';
-import { MAX_MESSAGE_LENGTH, noMessageText, withoutFrames } from './failure-text.ts';
+import { MAX_MESSAGE_LENGTH, noMessageText, toFramelessText } from './failure-text.ts';
 
 type Thrower = Pick<Tool, 'name' | 'effects'>;
 
@@ -99,18 +99,13 @@ const textOf = (thrown: unknown): string => {
 // Frames are many characters and are not shown: more is read than may stay.
 const MAX_READ = 4 * MAX_MESSAGE_LENGTH;
 
-const toPlainText = (text: string): string => {
-  const plain = withoutFrames(withLookahead(text, MAX_READ)).trim();
-  // Without its frames the end of what was read may be in sight, and with it half a secret.
-  const whole = text.length <= MAX_READ + LOOKAHEAD ? plain : `${plain.slice(0, -LOOKAHEAD)}…`;
-  return withLookahead(whole, MAX_MESSAGE_LENGTH);
-};
+const toPlainText = (text: string): string => withLookahead(toFramelessText(text, MAX_READ), MAX_MESSAGE_LENGTH);
 
 const textOfObject = (thrown: object): string => {
   const message = read(thrown, 'message');
   if (typeof message === 'string') return message;
   const json = attempt(() => JSON.stringify(thrown));
-  return typeof json === 'string' && json !== '{}' ? withLookahead(json, 500) : '';
+  return typeof json === 'string' && json !== '{}' ? json : '';
 };
 
 const toText = (thrown: unknown): string => {

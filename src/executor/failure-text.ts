@@ -1,6 +1,6 @@
 import type { Issue } from '../contract/tool-result.ts';
 import { isMissing } from '../tools/argument-issues.ts';
-import { cutText } from '../tools/describe-value.ts';
+import { cutText, LOOKAHEAD, withLookahead } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import type { DropReason } from './overload/slot-request.ts';
 import type { Budget, CallLimit, Denial } from './session-store.ts';
@@ -24,6 +24,17 @@ const FRAME = /(?:^|\\n)[ \t]*at (?:(?!\\n).)*(?::\d+:\d+|<anonymous>|native)\)?
 /** A text without the stack frames in it. */
 export const withoutFrames = (text: string): string =>
   text.includes('at ') ? text.replace(FRAME, '').replace(/\n{2,}/g, '\n') : text;
+
+/**
+ * Text without stack frames, of which `limit` characters and the lookahead are read. Without its frames the end of what was read
+ * may come into sight, and with it half a secret: where there is more, that many characters are left out, to the end of a word.
+ */
+export const toFramelessText = (text: string, limit: number): string => {
+  const plain = withoutFrames(withLookahead(text, limit)).trim();
+  if (text.length <= limit + LOOKAHEAD) return plain;
+  const end = plain.length - LOOKAHEAD;
+  return `${plain.slice(0, Math.max(0, plain.lastIndexOf(' ', end), plain.lastIndexOf('\n', end)))}…`;
+};
 
 export const invalidCallText = (problem: string): string =>
   `${problem} Send each call as an object such as {"id": "call_1", "name": "echo", "arguments": {}}.`;

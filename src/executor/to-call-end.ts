@@ -11,8 +11,8 @@ import {
   invalidOutputText,
   MAX_MESSAGE_LENGTH,
   timeoutText,
+  toFramelessText,
   tooLargeText,
-  withoutFrames,
 } from './failure-text.ts';
 import type { RunEnd } from './run-end.ts';
 import { type JsonProof, toJsonValue, toPreviewLength } from './to-json-value.ts';
@@ -61,7 +61,7 @@ const toPlainIssue = (issue: Issue): Issue => ({
   ...issue,
   path: withLookahead(issue.path, MAX_ISSUE_LENGTH),
   expected: withLookahead(issue.expected, MAX_ISSUE_LENGTH),
-  message: withoutFrames(withLookahead(issue.message, MAX_ISSUE_LENGTH)).trim(),
+  message: toFramelessText(issue.message, MAX_ISSUE_LENGTH),
 });
 
 const toThrownEnd = (thrown: unknown, tool: Tool, terms: EndTerms): CallEnd => {

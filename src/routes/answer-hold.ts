@@ -42,6 +42,17 @@ export const toPayload = ({ request: { hold } }: FastifyReply, json: string): st
   return bytes;
 };
 
+/** Throws a problem where there is no room for results that were kept: they did not run now, and can be asked for again. */
+export const requireRoomForReplay = (
+  { hold }: FastifyRequest,
+  results: readonly string[],
+  form: keyof typeof COPIES,
+): void => {
+  const bytes = results.reduce((sum, result) => sum + Buffer.byteLength(result), 0);
+  if (hold === null || hold.take(bytes * COPIES[form])) return;
+  throw overloaded(NO_ROOM);
+};
+
 /** Throws a problem where there is no room for a body of something that can be read again later. */
 export const requireRoom = ({ request: { hold } }: FastifyReply, json: string): void => {
   if (json.length < SMALL || hold === null || hold.take(json.length)) return;

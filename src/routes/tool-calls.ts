@@ -3,7 +3,7 @@ import type { Batch, IdempotencyKey } from '../executor/batch.ts';
 import type { ReadProviderCalls } from '../executor/provider-calls.ts';
 import type { BatchAnswer } from '../executor/run-batch.ts';
 import { readObservedResult } from '../formats/observed-result.ts';
-import { holdDuring, toAnswerMemory } from './answer-hold.ts';
+import { holdDuring, requireRoomForReplay, toAnswerMemory } from './answer-hold.ts';
 import type { JsonBody } from './json-body.ts';
 import { ProblemError } from './problem-handler.ts';
 import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
@@ -38,17 +38,21 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
   app.post('/tool-calls', { schema: TOOL_CALLS_SCHEMA }, async (request: FastifyRequest, reply: FastifyReply) => {
     const { value, source } = toBody(request.body);
     const turn = readTurn(value, request.query);
+    const form = turn.dialect === null ? 'results' : 'messages';
     const batch: Batch = {
       ...toAsked(turn, request, options),
       source,
       ...toSender(request, options),
       onProgress: null,
-      memory: toAnswerMemory(request, turn.dialect === null ? 'results' : 'messages'),
+      memory: toAnswerMemory(request, form),
       client: { isGone: () => reply.raw.destroyed, whenGone: (listener) => whenClientGone(reply, listener) },
     };
     const answer = await holdDuring(request.hold, () => options.executeBatch(batch));
     const results = toResults(answer);
-    if (answer.kind === 'results' && answer.origin === 'replayed') void reply.header('idempotent-replayed', 'true');
+    if (answer.kind === 'results' && answer.origin === 'replayed') {
+      requireRoomForReplay(request, results, form);
+      void reply.header('idempotent-replayed', 'true');
+    }
     const body = { requestId: request.id, sessionId: turn.envelope.session_id ?? null, results };
     return turn.dialect === null ? sendResults(reply, body) : sendTurn(reply, body, turn.dialect);
   });

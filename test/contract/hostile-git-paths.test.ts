@@ -44,19 +44,21 @@ const WRITTEN = [
   ...SPELLINGS,
   ...SPELLINGS.map((name) => `${name}/config`),
   ...SPELLINGS.map((name) => `deep/er/${name}/hooks/pre-commit`),
+  ...['HEAD', 'proj/HEAD', 'proj/head. ', 'x.git/config', 'bare.GIT/hooks/post-update', 'a/b.git/objects/x'],
   ...['./.git/config', 'notes/../.git/config', 'sub/.git', 'linked/config', 'linked/new/file', 'hooks/pre-commit'],
 ];
 
 const list = async (): Promise<readonly string[]> => (await readdir(held.root, { recursive: true })).toSorted();
 
-test('nothing is written below a .git step, however it is spelt and whatever link leads there, in batches with good calls', async () => {
+test('nothing is written below a .git step or as a repository, however it is spelt and whatever link leads there, in batches with good calls', async () => {
   const before = await list();
   const entries = WRITTEN.map((path) =>
     JSON.stringify({ name: 'write_file', arguments: { path, content: '[core]\n  fsmonitor = "touch owned"\n' } }),
   );
   const results = [
     ...(await answerAmongGood(service, entries.slice(0, 30))),
-    ...(await answerAmongGood(service, entries.slice(30))),
+    ...(await answerAmongGood(service, entries.slice(30, 60))),
+    ...(await answerAmongGood(service, entries.slice(60))),
   ];
   expect(results).toHaveLength(WRITTEN.length);
   for (const { outcome, value, error, message } of results) {
@@ -78,7 +80,7 @@ test('the refusal says what to do, and reading stays allowed', async () => {
   expect(read).toMatchObject({ success: true, value: { content: '[core]\n' } });
 });
 
-test.each(['.gitignore', '.gitattributes', '.github/ci.yml', 'a.git', 'my.git/notes', 'git', 'digit~1', '.gits'])(
+test.each(['.gitignore', '.gitattributes', '.github/ci.yml', 'git', 'digit~1', '.gits', 'ahead.md'])(
   'what only looks alike is written: %s',
   async (path) => {
     const written = await answerOne(service, { name: 'write_file', arguments: { path, content: 'x' } });

@@ -114,7 +114,10 @@ const readSlowly = (url: string, calls: readonly unknown[], onFirstByte: () => v
 
 test('a large answer to a slow reader is sent to its end', async () => {
   const target = await startHttpTarget(answering(200, { 'content-type': 'text/plain' }, 'x'.repeat(500_000)));
-  const running = await startProcess({ by: 'node', environment: { FETCH_ALLOW_PRIVATE: 'true', MAX_ANSWER_BYTES: '16777216' } });
+  const running = await startProcess({
+    by: 'node',
+    environment: { FETCH_ALLOW_PRIVATE: 'true', MAX_ANSWER_BYTES: '16777216' },
+  });
   const call = { name: 'fetch_url', arguments: { url: target.origin, max_bytes: 500_000 } };
   const calls = Array.from({ length: 30 }, () => call);
   const body = await readSlowly(running.url, calls, () => running.send('SIGTERM', 'service'));

@@ -141,7 +141,7 @@ test('only the session that a call belongs to can cancel it, and only by its ver
   expect(await nobodys).toMatchObject({ messages: [{ id: 2, result: { isError: false } }] });
 });
 
-test('of several calls in one body one can be cancelled, and the others are answered', async () => {
+test('of several calls of a session one can be cancelled, and the others are answered', async () => {
   const { service, saw, tell } = await startLab();
   const { url } = service;
   const session = { 'mcp-session-id': 's' };
@@ -152,13 +152,13 @@ test('of several calls in one body one can be cancelled, and the others are answ
     params: { name, arguments: {} },
   });
 
-  const asked = post(url, [call(1, 'wait'), call(2, 'wait_writing')], session);
+  const asked = [call(1, 'wait'), call(2, 'wait_writing')].map((one) => post(url, one, session));
   await saw('wait began');
   await saw('wait_writing began');
   await post(url, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, session);
   await saw('wait aborted');
   tell();
-  const { messages } = await asked;
+  const messages = (await Promise.all(asked)).flatMap((answer) => answer.messages);
   expect(messages.find(({ id }) => id === 1)).toMatchObject({ result: { isError: true } });
   expect(messages.find(({ id }) => id === 2)).toMatchObject({ result: { isError: false } });
 });

@@ -122,13 +122,6 @@ test.each([
   expect((await send(url, text)).status).toBe(status);
 });
 
-test('the same id twice in one body leaves nothing open', async () => {
-  const url = await start();
-  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', arguments: { text: 'x' } } };
-
-  expect((await send(url, JSON.stringify([call, call]))).status).toBe(200);
-});
-
 test('only JSON is taken, and no more of it than anywhere', async () => {
   const url = await start({ MAX_BODY_BYTES: '2000' });
 

@@ -68,7 +68,7 @@ test('who gives no progress token hears of none', async () => {
   const url = await start();
 
   const modern = await postModern(url, 'tools/call', { name: 'count', arguments: {} });
-  expect(modern.headers.get('content-type')).toBe('application/json');
+  expect(modern.headers.get('content-type')).toBe('application/json; charset=utf-8');
   expect(modern.messages).toHaveLength(1);
   const params = { name: 'count', arguments: {} };
   expect((await post(url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params })).messages).toHaveLength(1);

@@ -3,7 +3,19 @@ import { createStoreObserver } from '#src/telemetry/create-store-observer.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 import { createLogLines } from './log-lines.ts';
 
-const OPERATIONS = ['connect', 'admit', 'settle', 'read', 'end', 'reset', 'late', 'keyed', 'rate', 'page'] as const;
+const OPERATIONS = [
+  'connect',
+  'admit',
+  'settle',
+  'read',
+  'end',
+  'reset',
+  'late',
+  'keyed',
+  'rate',
+  'page',
+  'space',
+] as const;
 
 const createSubject = () => {
   const metrics = createMetrics('0.0.0');

@@ -2,7 +2,7 @@ import { JsonSchema, type ToolDescription } from '../../contract/tool-descriptio
 import type { Redactor } from './redactor.ts';
 
 // Why a file cannot be loaded is the text of a failure, and may be of any length.
-const MAX_REASON = 500;
+const MAX_REASON = 2000;
 
 type Describe = () => readonly ToolDescription[];
 

@@ -12,6 +12,9 @@ const toEscape = (character: string): string => `\\u${(character.codePointAt(0) 
  */
 export const showText = (text: string, most = MOST_SHOWN): string => cutAtWord(toPrintable(text, most), most);
 
+/** A value from outside, such as a title: as `showText`, but cut anywhere. */
+export const showValue = (text: string, most = MOST_SHOWN): string => cutText(toPrintable(text, most), most);
+
 const toPrintable = (text: string, most: number): string => text.slice(0, 2 * most).replace(UNPRINTABLE, toEscape);
 
 /** Text of at most `most` characters and an ellipsis, without the word that it is cut in. */
@@ -25,9 +28,10 @@ const toWordEnd = (text: string, from: number): number => {
   return end;
 };
 
-const BOUNDARY = /[\s"'`,;:()[\]{}<>]/;
+// Not at a comma or a quote: connection strings and passwords hold those.
+const BOUNDARY = /\s/;
 
-/** A URL as a message may show it: as `showText` but cut anywhere, and without the user name and password. */
+/** A URL as a message may show it: as `showValue`, and without the user name and password. */
 export const showUrl = (url: URL | string): string => {
   const text = String(url);
   const scheme = /^\s*[a-z][a-z0-9+.-]*:[/\\]*/i.exec(text)?.[0] ?? '';
@@ -36,5 +40,5 @@ export const showUrl = (url: URL | string): string => {
   const authority = end === -1 ? rest : rest.slice(0, end);
   // Where the text is no URL, a password may hold a slash: then all up to the last @ is hidden.
   const at = URL.canParse(text) ? authority.lastIndexOf('@') : rest.lastIndexOf('@');
-  return cutText(toPrintable(at === -1 ? text : `${scheme}…${rest.slice(at)}`, MOST_SHOWN), MOST_SHOWN);
+  return showValue(at === -1 ? text : `${scheme}…${rest.slice(at)}`);
 };

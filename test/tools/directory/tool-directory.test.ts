@@ -75,7 +75,7 @@ test('a file that fails makes only its own tools unavailable, in one line withou
 
 test('a reason is kept as far as it is looked at for secrets: 500 characters that are shown, and 4 096 more', async () => {
   const tools = await watchDirectory({ 'a.ts': `throw ${'x'.repeat(9_000)}` });
-  // The catalogue cuts it to 500, when secrets have been taken out.
+  // The catalogue cuts it, when secrets have been taken out.
   expect(tools.offered()).toEqual([`-a: Error: ${'x'.repeat(4589)}`]);
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { showText, showUrl } from '../../../src/tools/http/show-url.ts';
+import { showText, showUrl, showValue } from '../../../src/tools/http/show-url.ts';
 
 test.each([
   ['https://example.com/a?b=c#d', 'https://example.com/a?b=c#d'],
@@ -17,9 +17,11 @@ test.each([
   expect(showUrl(url)).toBe(shown);
 });
 
-test('at most 200 characters are shown, and no half of a character', () => {
+test('at most 200 characters are shown, and no half of a word or a character', () => {
   expect(showText('a'.repeat(200))).toBe('a'.repeat(200));
-  expect(showText('a'.repeat(201))).toBe(`${'a'.repeat(199)}…`);
-  expect(showText(`${'a'.repeat(198)}😀😀`)).toBe(`${'a'.repeat(198)}…`);
+  expect(showText('a'.repeat(201))).toBe('…');
+  expect(showText(`said: ${'a'.repeat(100)};${'b'.repeat(100)}`)).toBe('said: …');
+  expect(showValue('a'.repeat(201))).toBe(`${'a'.repeat(199)}…`);
+  expect(showValue(`${'a'.repeat(198)}😀😀`)).toBe(`${'a'.repeat(198)}…`);
   expect(showText('\n'.repeat(10_000))).toHaveLength(200);
 });

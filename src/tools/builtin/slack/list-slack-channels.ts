@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { defineTool } from '../../define-tool.ts';
-import { showText } from '../../http/show-url.ts';
+import { showValue } from '../../http/show-url.ts';
 import type { PageTokens } from '../../page-tokens.ts';
 import type { InlineTool, ToolContext } from '../../tool.ts';
 import { answerPage, pageShape } from '../answers.ts';
@@ -97,9 +97,9 @@ const isNamed = (name: string, wanted = ''): boolean =>
   name.toLowerCase().includes(wanted.trim().replace(/^#/, '').toLowerCase());
 
 const toItem = ({ id, name, topic, num_members: members, is_member, is_private }: z.output<typeof Channel>) => ({
-  id: showText(id),
-  name: showText(name),
-  topic: showText((topic?.value ?? '').replace(/\s+/g, ' ').trim(), TOPIC_CHARACTERS),
+  id: showValue(id),
+  name: showValue(name),
+  topic: showValue((topic?.value ?? '').replace(/\s+/g, ' ').trim(), TOPIC_CHARACTERS),
   members: members ?? null,
   is_member,
   is_private,
