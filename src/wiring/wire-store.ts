@@ -110,7 +110,6 @@ const wireRedis = async (
   const space = createRedisSpace({
     client,
     settings: toSpaceSettings(config),
-    isUp: () => availability.isUp(),
     observer: spaceObserver,
     onFailed: (error) => observer.operationFailed('space', error),
     now,

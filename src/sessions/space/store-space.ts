@@ -27,6 +27,8 @@ export type RedisSpace = StoreSpace & {
 const EVERY_MS = 1000;
 // Three rounds: a replica that dies keeps the others from dropping no longer.
 const LEASE_MS = 3000;
+// Until Redis has told how much memory it has: even a small one has as much.
+const FIRST_ROOM = 1_048_576;
 // How long one round may drop before it looks anew.
 const DROP_FOR_MS = 100;
 // Where it is asked for a round at once: not one after the other without a pause.
@@ -48,7 +50,6 @@ const Accounted = z.tuple([
 type SpaceOptions = {
   readonly client: RedisClient;
   readonly settings: SpaceSettings;
-  readonly isUp: () => boolean;
   readonly observer: SpaceObserver;
   readonly onFailed: (error: unknown) => void;
   readonly now: () => number;
@@ -62,9 +63,10 @@ type SpaceOptions = {
 export const createRedisSpace = (options: SpaceOptions): RedisSpace => {
   const { client, settings, observer, now } = options;
   const rounds = createRounds(async () => {
-    if (options.isUp() && client.isReady()) await round().then(ignore, options.onFailed);
+    // Also where the store does not serve: a full one serves again when something has been dropped.
+    if (client.isReady()) await round().then(ignore, options.onFailed);
   });
-  const ledger = createSpaceLedger({ terms: toTerms(settings, UNTOLD, 0), now, wake: rounds.wake });
+  const ledger = createSpaceLedger({ terms: toFirstTerms(settings), now, wake: rounds.wake });
   const account = createAccount(options, ledger);
   const { drop, dropExpired } = createDropOldest({
     client,
@@ -89,9 +91,21 @@ export const createRedisSpace = (options: SpaceOptions): RedisSpace => {
     if (excess > 0) await drop(null, excess, until);
   };
 
+  /** A full Redis takes no accounts, and what its logs name can be dropped all the same. */
+  const dropFromFull = async (memory: Memory): Promise<void> => {
+    const excess = toExcess(settings, memory, 0);
+    if (excess > 0) await drop(null, excess, now() + DROP_FOR_MS);
+  };
+
   const round = async (): Promise<void> => {
     const memory = await readMemory(client);
-    const accounts = await account.tell(memory);
+    const accounts = await account.tell(memory).then(
+      (told) => told,
+      async (error: unknown) => {
+        await dropFromFull(memory);
+        throw error;
+      },
+    );
     observer.filled(toFill(settings, memory, accounts.total));
     if (!accounts.isKeeper) return;
     await makeRoom(memory, accounts);
@@ -188,8 +202,6 @@ const ignore = (): void => undefined;
 /** Of the fullest server, and how many there are. `max` is 0 where it has no limit or does not tell it. */
 type Memory = { readonly used: number; readonly max: number; readonly servers: number };
 
-const UNTOLD: Memory = { used: 0, max: 0, servers: 1 };
-
 /** A user of Redis may lack the right to ask: then the settings say how much there is. */
 const readMemory = async (client: RedisClient): Promise<Memory> => {
   const answers = await client.memory().then(
@@ -218,6 +230,11 @@ const toTerms = (settings: SpaceSettings, memory: Memory, total: number) => {
   const free = max === 0 ? Number.POSITIVE_INFINITY : (max * LEVELS.refuse - used) * servers;
   // Half: other replicas keep something until they hear of it, too.
   return { room: Math.max(0, Math.min(most - total, free)) / 2, part: (most * settings.tenantPercent) / 100 };
+};
+
+const toFirstTerms = (settings: SpaceSettings) => {
+  const { room, part } = toTerms(settings, { used: 0, max: 0, servers: 1 }, 0);
+  return { room: Math.min(room, FIRST_ROOM), part: Math.min(part, FIRST_ROOM) };
 };
 
 const toFill = (settings: SpaceSettings, memory: Memory, total: number): StoreFill => ({

@@ -41,7 +41,6 @@ const createReplica = (client: RedisClient) => {
   const space = createRedisSpace({
     client,
     settings: { memoryBytes: 200_000, droppablePercent: 60, tenantPercent: 50, sessionTtlMs: DAY_MS },
-    isUp: () => true,
     observer: {
       filled: (fill) => {
         seen.fill = fill;
