@@ -92,20 +92,15 @@ export const createRedisSpace = (options: SpaceOptions): RedisSpace => {
   };
 
   /** A full Redis takes no accounts, and what its logs name can be dropped all the same. */
-  const dropFromFull = async (memory: Memory): Promise<void> => {
+  const dropFromFull = async (memory: Memory, error: unknown): Promise<never> => {
     const excess = toExcess(settings, memory, 0);
     if (excess > 0) await drop(null, excess, now() + DROP_FOR_MS);
+    throw error;
   };
 
   const round = async (): Promise<void> => {
     const memory = await readMemory(client);
-    const accounts = await account.tell(memory).then(
-      (told) => told,
-      async (error: unknown) => {
-        await dropFromFull(memory);
-        throw error;
-      },
-    );
+    const accounts = await account.tell(memory).catch((error: unknown) => dropFromFull(memory, error));
     observer.filled(toFill(settings, memory, accounts.total));
     if (!accounts.isKeeper) return;
     await makeRoom(memory, accounts);
