@@ -100,7 +100,7 @@ export const createRedisSpace = (options: SpaceOptions): RedisSpace => {
 
   const round = async (): Promise<void> => {
     const memory = await readMemory(client);
-    const accounts = await account.tell(memory).catch((error: unknown) => dropFromFull(memory, error));
+    const accounts = await account.tell(memory).then(undefined, (error: unknown) => dropFromFull(memory, error));
     observer.filled(toFill(settings, memory, accounts.total));
     if (!accounts.isKeeper) return;
     await makeRoom(memory, accounts);
