@@ -33,7 +33,8 @@ export const toFramelessText = (text: string, limit: number): string => {
   const plain = withoutFrames(withLookahead(text, limit)).trim();
   if (text.length <= limit + LOOKAHEAD) return plain;
   const end = plain.length - LOOKAHEAD;
-  return `${plain.slice(0, Math.max(0, plain.lastIndexOf(' ', end), plain.lastIndexOf('\n', end)))}…`;
+  const blank = Math.max(plain.lastIndexOf(' ', end), plain.lastIndexOf('\n', end));
+  return `${plain.slice(0, Math.max(0, blank > end - LOOKAHEAD ? blank : end))}…`;
 };
 
 export const invalidCallText = (problem: string): string =>
