@@ -44,8 +44,8 @@ test.each([
   ],
   [
     'no half of a word, which may be a secret',
-    'console.error(JSON.stringify({ error: "bad", key: "k".repeat(300) })); process.exitCode = 2',
-    'its process ended (exit code 2): {"error":"bad","key":"…',
+    'console.error("a bad key=" + "k,;".repeat(100)); process.exitCode = 2',
+    'its process ended (exit code 2): a bad …',
   ],
   ['nothing, where it said nothing', 'process.exitCode = 4', 'its process ended (exit code 4)'],
   [
