@@ -1,19 +1,20 @@
 import type { Issue } from '../contract/tool-result.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
-import type { AnswerMemory } from './batch.ts';
-import { type CallEnd, failed, type RanCall } from './call-end.ts';
+import type { AnswerMemory } from './batch-request.ts';
+import type { Call, ReadyCall } from './call.ts';
 import { toFailure } from './failure.ts';
+import type { RunOutcome } from './invoke-tool.ts';
 import { leastLength } from './least-length.ts';
-import type { RunEnd } from './run-end.ts';
+import { type CallOutcome, failed } from './outcome.ts';
 
 /** What the values of one batch come to, in bytes of JSON, while its calls run and when it is answered. */
 export type AnswerSize = {
-  /** The end of a call whose value is large and certainly beyond the limit: it need not be written as JSON. Else null. */
-  readonly refuse: (index: number, tool: Tool, run: RunEnd) => CallEnd | null;
+  /** The outcome of a call whose value is large and certainly beyond the limit: it need not be written as JSON. Else null. */
+  readonly refuse: (call: ReadyCall, run: RunOutcome) => CallOutcome | null;
   /** Takes in a call that has ended; where there is no room for its value, or for that of a later call, that goes. */
-  readonly keep: (index: number, tool: Tool, ran: RanCall) => void;
-  /** The call as it is answered. To be asked once for each, in the order of the calls. */
-  readonly fit: (index: number, tool: Tool | null, ran: RanCall) => RanCall;
+  readonly keep: (call: ReadyCall) => void;
+  /** Cuts the outcome to what the answer has room for. To be asked once for each call, in their order. */
+  readonly fit: (call: Call) => void;
   /** Bytes of JSON that are held for the batch now, without what is small. */
   readonly heldBytes: () => number;
 };
@@ -26,68 +27,86 @@ const FREE_BYTES = 1024;
  * The rule is the same whichever call ends first. While calls run, values that cannot be answered any more are let go at
  * once, so that a batch never holds more than its limit.
  */
-export const createAnswerSize = (limitBytes: number, memory: AnswerMemory | null): AnswerSize => {
-  // Created with the first value that counts: most batches have none.
-  let sizes: Map<number, number> | undefined;
-  let held: Map<number, { readonly ran: RanCall; readonly tool: Tool }> | undefined;
-  let heldBytes = 0;
-  let answeredBytes = 0;
+export const createAnswerSize = (limitBytes: number, memory: AnswerMemory | null): AnswerSize =>
+  new BatchAnswerSize(limitBytes, memory);
 
-  const letGo = (index: number): void => {
-    const last = held?.get(index);
-    if (last === undefined) return;
-    const bytes = sizes?.get(index) ?? 0;
-    held?.delete(index);
-    heldBytes -= bytes;
-    memory?.give(bytes);
-    last.ran.end = toCut(last.ran.end, last.tool, overLimitText(limitBytes));
-  };
-  const bytesBefore = (index: number): number => {
+class BatchAnswerSize implements AnswerSize {
+  readonly #limitBytes: number;
+  readonly #memory: AnswerMemory | null;
+  // Made with the first value that counts: most batches have none.
+  #sizes: Map<number, number> | undefined;
+  #held: Map<number, ReadyCall> | undefined;
+  #heldBytes = 0;
+  #answeredBytes = 0;
+
+  constructor(limitBytes: number, memory: AnswerMemory | null) {
+    this.#limitBytes = limitBytes;
+    this.#memory = memory;
+  }
+
+  heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  refuse({ index, tool }: ReadyCall, run: RunOutcome): CallOutcome | null {
+    if (this.#heldBytes === 0 || run.kind !== 'returned' || !isSafe(tool)) return null;
+    if (leastLength(run.value) <= FREE_BYTES || this.#bytesBefore(index) + FREE_BYTES < this.#limitBytes) return null;
+    return toTooLarge(tool, overLimitText(this.#limitBytes));
+  }
+
+  keep(call: ReadyCall): void {
+    const { outcome, index, tool } = call;
+    const bytes = outcome === null ? 0 : sizeOf(outcome, null);
+    if (outcome === null || bytes <= FREE_BYTES) return;
+    if (this.#memory?.take(bytes) === false) {
+      call.outcome = toCut(outcome, tool, NO_ROOM_TEXT);
+      return;
+    }
+    this.#sizes ??= new Map();
+    this.#held ??= new Map();
+    this.#sizes.set(index, bytes);
+    this.#held.set(index, call);
+    this.#heldBytes += bytes;
+    // The last ones: what they and all before them come to is over the limit, whatever else is still to end.
+    while (this.#heldBytes > this.#limitBytes) this.#letGo(Math.max(...this.#held.keys()));
+  }
+
+  fit(call: Call): void {
+    const { outcome, index, tool, storedResult } = call;
+    if (outcome === null) return;
+    const own = this.#sizes?.get(index);
+    const bytes = own ?? sizeOf(outcome, storedResult);
+    if (bytes <= FREE_BYTES) return;
+    this.#answeredBytes += bytes;
+    const isOver = this.#answeredBytes > this.#limitBytes;
+    // Copies, and what an earlier try of the batch left, were not taken in when they ended.
+    const hasRoom = own !== undefined || isOver || this.#memory?.take(bytes) !== false;
+    // What an earlier try was answered is answered again, whole: it was within the limit then.
+    if (storedResult !== null || tool === null || (hasRoom && !isOver)) return;
+    call.outcome = toCut(outcome, tool, isOver ? overLimitText(this.#limitBytes) : NO_ROOM_TEXT);
+  }
+
+  #letGo(index: number): void {
+    const call = this.#held?.get(index);
+    if (call === undefined) return;
+    const bytes = this.#sizes?.get(index) ?? 0;
+    this.#held?.delete(index);
+    this.#heldBytes -= bytes;
+    this.#memory?.give(bytes);
+    if (call.outcome !== null) call.outcome = toCut(call.outcome, call.tool, overLimitText(this.#limitBytes));
+  }
+
+  #bytesBefore(index: number): number {
     let sum = 0;
-    for (const [place, bytes] of sizes ?? NO_SIZES) if (place < index) sum += bytes;
+    for (const [place, bytes] of this.#sizes ?? NO_SIZES) if (place < index) sum += bytes;
     return sum;
-  };
-  return {
-    heldBytes: () => heldBytes,
-    refuse: (index, tool, run) => {
-      if (heldBytes === 0 || run.kind !== 'returned' || !isSafe(tool)) return null;
-      if (leastLength(run.value) <= FREE_BYTES || bytesBefore(index) + FREE_BYTES < limitBytes) return null;
-      return toTooLarge(tool, overLimitText(limitBytes));
-    },
-    keep: (index, tool, ran) => {
-      const bytes = sizeOf(ran.end);
-      if (bytes <= FREE_BYTES) return;
-      if (memory?.take(bytes) === false) {
-        ran.end = toCut(ran.end, tool, NO_ROOM_TEXT);
-        return;
-      }
-      sizes ??= new Map();
-      held ??= new Map();
-      sizes.set(index, bytes);
-      held.set(index, { ran, tool });
-      heldBytes += bytes;
-      // The last ones: what they and all before them come to is over the limit, whatever else is still to end.
-      while (heldBytes > limitBytes) letGo(Math.max(...held.keys()));
-    },
-    fit: (index, tool, ran) => {
-      const own = sizes?.get(index);
-      const bytes = own ?? sizeOf(ran.end, ran.kept);
-      if (bytes <= FREE_BYTES) return ran;
-      answeredBytes += bytes;
-      const isOver = answeredBytes > limitBytes;
-      // Copies, and what an earlier try of the batch left, were not taken in when they ended.
-      const hasRoom = own !== undefined || isOver || memory?.take(bytes) !== false;
-      // What an earlier try was answered is answered again, whole: it was within the limit then.
-      if (ran.kept !== undefined || tool === null || (hasRoom && !isOver)) return ran;
-      return { ...ran, end: toCut(ran.end, tool, isOver ? overLimitText(limitBytes) : NO_ROOM_TEXT) };
-    },
-  };
-};
+  }
+}
 
 const NO_SIZES: ReadonlyMap<number, number> = new Map();
 
-const sizeOf = (end: CallEnd, kept?: string): number => {
-  if (kept !== undefined) return jsonBytes(kept);
+const sizeOf = (end: CallOutcome, kept: string | null): number => {
+  if (kept !== null) return jsonBytes(kept);
   const bytes = jsonBytes(end.valueJson);
   return end.kind === 'failure' && end.failure.issues.length > 0 ? bytes + issuesBytes(end.failure.issues) : bytes;
 };
@@ -103,11 +122,11 @@ const overLimitText = (limitBytes: number): string =>
 const NO_ROOM_TEXT =
   'The service holds too many answers that are not sent yet, so this result is left out. Call again later, and make fewer calls at once.';
 
-const toTooLarge = (tool: Tool, message: string): CallEnd =>
+const toTooLarge = (tool: Tool, message: string): CallOutcome =>
   failed(toFailure('output_too_large', `Tool '${tool.name}' ran. ${message}`, tool));
 
 /** The end of a call that has ended so, without what does not fit into the answer. */
-const toCut = (end: CallEnd, tool: Tool, message: string): CallEnd => {
+const toCut = (end: CallOutcome, tool: Tool, message: string): CallOutcome => {
   // Its code and its message say more than that there was not room for all of it.
   if (end.kind === 'failure') return failed({ ...end.failure, issues: [] });
   if (isSafe(tool)) return toTooLarge(tool, message);

@@ -1,6 +1,9 @@
 import type { RetryState } from '../contract/tool-result.ts';
+import type { Tool } from '../tools/tool.ts';
 import type { ToolInvoked } from './call-observer.ts';
-import type { ReadyCall } from './resolve-call.ts';
+
+/** A call whose handler begins. */
+export type TracedCall = { readonly index: number; readonly tool: Pick<Tool, 'name'> };
 
 /** What a trace may want to know of an answered call beside its event. */
 export type TracedAnswer = {
@@ -16,7 +19,7 @@ export type BatchTrace = {
    * The handler of a call begins, after it waited this long for a slot. Gives the W3C `traceparent` under which the
    * tool can go on with the trace; null where there is none.
    */
-  readonly callStarted: (call: ReadyCall, queueMs: number) => string | null;
+  readonly callStarted: (call: TracedCall, queueMs: number) => string | null;
   /** A call has its answer: one that was never started too. */
   readonly callEnded: (event: ToolInvoked, answer: TracedAnswer) => void;
 };

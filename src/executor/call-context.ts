@@ -21,8 +21,8 @@ export type CallFacts = {
   /** null or left out: the batch is not traced. */
   readonly traceparent?: string | null;
   readonly createLog: CreateCallLog;
-  /** Where progress goes; to the call's log if left out. */
-  readonly onProgress?: (update: ToolProgress) => void;
+  /** Where progress goes; null or left out: to the call's log. */
+  readonly onProgress?: ((update: ToolProgress) => void) | null;
 };
 
 // A handler that reports every row it reads must not drown the log.
@@ -72,8 +72,9 @@ export class CallContext implements ToolContext {
   readonly progress = (update: ToolProgress): void => {
     if (this.#progressLeft === 0) return;
     this.#progressLeft -= 1;
-    if (this.#facts.onProgress === undefined) this.log.debug('progress', { ...update });
-    else this.#facts.onProgress(update);
+    const { onProgress } = this.#facts;
+    if (typeof onProgress === 'function') onProgress(update);
+    else this.log.debug('progress', { ...update });
   };
 
   abort(reason: Error): void {

@@ -1,27 +1,29 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { RetryState, Warning } from '../contract/tool-result.ts';
 import { cutText } from '../tools/describe-value.ts';
-import type { CallEnd } from './call-end.ts';
+import type { Call } from './call.ts';
 import type { Failure } from './failure.ts';
 import { budgetSuffix, MAX_MESSAGE_LENGTH } from './failure-text.ts';
-import type { ResolvedCall } from './resolve-call.ts';
+import type { FailureOutcome, SuccessOutcome } from './outcome.ts';
 import type { Admission, Budget } from './session-store.ts';
 
+type CallHead = Pick<Call, 'index' | 'id' | 'name'>;
+
 export type RenderedParts = {
-  readonly call: ResolvedCall;
+  readonly call: CallHead;
   readonly durationMs: number;
   readonly marks: readonly ('empty' | 'truncated' | 'replayed')[];
   readonly warnings: readonly Warning[];
 };
 
 /** A result as JSON text. Assembled by hand: the value is JSON already, and a schema serialiser costs a third of the throughput. */
-export const renderSuccess = (end: Extract<CallEnd, { kind: 'success' }>, parts: RenderedParts): string =>
+export const renderSuccess = (end: SuccessOutcome, parts: RenderedParts): string =>
   `${renderHead(parts.call)}"success":true,"outcome":"success","executed":"${end.executed}","value":${end.valueJson},"message":${
     end.message === '' ? '""' : JSON.stringify(end.message)
   },"error":null,"retry":null,${renderTail(parts)}`;
 
 export const renderFailure = (
-  end: Extract<CallEnd, { kind: 'failure' }>,
+  end: FailureOutcome,
   parts: RenderedParts & { readonly retry: RetryState | null; readonly reference: string; readonly suffix: string },
 ): string => {
   const { failure } = end;
@@ -40,7 +42,7 @@ export const renderFailure = (
   },"message":${JSON.stringify(message)},"error":${JSON.stringify(error)},"retry":${JSON.stringify(parts.retry)},${renderTail(parts)}`;
 };
 
-const renderHead = ({ index, id, name }: ResolvedCall): string =>
+const renderHead = ({ index, id, name }: CallHead): string =>
   `{"index":${index},"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},`;
 
 const renderTail = ({ durationMs, marks, warnings }: RenderedParts): string => {

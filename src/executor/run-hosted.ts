@@ -1,5 +1,5 @@
 import type { HostedTool } from '../tools/tool.ts';
-import type { RunEnd, RunTerms } from './run-end.ts';
+import type { RunOutcome, RunTerms } from './invoke-tool.ts';
 
 export type HostedTerms = RunTerms & {
   /** Whether an exception that the tool did not classify is a result like others (`on`) or fatal. */
@@ -11,4 +11,4 @@ export type RunHosted = (
   tool: HostedTool,
   input: Readonly<Record<string, unknown>>,
   terms: HostedTerms,
-) => Promise<RunEnd>;
+) => Promise<RunOutcome>;

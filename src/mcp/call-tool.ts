@@ -1,8 +1,7 @@
 import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
 import type { ToolDescription } from '../contract/tool-description.ts';
 import type { ToolResult } from '../contract/tool-result.ts';
-import type { Batch, Client, IdempotencyKey } from '../executor/batch.ts';
-import type { BatchAnswer } from '../executor/run-batch.ts';
+import type { BatchAnswer, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
 import { holdDuring } from '../routes/answer-hold.ts';
 import type { CallParams } from './call-params.ts';
 import type { Exchange } from './exchange.ts';
@@ -11,7 +10,7 @@ import type { RunningCalls } from './running-calls.ts';
 import { type CallResult, toCallResult } from './to-call-result.ts';
 
 export type CallToolOptions = {
-  readonly executeBatch: (batch: Batch) => Promise<BatchAnswer>;
+  readonly executeBatch: (batch: BatchRequest) => BatchAnswer | Promise<BatchAnswer>;
   readonly describeTools: () => readonly ToolDescription[];
   /** An opaque key for a tenant's session. */
   readonly toSessionKey: (tenant: string, sessionId: string) => string;
@@ -42,7 +41,7 @@ export const callTool = async (
   const given = params.arguments ?? exchange.argumentsAside.get(context.mcpReq.id);
   const forget = nameCall(context, exchange, ending, options);
   try {
-    const batch: Batch = {
+    const batch: BatchRequest = {
       requestId,
       batchId: options.createId(),
       tenant,

@@ -1,4 +1,4 @@
-import type { AnswerMemory, Batch } from '../executor/batch.ts';
+import type { AnswerMemory, BatchRequest } from '../executor/batch-request.ts';
 import type { AnswerHold } from '../routes/answer-hold.ts';
 
 /** One request of a client to the door, after the gate, and what the calls in it have in common. */
@@ -23,5 +23,5 @@ export type Exchange = {
   /** Aborted when nobody waits for the answer any more. */
   readonly ending: AbortController;
   /** `session` is the opaque key of the session a call belongs to. */
-  readonly toTrace: (session: string | null) => Pick<Batch, 'trace' | 'traceId'>;
+  readonly toTrace: (session: string | null) => Pick<BatchRequest, 'trace' | 'traceId'>;
 };

@@ -1,9 +1,9 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
-import type { Batch } from '../executor/batch.ts';
+import type { BatchRequest } from '../executor/batch-request.ts';
 
 export type ProgressNotifier = {
   /** null where the client did not ask for progress. */
-  readonly onProgress: Batch['onProgress'];
+  readonly onProgress: BatchRequest['onProgress'];
   /** The call is answered: nothing may follow. */
   readonly end: () => void;
 };

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AnswerMemory } from '../executor/batch.ts';
+import type { AnswerMemory } from '../executor/batch-request.ts';
 import type { ByteHold } from '../executor/byte-budget.ts';
 import { overloaded } from './access-problems.ts';
 
@@ -24,7 +24,10 @@ export const toAnswerMemory = ({ hold }: FastifyRequest, form: keyof typeof COPI
     : { take: (bytes) => hold.take(bytes * COPIES[form]), give: (bytes) => hold.give(bytes * COPIES[form]) };
 
 /** Keeps what a request has taken until the work is done, also where its client goes before. */
-export const holdDuring = async <Value>(hold: AnswerHold | null, work: () => Promise<Value>): Promise<Value> => {
+export const holdDuring = async <Value>(
+  hold: AnswerHold | null,
+  work: () => Value | Promise<Value>,
+): Promise<Value> => {
   hold?.retain();
   try {
     return await work();

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Batch, IdempotencyKey } from '../executor/batch.ts';
+import type { BatchAnswer, BatchRequest, IdempotencyKey } from '../executor/batch-request.ts';
 import type { ReadProviderCalls } from '../executor/provider-calls.ts';
-import type { BatchAnswer } from '../executor/run-batch.ts';
 import { readObservedResult } from '../formats/observed-result.ts';
 import { holdDuring, requireRoomForReplay, toAnswerMemory } from './answer-hold.ts';
 import type { JsonBody } from './json-body.ts';
@@ -12,7 +11,7 @@ import { type ResultsBody, sendJson, sendResults } from './results-body.ts';
 import { TOOL_CALLS_SCHEMA } from './tool-calls-schema.ts';
 
 export type ToolCallsOptions = {
-  readonly executeBatch: (batch: Batch) => Promise<BatchAnswer>;
+  readonly executeBatch: (batch: BatchRequest) => BatchAnswer | Promise<BatchAnswer>;
   /** What a provider's model means by its calls. */
   readonly readProviderCalls: ReadProviderCalls;
   readonly callerOf: (request: FastifyRequest) => {
@@ -39,7 +38,7 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
     const { value, source } = toBody(request.body);
     const turn = readTurn(value, request.query);
     const form = turn.dialect === null ? 'results' : 'messages';
-    const batch: Batch = {
+    const batch: BatchRequest = {
       ...toAsked(turn, request, options),
       source,
       ...toSender(request, options),
@@ -95,7 +94,7 @@ const sendTurn = (reply: FastifyReply, body: ResultsBody, dialect: TurnDialect):
   return sendResults(reply, { ...body, turn: { format: dialect.format, messages } });
 };
 
-const toTrace = ({ trace }: FastifyRequest, session: string | null): Pick<Batch, 'trace' | 'traceId'> =>
+const toTrace = ({ trace }: FastifyRequest, session: string | null): Pick<BatchRequest, 'trace' | 'traceId'> =>
   trace === null ? NO_TRACE : { traceId: trace.traceId, trace: trace.ofBatch({ session }) };
 const NO_TRACE = { traceId: null, trace: null } as const;
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { type AppOptions, buildApp } from '../app.ts';
 import type { Config } from '../config.ts';
-import type { Executor } from '../executor/execute-batch.ts';
+import type { Executor } from '../executor/run-batch.ts';
 import { loadConsoleFiles } from '../load-console-files.ts';
 import { buildOpsApp } from '../ops-app.ts';
 import type { Ready } from '../routes/route-schemas.ts';

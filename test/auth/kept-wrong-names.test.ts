@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { toFailure } from '#src/executor/failure.ts';
-import { toEarlierEnd } from '#src/executor/idempotency/kept-result.ts';
-import type { ResolvedCall } from '#src/executor/resolve-call.ts';
+import { type RestoredCall, restoreEarlier } from '#src/executor/idempotency/kept-result.ts';
 import { createNameSuggestions } from '#src/executor/suggest-names.ts';
 import { createActor } from '#test/support/keyed-client.ts';
 import { toResult } from '#test/support/keyed-stores-under-test.ts';
@@ -10,12 +9,13 @@ const toUnknownToolText = (name: string, available: readonly string[]): string =
   createNameSuggestions(() => available).unknown(name);
 
 const ANY = (): boolean => true;
-const HEAD = { index: 0, id: null, name: 'mine_2' };
+const OPEN = { name: 'mine_2', tool: null, outcome: null, storedResult: null, withheld: false };
 
-const toCall = (available: readonly string[]): ResolvedCall => {
-  const failure = toFailure('unknown_tool', toUnknownToolText('mine_2', available), null);
-  return { ...HEAD, kind: 'unknown_tool', failure };
-};
+const toCall = (available: readonly string[]): RestoredCall => ({
+  ...OPEN,
+  kind: 'unknown_tool',
+  refusal: toFailure('unknown_tool', toUnknownToolText('mine_2', available), null),
+});
 
 const keptFor = (available: readonly string[], suffix = '') => {
   const message = `${toUnknownToolText('mine_2', available)}${suffix}`;
@@ -32,7 +32,9 @@ test.each([
   ['no tools', [], ''],
 ] as const)('words that list %s are replayed as they are', (_, available, suffix) => {
   const earlier = keptFor(available, suffix);
-  expect(toEarlierEnd(earlier, toCall(available), ANY)?.kept).toBe(`${earlier.result.slice(0, -1)},"replayed":true}`);
+  const call = toCall(available);
+  restoreEarlier(call, earlier, ANY);
+  expect(call.storedResult).toBe(`${earlier.result.slice(0, -1)},"replayed":true}`);
 });
 
 test.each([
@@ -41,16 +43,17 @@ test.each([
   ['a tool whose name goes on behind a dot', ['mine_1', 'other.secret'], ['mine_1', 'other']],
   ['tools, to a key that has none', ['secret'], []],
 ] as const)('words that list %s are not replayed: those of now are said, and the record stays', (_, then, now) => {
-  const end = toEarlierEnd(keptFor(then, LAST_RETRY), toCall(now), ANY);
-  expect([end?.kept, end?.withheld]).toEqual([undefined, true]);
-  expect(end?.end).toMatchObject({ kind: 'failure', failure: { message: toUnknownToolText('mine_2', now) } });
+  const call = toCall(now);
+  restoreEarlier(call, keptFor(then, LAST_RETRY), ANY);
+  expect([call.storedResult, call.withheld]).toEqual([null, true]);
+  expect(call.outcome).toMatchObject({ kind: 'failure', failure: { message: toUnknownToolText('mine_2', now) } });
 });
 
 test('where there is a tool of that name now, no list is given', () => {
   const { tool } = createActor('mine_2');
-  const call: ResolvedCall = { ...HEAD, kind: 'ready', tool, given: {}, timeoutMs: 1000 };
-  const end = toEarlierEnd(keptFor(['secret']), call, ANY);
-  expect(JSON.parse(end?.kept ?? '')).toMatchObject({
+  const call: RestoredCall = { ...OPEN, kind: 'ready', tool, refusal: null };
+  restoreEarlier(call, keptFor(['secret']), ANY);
+  expect(JSON.parse(call.storedResult ?? '')).toMatchObject({
     error: { code: 'unknown_tool' },
     replayed: true,
     message:

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ToolDescription } from '#src/contract/tool-description.ts';
-import type { BatchAnswer } from '#src/executor/run-batch.ts';
+import type { BatchAnswer } from '#src/executor/batch-request.ts';
 import { addMcpRoute } from '#src/mcp/mcp-route.ts';
 import { addJsonBodyParser } from '#src/routes/json-body.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';

@@ -1,7 +1,5 @@
-import type { TracedAnswer } from '#src/executor/batch-trace.ts';
+import type { TracedAnswer, TracedCall } from '#src/executor/batch-trace.ts';
 import type { ToolInvoked } from '#src/executor/call-observer.ts';
-import type { ReadyCall } from '#src/executor/resolve-call.ts';
-import { defineTool } from '#src/recourse.ts';
 
 /** The event of a call of `add` that succeeded, but for what is said otherwise. */
 export const toEvent = (otherwise: Partial<ToolInvoked> = {}): ToolInvoked => ({
@@ -27,12 +25,4 @@ export const toEvent = (otherwise: Partial<ToolInvoked> = {}): ToolInvoked => ({
 export const NO_ARGUMENTS: TracedAnswer = { argumentsText: () => '{}', retry: null };
 
 /** A call of `add` that is ready to run. */
-export const ADD: ReadyCall = {
-  kind: 'ready',
-  index: 0,
-  id: 'call_1',
-  name: 'add',
-  tool: defineTool({ name: 'add', description: '', effects: 'read', input: { type: 'object' }, run: () => 3 }),
-  given: {},
-  timeoutMs: 1000,
-};
+export const ADD: TracedCall = { index: 0, tool: { name: 'add' } };

@@ -1,14 +1,14 @@
 import type { JournalEntry } from '#src/contract/session.ts';
-import { createBatchEnd } from '#src/executor/batch-end.ts';
 import { CallContext } from '#src/executor/call-context.ts';
-import { type RunEnd, runInvocation } from '#src/executor/run-invocation.ts';
+import { createCancellation } from '#src/executor/deadline.ts';
+import { invokeTool, type RunOutcome } from '#src/executor/invoke-tool.ts';
 import type { InlineTool } from '#src/tools/tool.ts';
 
 const ignore = (): void => undefined;
 
 /** Runs a reducer that lives in this process as the service does, over these calls. */
-export const foldInline = async (reducer: InlineTool, entries: readonly JournalEntry[]): Promise<RunEnd> => {
-  const end = createBatchEnd(60_000, { isGone: () => false, whenGone: () => ignore }, () => performance.now());
+export const foldInline = async (reducer: InlineTool, entries: readonly JournalEntry[]): Promise<RunOutcome> => {
+  const end = createCancellation(60_000, { isGone: () => false, whenGone: () => ignore }, () => performance.now());
   const context = new CallContext({
     requestId: 'r',
     tool: reducer.name,
@@ -19,7 +19,7 @@ export const foldInline = async (reducer: InlineTool, entries: readonly JournalE
     timeoutMs: 1000,
     createLog: () => ({ debug: ignore, info: ignore, warn: ignore, error: ignore }),
   });
-  const ran = await runInvocation(reducer, { entries }, { context, timeoutMs: 1000, end });
+  const ran = await invokeTool(reducer, { entries }, { context, timeoutMs: 1000, cancellation: end });
   end.close();
   return ran;
 };

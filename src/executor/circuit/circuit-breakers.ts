@@ -1,11 +1,11 @@
 import type { Tool } from '../../tools/tool.ts';
-import type { CallEnd } from '../call-end.ts';
+import type { CallOutcome } from '../outcome.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 
 /** A call that runs behind a breaker, or why it does not. */
 export type CircuitPass =
-  | { readonly kind: 'passed'; readonly ended: (end: CallEnd, limit: 'own' | 'shortened') => void }
+  | { readonly kind: 'passed'; readonly ended: (end: CallOutcome, limit: 'own' | 'shortened') => void }
   | { readonly kind: 'refused'; readonly retryAfterMs: number };
 
 /**

@@ -1,5 +1,5 @@
 import type { FailureCode } from '../../contract/failure.ts';
-import type { CallEnd } from '../call-end.ts';
+import type { CallOutcome } from '../outcome.ts';
 
 /** What the end of a call says of what it called. `neither`: nothing, as where the model, a rule or we ended it. */
 export type CircuitVerdict = 'success' | 'fault' | 'neither';
@@ -16,7 +16,7 @@ const FAULTS: ReadonlySet<FailureCode> = new Set([
 ]);
 
 /** `limit`: whether the call had the tool's own time, or one that its caller or its batch shortened. */
-export const toCircuitVerdict = (end: CallEnd, limit: 'own' | 'shortened'): CircuitVerdict => {
+export const toCircuitVerdict = (end: CallOutcome, limit: 'own' | 'shortened'): CircuitVerdict => {
   if (end.kind === 'success') return 'success';
   const { code, hint } = end.failure;
   // An exception that tells the model what to do differently says whose fault it is: a path that is not there.

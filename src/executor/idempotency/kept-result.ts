@@ -2,11 +2,11 @@ import * as z from 'zod';
 import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../../contract/failure.ts';
 import { toPortableName } from '../../contract/portable-name.ts';
 import { isSafe } from '../../tools/tool.ts';
-import { type CallEnd, failed, type RanCall, unstarted } from '../call-end.ts';
+import type { Call } from '../call.ts';
 import { type Failure, toFailure } from '../failure.ts';
 import { echoName, notAuthorizedText, outcomeUnknownText } from '../failure-text.ts';
+import { type CallOutcome, failed } from '../outcome.ts';
 import { parseJson } from '../parse-json.ts';
-import type { ResolvedCall } from '../resolve-call.ts';
 import type { EarlierCall, ResultToKeep } from './keyed-store.ts';
 
 /** What is read of a kept result; the rest of it is passed on as it is. */
@@ -20,28 +20,32 @@ const Kept = z.looseObject({
   replayed: z.literal(true).optional(),
 });
 
+/** What of a call an earlier try decides on. */
+export type RestoredCall = Pick<Call, 'kind' | 'name' | 'tool' | 'refusal' | 'outcome' | 'storedResult' | 'withheld'>;
+
 /**
- * The end of a call whose earlier try is on record: its kept result, marked as a replay, or that nobody knows. Null
- * where the call runs now: it is safe to repeat. Another key of the tenant may have sent that try: who may not use the
- * tool learns nothing of it, nor of the other tools of that key, and changes nothing in the record.
+ * Ends a call whose earlier try is on record: by its kept result, marked as a replay, or as one of which nobody knows how it
+ * ended. Leaves it open where it runs now: it is safe to repeat. Another key of the tenant may have sent that try: who may
+ * not use the tool learns nothing of it, nor of the other tools of that key, and changes nothing in the record.
  */
-export const toEarlierEnd = (earlier: EarlierCall, call: ResolvedCall, mayUse: MayUse): RanCall | null => {
+export const restoreEarlier = (call: RestoredCall, earlier: EarlierCall, mayUse: MayUse): void => {
   const kept = earlier.state === 'committed' ? readKept(earlier.result) : null;
   const withheld = toWithheld(kept, call, mayUse);
-  if (withheld !== null) return withhold(withheld);
+  if (withheld !== null) withhold(call, withheld);
   // It ran: what cannot be read any more is no reason to run it again.
-  if (earlier.state === 'committed') return kept === null ? toUnknownEnd(call) : toKeptEnd(earlier.result, kept, call);
+  else if (kept !== null && earlier.state === 'committed') restoreKept(call, earlier.result, kept);
   // Only writes are marked: where its tool has gone or may not be used any more it was one.
-  return call.kind === 'ready' && isSafe(call.tool) ? null : toUnknownEnd(call);
+  else if (earlier.state === 'committed' || call.tool === null || call.kind !== 'ready' || !isSafe(call.tool))
+    endUnknown(call);
 };
 
 type MayUse = (tool: string) => boolean;
 
-const toWithheld = (kept: Kept | null, call: ResolvedCall, mayUse: MayUse): Failure | null => {
-  if (call.kind === 'refused') return call.failure.code === 'not_authorized' ? call.failure : null;
+const toWithheld = (kept: Kept | null, call: RestoredCall, mayUse: MayUse): Failure | null => {
+  if (call.kind === 'refused') return call.refusal?.code === 'not_authorized' ? call.refusal : null;
   if (mayUse(kept?.name ?? call.name ?? '')) return null;
   // Also the list of names that a wrong name is answered with is that of the key that sent it.
-  if (call.kind === 'unknown_tool') return call.failure;
+  if (call.kind === 'unknown_tool') return call.refusal;
   // Another tool gave it, that came to the same portable name.
   const isOthers = kept !== null && !TOOLLESS.has(kept.error?.code ?? '');
   return isOthers ? toFailure('not_authorized', notAuthorizedText(call.name ?? ''), call.tool) : null;
@@ -50,11 +54,14 @@ const toWithheld = (kept: Kept | null, call: ResolvedCall, mayUse: MayUse): Fail
 // Kept by a name that was asked for, and that no tool needs to have.
 const TOOLLESS: ReadonlySet<string> = new Set(['unknown_tool', 'not_authorized']);
 
-const withhold = (failure: Failure): RanCall => ({ ...unstarted(failure), withheld: true });
+const withhold = (call: RestoredCall, failure: Failure): void => {
+  call.outcome = failed(failure);
+  call.withheld = true;
+};
 
-const toUnknownEnd = (call: ResolvedCall): RanCall => {
+const endUnknown = (call: RestoredCall): void => {
   const tool = call.kind === 'ready' ? call.tool : null;
-  return unstarted(toFailure('outcome_unknown', outcomeUnknownText(call.name ?? 'a tool'), tool));
+  call.outcome = failed(toFailure('outcome_unknown', outcomeUnknownText(call.name ?? 'a tool'), tool));
 };
 
 const readKept = (result: string): Kept | null => {
@@ -62,11 +69,14 @@ const readKept = (result: string): Kept | null => {
   return parsed.ok ? (Kept.safeParse(parsed.value).data ?? null) : null;
 };
 
-const toKeptEnd = (result: string, kept: Kept, call: ResolvedCall): RanCall => {
+const restoreKept = (call: RestoredCall, result: string, kept: Kept): void => {
   const { name } = call;
-  if (kept.error?.code === 'unknown_tool') return toWrongName(result, kept, call);
+  if (kept.error?.code === 'unknown_tool') {
+    restoreWrongName(call, result, kept);
+    return;
+  }
   const isAlias = name !== null && name !== kept.name && toPortableName(name) === toPortableName(kept.name ?? '');
-  return replay(isAlias ? renameResult(result, name) : result, kept);
+  replay(call, isAlias ? renameResult(result, name) : result, kept);
 };
 
 /** A result's text under another name. */
@@ -77,17 +87,19 @@ export const renameResult = (result: string, name: string): string => {
 
 type Kept = z.infer<typeof Kept>;
 
-const replay = (result: string, kept: Kept): RanCall => {
-  const json = kept.replayed === true ? result : `${result.slice(0, -1)},"replayed":true}`;
-  return { end: toEnd(kept), durationMs: 0, late: null, kept: json };
+const replay = (call: RestoredCall, result: string, kept: Kept): void => {
+  call.outcome = toOutcome(kept);
+  call.storedResult = kept.replayed === true ? result : `${result.slice(0, -1)},"replayed":true}`;
 };
 
 /** A wrong name was told the tools of the key that sent it, which may be more than those of the key that asks now. */
-const toWrongName = (result: string, kept: Kept, call: ResolvedCall): RanCall => {
-  if (call.kind === 'unknown_tool')
-    return tellsNoMore(kept, call.failure) ? replay(result, kept) : withhold(call.failure);
-  const nameless = { ...kept, message: unknownThenText(call.name ?? '') };
-  return replay(JSON.stringify(nameless), nameless);
+const restoreWrongName = (call: RestoredCall, result: string, kept: Kept): void => {
+  const { refusal } = call;
+  if (call.kind !== 'unknown_tool' || refusal === null) {
+    const nameless = { ...kept, message: unknownThenText(call.name ?? '') };
+    replay(call, JSON.stringify(nameless), nameless);
+  } else if (tellsNoMore(kept, refusal)) replay(call, result, kept);
+  else withhold(call, refusal);
 };
 
 const tellsNoMore = ({ message }: Kept, failure: Failure): boolean => {
@@ -99,7 +111,7 @@ const tellsNoMore = ({ message }: Kept, failure: Failure): boolean => {
 const unknownThenText = (name: string): string =>
   `Unknown tool: ${echoName(name)}. There was none of that name when this batch came first. Send the call in a new batch.`;
 
-const toEnd = ({ error, message, outcome, executed }: Kept): CallEnd => {
+const toOutcome = ({ error, message, outcome, executed }: Kept): CallOutcome => {
   if (error === null) return { kind: 'success', valueJson: 'null', message, executed, marks: [], warnings: [] };
   const { code, type, fatal } = error;
   return failed(toFailure(code, message, null, { outcome, executed, type, fatal }));
@@ -110,11 +122,11 @@ const toEnd = ({ error, message, outcome, executed }: Kept): CallEnd => {
  * and was cut off because its caller had gone, who comes back with this key. What was not run because such a call
  * failed is as open as that one.
  */
-export const toResultKinds = (ends: readonly CallEnd[]): readonly ResultToKeep['kind'][] => {
-  const repeatable = ends.map(isRepeatable);
+export const toResultKinds = (calls: readonly Call[]): readonly ResultToKeep['kind'][] => {
+  const repeatable = calls.map(({ outcome }) => outcome !== null && isRepeatable(outcome));
   const anyOpen = repeatable.includes(true);
-  return ends.map((end, place) => {
-    const follows = end.kind === 'failure' && end.failure.code === 'not_executed' && anyOpen;
+  return calls.map(({ outcome }, place) => {
+    const follows = outcome?.kind === 'failure' && outcome.failure.code === 'not_executed' && anyOpen;
     return repeatable[place] === true || follows ? 'repeatable' : 'final';
   });
 };
@@ -128,8 +140,8 @@ const NEVER_RAN: ReadonlySet<string> = new Set([
   'tool_crashed',
 ]);
 
-const isRepeatable = (end: CallEnd): boolean => {
-  if (end.kind === 'success') return false;
-  const { code, executed, outcome } = end.failure;
+const isRepeatable = (ended: CallOutcome): boolean => {
+  if (ended.kind === 'success') return false;
+  const { code, executed, outcome } = ended.failure;
   return (executed === 'no' && NEVER_RAN.has(code)) || (code === 'cancelled' && outcome === 'retry');
 };

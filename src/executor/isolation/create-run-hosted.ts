@@ -1,11 +1,11 @@
 import type { HostedTool } from '../../tools/tool.ts';
-import type { BatchEnd, BatchEndCause } from '../batch-end.ts';
-import { failed } from '../call-end.ts';
+import { toNotStarted } from '../admit.ts';
+import type { CancelCause, Cancellation } from '../deadline.ts';
+import { raceDeadline } from '../deadline.ts';
 import { type Failure, toFailure } from '../failure.ts';
 import { cutOffText, OVERLOADED_TEXT } from '../failure-text.ts';
-import { toNotStarted } from '../find-obstacle.ts';
-import { raceDeadline } from '../race-deadline.ts';
-import type { RunEnd } from '../run-end.ts';
+import type { RunOutcome } from '../invoke-tool.ts';
+import { failed } from '../outcome.ts';
 import type { HostedTerms, RunHosted } from '../run-hosted.ts';
 import { classifyDeath, toDeathError } from './classify-death.ts';
 import type { PoolMember } from './file-hosts.ts';
@@ -29,17 +29,17 @@ export const createRunHosted = (options: {
   readonly onWaited: (waitedMs: number) => void;
 }): RunHosted => {
   const { pool, now } = options;
-  const runInOne = async (call: HostedCall, terms: HostedTerms, attempt: Attempt): Promise<RunEnd> => {
+  const runInOne = async (call: HostedCall, terms: HostedTerms, attempt: Attempt): Promise<RunOutcome> => {
     const askedAt = now();
-    const obtained = await obtain(pool, call.tool, terms.end, now);
-    if ('failure' in obtained) return { kind: 'ended', end: failed(obtained.failure) };
+    const obtained = await obtain(pool, call.tool, terms.cancellation, now);
+    if ('failure' in obtained) return { kind: 'ended', outcome: failed(obtained.failure) };
     options.onWaited(now() - askedAt);
     const running: Running = { member: obtained.member, isStopped: false };
     const work = runIn(pool, running, call, attempt);
-    const timeoutMs = Math.max(1, Math.min(terms.timeoutMs, Math.ceil(terms.end.remainingAt(now()))));
+    const timeoutMs = Math.max(1, Math.min(terms.timeoutMs, Math.ceil(terms.cancellation.remainingAt(now()))));
     return raceDeadline(work, call.tool, {
       timeoutMs,
-      end: terms.end,
+      cancellation: terms.cancellation,
       context: { abort: (reason) => stop(running, work, reason) },
     });
   };
@@ -55,24 +55,24 @@ export const createRunHosted = (options: {
 };
 
 /** The host had ended before it heard of the call: its handler has not run, so another host may run it. */
-const UNBEGUN: RunEnd = { kind: 'threw', thrown: null };
+const UNBEGUN: RunOutcome = { kind: 'threw', thrown: null };
 
 type Attempt = 'one_of_several' | 'last';
 // A tool that spoils its process with every call ends the host that its next call was just sent to, again and again.
 const MAX_HOSTS = 5;
 
-const obtain = (pool: HostPool, tool: HostedTool, end: BatchEnd, now: () => number): Promise<Obtained> =>
+const obtain = (pool: HostPool, tool: HostedTool, cancellation: Cancellation, now: () => number): Promise<Obtained> =>
   new Promise((resolve) => {
-    const giveUp = (cause: BatchEndCause): void => {
+    const giveUp = (cause: CancelCause): void => {
       const overloaded = toFailure('overloaded', OVERLOADED_TEXT, tool);
       resolve({ failure: cause === 'deadline' ? overloaded : toNotStarted(cause) });
     };
-    const over = end.causeAt(now());
+    const over = cancellation.causeAt(now());
     if (over !== null) {
       giveUp(over);
       return;
     }
-    const unsubscribe = end.onEnd((cause) => {
+    const unsubscribe = cancellation.onCancel((cause) => {
       stopWaiting();
       giveUp(cause);
     });
@@ -103,7 +103,12 @@ type Running = {
 };
 
 /** What came of the call in its host; null where the host was ended after the call had been answered. */
-const runIn = async (pool: HostPool, running: Running, call: HostedCall, attempt: Attempt): Promise<RunEnd | null> => {
+const runIn = async (
+  pool: HostPool,
+  running: Running,
+  call: HostedCall,
+  attempt: Attempt,
+): Promise<RunOutcome | null> => {
   const ran = await runOnce(pool, running.member, call);
   if (ran.kind === 'ended' || ran.began || !isReplaceable(ran.death)) return toRunEnd(ran, call.tool);
   if (running.isStopped) return null;
@@ -118,8 +123,8 @@ const runOnce = async (pool: HostPool, member: PoolMember, call: HostedCall): Pr
   return ran;
 };
 
-const toRunEnd = (ran: HostedEnd, tool: HostedTool): RunEnd | null =>
-  ran.kind === 'ended' ? { kind: 'ended', end: ran.end } : toDeathEnd(ran.death, ran.began, tool);
+const toRunEnd = (ran: HostedEnd, tool: HostedTool): RunOutcome | null =>
+  ran.kind === 'ended' ? { kind: 'ended', outcome: ran.outcome } : toDeathEnd(ran.death, ran.began, tool);
 
 const toCall = (
   tool: HostedTool,
@@ -139,16 +144,16 @@ const toCall = (
   progress: context.progress,
 });
 
-const toDeathEnd = (death: Death, began: boolean, tool: HostedTool): RunEnd | null => {
+const toDeathEnd = (death: Death, began: boolean, tool: HostedTool): RunOutcome | null => {
   const { killedFor } = death;
   if (killedFor === 'timeout' || killedFor === 'abort') return null;
   const thrown = toDeathError(death);
   if (killedFor === 'shutdown')
-    return { kind: 'ended', end: failed(toFailure('cancelled', cutOffText(tool), tool, { thrown })) };
-  if (!began) return { kind: 'ended', end: failed(toNotRun(tool, thrown, 0)) };
+    return { kind: 'ended', outcome: failed(toFailure('cancelled', cutOffText(tool), tool, { thrown })) };
+  if (!began) return { kind: 'ended', outcome: failed(toNotRun(tool, thrown, 0)) };
   const code = classifyDeath(death);
   const message = code === 'out_of_memory' ? outOfMemoryText(tool) : crashedText(tool);
-  return { kind: 'ended', end: failed(toFailure(code, message, tool, { thrown })) };
+  return { kind: 'ended', outcome: failed(toFailure(code, message, tool, { thrown })) };
 };
 
 /** Tells the handler that nobody waits, and ends its process group unless it ends by itself. */

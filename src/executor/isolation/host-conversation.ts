@@ -1,6 +1,6 @@
 import type { LoadedToolFile } from '../../tools/directory/load-tool-file.ts';
 import type { HostedTool, ToolLog, ToolProgress } from '../../tools/tool.ts';
-import type { CallEnd } from '../call-end.ts';
+import type { CallOutcome } from '../outcome.ts';
 import { parseJson } from '../parse-json.ts';
 import type { Frame } from './frames.ts';
 import { HostMessage, LoadedBody, type ThrownPart } from './host-messages.ts';
@@ -23,7 +23,7 @@ export type CallListener = {
   readonly progress: (update: ToolProgress) => void;
   /** From here on the handler may have run. */
   readonly onBegan: () => void;
-  readonly onEnd: (end: CallEnd) => void;
+  readonly onEnd: (end: CallOutcome) => void;
 };
 
 export type LoadListener = {

@@ -1,8 +1,8 @@
 import type { HostedTool } from '../../tools/tool.ts';
-import { type CallEnd, failed } from '../call-end.ts';
 import { toFailure } from '../failure.ts';
 import { withoutFrames } from '../failure-text.ts';
 import { isDeeperThan } from '../json-text.ts';
+import { type CallOutcome, failed } from '../outcome.ts';
 import { parseJson } from '../parse-json.ts';
 import type { HostEnd, ThrownPart } from './host-messages.ts';
 
@@ -10,7 +10,7 @@ import type { HostEnd, ThrownPart } from './host-messages.ts';
 const MAX_DEPTH = 500;
 
 /** What a host says came of a call, as the executor knows ends; null where the value it sends is no JSON. */
-export const readAnswer = (end: HostEnd, body: string, tool: HostedTool): CallEnd | null => {
+export const readAnswer = (end: HostEnd, body: string, tool: HostedTool): CallOutcome | null => {
   // Proved again: the host did it too, but its memory is the tool's, and one bad text would spoil the whole batch.
   if (body !== 'null' && (!parseJson(body).ok || isDeeperThan(body, MAX_DEPTH))) return null;
   if (end.kind === 'success') {

@@ -1,9 +1,9 @@
-import type { CallEnd } from '../call-end.ts';
+import type { CallOutcome } from '../outcome.ts';
 import type { Death } from './isolation-observer.ts';
 
 /** What came of a call in a host: its end, or the host's. `began`: the handler may have run. */
 export type HostedEnd =
-  | { readonly kind: 'ended'; readonly end: CallEnd }
+  | { readonly kind: 'ended'; readonly outcome: CallOutcome }
   | { readonly kind: 'died'; readonly death: Death; readonly began: boolean };
 
 /** A call that was sent to a host. */

@@ -117,7 +117,7 @@ export const createToolHost = (
             current.begin();
             running = null;
             answered += 1;
-            resolve({ kind: 'ended', end });
+            resolve({ kind: 'ended', outcome: end });
           },
         });
         send(toCallOrder(nonce, call), JSON.stringify(call.input));

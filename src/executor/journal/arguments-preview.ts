@@ -1,17 +1,17 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
 import { isSensitive } from '../../tools/json-schema.ts';
-import type { BatchArguments } from '../batch-arguments.ts';
+import type { ReadyCall } from '../call.ts';
+import { readArguments, toArgumentsJson } from '../call-arguments.ts';
 import { toCanonicalText } from '../canonical-text.ts';
-import type { ReadyCall } from '../resolve-call.ts';
 
 const HIDDEN = '(hidden)';
 
 /** A call's arguments without what the schema marks sensitive. */
-export const toArgumentsText = (call: ReadyCall, given: BatchArguments): string =>
-  marksSensitive(call.tool.inputSchema) ? toHiddenText(call, given) : given.textOf(call);
+export const toArgumentsText = (call: ReadyCall): string =>
+  marksSensitive(call.tool.inputSchema) ? toHiddenText(call) : toArgumentsJson(call);
 
-const toHiddenText = (call: ReadyCall, given: BatchArguments): string => {
-  const parsed = given.read(call);
+const toHiddenText = (call: ReadyCall): string => {
+  const parsed = readArguments(call);
   return parsed.ok ? toCanonicalText(hideSensitive(parsed.value, call.tool.inputSchema, [])) : HIDDEN;
 };
 

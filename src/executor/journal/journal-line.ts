@@ -1,8 +1,8 @@
-import type { BatchArguments } from '../batch-arguments.ts';
+import { type Call, isReady } from '../call.ts';
+import { fingerprintOf } from '../call-arguments.ts';
 import type { ToolInvoked } from '../call-observer.ts';
 import { onOneLine } from '../failure-text.ts';
 import type { Redactor } from '../redaction/redactor.ts';
-import type { ResolvedCall } from '../resolve-call.ts';
 import type { JournalLine } from '../session-store.ts';
 import { toArgumentsText } from './arguments-preview.ts';
 
@@ -18,19 +18,17 @@ export type JournalHead = {
   readonly step: number;
   readonly time: string;
   readonly requestId: string;
-  readonly given: BatchArguments;
   readonly redactor: Redactor;
 };
 
 /** `time` in Unix milliseconds. */
 export const toJournalHead = (
   requestId: string,
-  { step, time, given, redactor }: Pick<JournalHead, 'step' | 'given' | 'redactor'> & { readonly time: number },
+  { step, time, redactor }: Pick<JournalHead, 'step' | 'redactor'> & { readonly time: number },
 ): JournalHead => ({
   step,
   time: `"${new Date(time).toISOString()}"`,
   requestId: JSON.stringify(redactor.cut(requestId, MAX_REQUEST_ID, 'journal')),
-  given,
   redactor,
 });
 
@@ -38,12 +36,11 @@ export const toJournalHead = (
  * One call as the journal keeps it (`JournalEntry`), redacted; the store adds what is left of its tool's retries. Put
  * together by hand: a line a call is written for every batch of a session.
  */
-export const toJournalLine = (call: ResolvedCall, event: ToolInvoked, head: JournalHead): JournalLine => {
+export const toJournalLine = (call: Call, event: ToolInvoked, head: JournalHead): JournalLine => {
   const tool = call.kind === 'refused' && call.tool === null ? null : event.tool;
-  const isReady = call.kind === 'ready';
-  const fingerprint = isReady ? `"${head.given.fingerprintOf(call)}"` : 'null';
+  const fingerprint = isReady(call) ? `"${fingerprintOf(call)}"` : 'null';
   const cut = (text: string, limit: number): string => JSON.stringify(head.redactor.cut(text, limit, 'journal'));
-  const preview = isReady ? cut(toArgumentsText(call, head.given), MAX_PREVIEW) : '""';
+  const preview = isReady(call) ? cut(toArgumentsText(call), MAX_PREVIEW) : '""';
   const json =
     `{"step":${head.step},"time":${head.time},"request_id":${head.requestId},"index":${event.index},` +
     `"id":${toIdText(call, cut)},"tool":${JSON.stringify(tool)},"name":${toNameText(call, cut)},"fingerprint":${fingerprint},` +
@@ -53,7 +50,7 @@ export const toJournalLine = (call: ResolvedCall, event: ToolInvoked, head: Jour
   return { tool: call.kind === 'refused' ? null : event.tool, json };
 };
 
-const toIdText = ({ id }: ResolvedCall, cut: Cut): string => {
+const toIdText = ({ id }: Call, cut: Cut): string => {
   if (id === null) return 'null';
   const text = cut(String(id), MAX_ID);
   return text === `"${id}"` && typeof id === 'number' ? String(id) : text;
@@ -62,5 +59,5 @@ const toIdText = ({ id }: ResolvedCall, cut: Cut): string => {
 // The name of a tool is no text that somebody made up.
 type Cut = (text: string, limit: number) => string;
 
-const toNameText = (call: ResolvedCall, cut: Cut): string =>
-  call.kind === 'ready' || call.name === null ? JSON.stringify(call.name) : cut(onOneLine(call.name), MAX_NAME);
+const toNameText = (call: Call, cut: Cut): string =>
+  isReady(call) || call.name === null ? JSON.stringify(call.name) : cut(onOneLine(call.name), MAX_NAME);

@@ -1,14 +1,14 @@
 import type { JournalEntry } from '../../contract/session.ts';
 import type { Tool, ToolLog } from '../../tools/tool.ts';
-import type { Client } from '../batch.ts';
-import { type BatchEnd, createBatchEnd } from '../batch-end.ts';
+import type { Client } from '../batch-request.ts';
 import { CallContext } from '../call-context.ts';
+import { type Cancellation, createCancellation } from '../deadline.ts';
 import type { Failure } from '../failure.ts';
+import { invokeTool, type RunOutcome, type RunTerms } from '../invoke-tool.ts';
+import { toCallOutcome } from '../outcome.ts';
 import { parseJson } from '../parse-json.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { RunHosted } from '../run-hosted.ts';
-import { type RunEnd, type RunTerms, runInvocation } from '../run-invocation.ts';
-import { toCallEnd } from '../to-call-end.ts';
 
 /** What a reducer made of a session's calls, proved to be JSON; or one line that says why there is nothing. */
 export type ReducerEnd =
@@ -36,10 +36,10 @@ export const createRunReducer = (options: {
 }): RunReducer => {
   const inTurn = createTurns();
   const run: RunReducer = async (reducer, entries) => {
-    const limit = createBatchEnd(TIME_LIMIT_MS, NOBODY, options.now);
+    const limit = createCancellation(TIME_LIMIT_MS, NOBODY, options.now);
     const ended = await runAnywhere(reducer, { entries: entries.map(freezeEntry) }, limit, options.runHosted);
     limit.close();
-    const end = toCallEnd(ended, reducer, { graceful: 'on', maxResultBytes: options.maxResultBytes });
+    const end = toCallOutcome(ended, reducer, { graceful: 'on', maxResultBytes: options.maxResultBytes });
     if (end.kind === 'failure') return { ok: false, problem: toProblem(end.failure, options.redactor) };
     const value = parseJson(options.redactor.value(end.valueJson, 'result'));
     return value.ok ? value : { ok: false, problem: `its slice is not JSON: ${value.problem}` };
@@ -64,9 +64,9 @@ const NOBODY: Client = { isGone: () => false, whenGone: () => () => undefined };
 const runAnywhere = (
   reducer: Tool,
   input: Readonly<Record<string, unknown>>,
-  limit: BatchEnd,
+  limit: Cancellation,
   runHosted: RunHosted,
-): RunEnd | Promise<RunEnd> => {
+): RunOutcome | Promise<RunOutcome> => {
   const context = new CallContext({
     requestId: '',
     tool: reducer.name,
@@ -77,9 +77,9 @@ const runAnywhere = (
     timeoutMs: TIME_LIMIT_MS,
     createLog: () => SILENT_LOG,
   });
-  const terms: RunTerms = { context, timeoutMs: TIME_LIMIT_MS, end: limit };
+  const terms: RunTerms = { context, timeoutMs: TIME_LIMIT_MS, cancellation: limit };
   return reducer.runsIn === 'service'
-    ? runInvocation(reducer, input, terms)
+    ? invokeTool(reducer, input, terms)
     : runHosted(reducer, input, { ...terms, graceful: 'on' });
 };
 

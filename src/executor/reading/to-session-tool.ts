@@ -1,6 +1,6 @@
 import type { SessionTool } from '../../contract/session.ts';
 import type { Tool } from '../../tools/tool.ts';
-import { UNKNOWN_NAMES } from '../admit-batch.ts';
+import { UNKNOWN_NAMES } from '../admit.ts';
 import { type SessionRecord, type SessionSettings, type ToolRecord, UNKNOWN_TOOL } from '../session-store.ts';
 
 const UNKNOWN = { retries: UNKNOWN_NAMES.retries, maxCallsPerSession: UNKNOWN_NAMES.maxCalls };

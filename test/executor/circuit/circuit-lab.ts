@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import type { FailureCode } from '#src/contract/failure.ts';
-import { type CallEnd, failed } from '#src/executor/call-end.ts';
 import type { CircuitPass } from '#src/executor/circuit/circuit-breakers.ts';
 import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
 import { toFailure } from '#src/executor/failure.ts';
+import { type CallOutcome, failed } from '#src/executor/outcome.ts';
 import { defineTool, type ToolDefinition } from '#src/tools/define-tool.ts';
 import type { HostedTool, InlineTool, Tool } from '#src/tools/tool.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
@@ -37,9 +37,9 @@ export const SUCCESS = {
   executed: 'yes',
   marks: [],
   warnings: [],
-} as const satisfies CallEnd;
+} as const satisfies CallOutcome;
 
-export const endOf = (code: FailureCode): CallEnd => failed(toFailure(code, 'For tests.', null));
+export const endOf = (code: FailureCode): CallOutcome => failed(toFailure(code, 'For tests.', null));
 
 /** What ends are to a circuit. */
 export const ENDS = { success: SUCCESS, fault: endOf('tool_exception'), neither: endOf('invalid_arguments') } as const;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createBatchEnd } from '#src/executor/batch-end.ts';
 import { CallContext, type CallFacts } from '#src/executor/call-context.ts';
-import { runInvocation } from '#src/executor/run-invocation.ts';
+import { createCancellation } from '#src/executor/deadline.ts';
+import { invokeTool } from '#src/executor/invoke-tool.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
@@ -15,7 +15,7 @@ const runInline = async (facts: Partial<CallFacts>): Promise<unknown> => {
     input: { type: 'object' },
     run: (_, { idempotencyKey }) => ({ told: idempotencyKey }),
   });
-  const end = createBatchEnd(60_000, { isGone: () => false, whenGone: () => ignore }, () => performance.now());
+  const end = createCancellation(60_000, { isGone: () => false, whenGone: () => ignore }, () => performance.now());
   const createLog = () => ({ debug: ignore, info: ignore, warn: ignore, error: ignore });
   const about = {
     requestId: 'r',
@@ -28,7 +28,7 @@ const runInline = async (facts: Partial<CallFacts>): Promise<unknown> => {
     createLog,
   };
   const context = new CallContext({ ...about, ...facts });
-  const ran = await runInvocation(tool, {}, { context, timeoutMs: 1000, end });
+  const ran = await invokeTool(tool, {}, { context, timeoutMs: 1000, cancellation: end });
   end.close();
   return ran.kind === 'returned' ? ran.value : ran;
 };

@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest';
-import { createBatchEnd } from '#src/executor/batch-end.ts';
 import { CallContext } from '#src/executor/call-context.ts';
+import { createCancellation } from '#src/executor/deadline.ts';
+import type { RunOutcome } from '#src/executor/invoke-tool.ts';
 import { createIsolation, type Isolation, type IsolationSettings } from '#src/executor/isolation/create-isolation.ts';
 import type { Death, RestartReason } from '#src/executor/isolation/isolation-observer.ts';
-import type { RunEnd } from '#src/executor/run-end.ts';
 import { readDirectory } from '#src/tools/directory/read-directory.ts';
 import type { HostedTool, ToolFacts, ToolFile } from '#src/tools/tool.ts';
 import { type HostProcesses, watchHostProcesses } from '#test/support/host-processes.ts';
@@ -20,7 +20,7 @@ export type LabFile = {
     input?: Readonly<Record<string, unknown>>,
     timeoutMs?: number,
     about?: CallAbout,
-  ) => Promise<RunEnd>;
+  ) => Promise<RunOutcome>;
   readonly tool: (name: string, role?: 'tool' | 'reducer') => HostedTool;
 };
 
@@ -96,7 +96,7 @@ const toLabFile = (isolation: Isolation, file: ToolFile, facts: readonly ToolFac
     file,
     tool,
     call: async (name, input = {}, timeoutMs = 60_000, { role, ...keys } = {}) => {
-      const end = createBatchEnd(60_000, { isGone: () => false, whenGone: () => () => undefined }, now);
+      const end = createCancellation(60_000, { isGone: () => false, whenGone: () => () => undefined }, now);
       const ids = {
         requestId: 'r',
         tool: name,
@@ -108,7 +108,12 @@ const toLabFile = (isolation: Isolation, file: ToolFile, facts: readonly ToolFac
         ...keys,
       };
       const context = new CallContext({ ...ids, createLog: () => SILENT });
-      const ran = await isolation.runHosted(tool(name, role), input, { context, timeoutMs, end, graceful: 'on' });
+      const ran = await isolation.runHosted(tool(name, role), input, {
+        context,
+        timeoutMs,
+        cancellation: end,
+        graceful: 'on',
+      });
       end.close();
       return ran;
     },
@@ -116,10 +121,10 @@ const toLabFile = (isolation: Isolation, file: ToolFile, facts: readonly ToolFac
 };
 
 /** The JSON value of a success; a failure's code, what it says of being executed and when to come back. */
-export const toOutcome = (ran: RunEnd): unknown => {
+export const toOutcome = (ran: RunOutcome): unknown => {
   if (ran.kind !== 'ended') return ran.kind;
-  if (ran.end.kind === 'success') return JSON.parse(ran.end.valueJson);
-  const { code, executed, retryAfterMs } = ran.end.failure;
+  if (ran.outcome.kind === 'success') return JSON.parse(ran.outcome.valueJson);
+  const { code, executed, retryAfterMs } = ran.outcome.failure;
   return { code, executed, retryAfterMs };
 };
 

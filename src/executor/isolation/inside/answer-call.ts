@@ -1,11 +1,10 @@
 import { withLookahead } from '../../../tools/describe-value.ts';
 import type { InlineTool, ToolLog, ToolProgress } from '../../../tools/tool.ts';
-import type { BatchEnd } from '../../batch-end.ts';
 import { CallContext } from '../../call-context.ts';
-import type { CallEnd } from '../../call-end.ts';
-import { runInvocation } from '../../run-invocation.ts';
-import { toCallEnd } from '../../to-call-end.ts';
-import { toJsonValue } from '../../to-json-value.ts';
+import type { Cancellation } from '../../deadline.ts';
+import { invokeTool } from '../../invoke-tool.ts';
+import type { CallOutcome } from '../../outcome.ts';
+import { toCallOutcome, toJsonValue } from '../../outcome.ts';
 import { HOST_CODES, type HostEnd, type HostOrder } from '../host-messages.ts';
 import type { Channel } from './channel.ts';
 import { toThrownParts } from './thrown-parts.ts';
@@ -28,9 +27,9 @@ export type HostTerms = {
 };
 
 // The service keeps the time and the client; a call ends here when its handler does.
-const NEVER_ENDS: BatchEnd = {
+const NEVER_ENDS: Cancellation = {
   causeAt: () => null,
-  onEnd: () => () => undefined,
+  onCancel: () => () => undefined,
   remainingAt: () => Number.POSITIVE_INFINITY,
 };
 const MAX_TIMER_MS = 2_147_483_647;
@@ -54,7 +53,7 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
     idempotencyKey: order.idempotencyKey,
     traceparent: order.traceparent,
   });
-  const answer = (end: CallEnd, spoiled: boolean): void => {
+  const answer = (end: CallOutcome, spoiled: boolean): void => {
     if (isAnswered) return;
     isAnswered = true;
     terms.channel.send({ type: 'answer', nonce: order.nonce, end: toHostEnd(end) }, end.valueJson);
@@ -65,18 +64,18 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
     order,
     context,
     // After an exception that nobody caught the state of this process is anybody's guess.
-    fail: (thrown) => answer(toCallEnd({ kind: 'threw', thrown }, tool, endTerms), true),
+    fail: (thrown) => answer(toCallOutcome({ kind: 'threw', thrown }, tool, endTerms), true),
     start: (input) => {
-      const run = runInvocation(tool, input, { context, timeoutMs: MAX_TIMER_MS, end: NEVER_ENDS });
-      if (run instanceof Promise) void run.then((ended) => answer(toCallEnd(ended, tool, endTerms), false));
-      else answer(toCallEnd(run, tool, endTerms), false);
+      const run = invokeTool(tool, input, { context, timeoutMs: MAX_TIMER_MS, cancellation: NEVER_ENDS });
+      if (run instanceof Promise) void run.then((ended) => answer(toCallOutcome(ended, tool, endTerms), false));
+      else answer(toCallOutcome(run, tool, endTerms), false);
     },
   };
 };
 
 type Start = (input: Readonly<Record<string, unknown>>) => void;
 
-const toHostEnd = (end: CallEnd): HostEnd => {
+const toHostEnd = (end: CallOutcome): HostEnd => {
   if (end.kind === 'success')
     return { kind: 'success', message: end.message, marks: [...end.marks], warnings: [...end.warnings] };
   const { failure } = end;

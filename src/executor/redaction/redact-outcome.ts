@@ -1,27 +1,19 @@
 import type { Issue } from '../../contract/tool-result.ts';
 import { MAX_DESCRIBED } from '../../tools/describe-value.ts';
-import type { BatchArguments } from '../batch-arguments.ts';
-import type { CallEnd } from '../call-end.ts';
+import { type Call, isReady } from '../call.ts';
+import { toArgumentsJson } from '../call-arguments.ts';
 import type { Failure } from '../failure.ts';
 import { echoName, invalidArgumentsText, MAX_MESSAGE_LENGTH, MAX_NAME_ECHO, onOneLine } from '../failure-text.ts';
+import { type CallOutcome, MAX_ISSUE_LENGTH, toPreviewLength } from '../outcome.ts';
 import { parseJson } from '../parse-json.ts';
-import type { ResolvedCall } from '../resolve-call.ts';
-import { MAX_ISSUE_LENGTH } from '../to-call-end.ts';
-import { toPreviewLength } from '../to-json-value.ts';
 import type { Redactor, SentText } from './redactor.ts';
-
-type EndTerms = { readonly redactor: Redactor; readonly maxResultBytes: number };
 
 /**
  * The end of a call as the log, the journal and subscribers get it: without secrets, and no text longer than the model reads.
  * With `sent` as the caller gets it: what it sent itself stays, for from its absence it could learn that it is a secret.
  */
-export const redactEnd = (
-  end: CallEnd,
-  call: ResolvedCall,
-  { redactor, maxResultBytes }: EndTerms,
-  sent?: SentText,
-): CallEnd => {
+export const redactOutcome = (end: CallOutcome, call: Call, sent?: SentText): CallOutcome => {
+  const { redactor, maxResultBytes } = call.batch.services;
   const valueJson =
     end.valueJson === 'null'
       ? end.valueJson
@@ -41,12 +33,12 @@ export const redactEnd = (
 };
 
 /** What a caller sent of a call, as text. */
-export const toSentText = (call: ResolvedCall, given: BatchArguments): string =>
-  `${call.id ?? ''}\n${call.name ?? ''}\n${call.kind === 'ready' ? given.textOf(call) : ''}`;
+export const toSentText = (call: Call): string =>
+  `${call.id ?? ''}\n${call.name ?? ''}\n${isReady(call) ? toArgumentsJson(call) : ''}`;
 
 type ValueTerms = { readonly redactor: Redactor; readonly sent: SentText | undefined; readonly limit: number };
 
-const redactValue = (end: CallEnd, { redactor, sent, limit }: ValueTerms): string => {
+const redactValue = (end: CallOutcome, { redactor, sent, limit }: ValueTerms): string => {
   const isBeginning = end.kind === 'success' && end.marks.includes('truncated');
   const preview = isBeginning ? parseJson(end.valueJson) : null;
   return preview?.ok && typeof preview.value === 'string'
@@ -54,15 +46,15 @@ const redactValue = (end: CallEnd, { redactor, sent, limit }: ValueTerms): strin
     : redactor.value(end.valueJson, 'result', sent);
 };
 
-const redactFailure = (failure: Failure, call: ResolvedCall, redactor: Redactor, sent?: SentText): Failure => {
+const redactFailure = (failure: Failure, call: Call, redactor: Redactor, sent?: SentText): Failure => {
   const cut = (text: string, limit: number): string => redactor.cut(text, limit, 'result', sent);
   const issues = failure.issues.length === 0 ? failure.issues : failure.issues.map((issue) => redactIssue(issue, cut));
-  const isListed = failure.code === 'invalid_arguments' && call.kind === 'ready' && issues.length > 0;
   return {
     ...failure,
-    message: isListed
-      ? invalidArgumentsText(call.tool, issues, failure.issueCount)
-      : cut(withShownName(failure.message, call.name, cut), MAX_MESSAGE_LENGTH),
+    message:
+      failure.code === 'invalid_arguments' && isReady(call) && issues.length > 0
+        ? invalidArgumentsText(call.tool, issues, failure.issueCount)
+        : cut(withShownName(failure.message, call.name, cut), MAX_MESSAGE_LENGTH),
     type: redactor.text(failure.type, 'result', sent),
     hint: failure.hint === null ? null : cut(failure.hint, MAX_MESSAGE_LENGTH),
     issues,

@@ -2,7 +2,7 @@ import type { ToolProgress } from '../tools/tool.ts';
 import type { BatchTrace } from './batch-trace.ts';
 import type { CallReading } from './provider-calls.ts';
 
-/** Whoever waits for the answer. */
+/** The connection that waits for the answer. */
 export type Client = {
   readonly isGone: () => boolean;
   /** Subscribes to its going away; gives the way to unsubscribe. */
@@ -27,7 +27,7 @@ export type AnswerMemory = {
 };
 
 /** An accepted batch, from whoever accepted it. Times in milliseconds. */
-export type Batch = {
+export type BatchRequest = {
   readonly requestId: string;
   /** Unique to this batch; the request id may be the caller's and come twice. */
   readonly batchId: string;
@@ -60,3 +60,9 @@ export type Batch = {
   /** null where nothing is traced. */
   readonly trace: BatchTrace | null;
 };
+
+/** One JSON text per call, in the order of the calls; or why a batch with an Idempotency-Key is not taken. */
+export type BatchAnswer =
+  | { readonly kind: 'results'; readonly results: readonly string[]; readonly origin: 'run' | 'replayed' }
+  | { readonly kind: 'in_flight'; readonly retryAfterMs: number }
+  | { readonly kind: 'other_body' };

@@ -1,21 +1,37 @@
 import type { Issue } from '../contract/tool-result.ts';
 import type { InlineTool, ToolContext } from '../tools/tool.ts';
 import { isToldValue } from '../tools/tool-values.ts';
-import { raceDeadline } from './race-deadline.ts';
-import type { RunEnd, RunTerms } from './run-end.ts';
+import { type Cancellation, raceDeadline } from './deadline.ts';
+import type { CallOutcome } from './outcome.ts';
 
-export type { RunEnd, RunTerms } from './run-end.ts';
+/** How running a handler ended, as a value. The first cause wins. */
+export type RunOutcome =
+  | { readonly kind: 'returned'; readonly value: unknown }
+  | { readonly kind: 'threw'; readonly thrown: unknown }
+  | { readonly kind: 'invalid_arguments'; readonly issues: readonly Issue[] }
+  | { readonly kind: 'invalid_output'; readonly issues: readonly Issue[] }
+  /** Another process ran it and has said what came of it, or its death says so. */
+  | { readonly kind: 'ended'; readonly outcome: CallOutcome }
+  | { readonly kind: 'timed_out'; readonly limitMs: number; readonly late: Promise<RunOutcome | null> }
+  | { readonly kind: 'cut_off'; readonly late: Promise<RunOutcome | null> };
+
+export type RunTerms = {
+  /** What the handler gets, and the way to tell it through its signal that nobody waits any longer. */
+  readonly context: ToolContext & { readonly abort: (reason: Error) => void };
+  readonly timeoutMs: number;
+  readonly cancellation: Cancellation;
+};
 
 /**
  * Checks the arguments, runs the handler and checks its output under one deadline. Never throws or rejects: this is
  * the only place where tool code is caught. A handler that answers at once costs no promise and no timer; one that
  * goes on after its deadline is left running, and `late` tells its real end (null where its process was killed).
  */
-export const runInvocation = (
+export const invokeTool = (
   tool: InlineTool,
   input: Readonly<Record<string, unknown>>,
   terms: RunTerms,
-): RunEnd | Promise<RunEnd> => {
+): RunOutcome | Promise<RunOutcome> => {
   try {
     const prepared = tool.prepare(input);
     if (prepared instanceof Promise) return raceDeadline(continueLater(tool, prepared, terms.context), tool, terms);
@@ -28,7 +44,7 @@ export const runInvocation = (
 
 type Handler = (context: ToolContext) => unknown;
 
-const start = (tool: InlineTool, run: Handler, terms: RunTerms): RunEnd | Promise<RunEnd> => {
+const start = (tool: InlineTool, run: Handler, terms: RunTerms): RunOutcome | Promise<RunOutcome> => {
   try {
     const returned = run(terms.context);
     const kind = classifyReturned(returned);
@@ -41,7 +57,7 @@ const start = (tool: InlineTool, run: Handler, terms: RunTerms): RunEnd | Promis
   }
 };
 
-const UNREADABLE: RunEnd = {
+const UNREADABLE: RunOutcome = {
   kind: 'invalid_output',
   issues: [{ path: '', expected: 'a value', received: 'none', message: 'it cannot be read' }],
 };
@@ -50,7 +66,7 @@ const continueLater = async (
   tool: InlineTool,
   preparing: ReturnType<InlineTool['prepare']>,
   context: ToolContext,
-): Promise<RunEnd> => {
+): Promise<RunOutcome> => {
   try {
     const prepared = await preparing;
     if (!prepared.ok) return { kind: 'invalid_arguments', issues: prepared.issues };
@@ -60,7 +76,7 @@ const continueLater = async (
   }
 };
 
-const runToEnd = async (tool: InlineTool, run: Handler, context: ToolContext): Promise<RunEnd> => {
+const runToEnd = async (tool: InlineTool, run: Handler, context: ToolContext): Promise<RunOutcome> => {
   try {
     return await finishLater(tool, run(context));
   } catch (thrown) {
@@ -68,7 +84,7 @@ const runToEnd = async (tool: InlineTool, run: Handler, context: ToolContext): P
   }
 };
 
-const finishLater = async (tool: InlineTool, returned: unknown): Promise<RunEnd> => {
+const finishLater = async (tool: InlineTool, returned: unknown): Promise<RunOutcome> => {
   try {
     return await checkOutput(tool, await returned);
   } catch (thrown) {
@@ -76,21 +92,21 @@ const finishLater = async (tool: InlineTool, returned: unknown): Promise<RunEnd>
   }
 };
 
-const checkOutput = (tool: InlineTool, value: unknown): RunEnd | Promise<RunEnd> => {
+const checkOutput = (tool: InlineTool, value: unknown): RunOutcome | Promise<RunOutcome> => {
   const declared = tool.extractError?.(toPayload(value));
   if (declared !== undefined && declared !== null) return { kind: 'threw', thrown: declared };
   if (tool.checkOutput === null) return { kind: 'returned', value };
-  const toEnd = (issues: readonly Issue[]): RunEnd =>
+  const toOutcome = (issues: readonly Issue[]): RunOutcome =>
     issues.length === 0 ? { kind: 'returned', value } : { kind: 'invalid_output', issues };
   const issues = tool.checkOutput(toPayload(value));
   // Where the call ends before the check does, nobody is left who would hear of a rejection.
-  return issues instanceof Promise ? issues.then(toEnd, toThrown) : toEnd(issues);
+  return issues instanceof Promise ? issues.then(toOutcome, toThrown) : toOutcome(issues);
 };
 
-const toThrown = (thrown: unknown): RunEnd => ({ kind: 'threw', thrown });
+const toThrown = (thrown: unknown): RunOutcome => ({ kind: 'threw', thrown });
 
 // A refinement or transformation that throws says "these arguments I cannot take" (hostile input 23).
-const toPrepareFailure = (thrown: unknown): RunEnd => ({
+const toPrepareFailure = (thrown: unknown): RunOutcome => ({
   kind: 'invalid_arguments',
   issues: [{ path: '', expected: 'arguments the tool can check', received: 'others', message: toCheckProblem(thrown) }],
 });

@@ -1,0 +1,151 @@
+import { isSafe, type Tool } from '../tools/tool.ts';
+import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
+import { fingerprintOf, readArguments } from './call-arguments.ts';
+import { toMark } from './canonical-text.ts';
+import type { CancelCause } from './deadline.ts';
+import { type Failure, toFailure } from './failure.ts';
+import * as text from './failure-text.ts';
+import {
+  type Admission,
+  type AskedCall,
+  type AskedTool,
+  type CallVerdict,
+  type Permit,
+  type Round,
+  UNKNOWN_TOOL,
+} from './session-store.ts';
+
+const LEASE_MARGIN_MS = 5000;
+
+/** Three retries for all invented names together, as for a tool that is safe to repeat. */
+export const UNKNOWN_NAMES: AskedTool = {
+  name: UNKNOWN_TOOL,
+  retries: 3,
+  maxCalls: null,
+  effects: 'read',
+  polling: false,
+};
+
+/** Under which name the call's budget is kept and its numbers are labelled. */
+export const bucketOf = ({ kind, tool }: Call): string =>
+  kind === 'unknown_tool' || tool === null ? UNKNOWN_TOOL : tool.name;
+
+/**
+ * 4 admits the batch as (part of) a round, one store round trip. First refuses the calls that the session is not asked for:
+ * their tool's circuit is open, or they are writes of a keyed batch whose record cannot be held. They cost no retry and
+ * count against no limit.
+ */
+export const admitBatch = (batch: Batch): Promise<void> | undefined => {
+  const { request, services, calls } = batch;
+  const asked = calls.filter(mayAsk);
+  // In a session calls are written down even where none of them names a tool.
+  const isEmpty = request.sessionKey === null ? asked.length === 0 : calls.length === 0;
+  if (isEmpty) return undefined;
+  const store = request.sessionKey === null ? services.requests : services.sessions;
+  const admission = store.admit(toRound(batch, asked));
+  if (admission instanceof Promise) return admission.then((admitted) => applyAdmission(batch, asked, admitted));
+  applyAdmission(batch, asked, admission);
+  return undefined;
+};
+
+const mayAsk = (call: Call): boolean => {
+  if (call.outcome !== null || call.kind === 'refused') return false;
+  if (isReady(call)) call.obstacle = findRefusal(call);
+  call.isAsked = call.original === null && call.obstacle === null;
+  return call.isAsked;
+};
+
+const toRound = ({ request }: Batch, asked: readonly Call[]): Round => ({
+  sessionKey: request.sessionKey ?? request.requestId,
+  batchId: request.batchId,
+  roundId: request.roundId,
+  leaseMs: request.deadlineMs + LEASE_MARGIN_MS,
+  tools: toDistinctTools(asked),
+  calls: request.sessionKey === null ? NO_CALLS : asked.map(toAskedCall),
+});
+
+const NO_CALLS: readonly AskedCall[] = [];
+
+const findRefusal = (call: ReadyCall): Failure | null => {
+  const { record, services } = call.batch;
+  if (record?.state === 'away' && !isSafe(call.tool))
+    return toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, call.tool);
+  const parsed = readArguments(call);
+  const retryAfterMs = parsed.ok ? services.circuits.refusal(call.tool, parsed.value) : null;
+  return retryAfterMs === null ? null : toCircuitOpen(call.tool, retryAfterMs);
+};
+
+export const toCircuitOpen = (tool: Tool, retryAfterMs: number): Failure =>
+  toFailure('circuit_open', text.circuitOpenText(tool.name, retryAfterMs), tool, {
+    retryAfterMs: Math.ceil(retryAfterMs),
+  });
+
+const toDistinctTools = (asked: readonly Call[]): readonly AskedTool[] => {
+  const [first] = asked;
+  if (first === undefined) return [];
+  if (asked.every(({ tool }) => tool === first.tool)) return [toAskedTool(first)];
+  const tools = new Map<string, AskedTool>();
+  for (const call of asked) if (!tools.has(bucketOf(call))) tools.set(bucketOf(call), toAskedTool(call));
+  return [...tools.values()];
+};
+
+const toAskedTool = (call: Call): AskedTool => {
+  if (!isReady(call)) return UNKNOWN_NAMES;
+  const { name, retries, maxCallsPerSession, effects, polling } = call.tool;
+  return { name, retries, maxCalls: maxCallsPerSession, effects, polling };
+};
+
+/** A call as its session is asked for it. */
+export const toAskedCall = (call: Call): AskedCall =>
+  isReady(call)
+    ? { tool: call.tool.name, fingerprint: toMark(fingerprintOf(call)), counts: readArguments(call).ok }
+    : { tool: UNKNOWN_TOOL, fingerprint: null, counts: false };
+
+const applyAdmission = (batch: Batch, asked: readonly Call[], admission: Admission): void => {
+  const { observer } = batch.services;
+  batch.admission = admission;
+  for (const [tool, permit] of admission.permits) observeDecision(tool, permit, batch, admission);
+  if (admission.verdicts.length === 0) return;
+  batch.hasVerdicts = true;
+  for (const [place, call] of asked.entries()) {
+    call.verdict = admission.verdicts[place] ?? null;
+    if (call.verdict?.kind === 'loop' && isReady(call)) observer.loopDetected(call.tool.name);
+  }
+};
+
+const observeDecision = (tool: string, permit: Permit, batch: Batch, { mode }: Admission): void => {
+  if (permit.decision === 'unavailable' || permit.decision === 'idle' || permit.budget === null) return;
+  const denial = permit.decision === 'denied' ? permit.denial : null;
+  batch.services.observer.budgetDecided({ tool, decision: permit.decision, denial, mode });
+};
+
+/** The reason this call must not run (batch over, draining, budget, loop, limit), or null. */
+export const findObstacle = (call: Call, moment: number): Failure | null => {
+  const { batch } = call;
+  const cause = batch.cancellation.causeAt(moment);
+  const tool = isReady(call) ? call.tool : null;
+  if (cause !== null) return toNotStarted(cause);
+  if (batch.services.isDraining()) return toFailure('shutting_down', text.SHUTTING_DOWN_TEXT, tool);
+  const permit = batch.admission?.permits.get(bucketOf(call));
+  if (permit?.decision === 'unavailable') return toFailure('store_unavailable', text.STORE_UNAVAILABLE_TEXT, tool);
+  if (permit?.decision !== 'denied') return toVerdictFailure(call, tool, call.verdict);
+  const denied =
+    tool === null
+      ? `${call.refusal?.message ?? ''}${text.NO_RETRIES_FOR_UNKNOWN_NAMES}`
+      : text.denialText(tool.name, permit.denial, permit.budget, batch.services.sessionRetries);
+  return toFailure('retry_budget_exhausted', denied, tool);
+};
+
+const toVerdictFailure = (call: Call, tool: Tool | null, verdict: CallVerdict | null): Failure | null => {
+  if (verdict === null || verdict.kind === 'run') return null;
+  if (verdict.kind === 'limit')
+    return toFailure('call_limit_exceeded', text.callLimitText(bucketOf(call), verdict.of, verdict.limit), tool);
+  return toFailure('loop_detected', text.loopText(bucketOf(call), verdict.cause, verdict.times), tool);
+};
+
+/** A call the batch ended before: the service's fault only where it is stopping. */
+export const toNotStarted = (cause: CancelCause): Failure => {
+  if (cause === 'shutdown') return toFailure('shutting_down', text.SHUTTING_DOWN_TEXT, null);
+  const message = cause === 'deadline' ? text.CANCELLED_BY_DEADLINE_TEXT : text.CANCELLED_BY_CLIENT_TEXT;
+  return toFailure('cancelled', message, null, { outcome: 'refused', executed: 'no' });
+};

@@ -1,0 +1,134 @@
+import type { RetryState, Warning } from '../contract/tool-result.ts';
+import type { Tool } from '../tools/tool.ts';
+import { type AnswerSize, createAnswerSize } from './answer-size.ts';
+import type { BatchAnswer, BatchRequest } from './batch-request.ts';
+import type { ToolInvoked } from './call-observer.ts';
+import type { CancelControl } from './deadline.ts';
+import type { ExecutorServices } from './executor-services.ts';
+import type { Failure } from './failure.ts';
+import { createWideLiterals, type WideLiterals } from './json-shape.ts';
+import { type CallOutcome, failed } from './outcome.ts';
+import type { ParsedArguments } from './parse-arguments.ts';
+import type { RecordLease } from './record.ts';
+import type { Admission, Budget, CallVerdict } from './session-store.ts';
+import type { NameSuggestions } from './suggest-names.ts';
+
+/**
+ * One call of a batch, from reading to answer. Each stage fills its fields and no other:
+ *
+ * | stage    | sets                                                                        |
+ * |----------|-----------------------------------------------------------------------------|
+ * | read     | kind, tool, refusal, rawArguments, timeoutMs, original, sharesId              |
+ * | record   | outcome, storedResult, withheld: what an earlier try of the batch left          |
+ * | admit    | obstacle, isAsked, verdict                                                     |
+ * | run      | outcome, durationMs, late                                                       |
+ * | answer   | outcome (fitted and redacted), callerOutcome, event, reference, retry, result    |
+ */
+export class Call {
+  readonly batch: Batch;
+  readonly index: number;
+  readonly id: string | number | null;
+  /** The name asked for, which may be another than its tool's own. */
+  readonly name: string | null;
+
+  /** `unknown_tool` is counted by its session before it fails; `refused` fails without asking the session. */
+  kind: 'ready' | 'unknown_tool' | 'refused' = 'refused';
+  tool: Tool | null = null;
+  /** Why it cannot run, as far as the call itself tells; null where it is `ready`. */
+  refusal: Failure | null = null;
+  rawArguments: unknown = undefined;
+  timeoutMs = 0;
+  /** Made when they are first asked for: see call-arguments.ts. */
+  parsedArguments: ParsedArguments | null = null;
+  argumentsText: string | null = null;
+  fingerprint: string | null = null;
+  /** The earlier call of the batch that it repeats word for word. Only that one runs. */
+  original: Call | null = null;
+  /** A different call of the batch has the same id. */
+  sharesId = false;
+
+  /** Why it is refused without asking the session. */
+  obstacle: Failure | null = null;
+  isAsked = false;
+  /** What limits and loop guard of the session say; null where they say nothing. */
+  verdict: CallVerdict | null = null;
+
+  outcome: CallOutcome | null = null;
+  /** The result of an earlier try of the same batch, as JSON text, in whose place nothing ran now. */
+  storedResult: string | null = null;
+  /** An earlier try has another outcome on record, which this caller may not see and the record goes on to keep. */
+  withheld = false;
+  durationMs = 0;
+  /** What its handler came to after all; null where nobody will ever know. Never rejects. */
+  late: Promise<CallOutcome | null> | null = null;
+
+  /** Answered by the outcome of its `original`. */
+  isCopy = false;
+  /** The outcome as its caller reads it, where that differs: with the secrets that the caller itself sent. */
+  callerOutcome: CallOutcome | null = null;
+  event: ToolInvoked | null = null;
+  /** Under which the log tells more of a failure; "" on success. */
+  reference = '';
+  retry: RetryState | null = null;
+  /** JSON text. */
+  result = '';
+
+  constructor(batch: Batch, index: number, id: string | number | null, name: string | null) {
+    this.batch = batch;
+    this.index = index;
+    this.id = id;
+    this.name = name;
+  }
+
+  /** Ends a call that did not run, for that reason. */
+  fail(failure: Failure): void {
+    this.outcome = failed(failure);
+  }
+}
+
+/** A call that names a tool which its caller may use. */
+export type ReadyCall = Call & { readonly kind: 'ready'; readonly tool: Tool };
+
+export const isReady = (call: Call): call is ReadyCall => call.kind === 'ready';
+
+/** One batch, from acceptance to answer. */
+export class Batch {
+  readonly request: BatchRequest;
+  readonly services: ExecutorServices;
+  /** Milliseconds of the executor's clock. */
+  readonly startedAt: number;
+  readonly cancellation: CancelControl;
+  readonly wideLiterals: WideLiterals;
+  readonly size: AnswerSize;
+  /** In the order of the request. */
+  calls: readonly Call[] = NO_CALLS;
+  /** Whether any call repeats another, or shares its id with one. */
+  hasDuplicates = false;
+  /** What its Idempotency-Key holds; null without one. */
+  record: RecordLease | null = null;
+  /** null where there was nothing to ask the session for. */
+  admission: Admission | null = null;
+  /** After the batch, by tool; null where settling was not waited for. */
+  budgets: ReadonlyMap<string, Budget> | null = null;
+  /** Whether limits or loop guard say anything of any call. */
+  hasVerdicts = false;
+  /** Said on every result that this batch made. */
+  warnings: readonly Warning[] = NO_WARNINGS;
+  /** Made with the first name that no tool has. */
+  suggestions: NameSuggestions | null = null;
+  /** Every call is answered by the record of an earlier try. */
+  isReplay = false;
+  answer: BatchAnswer | null = null;
+
+  constructor(request: BatchRequest, services: ExecutorServices, cancellation: CancelControl) {
+    this.request = request;
+    this.services = services;
+    this.startedAt = services.now();
+    this.cancellation = cancellation;
+    this.wideLiterals = createWideLiterals(request.source);
+    this.size = createAnswerSize(services.maxAnswerBytes, request.memory);
+  }
+}
+
+const NO_CALLS: readonly Call[] = [];
+const NO_WARNINGS: readonly Warning[] = [];

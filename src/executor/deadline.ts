@@ -1,0 +1,116 @@
+import type { Tool } from '../tools/tool.ts';
+import type { Client } from './batch-request.ts';
+import type { RunOutcome, RunTerms } from './invoke-tool.ts';
+
+/** What may end a batch before its calls do. The first one counts. */
+export type CancelCause = 'deadline' | 'client_gone' | 'shutdown';
+
+/** Tells the calls of a batch that the batch is over. Moments are milliseconds of the executor's clock. */
+export type Cancellation = {
+  /** null while the batch goes on at the given moment. */
+  readonly causeAt: (moment: number) => CancelCause | null;
+  /** Calls back once, at the end; gives the way to unsubscribe. */
+  readonly onCancel: (listener: (cause: CancelCause) => void) => () => void;
+  /** Milliseconds left until the deadline. */
+  readonly remainingAt: (moment: number) => number;
+};
+
+export type CancelControl = Cancellation & {
+  readonly cancel: (cause: CancelCause) => void;
+  /** The batch is answered: no timer and no listener is left behind. */
+  readonly close: () => void;
+};
+
+/** Timer and subscription start with the first listener: a batch of synchronous handlers never needs them. */
+class BatchCancellation implements CancelControl {
+  readonly #client: Client;
+  readonly #now: () => number;
+  readonly #endsAt: number;
+  #listeners: Set<(cause: CancelCause) => void> | undefined;
+  #cause: CancelCause | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #unsubscribe: (() => void) | undefined;
+
+  constructor(deadlineMs: number, client: Client, now: () => number) {
+    this.#client = client;
+    this.#now = now;
+    this.#endsAt = now() + deadlineMs;
+  }
+
+  remainingAt(moment: number): number {
+    return Math.max(0, this.#endsAt - moment);
+  }
+
+  causeAt(moment: number): CancelCause | null {
+    if (this.#cause === null && this.#client.isGone()) this.cancel('client_gone');
+    if (this.#cause === null && moment >= this.#endsAt) this.cancel('deadline');
+    return this.#cause;
+  }
+
+  onCancel(listener: (cause: CancelCause) => void): () => void {
+    if (this.#timer === undefined) this.#listen();
+    this.#listeners ??= new Set();
+    this.#listeners.add(listener);
+    return () => void this.#listeners?.delete(listener);
+  }
+
+  cancel(cause: CancelCause): void {
+    if (this.#cause !== null) return;
+    this.#cause = cause;
+    clearTimeout(this.#timer);
+    const listeners = this.#listeners ?? [];
+    this.#listeners = undefined;
+    for (const listener of listeners) listener(cause);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#unsubscribe?.();
+    this.#listeners = undefined;
+  }
+
+  #listen(): void {
+    this.#timer = setTimeout(() => this.cancel('deadline'), Math.ceil(this.remainingAt(this.#now())));
+    this.#unsubscribe = this.#client.whenGone(() => this.cancel('client_gone'));
+  }
+}
+
+export const createCancellation = (deadlineMs: number, client: Client, now: () => number): CancelControl =>
+  new BatchCancellation(deadlineMs, client, now);
+
+export type Deadline = Pick<RunTerms, 'timeoutMs' | 'cancellation'> & {
+  readonly context: Pick<RunTerms['context'], 'abort'>;
+};
+
+/**
+ * The outcome of `work`, or of its time, or of its batch: whichever comes first. `work` gives null where there is nothing
+ * to say any more, because it was stopped after its outcome had been told.
+ */
+export const raceDeadline = (
+  work: Promise<RunOutcome | null>,
+  tool: Pick<Tool, 'effects'>,
+  terms: Deadline,
+): Promise<RunOutcome> =>
+  new Promise((resolve) => {
+    const settle = (outcome: RunOutcome): void => {
+      clearTimeout(timer);
+      unsubscribe();
+      resolve(outcome);
+    };
+    const timeOut = (): void => {
+      settle({ kind: 'timed_out', limitMs: terms.timeoutMs, late: work });
+      terms.context.abort(new DOMException('The deadline of this call passed.', 'TimeoutError'));
+    };
+    const unsubscribe = terms.cancellation.onCancel((cause) => {
+      if (cause === 'deadline') return timeOut();
+      // A write that runs is let finish: cutting it off would only hide what it did (semantics, section 5).
+      if (cause === 'client_gone' && tool.effects === 'write') return undefined;
+      settle({ kind: 'cut_off', late: work });
+      return terms.context.abort(new DOMException('Nobody waits for this call any more.', 'AbortError'));
+    });
+    const timer = setTimeout(timeOut, terms.timeoutMs);
+    work.then(
+      (outcome) => outcome === null || settle(outcome),
+      (thrown: unknown) => settle({ kind: 'threw', thrown }),
+    );
+  });

@@ -1,0 +1,153 @@
+import type { Warning } from '../contract/tool-result.ts';
+import type { Tool } from '../tools/tool.ts';
+import { type Batch, Call, isReady } from './call.ts';
+import { readArguments, toArgumentsJson } from './call-arguments.ts';
+import { type Failure, toFailure } from './failure.ts';
+import { batchLimitText, invalidCallText, notAuthorizedText } from './failure-text.ts';
+import { createNameSuggestions, type NameSuggestions } from './suggest-names.ts';
+
+/**
+ * 1 shape, 2 look up, 3 authorise: makes a call of each entry of the request, with its tool or the reason why it gets none,
+ * as far as that can be told without the session. Then marks calls that repeat an earlier one.
+ */
+export const readCalls = (batch: Batch): void => {
+  batch.calls = batch.request.calls.map((entry, index) => readCall(entry, index, batch));
+  markDuplicates(batch);
+};
+
+const readCall = (entry: unknown, index: number, batch: Batch): Call => {
+  if (typeof entry !== 'object' || entry === null || Array.isArray(entry))
+    return refuse(new Call(batch, index, null, null), 'The call is not an object.');
+  const id = toId(Reflect.get(entry, 'id'));
+  const name: unknown = Reflect.get(entry, 'name');
+  if (typeof name !== 'string') return refuse(new Call(batch, index, id, null), 'The call has no name.');
+  const call = new Call(batch, index, id, name);
+  if (name.trim() === '') return refuse(call, 'The name of the call is blank.');
+  const tool = findTool(name, batch);
+  if (index >= batch.services.maxBatchCalls) return refuseOverLimit(call, tool);
+  if (tool === undefined) return toUnknown(call, name);
+  return bindTool(call, tool, entry);
+};
+
+const bindTool = (call: Call, tool: Tool, entry: object): Call => {
+  const { mayUse, reading } = call.batch.request;
+  if (!mayUse(tool.name)) {
+    call.tool = tool;
+    call.refusal = toFailure('not_authorized', notAuthorizedText(call.name ?? ''), tool);
+    return call;
+  }
+  const limit: unknown = Reflect.get(entry, 'timeout_ms') ?? tool.timeoutMs;
+  if (typeof limit !== 'number' || !(limit > 0))
+    return refuse(call, 'timeout_ms must be a positive number of milliseconds.');
+  const sent: unknown = Reflect.get(entry, 'arguments');
+  call.kind = 'ready';
+  call.tool = tool;
+  call.timeoutMs = Math.ceil(Math.min(limit, tool.timeoutMs));
+  call.rawArguments = reading === null ? sent : reading.readArguments(sent, tool);
+  return call;
+};
+
+const findTool = (name: string, { request, services }: Batch): Tool | undefined =>
+  request.reading === null ? services.registry.find(name) : request.reading.findTool(name);
+
+/**
+ * Ids are echoed, so that the caller finds its call again; anything but a text or a number becomes null. So does a
+ * number that lost digits in parsing: it could be the id of another call.
+ */
+const toId = (id: unknown): string | number | null =>
+  typeof id === 'string' || (typeof id === 'number' && isEchoable(id)) ? id : null;
+
+const isEchoable = (id: number): boolean => Number.isSafeInteger(id) || (Number.isFinite(id) && !Number.isInteger(id));
+
+const refuse = (call: Call, problem: string): Call => {
+  call.refusal = toFailure('invalid_call', invalidCallText(problem), null);
+  return call;
+};
+
+const refuseOverLimit = (call: Call, tool: Tool | undefined): Call => {
+  call.tool = tool ?? null;
+  call.refusal = toFailure('call_limit_exceeded', batchLimitText(call.batch.services.maxBatchCalls), null);
+  return call;
+};
+
+const toUnknown = (call: Call, name: string): Call => {
+  call.kind = 'unknown_tool';
+  call.refusal = toUnknownFailure(name, call.batch);
+  return call;
+};
+
+const toUnknownFailure = (name: string, batch: Batch): Failure => {
+  const suggestions = suggestionsOf(batch);
+  const known = batch.services.registry.findUnavailable(name);
+  // Of a tool that the caller may not use it learns nothing, not even that there is one.
+  const text =
+    known === undefined || !batch.request.mayUse(known.facts.name)
+      ? suggestions.unknown(name)
+      : suggestions.unavailable(name, known.withheld ?? 'no');
+  return toFailure('unknown_tool', text, null);
+};
+
+// One for a batch: each distinct name costs once.
+const suggestionsOf = (batch: Batch): NameSuggestions => {
+  const { mayUse } = batch.request;
+  const { registry } = batch.services;
+  batch.suggestions ??= createNameSuggestions(() =>
+    registry.list().flatMap(({ name }) => (mayUse(name) ? [name] : [])),
+  );
+  return batch.suggestions;
+};
+
+export const DUPLICATE_ID_WARNING: Warning = {
+  code: 'duplicate_id',
+  message: 'Another call of this batch has the same id; tell the results apart by their index.',
+};
+
+/**
+ * Finds calls that say the same thing twice: same non-empty id, name and arguments, which are run once. Ids alone
+ * say nothing: several models emit `call_0` for every call.
+ */
+const markDuplicates = (batch: Batch): void => {
+  const groups = groupById(batch.calls);
+  if (groups === null) return;
+  batch.hasDuplicates = true;
+  for (const group of groups.values()) {
+    const distinct = markCopies(group);
+    if (distinct > 1) for (const call of group) call.sharesId = true;
+  }
+};
+
+/** Marks the copies of one id, and gives how many different calls it stands for. */
+const markCopies = (group: readonly Call[]): number => {
+  const originals = new Map<string | number, Call>();
+  for (const call of group) {
+    const content = toContent(call);
+    const original = originals.get(content);
+    if (original === undefined) originals.set(content, call);
+    else call.original = original;
+  }
+  return originals.size;
+};
+
+// null where every id stands once, which is all but every batch.
+const groupById = (calls: readonly Call[]): ReadonlyMap<string | number, Call[]> | null => {
+  if (calls.length < 2) return null;
+  const ids = new Set<string | number>();
+  let identified = 0;
+  for (const { id } of calls) {
+    if (id === null || id === '') continue;
+    identified += 1;
+    ids.add(id);
+  }
+  if (ids.size === identified) return null;
+  return Map.groupBy(
+    calls.filter(({ id }) => id !== null && id !== ''),
+    ({ id }) => id ?? '',
+  );
+};
+
+/** What a call says, the same for calls that say the same. Arguments that cannot be read are as different as their texts. */
+const toContent = (call: Call): string | number => {
+  if (!isReady(call)) return call.index;
+  if (readArguments(call).ok) return `${call.tool.name}\n${toArgumentsJson(call)}`;
+  return typeof call.rawArguments === 'string' ? `${call.tool.name}\nnot read\n${call.rawArguments}` : call.index;
+};

@@ -1,0 +1,220 @@
+import { isSafe, type Tool, type ToolProgress } from '../tools/tool.ts';
+import { findObstacle, toCircuitOpen, toNotStarted } from './admit.ts';
+import type { BatchRequest } from './batch-request.ts';
+import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
+import { readArguments } from './call-arguments.ts';
+import { CallContext } from './call-context.ts';
+import { poolOf } from './call-observer.ts';
+import type { CircuitPass } from './circuit/circuit-breakers.ts';
+import { type Failure, toFailure } from './failure.ts';
+import * as text from './failure-text.ts';
+import { invokeTool, type RunOutcome } from './invoke-tool.ts';
+import { leastLength } from './least-length.ts';
+import { toCallOutcome } from './outcome.ts';
+import type { RecordState } from './record.ts';
+
+/**
+ * The life of one call once its batch is admitted: obstacle · arguments · slot · mark of a keyed write · circuit · handler ·
+ * outcome. Each step may end the call. Gives a promise only where it waits; never rejects but by a bug.
+ */
+export const runCall = (call: Call): Promise<void> | undefined => {
+  // An earlier try of the batch left its outcome.
+  if (call.outcome !== null) return undefined;
+  const { services, request } = call.batch;
+  const askedAt = services.now();
+  const reason = findReason(call, askedAt);
+  if (reason !== null) return end(call, reason);
+  if (!isReady(call)) throw new Error('A call that is not ready has no reason.');
+  const parsed = readArguments(call);
+  if (!parsed.ok) return end(call, parsed.failure);
+  if (services.slots.tryTake(call.tool, request.caller)) return begin(call, askedAt, 0);
+  return waitForSlot(call, askedAt);
+};
+
+const end = (call: Call, failure: Failure): undefined => {
+  call.fail(failure);
+};
+
+const findReason = (call: Call, moment: number): Failure | null => {
+  if (call.kind === 'refused') return call.refusal;
+  return call.obstacle ?? findObstacle(call, moment) ?? call.refusal;
+};
+
+/** A keyed write is written down before it begins: a repeat after a crash must know that it may have run. */
+const begin = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void> | undefined => {
+  const { record } = call.batch;
+  if (record === null || isSafe(call.tool)) return run(call, startedAt, waitedMs);
+  return record.start(call.index).then((state) => beginMarked(call, state, waitedMs));
+};
+
+const beginMarked = (call: ReadyCall, state: RecordState, waitedMs: number): Promise<void> | undefined => {
+  const { services, cancellation } = call.batch;
+  const now = services.now();
+  const cause = cancellation.causeAt(now);
+  if (cause !== null || services.isDraining()) return giveUpSlots(call, toNotStarted(cause ?? 'shutdown'));
+  if (state === 'held') return run(call, now, waitedMs);
+  return giveUpSlots(call, state === 'away' ? toUnrecorded(call.tool) : toTakenOver(call.tool));
+};
+
+const toUnrecorded = (tool: Tool): Failure => toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, tool);
+const toTakenOver = (tool: Tool): Failure => toFailure('outcome_unknown', text.takenOverText(tool.name), tool);
+
+/** Gives back the slots of a call that does not run after all. */
+const giveUpSlots = (call: ReadyCall, failure: Failure): undefined => {
+  const { services, request } = call.batch;
+  services.slots.answered(request.caller);
+  services.slots.ended(call.tool);
+  call.fail(failure);
+};
+
+/** Waits for the call's run, or ends it without one: at the end of the batch, or when the slots have dropped it. */
+const waitForSlot = (call: ReadyCall, askedAt: number): Promise<void> =>
+  new Promise((resolve) => {
+    const { tool, batch } = call;
+    const { services, cancellation, request } = batch;
+    const { slots, observer } = services;
+    observer.callQueued(poolOf(tool));
+    const settle = (): void => {
+      unsubscribe();
+      observer.callUnqueued(poolOf(tool));
+    };
+    const endNow = (failure: Failure): void => {
+      settle();
+      call.fail(failure);
+      resolve();
+    };
+    const unsubscribe = cancellation.onCancel((cause) => {
+      stopWaiting();
+      endNow(cause === 'deadline' ? toOverloaded(text.OVERLOADED_TEXT, tool) : toNotStarted(cause));
+    });
+    const stopWaiting = slots.wait({
+      tool,
+      caller: request.caller,
+      endsAt: askedAt + cancellation.remainingAt(askedAt),
+      timeoutMs: call.timeoutMs,
+      // Not here and now: the call that gave the slot back must not run, or pay for, another one's handler.
+      taken: () => {
+        settle();
+        resolve(Promise.resolve().then(() => startLate(call, askedAt)));
+      },
+      dropped: ({ reason, retryAfterMs }) => {
+        observer.shed(reason);
+        endNow(toOverloaded(text.dropText(reason), tool, retryAfterMs));
+      },
+    });
+  });
+
+const startLate = (call: ReadyCall, askedAt: number): Promise<void> | undefined => {
+  const { services } = call.batch;
+  if (services.isDraining()) return giveUpSlots(call, toNotStarted('shutdown'));
+  const startedAt = services.now();
+  return begin(call, startedAt, startedAt - askedAt);
+};
+
+const toOverloaded = (message: string, tool: Tool, retryAfterMs: number | null = null): Failure =>
+  toFailure('overloaded', message, tool, { retryAfterMs });
+
+/** What a call that runs is judged by when its handler has ended. */
+type Start = {
+  readonly pass: Extract<CircuitPass, { kind: 'passed' }>;
+  readonly startedAt: number;
+  readonly timeoutMs: number;
+};
+
+const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void> | undefined => {
+  const { tool, batch } = call;
+  const { services } = batch;
+  const parsed = readArguments(call);
+  const input = parsed.ok ? parsed.value : {};
+  const pass = services.circuits.begin(tool, input, batch);
+  if (pass.kind === 'refused') return giveUpSlots(call, toCircuitOpen(tool, pass.retryAfterMs));
+  const timeoutMs = Math.max(1, Math.min(call.timeoutMs, Math.ceil(batch.cancellation.remainingAt(startedAt))));
+  const context = createContext(call, timeoutMs, waitedMs);
+  services.observer.callStarted(poolOf(tool), waitedMs);
+  const terms = { context, timeoutMs, cancellation: batch.cancellation };
+  const ran =
+    tool.runsIn === 'service'
+      ? invokeTool(tool, input, terms)
+      : services.runHosted(tool, input, { ...terms, graceful: gracefulOf(tool, batch) });
+  const start: Start = { pass, startedAt, timeoutMs };
+  if (!(ran instanceof Promise)) return finish(call, ran, start);
+  return ran.then((outcome) =>
+    services.turns.inTurn(outcome.kind === 'returned' ? leastLength(outcome.value) : 0, () =>
+      finish(call, outcome, start),
+    ),
+  );
+};
+
+const createContext = (call: ReadyCall, timeoutMs: number, waitedMs: number): CallContext => {
+  const { tool, index, id, batch } = call;
+  const { request, services, admission, record } = batch;
+  const permit = admission?.permits.get(tool.name);
+  const budget = permit !== undefined && 'budget' in permit ? permit.budget : null;
+  return new CallContext({
+    requestId: request.requestId,
+    tool: tool.name,
+    callId: id,
+    session: request.sessionKey,
+    effects: tool.effects,
+    idempotencyKey: record === null || request.idempotency === null ? null : `${request.idempotency.key}#${index}`,
+    traceparent: request.trace?.callStarted(call, waitedMs) ?? null,
+    retriesLeft: budget?.remaining ?? tool.retries,
+    timeoutMs,
+    createLog: services.createLog,
+    onProgress: request.onProgress === null ? null : toProgressListener(call, request.onProgress),
+  });
+};
+
+const MAX_PROGRESS_LENGTH = 1000;
+
+/** What a tool reports goes out of the service, so it is redacted as what it says beside its value is. */
+const toProgressListener =
+  ({ index, batch }: Call, onProgress: NonNullable<BatchRequest['onProgress']>) =>
+  ({ progress, total, message }: ToolProgress): void => {
+    if (!Number.isFinite(progress)) return;
+    const { redactor } = batch.services;
+    onProgress(index, {
+      progress,
+      total: Number.isFinite(total) ? total : undefined,
+      message: typeof message === 'string' ? redactor.said(message, MAX_PROGRESS_LENGTH, 'result') : undefined,
+    });
+  };
+
+const gracefulOf = (tool: Tool, { services }: Batch): 'on' | 'off' =>
+  (tool.gracefulErrors ?? services.gracefulErrors === 'on') ? 'on' : 'off';
+
+// A service that keeps its promises answers within this of a call's time limit.
+const OVERRUN_MS = 250;
+
+const finish = (call: ReadyCall, ran: RunOutcome, { pass, startedAt, timeoutMs }: Start): undefined => {
+  const { tool, batch } = call;
+  const { services, size, request } = batch;
+  const { slots, observer } = services;
+  const durationMs = services.now() - startedAt;
+  const terms = { graceful: gracefulOf(tool, batch), maxResultBytes: services.maxResultBytes };
+  const outcome = size.refuse(call, ran) ?? toCallOutcome(ran, tool, terms);
+  call.outcome = outcome;
+  call.durationMs = durationMs;
+  services.turns.spend(outcome.valueJson.length);
+  pass.ended(outcome, timeoutMs < tool.timeoutMs ? 'shortened' : 'own');
+  if (durationMs > timeoutMs + OVERRUN_MS) observer.deadlineOverrun(tool.name);
+  slots.learn(tool, durationMs, 'late' in ran ? 'cut_off' : 'by_itself');
+  slots.answered(request.caller);
+  if (!('late' in ran)) {
+    handlerEnded(call);
+    size.keep(call);
+    return;
+  }
+  // The slot of the tool is free again when the handler really ends, not when its call was answered.
+  const late = ran.late.then((reality) => {
+    const lateOutcome = reality === null ? null : toCallOutcome(reality, tool, terms);
+    if (lateOutcome !== null) observer.lateResult(tool.name, lateOutcome.kind === 'success' ? 'returned' : 'threw');
+    return lateOutcome;
+  });
+  call.late = late.finally(() => handlerEnded(call));
+};
+
+const handlerEnded = ({ tool, batch }: ReadyCall): void => {
+  batch.services.observer.callEnded(poolOf(tool));
+  batch.services.slots.ended(tool);
+};

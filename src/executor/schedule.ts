@@ -1,0 +1,132 @@
+import { toNotStarted } from './admit.ts';
+import { type Batch, type Call, isReady } from './call.ts';
+import { toFailure } from './failure.ts';
+import { INTERNAL_ERROR_TEXT, notExecutedText, OVERLOADED_TEXT } from './failure-text.ts';
+import { runCall } from './run-call.ts';
+
+/**
+ * 5 runs the calls of a batch: in parallel up to the limit, where a call of a `sequential` tool waits for those before
+ * it and holds up those after it; or one by one. A slot is free again when the handler really ends, not when it was
+ * answered. Gives a promise only where a call does.
+ */
+export const runCalls = (batch: Batch): Promise<void> | undefined => {
+  const calls = batch.hasDuplicates ? batch.calls.filter(({ original }) => original === null) : batch.calls;
+  if (batch.request.order === 'sequential') return runInOrder(calls, batch);
+  return calls.some(isBarrier) ? runGroups(toGroups(calls), batch) : runGroup(calls, batch);
+};
+
+const runInOrder = async (calls: readonly Call[], batch: Batch): Promise<void> => {
+  let failedName: string | null = null;
+  for (const call of calls) {
+    if (failedName === null) await runSafely(call);
+    else if (call.outcome === null) call.fail(toFailure('not_executed', notExecutedText(failedName), call.tool));
+    if (batch.request.onError === 'stop' && call.outcome?.kind === 'failure')
+      failedName ??= call.name ?? 'an unnamed call';
+  }
+};
+
+const isBarrier = (call: Call): boolean => isReady(call) && call.tool.sequential;
+
+const toGroups = (calls: readonly Call[]): readonly (readonly Call[])[] => {
+  const groups: Call[][] = [[]];
+  for (const call of calls) {
+    if (isBarrier(call)) groups.push([call], []);
+    else groups.at(-1)?.push(call);
+  }
+  return groups.filter((group) => group.length > 0);
+};
+
+const runGroups = async (groups: readonly (readonly Call[])[], batch: Batch): Promise<void> => {
+  for (const group of groups) await runGroup(group, batch);
+};
+
+const runGroup = (calls: readonly Call[], batch: Batch): Promise<void> | undefined => {
+  const running = new RunningCalls(batch.services.batchConcurrency);
+  for (const [place, call] of calls.entries()) {
+    if (running.isFull()) return runRest(calls.slice(place), running, batch);
+    running.start(call);
+  }
+  return running.whenAnswered();
+};
+
+const runRest = async (
+  calls: readonly Call[],
+  running: RunningCalls,
+  { services, cancellation }: Batch,
+): Promise<void> => {
+  for (const call of calls) {
+    if (running.isFull()) await running.whenFree(cancellation, services.now);
+    if (running.isFull()) giveUp(call);
+    else running.start(call);
+  }
+  await running.whenAnswered();
+};
+
+/** The calls of one group that have not ended. Nothing is made for calls that end at once. */
+class RunningCalls {
+  readonly #limit: number;
+  #answers: Promise<void>[] | undefined;
+  #handlers: Set<Promise<unknown>> | undefined;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  isFull(): boolean {
+    return this.#handlers !== undefined && this.#handlers.size >= this.#limit;
+  }
+
+  start(call: Call): void {
+    const running = runSafely(call);
+    if (running === undefined) {
+      if (call.late !== null) this.#occupy(call.late);
+      return;
+    }
+    const answered = running.then(() => {
+      if (call.late !== null) this.#occupy(call.late);
+    });
+    this.#occupy(answered);
+    this.#answers ??= [];
+    this.#answers.push(answered);
+  }
+
+  whenAnswered(): Promise<void> | undefined {
+    return this.#answers === undefined ? undefined : Promise.all(this.#answers).then(() => undefined);
+  }
+
+  /** Resolves when a slot is free, or when the batch is over. */
+  async whenFree(cancellation: Batch['cancellation'], now: () => number): Promise<void> {
+    const over = new Promise<void>((resolve) => void cancellation.onCancel(() => resolve()));
+    while (this.isFull() && cancellation.causeAt(now()) === null) await Promise.race([...(this.#handlers ?? []), over]);
+  }
+
+  #occupy(handler: Promise<unknown>): void {
+    this.#handlers ??= new Set();
+    const handlers = this.#handlers;
+    const held = handler.finally(() => handlers.delete(held));
+    handlers.add(held);
+  }
+}
+
+const giveUp = (call: Call): void => {
+  const { cancellation, services } = call.batch;
+  if (call.outcome !== null) return;
+  const cause = cancellation.causeAt(services.now()) ?? 'deadline';
+  if (cause === 'deadline') call.fail(toFailure('overloaded', OVERLOADED_TEXT, call.tool));
+  else call.fail(toNotStarted(cause));
+};
+
+/** The last-resort net: whatever gets here is a bug of ours, counted and alerted on. */
+const runSafely = (call: Call): Promise<void> | undefined => {
+  const caught = (error: unknown): void => {
+    const { request, services } = call.batch;
+    services.observer.contractViolated(error, request.requestId);
+    call.fail(toFailure('internal_error', INTERNAL_ERROR_TEXT, call.tool, { thrown: error }));
+  };
+  try {
+    return runCall(call)?.catch(caught);
+  } catch (error) {
+    caught(error);
+    return undefined;
+  }
+};
