@@ -1,20 +1,28 @@
 import type { Issue } from '../contract/tool-result.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import type { AnswerMemory } from './batch-request.ts';
-import type { Call, ReadyCall } from './call.ts';
+import { type CallOutcome, failed } from './call-outcome.ts';
+import type { RunOutcome } from './deadline.ts';
 import { toFailure } from './failure.ts';
-import type { RunOutcome } from './invoke-tool.ts';
 import { leastLength } from './least-length.ts';
-import { type CallOutcome, failed } from './outcome.ts';
+
+/** What is looked at and cut of a call. */
+type SizedCall = {
+  readonly index: number;
+  readonly tool: Tool | null;
+  readonly storedResult: string | null;
+  outcome: CallOutcome | null;
+};
+type EndedCall = SizedCall & { readonly tool: Tool };
 
 /** What the values of one batch come to, in bytes of JSON, while its calls run and when it is answered. */
 export type AnswerSize = {
   /** The outcome of a call whose value is large and certainly beyond the limit: it need not be written as JSON. Else null. */
-  readonly refuse: (call: ReadyCall, run: RunOutcome) => CallOutcome | null;
+  readonly refuse: (call: EndedCall, run: RunOutcome) => CallOutcome | null;
   /** Takes in a call that has ended; where there is no room for its value, or for that of a later call, that goes. */
-  readonly keep: (call: ReadyCall) => void;
+  readonly keep: (call: EndedCall) => void;
   /** Cuts the outcome to what the answer has room for. To be asked once for each call, in their order. */
-  readonly fit: (call: Call) => void;
+  readonly fit: (call: SizedCall) => void;
   /** Bytes of JSON that are held for the batch now, without what is small. */
   readonly heldBytes: () => number;
 };
@@ -35,7 +43,7 @@ class BatchAnswerSize implements AnswerSize {
   readonly #memory: AnswerMemory | null;
   // Made with the first value that counts: most batches have none.
   #sizes: Map<number, number> | undefined;
-  #held: Map<number, ReadyCall> | undefined;
+  #held: Map<number, EndedCall> | undefined;
   #heldBytes = 0;
   #answeredBytes = 0;
 
@@ -48,13 +56,13 @@ class BatchAnswerSize implements AnswerSize {
     return this.#heldBytes;
   }
 
-  refuse({ index, tool }: ReadyCall, run: RunOutcome): CallOutcome | null {
+  refuse({ index, tool }: EndedCall, run: RunOutcome): CallOutcome | null {
     if (this.#heldBytes === 0 || run.kind !== 'returned' || !isSafe(tool)) return null;
     if (leastLength(run.value) <= FREE_BYTES || this.#bytesBefore(index) + FREE_BYTES < this.#limitBytes) return null;
     return toTooLarge(tool, overLimitText(this.#limitBytes));
   }
 
-  keep(call: ReadyCall): void {
+  keep(call: EndedCall): void {
     const { outcome, index, tool } = call;
     const bytes = outcome === null ? 0 : sizeOf(outcome, null);
     if (outcome === null || bytes <= FREE_BYTES) return;
@@ -71,7 +79,7 @@ class BatchAnswerSize implements AnswerSize {
     while (this.#heldBytes > this.#limitBytes) this.#letGo(Math.max(...this.#held.keys()));
   }
 
-  fit(call: Call): void {
+  fit(call: SizedCall): void {
     const { outcome, index, tool, storedResult } = call;
     if (outcome === null) return;
     const own = this.#sizes?.get(index);

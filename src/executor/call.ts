@@ -3,13 +3,13 @@ import type { Tool } from '../tools/tool.ts';
 import { type AnswerSize, createAnswerSize } from './answer-size.ts';
 import type { BatchAnswer, BatchRequest } from './batch-request.ts';
 import type { ToolInvoked } from './call-observer.ts';
+import { type CallOutcome, failed } from './call-outcome.ts';
 import type { CancelControl } from './deadline.ts';
 import type { ExecutorServices } from './executor-services.ts';
 import type { Failure } from './failure.ts';
+import type { RecordLease } from './idempotency/keyed-store.ts';
 import { createWideLiterals, type WideLiterals } from './json-shape.ts';
-import { type CallOutcome, failed } from './outcome.ts';
 import type { ParsedArguments } from './parse-arguments.ts';
-import type { RecordLease } from './record.ts';
 import type { Admission, Budget, CallVerdict } from './session-store.ts';
 import type { NameSuggestions } from './suggest-names.ts';
 

@@ -1,6 +1,7 @@
-import type { Tool } from '../tools/tool.ts';
+import type { Issue } from '../contract/tool-result.ts';
+import type { Tool, ToolContext } from '../tools/tool.ts';
 import type { Client } from './batch-request.ts';
-import type { RunOutcome, RunTerms } from './invoke-tool.ts';
+import type { CallOutcome } from './call-outcome.ts';
 
 /** What may end a batch before its calls do. The first one counts. */
 export type CancelCause = 'deadline' | 'client_gone' | 'shutdown';
@@ -77,6 +78,24 @@ class BatchCancellation implements CancelControl {
 
 export const createCancellation = (deadlineMs: number, client: Client, now: () => number): CancelControl =>
   new BatchCancellation(deadlineMs, client, now);
+
+/** How running a handler ended, as a value. The first cause wins. */
+export type RunOutcome =
+  | { readonly kind: 'returned'; readonly value: unknown }
+  | { readonly kind: 'threw'; readonly thrown: unknown }
+  | { readonly kind: 'invalid_arguments'; readonly issues: readonly Issue[] }
+  | { readonly kind: 'invalid_output'; readonly issues: readonly Issue[] }
+  /** Another process ran it and has said what came of it, or its death says so. */
+  | { readonly kind: 'ended'; readonly outcome: CallOutcome }
+  | { readonly kind: 'timed_out'; readonly limitMs: number; readonly late: Promise<RunOutcome | null> }
+  | { readonly kind: 'cut_off'; readonly late: Promise<RunOutcome | null> };
+
+export type RunTerms = {
+  /** What the handler gets, and the way to tell it through its signal that nobody waits any longer. */
+  readonly context: ToolContext & { readonly abort: (reason: Error) => void };
+  readonly timeoutMs: number;
+  readonly cancellation: Cancellation;
+};
 
 export type Deadline = Pick<RunTerms, 'timeoutMs' | 'cancellation'> & {
   readonly context: Pick<RunTerms['context'], 'abort'>;

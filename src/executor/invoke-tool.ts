@@ -1,26 +1,7 @@
 import type { Issue } from '../contract/tool-result.ts';
 import type { InlineTool, ToolContext } from '../tools/tool.ts';
 import { isToldValue } from '../tools/tool-values.ts';
-import { type Cancellation, raceDeadline } from './deadline.ts';
-import type { CallOutcome } from './outcome.ts';
-
-/** How running a handler ended, as a value. The first cause wins. */
-export type RunOutcome =
-  | { readonly kind: 'returned'; readonly value: unknown }
-  | { readonly kind: 'threw'; readonly thrown: unknown }
-  | { readonly kind: 'invalid_arguments'; readonly issues: readonly Issue[] }
-  | { readonly kind: 'invalid_output'; readonly issues: readonly Issue[] }
-  /** Another process ran it and has said what came of it, or its death says so. */
-  | { readonly kind: 'ended'; readonly outcome: CallOutcome }
-  | { readonly kind: 'timed_out'; readonly limitMs: number; readonly late: Promise<RunOutcome | null> }
-  | { readonly kind: 'cut_off'; readonly late: Promise<RunOutcome | null> };
-
-export type RunTerms = {
-  /** What the handler gets, and the way to tell it through its signal that nobody waits any longer. */
-  readonly context: ToolContext & { readonly abort: (reason: Error) => void };
-  readonly timeoutMs: number;
-  readonly cancellation: Cancellation;
-};
+import { type RunOutcome, type RunTerms, raceDeadline } from './deadline.ts';
 
 /**
  * Checks the arguments, runs the handler and checks its output under one deadline. Never throws or rejects: this is

@@ -1,9 +1,9 @@
 import type { LateResult } from '../contract/session.ts';
 import { renderLate } from './answer.ts';
 import type { Batch, Call } from './call.ts';
+import type { CallOutcome } from './call-outcome.ts';
 import { MAX_REQUEST_ID } from './journal/journal-line.ts';
 import { toLateLine } from './journal/journal-lines.ts';
-import type { CallOutcome } from './outcome.ts';
 import { redactOutcome } from './redaction/redact-outcome.ts';
 
 /**

@@ -1,10 +1,11 @@
-import type { Executed } from '../contract/failure.ts';
 import type { Issue, Warning } from '../contract/tool-result.ts';
 import { withArticle, withLookahead } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import { isToldValue, toldKind } from '../tools/tool-values.ts';
+import { type CallOutcome, failed } from './call-outcome.ts';
 import { classifyThrown } from './classify-thrown.ts';
-import { type Failure, toFailure } from './failure.ts';
+import type { RunOutcome } from './deadline.ts';
+import { toFailure } from './failure.ts';
 import {
   cutOffText,
   invalidArgumentsText,
@@ -14,28 +15,7 @@ import {
   toFramelessText,
   tooLargeText,
 } from './failure-text.ts';
-import type { RunOutcome } from './invoke-tool.ts';
 import { isDeeperThan } from './json-text.ts';
-
-export type SuccessOutcome = {
-  readonly kind: 'success';
-  readonly valueJson: string;
-  readonly message: string;
-  readonly executed: Executed;
-  readonly marks: readonly ('empty' | 'truncated')[];
-  readonly warnings: readonly Warning[];
-};
-
-export type FailureOutcome = { readonly kind: 'failure'; readonly failure: Failure; readonly valueJson: string };
-
-/** How a call ended, with its value already proved to be JSON. */
-export type CallOutcome = SuccessOutcome | FailureOutcome;
-
-export const failed = (failure: Failure, valueJson = 'null'): FailureOutcome => ({
-  kind: 'failure',
-  failure,
-  valueJson,
-});
 
 export type OutcomeTerms = { readonly graceful: 'on' | 'off'; readonly maxResultBytes: number };
 

@@ -4,25 +4,8 @@ import type { IdempotencyKey } from './batch-request.ts';
 import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
 import { toCanonicalText, toDigest } from './canonical-text.ts';
 import { renameResult, restoreEarlier, toResultKinds } from './idempotency/kept-result.ts';
-import type { EarlierCall, HeldRecord, ResultToKeep } from './idempotency/keyed-store.ts';
+import type { EarlierCall, HeldRecord, RecordLease, ResultToKeep } from './idempotency/keyed-store.ts';
 import { parseJson } from './parse-json.ts';
-
-/** What the record says, or that the store that keeps it is away. */
-export type RecordState = 'held' | 'lost' | 'away';
-
-/** The record of an Idempotency-Key while its batch runs. Nothing here rejects. */
-export type RecordLease = {
-  /** `away`: there is no record, so writes must not run and nothing is kept. */
-  readonly state: 'held' | 'away';
-  /** Notes that a write begins. Only where this says `held` may it. */
-  readonly start: (index: number) => Promise<RecordState>;
-  /** Keeps the results and lets the record go. `marked`: only which writes ran is kept. */
-  readonly finish: (results: readonly ResultToKeep[]) => Promise<RecordState | 'marked'>;
-  /** Replaces a kept result by what its handler came to after the answer. */
-  readonly amend: (index: number, result: string) => Promise<void>;
-  /** Holds the record no longer; for a batch that did not finish. */
-  readonly letGo: () => void;
-};
 
 const NOT_DURABLE: Warning = {
   code: 'idempotency_not_durable',

@@ -2,9 +2,9 @@ import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { RetryState, Warning } from '../contract/tool-result.ts';
 import { cutText } from '../tools/describe-value.ts';
 import type { Call } from './call.ts';
+import type { FailureOutcome, SuccessOutcome } from './call-outcome.ts';
 import type { Failure } from './failure.ts';
 import { budgetSuffix, MAX_MESSAGE_LENGTH } from './failure-text.ts';
-import type { FailureOutcome, SuccessOutcome } from './outcome.ts';
 import type { Admission, Budget } from './session-store.ts';
 
 type CallHead = Pick<Call, 'index' | 'id' | 'name'>;

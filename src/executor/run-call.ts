@@ -6,12 +6,13 @@ import { readArguments } from './call-arguments.ts';
 import { CallContext } from './call-context.ts';
 import { poolOf } from './call-observer.ts';
 import type { CircuitPass } from './circuit/circuit-breakers.ts';
+import type { RunOutcome } from './deadline.ts';
 import { type Failure, toFailure } from './failure.ts';
 import * as text from './failure-text.ts';
-import { invokeTool, type RunOutcome } from './invoke-tool.ts';
+import type { RecordState } from './idempotency/keyed-store.ts';
+import { invokeTool } from './invoke-tool.ts';
 import { leastLength } from './least-length.ts';
 import { toCallOutcome } from './outcome.ts';
-import type { RecordState } from './record.ts';
 
 /**
  * The life of one call once its batch is admitted: obstacle · arguments · slot · mark of a keyed write · circuit · handler ·

@@ -1,5 +1,5 @@
 import type { HostedTool } from '../tools/tool.ts';
-import type { RunOutcome, RunTerms } from './invoke-tool.ts';
+import type { RunOutcome, RunTerms } from './deadline.ts';
 
 export type HostedTerms = RunTerms & {
   /** Whether an exception that the tool did not classify is a result like others (`on`) or fatal. */

@@ -1,9 +1,9 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import { bucketOf, toAskedCall } from './admit.ts';
 import type { Batch, Call } from './call.ts';
+import type { CallOutcome, SuccessOutcome } from './call-outcome.ts';
 import { toDigest, toMark } from './canonical-text.ts';
 import { toJournalHead, toJournalLine } from './journal/journal-line.ts';
-import type { CallOutcome, SuccessOutcome } from './outcome.ts';
 import type { Redactor } from './redaction/redactor.ts';
 import type {
   Admission,

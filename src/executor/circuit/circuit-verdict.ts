@@ -1,5 +1,5 @@
 import type { FailureCode } from '../../contract/failure.ts';
-import type { CallOutcome } from '../outcome.ts';
+import type { CallOutcome } from '../call-outcome.ts';
 
 /** What the end of a call says of what it called. `neither`: nothing, as where the model, a rule or we ended it. */
 export type CircuitVerdict = 'success' | 'fault' | 'neither';

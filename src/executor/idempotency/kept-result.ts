@@ -3,9 +3,9 @@ import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../../contract/failure.ts';
 import { toPortableName } from '../../contract/portable-name.ts';
 import { isSafe } from '../../tools/tool.ts';
 import type { Call } from '../call.ts';
+import { type CallOutcome, failed } from '../call-outcome.ts';
 import { type Failure, toFailure } from '../failure.ts';
 import { echoName, notAuthorizedText, outcomeUnknownText } from '../failure-text.ts';
-import { type CallOutcome, failed } from '../outcome.ts';
 import { parseJson } from '../parse-json.ts';
 import type { EarlierCall, ResultToKeep } from './keyed-store.ts';
 

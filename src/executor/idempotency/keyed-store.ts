@@ -63,3 +63,20 @@ export type KeyedStore = {
    */
   readonly find: (requestKey: string) => Promise<readonly string[] | null | 'unavailable'>;
 };
+
+/** What the record says, or that the store that keeps it is away. */
+export type RecordState = 'held' | 'lost' | 'away';
+
+/** The record of an Idempotency-Key while its batch runs. Nothing here rejects. */
+export type RecordLease = {
+  /** `away`: there is no record, so writes must not run and nothing is kept. */
+  readonly state: 'held' | 'away';
+  /** Notes that a write begins. Only where this says `held` may it. */
+  readonly start: (index: number) => Promise<RecordState>;
+  /** Keeps the results and lets the record go. `marked`: only which writes ran is kept. */
+  readonly finish: (results: readonly ResultToKeep[]) => Promise<RecordState | 'marked'>;
+  /** Replaces a kept result by what its handler came to after the answer. */
+  readonly amend: (index: number, result: string) => Promise<void>;
+  /** Holds the record no longer; for a batch that did not finish. */
+  readonly letGo: () => void;
+};

@@ -1,11 +1,10 @@
 import type { HostedTool } from '../../tools/tool.ts';
 import { toNotStarted } from '../admit.ts';
-import type { CancelCause, Cancellation } from '../deadline.ts';
+import { failed } from '../call-outcome.ts';
+import type { CancelCause, Cancellation, RunOutcome } from '../deadline.ts';
 import { raceDeadline } from '../deadline.ts';
 import { type Failure, toFailure } from '../failure.ts';
 import { cutOffText, OVERLOADED_TEXT } from '../failure-text.ts';
-import type { RunOutcome } from '../invoke-tool.ts';
-import { failed } from '../outcome.ts';
 import type { HostedTerms, RunHosted } from '../run-hosted.ts';
 import { classifyDeath, toDeathError } from './classify-death.ts';
 import type { PoolMember } from './file-hosts.ts';

@@ -1,6 +1,6 @@
 import type { LoadedToolFile } from '../../tools/directory/load-tool-file.ts';
 import type { HostedTool, ToolLog, ToolProgress } from '../../tools/tool.ts';
-import type { CallOutcome } from '../outcome.ts';
+import type { CallOutcome } from '../call-outcome.ts';
 import { parseJson } from '../parse-json.ts';
 import type { Frame } from './frames.ts';
 import { HostMessage, LoadedBody, type ThrownPart } from './host-messages.ts';

@@ -1,8 +1,8 @@
 import type { HostedTool } from '../../tools/tool.ts';
+import { type CallOutcome, failed } from '../call-outcome.ts';
 import { toFailure } from '../failure.ts';
 import { withoutFrames } from '../failure-text.ts';
 import { isDeeperThan } from '../json-text.ts';
-import { type CallOutcome, failed } from '../outcome.ts';
 import { parseJson } from '../parse-json.ts';
 import type { HostEnd, ThrownPart } from './host-messages.ts';
 

@@ -1,4 +1,4 @@
-import type { CallOutcome } from '../outcome.ts';
+import type { CallOutcome } from '../call-outcome.ts';
 import type { Death } from './isolation-observer.ts';
 
 /** What came of a call in a host: its end, or the host's. `began`: the handler may have run. */

@@ -2,9 +2,10 @@ import type { Issue } from '../../contract/tool-result.ts';
 import { MAX_DESCRIBED } from '../../tools/describe-value.ts';
 import { type Call, isReady } from '../call.ts';
 import { toArgumentsJson } from '../call-arguments.ts';
+import type { CallOutcome } from '../call-outcome.ts';
 import type { Failure } from '../failure.ts';
 import { echoName, invalidArgumentsText, MAX_MESSAGE_LENGTH, MAX_NAME_ECHO, onOneLine } from '../failure-text.ts';
-import { type CallOutcome, MAX_ISSUE_LENGTH, toPreviewLength } from '../outcome.ts';
+import { MAX_ISSUE_LENGTH, toPreviewLength } from '../outcome.ts';
 import { parseJson } from '../parse-json.ts';
 import type { Redactor, SentText } from './redactor.ts';
 

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { CallContext } from '#src/executor/call-context.ts';
+import type { RunOutcome } from '#src/executor/deadline.ts';
 import { createCancellation } from '#src/executor/deadline.ts';
-import type { RunOutcome } from '#src/executor/invoke-tool.ts';
 import { createIsolation, type Isolation, type IsolationSettings } from '#src/executor/isolation/create-isolation.ts';
 import type { Death, RestartReason } from '#src/executor/isolation/isolation-observer.ts';
 import { readDirectory } from '#src/tools/directory/read-directory.ts';

@@ -1,9 +1,9 @@
 import { withLookahead } from '../../../tools/describe-value.ts';
 import type { InlineTool, ToolLog, ToolProgress } from '../../../tools/tool.ts';
 import { CallContext } from '../../call-context.ts';
+import type { CallOutcome } from '../../call-outcome.ts';
 import type { Cancellation } from '../../deadline.ts';
 import { invokeTool } from '../../invoke-tool.ts';
-import type { CallOutcome } from '../../outcome.ts';
 import { toCallOutcome, toJsonValue } from '../../outcome.ts';
 import { HOST_CODES, type HostEnd, type HostOrder } from '../host-messages.ts';
 import type { Channel } from './channel.ts';
