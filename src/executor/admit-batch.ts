@@ -1,7 +1,6 @@
 import type { Batch } from './batch.ts';
 import type { BatchArguments } from './batch-arguments.ts';
 import type { CallObserver } from './call-observer.ts';
-import { toMark } from './canonical-text.ts';
 import type { NamedCall } from './find-obstacle.ts';
 import type { ReadyCall, ResolvedCall } from './resolve-call.ts';
 import {
@@ -88,8 +87,8 @@ const toAskedTool = ({ tool }: ReadyCall): AskedTool => ({
 /** A call as its session is asked for it. */
 export const toAskedCall = (call: NamedCall, given: BatchArguments): AskedCall =>
   call.kind === 'unknown_tool'
-    ? { tool: UNKNOWN_TOOL, fingerprint: null, counts: false }
-    : { tool: call.tool.name, fingerprint: toMark(given.fingerprintOf(call)), counts: given.read(call).ok };
+    ? { tool: UNKNOWN_TOOL, counts: false, mark: null }
+    : { tool: call.tool.name, counts: given.read(call).ok, mark: given.markOf(call) };
 
 const toVerdicts = (
   asked: readonly NamedCall[],

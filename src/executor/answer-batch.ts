@@ -12,7 +12,7 @@ import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffi
 import { type ResolvedCall, toolOf } from './resolve-call.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
 import { settleBatch } from './settle-batch.ts';
-import { toAnswerMark } from './settled-call.ts';
+import { isSameAnswer } from './settled-call.ts';
 import { toInvoked } from './to-invoked.ts';
 
 /** 8 settles and 9 observes: turns the ends of all calls into results, in the order of the calls. Observing happens once a call. */
@@ -153,7 +153,7 @@ const toIdentical = (call: ResolvedCall, end: CallEnd, { verdicts }: RanBatch): 
   if (end.kind !== 'success' || call.kind !== 'ready' || call.tool.polling) return NO_MARKS;
   if (verdict?.kind !== 'run' || verdict.streak === null) return NO_MARKS;
   const times = verdict.streak.same + 1;
-  if (times < IDENTICAL_FROM || verdict.streak.answer !== toAnswerMark(end)) return NO_MARKS;
+  if (times < IDENTICAL_FROM || !isSameAnswer(verdict.streak, end)) return NO_MARKS;
   return [{ code: 'identical_call', message: identicalCallText(call.tool.name, times) }];
 };
 

@@ -1,7 +1,7 @@
 import type { AnsweredCall, AnswerTerms, RanBatch } from './answered-batch.ts';
 import { toJournalHead, toJournalLine } from './journal/journal-line.ts';
 import { toRoundOutcomes } from './round-outcomes.ts';
-import type { Admission, Budget, RoundReport } from './session-store.ts';
+import type { Admission, Budget, JournalLine, RoundJournal, RoundReport } from './session-store.ts';
 import { toSettledCall } from './settled-call.ts';
 
 /**
@@ -18,14 +18,26 @@ export const settleBatch = (
   const isClean = answered.every(({ ran }) => ran.end.kind === 'success') && isUntroubled(admission);
   // Without a session nothing outlives the batch.
   if (isClean && batch.sessionKey === null) return null;
-  const settling = admission.settle(toReport(done, admission, answered, terms)).catch((error: unknown) => {
-    terms.observer.contractViolated(error, batch.requestId);
-    return NO_BUDGETS;
-  });
+  const settling = settle(admission, toReport(done, admission, answered, terms), (error) =>
+    terms.observer.contractViolated(error, batch.requestId),
+  );
   if (!isClean) return settling;
   terms.open.begin();
   void settling.then(terms.open.end);
   return null;
+};
+
+const settle = async (
+  admission: Admission,
+  report: RoundReport,
+  onError: (error: unknown) => void,
+): Promise<ReadonlyMap<string, Budget>> => {
+  try {
+    return await admission.settle(report);
+  } catch (error) {
+    onError(error);
+    return NO_BUDGETS;
+  }
 };
 
 const NO_BUDGETS: ReadonlyMap<string, Budget> = new Map();
@@ -49,12 +61,19 @@ const toReport = (
     return end === undefined ? [] : [{ call, end }];
   });
   const outcomes = toRoundOutcomes(settled, terms.redactor);
-  if (batch.sessionKey === null) return { outcomes, calls: [], journal: [] };
+  if (batch.sessionKey === null) return { outcomes, calls: [], journal: null };
   const written = terms.journal === 0 ? [] : answered.filter(({ ran }) => ran.kept === undefined).slice(-terms.journal);
   const head = toJournalHead(batch.requestId, { step, time: terms.time(), given, redactor: terms.redactor });
   return {
     outcomes,
     calls: settled.map(({ call, end }) => toSettledCall(call, end, given)),
-    journal: written.map(({ call, event }) => toJournalLine(call, event, head)),
+    journal:
+      written.length === 0 ? null : toWritten(written.map(({ call, event }) => toJournalLine(call, event, head))),
   };
 };
+
+const toWritten = (lines: readonly JournalLine[]): RoundJournal => ({
+  lines: lines.length,
+  bytes: lines.reduce((sum, { json }) => sum + json.length, 0),
+  render: () => lines,
+});

@@ -2,9 +2,10 @@ import { FAILURE_POLICY } from '../contract/failure.ts';
 import { toAskedCall } from './admit-batch.ts';
 import type { BatchArguments } from './batch-arguments.ts';
 import type { CallEnd } from './call-end.ts';
+import { toTextPrint } from './call-print.ts';
 import { toDigest, toMark } from './canonical-text.ts';
 import type { NamedCall } from './find-obstacle.ts';
-import type { CallEnding, SettledCall } from './session-store.ts';
+import type { AnswerMark, CallEnding, SettledCall, Streak } from './session-store.ts';
 
 // Reasons a model owns: the same call would end the same way. A timeout, a crash or an upstream may be better next time.
 const OWNED_CODES: ReadonlySet<string> = new Set([
@@ -17,14 +18,22 @@ const OWNED_CODES: ReadonlySet<string> = new Set([
 /** How a call ended, as limits and loop guard count it. */
 export const toSettledCall = (call: NamedCall, end: CallEnd, given: BatchArguments): SettledCall => {
   const ending = toEnding(end);
-  const answer = end.kind === 'success' ? toAnswerMark(end) : '';
+  const answer = end.kind === 'success' ? toAnswerMark(end) : null;
   const executed = end.kind === 'success' || end.failure.executed !== 'no';
   return { ...toAskedCall(call, given), ending, answer, executed };
 };
 
-/** What two equal answers have in common, 16 hex digits. */
-export const toAnswerMark = ({ valueJson }: Extract<CallEnd, { kind: 'success' }>): string =>
-  toMark(toDigest(valueJson));
+/** What two equal answers have in common. */
+export const toAnswerMark = ({ valueJson }: Extract<CallEnd, { kind: 'success' }>): AnswerMark => ({
+  print: toTextPrint(valueJson),
+  digest: () => toMark(toDigest(valueJson)),
+});
+
+/** Whether the answer that a streak remembers is this one. */
+export const isSameAnswer = ({ answer }: Streak, end: Extract<CallEnd, { kind: 'success' }>): boolean => {
+  const mark = toAnswerMark(end);
+  return answer === (typeof answer === 'number' ? mark.print : mark.digest());
+};
 
 const toEnding = (end: CallEnd): CallEnding => {
   if (end.kind === 'success') return 'answered';
