@@ -1,7 +1,6 @@
 import { isSafe, type Tool } from '../tools/tool.ts';
 import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
-import { fingerprintOf, readArguments } from './call-arguments.ts';
-import { toMark } from './canonical-text.ts';
+import { markOf, readArguments } from './call-arguments.ts';
 import type { CancelCause } from './deadline.ts';
 import { type Failure, toFailure } from './failure.ts';
 import * as text from './failure-text.ts';
@@ -98,8 +97,8 @@ const toAskedTool = (call: Call): AskedTool => {
 /** A call as its session is asked for it. */
 export const toAskedCall = (call: Call): AskedCall =>
   isReady(call)
-    ? { tool: call.tool.name, fingerprint: toMark(fingerprintOf(call)), counts: readArguments(call).ok }
-    : { tool: UNKNOWN_TOOL, fingerprint: null, counts: false };
+    ? { tool: call.tool.name, counts: readArguments(call).ok, mark: markOf(call) }
+    : { tool: UNKNOWN_TOOL, counts: false, mark: null };
 
 const applyAdmission = (batch: Batch, asked: readonly Call[], admission: Admission): void => {
   const { observer } = batch.services;

@@ -11,7 +11,7 @@ import { DUPLICATE_ID_WARNING } from './read-calls.ts';
 import { redactOutcome, toSentText } from './redaction/redact-outcome.ts';
 import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffix } from './render-result.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
-import { toAnswerMark } from './settle.ts';
+import { isSameAnswer } from './settle.ts';
 
 /**
  * 6 gives copies the outcome of their original, cuts each outcome to what the answer has room for, and redacts it: log,
@@ -154,7 +154,7 @@ const toIdentical = (call: Call): readonly Warning[] => {
   if (outcome?.kind !== 'success' || !isReady(call) || call.tool.polling) return NONE;
   if (verdict?.kind !== 'run' || verdict.streak === null) return NONE;
   const times = verdict.streak.same + 1;
-  if (times < IDENTICAL_FROM || verdict.streak.answer !== toAnswerMark(outcome)) return NONE;
+  if (times < IDENTICAL_FROM || !isSameAnswer(verdict.streak, outcome)) return NONE;
   return [{ code: 'identical_call', message: identicalCallText(call.tool.name, times) }];
 };
 

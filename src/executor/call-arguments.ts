@@ -1,6 +1,8 @@
 import type { ReadyCall } from './call.ts';
-import { toCanonicalText, toDigest } from './canonical-text.ts';
+import { toCallPrint } from './call-print.ts';
+import { toCanonicalText, toDigest, toMark } from './canonical-text.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
+import type { CallMark } from './session-store.ts';
 
 /** The arguments of a call, read once however often they are asked for. */
 export const readArguments = (call: ReadyCall): ParsedArguments => {
@@ -14,10 +16,20 @@ export const toArgumentsJson = (call: ReadyCall): string => {
   return call.argumentsText;
 };
 
-/** SHA-256 of tool and arguments, 64 hex digits: the loop guard's and the journal's name for a call. */
+/** SHA-256 of tool and arguments, 64 hex digits: the journal's name for a call. */
 export const fingerprintOf = (call: ReadyCall): string => {
   call.fingerprint ??= toDigest(`${call.tool.name}\n${toArgumentsJson(call)}`);
   return call.fingerprint;
+};
+
+/** The loop guard's name for a call. Arguments that cannot be read are named by their text. */
+export const markOf = (call: ReadyCall): CallMark => {
+  const parsed = readArguments(call);
+  call.mark ??= {
+    print: toCallPrint(call.tool.name, parsed.ok ? parsed.value : toArgumentsJson(call)),
+    digest: () => toMark(fingerprintOf(call)),
+  };
+  return call.mark;
 };
 
 const toText = (call: ReadyCall): string => {

@@ -10,7 +10,7 @@ import type { Failure } from './failure.ts';
 import type { RecordLease } from './idempotency/keyed-store.ts';
 import { createWideLiterals, type WideLiterals } from './json-shape.ts';
 import type { ParsedArguments } from './parse-arguments.ts';
-import type { Admission, Budget, CallVerdict } from './session-store.ts';
+import type { Admission, Budget, CallMark, CallVerdict } from './session-store.ts';
 import type { NameSuggestions } from './suggest-names.ts';
 
 /**
@@ -42,6 +42,7 @@ export class Call {
   parsedArguments: ParsedArguments | null = null;
   argumentsText: string | null = null;
   fingerprint: string | null = null;
+  mark: CallMark | null = null;
   /** The earlier call of the batch that it repeats word for word. Only that one runs. */
   original: Call | null = null;
   /** A different call of the batch has the same id. */

@@ -15,14 +15,28 @@ export type AskedTool = {
   readonly polling: boolean;
 };
 
+/** What stands for something that is compared and not kept, in two ways. Each store uses one of them. */
+type Mark = {
+  /** A keyed print of 53 bits: for stores in this process. Cheap; another process has another one. */
+  readonly print: number;
+  /** 16 hex digits of SHA-256: for stores that several processes share. */
+  readonly digest: () => string;
+};
+
+/** Stands for a call's tool and arguments. Neither way depends on the order of members: the digest is of the RFC 8785 text. */
+export type CallMark = Mark;
+
+/** Stands for the JSON text of an answer. */
+export type AnswerMark = Mark;
+
 /** A call as a round asks for it, copies left out. */
 export type AskedCall = {
   /** One of the round's tools. */
   readonly tool: string;
-  /** 16 hex digits that stand for tool and arguments; null where the loop guard does not look. */
-  readonly fingerprint: string | null;
   /** Whether it may run: limits do not count what names no tool, or has arguments that cannot be read. */
   readonly counts: boolean;
+  /** null where the loop guard does not look. */
+  readonly mark: CallMark | null;
 };
 
 /** One round as it asks to be let in. A tool stands once in `tools`, in the order of the batch. */
@@ -72,8 +86,8 @@ export type Permit =
 export type Streak = {
   readonly failed: number;
   readonly same: number;
-  /** 16 hex digits of the last answer; "" where the last time gave none. */
-  readonly answer: string;
+  /** The print or the digest of the last answer, as its store keeps it; "" where the last time gave none. */
+  readonly answer: number | string;
 };
 
 /** What counts calls: all of the session, its rounds, or those of one tool in it. */
@@ -108,8 +122,8 @@ export type CallEnding = 'failed' | 'answered' | 'looped' | 'other' | 'not_run';
 /** One of the round's calls, settled. */
 export type SettledCall = AskedCall & {
   readonly ending: CallEnding;
-  /** 16 hex digits of the answer; "" unless `answered`. */
-  readonly answer: string;
+  /** null unless `answered`. */
+  readonly answer: AnswerMark | null;
   /** It ran or may have: it counts against the limits. */
   readonly executed: boolean;
 };
@@ -122,13 +136,23 @@ export type JournalLine = {
   readonly json: string;
 };
 
+/** The journal's lines of one round, not written until they are asked for. */
+export type RoundJournal = {
+  /** How many; at least 1. */
+  readonly lines: number;
+  /** What it keeps of the heap until it is rendered, in bytes; reading it costs nothing. */
+  readonly bytes: number;
+  /** The lines, in the order of the batch: rendered and redacted each time. */
+  readonly render: () => readonly JournalLine[];
+};
+
 /** What came of a round. */
 export type RoundReport = {
   readonly outcomes: readonly ToolOutcome[];
   /** Those of `Round.calls`, in their order. */
   readonly calls: readonly SettledCall[];
-  /** Every call of the batch, admitted or not, in its order; empty where no journal is kept. */
-  readonly journal: readonly JournalLine[];
+  /** Of every call of the batch, admitted or not; null where no journal is kept or the batch has no lines. */
+  readonly journal: RoundJournal | null;
 };
 
 /** A round that was let in, wholly or in part. It settles in the store that admitted it, or nowhere. */
@@ -143,9 +167,9 @@ export type Admission = {
   readonly verdicts: readonly CallVerdict[];
   /**
    * Ends the round's reservations, charges failures, counts streaks, gives back calls that did not run, writes the
-   * journal; gives the budgets after it. Rejects when the store fails.
+   * journal; gives the budgets after it. The embedded stores answer at once. Rejects when the store fails.
    */
-  readonly settle: (report: RoundReport) => Promise<ReadonlyMap<string, Budget>>;
+  readonly settle: (report: RoundReport) => ReadonlyMap<string, Budget> | Promise<ReadonlyMap<string, Budget>>;
   /** Adds to the journal what came of a call after its answer: a JSON object's text. Rejects when the store fails. */
   readonly addLate: (json: string) => Promise<void>;
 };
@@ -191,7 +215,8 @@ export class StoreUnavailableError extends Error {
  * under any concurrency. All of these reject when the store cannot answer; the fall-back wrapper makes a policy of it.
  */
 export type SessionStore = {
-  readonly admit: (round: Round) => Promise<Admission>;
+  /** The embedded stores answer at once. */
+  readonly admit: (round: Round) => Admission | Promise<Admission>;
   readonly read: (sessionKey: string) => Promise<SessionRecord>;
   /** Forgets the session. What still runs in it settles nowhere. */
   readonly end: (sessionKey: string) => Promise<void>;

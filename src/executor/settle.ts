@@ -2,16 +2,19 @@ import { FAILURE_POLICY } from '../contract/failure.ts';
 import { bucketOf, toAskedCall } from './admit.ts';
 import type { Batch, Call } from './call.ts';
 import type { CallOutcome, SuccessOutcome } from './call-outcome.ts';
+import { toTextPrint } from './call-print.ts';
 import { toDigest, toMark } from './canonical-text.ts';
 import { toJournalHead, toJournalLine } from './journal/journal-line.ts';
 import type { Redactor } from './redaction/redactor.ts';
 import type {
   Admission,
+  AnswerMark,
   Budget,
   CallEnding,
-  JournalLine,
+  RoundJournal,
   RoundReport,
   SettledCall,
+  Streak,
   ToolOutcome,
 } from './session-store.ts';
 
@@ -49,8 +52,12 @@ const settleSafely = (batch: Batch, admission: Admission): Budgets | Promise<Bud
     batch.services.observer.contractViolated(error, batch.request.requestId);
     return NO_BUDGETS;
   };
-  const settling = admission.settle(toReport(batch, admission));
-  return settling instanceof Promise ? settling.catch(violated) : settling;
+  try {
+    const settling = admission.settle(toReport(batch, admission));
+    return settling instanceof Promise ? settling.catch(violated) : settling;
+  } catch (error) {
+    return violated(error);
+  }
 };
 
 const NO_BUDGETS: Budgets = new Map();
@@ -64,15 +71,17 @@ const isUntroubled = ({ permits, verdicts }: Admission): boolean => {
 const toReport = (batch: Batch, admission: Admission): RoundReport => {
   const settled = batch.calls.filter(({ isAsked }) => isAsked);
   const outcomes = toRoundOutcomes(settled, batch.services.redactor);
-  if (batch.request.sessionKey === null) return { outcomes, calls: [], journal: [] };
+  if (batch.request.sessionKey === null) return { outcomes, calls: [], journal: null };
   return { outcomes, calls: settled.flatMap(toSettledCall), journal: toJournal(batch, admission) };
 };
 
-const toJournal = ({ calls, request, services }: Batch, { step }: Admission): readonly JournalLine[] => {
-  if (services.journal === 0) return [];
+const toJournal = ({ calls, request, services }: Batch, { step }: Admission): RoundJournal | null => {
+  if (services.journal === 0) return null;
   const written = calls.filter(({ storedResult }) => storedResult === null).slice(-services.journal);
   const head = toJournalHead(request.requestId, { step, time: services.time(), redactor: services.redactor });
-  return written.flatMap((call) => (call.event === null ? [] : [toJournalLine(call, call.event, head)]));
+  const lines = written.flatMap((call) => (call.event === null ? [] : [toJournalLine(call, call.event, head)]));
+  const bytes = lines.reduce((sum, { json }) => sum + json.length, 0);
+  return lines.length === 0 ? null : { lines: lines.length, bytes, render: () => lines };
 };
 
 /** How the round went, tool by tool: several failures of one tool are one mistake, one success beside them is progress. */
@@ -121,13 +130,22 @@ const OWNED_CODES: ReadonlySet<string> = new Set([
 const toSettledCall = (call: Call): SettledCall | readonly never[] => {
   const { outcome } = call;
   if (outcome === null) return [];
-  const answer = outcome.kind === 'success' ? toAnswerMark(outcome) : '';
+  const answer = outcome.kind === 'success' ? toAnswerMark(outcome) : null;
   const executed = outcome.kind === 'success' || outcome.failure.executed !== 'no';
   return { ...toAskedCall(call), ending: toEnding(outcome), answer, executed };
 };
 
-/** What two equal answers have in common, 16 hex digits. */
-export const toAnswerMark = ({ valueJson }: SuccessOutcome): string => toMark(toDigest(valueJson));
+/** What two equal answers have in common. */
+const toAnswerMark = ({ valueJson }: SuccessOutcome): AnswerMark => ({
+  print: toTextPrint(valueJson),
+  digest: () => toMark(toDigest(valueJson)),
+});
+
+/** Whether the answer that a streak remembers is this one. */
+export const isSameAnswer = ({ answer }: Streak, outcome: SuccessOutcome): boolean => {
+  const mark = toAnswerMark(outcome);
+  return answer === (typeof answer === 'number' ? mark.print : mark.digest());
+};
 
 const toEnding = (outcome: CallOutcome): CallEnding => {
   if (outcome.kind === 'success') return 'answered';

@@ -30,8 +30,8 @@ export const createFallbackSessionStore = (options: {
   const { primary, local, policy, availability } = options;
   const admitElsewhere = {
     local: (round: Round) => local.admit(round),
-    open: async (round: Round) => admitUncounted(round, { decision: 'free', budget: null }),
-    closed: async (round: Round) => admitUncounted(round, { decision: 'unavailable' }),
+    open: (round: Round) => admitUncounted(round, { decision: 'free', budget: null }),
+    closed: (round: Round) => admitUncounted(round, { decision: 'unavailable' }),
   }[policy];
   const settleThere = (admission: Admission): Admission => ({
     ...admission,
@@ -68,7 +68,7 @@ const admitUncounted = (round: Round, permit: Permit): Admission => ({
   step: 0,
   permits: new Map(round.tools.map(({ name }) => [name, permit])),
   verdicts: [],
-  settle: async () => new Map(),
+  settle: () => new Map(),
   addLate: async () => undefined,
 });
 

@@ -6,7 +6,8 @@ import { createMemoryJournals, type MemoryJournals } from './memory-journals.ts'
 import { toBudget, toPermits } from './rules/admit-budgets.ts';
 import { admitRound, toGuardStep } from './rules/admit-round.ts';
 import { expireClaims, findTool, spentRetries } from './rules/budget-state.ts';
-import { toJournalText, toMaxLines } from './rules/journal-text.ts';
+import { toJournalText, toLines, toMaxLines } from './rules/journal-text.ts';
+import { printOf } from './rules/loop-guard.ts';
 import { resetSession } from './rules/reset-session.ts';
 import { toSessionBytes } from './rules/session-bytes.ts';
 import { toEmptyRecord, toSessionRecord } from './rules/session-record.ts';
@@ -42,7 +43,7 @@ export const createMemorySessionStore = (options: {
     else sessions.set(sessionKey, session, toSessionBytes(session));
   };
   return {
-    admit: async (round) => {
+    admit: (round) => {
       const { sessionKey } = round;
       const session = sessions.get(sessionKey) ?? createSessionState(round.batchId);
       const findCurrent = (): SessionState | undefined => sessions.get(sessionKey);
@@ -74,7 +75,7 @@ export const createRequestSessionStore = (options: {
   readonly settings: SessionSettings;
   readonly now: () => number;
 }): SessionStore => ({
-  admit: async (round) => {
+  admit: (round) => {
     const session = createSessionState(round.batchId);
     const findCurrent = (): SessionState => session;
     const terms = {
@@ -114,13 +115,13 @@ const admitTo = (session: SessionState, round: Round, terms: Terms): Admission =
     step,
     permits: toPermits(tools),
     verdicts,
-    settle: async (report) => {
-      const settlement = toSettlement(round, { tools, verdicts }, report, settings);
+    settle: (report) => {
+      const settlement = toSettlement(round, { tools, verdicts }, report, { settings, read: printOf });
       if (settlement === null) return UNCHANGED;
       const current = findCurrent();
       if (current === session) settleRound(session, settlement, { tools, guardStep }, now());
       const budgets = readBudgets(current ?? createSessionState(''), round, settings, now());
-      const lines = settlement.journal.map((line) => toJournalText(line, budgets));
+      const lines = toLines(settlement.journal, settings).map((line) => toJournalText(line, budgets));
       if (current === session) changed();
       if (findCurrent() === session) journals.append(round.sessionKey, lines);
       return budgets;

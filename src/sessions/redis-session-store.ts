@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type {
   Admission,
   Budget,
+  JournalLine,
   Round,
   RoundReport,
   SessionSettings,
@@ -22,8 +23,9 @@ import type { RedisClient } from './redis-client.ts';
 import { createRedisScript, type RunRedisScript } from './redis-script.ts';
 import { type AdmittedTool, toPermits } from './rules/admit-budgets.ts';
 import { toGuardStep } from './rules/admit-round.ts';
-import { toMaxLines } from './rules/journal-text.ts';
-import { type Settlement, toSettlement } from './rules/settlement.ts';
+import { toLines, toMaxLines } from './rules/journal-text.ts';
+import { digestOf } from './rules/loop-guard.ts';
+import { toSettlement } from './rules/settlement.ts';
 import { BOUNDLESS_SPACE, type StoreSpace } from './space/space-ledger.ts';
 import type { WatchableStore } from './store-availability.ts';
 
@@ -109,9 +111,9 @@ const toAdmission = (round: Round, admitted: Admitted, parts: AdmissionParts): A
     permits: toPermits(tools),
     verdicts,
     settle: async (report: RoundReport): Promise<ReadonlyMap<string, Budget>> => {
-      const settlement = toSettlement(round, { tools, verdicts }, report, settings);
+      const settlement = toSettlement(round, { tools, verdicts }, report, { settings, read: digestOf });
       if (settlement === null) return new Map();
-      const kept = keepLines(round.sessionKey, settlement.journal, space);
+      const kept = keepLines(round.sessionKey, toLines(settlement.journal, settings), space);
       const words = toSettleWords(round, { born, guardStep, tools }, { ...settlement, ...kept }, settings);
       return toBudgets(SettleAnswer.parse(await scripts.settle(keys, words)), round);
     },
@@ -125,9 +127,9 @@ const toAdmission = (round: Round, admitted: Admitted, parts: AdmissionParts): A
 /** The lines of a round where there is room for them; else none, and the session says so. */
 const keepLines = (
   sessionKey: string,
-  lines: Settlement['journal'],
+  lines: readonly JournalLine[],
   space: StoreSpace,
-): { readonly journal: Settlement['journal']; readonly lines: 'kept' | 'refused' } => {
+): { readonly journal: readonly JournalLine[]; readonly lines: 'kept' | 'refused' } => {
   if (lines.length === 0) return { journal: lines, lines: 'kept' };
   const bytes = lines.reduce((sum, { json }) => sum + json.length + RETRIES_LEFT_BYTES, 0);
   const kept = space.reserve('journal', sessionKey, bytes);

@@ -30,14 +30,17 @@ export type StoreAvailability = {
    */
   readonly attempt: <Answer>(
     operation: StoreOperation,
-    ask: () => Promise<Answer>,
+    ask: () => Answer | Promise<Answer>,
     hasWritten?: (answer: Answer) => boolean,
   ) => Promise<Attempt<Answer>>;
   /**
    * The same for what is no probe, and not asked at all while the store is away: a second step of what it has begun, or
    * one that a store may answer that is full or takes no writes.
    */
-  readonly attemptWhileUp: <Answer>(operation: StoreOperation, ask: () => Promise<Answer>) => Promise<Attempt<Answer>>;
+  readonly attemptWhileUp: <Answer>(
+    operation: StoreOperation,
+    ask: () => Answer | Promise<Answer>,
+  ) => Promise<Attempt<Answer>>;
 };
 
 export const createStoreAvailability = (options: {
@@ -92,7 +95,7 @@ export const createStoreAvailability = (options: {
   options.store?.watch?.({ lost, back: recovered, refused });
   const ask = async <Answer>(
     operation: StoreOperation,
-    asking: () => Promise<Answer>,
+    asking: () => Answer | Promise<Answer>,
     answered: (answer: Answer) => void,
   ): Promise<Attempt<Answer>> => {
     const startedAt = now();

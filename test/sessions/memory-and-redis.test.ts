@@ -5,10 +5,12 @@ import type {
   Admission,
   AskedTool,
   CallEnding,
+  CallVerdict,
   Round,
   SessionRecord,
   ToolOutcome,
 } from '#src/executor/session-store.ts';
+import { toMark, toPlainAnswer, toRoundJournal } from '#test/support/marks.ts';
 import {
   createMemoryUnderTest,
   createRedisUnderTest,
@@ -58,7 +60,9 @@ const anyAdmit = fc
   .map(([roundId, tools, which]) => {
     const calls = which.flatMap(([position, fingerprint]) => {
       const tool = tools[position % Math.max(1, tools.length)];
-      return tool === undefined ? [] : [{ tool: tool.name, fingerprint, counts: fingerprint !== '0c' }];
+      return tool === undefined
+        ? []
+        : [{ tool: tool.name, counts: fingerprint !== '0c', mark: fingerprint === null ? null : toMark(fingerprint) }];
     });
     return named(`admit ${roundId} ${JSON.stringify({ tools, calls })}`, async ({ subject, key, open }) => {
       batches += 1;
@@ -66,9 +70,14 @@ const anyAdmit = fc
       const admission = await subject.store.admit(round);
       open.push({ admission, round });
       const { step, verdicts, permits } = admission;
-      return { step, verdicts, permits: Object.fromEntries(permits) };
+      return { step, verdicts: verdicts.map(toPlainVerdict), permits: Object.fromEntries(permits) };
     });
   });
+
+const toPlainVerdict = (verdict: CallVerdict): CallVerdict =>
+  verdict.kind === 'run' && verdict.streak !== null
+    ? { kind: 'run', streak: { ...verdict.streak, answer: toPlainAnswer(verdict.streak.answer) } }
+    : verdict;
 
 const anyOutcome = fc.record<ToolOutcome>({
   name: anyName,
@@ -88,7 +97,7 @@ const anyEnding = fc.record({
     'other',
     'not_run',
   ),
-  answer: fc.constantFrom('', 'aa', 'aa', 'bb'),
+  answer: fc.constantFrom('aa', 'aa', 'bb', 'cc'),
   executed: fc.boolean(),
 });
 const anyLine = fc.record({ tool: fc.option(anyName), json: fc.constantFrom('{}', '{"n":1}', '{"text":"é}"}') });
@@ -107,9 +116,9 @@ const anySettle = fc
       settled.push(admission);
       const calls = round.calls.map((call, at) => {
         const { ending, answer, executed } = endings[at % endings.length] ?? NOT_RUN;
-        return { ...call, ending, answer: ending === 'answered' ? answer : '', executed };
+        return { ...call, ending, answer: ending === 'answered' ? toMark(answer) : null, executed };
       });
-      return Object.fromEntries(await admission.settle({ outcomes, calls, journal }));
+      return Object.fromEntries(await admission.settle({ outcomes, calls, journal: toRoundJournal(journal) }));
     }),
   );
 const NOT_RUN = { ending: 'not_run', answer: '', executed: false } as const;

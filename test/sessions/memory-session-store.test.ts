@@ -4,6 +4,7 @@ import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createMemoryJournals } from '#src/sessions/memory-journals.ts';
 import { createMemorySessionStore, createRequestSessionStore } from '#src/sessions/memory-session-store.ts';
 import { createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
+import { toRoundJournal } from '#test/support/marks.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createManualClock } from '#test/support/session-stores-under-test.ts';
 
@@ -124,7 +125,7 @@ test('a tenant that fills journals and sessions many times over takes nothing fr
     await admission.settle({
       outcomes: [{ name: 'x', failed: true, succeeded: false, interrupted: false, error: 'no' }],
       calls: [],
-      journal: [{ tool: 'x', json: `{"text":"${LINE}"}` }],
+      journal: toRoundJournal([{ tool: 'x', json: `{"text":"${LINE}"}` }]),
     });
   };
   await write('quiet:1');
@@ -145,7 +146,7 @@ test('what is forgotten takes its journal with it', async () => {
   const store = createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now: clock.now });
   const session = createBudgetSession({ store, age: none, forget: none });
   const { admission } = await session.begin(['x']);
-  await admission.settle({ outcomes: [], calls: [], journal: [{ tool: 'x', json: '{"n":1}' }] });
+  await admission.settle({ outcomes: [], calls: [], journal: toRoundJournal([{ tool: 'x', json: '{"n":1}' }]) });
   expect((await store.read(session.key)).journal).toEqual(['{"n":1,"retries_left":2}']);
   store.clear();
   await admission.addLate('{}');

@@ -46,7 +46,7 @@ test('a session is one hash and one list, and their keys have one hash tag of te
 
 /** A store that looks after each step whether the session would live for ever. */
 const withLifetimeCheck = (subject: StoreUnderTest): StoreUnderTest => {
-  const after = async <Answer>(key: string, step: Promise<Answer>): Promise<Answer> => {
+  const after = async <Answer>(key: string, step: Answer | Promise<Answer>): Promise<Answer> => {
     const answer = await step;
     const [session, journal] = [await redis.pttl(toRedisKey(key)), await redis.pttl(toJournalKey(key))];
     expect([session, journal]).not.toContain(-1);

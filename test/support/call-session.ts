@@ -10,6 +10,7 @@ import type {
   ToolOutcome,
 } from '#src/executor/session-store.ts';
 import { type Decision, toDecision } from './budget-session.ts';
+import { toMark, toRoundJournal } from './marks.ts';
 import type { StoreUnderTest } from './session-stores-under-test.ts';
 
 /** A call as a test writes it: `tool arguments`, for example `test a`; `-` as arguments = none to look at. */
@@ -61,7 +62,7 @@ const toVerdictText = (verdict: CallVerdict | undefined): string => {
 
 const toCall = (text: CallText) => {
   const [tool = '', args = '-'] = text.split(' ');
-  return { tool, fingerprint: args === '-' ? null : toDigest(`${tool}\n${args}`), counts: args !== '{' };
+  return { tool, counts: args !== '{', mark: args === '-' ? null : toMark(toDigest(`${tool}\n${args}`)) };
 };
 
 const toEnding = (end: End | undefined, verdict: string, isLetIn: boolean): CallEnding => {
@@ -78,7 +79,7 @@ const toReport = (admission: Admission, calls: readonly ReturnType<typeof toCall
   const settled = calls.map((call, position) => {
     const verdict = toVerdictText(admission.verdicts[position]);
     const ending = toEnding(ends[position], verdict, isLetIn(admission, call.tool));
-    const answer = ending === 'answered' ? toDigest(ends[position] ?? '') : '';
+    const answer = ending === 'answered' ? toMark(toDigest(ends[position] ?? '')) : null;
     return { ...call, ending, answer, executed: !['looped', 'not_run'].includes(ending) };
   });
   const outcomes = [...new Set(calls.map(({ tool }) => tool))].map((name): ToolOutcome => {
@@ -120,7 +121,8 @@ export const createCallSession = (
       admission,
       verdicts: calls.map((_call, position) => toVerdictText(admission.verdicts[position])),
       decisions: names.map((name) => toDecision(admission.permits.get(name))),
-      end: (ends, journal = []) => admission.settle({ ...toReport(admission, calls, ends), journal }),
+      end: async (ends, lines = []) =>
+        admission.settle({ ...toReport(admission, calls, ends), journal: toRoundJournal(lines) }),
     };
   };
   return {

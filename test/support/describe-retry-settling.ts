@@ -147,7 +147,7 @@ export const describeRetrySettling = (createStore: CreateStoreUnderTest): void =
       const budgets = await admission.settle({
         outcomes: [{ name: 'x', failed: true, succeeded: false, interrupted: true, error: 'e' }],
         calls: [],
-        journal: [],
+        journal: null,
       });
       expect(budgets.get('x')).toMatchObject({ failures: 2, used: 1, remaining: 0 });
       await session.age(20_000);

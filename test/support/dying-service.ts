@@ -31,7 +31,7 @@ const die = (): void => {
 const around = async <Answer>(
   moment: string,
   [before, after]: readonly [Death, Death],
-  step: () => Promise<Answer>,
+  step: () => Answer | Promise<Answer>,
 ): Promise<Answer> => {
   if (moment === before) die();
   const answer = await step();

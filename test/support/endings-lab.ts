@@ -175,7 +175,7 @@ export const createEndingsLab = async (redis: Redis, url: string): Promise<Endin
   const crash = async (session: string, retries: number) => {
     turns += 1;
     const tool = { name: toolOf(retries), retries, maxCalls: null, effects: 'read', polling: false } as const;
-    const calls = [{ tool: tool.name, fingerprint: null, counts: true }];
+    const calls = [{ tool: tool.name, counts: true, mark: null }];
     const terms = { sessionKey: toKey(session), batchId: `crash_${turns}`, roundId: null, leaseMs: 305_000 };
     await subject.store.admit({ ...terms, tools: [tool], calls });
     return [];

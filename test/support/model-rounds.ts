@@ -9,6 +9,7 @@ import type {
   SettledCall,
   ToolOutcome,
 } from '#src/executor/session-store.ts';
+import { toMark, toPlainAnswer, toRoundJournal } from './marks.ts';
 import type { PlainPermit } from './plain-budget-model.ts';
 import type { PlainSessionAdmission } from './plain-session-model.ts';
 
@@ -30,14 +31,14 @@ export type ModelCall = { readonly tool: ModelTool; readonly given: number };
 export type ModelEnd = 'failed' | 'bad' | 'terminal' | 'timeout' | 'answer a' | 'answer b' | 'cut off' | 'shed';
 
 const ENDS = {
-  failed: { ending: 'failed', answer: '', executed: true },
-  bad: { ending: 'failed', answer: '', executed: false },
-  terminal: { ending: 'failed', answer: '', executed: true },
-  timeout: { ending: 'other', answer: '', executed: true },
-  'answer a': { ending: 'answered', answer: 'aaaaaaaaaaaaaaaa', executed: true },
-  'answer b': { ending: 'answered', answer: 'bbbbbbbbbbbbbbbb', executed: true },
-  'cut off': { ending: 'other', answer: '', executed: true },
-  shed: { ending: 'not_run', answer: '', executed: false },
+  failed: { ending: 'failed', answer: null, executed: true },
+  bad: { ending: 'failed', answer: null, executed: false },
+  terminal: { ending: 'failed', answer: null, executed: true },
+  timeout: { ending: 'other', answer: null, executed: true },
+  'answer a': { ending: 'answered', answer: toMark('aaaaaaaaaaaaaaaa'), executed: true },
+  'answer b': { ending: 'answered', answer: toMark('bbbbbbbbbbbbbbbb'), executed: true },
+  'cut off': { ending: 'other', answer: null, executed: true },
+  shed: { ending: 'not_run', answer: null, executed: false },
 } as const satisfies Readonly<Record<ModelEnd, Omit<SettledCall, keyof AskedCall>>>;
 
 const CHARGED: ReadonlySet<ModelEnd> = new Set(['failed', 'bad', 'timeout']);
@@ -66,8 +67,8 @@ export const toRound = (
   tools: [...new Set(calls.map(({ tool }) => tool))].map(toAskedTool),
   calls: calls.map(({ tool, given }) => ({
     tool,
-    fingerprint: tool === '_unknown' ? null : given.toString(16).padStart(16, '0'),
     counts: tool !== '_unknown' && given !== UNREADABLE,
+    mark: tool === '_unknown' ? null : toMark(given.toString(16).padStart(16, '0')),
   })),
 });
 
@@ -84,10 +85,12 @@ export const toReport = (admission: PlainSessionAdmission, wishes: readonly Mode
   return {
     outcomes: round.tools.map(({ name }) => toOutcome(name, ended, note)),
     calls: ended.map(({ call }) => call),
-    journal: ended.map(({ call, end }, index) => ({
-      tool: call.tool,
-      json: JSON.stringify({ batch: round.batchId, index, end }),
-    })),
+    journal: toRoundJournal(
+      ended.map(({ call, end }, index) => ({
+        tool: call.tool,
+        json: JSON.stringify({ batch: round.batchId, index, end }),
+      })),
+    ),
   };
 };
 
@@ -128,8 +131,9 @@ export const toTold = (
 const toToldVerdict = (verdict: CallVerdict | undefined): CallVerdict => {
   if (verdict === undefined) return { kind: 'run', streak: null };
   if (verdict.kind !== 'run' || verdict.streak === null) return verdict;
-  const { failed, same } = verdict.streak;
-  return failed === 0 && same === 0 ? { kind: 'run', streak: null } : verdict;
+  const { failed, same, answer } = verdict.streak;
+  const streak = failed === 0 && same === 0 ? null : { failed, same, answer: toPlainAnswer(answer) };
+  return { kind: 'run', streak };
 };
 
 /** What is kept of a session, in one form for stores and model: a slow machine makes no difference. */

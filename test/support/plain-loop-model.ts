@@ -7,7 +7,7 @@ export type GuardedTool = {
   readonly polling: boolean;
 };
 
-type Ending = Pick<SettledCall, 'ending' | 'answer'>;
+type Ending = Pick<SettledCall, 'ending'> & { readonly answer: string };
 type Streaks = ReadonlyMap<string, Streak>;
 
 /** What a tool's last round found, and what has come of each call of it so far. */
@@ -81,13 +81,15 @@ export class PlainLoopModel {
   }
 
   private settleTool(tool: string, calls: readonly SettledCall[], step: number): void {
-    const own = calls.filter((call) => call.tool === tool && call.fingerprint !== null);
+    const own = calls.filter((call) => call.tool === tool && call.mark !== null);
     if (own.length === 0) return;
     const last = this.lastRounds.get(tool);
     const ends = new Map(last?.step === step ? last.ends : []);
     const before = this.streaksBefore(tool, step);
-    for (const { fingerprint, ending, answer } of own)
-      if (fingerprint !== null) ends.set(fingerprint, decisive(ends.get(fingerprint), { ending, answer }));
+    for (const { mark, ending, answer } of own) {
+      const print = mark?.digest() ?? '';
+      ends.set(print, decisive(ends.get(print), { ending, answer: answer?.digest() ?? '' }));
+    }
     this.lastRounds.set(tool, { step, before, ends });
   }
 }

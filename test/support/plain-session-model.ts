@@ -114,7 +114,8 @@ export class PlainSessionModel {
       if (asked?.counts === true && ran.has(asked) && !call.executed) life.limits.count(findTool(round, call.tool), -1);
     });
     const { journal } = this.settings;
-    for (const line of journal === 0 ? [] : report.journal.slice(-journal)) this.write(line.tool, line.json, round);
+    for (const line of journal === 0 ? [] : (report.journal?.render() ?? []).slice(-journal))
+      this.write(line.tool, line.json, round);
     return budgets;
   }
 
@@ -161,7 +162,7 @@ export class PlainSessionModel {
     const taken = new Map<string, number>();
     return round.calls.map((call): CallVerdict => {
       const tool = findTool(round, call.tool);
-      const verdict = loops.judge(tool, call.fingerprint, step);
+      const verdict = loops.judge(tool, call.mark?.digest() ?? null, step);
       if (verdict.kind === 'loop' || !call.counts) return verdict;
       const before = taken.get(tool.name) ?? 0;
       const refusal = limits.refuseOfTool(tool, before);

@@ -46,7 +46,12 @@ const settle = (burst: Burst, wishes: readonly ModelEnd[]): Promise<Played> | nu
   const expected = replay(burst.settings, history).admissions.get(batchId);
   if (expected === undefined) throw new Error('A batch settles that was never let in.');
   const report = toReport(expected, wishes, `error of ${batchId}`);
-  return admission.settle(report).then((left) => ({ kind: 'settle', batchId, report, left: Object.fromEntries(left) }));
+  return Promise.resolve(admission.settle(report)).then((left) => ({
+    kind: 'settle',
+    batchId,
+    report,
+    left: Object.fromEntries(left),
+  }));
 };
 
 const start = (burst: Burst, deed: Deed, place: number): Promise<Played> | null => {

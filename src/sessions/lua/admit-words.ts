@@ -16,9 +16,9 @@ export const toAdmitWords = (round: Round, settings: SessionSettings): readonly 
       tool.maxCalls === null ? '' : String(tool.maxCalls),
       tool.effects === 'read' || tool.polling ? '' : '1',
     ]),
-    ...round.calls.flatMap(({ tool, fingerprint, counts }) => [
+    ...round.calls.flatMap(({ tool, mark, counts }) => [
       positions.get(tool) ?? '0',
-      fingerprint ?? '',
+      mark?.digest() ?? '',
       counts ? '1' : '',
     ]),
   ];

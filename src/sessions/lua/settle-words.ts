@@ -1,4 +1,4 @@
-import type { CallEnding, Round, SessionSettings, ToolOutcome } from '../../executor/session-store.ts';
+import type { CallEnding, JournalLine, Round, SessionSettings, ToolOutcome } from '../../executor/session-store.ts';
 import { type AdmittedTool, isLetIn } from '../rules/admit-budgets.ts';
 import { toMaxLines } from '../rules/journal-text.ts';
 import { toErrorLine } from '../rules/settle-budgets.ts';
@@ -14,12 +14,20 @@ const ENDING = { not_run: 'n', other: 'o', looped: 'l', failed: 'f', answered: '
 export const toSettleWords = (
   round: Round,
   admitted: { readonly born: string; readonly guardStep: number; readonly tools: ReadonlyMap<string, AdmittedTool> },
-  settlement: Settlement & { readonly lines: 'kept' | 'refused' },
+  settlement: Omit<Settlement<string>, 'journal'> & {
+    readonly journal: readonly JournalLine[];
+    readonly lines: 'kept' | 'refused';
+  },
   settings: SessionSettings,
 ): readonly string[] => {
   const positions = toPositions(round);
   const endings = [...settlement.endings].flatMap(([tool, ofTool]) =>
-    [...ofTool].map(([print, { ending, answer }]) => [positions.get(tool) ?? '0', print, ENDING[ending], answer]),
+    [...ofTool].map(([print, { ending, answer }]) => [
+      positions.get(tool) ?? '0',
+      print,
+      ENDING[ending],
+      String(answer),
+    ]),
   );
   const { ttlMs, sessionRetries } = settings;
   const numbers = [ttlMs, sessionRetries, toMaxLines(settings), admitted.guardStep, settlement.unused.total];

@@ -83,12 +83,10 @@ const isClean = (session: SessionState, round: Round, { maxCalls, maxRounds }: S
   maxRounds === 0 &&
   round.tools.every((tool) => tool.maxCalls === null) &&
   (session.streaks.size === 0 ||
-    round.calls.every(
-      ({ tool, fingerprint }) => fingerprint === null || isNoStreak(session.streaks.get(tool), fingerprint),
-    ));
+    round.calls.every(({ tool, mark }) => mark === null || isNoStreak(session.streaks.get(tool), mark.print)));
 
-const isNoStreak = (streaks: ToolStreaks | undefined, fingerprint: string): boolean =>
-  streaks === undefined || (!streaks.before.has(fingerprint) && !streaks.endings.has(fingerprint));
+const isNoStreak = (streaks: ToolStreaks | undefined, print: number): boolean =>
+  streaks === undefined || (!streaks.before.has(print) && !streaks.endings.has(print));
 
 const CLEAN = findTool(createSessionState(''), '');
 

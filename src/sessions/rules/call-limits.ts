@@ -114,8 +114,8 @@ const countThose = (round: Round, isCounted: (tool: string, position: number) =>
 };
 
 const guardCall = (session: SessionState, call: AskedCall, tool: AskedTool, step: number): CallVerdict => {
-  if (call.fingerprint === null) return RUN;
-  const streak = streakBefore(session.streaks.get(call.tool), call.fingerprint, step);
+  if (call.mark === null) return RUN;
+  const streak = streakBefore(session.streaks.get(call.tool), call.mark.print, step);
   const loop = toLoopVerdict(streak, tool);
   if (loop !== null) return loop;
   return streak.failed > 0 || streak.same > 0 ? { kind: 'run', streak } : RUN;

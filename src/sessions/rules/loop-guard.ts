@@ -1,18 +1,29 @@
-import type { AskedTool, CallEnding, CallVerdict, SettledCall, Streak } from '../../executor/session-store.ts';
+import type {
+  AnswerMark,
+  AskedTool,
+  CallEnding,
+  CallMark,
+  CallVerdict,
+  SettledCall,
+  Streak,
+} from '../../executor/session-store.ts';
 
-/** How one fingerprint's calls ended in a round. */
-export type RoundEnding = Pick<SettledCall, 'ending' | 'answer'>;
+/** How the calls of one fingerprint, which is a mark's print or digest, ended in a round. */
+export type RoundEnding = Pick<SettledCall, 'ending'> & Pick<Streak, 'answer'>;
+
+/** By tool and fingerprint. */
+export type RoundEndings<Fingerprint> = ReadonlyMap<string, ReadonlyMap<Fingerprint, RoundEnding>>;
 
 /**
- * A tool's streaks by fingerprint, those of nothing left out. The batches of a named round are one round: until another
- * begins, its endings stand beside the streaks before it.
+ * A tool's streaks by the print of a call, those of nothing left out. The batches of a named round are one round: until
+ * another begins, its endings stand beside the streaks before it.
  */
 export type ToolStreaks = {
-  readonly before: ReadonlyMap<string, Streak>;
+  readonly before: ReadonlyMap<number, Streak>;
   /** The step of the named round whose endings stand; 0 where none do. */
   readonly step: number;
   /** In the order in which the round named them. */
-  readonly endings: ReadonlyMap<string, RoundEnding>;
+  readonly endings: ReadonlyMap<number, RoundEnding>;
 };
 
 // A round's further fingerprints are not looked at.
@@ -34,7 +45,7 @@ export const toLoopVerdict = (streak: Streak, { effects, polling }: AskedTool): 
 };
 
 /** A call's streak as the round with this step finds it; 0 = a round without a name. */
-export const streakBefore = (tool: ToolStreaks | undefined, fingerprint: string, step: number): Streak => {
+export const streakBefore = (tool: ToolStreaks | undefined, fingerprint: number, step: number): Streak => {
   if (tool === undefined) return NOTHING;
   const streak = tool.before.get(fingerprint) ?? NOTHING;
   if (tool.step === 0 || tool.step === step) return streak;
@@ -43,9 +54,9 @@ export const streakBefore = (tool: ToolStreaks | undefined, fingerprint: string,
 };
 
 /** A tool's streaks after its last round. */
-export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMap<string, Streak> => {
+export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMap<number, Streak> => {
   if (step === 0) return before;
-  const after = new Map<string, Streak>();
+  const after = new Map<number, Streak>();
   for (const [fingerprint, ending] of endings) {
     const streak = afterEnding(before.get(fingerprint) ?? NOTHING, ending);
     if (!isNothing(streak)) after.set(fingerprint, streak);
@@ -53,16 +64,22 @@ export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMa
   return after;
 };
 
+/** Which of the two a store keeps of a mark. */
+export type ReadMark<Fingerprint> = (mark: CallMark | AnswerMark) => Fingerprint;
+export const printOf: ReadMark<number> = ({ print }) => print;
+export const digestOf: ReadMark<string> = ({ digest }) => digest();
+
 /** How each tool's fingerprints ended: the first sixteen, each once. */
-export const toRoundEndings = (
+export const toRoundEndings = <Fingerprint extends number | string>(
   calls: readonly SettledCall[],
-): ReadonlyMap<string, ReadonlyMap<string, RoundEnding>> => {
-  const endings = new Map<string, Map<string, RoundEnding>>();
-  for (const { tool, fingerprint, ending, answer } of calls) {
-    if (fingerprint === null) continue;
-    const ofTool = endings.get(tool) ?? new Map<string, RoundEnding>();
+  read: ReadMark<Fingerprint>,
+): RoundEndings<Fingerprint> => {
+  const endings = new Map<string, Map<Fingerprint, RoundEnding>>();
+  for (const { tool, mark, ending, answer } of calls) {
+    if (mark === null) continue;
+    const ofTool = endings.get(tool) ?? new Map<Fingerprint, RoundEnding>();
     endings.set(tool, ofTool);
-    addEnding(ofTool, fingerprint, { ending, answer });
+    addEnding(ofTool, read(mark), { ending, answer: answer === null ? '' : read(answer) });
   }
   return endings;
 };
@@ -73,7 +90,7 @@ export const toRoundEndings = (
  */
 export const settleStreaks = (
   streaks: Map<string, ToolStreaks>,
-  endings: ReadonlyMap<string, ReadonlyMap<string, RoundEnding>>,
+  endings: RoundEndings<number>,
   changers: ReadonlySet<string>,
   step: number,
 ): void => {
@@ -89,11 +106,11 @@ export const settleStreaks = (
  * round), those of the named round that stands as well.
  */
 export const withoutFailures = (tool: ToolStreaks, step: number): ToolStreaks => {
-  const before = new Map<string, Streak>();
+  const before = new Map<number, Streak>();
   for (const [fingerprint, { same, answer }] of tool.before)
     if (same > 0 || answer !== '') before.set(fingerprint, { failed: 0, same, answer });
   if (tool.step === step) return { ...tool, before };
-  const endings = new Map<string, RoundEnding>();
+  const endings = new Map<number, RoundEnding>();
   for (const [fingerprint, ending] of tool.endings) {
     const { failed } = afterEnding(tool.before.get(fingerprint) ?? NOTHING, ending);
     endings.set(fingerprint, failed > 0 && ending.ending !== 'not_run' ? { ending: 'other', answer: '' } : ending);
@@ -103,7 +120,7 @@ export const withoutFailures = (tool: ToolStreaks, step: number): ToolStreaks =>
 
 const addRound = (
   tool: ToolStreaks | undefined,
-  endings: ReadonlyMap<string, RoundEnding>,
+  endings: ReadonlyMap<number, RoundEnding>,
   step: number,
 ): ToolStreaks => {
   if (step !== 0 && tool?.step === step) {
@@ -111,7 +128,7 @@ const addRound = (
     for (const [fingerprint, ending] of endings) addEnding(merged, fingerprint, ending);
     return { ...tool, endings: merged };
   }
-  const before = tool === undefined ? new Map<string, Streak>() : streaksAfter(tool);
+  const before = tool === undefined ? new Map<number, Streak>() : streaksAfter(tool);
   if (step !== 0) return { before, step, endings };
   return { before: streaksAfter({ before, step: -1, endings }), step: 0, endings: NO_ENDINGS };
 };
@@ -119,7 +136,11 @@ const addRound = (
 // Shared: an empty map takes 180 bytes, and each tool of each session has one.
 const NO_ENDINGS: ToolStreaks['endings'] = new Map();
 
-const addEnding = (endings: Map<string, RoundEnding>, fingerprint: string, next: RoundEnding): void => {
+const addEnding = <Fingerprint>(
+  endings: Map<Fingerprint, RoundEnding>,
+  fingerprint: Fingerprint,
+  next: RoundEnding,
+): void => {
   const known = endings.get(fingerprint);
   if (known === undefined && endings.size >= MAX_FINGERPRINTS) return;
   if (known === undefined || RANK[next.ending] >= RANK[known.ending]) endings.set(fingerprint, next);

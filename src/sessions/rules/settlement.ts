@@ -1,35 +1,36 @@
-import type { JournalLine, Round, RoundReport, SessionSettings, ToolOutcome } from '../../executor/session-store.ts';
+import type { Round, RoundJournal, RoundReport, SessionSettings, ToolOutcome } from '../../executor/session-store.ts';
 import { isLetIn } from './admit-budgets.ts';
 import type { AdmittedRound } from './admit-round.ts';
 import { type CountedCalls, toUnusedCalls } from './call-limits.ts';
-import { type RoundEnding, toRoundEndings } from './loop-guard.ts';
+import { type ReadMark, type RoundEndings, toRoundEndings } from './loop-guard.ts';
 import { isWorthSettling } from './settle-budgets.ts';
 
 /** What came of a round, in the terms in which every store settles it. */
-export type Settlement = {
+export type Settlement<Fingerprint> = {
   /** Of the tools that were let in. */
   readonly outcomes: readonly ToolOutcome[];
-  readonly endings: ReadonlyMap<string, ReadonlyMap<string, RoundEnding>>;
+  readonly endings: RoundEndings<Fingerprint>;
   /** Tools by which something has changed: what failed with others may go well now. */
   readonly changers: ReadonlySet<string>;
   readonly unused: CountedCalls;
-  readonly journal: readonly JournalLine[];
+  /** null where there is none to keep. */
+  readonly journal: RoundJournal | null;
 };
 
 /** The settlement of a round; null where settling would write nothing. */
-export const toSettlement = (
+export const toSettlement = <Fingerprint extends number | string>(
   round: Round,
   { tools, verdicts }: Pick<AdmittedRound, 'tools' | 'verdicts'>,
   report: RoundReport,
-  settings: SessionSettings,
-): Settlement | null => {
+  { settings, read }: { readonly settings: SessionSettings; readonly read: ReadMark<Fingerprint> },
+): Settlement<Fingerprint> | null => {
   const outcomes = report.outcomes.filter(({ name }) => isLetIn(tools.get(name)));
-  const settlement: Settlement = {
+  const settlement: Settlement<Fingerprint> = {
     outcomes,
-    endings: isRefused(verdicts) ? NO_ENDINGS : toRoundEndings(report.calls),
+    endings: isRefused(verdicts) ? new Map() : toRoundEndings(report.calls, read),
     changers: toChangers(round, report),
     unused: toUnusedCalls(round, verdicts, tools, report.calls),
-    journal: settings.journal > 0 ? report.journal.slice(-settings.journal) : [],
+    journal: settings.journal > 0 ? report.journal : null,
   };
   const isWorth = outcomes.some((outcome) =>
     isWorthSettling(outcome, tools.get(outcome.name)?.claimId === null ? 'nothing' : 'a claim'),
@@ -41,10 +42,8 @@ export const toSettlement = (
 const isRefused = (verdicts: AdmittedRound['verdicts']): boolean =>
   verdicts.some((verdict) => verdict.kind === 'limit' && verdict.of === 'session_rounds');
 
-const NO_ENDINGS: Settlement['endings'] = new Map();
-
-const changesMore = ({ endings, changers, unused, journal }: Settlement): boolean =>
-  endings.size > 0 || changers.size > 0 || unused.total > 0 || journal.length > 0;
+const changesMore = ({ endings, changers, unused, journal }: Settlement<number | string>): boolean =>
+  endings.size > 0 || changers.size > 0 || unused.total > 0 || journal !== null;
 
 const toChangers = ({ tools }: Round, { calls }: RoundReport): ReadonlySet<string> => {
   const changing = new Set(tools.filter(({ effects }) => effects !== 'read').map(({ name }) => name));
