@@ -6,7 +6,8 @@ import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { post as postMcp } from '#test/mcp/mcp-clients.ts';
 import { expectProblem, expectResults, post } from '#test/support/check-answer.ts';
-import { toPostText } from '#test/support/raw-http.ts';
+import { createActor, startLab } from '#test/support/keyed-client.ts';
+import { openConnection, toPostText } from '#test/support/raw-http.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const MIB = 1_048_576;
@@ -100,6 +101,7 @@ const API_KEYS = ['a', 'b']
   .join(',');
 
 const BYTES = 'recourse_answer_bytes';
+const WAIT = { timeout: 5000, interval: 20 };
 const LARGE_BODY = JSON.stringify({ calls: callsOf(60, 170_000) });
 // Larger than what the kernel keeps of an answer that is not read.
 const UNREAD = { API_KEYS, MAX_ANSWER_BYTES: String(16 * MIB), ANSWER_MEMORY_MB: '160', BATCH_CONCURRENCY: '1' };
@@ -152,3 +154,50 @@ test('an answer of an MCP call is held until it is sent, and no longer', async (
   expect(answer.status).toBe(200);
   await expect.poll(() => service.metric(BYTES), { timeout: 5000 }).toBe(0);
 });
+
+/** A gate that calls wait at until it is opened. */
+const createGate = () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { passed: promise, open: () => resolve() };
+};
+
+test('a replay that finds no room is refused and can be asked for again: the record stays, and nothing runs twice', async () => {
+  const [begun, over] = [createGate(), createGate()];
+  const keeper = createActor('keeper', { effects: 'write' }, () => '\u0001'.repeat(30_000));
+  const filler = createActor('filler', {}, async () => {
+    await begun.passed;
+    return '\u0001'.repeat(30_000);
+  });
+  const waiter = createActor('waiter', {}, () => over.passed);
+  const { post: send, service } = await startLab([keeper, filler, waiter], SMALL_LIMITS);
+  const bytes = () => service.metric(BYTES);
+  const callsOfFive = (name: string) => Array.from({ length: 5 }, (_, place) => ({ name, arguments: { place } }));
+  // Results of 0.9 MB, none of them too large to be kept.
+  const kept = callsOfFive('keeper');
+  const first = await send(kept, { key: 'large' });
+  await expect.poll(bytes, WAIT).toBe(0);
+
+  // All three are let in before one needs more: later there would be no room at the door.
+  const running = ['a', 'b'].map((only) => send([...callsOfFive('filler'), { name: 'waiter', arguments: { only } }]));
+  await expect.poll(() => waiter.asked.length, WAIT).toBe(2);
+  const text = toPostText(JSON.stringify({ calls: kept }), [['Idempotency-Key', 'large']]);
+  using replay = await openConnection(service.port);
+  replay.write(text.slice(0, -1));
+  await expect.poll(bytes, WAIT).toBe(3 * 65_536);
+  begun.open();
+  await expect.poll(bytes, WAIT).toBeGreaterThan(3_600_000);
+  replay.write(text.slice(-1));
+  const refused = await replay.answer();
+  expect(refused.status).toBe(503);
+  expect(refused.headers.get('retry-after')).toBe('2');
+  expect(JSON.parse(refused.body)).toMatchObject({ code: 'overloaded', status: 503 });
+
+  over.open();
+  for (const { results } of await Promise.all(running)) expect(results.every(({ success }) => success)).toBe(true);
+  await expect.poll(bytes, WAIT).toBe(0);
+  const again = await send(kept, { key: 'large' });
+  expect(again.headers.get('idempotent-replayed')).toBe('true');
+  expect(again.results.map(({ value }) => value)).toEqual(first.results.map(({ value }) => value));
+  expect(again.results.map(({ value }) => JSON.stringify(value).length > 180_000)).toEqual(Array(5).fill(true));
+  expect(keeper.asked).toHaveLength(5);
+}, 60_000);

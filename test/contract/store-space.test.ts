@@ -24,7 +24,7 @@ const startSmallRedis = async () => {
   const direct = new Redis(server.url);
   onTestFinished(() => direct.disconnect());
   const usedBytes = async () => Number(/^used_memory:(\d+)/m.exec(await direct.info('memory'))?.[1]);
-  return { url: server.url, usedBytes };
+  return { url: server.url, direct, usedBytes };
 };
 
 /** Five at a time, so that a store which serves is never too slow for them. */
@@ -107,4 +107,34 @@ test('a tenant whose results fill its part of Redis changes nothing for another,
   expect(['ok', 'outcome_unknown']).toContain(codesOf(again)[0]);
   expect(write.asked.filter(({ only }) => only === first)).toHaveLength(1);
   expect(await readMetrics(service.url)).not.toMatch(FULL);
+}, 60_000);
+
+// One script: Redis looks at its memory before it, and nobody drops anything meanwhile.
+const FILL = "for i = 1, ARGV[1] do redis.call('SET', 'foreign:' .. i, string.rep('x', 100000)) end";
+
+/** Fills a Redis with keys of somebody else until it refuses writes. */
+const fillUp = async (direct: Redis, usedBytes: number): Promise<void> => {
+  const count = Math.ceil((16.5 * MIB - usedBytes) / 100_000);
+  // Sent together: the second command finds what the first has left.
+  const answers = await direct.pipeline().eval(FILL, 0, count).set('foreign:last', '').exec();
+  expect(String(answers?.[1]?.[0])).toContain('OOM');
+};
+
+test('in a Redis that somebody else has filled, what can be lost is dropped until budgets are counted there again', async () => {
+  const { url, direct, usedBytes } = await startSmallRedis();
+  const { post, service } = await startLab([failing()], { REDIS_URL: url, CIRCUIT_FAILURES: '0' });
+  const failOnce = async (id: string) => {
+    const { results } = await post({ session_id: id, calls: [{ name: 'bad', arguments: { only: freshName() } }] });
+    return results[0]?.retry?.mode;
+  };
+  const namedBytes = async () => Number(await direct.hget('recourse:{kept}', ''));
+  const keepMore = async () => {
+    await inTurn(25, () => post({ session_id: freshName(), calls: manyCalls() }));
+    return namedBytes();
+  };
+  await expect.poll(keepMore, WAIT).toBeGreaterThan(3 * MIB);
+  await fillUp(direct, await usedBytes());
+  await expect.poll(() => failOnce(freshName()), { timeout: 5000, interval: 50 }).toBe('redis');
+  expect(await readMetrics(service.url)).toMatch(/^recourse_session_store_dropped_total\{kind="journal"\} \d{2,}$/m);
+  expect(await direct.exists('foreign:1')).toBe(1);
 }, 60_000);

@@ -34,7 +34,7 @@ test.each([
     expect(entries).toBeGreaterThan(500);
     expect(taken).toBeGreaterThan(1_000_000);
     expect(claimed / taken).toBeGreaterThanOrEqual(1);
-    expect(claimed / taken).toBeLessThanOrEqual(1.6);
+    expect(claimed / taken).toBeLessThanOrEqual(1.5);
   },
   FILL_TIMEOUT_MS,
 );

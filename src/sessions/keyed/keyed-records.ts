@@ -19,7 +19,7 @@ export type KeyedRecords = {
 };
 
 // Measured: a record with its two collections, and an index in one of them.
-const RECORD_BYTES = 560;
+const RECORD_BYTES = 530;
 const MARK_BYTES = 60;
 // A record that could fill the store alone would leave no other its results.
 const RECORDS_AT_LEAST = 4;

@@ -5,7 +5,16 @@ import type { SessionState } from './session-state.ts';
 
 // Measured with --expose-gc on stores filled to their limit (store-weights.test.ts): with the maps around them, which are
 // up to twice as large as what is in them.
-const BYTES = { session: 620, tool: 330, claim: 350, calls: 130, tools: 400, streak: 190, namedRound: 130 } as const;
+const BYTES = {
+  session: 620,
+  tool: 330,
+  claim: 200,
+  calls: 130,
+  tools: 400,
+  streak: 140,
+  ending: 125,
+  namedRound: 130,
+} as const;
 
 /** What a session takes of the heap, in bytes, without its journal. */
 export const toSessionBytes = ({ tools, streaks, callsOf, namedRounds, knownRound }: SessionState): number => {
@@ -25,5 +34,12 @@ const toToolBytes = ({ lastError, claims }: ToolState): number => {
 const toClaimBytes = ({ id, round, wipedBy }: Claim): number =>
   BYTES.claim + textBytes(id) + textBytes(round) + textBytes(wipedBy);
 
-const toStreakBytes = ({ before, endings }: ToolStreaks): number =>
-  BYTES.tools + (before.size + endings.size) * BYTES.streak;
+const toStreakBytes = ({ before, endings }: ToolStreaks): number => {
+  let bytes = BYTES.tools;
+  for (const { answer } of before.values()) bytes += BYTES.streak + toAnswerBytes(answer);
+  for (const { answer } of endings.values()) bytes += BYTES.ending + toAnswerBytes(answer);
+  return bytes;
+};
+
+// A call that failed has no answer: the empty text is one for all.
+const toAnswerBytes = (answer: string): number => (answer === '' ? 0 : textBytes(answer));

@@ -58,7 +58,7 @@ const CHUNK_BYTES = 1024 * 1024;
 const CHUNKS_OF_PART = 16;
 const CHUNK_AGE_MS = 10_000;
 const FORGET_AFTER_MS = 60_000;
-// Lua's unpack ends near 8 000 words. Further tenants are told of a second later.
+// Lua's unpack ends near 8 000 words. Further tenants are told of a second later: whose turn it was goes to the end.
 const MAX_TENANTS_AT_ONCE = 2000;
 
 const LETTER = { journal: 'j', result: 'r' } as const satisfies Record<Droppable, string>;
@@ -111,9 +111,12 @@ export const createSpaceLedger = (options: {
       for (const [tenant, { entries, usedAt }] of owners)
         if (entries.size === 0 && now() - usedAt > FORGET_AFTER_MS) owners.delete(tenant);
       usedBefore = used;
-      return [...owners.values()]
-        .slice(0, MAX_TENANTS_AT_ONCE)
-        .flatMap((owner) => takeEntries(owner, terms.part, now()));
+      const turn = [...owners.values()].slice(0, MAX_TENANTS_AT_ONCE);
+      for (const owner of turn) {
+        owners.delete(owner.tenant);
+        owners.set(owner.tenant, owner);
+      }
+      return turn.flatMap((owner) => takeEntries(owner, terms.part, now()));
     },
     learn: (taken, bytes, next) => {
       terms = next;

@@ -91,16 +91,9 @@ export const createRedisSpace = (options: SpaceOptions): RedisSpace => {
     if (excess > 0) await drop(null, excess, until);
   };
 
-  /** A full Redis takes no accounts, and what its logs name can be dropped all the same. */
-  const dropFromFull = async (memory: Memory, error: unknown): Promise<never> => {
-    const excess = toExcess(settings, memory, 0);
-    if (excess > 0) await drop(null, excess, now() + DROP_FOR_MS);
-    throw error;
-  };
-
   const round = async (): Promise<void> => {
     const memory = await readMemory(client);
-    const accounts = await account.tell(memory).then(undefined, (error: unknown) => dropFromFull(memory, error));
+    const accounts = await account.tell(memory);
     observer.filled(toFill(settings, memory, accounts.total));
     if (!accounts.isKeeper) return;
     await makeRoom(memory, accounts);

@@ -14,7 +14,7 @@ const createSubject = (totalBytes = 64_000_000) => {
 };
 
 // Of which 8 % are for marks and 6 % for records that are held: three of the one, two of the other.
-const SMALL = 48_000;
+const SMALL = 44_000;
 // Its eighth for results holds those of four records, of which each may have a quarter.
 const LARGE = 30_500_000;
 
