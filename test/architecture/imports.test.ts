@@ -69,7 +69,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   wiring: /^(zod|fastify|pino|node:.*)$/,
   console: /^lit-html(\/.*)?$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:http|node:net|node:stream)$/,
-  src: /^(zod|fastify|@fastify\/.*|pino|ulid|node:.*)$/,
+  src: /^(zod|fastify|@fastify\/.*|pino|node:.*)$/,
 };
 
 const offences = (check: (file: SourceFile) => readonly string[]): readonly string[] =>
