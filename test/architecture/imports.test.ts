@@ -68,7 +68,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   'config-file': /^(zod|yaml|node:(fs|fs\/promises|path))$/,
   wiring: /^(zod|fastify|lru-cache|pino|node:.*)$/,
   console: /^lit-html(\/.*)?$/,
-  routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:http|node:net|node:stream)$/,
+  routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
   src: /^(zod|fastify|@fastify\/.*|pino|node:.*)$/,
 };
 
