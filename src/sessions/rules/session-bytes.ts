@@ -42,4 +42,10 @@ const toStreakBytes = ({ before, endings }: ToolStreaks): number => {
 };
 
 // A call that failed has no answer: the empty text is one for all.
-const toAnswerBytes = (answer: string): number => (answer === '' ? 0 : textBytes(answer));
+const toAnswerBytes = (answer: string): number => (answer === '' ? 0 : answerBytes(answer));
+
+// A print is a number beside its entry.
+const NUMBER_BYTES = 16;
+
+const answerBytes = (answer: number | string): number =>
+  typeof answer === 'number' ? NUMBER_BYTES : textBytes(answer);
