@@ -42,10 +42,10 @@ const toStreakBytes = ({ before, endings }: ToolStreaks): number => {
 };
 
 // A call that failed has no answer: the empty text is one for all.
-const toAnswerBytes = (answer: string): number => (answer === '' ? 0 : answerBytes(answer));
+const toAnswerBytes = (answer: number | string): number => {
+  if (typeof answer === 'number') return NUMBER_BYTES;
+  return answer === '' ? 0 : textBytes(answer);
+};
 
-// A print is a number beside its entry.
+// A print of 53 bits is a number on the heap.
 const NUMBER_BYTES = 16;
-
-const answerBytes = (answer: number | string): number =>
-  typeof answer === 'number' ? NUMBER_BYTES : textBytes(answer);
