@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { KeyFile } from './auth/key-file.ts';
 import { type Config, hasKeys, loadConfig } from './config.ts';
+import { trackAnswers, type WhenSent } from './routes/owed-answers.ts';
 import { describeCauses } from './telemetry/describe-error.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { createWorkspace } from './tools/builtin/workspace/workspace.ts';
@@ -157,18 +156,6 @@ const stopOnSignals = (service: Service, whenSent: WhenSent, config: Config, log
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
-};
-
-/** Resolves when every request that had come in whole by now is answered to the last byte. */
-type WhenSent = () => Promise<unknown>;
-
-const trackAnswers = (server: Server): WhenSent => {
-  const open = new Set<ServerResponse>();
-  server.on('request', (_request, answer) => {
-    open.add(answer);
-    answer.once('close', () => open.delete(answer));
-  });
-  return () => Promise.all([...open].filter(({ req }) => req.complete).map((answer) => once(answer, 'close')));
 };
 
 const ANSWER_MS = 1000;

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { watchFile } from '../files/watch-file.ts';
 import type { ApiKey } from './api-key.ts';
 import type { Authentication } from './caller.ts';
@@ -40,19 +40,19 @@ const POLL_MS = 500;
 /** Loads the keys, and follows their file. Throws one sentence with every mistake where the keys are not right. */
 export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
   const { entries, file, onReload, time, read = readKeyFile, pollMs = POLL_MS } = options;
-  let keys = loadFirstKeys({ entries, file });
+  let keys = toKeysByHash(loadFirstKeys({ entries, file }));
   const onChange = (reading: KeyFileReading): void => {
     const loaded = reading.ok
       ? loadApiKeys({ entries, fileText: reading.text })
       : { keys: [], mistakes: [reading.problem] };
     const isRight = loaded.mistakes.length === 0;
-    if (isRight) keys = loaded.keys;
-    onReload(isRight ? { result: 'taken', keys: keys.length } : { result: 'refused', mistakes: loaded.mistakes });
+    if (isRight) keys = toKeysByHash(loaded.keys);
+    onReload(isRight ? { result: 'taken', keys: keys.size } : { result: 'refused', mistakes: loaded.mistakes });
   };
   const stop = file === null ? () => undefined : watchFile({ file, pollMs, onChange, read });
   return {
     authenticate: (credential) => findCaller(credential, keys, time),
-    count: () => keys.length,
+    count: () => keys.size,
     close: stop,
   };
 };
@@ -65,18 +65,22 @@ export const loadFirstKeys = ({ entries, file }: Pick<ApiKeysOptions, 'entries' 
   return keys;
 };
 
+/** By the SHA-256 of what callers send: its 32 bytes as text. */
+type KeysByHash = ReadonlyMap<string, ApiKey>;
+
+const toKeysByHash = (keys: readonly ApiKey[]): KeysByHash =>
+  new Map(keys.map((key) => [key.hash.toString('latin1'), key]));
+
 /**
- * Compares the hash of what was sent with that of every key, all of them and in constant time: the time of the answer
- * tells neither how near a guess was nor where a key stands. Also without a credential.
+ * One lookup, however many keys there are. Its time tells nothing of use: it depends on the hash of what was sent, which the
+ * sender cannot bring nearer to a hash that is stored without knowing the key. What was found is compared in constant
+ * time. The hash is made also without a credential.
  */
-const findCaller = (credential: string | undefined, keys: readonly ApiKey[], time: () => number): Authentication => {
-  const hash = createHash('sha256')
-    .update(credential ?? '')
-    .digest();
-  let found: ApiKey | null = null;
-  for (const key of keys) if (timingSafeEqual(key.hash, hash)) found = key;
+const findCaller = (credential: string | undefined, keys: KeysByHash, time: () => number): Authentication => {
+  const sent = hash('sha256', credential ?? '', 'buffer');
+  const found = keys.get(sent.toString('latin1'));
   if (credential === undefined || credential === '') return { kind: 'refused', reason: 'missing' };
-  if (found === null) return { kind: 'refused', reason: 'unknown' };
+  if (found === undefined || !timingSafeEqual(found.hash, sent)) return { kind: 'refused', reason: 'unknown' };
   if (found.expiresAt !== null && found.expiresAt <= time()) return { kind: 'refused', reason: 'expired' };
   return { kind: 'known', caller: found.caller };
 };

@@ -22,12 +22,26 @@ export const createOriginRule = (options: {
 }): OriginRule => {
   const { callers, boundTo } = options;
   const allowed = new Set(options.allowedOrigins);
+  const isLoopbackNamed = rememberLast(isLoopbackHost);
   return (headers) => {
     const { origin, host } = headers;
     if (origin !== undefined && !allowed.has(origin) && !isLoopbackOrigin(origin)) return false;
-    if (callers === 'known' || (host !== undefined && isLoopbackHost(host))) return true;
+    if (callers === 'known' || (host !== undefined && isLoopbackNamed(host))) return true;
     // Without a Host (HTTP/1.0) no name was asked for.
     return (boundTo === 'network' || host === undefined) && !isBrowser(headers);
+  };
+};
+
+// Nearly every request names the same Host.
+const rememberLast = (judge: (host: string) => boolean): ((host: string) => boolean) => {
+  let last = '';
+  let verdict = judge(last);
+  return (host) => {
+    if (host !== last) {
+      verdict = judge(host);
+      last = host;
+    }
+    return verdict;
   };
 };
 

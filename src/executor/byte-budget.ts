@@ -47,9 +47,10 @@ export const createByteBudget = ({ limitBytes, onRefused }: ByteBudgetOptions): 
     add(holder, bytes);
     return true;
   };
+  const ledger: Ledger = { add, tryAdd };
   return {
     inUse: () => total,
-    open: (holder, bytes, room) => (tryAdd(holder, bytes, room) ? createHold(holder, bytes, { add, tryAdd }) : null),
+    open: (holder, bytes, room) => (tryAdd(holder, bytes, room) ? new Hold(holder, bytes, ledger) : null),
   };
 };
 
@@ -58,29 +59,41 @@ type Ledger = {
   readonly tryAdd: (holder: string, bytes: number) => boolean;
 };
 
-const createHold = (holder: string, first: number, { add, tryAdd }: Ledger): ByteHold => {
-  let own = first;
-  let users = 1;
-  const set = (bytes: number): void => {
-    if (users === 0) return;
-    add(holder, bytes - own);
-    own = bytes;
-  };
-  return {
-    take: (bytes) => {
-      if (users === 0) return true;
-      if (!tryAdd(holder, bytes)) return false;
-      own += bytes;
-      return true;
-    },
-    give: (bytes) => set(own - bytes),
-    set,
-    retain: () => {
-      if (users > 0) users += 1;
-    },
-    release: () => {
-      if (users === 1) set(0);
-      users = Math.max(0, users - 1);
-    },
-  };
-};
+class Hold implements ByteHold {
+  readonly #holder: string;
+  readonly #ledger: Ledger;
+  #own: number;
+  #users = 1;
+
+  constructor(holder: string, own: number, ledger: Ledger) {
+    this.#holder = holder;
+    this.#own = own;
+    this.#ledger = ledger;
+  }
+
+  take(bytes: number): boolean {
+    if (this.#users === 0) return true;
+    if (!this.#ledger.tryAdd(this.#holder, bytes)) return false;
+    this.#own += bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.set(this.#own - bytes);
+  }
+
+  set(bytes: number): void {
+    if (this.#users === 0) return;
+    this.#ledger.add(this.#holder, bytes - this.#own);
+    this.#own = bytes;
+  }
+
+  retain(): void {
+    if (this.#users > 0) this.#users += 1;
+  }
+
+  release(): void {
+    if (this.#users === 1) this.set(0);
+    this.#users = Math.max(0, this.#users - 1);
+  }
+}

@@ -8,8 +8,8 @@ import { renderFailure } from './render-result.ts';
 import { type BatchAnswer, type BatchTerms, type ExecutorSettings, runBatch } from './run-batch.ts';
 import { createTurnShare } from './turn-share.ts';
 
-/** Never rejects. */
-export type ExecuteBatch = (batch: Batch) => Promise<BatchAnswer>;
+/** Answers at once where nothing has to be waited for. Never throws or rejects. */
+export type ExecuteBatch = (batch: Batch) => BatchAnswer | Promise<BatchAnswer>;
 
 export type Executor = {
   readonly executeBatch: ExecuteBatch;

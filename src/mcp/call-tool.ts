@@ -2,8 +2,9 @@ import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcont
 import type { ToolDescription } from '../contract/tool-description.ts';
 import type { ToolResult } from '../contract/tool-result.ts';
 import type { Batch, Client, IdempotencyKey } from '../executor/batch.ts';
+import type { ExecuteBatch } from '../executor/execute-batch.ts';
 import type { BatchAnswer } from '../executor/run-batch.ts';
-import { holdDuring } from '../routes/answer-hold.ts';
+import { holdUntil } from '../routes/answer-hold.ts';
 import type { CallParams } from './call-params.ts';
 import type { Exchange } from './exchange.ts';
 import { createProgressNotifier } from './progress-notifier.ts';
@@ -11,7 +12,7 @@ import type { RunningCalls } from './running-calls.ts';
 import { type CallResult, toCallResult } from './to-call-result.ts';
 
 export type CallToolOptions = {
-  readonly executeBatch: (batch: Batch) => Promise<BatchAnswer>;
+  readonly executeBatch: ExecuteBatch;
   readonly describeTools: () => readonly ToolDescription[];
   /** An opaque key for a tenant's session. */
   readonly toSessionKey: (tenant: string, sessionId: string) => string;
@@ -64,7 +65,7 @@ export const callTool = async (
       onProgress: progress.onProgress,
       client: toClient(AbortSignal.any([ending.signal, context.mcpReq.signal])),
     };
-    const answer = await holdDuring(exchange.hold, () => options.executeBatch(batch));
+    const answer = await holdUntil(exchange.hold, options.executeBatch(batch));
     const promises = tool?.output_schema?.['type'] === 'object' ? 'object' : 'nothing';
     return toCallResult({ result: toResult(answer), requestId, promises });
   } finally {

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { isBatch } from './request-gate.ts';
 import type { BeginTrace } from './request-tracing.ts';
 
 /**
@@ -9,7 +8,7 @@ import type { BeginTrace } from './request-tracing.ts';
 export const addRequestTracing = (app: FastifyInstance, beginTrace: BeginTrace | null): void => {
   if (beginTrace === null) return;
   app.addHook('onRequest', (request, { raw }, done) => {
-    if (isBatch(request)) {
+    if (request.door === 'batch') {
       const { headers, id } = request;
       const traceparent = textOf(headers['traceparent']);
       const tracestate = textOf(headers['tracestate']);

@@ -19,17 +19,36 @@ export const NO_ROOM = { reason: 'answers', retryAfterSeconds: RETRY_SECONDS } a
 
 /** The memory of a batch's values, as the copies of them will need it. */
 export const toAnswerMemory = ({ hold }: FastifyRequest, form: keyof typeof COPIES): AnswerMemory | null =>
-  hold === null
-    ? null
-    : { take: (bytes) => hold.take(bytes * COPIES[form]), give: (bytes) => hold.give(bytes * COPIES[form]) };
+  hold === null ? null : new HeldMemory(hold, COPIES[form]);
 
-/** Keeps what a request has taken until the work is done, also where its client goes before. */
-export const holdDuring = async <Value>(hold: AnswerHold | null, work: () => Promise<Value>): Promise<Value> => {
-  hold?.retain();
+class HeldMemory implements AnswerMemory {
+  readonly hold: AnswerHold;
+  readonly copies: number;
+
+  constructor(hold: AnswerHold, copies: number) {
+    this.hold = hold;
+    this.copies = copies;
+  }
+
+  take(bytes: number): boolean {
+    return this.hold.take(bytes * this.copies);
+  }
+
+  give(bytes: number): void {
+    this.hold.give(bytes * this.copies);
+  }
+}
+
+/** Keeps what a request has taken until the work that was begun is done, also where its client goes before. */
+export const holdUntil = <Value>(hold: AnswerHold | null, work: Value | Promise<Value>): Value | Promise<Value> =>
+  hold === null || !(work instanceof Promise) ? work : releaseAfter(hold, work);
+
+const releaseAfter = async <Value>(hold: AnswerHold, work: Promise<Value>): Promise<Value> => {
+  hold.retain();
   try {
-    return await work();
+    return await work;
   } finally {
-    hold?.release();
+    hold.release();
   }
 };
 

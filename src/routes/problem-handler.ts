@@ -1,8 +1,9 @@
-import { type Server, ServerResponse, STATUS_CODES } from 'node:http';
+import { type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type {} from '@fastify/swagger';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../contract/problem.ts';
+import { findOwedAnswer } from './owed-answers.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
@@ -107,19 +108,11 @@ export const createClientErrorHandler =
     afterOwedAnswers(socket, () => endWithProblem(socket, status, wordsOf(status), createId()));
   };
 
+// What is refused came after them, and must not be answered in their place.
 const afterOwedAnswers = (socket: Duplex, act: () => void): void => {
   const owed = findOwedAnswer(socket);
   if (owed !== null) owed.once('finish', () => afterOwedAnswers(socket, act));
   else if (socket.writable) act();
-};
-
-/**
- * The response that is still owed to an earlier, whole request of the connection: what is refused came after it, and
- * must not be answered in its place. Node has no public way to ask.
- */
-const findOwedAnswer = (socket: Duplex): ServerResponse | null => {
-  const response: unknown = Reflect.get(socket, '_httpMessage');
-  return response instanceof ServerResponse && response.req.complete ? response : null;
 };
 
 /** Answers what Node's HTTP server refuses by itself, without a body of ours: CONNECT, and an Expect it does not know. */

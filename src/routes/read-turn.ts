@@ -5,6 +5,7 @@ import type { ProviderHabit } from '../executor/provider-calls.ts';
 import type { Dialect, ParsedTurn } from '../formats/dialect.ts';
 import { DIALECTS, detectDialect } from '../formats/dialects.ts';
 import { ProblemError } from './problem-handler.ts';
+import { type Members, readPlainEnvelope } from './read-envelope.ts';
 
 /** How the calls came, and so how they are answered. */
 export type TurnDialect = Pick<Dialect, 'format' | 'toRaw'> &
@@ -21,8 +22,6 @@ export type Turn = {
   readonly dialect: TurnDialect | null;
 };
 
-type Members = Readonly<Record<string, unknown>>;
-
 // What the query may say instead of the body; for a body that is posted as a provider sent it.
 const ENVELOPE_MEMBERS = ['session_id', 'round_id', 'order', 'on_error', 'deadline_ms'] as const;
 
@@ -30,6 +29,11 @@ const ENVELOPE_MEMBERS = ['session_id', 'round_id', 'order', 'on_error', 'deadli
 export const readTurn = (body: unknown, query: unknown): Turn => {
   const asked = toMembers(query);
   const members = toMembers(body);
+  const plain = Object.keys(asked).length === 0 ? readPlainEnvelope(members) : null;
+  return plain === null ? readAnyTurn(body, members, asked) : { envelope: plain, dialect: null };
+};
+
+const readAnyTurn = (body: unknown, members: Members, asked: Members): Turn => {
   const format = toFormat(asked['format'] ?? members['format']);
   const answer = toAnswer(asked['raw'] ?? members['raw']);
   const said = pickEnvelope(members, toTyped(asked));

@@ -10,11 +10,9 @@ import {
   unauthorized,
 } from './access-problems.ts';
 import { type AnswerHold, NO_ROOM } from './answer-hold.ts';
+import { type Door, doorOf, operationOf, type RouteOperation } from './doors.ts';
 import { addServerProblems, type ProblemError } from './problem-handler.ts';
 import type { RequestTrace } from './request-tracing.ts';
-
-/** What a route asks of a caller: to `call` tools and look at them, to `read` sessions, to `reset` or end them. */
-export type RouteOperation = 'call' | 'read' | 'reset';
 
 /** Whoever calls, as far as the routes care. */
 export type RequestCaller = {
@@ -54,11 +52,15 @@ export type RefusedRequest = {
 /** Why a batch is not taken now, and when it may be. */
 export type Shed = { readonly reason: string; readonly retryAfterSeconds: number };
 
+/** When a caller that has come too often may come again. */
+type Limited = { readonly retryAfterMs: number };
+
 /** What is known at once, where it can be: the gate stands before every request. */
 type NowOrLater<Value> = Value | Promise<Value>;
 
 declare module 'fastify' {
   interface FastifyRequest {
+    door: Door;
     caller: RequestCaller | null;
     trace: RequestTrace | null;
     /** What it takes of the memory for answers; null for what is open to all. */
@@ -76,7 +78,7 @@ export type GateOptions = {
     readonly userAgent: string | undefined;
   }) => boolean;
   /** When the caller may come again, if it has come too often. Never rejects; left out: as often as it likes. */
-  readonly limitRate?: (caller: RequestCaller, address: string) => NowOrLater<{ readonly retryAfterMs: number } | null>;
+  readonly limitRate?: (caller: RequestCaller, address: string) => NowOrLater<Limited | null>;
   /** Hears of every request that is refused for its sender, or because there is too much to do; left out: nobody does. */
   readonly onRefused?: (refused: RefusedRequest) => void;
   readonly isDraining: () => boolean;
@@ -87,19 +89,6 @@ export type GateOptions = {
   readonly createId: () => string;
 };
 
-// What operators and browsers read without a key; also open while draining.
-const OPEN_PATHS: ReadonlySet<string> = new Set(['/live', '/ready', '/metrics', '/openapi.json']);
-// Pages without data: what they show they ask for, with a key.
-const OPEN_PAGES = ['/docs', '/console'];
-
-const isOpen = ({ routeOptions: { url } }: FastifyRequest): boolean =>
-  url === undefined || OPEN_PATHS.has(url) || OPEN_PAGES.some((page) => url === page || url.startsWith(`${page}/`));
-
-// The only requests that cost much, and the only ones that are ever refused for it.
-/** Whether the request may have calls in it. */
-export const isBatch = ({ method, routeOptions }: FastifyRequest): boolean =>
-  method === 'POST' && (routeOptions.url === '/tool-calls' || routeOptions.url === '/mcp');
-
 /**
  * Decides before a body is read whether a request comes in: 1 its origin  2 whether the service still takes calls
  * 3 its key  4 what the key may do  5 how often it has come  6 whether the service has too much to do, and memory for
@@ -107,19 +96,20 @@ export const isBatch = ({ method, routeOptions }: FastifyRequest): boolean =>
  */
 export const addRequestGate = (app: FastifyInstance, options: GateOptions): void => {
   addServerProblems(app.server, options.createId);
+  app.decorateRequest('door', 'other');
   app.decorateRequest('caller', null);
   app.decorateRequest('trace', null);
   app.decorateRequest('hold', null);
   // A callback, not a promise: this runs for every request, and most are decided at once.
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
-    const settle = (refusal: Refusal): void => {
+    request.door = doorOf(request.method, request.routeOptions.url);
+    const refusal = findRefusal(request, options);
+    if (refusal instanceof Promise) void settleLater(refusal, request, reply).then(done, done);
+    else {
       releaseWhenSent(request, reply);
       done(refusal);
-    };
-    const refusal = findRefusal(request, options);
-    if (refusal instanceof Promise) void refusal.then(settle, done);
-    else settle(refusal);
+    }
   });
 };
 
@@ -127,15 +117,24 @@ export const addRequestGate = (app: FastifyInstance, options: GateOptions): void
 export const isKnown = (
   request: FastifyRequest,
   { authenticate }: Pick<GateOptions, 'authenticate'>,
-): NowOrLater<boolean> => whenKnown(authenticate(credentialOf(request)), ({ kind }) => kind === 'known');
+): NowOrLater<boolean> => {
+  const found = authenticate(credentialOf(request));
+  return found instanceof Promise ? found.then(({ kind }) => kind === 'known') : found.kind === 'known';
+};
 
 type Refusal = ProblemError | undefined;
+
+const settleLater = async (found: Promise<Refusal>, request: FastifyRequest, reply: FastifyReply): Promise<Refusal> => {
+  const refusal = await found;
+  releaseWhenSent(request, reply);
+  return refusal;
+};
 
 // `close` comes when the system has taken the last byte, or when the connection has gone.
 const releaseWhenSent = ({ hold }: FastifyRequest, { raw }: FastifyReply): void => {
   if (hold === null) return;
   if (raw.destroyed) hold.release();
-  else raw.once('close', hold.release);
+  else raw.on('close', () => hold.release());
 };
 
 const findRefusal = (request: FastifyRequest, options: GateOptions): NowOrLater<Refusal> => {
@@ -145,16 +144,14 @@ const findRefusal = (request: FastifyRequest, options: GateOptions): NowOrLater<
     tellRefused('origin', request, options);
     return foreignOrigin();
   }
-  if (isOpen(request)) return undefined;
-  if (options.isDraining()) return draining(isBatch(request) ? 'batch' : 'other');
+  const { door } = request;
+  if (door === 'open') return undefined;
+  if (options.isDraining()) return draining(door);
   const found = options.authenticate(credentialOf(request));
-  return whenKnown(found, (authentication) => admit(request, authentication, options));
+  return found instanceof Promise
+    ? found.then((authentication) => admit(request, authentication, options))
+    : admit(request, found, options);
 };
-
-const whenKnown = <Value, Next>(
-  value: NowOrLater<Value>,
-  next: (value: Value) => NowOrLater<Next>,
-): NowOrLater<Next> => (value instanceof Promise ? value.then(next) : next(value));
 
 const admit = (
   request: FastifyRequest,
@@ -167,28 +164,34 @@ const admit = (
   }
   const { caller } = authentication;
   request.caller = caller;
-  const operation = operationOf(request);
+  const operation = request.door === 'batch' ? 'call' : operationOf(request.method, request.routeOptions.url);
   if (!caller.may(operation)) {
     tellRefused('operation', request, options);
     return operationNotAllowed(MISSING_OPERATION[operation]);
   }
-  return whenKnown(options.limitRate?.(caller, addressOf(request)) ?? null, (limited) => {
-    if (limited !== null) {
-      tellRefused('rate', request, options);
-      return rateLimited(limited.retryAfterMs);
-    }
-    const full = findShortage(request, options);
-    if (full === null) return undefined;
-    tellRefused('overloaded', request, options);
-    return overloaded(full);
-  });
+  const limited = options.limitRate?.(caller, addressOf(request)) ?? null;
+  return limited instanceof Promise
+    ? limited.then((known) => admitRated(request, known, options))
+    : admitRated(request, limited, options);
+};
+
+const admitRated = (request: FastifyRequest, limited: Limited | null, options: GateOptions): Refusal => {
+  if (limited !== null) {
+    tellRefused('rate', request, options);
+    return rateLimited(limited.retryAfterMs);
+  }
+  const full = findShortage(request, options);
+  if (full === null) return undefined;
+  tellRefused('overloaded', request, options);
+  return overloaded(full);
 };
 
 const findShortage = (request: FastifyRequest, { shed, holdAnswer }: GateOptions): Shed | null => {
   const callerKey = callerKeyOf(request);
-  const full = isBatch(request) ? shed(callerKey) : null;
+  const isBatch = request.door === 'batch';
+  const full = isBatch ? shed(callerKey) : null;
   if (full !== null || holdAnswer === undefined) return full;
-  request.hold = holdAnswer(callerKey, isBatch(request) ? 'of a batch' : 'other');
+  request.hold = holdAnswer(callerKey, isBatch ? 'of a batch' : 'other');
   return request.hold === null ? NO_ROOM : null;
 };
 
@@ -211,12 +214,6 @@ const MISSING_OPERATION: Readonly<Record<RouteOperation, string>> = {
   reset: 'This key may not reset or end sessions. Use one that has reset among its operations.',
 };
 
-// By path and method, so that a route which is forgotten here still needs a right.
-const operationOf = ({ method, routeOptions: { url = '' } }: FastifyRequest): RouteOperation => {
-  if (!url.startsWith('/sessions/')) return 'call';
-  return method === 'DELETE' ? 'reset' : 'read';
-};
-
 /** The caller the gate let in. */
 export const callerOf = (request: FastifyRequest): RequestCaller => {
   if (request.caller === null) throw unauthorized();
@@ -235,5 +232,8 @@ const addressOf = (request: FastifyRequest): string => request.socket.remoteAddr
 const textOf = (header: string | readonly string[] | undefined): string | undefined =>
   typeof header === 'string' ? header : header?.[0];
 
-const credentialOf = (request: FastifyRequest): string | undefined =>
-  /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? textOf(request.headers['x-api-key']);
+const credentialOf = ({ headers }: FastifyRequest): string | undefined => {
+  const { authorization } = headers;
+  const bearer = authorization === undefined ? undefined : /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+  return bearer ?? textOf(headers['x-api-key']);
+};

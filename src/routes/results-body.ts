@@ -13,8 +13,9 @@ export type ResultsBody = {
   readonly turn?: { readonly format: MessageFormat; readonly messages: readonly unknown[] };
 };
 
-/** Sends results as they are: each is proved to be JSON, and one BigInt must not cost the whole batch its answer. */
-export const sendResults = (reply: FastifyReply, body: ResultsBody): FastifyReply => sendJson(reply, toJson(body));
+/** The payload of results as they are: each is proved to be JSON, and one BigInt must not cost the whole batch its answer. */
+export const toResultsPayload = (reply: FastifyReply, body: ResultsBody): string | Buffer =>
+  toJsonPayload(reply, toJson(body));
 
 /** The same for results that are kept. */
 export const sendKeptResults = (reply: FastifyReply, body: ResultsBody): FastifyReply =>
@@ -26,12 +27,14 @@ const toJson = ({ requestId, sessionId, results, turn }: ResultsBody): string =>
   return `${head}${results.join(',')}]${tail}}`;
 };
 
-/** Sends a JSON text as it is. */
-export const sendJson = (reply: FastifyReply, json: string): FastifyReply =>
-  reply.type(JSON_TYPE).send(toPayload(reply, json));
+/** A JSON text as the payload of a reply, which says from now on that it is one. */
+export const toJsonPayload = (reply: FastifyReply, json: string): string | Buffer => {
+  void reply.type(JSON_TYPE);
+  return toPayload(reply, json);
+};
 
 /** The same for what changes nothing and can be read again: a problem where there is no room for it in memory. */
 export const sendReading = (reply: FastifyReply, json: string): FastifyReply => {
   requireRoom(reply, json);
-  return sendJson(reply, json);
+  return reply.send(toJsonPayload(reply, json));
 };

@@ -1,18 +1,20 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Batch, IdempotencyKey } from '../executor/batch.ts';
+import type { Batch, Client, IdempotencyKey } from '../executor/batch.ts';
+import type { ExecuteBatch } from '../executor/execute-batch.ts';
 import type { ReadProviderCalls } from '../executor/provider-calls.ts';
 import type { BatchAnswer } from '../executor/run-batch.ts';
 import { readObservedResult } from '../formats/observed-result.ts';
-import { holdDuring, requireRoomForReplay, toAnswerMemory } from './answer-hold.ts';
+import { holdUntil, requireRoomForReplay, toAnswerMemory } from './answer-hold.ts';
 import type { JsonBody } from './json-body.ts';
 import { ProblemError } from './problem-handler.ts';
 import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
 import { callerKeyOf } from './request-gate.ts';
-import { type ResultsBody, sendJson, sendResults } from './results-body.ts';
+import { type ResultsBody, toJsonPayload, toResultsPayload } from './results-body.ts';
 import { TOOL_CALLS_SCHEMA } from './tool-calls-schema.ts';
 
 export type ToolCallsOptions = {
-  readonly executeBatch: (batch: Batch) => Promise<BatchAnswer>;
+  readonly executeBatch: ExecuteBatch;
   /** What a provider's model means by its calls. */
   readonly readProviderCalls: ReadProviderCalls;
   readonly callerOf: (request: FastifyRequest) => {
@@ -35,69 +37,69 @@ export type ToolCallsOptions = {
  * envelope may be ours or the message of a model, which is answered in kind.
  */
 export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOptions): void => {
-  app.post('/tool-calls', { schema: TOOL_CALLS_SCHEMA }, async (request: FastifyRequest, reply: FastifyReply) => {
+  // Not async, and it gives the payload and not the reply: Fastify sends at once what is there at once.
+  app.post('/tool-calls', { schema: TOOL_CALLS_SCHEMA }, (request: FastifyRequest, reply: FastifyReply) => {
     const { value, source } = toBody(request.body);
     const turn = readTurn(value, request.query);
-    const form = turn.dialect === null ? 'results' : 'messages';
-    const batch: Batch = {
-      ...toAsked(turn, request, options),
-      source,
-      ...toSender(request, options),
-      onProgress: null,
-      memory: toAnswerMemory(request, form),
-      client: { isGone: () => reply.raw.destroyed, whenGone: (listener) => whenClientGone(reply, listener) },
-    };
-    const answer = await holdDuring(request.hold, () => options.executeBatch(batch));
-    const results = toResults(answer);
-    if (answer.kind === 'results' && answer.origin === 'replayed') {
-      requireRoomForReplay(request, results, form);
-      void reply.header('idempotent-replayed', 'true');
-    }
-    const body = { requestId: request.id, sessionId: turn.envelope.session_id ?? null, results };
-    return turn.dialect === null ? sendResults(reply, body) : sendTurn(reply, body, turn.dialect);
+    const batch = toBatch(turn, source, reply, options);
+    const answer = holdUntil(request.hold, options.executeBatch(batch));
+    if (answer instanceof Promise) return answer.then((known) => toPayload(known, turn, reply));
+    return toPayload(answer, turn, reply);
   });
 };
 
-const toSender = (request: FastifyRequest, { callerOf, createId }: ToolCallsOptions) => {
-  const { tenant, key, mayUse } = callerOf(request);
+const toBatch = (
+  { envelope, dialect }: Turn,
+  source: string,
+  { request, raw }: FastifyReply,
+  options: ToolCallsOptions,
+): Batch => {
+  const { tenant, key, mayUse } = options.callerOf(request);
+  const { session_id: sessionId, deadline_ms: deadlineMs } = envelope;
+  const sessionKey = typeof sessionId === 'string' ? options.toSessionKey(tenant, sessionId) : null;
+  const habit = dialect?.habit ?? null;
+  const { trace } = request;
   return {
     requestId: request.id,
     // The id made for the request will do, unless the caller chose it: its ids may come twice.
-    batchId: request.headers['x-request-id'] === undefined ? request.id : createId(),
+    batchId: request.headers['x-request-id'] === undefined ? request.id : options.createId(),
     tenant,
     key,
     caller: callerKeyOf(request),
     mayUse,
-  };
-};
-
-const toAsked = ({ envelope, dialect }: Turn, request: FastifyRequest, options: ToolCallsOptions) => {
-  const { tenant } = options.callerOf(request);
-  const { session_id: sessionId, calls } = envelope;
-  const habit = dialect?.habit ?? null;
-  const sessionKey = typeof sessionId === 'string' ? options.toSessionKey(tenant, sessionId) : null;
-  return {
     sessionKey,
     roundId: envelope.round_id ?? null,
-    calls,
+    calls: envelope.calls,
     reading: habit === null ? null : options.readProviderCalls(habit),
+    source,
     order: envelope.order,
     onError: envelope.on_error,
-    deadlineMs: Math.min(envelope.deadline_ms ?? options.maxDeadlineMs, options.maxDeadlineMs),
+    deadlineMs: Math.min(deadlineMs ?? options.maxDeadlineMs, options.maxDeadlineMs),
     idempotency: toIdempotency(request, tenant, options),
-    ...toTrace(request, sessionKey),
+    client: new ReplyClient(raw),
+    memory: toAnswerMemory(request, dialect === null ? 'results' : 'messages'),
+    onProgress: null,
+    traceId: trace === null ? null : trace.traceId,
+    trace: trace === null ? null : trace.ofBatch({ session: sessionKey }),
   };
 };
 
-const sendTurn = (reply: FastifyReply, body: ResultsBody, dialect: TurnDialect): FastifyReply => {
-  const messages = dialect.toMessages(body.results.map(readObservedResult));
-  if (dialect.answer === 'messages') return sendJson(reply, JSON.stringify(dialect.toRaw(messages)));
-  return sendResults(reply, { ...body, turn: { format: dialect.format, messages } });
+const toPayload = (answer: BatchAnswer, { envelope, dialect }: Turn, reply: FastifyReply): string | Buffer => {
+  const results = toResults(answer);
+  const { request } = reply;
+  if (answer.kind === 'results' && answer.origin === 'replayed') {
+    requireRoomForReplay(request, results, dialect === null ? 'results' : 'messages');
+    void reply.header('idempotent-replayed', 'true');
+  }
+  const body = { requestId: request.id, sessionId: envelope.session_id ?? null, results };
+  return dialect === null ? toResultsPayload(reply, body) : toTurnPayload(reply, body, dialect);
 };
 
-const toTrace = ({ trace }: FastifyRequest, session: string | null): Pick<Batch, 'trace' | 'traceId'> =>
-  trace === null ? NO_TRACE : { traceId: trace.traceId, trace: trace.ofBatch({ session }) };
-const NO_TRACE = { traceId: null, trace: null } as const;
+const toTurnPayload = (reply: FastifyReply, body: ResultsBody, dialect: TurnDialect): string | Buffer => {
+  const messages = dialect.toMessages(body.results.map(readObservedResult));
+  if (dialect.answer === 'messages') return toJsonPayload(reply, JSON.stringify(dialect.toRaw(messages)));
+  return toResultsPayload(reply, { ...body, turn: { format: dialect.format, messages } });
+};
 
 const isJsonBody = (body: unknown): body is JsonBody =>
   typeof body === 'object' && body !== null && 'source' in body && typeof body.source === 'string';
@@ -139,12 +141,25 @@ const toResults = (answer: BatchAnswer): readonly string[] => {
 };
 
 // Not request.signal: up to fastify 5.12 it aborts once a POST body has been read (fastify#6725).
-const whenClientGone = (reply: FastifyReply, listener: () => void): (() => void) => {
-  const onClose = (): void => {
-    if (!reply.raw.writableFinished) listener();
-  };
-  // It may have gone while its body was being read.
-  if (reply.raw.destroyed) listener();
-  reply.raw.once('close', onClose);
-  return () => reply.raw.off('close', onClose);
-};
+class ReplyClient implements Client {
+  readonly #answer: ServerResponse;
+
+  constructor(answer: ServerResponse) {
+    this.#answer = answer;
+  }
+
+  isGone(): boolean {
+    return this.#answer.destroyed;
+  }
+
+  whenGone(listener: () => void): () => void {
+    const answer = this.#answer;
+    const onClose = (): void => {
+      if (!answer.writableFinished) listener();
+    };
+    // It may have gone while its body was being read.
+    if (answer.destroyed) listener();
+    answer.once('close', onClose);
+    return () => answer.off('close', onClose);
+  }
+}

@@ -8,6 +8,7 @@ import { buildOpsApp } from '../ops-app.ts';
 import type { Ready } from '../routes/route-schemas.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import { shareCollection } from '../telemetry/share-collection.ts';
+import { createTenantKeys, toTenantKey } from './tenant-keys.ts';
 import { type AccessParts, wireAccess } from './wire-access.ts';
 import type { WiredLoad } from './wire-load.ts';
 import type { wireReading } from './wire-reading.ts';
@@ -34,9 +35,6 @@ export type WiredHttp = {
   readonly closeAccess: () => void;
 };
 
-// Whatever a caller chose is stored as its hash alone, and for its tenant alone.
-const toTenantKey = (tenant: string, chosen: string): string => `${tenant}:${hash('sha256', chosen)}`;
-const KEYS = { toSessionKey: toTenantKey, toRecordKey: toTenantKey, toRequestKey: toTenantKey };
 const toEntityTag = (body: string): string => `"${hash('sha256', body, 'base64url')}"`;
 
 /** The HTTP side of the service: one server, or two where health and metrics have a port of their own. */
@@ -46,7 +44,9 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
   const state = { draining: false };
   const options: AppOptions = {
     ...parts,
-    ...KEYS,
+    toSessionKey: createTenantKeys(),
+    toRecordKey: toTenantKey,
+    toRequestKey: toTenantKey,
     toEntityTag,
     maxBodyBytes: config.MAX_BODY_BYTES,
     maxDeadlineMs: config.MAX_DEADLINE_MS,

@@ -66,9 +66,9 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   formats: /^zod$/,
   mcp: /^(zod|fastify|@modelcontextprotocol\/server(\/.*)?|node:.*)$/,
   'config-file': /^(zod|yaml|node:(fs|fs\/promises|path))$/,
-  wiring: /^(zod|fastify|pino|node:.*)$/,
+  wiring: /^(zod|fastify|lru-cache|pino|node:.*)$/,
   console: /^lit-html(\/.*)?$/,
-  routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:http|node:net|node:stream)$/,
+  routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
   src: /^(zod|fastify|@fastify\/.*|pino|node:.*)$/,
 };
 
