@@ -27,7 +27,7 @@ const main = async (): Promise<void> => {
   const redaction = wireRedaction(config, process.env);
   const { redactor } = redaction;
   const format = process.stdout.isTTY ? 'pretty' : 'json';
-  const log = await createLogger({ level: config.LOG_LEVEL, format, redactor });
+  const { log, logBatch } = await createLogger({ level: config.LOG_LEVEL, format, redactor });
   if (redaction.guessable.length > 0)
     log.warn({ variables: redaction.guessable }, 'secrets can be guessed: each has fewer than 16 characters');
   if (redaction.leftOut.length > 0)
@@ -45,7 +45,7 @@ const main = async (): Promise<void> => {
   process.on('unhandledRejection', (reason) => log.error({ causes: describeCauses(reason) }, 'unhandled rejection'));
   try {
     const { keyFile } = paths;
-    const service = await wire(config, log, { environment: process.env, redaction, keyFile, configFile });
+    const service = await wire(config, log, { environment: process.env, redaction, keyFile, configFile, logBatch });
     // Whatever it ends by: a second signal, a port that is in use, an exception nobody caught.
     process.on('exit', service.killHosts);
     stopOnSignals(service, trackAnswers(service.app.server), config, log);

@@ -16,6 +16,7 @@ import type { StoreMemory } from './memory/store-memory.ts';
 import { createCallLog } from './telemetry/create-call-log.ts';
 import { createCircuitObserver } from './telemetry/create-circuit-observer.ts';
 import { createFailureLog } from './telemetry/create-failure-log.ts';
+import type { LogBatch } from './telemetry/log-batch.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import { createBuiltinReducers } from './tools/builtin-reducers.ts';
 import type { UpstreamState } from './tools/offers/tool-source.ts';
@@ -59,6 +60,8 @@ export type WireOptions = {
   readonly redaction?: WiredRedaction;
   /** Of which tool hosts get what the settings name. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Writes the lines of batches into the log; left out: the log itself. */
+  readonly logBatch?: LogBatch;
   /** Hear of every call; one that throws changes nothing. */
   readonly subscribers?: readonly ((event: ToolInvoked) => void)[];
   /** `off`: nothing is counted or logged of calls and requests. For measuring what that costs. */
@@ -75,10 +78,10 @@ const now = (): number => performance.now();
 
 /** Puts the parts together; the only place that knows them all. */
 export const wire = async (config: Config, log: Logger, options: WireOptions = {}): Promise<Service> => {
-  const { extraTools = [], environment = {}, subscribers = [], telemetry = 'on' } = options;
+  const { extraTools = [], environment = {}, subscribers = [], telemetry = 'on', logBatch } = options;
   const version = readVersion();
   const createId = createIdFactory();
-  const telemetered = wireTelemetry(config, { version, log, now, subscribers, telemetry });
+  const telemetered = wireTelemetry(config, { version, log, logBatch, now, subscribers, telemetry });
   const { metrics, observer } = telemetered;
   const redaction = options.redaction ?? wireRedaction(config, environment);
   const { redactor } = redaction;

@@ -3,6 +3,7 @@ import type { BatchAnswered, CallObserver, ToolInvoked } from '../executor/call-
 import { createCallSeriesLookup, createDecisionLookup } from './call-series.ts';
 import { createObserverGuard } from './create-observer-guard.ts';
 import { describeCauses } from './describe-error.ts';
+import { createLogBatch, type LogBatch } from './log-batch.ts';
 import type { Metrics } from './metrics.ts';
 import type { OfferedTool } from './tool-names.ts';
 
@@ -12,13 +13,15 @@ export type CallObserverOptions = {
   /** How many tools histograms name; further ones are `_other`. */
   readonly maxTools: number;
   readonly now: () => number;
+  /** Left out: by `log`. */
+  readonly logBatch?: LogBatch | undefined;
   /** Each hears of every call that has its answer. One that throws, or gives a promise that rejects, changes nothing. */
   readonly subscribers?: readonly ((event: ToolInvoked) => void)[];
 };
 
 /** Turns what the executor tells into metrics and log lines, and passes calls on. Nothing here can change a call. */
 export const createCallObserver = (options: CallObserverOptions): CallObserver => {
-  const { metrics, log } = options;
+  const { metrics, log, logBatch = createLogBatch(log) } = options;
   const guard = createObserverGuard(options);
   const series = createCallSeriesLookup(metrics, options.maxTools);
   const decisionOf = createDecisionLookup(metrics);
@@ -49,7 +52,7 @@ export const createCallObserver = (options: CallObserverOptions): CallObserver =
     batchAnswered: guard((batch: BatchAnswered) => {
       size.observe(batch.calls);
       overhead.observe(Math.max(0, batch.durationMs - batch.slowestCallMs) / 1000);
-      logBatch(log, batch);
+      logBatch(batch);
     }),
     budgetDecided: guard(({ tool, decision, denial, mode }) => {
       decisionOf(tool, decision, mode).count += 1;
@@ -97,18 +100,3 @@ const createSlotObserver = ({
     shed[reason].count += 1;
   },
 });
-
-const logBatch = (log: Logger, batch: BatchAnswered): void =>
-  log.info(
-    {
-      request_id: batch.requestId,
-      ...(batch.traceId === null ? {} : { trace_id: batch.traceId }),
-      tenant: batch.tenant,
-      ...(batch.key === null ? {} : { key: batch.key }),
-      session: batch.session,
-      calls: batch.calls,
-      failed: batch.failed,
-      duration_ms: Math.round(batch.durationMs * 100) / 100,
-    },
-    'batch',
-  );

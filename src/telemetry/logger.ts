@@ -1,6 +1,8 @@
 import { writeSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { mayHoldShape } from '../executor/redaction/find-shapes.ts';
 import type { Redactor } from '../executor/redaction/redactor.ts';
+import { createLogBatch, createQuickLogBatch, type LogBatch } from './log-batch.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
@@ -8,19 +10,39 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
 const FLUSH_EVERY_MS = 100;
 const FLUSH_AT_LENGTH = 65_536;
 
+/** The log, and what writes the lines of batches into it. */
+export type ServiceLog = { readonly log: Logger; readonly logBatch: LogBatch };
+
 /** One JSON object a line on stdout, or coloured text where stdout is a terminal. No line leaves it with a secret. */
 export const createLogger = async (options: {
   readonly level: LogLevel;
   readonly format: 'json' | 'pretty';
-  readonly redactor: Pick<Redactor, 'log'>;
-}): Promise<Logger> => {
-  const destination: DestinationStream =
-    options.format === 'pretty'
-      ? (await import('pino-pretty')).build({ sync: true, translateTime: 'HH:MM:ss.l', ignore: 'pid,hostname' })
-      : createGatheringDestination();
-  const hooks = createLogHooks(options.redactor);
-  return pino({ level: options.level, base: null, timestamp: createIsoTime(), hooks }, destination);
+  readonly redactor: Pick<Redactor, 'log' | 'holds'>;
+}): Promise<ServiceLog> => {
+  if (options.format === 'json') return createJsonLog(options, createGatheringDestination());
+  const { build } = await import('pino-pretty');
+  const destination = build({ sync: true, translateTime: 'HH:MM:ss.l', ignore: 'pid,hostname' });
+  const log = pino(toPinoOptions(options, createIsoTime()), destination);
+  return { log, logBatch: createLogBatch(log) };
 };
+
+type JsonLogOptions = { readonly level: LogLevel; readonly redactor: Pick<Redactor, 'log' | 'holds'> };
+
+/** Lines of JSON, wherever they go. */
+export const createJsonLog = (options: JsonLogOptions, destination: DestinationStream): ServiceLog => {
+  const time = createIsoTime();
+  const log = pino(toPinoOptions(options, time), destination);
+  const isClean = (text: string): boolean => !mayHoldShape(text) && !options.redactor.holds(text);
+  const write = (line: string): void => destination.write(line);
+  return { log, logBatch: createQuickLogBatch(log, { time, write, isClean }) };
+};
+
+const toPinoOptions = ({ level, redactor }: JsonLogOptions, timestamp: () => string) => ({
+  level,
+  base: null,
+  timestamp,
+  hooks: createLogHooks(redactor),
+});
 
 /** Takes secrets out of every line, whatever wrote it and wherever it goes, and what a terminal would obey. */
 export const createLogHooks = (redactor: Pick<Redactor, 'log'>) => ({

@@ -4,12 +4,15 @@ import type { CallObserver, ToolInvoked } from '../executor/call-observer.ts';
 import type { HttpServerOptions } from '../http-server.ts';
 import { createCallObserver } from '../telemetry/create-call-observer.ts';
 import { createResponseObserver } from '../telemetry/create-response-observer.ts';
+import type { LogBatch } from '../telemetry/log-batch.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
 import { SILENT_OBSERVER } from '../telemetry/silent-observer.ts';
 
 export type TelemetryParts = {
   readonly version: string;
   readonly log: Logger;
+  /** Left out: by `log`. */
+  readonly logBatch?: LogBatch | undefined;
   readonly now: () => number;
   readonly subscribers: readonly ((event: ToolInvoked) => void)[];
   readonly telemetry: 'on' | 'off';
