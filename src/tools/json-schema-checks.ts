@@ -42,12 +42,12 @@ export const createJsonSchemaChecks = (origin: SchemaOrigin): ((schema: JsonSche
       findAll(value);
       return fromAjvErrors(findAll.errors ?? [], value, schema);
     };
-    return origin === 'foreign' && hasReferences(schema) ? (value) => checkInTime(check, value) : check;
+    return origin === 'foreign' && mayTakeLong(schema) ? (value) => checkInTime(check, value) : check;
   };
 };
 
-// A schema without references is walked once for each value in it. With them twenty alternatives of a kilobyte can be a
-// million: then only the clock tells.
+// A schema without references and patterns is walked once for each value in it. With references twenty alternatives of a
+// kilobyte can be a million, and a pattern takes its own length times that of the text: then only the clock tells.
 const MOST_TIME_MS = 500;
 const OUT_OF_TIME: Issue = {
   path: '',
@@ -56,12 +56,17 @@ const OUT_OF_TIME: Issue = {
   message: 'these could not be checked against the schema in time; send simpler ones',
 };
 
-const hasReferences = (schema: JsonSchema): boolean => /"\$(ref|dynamicRef|recursiveRef)"/.test(JSON.stringify(schema));
+const mayTakeLong = (schema: JsonSchema): boolean =>
+  /"(\$ref|\$dynamicRef|\$recursiveRef|pattern|patternProperties)":/.test(JSON.stringify(schema));
 
 const checkInTime = (check: JsonSchemaCheck, value: unknown): readonly Issue[] => {
   const issues = runInTimeBox(MOST_TIME_MS, () => check(value));
   return issues === 'cut_off' ? [OUT_OF_TIME] : issues;
 };
+
+// Keywords of a definition that is written out wherever it is referred to: a thousand properties may each refer to one of a
+// thousand properties.
+const MOST_INLINED = 20;
 
 // Loaded with the first JSON Schema: 9 MB and 30 ms that a process with zod schemas alone need not pay.
 const createAjv = (origin: SchemaOrigin, problems: 'first' | 'all'): Ajv.Ajv2020 => {
@@ -75,7 +80,7 @@ const createAjv = (origin: SchemaOrigin, problems: 'first' | 'all'): Ajv.Ajv2020
     logger: false,
     // Or an optional member called `constructor` would be found missing, and then judged, on the prototype.
     ownProperties: true,
-    ...(origin === 'own' ? {} : { code: { regExp: createLinearRegExp(load('re2js')) } }),
+    ...(origin === 'own' ? {} : { code: { regExp: createLinearRegExp(load('re2js')) }, inlineRefs: MOST_INLINED }),
   });
   formats.default.default(ajv);
   // Ajv's own compares every two items.

@@ -220,6 +220,7 @@ const MAY_CATCH = [
   'tools/mcp/tool-list.ts',
   'tools/mcp/upstream-fetch.ts',
   'tools/openapi/answer/parse-json-body.ts',
+  'tools/openapi/argument-checks.ts',
   'tools/openapi/document/schema-keywords.ts',
   'tools/openapi/load-operations.ts',
   'tools/time-box.ts',
