@@ -222,6 +222,7 @@ const MAY_CATCH = [
   'tools/openapi/answer/parse-json-body.ts',
   'tools/openapi/argument-checks.ts',
   'tools/openapi/document/schema-keywords.ts',
+  'tools/openapi/document/yaml-to-json.ts',
   'tools/openapi/load-operations.ts',
   'tools/time-box.ts',
   'wiring/wire-tools.ts',
