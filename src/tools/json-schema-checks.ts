@@ -29,25 +29,50 @@ const MOST_NODES_TOLD_IN_FULL = 2_000;
  */
 export const createJsonSchemaChecks = (origin: SchemaOrigin): ((schema: JsonSchema) => JsonSchemaCheck) => {
   const first = createAjv(origin, 'first');
-  let all: Ajv.Ajv2020 | undefined;
+  const findAllBy = createFullValidators(origin);
   return (given) => {
     const schema = withoutAsync(given);
-    const findFirst = first.compile(schema);
-    let findAll: Ajv.ValidateFunction | undefined;
-    const check: JsonSchemaCheck = (value) => {
-      if (findFirst(value) === true) return [];
-      if (hasMoreNodes(value, MOST_NODES_TOLD_IN_FULL)) return fromAjvErrors(findFirst.errors ?? [], value, schema);
-      all ??= createAjv(origin, 'all');
-      findAll ??= all.compile(schema);
-      findAll(value);
-      return fromAjvErrors(findAll.errors ?? [], value, schema);
-    };
-    return origin === 'foreign' && hasReferences(schema) ? (value) => checkInTime(check, value) : check;
+    const run = origin === 'foreign' && mayTakeLong(schema) ? runInTime : runAtOnce;
+    return createCheck(schema, { findFirst: first.compile(schema), toFindAll: findAllBy(schema), run });
   };
 };
 
-// A schema without references is walked once for each value in it. With them twenty alternatives of a kilobyte can be a
-// million: then only the clock tells.
+type Means = {
+  readonly findFirst: Ajv.ValidateFunction;
+  readonly toFindAll: () => Ajv.ValidateFunction;
+  readonly run: Run;
+};
+
+const createCheck =
+  (schema: JsonSchema, { findFirst, toFindAll, run }: Means): JsonSchemaCheck =>
+  (value) => {
+    const fits = run(() => findFirst(value) === true);
+    if (fits === 'cut_off') return [OUT_OF_TIME];
+    if (fits) return [];
+    // Made outside of the time box: on a busy machine that takes as long as a check may.
+    const find = hasMoreNodes(value, MOST_NODES_TOLD_IN_FULL) ? findFirst : toFindAll();
+    const issues = run(() => toIssues(find, value, schema));
+    return issues === 'cut_off' ? [OUT_OF_TIME] : issues;
+  };
+
+/** Validators that find all problems, each made when it is asked for first. */
+const createFullValidators = (origin: SchemaOrigin): ((schema: JsonSchema) => () => Ajv.ValidateFunction) => {
+  let ajv: Ajv.Ajv2020 | undefined;
+  return (schema) => {
+    let validator: Ajv.ValidateFunction | undefined;
+    return () => {
+      ajv ??= createAjv(origin, 'all');
+      validator ??= ajv.compile(schema);
+      return validator;
+    };
+  };
+};
+
+const toIssues = (find: Ajv.ValidateFunction, value: unknown, schema: JsonSchema): readonly Issue[] =>
+  find(value) === true ? [] : fromAjvErrors(find.errors ?? [], value, schema);
+
+// A schema without references and patterns is walked once for each value in it. With references twenty alternatives of a
+// kilobyte can be a million, and a pattern takes its own length times that of the text: then only the clock tells.
 const MOST_TIME_MS = 500;
 const OUT_OF_TIME: Issue = {
   path: '',
@@ -56,12 +81,17 @@ const OUT_OF_TIME: Issue = {
   message: 'these could not be checked against the schema in time; send simpler ones',
 };
 
-const hasReferences = (schema: JsonSchema): boolean => /"\$(ref|dynamicRef|recursiveRef)"/.test(JSON.stringify(schema));
+const mayTakeLong = (schema: JsonSchema): boolean =>
+  /"(\$ref|\$dynamicRef|\$recursiveRef|pattern|patternProperties)":/.test(JSON.stringify(schema));
 
-const checkInTime = (check: JsonSchemaCheck, value: unknown): readonly Issue[] => {
-  const issues = runInTimeBox(MOST_TIME_MS, () => check(value));
-  return issues === 'cut_off' ? [OUT_OF_TIME] : issues;
-};
+type Run = <Result>(work: () => Result) => Result | 'cut_off';
+
+const runAtOnce: Run = (work) => work();
+const runInTime: Run = (work) => runInTimeBox(MOST_TIME_MS, work);
+
+// Keywords of a definition that is written out wherever it is referred to: a thousand properties may each refer to one of a
+// thousand properties.
+const MOST_INLINED = 20;
 
 // Loaded with the first JSON Schema: 9 MB and 30 ms that a process with zod schemas alone need not pay.
 const createAjv = (origin: SchemaOrigin, problems: 'first' | 'all'): Ajv.Ajv2020 => {
@@ -75,7 +105,7 @@ const createAjv = (origin: SchemaOrigin, problems: 'first' | 'all'): Ajv.Ajv2020
     logger: false,
     // Or an optional member called `constructor` would be found missing, and then judged, on the prototype.
     ownProperties: true,
-    ...(origin === 'own' ? {} : { code: { regExp: createLinearRegExp(load('re2js')) } }),
+    ...(origin === 'own' ? {} : { code: { regExp: createLinearRegExp(load('re2js')) }, inlineRefs: MOST_INLINED }),
   });
   formats.default.default(ajv);
   // Ajv's own compares every two items.

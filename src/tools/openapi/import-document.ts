@@ -3,7 +3,8 @@ import { type AddressPolicy, isAnyAddress, isPublicAddress } from '../http/addre
 import type { Lookup } from '../http/lookup.ts';
 import { objectionTo } from '../http/target-url.ts';
 import { createArgumentChecks } from './argument-checks.ts';
-import { DocumentProblem, parseOpenApiDocument } from './document/openapi-document.ts';
+import { DocumentProblem } from './document/document-problem.ts';
+import { parseOpenApiDocument } from './document/openapi-document.ts';
 import { chooseBase } from './document/server-url.ts';
 import { type LoadedOperations, loadOperations } from './load-operations.ts';
 import type { OpenApiImportSettings } from './openapi-import-settings.ts';
@@ -24,7 +25,7 @@ export type ImportedDocument = LoadedOperations & { readonly base: URL };
 /** One version of a document as tools. Throws a DocumentProblem, or what the parsers throw, where it cannot serve. */
 export const importDocument = async (text: string, context: ImportContext): Promise<ImportedDocument> => {
   const { settings, documentUrl, pinned, means } = context;
-  const document = parseOpenApiDocument(text);
+  const document = await parseOpenApiDocument(text);
   const sendsCredentials = settings.auth === undefined ? 'no' : 'yes';
   const base = chooseBase({ root: document.root, documentUrl, baseUrl: settings.baseUrl, sendsCredentials });
   if (pinned !== null && pinned.href !== base.href)

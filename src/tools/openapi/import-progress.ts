@@ -1,7 +1,7 @@
 import { showText } from '../http/show-url.ts';
 import type { Publish, UpstreamState } from '../offers/tool-source.ts';
 import type { ToolLog } from '../tool.ts';
-import { DocumentProblem } from './document/openapi-document.ts';
+import { DocumentProblem } from './document/document-problem.ts';
 import type { ReadDocument } from './document/read-document.ts';
 import { OperationProblem } from './document/references.ts';
 import type { ImportedDocument } from './import-document.ts';

@@ -34,6 +34,9 @@ const NOTHING_KNOWN = z.looseObject({});
 
 // Of one import: each costs some ten kilobytes, and a catalogue of more is of no use to any model.
 const MOST_OPERATIONS = 5_000;
+// Of the schemas of one import, fifteen times GitHub's: the catalogue is one text, which every agent reads.
+const MOST_CHARACTERS = 16_777_216;
+const FULL = 'The schemas of the operations before it come to 16 MiB. Choose with include and exclude.';
 // A turn of the event loop goes to others after so long.
 const LONGEST_TURN_MS = 10;
 
@@ -43,27 +46,45 @@ const LONGEST_TURN_MS = 10;
  */
 export const loadOperations = async (options: LoadOptions): Promise<LoadedOperations> => {
   const { document, settings } = options;
-  const operations = selected(document.root, settings);
+  const giveWay = createGiveWay();
+  const { operations, count } = await selected(document.root, settings, giveWay);
   const load = createLoad(options);
-  const leftOut = Math.max(0, operations.length - MOST_OPERATIONS);
+  const leftOut = count - operations.length;
   const tools: InlineTool[] = [];
-  const unavailable: UnavailableTool[] = leftOut === 0 ? [] : [toFurther(operations.length, options)];
-  let turnBeganMs = performance.now();
-  for (const operation of operations.slice(0, MOST_OPERATIONS)) {
-    const loaded = load(operation);
+  const unavailable: UnavailableTool[] = leftOut === 0 ? [] : [toFurther(count, options)];
+  let charactersLeft = MOST_CHARACTERS;
+  for (const operation of operations) {
+    const loaded = load(operation, charactersLeft);
     if ('facts' in loaded) unavailable.push(loaded);
-    else tools.push(loaded);
-    if (performance.now() - turnBeganMs < LONGEST_TURN_MS) continue;
-    await nextTurn();
-    turnBeganMs = performance.now();
+    else {
+      charactersLeft -= toCharacters(loaded);
+      tools.push(loaded);
+    }
+    const wait = giveWay();
+    if (wait !== undefined) await wait;
   }
   return { tools, unavailable, leftOut };
 };
 
+/** Lets other work have a turn of the event loop, where this work has had its own. */
+type GiveWay = () => Promise<void> | undefined;
+
+const createGiveWay = (): GiveWay => {
+  let turnBeganMs = performance.now();
+  return () => {
+    if (performance.now() - turnBeganMs < LONGEST_TURN_MS) return undefined;
+    return nextTurn().then(() => {
+      turnBeganMs = performance.now();
+    });
+  };
+};
+
+const toCharacters = ({ inputSchema }: InlineTool): number => JSON.stringify(inputSchema).length;
+
 const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => {
   const credentials = toCredentialKeys(document.root, settings.auth);
   const takenBy = new Map<string, string>();
-  return (operation: Selected): InlineTool | UnavailableTool => {
+  return (operation: Selected, charactersLeft: number): InlineTool | UnavailableTool => {
     const id = operation.operationId ?? operation.derivedId;
     const name = toOperationToolName(settings.prefix ?? means.importName, id);
     const label = `${operation.method.toUpperCase()} ${operation.path}`;
@@ -73,6 +94,7 @@ const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => 
     const other = takenBy.get(name);
     const planned = attempt(() => {
       if (other !== undefined) throw new OperationProblem(`${other} is called '${name}' already.`);
+      if (charactersLeft <= 0) throw new OperationProblem(FULL);
       const plan = toOperationPlan(operation, { document, documentUrl, credentials, effects, sendsKey });
       return createOperationTool({ name, source }, plan, means);
     });
@@ -96,10 +118,21 @@ const toFurther = (count: number, { settings, means }: LoadOptions): Unavailable
 
 type Selected = DocumentedOperation & { readonly derivedId: string };
 
-const selected = (root: JsonRecord, settings: OpenApiImportSettings): readonly Selected[] =>
-  listOperations(root)
-    .map((operation) => ({ ...operation, derivedId: toDerivedId(operation) }))
-    .filter((operation) => isSelected(operation, settings));
+/** The first operations that are wanted, and how many are. */
+const selected = async (root: JsonRecord, settings: OpenApiImportSettings, giveWay: GiveWay) => {
+  const operations: Selected[] = [];
+  let count = 0;
+  for (const documented of listOperations(root)) {
+    const operation = { ...documented, derivedId: toDerivedId(documented) };
+    if (isSelected(operation, settings)) {
+      count += 1;
+      if (count <= MOST_OPERATIONS) operations.push(operation);
+    }
+    const wait = giveWay();
+    if (wait !== undefined) await wait;
+  }
+  return { operations, count };
+};
 
 const attempt = (make: () => InlineTool): InlineTool | string => {
   try {

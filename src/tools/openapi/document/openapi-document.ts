@@ -1,20 +1,17 @@
-import { parse as parseYaml } from 'yaml';
+import { DocumentProblem } from './document-problem.ts';
+import { hasMoreParts } from './json-parts.ts';
 import { isRecord, type JsonRecord, textAt } from './json-record.ts';
+import { toJsonText } from './yaml-to-json.ts';
 
 /** A document whose version is known. In 3.0 schemas are a dialect of their own, from 3.1 on they are JSON Schema. */
 export type OpenApiDocument = { readonly root: JsonRecord; readonly schemas: 'of_3_0' | 'json_schema' };
 
-/** Why a document cannot be used at all: one line for people. */
-export class DocumentProblem extends Error {
-  override readonly name: string = 'DocumentProblem';
-}
+// Some 100 bytes each, and one turn of the event loop for all of them. GitHub's document has half a million.
+const MOST_PARTS = 2_000_000;
 
-// The parser takes half a second a megabyte, in one piece, and the service answers nothing meanwhile.
-const MOST_YAML_CHARACTERS = 4_194_304;
-
-/** Parses JSON or YAML. Throws a DocumentProblem, or what the parsers throw, where it is no OpenAPI 3 document. */
-export const parseOpenApiDocument = (text: string): OpenApiDocument => {
-  const root = parseText(text.replace(/^\ufeff/, ''));
+/** Parses JSON or YAML. Rejects with a DocumentProblem, or what the parsers throw, where it is no OpenAPI 3 document. */
+export const parseOpenApiDocument = async (text: string): Promise<OpenApiDocument> => {
+  const root = await parseText(text.replace(/^\ufeff/, ''));
   if (!isRecord(root)) throw new DocumentProblem('The document is not an object.');
   const version = textAt(root, 'openapi');
   if (version === undefined && 'swagger' in root)
@@ -26,9 +23,11 @@ export const parseOpenApiDocument = (text: string): OpenApiDocument => {
   return { root, schemas: version.startsWith('3.0') ? 'of_3_0' : 'json_schema' };
 };
 
-const parseText = (text: string): unknown => {
-  if (/^\s*\{/.test(text)) return JSON.parse(text);
-  if (text.length > MOST_YAML_CHARACTERS)
-    throw new DocumentProblem('The document is YAML of more than 4 MiB: convert it to JSON.');
-  return parseYaml(text, { logLevel: 'silent' });
+const parseText = async (text: string): Promise<unknown> => {
+  const json = /^\s*\{/.test(text) ? text : await toJsonText(text);
+  if (hasMoreParts(json, MOST_PARTS))
+    throw new DocumentProblem(
+      `The document has more than ${MOST_PARTS} values and names: leave out what is not needed.`,
+    );
+  return JSON.parse(json);
 };

@@ -8,7 +8,7 @@ import { isSuccess } from '../../http/is-success.ts';
 import { showText } from '../../http/show-url.ts';
 import { toText } from '../../http/text-content.ts';
 import { toSilenceFailure } from '../answer/silence-failure.ts';
-import { DocumentProblem } from './openapi-document.ts';
+import { DocumentProblem } from './document-problem.ts';
 
 /** Where a document is: a URL, or the absolute path of a file. */
 export type DocumentPlace =

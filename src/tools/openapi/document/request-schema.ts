@@ -3,6 +3,7 @@ import { isRecord, type JsonRecord, listAt, memberOf, recordAt } from './json-re
 import type { OpenApiDocument } from './openapi-document.ts';
 import { followReferences, OperationProblem, resolveReference } from './references.ts';
 import { toPlainKeywords } from './schema-keywords.ts';
+import { type MostOfValue, sizeOf } from './value-size.ts';
 
 /** Turns schemas of a document into JSON Schema (draft 2020-12) for what a model sends. One per operation. */
 export type RequestSchemas = {
@@ -23,6 +24,7 @@ export const createRequestSchemas = (document: OpenApiDocument): RequestSchemas 
     definitions: new Map(),
     readOnlyNames: new Map(),
     stepsLeft: MOST_STEPS,
+    charactersLeft: MOST_SCHEMA.characters,
   };
   return {
     toSchema: (source) => convert(work, source, { readOnly: NO_NAMES, level: 0, depth: 0 }),
@@ -38,6 +40,8 @@ type Work = OpenApiDocument & {
   readonly readOnlyNames: Map<JsonRecord, ReadonlySet<string>>;
   /** How much more may be done for the operation. */
   stepsLeft: number;
+  /** How much more text its schemas may have. */
+  charactersLeft: number;
 };
 /** `level` counts within one definition, `depth` through all that lead here. */
 type Place = { readonly readOnly: ReadonlySet<string>; readonly level: number; readonly depth: number };
@@ -48,6 +52,9 @@ const MOST_DEPTH = 320;
 const MOST_DEFINITIONS = 1_000;
 // Megabytes of schema: no model reads it, and its validator takes seconds to make.
 const MOST_STEPS = 100_000;
+// GitHub's largest is 24 KB. What is larger fills the catalogue that every agent reads, and no model takes it.
+export const MOST_SCHEMA: MostOfValue = { values: 20_000, characters: 262_144 };
+const TEXTS = ['description', 'title', 'pattern', 'enum', 'const', 'default', 'required'];
 const NO_NAMES: ReadonlySet<string> = new Set();
 const ONE_SCHEMA = ['items', 'additionalProperties', 'propertyNames', 'not', 'if', 'then', 'else', 'contains'];
 const LISTS_OF_SCHEMAS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
@@ -61,6 +68,20 @@ const spend = (work: Work, steps: number, depth: number): void => {
     throw new OperationProblem(`Its schemas lead on to one another more than ${MOST_DEPTH} levels deep.`);
 };
 
+/** Counts what is written of a schema before it is, each time that it is. */
+const spendText = (work: Work, source: JsonRecord): void => {
+  const most = { values: MOST_SCHEMA.values, characters: work.charactersLeft };
+  const size = sizeOf(
+    TEXTS.map((word) => memberOf(source, word)),
+    most,
+  );
+  if (size === null) throw new OperationProblem(TOO_LARGE);
+  work.charactersLeft -= size;
+};
+
+/** Why an operation whose schema is larger than `MOST_SCHEMA` is unavailable. */
+export const TOO_LARGE = 'Its schema is larger than 256 KiB, or holds more than 20000 values.';
+
 const convert = (work: Work, source: unknown, place: Place): JsonSchema => {
   const { level, depth } = place;
   spend(work, 1, depth);
@@ -70,6 +91,7 @@ const convert = (work: Work, source: unknown, place: Place): JsonSchema => {
   const reference = memberOf(source, '$ref');
   if (typeof reference === 'string' && work.schemas === 'of_3_0')
     return { $ref: `#/$defs/${toDefinitionName(work, reference, depth + 1)}` };
+  spendText(work, source);
   const readOnly = new Set([...place.readOnly, ...readOnlyNames(work, source, depth)]);
   if (typeof reference === 'string') {
     const beside = convert(work, withoutReference(source), { ...place, readOnly });

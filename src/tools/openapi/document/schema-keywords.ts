@@ -1,6 +1,7 @@
 import type { JsonSchema } from '../../../contract/tool-description.ts';
 import { type JsonRecord, listAt, textAt, textsAt } from './json-record.ts';
 import type { OpenApiDocument } from './openapi-document.ts';
+import { sizeOf } from './value-size.ts';
 
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
 // Those that are checked here; others (`sha1`, `markdown`) say nothing that a validator knows.
@@ -14,6 +15,7 @@ const COUNTS = [
 ];
 const NUMBERS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
 const LONGEST_EXAMPLE = 200;
+const MOST_OF_EXAMPLE = { values: LONGEST_EXAMPLE, characters: LONGEST_EXAMPLE };
 
 /**
  * The words of a schema that hold no schemas, those alone that are well-formed: a validator refuses the whole schema
@@ -98,7 +100,10 @@ const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Numb
 const toValueWords = (source: JsonRecord): readonly Word[] => {
   const values = listAt(source, 'enum');
   const examples = [...listAt(source, 'examples'), ...('example' in source ? [source['example']] : [])];
-  const [example] = examples.filter((value) => (JSON.stringify(value)?.length ?? Infinity) <= LONGEST_EXAMPLE);
+  const [example] = examples.filter(
+    (value) =>
+      sizeOf(value, MOST_OF_EXAMPLE) !== null && (JSON.stringify(value)?.length ?? Infinity) <= LONGEST_EXAMPLE,
+  );
   return [
     [
       'enum',

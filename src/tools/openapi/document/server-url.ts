@@ -1,5 +1,5 @@
+import { DocumentProblem } from './document-problem.ts';
 import { isRecord, type JsonRecord, listAt, recordAt, textAt } from './json-record.ts';
-import { DocumentProblem } from './openapi-document.ts';
 
 /** The URL of a server with the defaults of its variables, made absolute by where the document is; null where it is none. */
 export const toServerUrl = (server: unknown, documentUrl: URL | null): URL | null => {

@@ -10,8 +10,8 @@ const MOST_MEMBERS = 12;
 
 /** For the model: what the document says of the operation, cut at the end of a sentence, and what the answer is. */
 export const describeOperation = (root: JsonRecord, { source, method, path }: DocumentedOperation): string => {
-  const summary = textAt(source, 'summary')?.trim() ?? '';
-  const told = textAt(source, 'description')?.trim() ?? '';
+  const summary = beginningAt(source, 'summary').trim();
+  const told = beginningAt(source, 'description').trim();
   const answer = describeAnswer(root, source);
   const parts = [
     source['deprecated'] === true ? 'Deprecated.' : '',
@@ -21,6 +21,10 @@ export const describeOperation = (root: JsonRecord, { source, method, path }: Do
   const text = parts.length > 0 ? parts.join(' ') : `${method.toUpperCase()} ${path}`;
   return cutText(answer === '' ? text : `${endSentence(text)}\n${answer}`, MOST_CHARACTERS);
 };
+
+// Of megabytes, for each of five thousand operations, no more is read than may be shown.
+const beginningAt = (source: JsonRecord, name: string): string =>
+  textAt(source, name)?.slice(0, 4 * MOST_CHARACTERS) ?? '';
 
 const endSentence = (text: string): string => (text === '' || /[.!?…:]$/.test(text) ? text : `${text}.`);
 

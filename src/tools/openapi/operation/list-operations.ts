@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, listAt, recordAt, textAt, textsAt } from '../document/json-record.ts';
+import { isRecord, type JsonRecord, listAt, memberOf, recordAt, textAt, textsAt } from '../document/json-record.ts';
 import { followReferences } from '../document/references.ts';
 
 /** The methods whose operations may become tools, as a document spells them. */
@@ -17,17 +17,20 @@ export type DocumentedOperation = {
   readonly pathItem: JsonRecord;
 };
 
-/** All operations in the order of the document. Those of a path that refers to nowhere are left out. */
-export const listOperations = (root: JsonRecord): readonly DocumentedOperation[] =>
-  Object.entries(recordAt(root, 'paths')).flatMap(([path, item]) => {
-    if (!isRecord(item) || !path.startsWith('/')) return [];
-    const reference = textAt(item, '$ref');
-    const pathItem = reference?.startsWith('#') === true ? followReferences(root, item) : item;
-    return METHODS.flatMap((method) => {
-      const source = pathItem[method];
-      return isRecord(source) ? [{ ...namesOf(source), method, path, source, pathItem }] : [];
-    });
+/** All operations in the order of the document, found as they are asked for. Throws where a path refers to nowhere. */
+export function* listOperations(root: JsonRecord): Generator<DocumentedOperation> {
+  for (const [path, item] of Object.entries(recordAt(root, 'paths')))
+    if (isRecord(item) && path.startsWith('/')) yield* operationsOf(root, path, item);
+}
+
+const operationsOf = (root: JsonRecord, path: string, item: JsonRecord): readonly DocumentedOperation[] => {
+  const reference = textAt(item, '$ref');
+  const pathItem = reference?.startsWith('#') === true ? followReferences(root, item) : item;
+  return METHODS.flatMap((method) => {
+    const source = memberOf(pathItem, method);
+    return isRecord(source) ? [{ ...namesOf(source), method, path, source, pathItem }] : [];
   });
+};
 
 const namesOf = (source: JsonRecord) => ({
   operationId: textAt(source, 'operationId') ?? null,

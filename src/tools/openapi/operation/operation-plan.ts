@@ -6,8 +6,9 @@ import { findEndlessSchema } from '../document/endless-schemas.ts';
 import { type JsonRecord, listAt, recordAt, textAt } from '../document/json-record.ts';
 import type { OpenApiDocument } from '../document/openapi-document.ts';
 import { followReferences, OperationProblem } from '../document/references.ts';
-import { createRequestSchemas } from '../document/request-schema.ts';
+import { createRequestSchemas, MOST_SCHEMA, TOO_LARGE } from '../document/request-schema.ts';
 import { toBase, toServerUrl } from '../document/server-url.ts';
+import { sizeOf } from '../document/value-size.ts';
 import { describeOperation } from './describe-operation.ts';
 import { type DocumentedOperation, parametersOf } from './list-operations.ts';
 import { type Parameter, toParameter, withDistinctArguments } from './parameters.ts';
@@ -77,6 +78,7 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
   const inputSchema = toInputSchema(parameters, body, schemas.definitions());
   if (isNestedDeeper(inputSchema, MOST_NESTING))
     throw new OperationProblem(`Its schema holds values that are nested more than ${MOST_NESTING} levels deep.`);
+  if (sizeOf(inputSchema, MOST_SCHEMA) === null) throw new OperationProblem(TOO_LARGE);
   const wished = sendsKey === 'yes' ? 'of_writes' : 'none';
   return {
     description: describeOperation(document.root, operation),
