@@ -39,7 +39,7 @@ export type Resolving = {
 export const resolveCall = (entry: unknown, index: number, resolving: Resolving): ResolvedCall => {
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry))
     return refuse({ index, id: null, name: null }, 'The call is not an object.');
-  const id = toId(Reflect.get(entry, 'id'));
+  const id = toCallId(Reflect.get(entry, 'id'));
   const name: unknown = Reflect.get(entry, 'name');
   if (typeof name !== 'string') return refuse({ index, id, name: null }, 'The call has no name.');
   const head = { index, id, name };
@@ -66,7 +66,7 @@ const toGiven = (asked: unknown, tool: Tool, { reading }: Resolving): unknown =>
  * Ids are echoed, so that the caller finds its call again; anything but a text or a number becomes null. So does a
  * number that lost digits in parsing: it could be the id of another call.
  */
-const toId = (id: unknown): string | number | null =>
+export const toCallId = (id: unknown): string | number | null =>
   typeof id === 'string' || (typeof id === 'number' && isEchoable(id)) ? id : null;
 
 const isEchoable = (id: number): boolean => Number.isSafeInteger(id) || (Number.isFinite(id) && !Number.isInteger(id));

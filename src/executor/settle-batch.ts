@@ -1,7 +1,13 @@
 import type { AnsweredCall, AnswerTerms, RanBatch } from './answered-batch.ts';
-import { toJournalHead, toJournalLine } from './journal/journal-line.ts';
+import type { BatchArguments } from './batch-arguments.ts';
+import type { ToolInvoked } from './call-observer.ts';
+import { toHiding } from './journal/arguments-preview.ts';
+import type { AskedEntry } from './journal/asked-entry.ts';
+import type { JournalCall, JournalEnd } from './journal/journal-line.ts';
+import { createRoundJournal, PLAIN_SUCCESS } from './journal/round-journal.ts';
+import type { ResolvedCall } from './resolve-call.ts';
 import { toRoundOutcomes } from './round-outcomes.ts';
-import type { Admission, Budget, JournalLine, RoundJournal, RoundReport } from './session-store.ts';
+import type { Admission, Budget, RoundJournal, RoundReport } from './session-store.ts';
 import { toSettledCall } from './settled-call.ts';
 
 /**
@@ -49,11 +55,12 @@ const isUntroubled = ({ permits, verdicts }: Admission): boolean => {
 };
 
 const toReport = (
-  { asked, batch, given }: RanBatch,
+  done: RanBatch,
   { step }: Admission,
   answered: readonly AnsweredCall[],
   terms: AnswerTerms,
 ): RoundReport => {
+  const { asked, batch, given } = done;
   const own = answered.filter(({ origin, ran }) => origin === 'own' && ran.kept === undefined);
   const ends = new Map(own.map(({ call, ran }) => [call.index, ran.end]));
   const settled = asked.flatMap((call) => {
@@ -63,17 +70,46 @@ const toReport = (
   const outcomes = toRoundOutcomes(settled, terms.redactor);
   if (batch.sessionKey === null) return { outcomes, calls: [], journal: null };
   const written = terms.journal === 0 ? [] : answered.filter(({ ran }) => ran.kept === undefined).slice(-terms.journal);
-  const head = toJournalHead(batch.requestId, { step, time: terms.time(), given, redactor: terms.redactor });
   return {
     outcomes,
     calls: settled.map(({ call, end }) => toSettledCall(call, end, given)),
-    journal:
-      written.length === 0 ? null : toWritten(written.map(({ call, event }) => toJournalLine(call, event, head))),
+    journal: written.length === 0 ? null : toRoundJournal(done, step, written, terms),
   };
 };
 
-const toWritten = (lines: readonly JournalLine[]): RoundJournal => ({
-  lines: lines.length,
-  bytes: lines.reduce((sum, { json }) => sum + json.length, 0),
-  render: () => lines,
+const toRoundJournal = (
+  { batch, calls, given }: RanBatch,
+  step: number,
+  written: readonly AnsweredCall[],
+  { redactor, time }: AnswerTerms,
+): RoundJournal =>
+  createRoundJournal({
+    step,
+    time: time(),
+    requestId: batch.requestId,
+    asked: batch.form === 'calls' ? batch.source : () => calls.map(toAsked),
+    calls: written.map((one) => toJournalCall(one, given)),
+    redactor,
+  });
+
+const toAsked = (call: ResolvedCall): AskedEntry => ({
+  id: call.id,
+  name: call.name,
+  given: call.kind === 'ready' ? call.given : undefined,
 });
+
+const toJournalCall = ({ call, event }: AnsweredCall, given: BatchArguments): JournalCall => ({
+  index: call.index,
+  kind: call.kind,
+  tool: call.kind === 'refused' && call.tool === null ? null : event.tool,
+  readable: call.kind === 'ready' && given.read(call).ok,
+  hiding: call.kind === 'ready' ? toHiding(call.tool.inputSchema) : null,
+  end: toJournalEnd(event),
+  durationMs: event.durationMs,
+});
+
+// Without the value, which may be large.
+const toJournalEnd = ({ success, outcome, executed, code, fault, message, replayed }: ToolInvoked): JournalEnd =>
+  success && outcome === 'success' && executed === 'yes' && message === '' && !replayed
+    ? PLAIN_SUCCESS
+    : { success, outcome, executed, code, fault, message, replayed };

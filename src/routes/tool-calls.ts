@@ -80,6 +80,7 @@ const toAsked = ({ envelope, dialect }: Turn, request: FastifyRequest, options: 
     sessionKey,
     roundId: envelope.round_id ?? null,
     calls,
+    form: dialect === null ? ('calls' as const) : ('message' as const),
     reading: habit === null ? null : options.readProviderCalls(habit),
     order: envelope.order,
     onError: envelope.on_error,
