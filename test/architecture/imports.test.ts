@@ -186,6 +186,7 @@ const MAY_CATCH = [
   'executor/isolation/inside/taint-check.ts',
   'executor/isolation/inside/thrown-parts.ts',
   'executor/isolation/process-control.ts',
+  'executor/journal/asked-entry.ts',
   'executor/parse-json.ts',
   'executor/redaction/redactor.ts',
   'executor/run-calls.ts',
