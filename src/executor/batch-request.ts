@@ -46,6 +46,8 @@ export type BatchRequest = {
   readonly reading: CallReading | null;
   /** The text the calls were parsed from. */
   readonly source: string;
+  /** Whether the calls stand in that text as they are here, in its member `calls`, or in a message of another form. */
+  readonly form: 'calls' | 'message';
   readonly order: 'parallel' | 'sequential';
   readonly onError: 'continue' | 'stop';
   readonly deadlineMs: number;

@@ -18,7 +18,7 @@ export const readCalls = (batch: Batch): void => {
 const readCall = (entry: unknown, index: number, batch: Batch): Call => {
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry))
     return refuse(new Call(batch, index, null, null), 'The call is not an object.');
-  const id = toId(Reflect.get(entry, 'id'));
+  const id = toCallId(Reflect.get(entry, 'id'));
   const name: unknown = Reflect.get(entry, 'name');
   if (typeof name !== 'string') return refuse(new Call(batch, index, id, null), 'The call has no name.');
   const call = new Call(batch, index, id, name);
@@ -54,7 +54,7 @@ const findTool = (name: string, { request, services }: Batch): Tool | undefined 
  * Ids are echoed, so that the caller finds its call again; anything but a text or a number becomes null. So does a
  * number that lost digits in parsing: it could be the id of another call.
  */
-const toId = (id: unknown): string | number | null =>
+export const toCallId = (id: unknown): string | number | null =>
   typeof id === 'string' || (typeof id === 'number' && isEchoable(id)) ? id : null;
 
 const isEchoable = (id: number): boolean => Number.isSafeInteger(id) || (Number.isFinite(id) && !Number.isInteger(id));

@@ -1,10 +1,14 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import { bucketOf, toAskedCall } from './admit.ts';
-import type { Batch, Call } from './call.ts';
+import { type Batch, type Call, isReady } from './call.ts';
+import { readArguments } from './call-arguments.ts';
 import type { CallOutcome, SuccessOutcome } from './call-outcome.ts';
 import { toTextPrint } from './call-print.ts';
 import { toDigest, toMark } from './canonical-text.ts';
-import { toJournalHead, toJournalLine } from './journal/journal-line.ts';
+import { toHiding } from './journal/arguments-preview.ts';
+import type { AskedEntry } from './journal/asked-entry.ts';
+import type { JournalCall, JournalEnd } from './journal/journal-line.ts';
+import { createRoundJournal, PLAIN_SUCCESS } from './journal/round-journal.ts';
 import type { Redactor } from './redaction/redactor.ts';
 import type {
   Admission,
@@ -78,10 +82,36 @@ const toReport = (batch: Batch, admission: Admission): RoundReport => {
 const toJournal = ({ calls, request, services }: Batch, { step }: Admission): RoundJournal | null => {
   if (services.journal === 0) return null;
   const written = calls.filter(({ storedResult }) => storedResult === null).slice(-services.journal);
-  const head = toJournalHead(request.requestId, { step, time: services.time(), redactor: services.redactor });
-  const lines = written.flatMap((call) => (call.event === null ? [] : [toJournalLine(call, call.event, head)]));
-  const bytes = lines.reduce((sum, { json }) => sum + json.length, 0);
-  return lines.length === 0 ? null : { lines: lines.length, bytes, render: () => lines };
+  if (written.length === 0) return null;
+  return createRoundJournal({
+    step,
+    time: services.time(),
+    requestId: request.requestId,
+    asked: request.form === 'calls' ? request.source : () => calls.map(toAskedEntry),
+    calls: written.map(toJournalCall),
+    redactor: services.redactor,
+  });
+};
+
+const toAskedEntry = ({ id, name, rawArguments }: Call): AskedEntry => ({ id, name, given: rawArguments });
+
+const toJournalCall = (call: Call): JournalCall => ({
+  index: call.index,
+  kind: call.kind,
+  tool: call.kind === 'refused' && call.tool === null ? null : bucketOf(call),
+  readable: isReady(call) && readArguments(call).ok,
+  hiding: isReady(call) ? toHiding(call.tool.inputSchema) : null,
+  end: toJournalEnd(call),
+  durationMs: call.durationMs,
+});
+
+// Without the value, which may be large.
+const toJournalEnd = ({ event }: Call): JournalEnd => {
+  if (event === null) return PLAIN_SUCCESS;
+  const { success, outcome, executed, code, fault, message, replayed } = event;
+  return success && outcome === 'success' && executed === 'yes' && message === '' && !replayed
+    ? PLAIN_SUCCESS
+    : { success, outcome, executed, code, fault, message, replayed };
 };
 
 /** How the round went, tool by tool: several failures of one tool are one mistake, one success beside them is progress. */

@@ -54,6 +54,7 @@ export const callTool = async (
       // Without an id: that of the request is another one when it is sent again under its idempotency key.
       calls: [{ name: params.name, arguments: given }],
       source,
+      form: 'message',
       reading: null,
       memory: exchange.memory,
       order: 'parallel',

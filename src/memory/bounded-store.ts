@@ -122,6 +122,10 @@ export class BoundedStore<Value> implements StoreUse {
     if (entry === undefined) return;
     const growth = valueBytes - entry.valueBytes;
     if (growth === 0) return;
+    if (entry.ownBytes + valueBytes + HOLDER_BYTES > this.limitBytes) {
+      this.#drop(entry, 'too_large');
+      return;
+    }
     entry.valueBytes = valueBytes;
     this.#grow(entry.holder, growth);
     this.#makeRoom();

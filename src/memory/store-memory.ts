@@ -7,7 +7,7 @@ import { BoundedStore, type BoundedStoreOptions, type StoreUse } from './bounded
 const PERCENT = {
   // Budgets, streaks and limits: 2 to 3 kB a session whose rounds had ten calls.
   sessions: 30,
-  // Some 500 bytes a call. A session that loses its journal keeps its budgets.
+  // 200 to 1,000 bytes a call. A session that loses its journal keeps its budgets.
   journals: 33.5,
   // Of keyed batches. A record that loses its results keeps its marks.
   results: 12,

@@ -69,6 +69,7 @@ const toBatch = (
     sessionKey,
     roundId: envelope.round_id ?? null,
     calls: envelope.calls,
+    form: dialect === null ? 'calls' : 'message',
     reading: habit === null ? null : options.readProviderCalls(habit),
     source,
     order: envelope.order,

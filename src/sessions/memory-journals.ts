@@ -1,22 +1,37 @@
+import type { AskedTool, Budget, RoundJournal } from '../executor/session-store.ts';
 import { tenantOfKey } from '../memory/bounded-store.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import { textBytes } from '../memory/text-bytes.ts';
+import { toJournalText } from './rules/journal-text.ts';
+
+/** A round that is to be kept: the last `lines` lines of its journal, and what its tools have left after it. */
+export type JournalRound = {
+  readonly journal: RoundJournal;
+  readonly lines: number;
+  readonly tools: readonly AskedTool[];
+  readonly budgets: ReadonlyMap<string, Budget>;
+};
 
 /** The journals of sessions in this process. */
 export type MemoryJournals = {
   readonly append: (sessionKey: string, lines: readonly string[]) => void;
+  readonly appendRound: (sessionKey: string, round: JournalRound) => void;
   /** Oldest first. */
   readonly read: (sessionKey: string) => readonly string[];
   readonly drop: (sessionKey: string) => void;
 };
 
-/** What was appended at once is one text, a line break after each line: JSON has none of its own. */
-type Chunk = { readonly text: string; readonly lines: number };
+/** What was appended at once; rendered when it is read. `lines` are the last ones of what `read` gives. */
+type Chunk = { readonly lines: number; readonly bytes: number; readonly read: () => readonly string[] };
 type Journal = { readonly chunks: Chunk[]; lines: number; bytes: number };
 
-// The journal, its array with room to grow, and a chunk without its text.
+// The journal, its array with room to grow; a chunk; a number that a chunk keeps for each of its tools.
 const JOURNAL_BYTES = 120;
-const CHUNK_BYTES = 64;
+const CHUNK_BYTES = 130;
+const LEFT_BYTES = 16;
+
+// A round is kept as it is while it takes no more than about what its lines would.
+const BYTES_A_LINE = 1024;
 
 /** Keeps the last `maxLines` lines of each session, in the store `journals`: a tenant's that was written least recently goes first. */
 export const createMemoryJournals = (
@@ -24,25 +39,45 @@ export const createMemoryJournals = (
   { memory, now }: { readonly memory: StoreMemory; readonly now: () => number },
 ): MemoryJournals => {
   const journals = memory.open<Journal>('journals', { tenantOf: tenantOfKey, ttl: null, now });
+  const add = (sessionKey: string, chunk: Chunk): void => {
+    const known = journals.get(sessionKey);
+    const journal = known ?? { chunks: [], lines: 0, bytes: JOURNAL_BYTES };
+    journal.chunks.push(chunk);
+    journal.lines += chunk.lines;
+    journal.bytes += chunk.bytes;
+    dropSurplus(journal, maxLines);
+    if (known === undefined) journals.set(sessionKey, journal, journal.bytes);
+    else journals.weigh(sessionKey, journal.bytes);
+  };
   return {
-    append: (sessionKey, added) => {
-      if (maxLines === 0 || added.length === 0) return;
-      const journal = journals.peek(sessionKey) ?? { chunks: [], lines: 0, bytes: JOURNAL_BYTES };
-      // One flat text: the lines themselves are ropes, and slices that keep what they were cut from.
-      const text = [...added, ''].join('\n');
-      journal.chunks.push({ text, lines: added.length });
-      journal.lines += added.length;
-      journal.bytes += CHUNK_BYTES + textBytes(text);
-      dropSurplus(journal, maxLines);
-      journals.set(sessionKey, journal, journal.bytes);
+    append: (sessionKey, lines) => {
+      if (maxLines > 0 && lines.length > 0) add(sessionKey, toTextChunk(lines));
+    },
+    appendRound: (sessionKey, round) => {
+      if (maxLines > 0) add(sessionKey, toRoundChunk(round));
     },
     read: (sessionKey) => {
       const chunks = journals.peek(sessionKey)?.chunks ?? [];
-      const lines = chunks.flatMap(({ text }) => text.split('\n').slice(0, -1));
-      return lines.slice(-maxLines);
+      return chunks.flatMap(({ lines, read }) => read().slice(-lines)).slice(-maxLines);
     },
     drop: (sessionKey) => void journals.delete(sessionKey),
   };
+};
+
+const toRoundChunk = ({ journal, lines, tools, budgets }: JournalRound): Chunk => {
+  const left = tools.map(({ name }) => budgets.get(name)?.remaining ?? null);
+  const names = tools.map(({ name }) => name);
+  const leftOf = (tool: string): number | null => left[names.indexOf(tool)] ?? null;
+  const read = (): readonly string[] => journal.render().map((line) => toJournalText(line, leftOf));
+  if (journal.bytes > lines * BYTES_A_LINE) return toTextChunk(read().slice(-lines));
+  return { lines, bytes: CHUNK_BYTES + journal.bytes + 2 * tools.length * LEFT_BYTES, read };
+};
+
+/** Lines as one flat text, for they are ropes and slices that keep what they were cut from; JSON has no line breaks. */
+const toTextChunk = (added: readonly string[]): Chunk => {
+  const text = [...added, ''].join('\n');
+  const bytes = CHUNK_BYTES + textBytes(text);
+  return { lines: added.length, bytes, read: () => text.split('\n').slice(0, -1) };
 };
 
 // What is read may begin in the middle of the first chunk.
@@ -51,7 +86,7 @@ const dropSurplus = (journal: Journal, maxLines: number): void => {
   while (first !== undefined && journal.lines - first.lines >= maxLines) {
     journal.chunks.shift();
     journal.lines -= first.lines;
-    journal.bytes -= CHUNK_BYTES + textBytes(first.text);
+    journal.bytes -= first.bytes;
     [first] = journal.chunks;
   }
 };

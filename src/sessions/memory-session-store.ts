@@ -1,12 +1,28 @@
 import type { BudgetMode } from '../contract/tool-result.ts';
-import type { Admission, Budget, Round, SessionSettings, SessionStore } from '../executor/session-store.ts';
+import type {
+  Admission,
+  Budget,
+  Round,
+  RoundReport,
+  SessionSettings,
+  SessionStore,
+} from '../executor/session-store.ts';
 import { tenantOfKey } from '../memory/bounded-store.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import { createMemoryJournals, type MemoryJournals } from './memory-journals.ts';
 import { toBudget, toPermits } from './rules/admit-budgets.ts';
-import { admitRound, toGuardStep } from './rules/admit-round.ts';
+import { type AdmittedRound, admitRound, toGuardStep } from './rules/admit-round.ts';
 import { expireClaims, findTool, spentRetries } from './rules/budget-state.ts';
-import { toJournalText, toLines, toMaxLines } from './rules/journal-text.ts';
+import {
+  admitClean,
+  type CleanRound,
+  endedCleanly,
+  settleClean,
+  toCleanBudgets,
+  toCleanPermits,
+  toCleanTools,
+} from './rules/clean-round.ts';
+import { toMaxLines } from './rules/journal-text.ts';
 import { printOf } from './rules/loop-guard.ts';
 import { resetSession } from './rules/reset-session.ts';
 import { toSessionBytes } from './rules/session-bytes.ts';
@@ -42,16 +58,15 @@ export const createMemorySessionStore = (options: {
     if (sessions.get(sessionKey) === session) sessions.weigh(sessionKey, toSessionBytes(session));
     else sessions.set(sessionKey, session, toSessionBytes(session));
   };
+  const terms: Terms = { mode, scope: 'session', settings, now, find: (key) => sessions.get(key), keep, journals };
   return {
     admit: (round) => {
-      const { sessionKey } = round;
-      const session = sessions.get(sessionKey) ?? createSessionState(round.batchId);
-      const findCurrent = (): SessionState | undefined => sessions.get(sessionKey);
-      const changed = (): void => keep(sessionKey, session);
-      const terms = { mode, scope: 'session', settings, now, findCurrent, changed, journals } as const;
-      const admission = admitTo(session, round, terms);
-      changed();
-      return admission;
+      const known = sessions.get(round.sessionKey);
+      const session = known ?? createSessionState(round.batchId);
+      const clean = admitClean(session, round, settings);
+      const admitted = clean ?? admitRound(session, round, settings, now());
+      if (known === undefined || clean === null) keep(round.sessionKey, session);
+      return toAdmission(session, round, admitted, terms);
     },
     read: async (sessionKey) => {
       const session = sessions.peek(sessionKey);
@@ -67,7 +82,6 @@ export const createMemorySessionStore = (options: {
   };
 };
 
-const NO_JOURNALS: MemoryJournals = { append: () => undefined, read: () => [], drop: () => undefined };
 const nothing = async (): Promise<void> => undefined;
 
 /** Budgets that hold for one request: what a batch without a session gets. Nothing is remembered after it. */
@@ -75,61 +89,114 @@ export const createRequestSessionStore = (options: {
   readonly settings: SessionSettings;
   readonly now: () => number;
 }): SessionStore => ({
-  admit: (round) => {
-    const session = createSessionState(round.batchId);
-    const findCurrent = (): SessionState => session;
-    const terms = {
-      ...options,
-      mode: 'memory',
-      scope: 'request',
-      findCurrent,
-      changed: () => undefined,
-      journals: NO_JOURNALS,
-    } as const;
-    return { ...admitTo(session, round, terms), step: 0 };
-  },
+  admit: (round) => ({
+    mode: 'memory',
+    scope: 'request',
+    step: 0,
+    permits: toCleanPermits(round, options.settings),
+    verdicts: [],
+    // Where nothing failed the budgets are those of the permits, and nothing has to remember them.
+    settle: (report) => (hasFailed(report) ? settleRequest(round, report, options) : UNCHANGED),
+    addLate: nothing,
+  }),
   read: async () => toEmptyRecord('memory'),
   end: nothing,
   reset: nothing,
 });
 
+const hasFailed = ({ outcomes }: RoundReport): boolean => outcomes.some(({ failed }) => failed);
+
+const settleRequest = (
+  round: Round,
+  report: RoundReport,
+  { settings, now }: Pick<Terms, 'settings' | 'now'>,
+): ReadonlyMap<string, Budget> => {
+  const session = createSessionState(round.batchId);
+  const { tools, verdicts } = admitRound(session, round, settings, now());
+  const settlement = toSettlement(round, { tools, verdicts }, report, { settings, read: printOf });
+  if (settlement === null) return UNCHANGED;
+  settleRound(session, settlement, { tools, guardStep: 0 }, now());
+  return readBudgets(session, round, settings, now());
+};
+
 type Terms = Pick<Admission, 'mode' | 'scope'> & {
   readonly settings: SessionSettings;
   readonly now: () => number;
   /** The session as it is now: another object once it has begun another life. */
-  readonly findCurrent: () => SessionState | undefined;
+  readonly find: (sessionKey: string) => SessionState | undefined;
   /** The session has changed, and weighs something else. */
-  readonly changed: () => void;
+  readonly keep: (sessionKey: string, session: SessionState) => void;
   readonly journals: MemoryJournals;
 };
 
 const UNCHANGED: ReadonlyMap<string, Budget> = new Map();
 
-const admitTo = (session: SessionState, round: Round, terms: Terms): Admission => {
-  const { mode, scope, settings, now, findCurrent, changed, journals } = terms;
-  const { step, tools, verdicts } = admitRound(session, round, settings, now());
-  const guardStep = toGuardStep(round, step);
+/** A round that was let in; without `tools` it was admitted cleanly. */
+type Admitted = CleanRound & Partial<Pick<AdmittedRound, 'tools'>>;
+
+const toAdmission = (session: SessionState, round: Round, admitted: Admitted, terms: Terms): Admission => {
+  const { settings, find, journals } = terms;
+  const { step, verdicts, tools } = admitted;
   return {
-    mode,
-    scope,
+    mode: terms.mode,
+    scope: terms.scope,
     step,
-    permits: toPermits(tools),
+    permits: tools === undefined ? toCleanPermits(round, settings) : toPermits(tools),
     verdicts,
-    settle: (report) => {
-      const settlement = toSettlement(round, { tools, verdicts }, report, { settings, read: printOf });
-      if (settlement === null) return UNCHANGED;
-      const current = findCurrent();
-      if (current === session) settleRound(session, settlement, { tools, guardStep }, now());
-      const budgets = readBudgets(current ?? createSessionState(''), round, settings, now());
-      const lines = toLines(settlement.journal, settings).map((line) => toJournalText(line, budgets));
-      if (current === session) changed();
-      if (findCurrent() === session) journals.append(round.sessionKey, lines);
-      return budgets;
-    },
+    settle: (report) =>
+      tools === undefined && find(round.sessionKey) === session && endedCleanly(session, report)
+        ? settleCleanRound(session, round, report, terms)
+        : settleAny(session, round, { step, verdicts, tools: tools ?? toCleanTools(round, settings) }, report, terms),
     addLate: async (json) => {
-      if (findCurrent() === session) journals.append(round.sessionKey, [json]);
+      if (find(round.sessionKey) === session) journals.append(round.sessionKey, [json]);
     },
   };
+};
+
+const settleCleanRound = (
+  session: SessionState,
+  round: Round,
+  report: RoundReport,
+  terms: Terms,
+): ReadonlyMap<string, Budget> => {
+  const { settings, keep } = terms;
+  const done = settleClean(session, round, report);
+  if (done === 'other') keep(round.sessionKey, session);
+  if (done === 'nothing' && (report.journal === null || settings.journal === 0)) return UNCHANGED;
+  const budgets = toCleanBudgets(round, settings);
+  appendRound(round, report, budgets, terms);
+  return budgets;
+};
+
+const settleAny = (
+  session: SessionState,
+  round: Round,
+  admitted: AdmittedRound,
+  report: RoundReport,
+  terms: Terms,
+): ReadonlyMap<string, Budget> => {
+  const { settings, now, find, keep } = terms;
+  const settlement = toSettlement(round, admitted, report, { settings, read: printOf });
+  if (settlement === null) return UNCHANGED;
+  const { sessionKey } = round;
+  const current = find(sessionKey);
+  const guardStep = toGuardStep(round, admitted.step);
+  if (current === session) settleRound(session, settlement, { tools: admitted.tools, guardStep }, now());
+  const budgets = readBudgets(current ?? createSessionState(''), round, settings, now());
+  if (current === session) keep(sessionKey, session);
+  if (find(sessionKey) === session) appendRound(round, report, budgets, terms);
+  return budgets;
+};
+
+const appendRound = (
+  { sessionKey, tools }: Round,
+  { journal }: RoundReport,
+  budgets: ReadonlyMap<string, Budget>,
+  { settings, journals }: Terms,
+): void => {
+  if (journal === null || settings.journal === 0) return;
+  const lines = Math.min(journal.lines, settings.journal);
+  journals.appendRound(sessionKey, { journal, lines, tools, budgets });
 };
 
 const readBudgets = (

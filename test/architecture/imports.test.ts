@@ -185,6 +185,7 @@ const MAY_CATCH = [
   'executor/isolation/inside/taint-check.ts',
   'executor/isolation/inside/thrown-parts.ts',
   'executor/isolation/process-control.ts',
+  'executor/journal/asked-entry.ts',
   'executor/late-results.ts',
   'executor/outcome.ts',
   'executor/parse-json.ts',

@@ -3,7 +3,7 @@ import { dirname, join, normalize, relative } from 'node:path';
 
 export type Import = { readonly from: string; readonly kind: 'type' | 'value' };
 export type SourceFile = {
-  /** Relative to src, e.g. `executor/execute-call.ts`. */
+  /** Relative to src, e.g. `executor/run-call.ts`. */
   readonly path: string;
   /** Its text without comments. */
   readonly code: string;

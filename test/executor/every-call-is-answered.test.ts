@@ -126,6 +126,7 @@ const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unkno
     traceId: null,
     trace: null,
     onProgress: null,
+    form: batches % 3 === 0 ? 'message' : 'calls',
     reading: null,
     memory: null,
     caller: `caller_${batches % 2}`,

@@ -3,33 +3,43 @@ import { isSensitive } from '../../tools/json-schema.ts';
 import type { ReadyCall } from '../call.ts';
 import { readArguments, toArgumentsJson } from '../call-arguments.ts';
 import { toCanonicalText } from '../canonical-text.ts';
+import { parseJson } from '../parse-json.ts';
 
 const HIDDEN = '(hidden)';
 
 /** A call's arguments without what the schema marks sensitive. */
 export const toArgumentsText = (call: ReadyCall): string =>
-  marksSensitive(call.tool.inputSchema) ? toHiddenText(call) : toArgumentsJson(call);
+  hideSensitive(toArgumentsJson(call), {
+    hiding: toHiding(call.tool.inputSchema),
+    readable: readArguments(call).ok,
+  });
 
-const toHiddenText = (call: ReadyCall): string => {
-  const parsed = readArguments(call);
-  return parsed.ok ? toCanonicalText(hideSensitive(parsed.value, call.tool.inputSchema, [])) : HIDDEN;
+/** Arguments, given as canonical text or as the text that cannot be read, without what `hiding` marks sensitive. */
+export const hideSensitive = (
+  text: string,
+  { hiding, readable }: { readonly hiding: JsonSchema | null; readonly readable: boolean },
+): string => {
+  if (hiding === null) return text;
+  const parsed = parseJson(text);
+  return readable && parsed.ok ? toCanonicalText(hideMembers(parsed.value, hiding, [])) : HIDDEN;
 };
 
-// A memo: a schema never changes.
-const known = new WeakMap<JsonSchema, 'marks' | 'plain'>();
-
-const marksSensitive = (schema: JsonSchema): boolean => {
+/** The schema, where it marks something as sensitive. */
+export const toHiding = (schema: JsonSchema): JsonSchema | null => {
+  // A memo: a schema never changes.
   const found = known.get(schema) ?? (JSON.stringify(schema).includes('"sensitive":true') ? 'marks' : 'plain');
   known.set(schema, found);
-  return found === 'marks';
+  return found === 'marks' ? schema : null;
 };
 
+const known = new WeakMap<JsonSchema, 'marks' | 'plain'>();
+
 // Recursive: arguments that were read are at most 64 levels deep.
-const hideSensitive = (value: unknown, schema: JsonSchema, path: readonly PropertyKey[]): unknown => {
+const hideMembers = (value: unknown, schema: JsonSchema, path: readonly PropertyKey[]): unknown => {
   if (path.length > 0 && isSensitive(schema, path)) return HIDDEN;
-  if (Array.isArray(value)) return value.map((item, place) => hideSensitive(item, schema, [...path, place]));
+  if (Array.isArray(value)) return value.map((item, place) => hideMembers(item, schema, [...path, place]));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, hideSensitive(member, schema, [...path, name])]),
+    Object.entries(value).map(([name, member]) => [name, hideMembers(member, schema, [...path, name])]),
   );
 };

@@ -1,10 +1,11 @@
-import { type Call, isReady } from '../call.ts';
-import { fingerprintOf } from '../call-arguments.ts';
-import type { ToolInvoked } from '../call-observer.ts';
+import type { Executed, FailureCode, Fault, Outcome } from '../../contract/failure.ts';
+import type { JsonSchema } from '../../contract/tool-description.ts';
+import { toDigest } from '../canonical-text.ts';
 import { onOneLine } from '../failure-text.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { JournalLine } from '../session-store.ts';
-import { toArgumentsText } from './arguments-preview.ts';
+import { hideSensitive } from './arguments-preview.ts';
+import { type AskedEntry, toGivenText } from './asked-entry.ts';
 
 const MAX_NAME = 64;
 const MAX_ID = 128;
@@ -13,12 +14,37 @@ export const MAX_REQUEST_ID = 64;
 const MAX_MESSAGE = 500;
 const MAX_PREVIEW = 200;
 
+/** How a call ended, as its line tells it. */
+export type JournalEnd = {
+  readonly success: boolean;
+  readonly outcome: Outcome;
+  readonly executed: Executed;
+  readonly code: FailureCode | null;
+  readonly fault: Fault | null;
+  readonly message: string;
+  readonly replayed: boolean;
+};
+
+/** What a line tells of a call, beside what was asked for. */
+export type JournalCall = {
+  readonly index: number;
+  readonly kind: 'ready' | 'unknown_tool' | 'refused';
+  /** The tool's own name, or the one for names that no tool has; null for a refused call that names none. */
+  readonly tool: string | null;
+  /** Whether its arguments are an object that can be read. */
+  readonly readable: boolean;
+  /** The schema of its arguments where that marks some as sensitive. */
+  readonly hiding: JsonSchema | null;
+  readonly end: JournalEnd;
+  readonly durationMs: number;
+};
+
 /** What the lines of one batch share, as JSON texts where they are texts. */
 export type JournalHead = {
   readonly step: number;
   readonly time: string;
   readonly requestId: string;
-  readonly redactor: Redactor;
+  readonly redactor: Pick<Redactor, 'cut'>;
 };
 
 /** `time` in Unix milliseconds. */
@@ -34,23 +60,24 @@ export const toJournalHead = (
 
 /**
  * One call as the journal keeps it (`JournalEntry`), redacted; the store adds what is left of its tool's retries. Put
- * together by hand: a line a call is written for every batch of a session.
+ * together by hand: a session that is read has hundreds of lines.
  */
-export const toJournalLine = (call: Call, event: ToolInvoked, head: JournalHead): JournalLine => {
-  const tool = call.kind === 'refused' && call.tool === null ? null : event.tool;
-  const fingerprint = isReady(call) ? `"${fingerprintOf(call)}"` : 'null';
-  const cut = (text: string, limit: number): string => JSON.stringify(head.redactor.cut(text, limit, 'journal'));
-  const preview = isReady(call) ? cut(toArgumentsText(call), MAX_PREVIEW) : '""';
+export const toJournalLine = (call: JournalCall, asked: AskedEntry, head: JournalHead): JournalLine => {
+  const { end } = call;
+  const text = call.kind === 'ready' ? toGivenText(asked.given, call.readable) : null;
+  const fingerprint = text === null ? 'null' : `"${toDigest(`${call.tool}\n${text}`)}"`;
+  const cut = (said: string, limit: number): string => JSON.stringify(head.redactor.cut(said, limit, 'journal'));
+  const preview = text === null ? '""' : cut(hideSensitive(text, call), MAX_PREVIEW);
   const json =
-    `{"step":${head.step},"time":${head.time},"request_id":${head.requestId},"index":${event.index},` +
-    `"id":${toIdText(call, cut)},"tool":${JSON.stringify(tool)},"name":${toNameText(call, cut)},"fingerprint":${fingerprint},` +
-    `"arguments":${preview},"success":${event.success},"outcome":"${event.outcome}","executed":"${event.executed}",` +
-    `"code":${JSON.stringify(event.code)},"fault":${JSON.stringify(event.fault)},"message":${event.message === '' ? '""' : cut(event.message, MAX_MESSAGE)},` +
-    `"duration_ms":${Math.round(event.durationMs * 100) / 100}${event.replayed ? ',"replayed":true' : ''}}`;
-  return { tool: call.kind === 'refused' ? null : event.tool, json };
+    `{"step":${head.step},"time":${head.time},"request_id":${head.requestId},"index":${call.index},` +
+    `"id":${toIdText(asked, cut)},"tool":${JSON.stringify(call.tool)},"name":${toNameText(call, asked, cut)},"fingerprint":${fingerprint},` +
+    `"arguments":${preview},"success":${end.success},"outcome":"${end.outcome}","executed":"${end.executed}",` +
+    `"code":${JSON.stringify(end.code)},"fault":${JSON.stringify(end.fault)},"message":${end.message === '' ? '""' : cut(end.message, MAX_MESSAGE)},` +
+    `"duration_ms":${Math.round(call.durationMs * 100) / 100}${end.replayed ? ',"replayed":true' : ''}}`;
+  return { tool: call.kind === 'refused' ? null : call.tool, json };
 };
 
-const toIdText = ({ id }: Call, cut: Cut): string => {
+const toIdText = ({ id }: AskedEntry, cut: Cut): string => {
   if (id === null) return 'null';
   const text = cut(String(id), MAX_ID);
   return text === `"${id}"` && typeof id === 'number' ? String(id) : text;
@@ -59,5 +86,5 @@ const toIdText = ({ id }: Call, cut: Cut): string => {
 // The name of a tool is no text that somebody made up.
 type Cut = (text: string, limit: number) => string;
 
-const toNameText = (call: Call, cut: Cut): string =>
-  isReady(call) || call.name === null ? JSON.stringify(call.name) : cut(onOneLine(call.name), MAX_NAME);
+const toNameText = ({ kind }: JournalCall, { name }: AskedEntry, cut: Cut): string =>
+  kind === 'ready' || name === null ? JSON.stringify(name) : cut(onOneLine(name), MAX_NAME);

@@ -37,6 +37,8 @@ export type Redactor = {
   readonly log: (line: string) => string;
   /** Whether a registered value is in a text, which is left as it is. */
   readonly holds: (text: string) => boolean;
+  /** Whether a text, JSON or not, may hold what `cut` replaces. A secret written with escapes of its own may be missed. */
+  readonly mayHold: (text: string) => boolean;
   /** Registers more values; those before stay. From now on no text shows them. */
   readonly register: (secrets: readonly string[]) => void;
 };
@@ -118,6 +120,7 @@ export const createRedactor = ({ secrets, onRedacted = () => undefined }: Redact
     schema: (json, place) => counted(json, redactValue(isOwnOfSchema), place, () => '{}'),
     log: (line) => counted(line, redactLine, 'log', () => LOST_LINE),
     holds,
+    mayHold: (text) => mayHoldShape(text) || holds(text),
     register,
   };
 };

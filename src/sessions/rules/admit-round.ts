@@ -3,8 +3,7 @@ import { type AdmittedTool, assessTools, takeNothing, takeRetry, toBudget, toPer
 import { expireClaims, findTool, spentRetries } from './budget-state.ts';
 import { countCalls, judgeCalls, limitCalls, toHasCall, toLetInCalls, toMayRun } from './call-limits.ts';
 import { countRound } from './count-round.ts';
-import type { ToolStreaks } from './loop-guard.ts';
-import { createSessionState, type SessionState } from './session-state.ts';
+import type { SessionState } from './session-state.ts';
 import { forgiveUnknownNames } from './unknown-names.ts';
 
 /** A round that was let in, wholly or in part. */
@@ -25,7 +24,6 @@ export const admitRound = (
   settings: SessionSettings,
   now: number,
 ): AdmittedRound => {
-  if (isClean(session, round, settings)) return admitClean(session, round, settings);
   expireClaims(session, now);
   const { kind, step } = countRound(session, round, settings, now);
   if (kind === 'refused') return refuseRound(session, round, settings, step);
@@ -71,32 +69,3 @@ const refuseRound = (
 };
 
 const isPlain = (verdict: CallVerdict): boolean => verdict.kind === 'run' && verdict.streak === null;
-
-// All but every batch: nothing has failed, nothing is limited, the round has no name, and no call has a streak.
-const isClean = (session: SessionState, round: Round, { maxCalls, maxRounds }: SessionSettings): boolean =>
-  session.tools.size === 0 &&
-  session.lost === 0 &&
-  session.namedRounds.length === 0 &&
-  session.knownRound === '' &&
-  round.roundId === null &&
-  maxCalls === 0 &&
-  maxRounds === 0 &&
-  round.tools.every((tool) => tool.maxCalls === null) &&
-  (session.streaks.size === 0 ||
-    round.calls.every(({ tool, mark }) => mark === null || isNoStreak(session.streaks.get(tool), mark.print)));
-
-const isNoStreak = (streaks: ToolStreaks | undefined, print: number): boolean =>
-  streaks === undefined || (!streaks.before.has(print) && !streaks.endings.has(print));
-
-const CLEAN = findTool(createSessionState(''), '');
-
-const admitClean = (session: SessionState, round: Round, { sessionRetries }: SessionSettings): AdmittedRound => {
-  session.rounds += 1;
-  for (const { counts } of round.calls) if (counts) session.calls += 1;
-  const tools = new Map<string, AdmittedTool>();
-  for (const { name, retries } of round.tools) {
-    const permit: Permit = { decision: 'free', budget: toBudget(CLEAN, retries, sessionRetries) };
-    tools.set(name, { permit, claimId: null, epoch: 0 });
-  }
-  return { step: session.rounds, tools, verdicts: [] };
-};

@@ -1,4 +1,4 @@
-import type { Budget, JournalLine, RoundJournal, SessionSettings } from '../../executor/session-store.ts';
+import type { JournalLine, RoundJournal, SessionSettings } from '../../executor/session-store.ts';
 
 // Late results have lines of their own, and are few: so many of them push no call out.
 const LATE_LINES = 32;
@@ -14,7 +14,7 @@ export const toLines = (
 ): readonly JournalLine[] => (journal === null ? [] : journal.render().slice(-most));
 
 /** The line as the journal keeps it, with what its tool has left after the round. journal.lua is the twin. */
-export const toJournalText = ({ tool, json }: JournalLine, budgets: ReadonlyMap<string, Budget>): string => {
-  const left = tool === null ? undefined : budgets.get(tool)?.remaining;
+export const toJournalText = ({ tool, json }: JournalLine, retriesLeftOf: (tool: string) => number | null): string => {
+  const left = tool === null ? null : retriesLeftOf(tool);
   return `${json.slice(0, -1)}${json === '{}' ? '' : ','}"retries_left":${left ?? 'null'}}`;
 };

@@ -101,21 +101,68 @@ export const settleStreaks = (
   for (const [name, ofTool] of endings) keepStreaks(streaks, name, addRound(streaks.get(name), ofTool, step));
 };
 
+/** What settleStreaks does where a round without a name has changed something by one tool. Changes `streaks`. */
+export const endFailuresOfOthers = (streaks: Map<string, ToolStreaks>, changer: string): void => {
+  for (const [name, tool] of streaks) if (name !== changer) keepStreaks(streaks, name, withoutFailures(tool, 0));
+};
+
+/**
+ * What settleStreaks does for a tool of a round without a name whose calls were all answered. Changes `streaks`; says
+ * whether they weigh something else now.
+ */
+export const addAnswers = (
+  streaks: Map<string, ToolStreaks>,
+  name: string,
+  calls: readonly SettledCall[],
+): 'nothing' | 'same' | 'other' => {
+  const tool = streaks.get(name);
+  const known = tool === undefined ? NO_STREAKS : streaksAfter(tool);
+  let before: Map<number, Streak> | null = null;
+  for (const { tool: ofCall, mark, answer } of calls) {
+    if (mark === null || answer === null || ofCall !== name) continue;
+    before ??= new Map();
+    addAnswer(before, known.get(mark.print), mark.print, answer.print);
+  }
+  if (before === null) return 'nothing';
+  streaks.set(name, { before, step: 0, endings: NO_ENDINGS });
+  return tool?.step === 0 && tool.before.size === before.size ? 'same' : 'other';
+};
+
+const addAnswer = (
+  streaks: Map<number, Streak>,
+  known: Streak | undefined,
+  fingerprint: number,
+  answer: number,
+): void => {
+  if (streaks.size >= MAX_FINGERPRINTS && !streaks.has(fingerprint)) return;
+  const same = known !== undefined && known.answer === answer ? known.same + 1 : 1;
+  streaks.set(fingerprint, { failed: 0, same, answer });
+};
+
 /**
  * Ends the tool's failures in a row: those that the round with this step found, and, where another round did it (0 = no
  * round), those of the named round that stands as well.
  */
 export const withoutFailures = (tool: ToolStreaks, step: number): ToolStreaks => {
+  if (tool.step === 0 && !hasFailure(tool.before)) return tool;
   const before = new Map<number, Streak>();
   for (const [fingerprint, { same, answer }] of tool.before)
     if (same > 0 || answer !== '') before.set(fingerprint, { failed: 0, same, answer });
-  if (tool.step === step) return { ...tool, before };
-  const endings = new Map<number, RoundEnding>();
-  for (const [fingerprint, ending] of tool.endings) {
-    const { failed } = afterEnding(tool.before.get(fingerprint) ?? NOTHING, ending);
-    endings.set(fingerprint, failed > 0 && ending.ending !== 'not_run' ? { ending: 'other', answer: '' } : ending);
+  return tool.step === step ? { ...tool, before } : { ...tool, before, endings: endFailures(tool) };
+};
+
+const endFailures = ({ before, endings }: ToolStreaks): ToolStreaks['endings'] => {
+  const ended = new Map<number, RoundEnding>();
+  for (const [fingerprint, ending] of endings) {
+    const { failed } = afterEnding(before.get(fingerprint) ?? NOTHING, ending);
+    ended.set(fingerprint, failed > 0 && ending.ending !== 'not_run' ? { ending: 'other', answer: '' } : ending);
   }
-  return { ...tool, before, endings };
+  return ended;
+};
+
+const hasFailure = (streaks: ToolStreaks['before']): boolean => {
+  for (const { failed } of streaks.values()) if (failed > 0) return true;
+  return false;
 };
 
 const addRound = (
@@ -135,6 +182,7 @@ const addRound = (
 
 // Shared: an empty map takes 180 bytes, and each tool of each session has one.
 const NO_ENDINGS: ToolStreaks['endings'] = new Map();
+const NO_STREAKS: ToolStreaks['before'] = new Map();
 
 const addEnding = <Fingerprint>(
   endings: Map<Fingerprint, RoundEnding>,

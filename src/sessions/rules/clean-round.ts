@@ -1,0 +1,145 @@
+import type {
+  AskedCall,
+  AskedTool,
+  Budget,
+  CallVerdict,
+  Permit,
+  Round,
+  RoundReport,
+  SessionSettings,
+  Streak,
+} from '../../executor/session-store.ts';
+import type { AdmittedTool } from './admit-budgets.ts';
+import { toBudget } from './admit-budgets.ts';
+import { findTool } from './budget-state.ts';
+import { addAnswers, endFailuresOfOthers, streakBefore, toLoopVerdict } from './loop-guard.ts';
+import { createSessionState, type SessionState } from './session-state.ts';
+
+/*
+ * All but every round: nothing has failed in its session, nothing is limited, it has no name, and the loop guard refuses
+ * none of its calls. What admitRound and settleRound come to then is told here in loops that make next to nothing, as
+ * admit_clean of admit.lua does. Whatever else is the case, these functions say so and change nothing.
+ */
+
+/** Verdicts of a clean round: empty where no call has a streak. */
+export type CleanRound = { readonly step: number; readonly verdicts: readonly CallVerdict[] };
+
+/** Admits a clean round; null where it is none. Changes `session`. */
+export const admitClean = (session: SessionState, round: Round, settings: SessionSettings): CleanRound | null => {
+  if (!isUntroubled(session) || !isUnlimited(round, settings)) return null;
+  const verdicts = session.streaks.size === 0 ? NO_VERDICTS : guardCalls(session, round);
+  if (verdicts === null) return null;
+  session.rounds += 1;
+  for (const { counts } of round.calls) if (counts) session.calls += 1;
+  return { step: session.rounds, verdicts };
+};
+
+const NO_VERDICTS: readonly CallVerdict[] = [];
+
+/** The tools of a clean round, each free; settling in another way than cleanly needs them. */
+export const toCleanTools = (
+  { tools }: Round,
+  settings: Pick<SessionSettings, 'sessionRetries'>,
+): ReadonlyMap<string, AdmittedTool> =>
+  new Map(
+    tools.map((tool) => [tool.name, { permit: toCleanPermit(tool, settings), claimId: null, epoch: 0 }] as const),
+  );
+
+/** The permits of a clean round. */
+export const toCleanPermits = (
+  { tools }: Round,
+  settings: Pick<SessionSettings, 'sessionRetries'>,
+): ReadonlyMap<string, Permit> => {
+  const permits = new Map<string, Permit>();
+  for (const tool of tools) permits.set(tool.name, toCleanPermit(tool, settings));
+  return permits;
+};
+
+/** Its budgets after it. */
+export const toCleanBudgets = (
+  { tools }: Round,
+  settings: Pick<SessionSettings, 'sessionRetries'>,
+): ReadonlyMap<string, Budget> => {
+  const budgets = new Map<string, Budget>();
+  for (const tool of tools) budgets.set(tool.name, toCleanBudget(tool, settings));
+  return budgets;
+};
+
+/** Whether a round that was admitted cleanly ended so: every call was answered, and the session is still untroubled. */
+export const endedCleanly = (session: SessionState, { outcomes, calls }: RoundReport): boolean => {
+  if (!isUntroubled(session)) return false;
+  for (const { failed, interrupted } of outcomes) if (failed || interrupted) return false;
+  for (const { ending, executed } of calls) if (ending !== 'answered' || !executed) return false;
+  return true;
+};
+
+/** What settling has done: `nothing` to write down, streaks of the `same` weight as before, or of another one. */
+export type CleanSettling = 'nothing' | 'same' | 'other';
+
+/** Settles a round that ended cleanly. Changes `session`. */
+export const settleClean = (session: SessionState, round: Round, { calls }: RoundReport): CleanSettling => {
+  const { streaks } = session;
+  let done: CleanSettling = 'nothing';
+  for (const { name, effects } of round.tools) {
+    if (effects === 'read' || !calls.some(({ tool }) => tool === name)) continue;
+    endFailuresOfOthers(streaks, name);
+    done = 'same';
+  }
+  for (const { name } of round.tools) done = heavier(done, addAnswers(streaks, name, calls));
+  return done;
+};
+
+const heavier = (one: CleanSettling, other: CleanSettling): CleanSettling =>
+  one === 'other' || other === 'nothing' ? one : other;
+
+const isUntroubled = (session: SessionState): boolean =>
+  session.tools.size === 0 && session.lost === 0 && session.namedRounds.length === 0 && session.knownRound === '';
+
+const isUnlimited = ({ roundId, tools }: Round, { maxCalls, maxRounds }: SessionSettings): boolean => {
+  if (roundId !== null || maxCalls !== 0 || maxRounds !== 0) return false;
+  for (const tool of tools) if (tool.maxCalls !== null) return false;
+  return true;
+};
+
+/** What the loop guard says of each call; null where it refuses one. */
+const guardCalls = (session: SessionState, { tools, calls }: Round): readonly CallVerdict[] | null => {
+  let verdicts: CallVerdict[] | null = null;
+  for (const [at, call] of calls.entries()) {
+    const streak = findStreak(session, call);
+    if (streak === null) continue;
+    const tool = tools.find(({ name }) => name === call.tool);
+    if (tool === undefined || toLoopVerdict(streak, tool) !== null) return null;
+    verdicts ??= calls.map(() => RUN);
+    verdicts[at] = { kind: 'run', streak };
+  }
+  return verdicts ?? NO_VERDICTS;
+};
+
+const findStreak = ({ streaks }: SessionState, { tool, mark }: AskedCall): Streak | null => {
+  const ofTool = mark === null ? undefined : streaks.get(tool);
+  if (mark === null || ofTool === undefined) return null;
+  const streak = streakBefore(ofTool, mark.print, 0);
+  return streak.failed === 0 && streak.same === 0 ? null : streak;
+};
+
+const RUN: CallVerdict = { kind: 'run', streak: null };
+
+// The same for all sessions: one for each number of retries.
+const permits = new Map<number, Permit>();
+let permitsAreOf = -1;
+
+const toCleanPermit = (tool: AskedTool, settings: Pick<SessionSettings, 'sessionRetries'>): Permit => {
+  const { sessionRetries } = settings;
+  if (permitsAreOf !== sessionRetries) permits.clear();
+  permitsAreOf = sessionRetries;
+  const known = permits.get(tool.retries);
+  if (known !== undefined) return known;
+  const permit: Permit = { decision: 'free', budget: toCleanBudget(tool, settings) };
+  permits.set(tool.retries, permit);
+  return permit;
+};
+
+const CLEAN = findTool(createSessionState(''), '');
+
+const toCleanBudget = ({ retries }: AskedTool, { sessionRetries }: Pick<SessionSettings, 'sessionRetries'>): Budget =>
+  toBudget(CLEAN, retries, sessionRetries);
