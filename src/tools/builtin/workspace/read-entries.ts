@@ -15,7 +15,7 @@ export type Entries = {
 };
 
 // What write_file has under way; after a kill -9 one may stay behind. Neither is anything a model should see.
-const TEMPORARY_NAME = /^\.recourse-[0-9a-f-]{36}\.tmp$/;
+export const TEMPORARY_NAME = /^\.recourse-[0-9a-f-]{36}\.tmp$/;
 
 /** The entries of a directory, at most `limit` of them, streamed: a million names never lie in memory together. */
 export const readEntries = async (directory: Place, limit: number, signal: AbortSignal): Promise<Entries> => {
