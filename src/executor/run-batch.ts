@@ -75,7 +75,7 @@ export const runBatch = async (batch: Batch, end: BatchEnd, terms: BatchTerms): 
   const given = createBatchArguments(batch.source);
   const { registry, maxBatchCalls } = terms;
   const { mayUse, reading } = batch;
-  const suggestions = createNameSuggestions(() => registry.list().flatMap(({ name }) => (mayUse(name) ? [name] : [])));
+  const suggestions = createNameSuggestions(registry.names, mayUse);
   const resolving = { registry, maxBatchCalls, mayUse, reading, suggestions };
   const calls = batch.calls.map((entry, index) => resolveCall(entry, index, resolving));
   const size = createAnswerSize(terms.maxAnswerBytes, batch.memory);

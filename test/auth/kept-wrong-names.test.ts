@@ -3,13 +3,15 @@ import { toFailure } from '#src/executor/failure.ts';
 import { toEarlierEnd } from '#src/executor/idempotency/kept-result.ts';
 import type { ResolvedCall } from '#src/executor/resolve-call.ts';
 import { createNameSuggestions } from '#src/executor/suggest-names.ts';
+import { createNameIndex } from '#src/tools/name-index.ts';
 import { createActor } from '#test/support/keyed-client.ts';
 import { toResult } from '#test/support/keyed-stores-under-test.ts';
 
-const toUnknownToolText = (name: string, available: readonly string[]): string =>
-  createNameSuggestions(() => available).unknown(name);
-
 const ANY = (): boolean => true;
+
+const toUnknownToolText = (name: string, available: readonly string[]): string =>
+  createNameSuggestions(() => createNameIndex(available), ANY).unknown(name);
+
 const HEAD = { index: 0, id: null, name: 'mine_2' };
 
 const toCall = (available: readonly string[]): ResolvedCall => {
