@@ -107,6 +107,21 @@ test('a caller that may use three of many tools is told these three, the nearest
   );
 });
 
+test('one name after the other finds in one index what it finds in an index of its own', () => {
+  const all = Array.from({ length: 40 }, (_, place) => [
+    `search_page_${place}`,
+    `rename_file_${place}`,
+    `send_mail_${place}`,
+  ]);
+  const tools = all
+    .flat()
+    .concat('close_window', ...LETTERS)
+    .sort();
+  const index = createNameIndex(tools);
+  for (const wanted of ['serch_page_7', 'close_widnow', 'sned_mail_39', 'close_widnow', 'rename_flie_1'])
+    expect(createNameSuggestions(() => index, ALL).unknown(wanted)).toBe(suggest(tools, wanted));
+});
+
 test('where nothing is near the first tools are listed by name, and none is guessed', () => {
   const all = Array.from({ length: 3000 }, (_, place) => `search_page_${String(place).padStart(4, '0')}`);
   expect(suggest(all, 'qqq')).toMatch(
