@@ -1,3 +1,4 @@
+import { type FilesMeasured, measureFiles } from './files/measure-files.ts';
 import { type FormatSeries, measureFormats } from './formats/measure-formats.ts';
 import type { Part } from './isolation/part.ts';
 import { type McpSeries, measureMcp } from './mcp/measure-mcp.ts';
@@ -10,9 +11,10 @@ export type EdgesMeasured = {
   readonly mcp: readonly McpSeries[] | null;
   readonly upstreams: readonly UpstreamSeries[] | null;
   readonly notes: NotesMeasured | null;
+  readonly files: FilesMeasured | null;
 };
 
-/** Measures what was asked for of formats, MCP door, upstreams and notes, one after the other. */
+/** Measures what was asked for of formats, MCP door, upstreams, notes and files, one after the other. */
 export const measureEdges = async (part: Part): Promise<EdgesMeasured> => {
   const { parts } = part.options;
   return {
@@ -20,5 +22,6 @@ export const measureEdges = async (part: Part): Promise<EdgesMeasured> => {
     mcp: parts.includes('mcp') ? await measureMcp(part) : null,
     upstreams: parts.includes('upstream') ? await measureUpstream(part) : null,
     notes: parts.includes('notes') ? await measureNotes(part) : null,
+    files: parts.includes('files') ? await measureFiles(part) : null,
   };
 };

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 /**
  * What can be measured: four servers under load, the service at rest, its tool hosts, its sessions, its telemetry, the
  * formats of providers, its MCP door and what stands behind it,
- * and its notes.
+ * its notes and its searches in files.
  */
 export const PARTS = [
   'bare',
@@ -20,6 +20,7 @@ export const PARTS = [
   'mcp',
   'upstream',
   'notes',
+  'files',
 ] as const;
 export type Part = (typeof PARTS)[number];
 

@@ -1,3 +1,4 @@
+import { toFilesSection } from './files/to-files-section.ts';
 import { toFormatsSection } from './formats/to-formats-section.ts';
 import { type IsolationMeasured, toIsolationSections } from './isolation/to-isolation-sections.ts';
 import { toMcpSection } from './mcp/to-mcp-section.ts';
@@ -51,11 +52,12 @@ export const toReport = ({ series, starts, isolation, sessions, telemetry, edges
     ...toEdgeSections(edges),
   ].join('\n\n');
 
-const toEdgeSections = ({ formats, mcp, upstreams, notes }: EdgesMeasured): readonly string[] => [
+const toEdgeSections = ({ formats, mcp, upstreams, notes, files }: EdgesMeasured): readonly string[] => [
   ...(formats === null ? [] : toFormatsSection(formats)),
   ...(mcp === null ? [] : toMcpSection(mcp)),
   ...(upstreams === null ? [] : toUpstreamSection(upstreams)),
   ...(notes === null ? [] : toNotesSection(notes)),
+  ...(files === null ? [] : toFilesSection(files)),
 ];
 
 const toWarnings = (series: readonly Series[]): readonly string[] =>

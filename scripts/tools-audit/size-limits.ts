@@ -4,7 +4,7 @@ import { DEFAULT_SEARCH_LIMITS } from '../../src/tools/builtin/workspace/search-
 
 const toMebibytes = (bytes: number): string => `${bytes / MIB} MiB`;
 
-const { maxMatches, maxFileBytes, maxTotalBytes } = DEFAULT_SEARCH_LIMITS;
+const { maxEntries, maxMatches, maxFileBytes, maxTotalBytes, maxMs } = DEFAULT_SEARCH_LIMITS;
 
 /** What of a tool is bounded beside its time and its arguments, as its code has it. Settings have a column of their own. */
 export const SIZE_LIMITS: Readonly<Record<string, readonly string[]>> = {
@@ -12,6 +12,8 @@ export const SIZE_LIMITS: Readonly<Record<string, readonly string[]>> = {
     `${maxMatches} matches`,
     `${toMebibytes(maxFileBytes)} of a file`,
     `${toMebibytes(maxTotalBytes)} in all`,
+    `${maxEntries / 1000} thousand names of files and directories`,
+    `ends after ${maxMs / 1000} s with what it has found`,
   ],
   run_shell_command: [`${toMebibytes(FLOOD_BYTES)} of output`, `files of ${toMebibytes(MAX_FILE_BYTES)}`],
 };

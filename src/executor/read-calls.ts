@@ -89,11 +89,7 @@ const toUnknownFailure = (name: string, batch: Batch): Failure => {
 
 // One for a batch: each distinct name costs once.
 const suggestionsOf = (batch: Batch): NameSuggestions => {
-  const { mayUse } = batch.request;
-  const { registry } = batch.services;
-  batch.suggestions ??= createNameSuggestions(() =>
-    registry.list().flatMap(({ name }) => (mayUse(name) ? [name] : [])),
-  );
+  batch.suggestions ??= createNameSuggestions(batch.services.registry.names, batch.request.mayUse);
   return batch.suggestions;
 };
 

@@ -1,4 +1,5 @@
 import { distance } from 'fastest-levenshtein';
+import type { NameIndex } from '../tools/name-index.ts';
 import type { Withholding } from '../tools/tool-offer.ts';
 import { echoName } from './failure-text.ts';
 
@@ -24,20 +25,31 @@ export type NameSuggestions = {
   readonly unavailable: (name: string, withheld: Withholding | 'no') => string;
 };
 
-// A name against 5 000 tools takes some milliseconds. Beyond this the names are listed, and none is guessed.
-const MAX_COMPARISONS = 10_000;
+// Up to so many tools a name is compared with each of them: some 30 µs.
+const MOST_COMPARED_ALL = 128;
+// Of more tools with the likeliest ones. Finding and comparing these costs as much as so many comparisons.
+const MOST_COMPARED_NEAR = 48;
+const COST_OF_NEAR = 400;
+// What all names of a batch may cost together, in comparisons. Beyond it the tools are listed by name, and none is guessed.
+const MOST_COST = 1280;
 
-/** `listAvailable`: names of the tools that the caller may use, by name; asked once, with the first wrong name. */
-export const createNameSuggestions = (listAvailable: () => readonly string[]): NameSuggestions => {
-  let available: readonly string[] | null = null;
+type MayUse = (name: string) => boolean;
+
+/** `listNames`: of all tools; asked once, with the first wrong name. Those that the caller may not use are never told. */
+export const createNameSuggestions = (listNames: () => NameIndex, mayUse: MayUse): NameSuggestions => {
+  let index: NameIndex | null = null;
   let ranked: Map<string, readonly Ranked[]> | null = null;
+  let cost = 0;
   const rankOnce = (wanted: string): readonly Ranked[] => {
-    available ??= listAvailable();
+    index ??= listNames();
     ranked ??= new Map();
     const known = ranked.get(wanted);
     if (known !== undefined) return known;
-    const isAffordable = ranked.size === 0 || (ranked.size + 1) * available.length <= MAX_COMPARISONS;
-    const found = isAffordable ? rankNearest(wanted, available) : available.slice(0, MAX_NAMES).map(toUnranked);
+    cost += index.names.length <= MOST_COMPARED_ALL ? index.names.length : COST_OF_NEAR;
+    const isAffordable = ranked.size === 0 || cost <= MOST_COST;
+    const found = isAffordable
+      ? rankNearest(wanted, index, mayUse)
+      : listFirst(index, mayUse, MAX_NAMES).map(toUnranked);
     ranked.set(wanted, found);
     return found;
   };
@@ -46,7 +58,7 @@ export const createNameSuggestions = (listAvailable: () => readonly string[]): N
       const wanted = normalise(name);
       const names = rankOnce(wanted);
       const [nearest] = names;
-      const isNear = nearest !== undefined && nearest.far <= Math.max(1, Math.floor(wanted.length / 3));
+      const isNear = nearest !== undefined && nearest.far <= toReach(wanted);
       const guess = isNear ? ` Did you mean '${nearest.candidate}'?` : '';
       return `Unknown tool: ${echoName(name)}.${guess} ${tellAvailable(names)}`;
     },
@@ -65,11 +77,48 @@ type Ranked = { readonly candidate: string; readonly far: number };
 
 const toUnranked = (candidate: string): Ranked => ({ candidate, far: Number.POSITIVE_INFINITY });
 
-const rankNearest = (wanted: string, available: readonly string[]): readonly Ranked[] =>
-  available
-    .map((candidate) => ({ candidate, far: distance(wanted, candidate.toLowerCase()) }))
-    .sort((a, b) => a.far - b.far || (a.candidate < b.candidate ? -1 : 1))
-    .slice(0, MAX_NAMES);
+/** How far a name may be from what was written to be what was meant. */
+const toReach = (wanted: string): number => Math.max(1, Math.floor(wanted.length / 3));
+
+const rankNearest = (wanted: string, index: NameIndex, mayUse: MayUse): readonly Ranked[] => {
+  if (index.names.length <= MOST_COMPARED_ALL) return rankAll(wanted, index.names.filter(mayUse));
+  const near = rankNear(wanted, index, mayUse);
+  if (near.length >= MAX_NAMES) return near;
+  const some = listFirst(index, mayUse, MOST_COMPARED_ALL + 1);
+  if (some.length <= MOST_COMPARED_ALL) return rankAll(wanted, some);
+  const told = new Set(near.map(({ candidate }) => candidate));
+  return [...near, ...some.filter((name) => !told.has(name)).map(toUnranked)].slice(0, MAX_NAMES);
+};
+
+const rankAll = (wanted: string, names: readonly string[]): readonly Ranked[] =>
+  toNearest(names.map((candidate) => ({ candidate, far: distance(wanted, candidate.toLowerCase()) })));
+
+const toNearest = (ranked: Ranked[]): readonly Ranked[] =>
+  ranked.sort((a, b) => a.far - b.far || (a.candidate < b.candidate ? -1 : 1)).slice(0, MAX_NAMES);
+
+const rankNear = (wanted: string, index: NameIndex, mayUse: MayUse): readonly Ranked[] => {
+  const ranked: Ranked[] = [];
+  let reach = toReach(wanted);
+  for (const { name, lower, least } of index.findNear(wanted)) {
+    // What follows is not nearer than what was found, and there are enough to list.
+    const isEnough = ranked.length >= MAX_NAMES && least > reach;
+    if (isEnough || ranked.length >= MOST_COMPARED_NEAR) break;
+    if (!mayUse(name)) continue;
+    const far = distance(wanted, lower);
+    reach = Math.min(reach, far);
+    ranked.push({ candidate: name, far });
+  }
+  return toNearest(ranked);
+};
+
+const listFirst = ({ names }: NameIndex, mayUse: MayUse, most: number): readonly string[] => {
+  const first: string[] = [];
+  for (const name of names) {
+    if (first.length >= most) break;
+    if (mayUse(name)) first.push(name);
+  }
+  return first;
+};
 
 const tellAvailable = (ranked: readonly Ranked[]): string => {
   const names = ranked.map(({ candidate }) => candidate);

@@ -3,6 +3,7 @@ import { createFetchUrl } from './builtin/fetch-url.ts';
 import { createListFiles } from './builtin/list-files.ts';
 import { createReadFile } from './builtin/read-file.ts';
 import { createSearchFiles } from './builtin/search-files.ts';
+import { createFileSearch } from './builtin/workspace/search-thread.ts';
 import { createWorkspace } from './builtin/workspace/workspace.ts';
 import { createWriteFile } from './builtin/write-file.ts';
 import { createOptionalTools, type OptionalToolsOptions } from './optional-tools.ts';
@@ -20,17 +21,19 @@ export type BuiltinOptions = {
 export const createBuiltinTools = async (options: BuiltinOptions): Promise<Required<ToolFamily>> => {
   const workspace = await createWorkspace({ root: options.workspaceDir });
   const fetchUrl = createFetchUrl(options);
+  const files = createFileSearch();
   const optional = await createOptionalTools(options.optional);
   const tools = [
     echo,
     createReadFile(workspace),
     createListFiles(workspace),
-    createSearchFiles(workspace),
+    createSearchFiles(workspace, { files }),
     createWriteFile(workspace),
     fetchUrl.tool,
     // Add a tool of your own here.
     ...optional.tools,
   ];
-  const close = (): Promise<void> => Promise.all([fetchUrl.close(), optional.close()]).then(() => undefined);
+  const close = (): Promise<void> =>
+    Promise.all([fetchUrl.close(), files.close(), optional.close()]).then(() => undefined);
   return { tools, unavailable: optional.unavailable ?? [], close };
 };

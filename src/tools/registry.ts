@@ -2,6 +2,7 @@ import { toPortableName } from '../contract/portable-name.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
 import { compareNames } from './compare-names.ts';
 import { describeOffer } from './describe-offer.ts';
+import { createNameIndex, type NameIndex } from './name-index.ts';
 import type { Tool } from './tool.ts';
 import type { ConcurrencyOf, ToolOffer, UnavailableTool } from './tool-offer.ts';
 
@@ -14,6 +15,8 @@ export type ToolRegistry = {
   readonly findUnavailable: (name: string) => UnavailableTool | undefined;
   /** All tools, by name. */
   readonly list: () => readonly Tool[];
+  /** The names of all tools, by name. The same object until something else is offered. */
+  readonly names: () => NameIndex;
   /** All reducers, by name. A reducer is no tool: nothing else here knows of it. */
   readonly reducers: () => readonly Tool[];
   /** All tools and the unavailable ones as the catalogue shows them, by name; of one name, what serves comes first. */
@@ -38,7 +41,9 @@ export const createToolRegistry = (
     const reducers = toMap(all, 'reducer');
     const byPortable = toPortableMap(byName);
     const unavailable = toUnavailableMap(offer);
-    return { offer, byName, byPortable, unavailable, sorted: toSorted(byName), reducers: toSorted(reducers) };
+    const sorted = toSorted(byName);
+    const names = createNameIndex(sorted.map(({ name }) => name));
+    return { offer, byName, byPortable, unavailable, sorted, names, reducers: toSorted(reducers) };
   };
   let state = toState({ tools: [], unavailable: [], outdated: new Map() });
   let descriptions: readonly ToolDescription[] | null = null;
@@ -47,6 +52,7 @@ export const createToolRegistry = (
     findPortable: (portableName) => state.byPortable.get(portableName),
     findUnavailable: (name) => state.unavailable.get(name),
     list: () => state.sorted,
+    names: () => state.names,
     reducers: () => state.reducers,
     describe: () => {
       descriptions ??= describeOffer(state.sorted, state.offer, concurrencyOf);

@@ -2,13 +2,15 @@ import { expect, test } from 'vitest';
 import { toFailure } from '#src/executor/failure.ts';
 import { type RestoredCall, restoreEarlier } from '#src/executor/idempotency/kept-result.ts';
 import { createNameSuggestions } from '#src/executor/suggest-names.ts';
+import { createNameIndex } from '#src/tools/name-index.ts';
 import { createActor } from '#test/support/keyed-client.ts';
 import { toResult } from '#test/support/keyed-stores-under-test.ts';
 
-const toUnknownToolText = (name: string, available: readonly string[]): string =>
-  createNameSuggestions(() => available).unknown(name);
-
 const ANY = (): boolean => true;
+
+const toUnknownToolText = (name: string, available: readonly string[]): string =>
+  createNameSuggestions(() => createNameIndex(available), ANY).unknown(name);
+
 const OPEN = { name: 'mine_2', tool: null, outcome: null, storedResult: null, withheld: false };
 
 const toCall = (available: readonly string[]): RestoredCall => ({

@@ -1,12 +1,16 @@
 import { expect, test } from 'vitest';
 import { createNameSuggestions } from '#src/executor/suggest-names.ts';
+import { createNameIndex } from '#src/tools/name-index.ts';
 
 const TOOLS = Array.from({ length: 5000 }, (_, place) => `upstream_${String(place).padStart(4, '0')}_search_documents`);
 const WRONG = Array.from({ length: 64 }, (_, place) => `upstream_${place}_serach_documents`);
 
 test('64 wrong names against 5 000 tools cost milliseconds, and each is told of tools', () => {
   const times = Array.from({ length: 5 }, () => {
-    const { unknown } = createNameSuggestions(() => TOOLS);
+    const { unknown } = createNameSuggestions(
+      () => createNameIndex(TOOLS),
+      () => true,
+    );
     const startedAt = performance.now();
     for (const text of WRONG.map(unknown)) expect(text).toContain('Available tools: upstream_');
     return performance.now() - startedAt;
@@ -17,10 +21,13 @@ test('64 wrong names against 5 000 tools cost milliseconds, and each is told of 
 
 test('one name again and again is compared once, and the tools are listed once', () => {
   const lists: string[] = [];
-  const suggestions = createNameSuggestions(() => {
-    lists.push('asked');
-    return ['search', 'echo'];
-  });
+  const suggestions = createNameSuggestions(
+    () => {
+      lists.push('asked');
+      return createNameIndex(['search', 'echo']);
+    },
+    () => true,
+  );
   expect(lists).toEqual([]);
   const said = "Unknown tool: serach. Did you mean 'search'? Available tools: search, echo.";
   expect([1, 2, 3].map(() => suggestions.unknown('serach'))).toEqual([said, said, said]);
@@ -29,6 +36,9 @@ test('one name again and again is compared once, and the tools are listed once',
 });
 
 test('where there are few tools every wrong name of a batch is guessed', () => {
-  const { unknown } = createNameSuggestions(() => ['search', 'echo']);
+  const { unknown } = createNameSuggestions(
+    () => createNameIndex(['search', 'echo']),
+    () => true,
+  );
   for (let place = 0; place < 64; place += 1) expect(unknown(`searc${place}`)).toContain("Did you mean 'search'?");
 });

@@ -7,14 +7,16 @@ import { empty, ok } from '../tool-values.ts';
 import { tellFileErrors, unlessUnreadable } from './workspace/file-errors.ts';
 import { toMissing } from './workspace/missing.ts';
 import { type Place, withPlace } from './workspace/place.ts';
-import { type Entry, readEntries } from './workspace/read-entries.ts';
+import { type Entry, readPage } from './workspace/read-entries.ts';
 import type { Workspace } from './workspace/workspace.ts';
 import { quotePath, toWorkspacePath } from './workspace/workspace-path.ts';
 
 // Names have at most 255 bytes and a byte may become six in JSON: this many stay below the 1 MiB a result may have.
 const MAX_LISTED = 500;
-// Sorting needs all names at once. Ten thousand take some 20 ms; a directory beyond that is no place to look around in.
-const MAX_LOOKED_AT = 10_000;
+// All names are read for each page, and a few thousand of them kept: 30 000 take some 50 ms.
+const MAX_LOOKED_AT = 200_000;
+// The service's other calls need the threads of the file system, too.
+const SIZES_AT_ONCE = 16;
 
 const ListFilesInput = z.object({
   path: z.string().min(1).default('.').describe('Path of the directory, relative to the workspace; "." for its root.'),
@@ -35,8 +37,8 @@ const ListFilesOutput = z.object({
   next_after: z.string().optional(),
 });
 
-/** `list_files`: one directory, not what lies below; sorted by name, at most 500 entries a call. */
-export const createListFiles = (workspace: Workspace): InlineTool =>
+/** `list_files`: one directory, not what lies below; sorted by name, at most 500 entries a call. `maxLookedAt` is for tests. */
+export const createListFiles = (workspace: Workspace, maxLookedAt = MAX_LOOKED_AT): InlineTool =>
   defineTool({
     name: 'list_files',
     description:
@@ -49,30 +51,41 @@ export const createListFiles = (workspace: Workspace): InlineTool =>
       const hint = `Call list_files with the path "." to see what is there.`;
       const missing = (cause: unknown) => toMissing(workspace, { wanted: 'directory', path, hint, cause, signal });
       return tellFileErrors({ path, toMissing: missing }, () =>
-        withPlace(workspace, path, (place) => listDirectory(place, { path, after, signal })),
+        withPlace(workspace, path, (place) => listDirectory(place, { path, after, signal, maxLookedAt })),
       );
     },
   });
 
-type Listing = { readonly path: string; readonly after: string | undefined; readonly signal: AbortSignal };
+type Listing = {
+  readonly path: string;
+  readonly after: string | undefined;
+  readonly signal: AbortSignal;
+  readonly maxLookedAt: number;
+};
 
-const listDirectory = async (place: Place, { path, after, signal }: Listing) => {
+const listDirectory = async (place: Place, { path, after, signal, maxLookedAt }: Listing) => {
   if (!place.stats.isDirectory())
     throw new RetryableToolError(
       `${quotePath(path)} is not a directory. Call read_file to read a file, or send the path of a directory.`,
     );
-  const { entries: all, complete } = await readEntries(place, MAX_LOOKED_AT, signal);
-  const wanted = after === undefined ? all : all.filter(({ name }) => name > after);
+  // One more than is listed, to know whether there are more.
+  const page = { after, most: MAX_LISTED + 1, limit: maxLookedAt, signal };
+  const { entries: wanted, complete } = await readPage(place, page);
   const listed = wanted.slice(0, MAX_LISTED);
   const entries = [];
-  for (const entry of listed) entries.push({ ...entry, size: await toSize(place, entry) });
+  for (let from = 0; from < listed.length; from += SIZES_AT_ONCE)
+    entries.push(
+      ...(await Promise.all(listed.slice(from, from + SIZES_AT_ONCE).map((entry) => measure(place, entry)))),
+    );
   const value = { path, entries, count: entries.length };
   if (wanted.length > listed.length) return { ...value, truncated: true, next_after: listed.at(-1)?.name };
   if (!complete)
-    return ok({ ...value, truncated: true }, `Only ${MAX_LOOKED_AT} entries were looked at; the directory holds more.`);
+    return ok({ ...value, truncated: true }, `Only ${maxLookedAt} entries were looked at; the directory holds more.`);
   if (entries.length > 0) return value;
   return empty(after === undefined ? 'The directory is empty.' : 'No further entries.', value);
 };
+
+const measure = async (directory: Place, entry: Entry) => ({ ...entry, size: await toSize(directory, entry) });
 
 // Null too for a file that went away since its name was read.
 const toSize = async (directory: Place, { name, type }: Entry): Promise<number | null> =>

@@ -4,7 +4,9 @@ import type { InlineTool } from '../tool.ts';
 import { empty } from '../tool-values.ts';
 import { tellFileErrors } from './workspace/file-errors.ts';
 import { toMissing } from './workspace/missing.ts';
-import { DEFAULT_SEARCH_LIMITS, type SearchFindings, type SearchLimits, searchText } from './workspace/search-text.ts';
+import type { SearchFindings, SearchLimits } from './workspace/search-messages.ts';
+import { DEFAULT_SEARCH_LIMITS, searchText } from './workspace/search-text.ts';
+import type { FileSearch } from './workspace/search-thread.ts';
 import type { Workspace } from './workspace/workspace.ts';
 import { toWorkspacePath } from './workspace/workspace-path.ts';
 
@@ -36,8 +38,18 @@ const SearchFilesOutput = z.object({
   unreadable_files: z.int().optional().describe('Files that could not be opened and were not searched.'),
 });
 
-/** `search_files`: plain text in the lines of text files. `limits` are for tests. */
-export const createSearchFiles = (workspace: Workspace, limits: SearchLimits = DEFAULT_SEARCH_LIMITS): InlineTool =>
+export type SearchFilesOptions = {
+  /** Where searches run. */
+  readonly files: FileSearch;
+  /** For tests. */
+  readonly limits?: SearchLimits;
+};
+
+/** `search_files`: plain text in the lines of text files. */
+export const createSearchFiles = (
+  workspace: Workspace,
+  { files, limits = DEFAULT_SEARCH_LIMITS }: SearchFilesOptions,
+): InlineTool =>
   defineTool({
     name: 'search_files',
     description:
@@ -45,13 +57,13 @@ export const createSearchFiles = (workspace: Workspace, limits: SearchLimits = D
     effects: 'read',
     input: SearchFilesInput,
     output: SearchFilesOutput,
-    run: ({ query, path: written }, { signal }) => {
+    run: ({ query, path: written }, { signal, timeoutMs }) => {
       const path = toWorkspacePath(written);
       const hint = 'Call list_files to see what is there.';
       const missing = (cause: unknown) =>
         toMissing(workspace, { wanted: 'file or directory', path, hint, cause, signal });
       return tellFileErrors({ path, toMissing: missing }, async () =>
-        toAnswer(query, await searchText(workspace, { query, path, signal, limits })),
+        toAnswer(query, await searchText(workspace, files, { query, path, signal, limits, timeoutMs })),
       );
     },
   });

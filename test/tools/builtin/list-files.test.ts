@@ -78,19 +78,29 @@ test('a long directory comes in pages that together are the directory', async ()
   expect(await runTool(listFiles, { after: 'file-99999.txt' })).toMatchObject({ message: 'No further entries.' });
 });
 
-test('a directory of thirty thousand entries is answered in time, and says that it is not whole', async () => {
+test('a directory of thirty thousand entries is answered in time, each page with the names that follow', async () => {
   await using held = await createTemporaryWorkspace();
   // Hard links, because thirty thousand files of their own take the disk half a minute.
   await writeFile(join(held.outside, 'one'), '');
-  for (let index = 0; index < 30_000; index += 1) linkSync(join(held.outside, 'one'), join(held.root, `many-${index}`));
+  for (let index = 10_000; index < 40_000; index += 1)
+    linkSync(join(held.outside, 'one'), join(held.root, `many-${index}`));
   const listFiles = createListFiles(held.workspace);
   const started = performance.now();
-  expect(await runTool(listFiles)).toMatchObject({ count: 500, truncated: true });
-  expect(await runTool(listFiles, { after: 'n' })).toMatchObject({
-    message: 'Only 10000 entries were looked at; the directory holds more.',
-    value: { count: 0, truncated: true },
-  });
+  expect(await runTool(listFiles)).toMatchObject({ count: 500, truncated: true, next_after: 'many-10499' });
+  expect(await runTool(listFiles, { after: 'many-29999' })).toMatchObject({ next_after: 'many-30499' });
+  const last = await runTool(listFiles, { after: 'many-39499' });
+  expect(last).toMatchObject({ count: 500 });
+  expect(last).not.toHaveProperty('truncated');
   expect(performance.now() - started).toBeLessThan(2000);
+});
+
+test('a directory of more entries than are looked at says that it is not whole', async () => {
+  await using held = await createTemporaryWorkspace({ 'a.md': '', 'b.md': '', 'c.md': '' });
+  expect(await runTool(createListFiles(held.workspace, 2))).toMatchObject({
+    message: 'Only 2 entries were looked at; the directory holds more.',
+    value: { count: 2, truncated: true },
+  });
+  expect(await runTool(createListFiles(held.workspace, 3))).toMatchObject({ count: 3 });
 });
 
 test('an aborted call stops', async () => {

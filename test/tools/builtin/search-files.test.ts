@@ -2,12 +2,27 @@ import { execFileSync } from 'node:child_process';
 import { linkSync } from 'node:fs';
 import { link, symlink, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { createSearchFiles } from '../../../src/tools/builtin/search-files.ts';
+import { afterAll, expect, test } from 'vitest';
+import { createSearchFiles as createTool } from '../../../src/tools/builtin/search-files.ts';
+import type { SearchLimits } from '../../../src/tools/builtin/workspace/search-messages.ts';
+import { createFileSearch } from '../../../src/tools/builtin/workspace/search-thread.ts';
+import type { Workspace } from '../../../src/tools/builtin/workspace/workspace.ts';
 import { runTool } from '../../support/run-tool.ts';
 import { createTemporaryWorkspace } from '../../support/temporary-workspace.ts';
 
-const LIMITS = { maxEntries: 1000, maxFileBytes: 1000, maxTotalBytes: 10_000, maxMatches: 10, maxMs: 10_000 };
+const files = createFileSearch();
+afterAll(files.close);
+const createSearchFiles = (workspace: Workspace, limits?: SearchLimits) =>
+  createTool(workspace, limits === undefined ? { files } : { files, limits });
+
+const LIMITS = {
+  maxEntries: 1000,
+  maxNameCharacters: 10_000,
+  maxFileBytes: 1000,
+  maxTotalBytes: 10_000,
+  maxMatches: 10,
+  maxMs: 10_000,
+};
 
 test('matches are given with path, line and text, the nearer files first', async () => {
   await using held = await createTemporaryWorkspace({
@@ -100,6 +115,14 @@ test('only the start of a huge file is searched, and the answer says so', async 
   });
 });
 
+test('behind a file that is too large the search goes on, and is said not to be whole', async () => {
+  await using held = await createTemporaryWorkspace({ 'a.md': 'x'.repeat(1001), 'b/c.md': 'gate' });
+  expect(await runTool(createSearchFiles(held.workspace, LIMITS), { query: 'gate' })).toMatchObject({
+    matches: [{ path: 'b/c.md' }],
+    truncated: true,
+  });
+});
+
 test('no more matches than the limit are given, and truncated only where there are more', async () => {
   await using held = await createTemporaryWorkspace({ 'a.md': 'gate\n'.repeat(6), 'b.md': 'gate\n'.repeat(4) });
   const whole = await runTool(createSearchFiles(held.workspace, LIMITS), { query: 'gate' });
@@ -113,6 +136,7 @@ test('no more matches than the limit are given, and truncated only where there a
 
 test.each([
   ['names', { ...LIMITS, maxEntries: 1 }],
+  ['characters of names', { ...LIMITS, maxNameCharacters: 7 }],
   ['bytes', { ...LIMITS, maxTotalBytes: 3 }],
   ['time', { ...LIMITS, maxMs: 0 }],
   ['bytes of one file', { ...LIMITS, maxFileBytes: 3 }],

@@ -24,7 +24,8 @@ export const readBytes = async (place: Place, path: string, { offset, length }: 
   return buffer.subarray(0, filled);
 };
 
-const checkReadable = (stats: Stats, path: string): void => {
+/** Throws RetryableToolError for everything that is no regular file of the workspace alone. */
+export const checkReadable = (stats: Stats, path: string): void => {
   const refuse = (what: string): never => {
     throw new RetryableToolError(`${quotePath(path)} is ${what}. Choose the path of a regular file.`);
   };

@@ -15,7 +15,7 @@ export type Entries = {
 };
 
 // What write_file has under way; after a kill -9 one may stay behind. Neither is anything a model should see.
-const TEMPORARY_NAME = /^\.recourse-[0-9a-f-]{36}\.tmp$/;
+export const TEMPORARY_NAME = /^\.recourse-[0-9a-f-]{36}\.tmp$/;
 
 /** The entries of a directory, at most `limit` of them, streamed: a million names never lie in memory together. */
 export const readEntries = async (directory: Place, limit: number, signal: AbortSignal): Promise<Entries> => {
@@ -26,6 +26,31 @@ export const readEntries = async (directory: Place, limit: number, signal: Abort
     if (!TEMPORARY_NAME.test(dirent.name)) entries.push({ name: dirent.name, type: toType(dirent) });
   }
   return { entries: sort(entries), complete: true };
+};
+
+export type Page = {
+  /** Only names that sort after this one. */
+  readonly after: string | undefined;
+  readonly most: number;
+  /** Names looked at. */
+  readonly limit: number;
+  readonly signal: AbortSignal;
+};
+
+/** The first entries of a directory by name, at most `most` of them, whatever order the system gives them in. */
+export const readPage = async (directory: Place, { after = '', most, limit, signal }: Page): Promise<Entries> => {
+  let first: Entry[] = [];
+  let looked = 0;
+  for await (const dirent of await opendir(directory.link, { bufferSize: 1024 })) {
+    signal.throwIfAborted();
+    looked += 1;
+    if (looked > limit) return { entries: sort(first).slice(0, most), complete: false };
+    if (dirent.name <= after || TEMPORARY_NAME.test(dirent.name)) continue;
+    first.push({ name: dirent.name, type: toType(dirent) });
+    // What sorts behind as many as are wanted is let go now and then.
+    if (first.length >= 8 * most) first = sort(first).slice(0, most);
+  }
+  return { entries: sort(first).slice(0, most), complete: true };
 };
 
 const sort = (entries: readonly Entry[]): readonly Entry[] => entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));

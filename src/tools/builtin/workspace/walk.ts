@@ -9,7 +9,7 @@ export type Step = { readonly type: 'file' | 'directory'; readonly path: string 
 export type WalkLimits = { readonly maxEntries: number; readonly signal: AbortSignal };
 
 // Machines fill these, and they would eat every limit before the first file that a person wrote.
-const SKIPPED: ReadonlySet<string> = new Set(['.git', 'node_modules']);
+export const SKIPPED: ReadonlySet<string> = new Set(['.git', 'node_modules']);
 
 /**
  * Files and directories below `start`, the nearer ones first, by name within a directory. Follows no symbolic link,

@@ -1,9 +1,9 @@
 import type { Stats } from 'node:fs';
+import { isOwnFile, pin, readBeginning } from '../../workspace/pinned.ts';
 import { type NoteDatabase, openNoteDatabase } from './note-database.ts';
 import type { Pace } from './pace.ts';
 import { toNoteText, toTitle } from './parse-note.ts';
-import { pin, readBeginning } from './pinned.ts';
-import { type FoundNote, isOwnFile, WALK_LIMITS, type WalkLimits, walkNotes } from './walk-notes.ts';
+import { type FoundNote, WALK_LIMITS, type WalkLimits, walkNotes } from './walk-notes.ts';
 
 export type IndexLimits = WalkLimits & {
   /** Of each note so many bytes, from its beginning, are searched. */

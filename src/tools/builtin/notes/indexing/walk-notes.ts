@@ -1,8 +1,8 @@
 import { type Dirent, lstatSync, opendirSync, type Stats } from 'node:fs';
 import { errorCodeOf } from '../../workspace/file-errors.ts';
+import { isOwnFile, type Pinned, pin, unlessRefused } from '../../workspace/pinned.ts';
 import { isNoteName, isOpenPath } from './note-names.ts';
 import type { Pace } from './pace.ts';
-import { type Pinned, pin, unlessRefused } from './pinned.ts';
 
 export type FoundNote = {
   /** Relative to the root. */
@@ -130,6 +130,3 @@ const statInside = (root: string, path: string): Stats | undefined => {
   using held = pin(root, path, 'any');
   return held?.stats;
 };
-
-/** A regular file under one name alone: a second one (hard link) may lie anywhere. */
-export const isOwnFile = (stats: Stats): boolean => stats.isFile() && stats.nlink === 1;

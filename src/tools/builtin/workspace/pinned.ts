@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs';
-import { O_PATH } from '../../workspace/descriptor.ts';
-import { errorCodeOf } from '../../workspace/file-errors.ts';
+import { O_PATH } from './descriptor.ts';
+import { errorCodeOf } from './file-errors.ts';
 
 /** Something below the root, held open, so that nothing put under its name meanwhile is taken for it. */
 export type Pinned = Disposable & {
@@ -40,7 +40,11 @@ export const readBeginning = (pinned: Pinned, length: number): Buffer | undefine
     }
   });
 
-const fill = (descriptor: number, buffer: Buffer): number => {
+/** A regular file under one name alone: a second one (hard link) may lie anywhere. */
+export const isOwnFile = (stats: Stats): boolean => stats.isFile() && stats.nlink === 1;
+
+/** Reads until `buffer` is full or the file ends; gives the number of bytes. */
+export const fill = (descriptor: number, buffer: Uint8Array): number => {
   let filled = 0;
   while (filled < buffer.length) {
     const bytes = readSync(descriptor, buffer, filled, buffer.length - filled, filled);
