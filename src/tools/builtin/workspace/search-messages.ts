@@ -29,8 +29,8 @@ export type SearchRequest = {
   readonly kind: 'file' | 'directory';
   readonly query: string;
   readonly limits: SearchLimits;
-  /** The search ends after this time with what it has found, whatever it waited for. */
-  readonly leftMs: number;
+  /** Unix milliseconds at which it ends with what it has found, whatever it waited for. */
+  readonly endsAtMs: number;
 };
 
 /**

@@ -40,7 +40,7 @@ function* linesOf(text: string): Generator<string> {
 }
 
 // A needle and a text can be made so that looking through 2 MiB takes a second; through this much it takes milliseconds.
-const WINDOW = 65_536;
+const WINDOW = 16_384;
 
 /** Where the needle begins, -1 where it is not there or the time is over. */
 function* findIn(lower: string, { needle, endsAt }: LineSearch): Generator<undefined, number> {

@@ -71,7 +71,7 @@ const callOff = (id: number): void => {
 };
 
 const ask = (id: number, request: SearchRequest): void => {
-  waiting.set(id, { request, endsAt: performance.now() + request.leftMs });
+  waiting.set(id, { request, endsAt: request.endsAtMs - performance.timeOrigin });
   scheduleTurn();
 };
 
