@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import * as z from 'zod';
 import { createApiTypes } from '../clients/typescript/scripts/create-api-types.ts';
@@ -21,10 +23,21 @@ export const createGeneratedDocuments = async (): Promise<ReadonlyMap<string, st
     ['docs/failures.md', toFailureTable()],
     ['docs/configuration.md', toConfigurationTable()],
     ['docs/metrics.md', toMetricTable()],
+    ['docs/one-call.md', withLineCounts('docs/one-call.md')],
     ['docs/tools.md', `${HEAD}${await toToolsDocument()}`],
     ['deploy/grafana/dashboards/recourse.json', createDashboard()],
   ]);
 };
+
+const ROOT = join(import.meta.dirname, '..');
+const COUNTED = /^(\| \d+ \| `)([^`]+)(` \| )\d+ \|/gm;
+
+/** The page as it is, with the lines of each file that its numbered rows name. */
+const withLineCounts = (page: string): string =>
+  readFileSync(join(ROOT, page), 'utf8').replace(COUNTED, (_row, start: string, path: string, middle: string) => {
+    const lines = readFileSync(join(ROOT, path), 'utf8').split('\n').length - 1;
+    return `${start}${path}${middle}${lines} |`;
+  });
 
 const toOpenApi = async (): Promise<string> => {
   const loaded = loadConfig({});
