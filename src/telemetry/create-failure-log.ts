@@ -1,17 +1,25 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { FailedCall, FailureLog } from '../executor/call-observer.ts';
-import { describeCauses } from './describe-error.ts';
+import { type DescribedError, describeCauses } from './describe-error.ts';
 
 // A model that repeats itself would fill the disk: equal lines are written once in this time.
 const QUIET_MS = 1000;
 const MAX_REMEMBERED = 1000;
+
+// Stacks of one type of exception of one tool in a minute. What made them is told by the first, and a stack costs as much as
+// the whole call: it is rendered, redacted and written.
+const STACKS = 5;
+const STACKS_MS = 60_000;
+
+type Stacks = { readonly since: number; count: number; reference: string };
 
 type Written = { readonly at: number; readonly reference: string; suppressed: number };
 
 /**
  * One `warn` line per failed call (`error` for fatal ones and our own bugs), with the exception and its cause chain, which
  * the log redacts. Lines equal in tool, code, type and message are rate-limited; the next one says how many were left out.
+ * The first five lines of a minute for one tool and type have stacks; the others say under which reference the last one is.
  */
 export const createFailureLog = (options: {
   readonly log: Logger;
@@ -20,6 +28,20 @@ export const createFailureLog = (options: {
 }): FailureLog => {
   const { log, now, createReference } = options;
   const written = new LRUCache<string, Written>({ max: MAX_REMEMBERED });
+  const withStacks = new LRUCache<string, Stacks>({ max: MAX_REMEMBERED });
+  /** Under which reference the last stack stands where another one is not to be written; null where it is. */
+  const findStacks = ({ tool, failure }: FailedCall, reference: string): string | null => {
+    const key = `${tool}\n${failure.type}`;
+    const known = withStacks.get(key);
+    if (known === undefined || now() - known.since >= STACKS_MS) {
+      withStacks.set(key, { since: now(), count: 1, reference });
+      return null;
+    }
+    if (known.count >= STACKS) return known.reference;
+    known.count += 1;
+    known.reference = reference;
+    return null;
+  };
   return {
     write: (call) => {
       const { failure } = call;
@@ -31,13 +53,15 @@ export const createFailureLog = (options: {
       }
       const reference = createReference();
       written.set(key, { at: now(), reference, suppressed: 0 });
-      writeLine(log, call, reference, last?.suppressed ?? 0);
+      writeLine(log, call, { reference, suppressed: last?.suppressed ?? 0, stacksUnder: findStacks(call, reference) });
       return reference;
     },
   };
 };
 
-const writeLine = (log: Logger, call: FailedCall, reference: string, suppressed: number): void => {
+type Line = { readonly reference: string; readonly suppressed: number; readonly stacksUnder: string | null };
+
+const writeLine = (log: Logger, call: FailedCall, { reference, suppressed, stacksUnder }: Line): void => {
   const { failure } = call;
   const level = failure.fatal || failure.code === 'internal_error' ? 'error' : 'warn';
   log[level](
@@ -55,9 +79,15 @@ const writeLine = (log: Logger, call: FailedCall, reference: string, suppressed:
       reference,
       type: failure.type,
       reason: failure.message,
-      causes: failure.thrown === undefined ? [] : describeCauses(failure.thrown),
+      causes: toCauses(failure.thrown, stacksUnder),
+      ...(stacksUnder === null || failure.thrown === undefined ? {} : { stacks_under: stacksUnder }),
       ...(suppressed > 0 ? { equal_lines_left_out: suppressed } : {}),
     },
     'tool call failed',
   );
+};
+
+const toCauses = (thrown: unknown, stacksUnder: string | null): readonly DescribedError[] => {
+  if (thrown === undefined) return [];
+  return describeCauses(thrown, stacksUnder === null ? 'with stacks' : 'without stacks');
 };

@@ -1,9 +1,10 @@
 import { posix } from 'node:path';
 import { distance } from 'fastest-levenshtein';
+import { LRUCache } from 'lru-cache';
 import { FileNotFoundError, unlessUnreadable } from './file-errors.ts';
 import { withPlace } from './place.ts';
 import { type Entry, readEntries } from './read-entries.ts';
-import { walk } from './walk.ts';
+import { type Step, walk } from './walk.ts';
 import type { Workspace } from './workspace.ts';
 import { quotePath } from './workspace-path.ts';
 
@@ -32,10 +33,7 @@ export const toMissing = async (workspace: Workspace, missing: Missing): Promise
 /** The nearest name in the same directory. */
 const findNeighbour = async (workspace: Workspace, { wanted, path, signal }: Missing): Promise<string | undefined> => {
   const { dir, base, name } = posix.parse(path);
-  const found = await unlessUnreadable(
-    withPlace(workspace, dir || '.', (place) => readEntries(place, MAX_NAMES, signal)),
-  );
-  const [nearest] = (found?.entries ?? [])
+  const [nearest] = (await listDirectory(workspace, dir || '.', signal))
     .filter((entry) => isWanted(entry.type, wanted))
     .map((entry) => ({ name: entry.name, far: distance(base.toLowerCase(), entry.name.toLowerCase()) }))
     .sort((a, b) => a.far - b.far);
@@ -51,8 +49,49 @@ const toReach = (name: string): number => (name.length < 2 ? 0 : Math.max(1, Mat
 /** The same name somewhere else. */
 const findNamesake = async (workspace: Workspace, { wanted, path, signal }: Missing): Promise<string | undefined> => {
   const name = posix.basename(path).toLowerCase();
+  const tree = await listTree(workspace, signal);
+  return tree.find((step) => isWanted(step.type, wanted) && posix.basename(step.path).toLowerCase() === name)?.path;
+};
+
+// A model that guesses names asks again and again, and most of what such a call costs is reading directories.
+const REMEMBERED_MS = 1000;
+// Names, over all directories of one workspace.
+const MOST_REMEMBERED = 10_000;
+
+type Listed<Item> = LRUCache<string, readonly Item[]>;
+
+const createListed = <Item>(): Listed<Item> =>
+  new LRUCache({ ttl: REMEMBERED_MS, maxSize: MOST_REMEMBERED, sizeCalculation: (items) => items.length + 1 });
+
+type TreeStep = Exclude<Step, { readonly type: 'cut_short' }>;
+
+const listings = new WeakMap<Workspace, { readonly directories: Listed<Entry>; readonly trees: Listed<TreeStep> }>();
+
+const listingsOf = (workspace: Workspace) => {
+  const known = listings.get(workspace) ?? { directories: createListed<Entry>(), trees: createListed<TreeStep>() };
+  listings.set(workspace, known);
+  return known;
+};
+
+/** The first names of a directory, as they were within the last second; none where it cannot be read. */
+const listDirectory = async (workspace: Workspace, path: string, signal: AbortSignal): Promise<readonly Entry[]> => {
+  const { directories } = listingsOf(workspace);
+  const known = directories.get(path);
+  if (known !== undefined) return known;
+  const found = await unlessUnreadable(withPlace(workspace, path, (place) => readEntries(place, MAX_NAMES, signal)));
+  const entries = found?.entries ?? [];
+  directories.set(path, entries);
+  return entries;
+};
+
+/** The first files and directories of the workspace, as they were within the last second. */
+const listTree = async (workspace: Workspace, signal: AbortSignal): Promise<readonly TreeStep[]> => {
+  const { trees } = listingsOf(workspace);
+  const known = trees.get('.');
+  if (known !== undefined) return known;
+  const steps: TreeStep[] = [];
   for await (const step of walk(workspace, '.', { maxEntries: MAX_NAMES, signal }))
-    if (step.type !== 'cut_short' && isWanted(step.type, wanted) && posix.basename(step.path).toLowerCase() === name)
-      return step.path;
-  return undefined;
+    if (step.type !== 'cut_short') steps.push(step);
+  trees.set('.', steps);
+  return steps;
 };
