@@ -1,7 +1,8 @@
 -- Admits a round. The twin of rules/admit-round.ts; goes after the files it uses (see redis-session-store.ts).
 --
 -- KEYS[1]  the session's hash        KEYS[2]  its journal
--- ARGV     batch id, round id or "", lease ms, expiry ms, retries of the session, cooldown ms, calls of the session or
+-- ARGV     one JSON array of texts (an argument each costs the service more than all the rest of a batch of many calls):
+--          batch id, round id or "", lease ms, expiry ms, retries of the session, cooldown ms, calls of the session or
 --          0, rounds of it or 0, how many tools;
 --          per tool: name, retries, its calls in a session or "", "1" where the same answer again and again is refused;
 --          per call: which tool (from 1), fingerprint or "", "1" where limits count it
@@ -10,6 +11,7 @@
 --          A report's decision is free, retry, idle, or why it was denied: tool, session, running
 -- Cost     clean: one HMGET of 3 fields a tool, one HSET, two PEXPIRE; else one HGETALL and what changed
 
+local ARGV = cjson.decode(ARGV[1])
 local FIRST_TOOL = 10
 
 local function read_asked()

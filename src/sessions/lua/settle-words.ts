@@ -3,7 +3,7 @@ import { type AdmittedTool, isLetIn } from '../rules/admit-budgets.ts';
 import { toMaxLines } from '../rules/journal-text.ts';
 import { toErrorLine } from '../rules/settle-budgets.ts';
 import type { Settlement } from '../rules/settlement.ts';
-import { toPositions } from './admit-words.ts';
+import { toPackedWords, toPositions } from './admit-words.ts';
 
 const ENDING = { not_run: 'n', other: 'o', looped: 'l', failed: 'f', answered: 'a' } as const satisfies Record<
   CallEnding,
@@ -31,7 +31,7 @@ export const toSettleWords = (
   );
   const { ttlMs, sessionRetries } = settings;
   const numbers = [ttlMs, sessionRetries, toMaxLines(settings), admitted.guardStep, settlement.unused.total];
-  return [
+  const words = [
     admitted.born,
     ...numbers.map(String),
     String(round.tools.length),
@@ -46,8 +46,9 @@ export const toSettleWords = (
       settlement.changers.has(name) ? '1' : '',
     ]),
     ...endings.flat(),
-    ...settlement.journal.flatMap(({ tool, json }) => [positions.get(tool ?? '') ?? '0', json]),
+    ...settlement.journal.map(({ tool }) => positions.get(tool ?? '') ?? '0'),
   ];
+  return [toPackedWords(words), ...settlement.journal.map(({ json }) => json)];
 };
 
 const toHold = (tool: AdmittedTool | undefined): readonly string[] => {

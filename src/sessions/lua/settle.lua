@@ -1,18 +1,20 @@
 -- Settles a round. The twin of rules/settle-round.ts; goes after the files it uses (see redis-session-store.ts).
 --
 -- KEYS[1]  the session's hash        KEYS[2]  its journal
--- ARGV     born of the session at admission, expiry ms, retries of the session, lines of the journal, the round's step
+-- ARGV     first one JSON array of texts, then the lines of the journal, a JSON object each. The array:
+--          born of the session at admission, expiry ms, retries of the session, lines of the journal, the round's step
 --          if it has a name or else 0, calls that did not run, how many tools, how many fingerprints,
 --          "1" where lines of the journal are left out for want of room;
 --          per tool of the round: name, retries, decision (free, retry, or none where nothing is to be settled), claim id
 --          or "", epoch at admission, outcome (failed, succeeded, mixed, neither or interrupted), text of the failure,
 --          calls that did not run, "1" where it has changed something;
 --          per fingerprint: which tool (from 1), fingerprint, ending (see loop-guard.lua), answer;
---          per line of the journal: which tool or 0, JSON
+--          per line of the journal: which tool or 0
 -- Output   per tool: a report. Where the session has begun another life nothing is written.
 -- Cost     one HGETALL and what changed, one RPUSH and one LTRIM
 
-local FIRST_TOOL, TOOL_STRIDE, ENDING_STRIDE, LINE_STRIDE = 10, 9, 4, 2
+local LINES, ARGV = ARGV, cjson.decode(ARGV[1])
+local FIRST_TOOL, TOOL_STRIDE, ENDING_STRIDE = 10, 9, 4
 local born, ttl_ms, session_retries, journal_cap, step = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local FIRST_ENDING = FIRST_TOOL + TOOL_STRIDE * tonumber(ARGV[7])
 local FIRST_LINE = FIRST_ENDING + ENDING_STRIDE * tonumber(ARGV[8])
@@ -64,9 +66,9 @@ end
 
 local function read_lines(reports)
   local lines = {}
-  for i = FIRST_LINE, #ARGV, LINE_STRIDE do
+  for i = FIRST_LINE, #ARGV do
     local of_tool = reports[tonumber(ARGV[i])]
-    lines[#lines + 1] = journal_text(ARGV[i + 1], of_tool and of_tool[6])
+    lines[#lines + 1] = journal_text(LINES[#lines + 2], of_tool and of_tool[6])
   end
   return lines
 end
