@@ -13,6 +13,7 @@ test('every generated document says what the code says', async () => {
     'docs/failures.md',
     'docs/configuration.md',
     'docs/metrics.md',
+    'docs/one-call.md',
     'docs/tools.md',
     'deploy/grafana/dashboards/recourse.json',
   ]);
