@@ -22,6 +22,17 @@ export type CancelControl = Cancellation & {
   readonly close: () => void;
 };
 
+/** Calls a listener once whoever adds it has finished doing so; gives the way to call it off. */
+const callSoon = (listener: (cause: CancelCause) => void, cause: CancelCause): (() => void) => {
+  let isWanted = true;
+  queueMicrotask(() => {
+    if (isWanted) listener(cause);
+  });
+  return () => {
+    isWanted = false;
+  };
+};
+
 /** Timer and subscription start with the first listener: a batch of synchronous handlers never needs them. */
 class BatchCancellation implements CancelControl {
   readonly #client: Client;
@@ -50,6 +61,8 @@ class BatchCancellation implements CancelControl {
 
   onCancel(listener: (cause: CancelCause) => void): () => void {
     if (this.#timer === undefined) this.#listen();
+    // The client may have gone before anybody listened.
+    if (this.#cause !== null) return callSoon(listener, this.#cause);
     this.#listeners ??= new Set();
     this.#listeners.add(listener);
     return () => void this.#listeners?.delete(listener);

@@ -46,9 +46,18 @@ function* runBatch(batch: Batch): Generator<Wait, BatchAnswer, void> {
   renderAnswers(batch);
   yield keepResults(batch);
   watchLate(batch);
-  const results = batch.calls.map(({ result }) => result);
+  const results = takeResults(batch);
   return { kind: 'results', results, origin: batch.isReplay ? 'replayed' : 'run' };
 }
+
+/** The texts of the results, which a handler that goes on must not keep in memory. */
+const takeResults = ({ calls }: Batch): readonly string[] =>
+  calls.map((call) => {
+    const { result } = call;
+    call.result = '';
+    call.event = null;
+    return result;
+  });
 
 // What a value costs as a result, in an answer and in a message, against what it costs to be written as JSON.
 const RENDERING = 4;
@@ -66,10 +75,11 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
   const services: ExecutorServices = { ...settings, open, turns: createTurnShare(), isDraining: () => draining };
 
   const close = (batch: Batch): void => {
+    // Once: where closing itself fails, the batch is answered as lost, which closes it again.
+    if (!cancellations.delete(batch.cancellation)) return;
+    open.end();
     batch.record?.letGo();
     batch.cancellation.close();
-    cancellations.delete(batch.cancellation);
-    open.end();
   };
   const lose = (batch: Batch, error: unknown): BatchAnswer => {
     close(batch);

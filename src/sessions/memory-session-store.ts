@@ -159,12 +159,13 @@ const settleCleanRound = (
   report: RoundReport,
   terms: Terms,
 ): ReadonlyMap<string, Budget> => {
-  const { settings, keep } = terms;
+  const { settings, keep, find } = terms;
   const done = settleClean(session, round, report);
   if (done === 'other') keep(round.sessionKey, session);
   if (done === 'nothing' && (report.journal === null || settings.journal === 0)) return UNCHANGED;
   const budgets = toCleanBudgets(round, settings);
-  appendRound(round, report, budgets, terms);
+  // Keeping it may have been too much for the store, which then forgot this session, and its journal with it.
+  if (find(round.sessionKey) === session) appendRound(round, report, budgets, terms);
   return budgets;
 };
 

@@ -38,8 +38,8 @@ const END_BYTES = 90;
 
 /**
  * The lines of a round, rendered from the text of its body when they are asked for: until then a call costs its part of
- * that text and a small record. What may hold a secret is rendered at once, so that what was found is counted when it came
- * and is not kept.
+ * that text and a small record. What looks like holding a secret is rendered at once, so that what was found is counted when
+ * it came and is not kept; a secret that the text holds in escapes is found when the lines are rendered.
  */
 export const createRoundJournal = (round: WrittenRound): RoundJournal => {
   const { step, time, requestId, asked, calls, redactor } = round;

@@ -82,8 +82,9 @@ export const settleClean = (session: SessionState, round: Round, { calls }: Roun
   let done: CleanSettling = 'nothing';
   for (const { name, effects } of round.tools) {
     if (effects === 'read' || !calls.some(({ tool }) => tool === name)) continue;
+    const hasOthers = streaks.size > (streaks.has(name) ? 1 : 0);
     endFailuresOfOthers(streaks, name);
-    done = 'same';
+    done = heavier(done, hasOthers ? 'other' : 'same');
   }
   for (const { name } of round.tools) done = heavier(done, addAnswers(streaks, name, calls));
   return done;
