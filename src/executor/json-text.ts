@@ -1,3 +1,5 @@
+const [QUOTE, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 91, 93, 123, 125] as const;
+
 /** The place after the JSON string whose content begins at `start`. */
 export const skipString = (json: string, start: number): number => {
   for (let end = json.indexOf('"', start); end !== -1; end = json.indexOf('"', end + 1)) {
@@ -11,12 +13,17 @@ export const skipString = (json: string, start: number): number => {
 /** Whether a JSON text nests arrays and objects deeper than `levels`. Never recursive. */
 export const isDeeperThan = (json: string, levels: number): boolean => {
   if (json.length <= 2 * levels) return false;
-  const structure = /["[\]{}]/g;
   let depth = 0;
-  for (let token = structure.exec(json); token !== null && depth <= levels; token = structure.exec(json)) {
-    const [sign] = token;
-    if (sign === '"') structure.lastIndex = skipString(json, structure.lastIndex);
-    else depth += sign === '[' || sign === '{' ? 1 : -1;
+  // By codes: a match for each bracket takes ten times as long, 100 ms for a megabyte of empty objects.
+  for (let at = 0; at < json.length && depth <= levels; at += 1) {
+    const sign = json.charCodeAt(at);
+    if (sign === QUOTE) at = skipString(json, at + 1) - 1;
+    else depth += toStep(sign);
   }
   return depth > levels;
+};
+
+const toStep = (sign: number): -1 | 0 | 1 => {
+  if (sign === OPEN_LIST || sign === OPEN_OBJECT) return 1;
+  return sign === CLOSE_LIST || sign === CLOSE_OBJECT ? -1 : 0;
 };

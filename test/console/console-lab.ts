@@ -9,8 +9,8 @@ export const SLOW_MS = 120_000;
 
 export type ConsoleLab = {
   readonly start: (environment?: Readonly<Record<string, string>>, tools?: readonly Tool[]) => Promise<RunningService>;
-  /** Opens the console of a service. */
-  readonly open: (url: string, fragment?: string, options?: BrowserContextOptions) => Promise<Opened>;
+  /** Opens the console of a service, or another page of it. */
+  readonly open: (url: string, fragment?: string, options?: BrowserContextOptions, path?: string) => Promise<Opened>;
 };
 
 export type Opened = { readonly page: Page; readonly complaints: readonly string[] };
@@ -31,9 +31,9 @@ export const createConsoleLab = (args: readonly string[] = []): ConsoleLab => {
       onTestFinished(() => service.stop());
       return service;
     },
-    open: async (url, fragment = '', options = {}) => {
+    open: async (url, fragment = '', options = {}, path = '/console') => {
       if (browser === null) throw new Error('The browser has not started.');
-      const { page, complaints, close } = await openPage(browser, `${url}/console${fragment}`, options);
+      const { page, complaints, close } = await openPage(browser, `${url}${path}${fragment}`, options);
       onTestFinished(close);
       return { page, complaints };
     },

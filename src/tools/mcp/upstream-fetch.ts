@@ -32,7 +32,8 @@ const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
  * `fetch` for an MCP server: each message of an answer is capped, `Retry-After` is kept, nothing is sent twice (the
- * fetch of the platform repeats a POST that was answered 421) and no redirect is followed. The call's own deadline ends it.
+ * fetch of the platform repeats a POST that was answered 421) and no redirect is followed: the SDK does so within the origin, at
+ * most five times. The call's own deadline ends it.
  */
 export const createUpstreamFetch = (options: UpstreamFetchOptions): UpstreamFetch => {
   const connect = createPacedConnector({ timeout: CONNECT_TIMEOUT_MS });

@@ -4,6 +4,7 @@ import { createClientOpener } from '../http/open-client.ts';
 import { type RetryClock, systemRetryClock } from '../http/transport-retries.ts';
 import type { Publish, ToolSource } from '../offers/tool-source.ts';
 import type { ToolLog } from '../tool.ts';
+import { createAnswerTurns } from './answer/answer-turns.ts';
 import { createDocumentReader, toDocumentPlace } from './document/read-document.ts';
 import { importDocument } from './import-document.ts';
 import { createImportProgress } from './import-progress.ts';
@@ -57,6 +58,7 @@ export const createOpenApiImport = (options: OpenApiImportOptions): ToolSource =
     timeoutMs: settings.timeoutMs,
     maxResponseBytes: settings.maxResponseBytes,
     openClient: client.open,
+    turnFor: createAnswerTurns(),
     now,
   };
   const read = async (): Promise<void> => {

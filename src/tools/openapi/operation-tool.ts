@@ -25,6 +25,8 @@ export type ImportMeans = {
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
   readonly openClient: () => Promise<HttpClient>;
+  /** Settles when an answer of so many bytes may be worked on: large ones have a turn of the event loop each. */
+  readonly turnFor: (bytes: number) => Promise<void>;
   readonly checkFor: (schema: OperationPlan['inputSchema']) => ArgumentCheck;
   readonly now: () => number;
 };
@@ -81,6 +83,7 @@ const createRun = (plan: OperationPlan, means: ImportMeans) => {
       nextHop: toPinnedRedirects(base, effects),
       repeats: effects === 'read' && isSafeMethod ? 'transport' : 'never',
     });
+    if (fetched.kind === 'answer') await means.turnFor(fetched.body.bytes.byteLength);
     return toOperationValue(fetched, { importName, plan, effects, maxResponseBytes, nowMs: now(), removeSecrets });
   };
 };

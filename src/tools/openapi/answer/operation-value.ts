@@ -7,6 +7,7 @@ import { showText } from '../../http/show-url.ts';
 import { toText } from '../../http/text-content.ts';
 import { RetryableToolError, UpstreamToolError } from '../../tool-errors.ts';
 import { empty, ok } from '../../tool-values.ts';
+import { hasMoreParts } from '../document/json-parts.ts';
 import type { OperationPlan } from '../operation/operation-plan.ts';
 import { afterRedirect, toAnswerFailure, toRedirectFailure } from './answer-failure.ts';
 import { toApiMessage } from './api-message.ts';
@@ -28,6 +29,9 @@ export type AnswerOptions = {
 };
 
 const MOST_PAYLOAD_CHARACTERS = 4_000;
+// Values and names of members, as in an answer of an MCP server: a megabyte of empty objects has 700 000, and took 250 ms
+// and 70 MB.
+const MOST_PARTS = 200_000;
 
 /**
  * What a call comes back with: the JSON of a success as it is, text as `{content_type, text}`, anything else as a
@@ -112,6 +116,8 @@ const toValue = (answer: Answer, options: AnswerOptions): unknown => {
   const text = options.removeSecrets.fromAnswer(given);
   const isJson = /^[^;]*[/+]json\b/i.test(contentType);
   if (!isJson && contentType !== '') return { content_type: showText(contentType), text };
+  if (hasMoreParts(text, MOST_PARTS))
+    return isJson ? toCutValue(answer, 'values', options) : { content_type: null, text };
   const parsed = parseJsonBody(text);
   if (parsed.ok) return parsed.value;
   return isJson ? toBrokenValue(answer, options) : { content_type: null, text };
@@ -128,10 +134,14 @@ const toBrokenValue = ({ status }: Answer, { effects }: AnswerOptions): unknown 
 
 const toCutValue = (
   { status }: Answer,
-  cut: 'size' | 'time',
+  cut: 'size' | 'time' | 'values',
   { effects, maxResponseBytes }: AnswerOptions,
 ): unknown => {
-  const what = cut === 'size' ? `is larger than ${maxResponseBytes} bytes` : 'did not come to its end in time';
+  const what = {
+    size: `is larger than ${maxResponseBytes} bytes`,
+    time: 'did not come to its end in time',
+    values: `has more than ${MOST_PARTS} values and names`,
+  }[cut];
   if (effects !== 'read')
     return ok(null, `HTTP ${status}: done, but the API's answer ${what} and was left out. Do not repeat this call.`);
   if (cut === 'time')
