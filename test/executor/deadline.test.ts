@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
 import { type CancelCause, createCancellation } from '#src/executor/deadline.ts';
 
-const GONE = { isGone: () => true, whenGone: (listener: () => void) => (listener(), () => undefined) };
+const tellAtOnce = (listener: () => void): (() => void) => {
+  listener();
+  return () => undefined;
+};
+
+const GONE = { isGone: () => true, whenGone: tellAtOnce };
 
 test('who listens after the client has gone is told, after it has begun to listen', async () => {
   const cancellation = createCancellation(60_000, GONE, () => performance.now());
