@@ -1,8 +1,8 @@
 import type { JournalEntry } from '#src/contract/session.ts';
 import { CallContext } from '#src/executor/call-context.ts';
+import type { RunOutcome } from '#src/executor/deadline.ts';
 import { createCancellation } from '#src/executor/deadline.ts';
 import { invokeTool } from '#src/executor/invoke-tool.ts';
-import type { RunOutcome } from '#src/executor/deadline.ts';
 import type { InlineTool } from '#src/tools/tool.ts';
 
 const ignore = (): void => undefined;
