@@ -1,6 +1,7 @@
 import { toCallPrint } from './call-print.ts';
 import { toCanonicalText, toDigest, toMark } from './canonical-text.ts';
 import { createWideLiterals } from './json-shape.ts';
+import { LazyMark } from './lazy-mark.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import type { ReadyCall } from './resolve-call.ts';
 import type { CallMark } from './session-store.ts';
@@ -40,13 +41,14 @@ export const createBatchArguments = (source: string): BatchArguments => {
   };
   const markOf = (call: ReadyCall): CallMark => {
     const { index } = call;
-    marks[index] ??= {
-      print: toCallPrint(
-        call.tool.name,
-        toPrinted(read(call), () => textOf(call)),
-      ),
-      digest: () => toMark(fingerprintOf(call)),
-    };
+    marks[index] ??= new LazyMark(
+      () =>
+        toCallPrint(
+          call.tool.name,
+          toPrinted(read(call), () => textOf(call)),
+        ),
+      () => toMark(fingerprintOf(call)),
+    );
     return marks[index];
   };
   return { read, textOf, fingerprintOf, markOf };

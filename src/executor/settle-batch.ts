@@ -4,10 +4,15 @@ import type { ToolInvoked } from './call-observer.ts';
 import { toHiding } from './journal/arguments-preview.ts';
 import type { AskedEntry } from './journal/asked-entry.ts';
 import type { JournalCall, JournalEnd } from './journal/journal-line.ts';
-import { createRoundJournal, PLAIN_SUCCESS } from './journal/round-journal.ts';
+import {
+  createRoundJournal,
+  PLAIN_SUCCESS,
+  type SettlingBatch,
+  type SettlingJournal,
+} from './journal/round-journal.ts';
 import type { ResolvedCall } from './resolve-call.ts';
 import { toRoundOutcomes } from './round-outcomes.ts';
-import type { Admission, Budget, RoundJournal, RoundReport } from './session-store.ts';
+import type { Admission, Budget, RoundReport } from './session-store.ts';
 import { toSettledCall } from './settled-call.ts';
 
 /**
@@ -33,13 +38,18 @@ export const settleBatch = (
   return null;
 };
 
+type SettlingReport = RoundReport & { readonly journal: SettlingJournal | null };
+
 const settle = async (
   admission: Admission,
-  report: RoundReport,
+  report: SettlingReport,
   onError: (error: unknown) => void,
 ): Promise<ReadonlyMap<string, Budget>> => {
   try {
-    return await admission.settle(report);
+    // A store that shares its journal renders it before it waits.
+    const settling = admission.settle(report);
+    report.journal?.release();
+    return await settling;
   } catch (error) {
     onError(error);
     return NO_BUDGETS;
@@ -59,7 +69,7 @@ const toReport = (
   { step }: Admission,
   answered: readonly AnsweredCall[],
   terms: AnswerTerms,
-): RoundReport => {
+): SettlingReport => {
   const { asked, batch, given } = done;
   const own = answered.filter(({ origin, ran }) => origin === 'own' && ran.kept === undefined);
   const ends = new Map(own.map(({ call, ran }) => [call.index, ran.end]));
@@ -82,20 +92,30 @@ const toRoundJournal = (
   step: number,
   written: readonly AnsweredCall[],
   { redactor, time }: AnswerTerms,
-): RoundJournal =>
+): SettlingJournal =>
   createRoundJournal({
     step,
     time: time(),
     requestId: batch.requestId,
-    asked: batch.form === 'calls' ? batch.source : () => calls.map(toAsked),
+    body: batch.form === 'calls' ? batch.source : null,
+    settling: toSettlingBatch(calls, given),
     calls: written.map((one) => toJournalCall(one, given)),
     redactor,
   });
 
-const toAsked = (call: ResolvedCall): AskedEntry => ({
-  id: call.id,
-  name: call.name,
-  given: call.kind === 'ready' ? call.given : undefined,
+const NOTHING_ASKED: AskedEntry = { id: null, name: null, given: undefined };
+
+const toSettlingBatch = (calls: readonly ResolvedCall[], given: BatchArguments): SettlingBatch => ({
+  size: calls.length,
+  entryOf: (index) => {
+    const call = calls[index];
+    if (call === undefined) return NOTHING_ASKED;
+    return { id: call.id, name: call.name, given: call.kind === 'ready' ? call.given : undefined };
+  },
+  argumentsOf: (index) => {
+    const call = calls[index];
+    return call?.kind === 'ready' ? { text: given.textOf(call), fingerprint: given.fingerprintOf(call) } : null;
+  },
 });
 
 const toJournalCall = ({ call, event }: AnsweredCall, given: BatchArguments): JournalCall => ({

@@ -5,6 +5,7 @@ import type { CallEnd } from './call-end.ts';
 import { toTextPrint } from './call-print.ts';
 import { toDigest, toMark } from './canonical-text.ts';
 import type { NamedCall } from './find-obstacle.ts';
+import { LazyMark } from './lazy-mark.ts';
 import type { AnswerMark, CallEnding, SettledCall, Streak } from './session-store.ts';
 
 // Reasons a model owns: the same call would end the same way. A timeout, a crash or an upstream may be better next time.
@@ -24,10 +25,11 @@ export const toSettledCall = (call: NamedCall, end: CallEnd, given: BatchArgumen
 };
 
 /** What two equal answers have in common. */
-export const toAnswerMark = ({ valueJson }: Extract<CallEnd, { kind: 'success' }>): AnswerMark => ({
-  print: toTextPrint(valueJson),
-  digest: () => toMark(toDigest(valueJson)),
-});
+export const toAnswerMark = ({ valueJson }: Extract<CallEnd, { kind: 'success' }>): AnswerMark =>
+  new LazyMark(
+    () => toTextPrint(valueJson),
+    () => toMark(toDigest(valueJson)),
+  );
 
 /** Whether the answer that a streak remembers is this one. */
 export const isSameAnswer = ({ answer }: Streak, end: Extract<CallEnd, { kind: 'success' }>): boolean => {
