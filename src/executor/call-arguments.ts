@@ -1,6 +1,7 @@
 import type { ReadyCall } from './call.ts';
 import { toCallPrint } from './call-print.ts';
 import { toCanonicalText, toDigest, toMark } from './canonical-text.ts';
+import { LazyMark } from './lazy-mark.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import type { CallMark } from './session-store.ts';
 
@@ -24,12 +25,16 @@ export const fingerprintOf = (call: ReadyCall): string => {
 
 /** The loop guard's name for a call. Arguments that cannot be read are named by their text. */
 export const markOf = (call: ReadyCall): CallMark => {
-  const parsed = readArguments(call);
-  call.mark ??= {
-    print: toCallPrint(call.tool.name, parsed.ok ? parsed.value : toArgumentsJson(call)),
-    digest: () => toMark(fingerprintOf(call)),
-  };
+  call.mark ??= new LazyMark(
+    () => toCallPrint(call.tool.name, toPrinted(call)),
+    () => toMark(fingerprintOf(call)),
+  );
   return call.mark;
+};
+
+const toPrinted = (call: ReadyCall): unknown => {
+  const parsed = readArguments(call);
+  return parsed.ok ? parsed.value : toArgumentsJson(call);
 };
 
 const toText = (call: ReadyCall): string => {

@@ -1,21 +1,26 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import { bucketOf, toAskedCall } from './admit.ts';
 import { type Batch, type Call, isReady } from './call.ts';
-import { readArguments } from './call-arguments.ts';
+import { fingerprintOf, readArguments, toArgumentsJson } from './call-arguments.ts';
 import type { CallOutcome, SuccessOutcome } from './call-outcome.ts';
 import { toTextPrint } from './call-print.ts';
 import { toDigest, toMark } from './canonical-text.ts';
 import { toHiding } from './journal/arguments-preview.ts';
 import type { AskedEntry } from './journal/asked-entry.ts';
 import type { JournalCall, JournalEnd } from './journal/journal-line.ts';
-import { createRoundJournal, PLAIN_SUCCESS } from './journal/round-journal.ts';
+import {
+  createRoundJournal,
+  PLAIN_SUCCESS,
+  type SettlingBatch,
+  type SettlingJournal,
+} from './journal/round-journal.ts';
+import { LazyMark } from './lazy-mark.ts';
 import type { Redactor } from './redaction/redactor.ts';
 import type {
   Admission,
   AnswerMark,
   Budget,
   CallEnding,
-  RoundJournal,
   RoundReport,
   SettledCall,
   Streak,
@@ -57,7 +62,10 @@ const settleSafely = (batch: Batch, admission: Admission): Budgets | Promise<Bud
     return NO_BUDGETS;
   };
   try {
-    const settling = admission.settle(toReport(batch, admission));
+    const report = toReport(batch, admission);
+    const settling = admission.settle(report);
+    // A store that shares its journal renders it before it waits.
+    report.journal?.release();
     return settling instanceof Promise ? settling.catch(violated) : settling;
   } catch (error) {
     return violated(error);
@@ -72,14 +80,16 @@ const isUntroubled = ({ permits, verdicts }: Admission): boolean => {
   return verdicts.every((verdict) => verdict.kind === 'run' && (verdict.streak?.failed ?? 0) === 0);
 };
 
-const toReport = (batch: Batch, admission: Admission): RoundReport => {
+type SettlingReport = RoundReport & { readonly journal: SettlingJournal | null };
+
+const toReport = (batch: Batch, admission: Admission): SettlingReport => {
   const settled = batch.calls.filter(({ isAsked }) => isAsked);
   const outcomes = toRoundOutcomes(settled, batch.services.redactor);
   if (batch.request.sessionKey === null) return { outcomes, calls: [], journal: null };
   return { outcomes, calls: settled.flatMap(toSettledCall), journal: toJournal(batch, admission) };
 };
 
-const toJournal = ({ calls, request, services }: Batch, { step }: Admission): RoundJournal | null => {
+const toJournal = ({ calls, request, services }: Batch, { step }: Admission): SettlingJournal | null => {
   if (services.journal === 0) return null;
   const written = calls.filter(({ storedResult }) => storedResult === null).slice(-services.journal);
   if (written.length === 0) return null;
@@ -87,13 +97,28 @@ const toJournal = ({ calls, request, services }: Batch, { step }: Admission): Ro
     step,
     time: services.time(),
     requestId: request.requestId,
-    asked: request.form === 'calls' ? request.source : () => calls.map(toAskedEntry),
+    body: request.form === 'calls' ? request.source : null,
+    settling: toSettlingBatch(calls),
     calls: written.map(toJournalCall),
     redactor: services.redactor,
   });
 };
 
-const toAskedEntry = ({ id, name, rawArguments }: Call): AskedEntry => ({ id, name, given: rawArguments });
+const NOTHING_ASKED: AskedEntry = { id: null, name: null, given: undefined };
+
+// Beside no other closure: whatever one of them names would be kept with the journal.
+const toSettlingBatch = (calls: readonly Call[]): SettlingBatch => ({
+  size: calls.length,
+  entryOf: (index) => {
+    const call = calls[index];
+    return call === undefined ? NOTHING_ASKED : { id: call.id, name: call.name, given: call.rawArguments };
+  },
+  argumentsOf: (index) => {
+    const call = calls[index];
+    if (call === undefined || !isReady(call)) return null;
+    return { text: toArgumentsJson(call), fingerprint: fingerprintOf(call) };
+  },
+});
 
 const toJournalCall = (call: Call): JournalCall => ({
   index: call.index,
@@ -166,10 +191,11 @@ const toSettledCall = (call: Call): SettledCall | readonly never[] => {
 };
 
 /** What two equal answers have in common. */
-const toAnswerMark = ({ valueJson }: SuccessOutcome): AnswerMark => ({
-  print: toTextPrint(valueJson),
-  digest: () => toMark(toDigest(valueJson)),
-});
+const toAnswerMark = ({ valueJson }: SuccessOutcome): AnswerMark =>
+  new LazyMark(
+    () => toTextPrint(valueJson),
+    () => toMark(toDigest(valueJson)),
+  );
 
 /** Whether the answer that a streak remembers is this one. */
 export const isSameAnswer = ({ answer }: Streak, outcome: SuccessOutcome): boolean => {

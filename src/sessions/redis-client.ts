@@ -1,5 +1,4 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { createCommandDeadline } from './command-deadline.ts';
 
 /** The little of a Redis client that the stores need. */
 export type RedisClient = {
@@ -54,14 +53,12 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
   const nodes = url.split(',').map((node) => node.trim());
   const client = nodes.length > 1 ? createCluster(nodes) : createStandalone(url);
   let wanted = true;
-  const soon = createCommandDeadline(answerWithinMs);
-  const patiently = createCommandDeadline(ABANDONED_COMMAND_MS);
   return {
-    call: (command, ...parameters) => soon(client.call(command, ...parameters)),
-    callPatiently: (command, ...parameters) => patiently(client.call(command, ...parameters)),
+    call: (command, ...parameters) => withDeadline(client.call(command, ...parameters), answerWithinMs),
+    callPatiently: (command, ...parameters) => withDeadline(client.call(command, ...parameters), ABANDONED_COMMAND_MS),
     memory: () => {
       const servers = client instanceof Cluster ? client.nodes('master') : [client];
-      return Promise.all(servers.map((server) => patiently(server.info('memory'))));
+      return Promise.all(servers.map((server) => withDeadline(server.info('memory'), ABANDONED_COMMAND_MS)));
     },
     topology: client instanceof Cluster ? 'cluster' : 'server',
     // The outcome of the first attempt is told by the events; later ones are the retry strategy's.
@@ -91,6 +88,18 @@ const onNodesReady = (cluster: Cluster, listener: () => void): void => {
   cluster.on('ready', () => void Promise.allSettled(cluster.nodes().map(open)).then(listener));
   cluster.on('+node', (node: Redis) => void (cluster.status === 'ready' && node.once('ready', listener)));
 };
+
+/**
+ * Rejects when no answer has come in time. Not commandTimeout: that is a timer alone, and where a burst of requests
+ * kept the event loop busy it fires before the answers that are there are read. They are read before an immediate.
+ */
+const withDeadline = <Answer>(answer: Promise<Answer>, ms: number): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(new Error('Command timed out'));
+    const timer = setTimeout(() => setImmediate(giveUp), ms);
+    const ended = (): void => clearTimeout(timer);
+    answer.then(resolve, reject).then(ended, ended);
+  });
 
 // A server that was demoted: behind its name another one may be the master by now. At most once a second, or a replica
 // that stays one would be connected to anew for each command. Never 2, which would send the command again.

@@ -1,11 +1,10 @@
 import type { Executed, FailureCode, Fault, Outcome } from '../../contract/failure.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import { toDigest } from '../canonical-text.ts';
 import { onOneLine } from '../failure-text.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { JournalLine } from '../session-store.ts';
 import { hideSensitive } from './arguments-preview.ts';
-import { type AskedEntry, toGivenText } from './asked-entry.ts';
+import type { AskedEntry } from './asked-entry.ts';
 
 const MAX_NAME = 64;
 const MAX_ID = 128;
@@ -39,6 +38,9 @@ export type JournalCall = {
   readonly durationMs: number;
 };
 
+/** Arguments of a call that names a tool: RFC 8785 text or the text that cannot be read, and SHA-256 of tool and text. */
+export type ArgumentsText = { readonly text: string; readonly fingerprint: string };
+
 /** What the lines of one batch share, as JSON texts where they are texts. */
 export type JournalHead = {
   readonly step: number;
@@ -62,12 +64,15 @@ export const toJournalHead = (
  * One call as the journal keeps it (`JournalEntry`), redacted; the store adds what is left of its tool's retries. Put
  * together by hand: a session that is read has hundreds of lines.
  */
-export const toJournalLine = (call: JournalCall, asked: AskedEntry, head: JournalHead): JournalLine => {
+export const toJournalLine = (
+  call: JournalCall,
+  { asked, given }: { readonly asked: AskedEntry; readonly given: ArgumentsText | null },
+  head: JournalHead,
+): JournalLine => {
   const { end } = call;
-  const text = call.kind === 'ready' ? toGivenText(asked.given, call.readable) : null;
-  const fingerprint = text === null ? 'null' : `"${toDigest(`${call.tool}\n${text}`)}"`;
+  const fingerprint = given === null ? 'null' : `"${given.fingerprint}"`;
   const cut = (said: string, limit: number): string => JSON.stringify(head.redactor.cut(said, limit, 'journal'));
-  const preview = text === null ? '""' : cut(hideSensitive(text, call), MAX_PREVIEW);
+  const preview = given === null ? '""' : cut(hideSensitive(given.text, call), MAX_PREVIEW);
   const json =
     `{"step":${head.step},"time":${head.time},"request_id":${head.requestId},"index":${call.index},` +
     `"id":${toIdText(asked, cut)},"tool":${JSON.stringify(call.tool)},"name":${toNameText(call, asked, cut)},"fingerprint":${fingerprint},` +

@@ -1,8 +1,22 @@
 import { textBytes } from '../../memory/text-bytes.ts';
+import { toDigest } from '../canonical-text.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { JournalLine, RoundJournal } from '../session-store.ts';
-import { type AskedEntry, readEntries, toAskedEntry, toBody } from './asked-entry.ts';
-import { type JournalCall, type JournalEnd, toJournalHead, toJournalLine } from './journal-line.ts';
+import { type AskedEntry, readEntries, toAskedEntry, toBody, toGivenText } from './asked-entry.ts';
+import { type ArgumentsText, type JournalCall, type JournalEnd, toJournalHead, toJournalLine } from './journal-line.ts';
+
+/** What a batch knows of its calls while it settles: rendered then, a line costs no second reading. */
+export type SettlingBatch = {
+  /** How many entries the batch has. */
+  readonly size: number;
+  /** An entry with its arguments as they are read. */
+  readonly entryOf: (index: number) => AskedEntry;
+  /** null unless the entry is a call that names a tool. */
+  readonly argumentsOf: (index: number) => ArgumentsText | null;
+};
+
+/** A journal that is to be released when the store has been told of the round: what it keeps is small from then on. */
+export type SettlingJournal = RoundJournal & { readonly release: () => void };
 
 /** A round of which the journal is to tell. */
 export type WrittenRound = {
@@ -10,11 +24,9 @@ export type WrittenRound = {
   /** Unix milliseconds. */
   readonly time: number;
   readonly requestId: string;
-  /**
-   * What was asked for: a text whose member `calls` holds all entries of the batch as they were asked for, or, where there
-   * is none, the entries with their arguments as they are read.
-   */
-  readonly asked: string | (() => readonly AskedEntry[]);
+  /** The text whose member `calls` holds all entries of the batch as they were asked for; null where there is none. */
+  readonly body: string | null;
+  readonly settling: SettlingBatch;
   /** Those that get a line, in the order of the batch; at least one. */
   readonly calls: readonly JournalCall[];
   readonly redactor: Pick<Redactor, 'cut' | 'mayHold'>;
@@ -32,7 +44,7 @@ export const PLAIN_SUCCESS: JournalEnd = {
 };
 
 // Measured with --expose-gc on stores filled to their limit (store-weights.test.ts).
-const ROUND_BYTES = 300;
+const ROUND_BYTES = 360;
 const CALL_BYTES = 110;
 const END_BYTES = 90;
 
@@ -41,29 +53,54 @@ const END_BYTES = 90;
  * that text and a small record. What looks like holding a secret is rendered at once, so that what was found is counted when
  * it came and is not kept; a secret that the text holds in escapes is found when the lines are rendered.
  */
-export const createRoundJournal = (round: WrittenRound): RoundJournal => {
-  const { step, time, requestId, asked, calls, redactor } = round;
-  const body = typeof asked === 'string' ? asked : toBody(asked());
+export const createRoundJournal = (round: WrittenRound): SettlingJournal => {
+  const { step, time, requestId, settling, calls, redactor } = round;
+  const body = round.body ?? toBody(Array.from({ length: settling.size }, (_, index) => settling.entryOf(index)));
   const shared = { step, time, requestId, calls, redactor };
-  if (body === null) return toWritten(toLines(shared, typeof asked === 'string' ? [] : asked()));
-  const render = (): readonly JournalLine[] => toLines(shared, readEntries(body).map(toAskedEntry));
-  if (mayHoldSecret(body, round)) return toWritten(render());
-  return { lines: calls.length, bytes: toBytes(body, round), render };
+  if (body === null || mayHoldSecret(body, round)) return toWritten(toLines(shared, settling));
+  return toUnwritten(shared, body, toBytes(body, round), settling);
 };
 
-type Shared = Omit<WrittenRound, 'asked'>;
+// A function of its own: what is kept is what these two closures name, and beside others they would keep the batch.
+const toUnwritten = (round: Shared, body: string, bytes: number, settling: SettlingBatch): SettlingJournal => {
+  const state: { batch: SettlingBatch | null } = { batch: settling };
+  return {
+    lines: round.calls.length,
+    bytes,
+    render: () => toLines(round, state.batch ?? readBatch(body, round.calls)),
+    release: () => {
+      state.batch = null;
+    },
+  };
+};
 
-const NOTHING_ASKED: AskedEntry = { id: null, name: null, given: undefined };
+type Shared = Omit<WrittenRound, 'body' | 'settling'>;
 
-const toLines = (round: Shared, entries: readonly AskedEntry[]): readonly JournalLine[] => {
+const toLines = (round: Shared, batch: SettlingBatch): readonly JournalLine[] => {
   const head = toJournalHead(round.requestId, round);
-  return round.calls.map((call) => toJournalLine(call, entries[call.index] ?? NOTHING_ASKED, head));
+  return round.calls.map((call) =>
+    toJournalLine(call, { asked: batch.entryOf(call.index), given: batch.argumentsOf(call.index) }, head),
+  );
 };
 
-const toWritten = (lines: readonly JournalLine[]): RoundJournal => ({
+const readBatch = (body: string, calls: readonly JournalCall[]): SettlingBatch => {
+  const entries = readEntries(body);
+  const callOf = new Map(calls.map((call) => [call.index, call]));
+  const entryOf = (index: number): AskedEntry => toAskedEntry(entries[index]);
+  const argumentsOf = (index: number): ArgumentsText | null => {
+    const call = callOf.get(index);
+    if (call?.kind !== 'ready') return null;
+    const text = toGivenText(entryOf(index).given, call.readable);
+    return { text, fingerprint: toDigest(`${call.tool}\n${text}`) };
+  };
+  return { size: entries.length, entryOf, argumentsOf };
+};
+
+const toWritten = (lines: readonly JournalLine[]): SettlingJournal => ({
   lines: lines.length,
   bytes: lines.reduce((sum, { json }) => sum + textBytes(json), ROUND_BYTES),
   render: () => lines,
+  release: () => undefined,
 });
 
 const mayHoldSecret = (body: string, { requestId, calls, redactor }: WrittenRound): boolean => {

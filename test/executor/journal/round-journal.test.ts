@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { toDigest } from '#src/executor/canonical-text.ts';
+import { type AskedEntry, readEntries, toAskedEntry, toGivenText } from '#src/executor/journal/asked-entry.ts';
 import type { JournalCall } from '#src/executor/journal/journal-line.ts';
-import { createRoundJournal, PLAIN_SUCCESS, type WrittenRound } from '#src/executor/journal/round-journal.ts';
+import { createRoundJournal, PLAIN_SUCCESS, type SettlingBatch } from '#src/executor/journal/round-journal.ts';
 import { createRedactor, type RedactedIn } from '#src/executor/redaction/redactor.ts';
 
 const toCall = (index: number, more: Partial<JournalCall> = {}): JournalCall => ({
@@ -14,11 +16,30 @@ const toCall = (index: number, more: Partial<JournalCall> = {}): JournalCall => 
   ...more,
 });
 
-const createRound = (asked: WrittenRound['asked'], calls: readonly JournalCall[], secrets: readonly string[] = []) => {
+/** A journal as it is after its batch; `entries` are what the batch knows of it. */
+const createRound = (
+  asked: string | readonly AskedEntry[],
+  calls: readonly JournalCall[],
+  secrets: readonly string[] = [],
+) => {
   const seen: RedactedIn[] = [];
   const redactor = createRedactor({ secrets, onRedacted: (place) => void seen.push(place) });
-  const round = { step: 3, time: 0, requestId: 'r1', asked, calls, redactor };
-  return { journal: createRoundJournal(round), redactor, seen };
+  const entries = typeof asked === 'string' ? readEntries(asked).map(toAskedEntry) : asked;
+  const settling: SettlingBatch = {
+    size: entries.length,
+    entryOf: (index) => entries[index] ?? { id: null, name: null, given: undefined },
+    argumentsOf: (index) => {
+      const call = calls.find((one) => one.index === index);
+      if (call?.kind !== 'ready') return null;
+      const text = toGivenText(entries[index]?.given, call.readable);
+      return { text, fingerprint: toDigest(`${call.tool}\n${text}`) };
+    },
+  };
+  const body = typeof asked === 'string' ? asked : null;
+  const journal = createRoundJournal({ step: 3, time: 0, requestId: 'r1', body, settling, calls, redactor });
+  const during = journal.render();
+  journal.release();
+  return { journal, during, redactor, seen };
 };
 
 const toBody = (...calls: readonly unknown[]): string => JSON.stringify({ session_id: 's', calls });
@@ -60,12 +81,13 @@ test.each([
     toCall(2, { kind: 'refused', tool: null }),
   ];
   const body = toBody({ id: 7, name: 'read', arguments: given }, { id: 'x', name: ' ' }, 'no object');
-  expect(createRound(() => entries, calls).journal.render()).toEqual(createRound(body, calls).journal.render());
+  expect(createRound(entries, calls).journal.render()).toEqual(createRound(body, calls).journal.render());
+  expect(createRound(entries, calls).during).toEqual(createRound(body, calls).journal.render());
 });
 
 test('a clean round keeps little more than its body; other ends and their messages weigh as well', () => {
   const plain = createRound(PLAIN, [toCall(0)]).journal.bytes;
-  expect(plain).toBeLessThan(PLAIN.length + 600);
+  expect(plain).toBeLessThan(PLAIN.length + 700);
   const end = { ...PLAIN_SUCCESS, success: false, outcome: 'failed', message: 'm'.repeat(1000) } as const;
   expect(createRound(PLAIN, [toCall(0, { end })]).journal.bytes).toBeGreaterThan(plain + 1000);
 });
