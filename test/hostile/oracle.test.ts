@@ -93,7 +93,9 @@ const WAYS = {
 
 const KINDS = Object.values(WAYS);
 // What differs between two runs of one call whatever is sent.
-const OF_THE_RUN = /^(?:time|duration_ms|reference|fingerprint|request_id|session|session_id|trace_id|req|host|step)$/;
+// Stacks, too: the first lines of a minute have them, and frames hold nothing that a caller sent.
+const OF_THE_RUN =
+  /^(?:time|duration_ms|reference|fingerprint|request_id|session|session_id|trace_id|req|host|step|stack|stacks_under)$/;
 
 // Which names of tools are near the one that was sent is no secret.
 const NEAR = /(?: Did you mean '\w+'\?)? Available tools: [\w, ]+/g;
