@@ -11,8 +11,10 @@ const numberProblem = (literal: string): string =>
   `hold the number ${literal.slice(0, 40)}, which JSON numbers cannot carry exactly: send it as a string.`;
 
 type Walk = {
-  readonly stack: (readonly [node: object, depth: number])[];
-  nodes: number;
+  /** Nodes that are still to be looked at, and how deep each is: two lists, for a pair of each would be most of the work. */
+  readonly nodes: object[];
+  readonly depths: number[];
+  count: number;
   readonly wideLiterals: WideLiterals;
 };
 
@@ -22,9 +24,9 @@ type Walk = {
  * text that the value was parsed from: 6e23 is a legal float, 12345678901234567890123 is not, and only the text can tell.
  */
 export const findShapeProblem = (value: object, wideLiterals: WideLiterals): string | null => {
-  const walk: Walk = { stack: [[value, 1]], nodes: 0, wideLiterals };
-  for (let next = walk.stack.pop(); next !== undefined; next = walk.stack.pop()) {
-    const problem = findNodeProblem(next[0], next[1], walk);
+  const walk: Walk = { nodes: [value], depths: [1], count: 0, wideLiterals };
+  for (let node = walk.nodes.pop(); node !== undefined; node = walk.nodes.pop()) {
+    const problem = findNodeProblem(node, walk.depths.pop() ?? 1, walk);
     if (problem !== null) return problem;
   }
   return null;
@@ -32,24 +34,50 @@ export const findShapeProblem = (value: object, wideLiterals: WideLiterals): str
 
 const findNodeProblem = (node: object, depth: number, walk: Walk): string | null => {
   if (depth > MAX_DEPTH) return DEPTH_PROBLEM;
-  for (const key of Object.keys(node)) {
-    walk.nodes += 1;
-    if (walk.nodes > MAX_NODES) return SIZE_PROBLEM;
-    const member: unknown = Reflect.get(node, key);
-    const problem = findMemberProblem(key, member, walk);
+  return Array.isArray(node) ? findItemProblem(node, depth, walk) : findMemberProblem(node, depth, walk);
+};
+
+// By place: the keys of a list are a text for each of its items.
+const findItemProblem = (items: readonly unknown[], depth: number, walk: Walk): string | null => {
+  for (const item of items) {
+    const problem = takeValue(item, depth, walk);
     if (problem !== null) return problem;
-    if (typeof member === 'object' && member !== null) walk.stack.push([member, depth + 1]);
   }
   return null;
 };
 
-const findMemberProblem = (key: string, member: unknown, walk: Walk): string | null => {
+const findMemberProblem = (node: object, depth: number, walk: Walk): string | null => {
+  for (const key of Object.keys(node)) {
+    const member: unknown = Reflect.get(node, key);
+    const problem = findKeyProblem(key, member) ?? takeValue(member, depth, walk);
+    if (problem !== null) return problem;
+  }
+  return null;
+};
+
+/** Counts a value, and notes it where it has members of its own. */
+const takeValue = (value: unknown, depth: number, walk: Walk): string | null => {
+  walk.count += 1;
+  if (walk.count > MAX_NODES) return SIZE_PROBLEM;
+  if (typeof value === 'number') return findNumberProblem(value, walk);
+  if (typeof value === 'object' && value !== null) {
+    walk.nodes.push(value);
+    walk.depths.push(depth + 1);
+  }
+  return null;
+};
+
+const findKeyProblem = (key: string, member: unknown): string | null => {
   if (key === '__proto__') return keyProblem(key);
   if (key === 'constructor' && typeof member === 'object' && member !== null && Object.hasOwn(member, 'prototype'))
     return keyProblem('constructor.prototype');
-  if (typeof member !== 'number' || isExact(member)) return null;
-  if (!Number.isFinite(member)) return numberProblem('beyond 1.8e308');
-  const literal = walk.wideLiterals().get(member);
+  return null;
+};
+
+const findNumberProblem = (value: number, { wideLiterals }: Walk): string | null => {
+  if (isExact(value)) return null;
+  if (!Number.isFinite(value)) return numberProblem('beyond 1.8e308');
+  const literal = wideLiterals().get(value);
   return literal === undefined ? null : numberProblem(literal);
 };
 
