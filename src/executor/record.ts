@@ -118,7 +118,7 @@ const withToolNames = (record: RecordLease, calls: readonly Call[]): RecordLease
 
 const isAlias = (call: Call): call is ReadyCall => isReady(call) && call.name !== call.tool.name;
 
-/** Keeps the results before they are answered. Where that fails they say so. */
+/** 9 keeps the results before they are answered. Where that fails they say so. */
 export const keepResults = (batch: Batch): Promise<void> | undefined =>
   batch.record === null || batch.record.state === 'away' ? undefined : commitResults(batch, batch.record);
 

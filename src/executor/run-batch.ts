@@ -85,16 +85,20 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
     close(batch);
     return { kind: 'results', results: renderLost(batch, error), origin: 'run' };
   };
-  const finish = async (batch: Batch, story: Story, first: Wait): Promise<BatchAnswer> => {
+  /** Goes on with the story until it ends or has to wait. */
+  const tell = (batch: Batch, story: Story): BatchAnswer | Promise<BatchAnswer> => {
     try {
-      await first;
       for (;;) {
         const step = story.next();
         if (step.done === true) {
           close(batch);
           return step.value;
         }
-        await step.value;
+        if (step.value === undefined) continue;
+        return step.value.then(
+          () => tell(batch, story),
+          (error: unknown) => lose(batch, error),
+        );
       }
     } catch (error) {
       return lose(batch, error);
@@ -106,19 +110,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
       const batch = new Batch(request, services, createCancellation(request.deadlineMs, request.client, settings.now));
       cancellations.add(batch.cancellation);
       open.begin();
-      const story = runBatch(batch);
-      try {
-        for (;;) {
-          const step = story.next();
-          if (step.done === true) {
-            close(batch);
-            return step.value;
-          }
-          if (step.value !== undefined) return finish(batch, story, step.value);
-        }
-      } catch (error) {
-        return lose(batch, error);
-      }
+      return tell(batch, runBatch(batch));
     },
     drain: () => {
       draining = true;

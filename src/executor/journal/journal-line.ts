@@ -1,5 +1,5 @@
-import type { Executed, FailureCode, Fault, Outcome } from '../../contract/failure.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
+import type { ToolInvoked } from '../call-observer.ts';
 import { onOneLine } from '../failure-text.ts';
 import type { Redactor } from '../redaction/redactor.ts';
 import type { JournalLine } from '../session-store.ts';
@@ -14,15 +14,10 @@ const MAX_MESSAGE = 500;
 const MAX_PREVIEW = 200;
 
 /** How a call ended, as its line tells it. */
-export type JournalEnd = {
-  readonly success: boolean;
-  readonly outcome: Outcome;
-  readonly executed: Executed;
-  readonly code: FailureCode | null;
-  readonly fault: Fault | null;
-  readonly message: string;
-  readonly replayed: boolean;
-};
+export type JournalEnd = Pick<
+  ToolInvoked,
+  'success' | 'outcome' | 'executed' | 'code' | 'fault' | 'message' | 'replayed'
+>;
 
 /** What a line tells of a call, beside what was asked for. */
 export type JournalCall = {
