@@ -3,22 +3,15 @@ import { addJsonBodyParser } from './routes/json-body.ts';
 import { REQUEST_ID } from './routes/kept-results.ts';
 import { addProblemHandler, createClientErrorHandler, sendHttpProblem } from './routes/problem-handler.ts';
 import { endStalledConnections, type StallOptions } from './routes/stalled-connections.ts';
+import { type WatchOptions, watchRequests } from './routes/watch-requests.ts';
 
-export type HttpServerOptions = StallOptions & {
-  readonly maxBodyBytes: number;
-  readonly requestTimeoutMs: number;
-  readonly createId: () => string;
-  /** Milliseconds of a clock that never goes back. */
-  readonly now: () => number;
-  /** Hears of every answer that was sent to its last byte. */
-  readonly onResponse: (request: {
-    readonly method: string;
-    readonly route: string;
-    readonly status: number;
-    readonly seconds: number;
-  }) => void;
-  readonly onBug: (error: unknown, requestId: string) => void;
-};
+export type HttpServerOptions = StallOptions &
+  WatchOptions & {
+    readonly maxBodyBytes: number;
+    readonly requestTimeoutMs: number;
+    readonly createId: () => string;
+    readonly onBug: (error: unknown, requestId: string) => void;
+  };
 
 const MAX_HEADERS_MS = 10_000;
 const CONNECTION_CHECK_MS = 500;
@@ -51,17 +44,7 @@ export const createHttpServer = (options: HttpServerOptions): FastifyInstance =>
   endStalledConnections(app.server, options);
   addJsonBodyParser(app);
   addProblemHandler(app, options.onBug);
-  // Not onResponse: with it Fastify watches each answer by two listeners of its own, and times it.
-  app.addHook('onRequest', (request, { raw }, done) => {
-    const { method } = request;
-    const route = request.routeOptions.url ?? '_unmatched';
-    const startedAt = options.now();
-    raw.on('close', () => {
-      if (!raw.writableFinished) return;
-      options.onResponse({ method, route, status: raw.statusCode, seconds: (options.now() - startedAt) / 1000 });
-    });
-    done();
-  });
+  watchRequests(app, options);
   return app;
 };
 

@@ -1,9 +1,10 @@
 import { isSafe, type Tool } from '../tools/tool.ts';
 import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
-import { markOf, readArguments } from './call-arguments.ts';
+import { readArguments } from './call-arguments.ts';
 import type { CancelCause } from './deadline.ts';
 import { type Failure, toFailure } from './failure.ts';
 import * as text from './failure-text.ts';
+import { bucketOf, RoundCall } from './round-call.ts';
 import {
   type Admission,
   type AskedCall,
@@ -25,25 +26,22 @@ export const UNKNOWN_NAMES: AskedTool = {
   polling: false,
 };
 
-/** Under which name the call's budget is kept and its numbers are labelled. */
-export const bucketOf = ({ kind, tool }: Call): string =>
-  kind === 'unknown_tool' || tool === null ? UNKNOWN_TOOL : tool.name;
-
 /**
  * 4 admits the batch as (part of) a round, one store round trip. First refuses the calls that the session is not asked for:
  * their tool's circuit is open, or they are writes of a keyed batch whose record cannot be held. They cost no retry and
  * count against no limit.
  */
 export const admitBatch = (batch: Batch): Promise<void> | undefined => {
-  const { request, services, calls } = batch;
-  const asked = calls.filter(mayAsk);
+  const { request, services, calls, asked } = batch;
+  if (batch.isReplay) return undefined;
+  for (const call of calls) if (mayAsk(call)) asked.push(new RoundCall(call));
   // In a session calls are written down even where none of them names a tool.
   const isEmpty = request.sessionKey === null ? asked.length === 0 : calls.length === 0;
   if (isEmpty) return undefined;
   const store = request.sessionKey === null ? services.requests : services.sessions;
-  const admission = store.admit(toRound(batch, asked));
-  if (admission instanceof Promise) return admission.then((admitted) => applyAdmission(batch, asked, admitted));
-  applyAdmission(batch, asked, admission);
+  const admission = store.admit(toRound(batch));
+  if (admission instanceof Promise) return admission.then((admitted) => applyAdmission(batch, admitted));
+  applyAdmission(batch, admission);
   return undefined;
 };
 
@@ -54,13 +52,13 @@ const mayAsk = (call: Call): boolean => {
   return call.isAsked;
 };
 
-const toRound = ({ request }: Batch, asked: readonly Call[]): Round => ({
+const toRound = ({ request, calls, asked }: Batch): Round => ({
   sessionKey: request.sessionKey ?? request.requestId,
   batchId: request.batchId,
   roundId: request.roundId,
   leaseMs: request.deadlineMs + LEASE_MARGIN_MS,
-  tools: toDistinctTools(asked),
-  calls: request.sessionKey === null ? NO_CALLS : asked.map(toAskedCall),
+  tools: toDistinctTools(calls),
+  calls: request.sessionKey === null ? NO_CALLS : asked,
 });
 
 const NO_CALLS: readonly AskedCall[] = [];
@@ -79,13 +77,16 @@ export const toCircuitOpen = (tool: Tool, retryAfterMs: number): Failure =>
     retryAfterMs: Math.ceil(retryAfterMs),
   });
 
-const toDistinctTools = (asked: readonly Call[]): readonly AskedTool[] => {
-  const [first] = asked;
-  if (first === undefined) return [];
-  if (asked.every(({ tool }) => tool === first.tool)) return [toAskedTool(first)];
-  const tools = new Map<string, AskedTool>();
-  for (const call of asked) if (!tools.has(bucketOf(call))) tools.set(bucketOf(call), toAskedTool(call));
-  return [...tools.values()];
+const toDistinctTools = (calls: readonly Call[]): readonly AskedTool[] => {
+  const tools: AskedTool[] = [];
+  let last: Call | null = null;
+  for (const call of calls) {
+    if (!call.isAsked || (last !== null && last.tool === call.tool)) continue;
+    last = call;
+    const name = bucketOf(call);
+    if (!tools.some((tool) => tool.name === name)) tools.push(toAskedTool(call));
+  }
+  return tools;
 };
 
 const toAskedTool = (call: Call): AskedTool => {
@@ -94,20 +95,20 @@ const toAskedTool = (call: Call): AskedTool => {
   return { name, retries, maxCalls: maxCallsPerSession, effects, polling };
 };
 
-/** A call as its session is asked for it. */
-export const toAskedCall = (call: Call): AskedCall =>
-  isReady(call)
-    ? { tool: call.tool.name, counts: readArguments(call).ok, mark: markOf(call) }
-    : { tool: UNKNOWN_TOOL, counts: false, mark: null };
-
-const applyAdmission = (batch: Batch, asked: readonly Call[], admission: Admission): void => {
-  const { observer } = batch.services;
+const applyAdmission = (batch: Batch, admission: Admission): void => {
   batch.admission = admission;
   for (const [tool, permit] of admission.permits) observeDecision(tool, permit, batch, admission);
-  if (admission.verdicts.length === 0) return;
+  if (admission.verdicts.length > 0) applyVerdicts(batch, admission.verdicts);
+};
+
+const applyVerdicts = (batch: Batch, verdicts: readonly CallVerdict[]): void => {
+  const { observer } = batch.services;
+  let place = 0;
   batch.hasVerdicts = true;
-  for (const [place, call] of asked.entries()) {
-    call.verdict = admission.verdicts[place] ?? null;
+  for (const call of batch.calls) {
+    if (!call.isAsked) continue;
+    call.verdict = verdicts[place] ?? null;
+    place += 1;
     if (call.verdict?.kind === 'loop' && isReady(call)) observer.loopDetected(call.tool.name);
   }
 };

@@ -1,6 +1,5 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { Warning } from '../contract/tool-result.ts';
-import { bucketOf } from './admit.ts';
 import { type Batch, type Call, isReady } from './call.ts';
 import type { ToolInvoked } from './call-observer.ts';
 import { type CallOutcome, failed } from './call-outcome.ts';
@@ -10,6 +9,7 @@ import { toArgumentsText } from './journal/arguments-preview.ts';
 import { DUPLICATE_ID_WARNING } from './read-calls.ts';
 import { redactOutcome, toSentText } from './redaction/redact-outcome.ts';
 import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffix } from './render-result.ts';
+import { bucketOf } from './round-call.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
 import { isSameAnswer } from './settle.ts';
 
@@ -17,7 +17,7 @@ import { isSameAnswer } from './settle.ts';
  * 6 gives copies the outcome of their original, cuts each outcome to what the answer has room for, and redacts it: log,
  * journal and subscribers get the redacted one, too. Makes the event that every call emits.
  */
-export const prepareAnswers = (batch: Batch): void => {
+export const prepareAnswers = (batch: Batch): undefined => {
   if (batch.hasDuplicates) for (const call of batch.calls) copyOriginal(call);
   for (const call of batch.calls) {
     if (call.outcome === null) lose(call);
@@ -87,7 +87,7 @@ const toEvent = (call: Call): ToolInvoked => {
 };
 
 /** 8 turns outcomes into results, in the order of the calls, and tells observer, log and trace of each call, once. */
-export const renderAnswers = (batch: Batch): void => {
+export const renderAnswers = (batch: Batch): undefined => {
   const { observer } = batch.services;
   for (const call of batch.calls) {
     if (call.event === null) continue;

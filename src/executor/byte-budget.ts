@@ -30,51 +30,61 @@ export type ByteBudgetOptions = {
  * length thresholds", 1998, with α = 1). So nobody needs a share that is set, and nobody can take everything.
  */
 export const createByteBudget = ({ limitBytes, onRefused }: ByteBudgetOptions): ByteBudget => {
-  const held = new Map<string, number>();
-  let total = 0;
-  const add = (holder: string, bytes: number): void => {
-    const now = (held.get(holder) ?? 0) + bytes;
-    total += bytes;
-    // Holders are callers: the map must not remember all that ever came.
-    if (now === 0) held.delete(holder);
-    else held.set(holder, now);
-  };
-  const tryAdd = (holder: string, bytes: number, room = bytes): boolean => {
-    if ((held.get(holder) ?? 0) + room > limitBytes - total - room) {
-      onRefused?.();
-      return false;
+  const holders = new Map<string, Holder>();
+  const total = { bytes: 0 };
+  let pruneAt = LEAST_REMEMBERED;
+  const addHolder = (name: string): Holder => {
+    if (holders.size >= pruneAt) {
+      for (const [known, { holds }] of holders) if (holds === 0) holders.delete(known);
+      pruneAt = Math.max(LEAST_REMEMBERED, 2 * holders.size);
     }
-    add(holder, bytes);
-    return true;
+    const holder = { bytes: 0, holds: 0 };
+    holders.set(name, holder);
+    return holder;
   };
-  const ledger: Ledger = { add, tryAdd };
+  const hasRoom = (holder: Holder, room: number): boolean => {
+    if (holder.bytes + room <= limitBytes - total.bytes - room) return true;
+    onRefused?.();
+    return false;
+  };
+  const ledger: Ledger = { total, hasRoom };
   return {
-    inUse: () => total,
-    open: (holder, bytes, room) => (tryAdd(holder, bytes, room) ? new Hold(holder, bytes, ledger) : null),
+    inUse: () => total.bytes,
+    open: (name, bytes, room = bytes) => {
+      const holder = holders.get(name) ?? addHolder(name);
+      return hasRoom(holder, room) ? new Hold(holder, ledger, bytes) : null;
+    },
   };
 };
 
+/** What one holder has, in how many holds. */
+type Holder = { bytes: number; holds: number };
+
+// Holders are callers: those that hold nothing are forgotten once there are so many, or as many again as hold something.
+const LEAST_REMEMBERED = 1024;
+
 type Ledger = {
-  readonly add: (holder: string, bytes: number) => void;
-  readonly tryAdd: (holder: string, bytes: number) => boolean;
+  readonly total: { bytes: number };
+  readonly hasRoom: (holder: Holder, room: number) => boolean;
 };
 
 class Hold implements ByteHold {
-  readonly #holder: string;
+  readonly #holder: Holder;
   readonly #ledger: Ledger;
-  #own: number;
+  #own = 0;
   #users = 1;
 
-  constructor(holder: string, own: number, ledger: Ledger) {
+  constructor(holder: Holder, ledger: Ledger, bytes: number) {
     this.#holder = holder;
-    this.#own = own;
     this.#ledger = ledger;
+    holder.holds += 1;
+    this.set(bytes);
   }
 
   take(bytes: number): boolean {
     if (this.#users === 0) return true;
-    if (!this.#ledger.tryAdd(this.#holder, bytes)) return false;
-    this.#own += bytes;
+    if (!this.#ledger.hasRoom(this.#holder, bytes)) return false;
+    this.set(this.#own + bytes);
     return true;
   }
 
@@ -84,7 +94,9 @@ class Hold implements ByteHold {
 
   set(bytes: number): void {
     if (this.#users === 0) return;
-    this.#ledger.add(this.#holder, bytes - this.#own);
+    const { total } = this.#ledger;
+    this.#holder.bytes += bytes - this.#own;
+    total.bytes += bytes - this.#own;
     this.#own = bytes;
   }
 
@@ -93,7 +105,10 @@ class Hold implements ByteHold {
   }
 
   release(): void {
-    if (this.#users === 1) this.set(0);
+    if (this.#users === 1) {
+      this.set(0);
+      this.#holder.holds -= 1;
+    }
     this.#users = Math.max(0, this.#users - 1);
   }
 }

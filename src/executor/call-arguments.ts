@@ -1,9 +1,6 @@
 import type { ReadyCall } from './call.ts';
-import { toCallPrint } from './call-print.ts';
-import { toCanonicalText, toDigest, toMark } from './canonical-text.ts';
-import { LazyMark } from './lazy-mark.ts';
+import { toCanonicalText, toDigest } from './canonical-text.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
-import type { CallMark } from './session-store.ts';
 
 /** The arguments of a call, read once however often they are asked for. */
 export const readArguments = (call: ReadyCall): ParsedArguments => {
@@ -21,20 +18,6 @@ export const toArgumentsJson = (call: ReadyCall): string => {
 export const fingerprintOf = (call: ReadyCall): string => {
   call.fingerprint ??= toDigest(`${call.tool.name}\n${toArgumentsJson(call)}`);
   return call.fingerprint;
-};
-
-/** The loop guard's name for a call. Arguments that cannot be read are named by their text. */
-export const markOf = (call: ReadyCall): CallMark => {
-  call.mark ??= new LazyMark(
-    () => toCallPrint(call.tool.name, toPrinted(call)),
-    () => toMark(fingerprintOf(call)),
-  );
-  return call.mark;
-};
-
-const toPrinted = (call: ReadyCall): unknown => {
-  const parsed = readArguments(call);
-  return parsed.ok ? parsed.value : toArgumentsJson(call);
 };
 
 const toText = (call: ReadyCall): string => {

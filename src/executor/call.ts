@@ -4,13 +4,14 @@ import { type AnswerSize, createAnswerSize } from './answer-size.ts';
 import type { BatchAnswer, BatchRequest } from './batch-request.ts';
 import type { ToolInvoked } from './call-observer.ts';
 import { type CallOutcome, failed } from './call-outcome.ts';
-import type { CancelControl } from './deadline.ts';
+import { type CancelControl, createCancellation } from './deadline.ts';
 import type { ExecutorServices } from './executor-services.ts';
 import type { Failure } from './failure.ts';
 import type { RecordLease } from './idempotency/keyed-store.ts';
 import { createWideLiterals, type WideLiterals } from './json-shape.ts';
 import type { ParsedArguments } from './parse-arguments.ts';
-import type { Admission, Budget, CallMark, CallVerdict } from './session-store.ts';
+import type { RoundCall } from './round-call.ts';
+import type { Admission, Budget, CallVerdict } from './session-store.ts';
 import type { NameSuggestions } from './suggest-names.ts';
 
 /**
@@ -42,7 +43,6 @@ export class Call {
   parsedArguments: ParsedArguments | null = null;
   argumentsText: string | null = null;
   fingerprint: string | null = null;
-  mark: CallMark | null = null;
   /** The earlier call of the batch that it repeats word for word. Only that one runs. */
   original: Call | null = null;
   /** A different call of the batch has the same id. */
@@ -107,6 +107,8 @@ export class Batch {
   hasDuplicates = false;
   /** What its Idempotency-Key holds; null without one. */
   record: RecordLease | null = null;
+  /** The calls that the session is asked for, in their order. */
+  readonly asked: RoundCall[] = [];
   /** null where there was nothing to ask the session for. */
   admission: Admission | null = null;
   /** After the batch, by tool; null where settling was not waited for. */
@@ -121,11 +123,14 @@ export class Batch {
   isReplay = false;
   answer: BatchAnswer | null = null;
 
-  constructor(request: BatchRequest, services: ExecutorServices, cancellation: CancelControl) {
+  /** It is answered: nothing may begin or end in it any more. */
+  isClosed = false;
+
+  constructor(request: BatchRequest, services: ExecutorServices) {
     this.request = request;
     this.services = services;
     this.startedAt = services.now();
-    this.cancellation = cancellation;
+    this.cancellation = createCancellation(request.deadlineMs, request.client, services.now, this.startedAt);
     this.wideLiterals = createWideLiterals(request.source);
     this.size = createAnswerSize(services.maxAnswerBytes, request.memory);
   }

@@ -43,10 +43,10 @@ class BatchCancellation implements CancelControl {
   #timer: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
 
-  constructor(deadlineMs: number, client: Client, now: () => number) {
+  constructor(endsAt: number, client: Client, now: () => number) {
     this.#client = client;
     this.#now = now;
-    this.#endsAt = now() + deadlineMs;
+    this.#endsAt = endsAt;
   }
 
   remainingAt(moment: number): number {
@@ -89,8 +89,13 @@ class BatchCancellation implements CancelControl {
   }
 }
 
-export const createCancellation = (deadlineMs: number, client: Client, now: () => number): CancelControl =>
-  new BatchCancellation(deadlineMs, client, now);
+/** The deadline is `deadlineMs` after `from`, a moment of the clock `now`. */
+export const createCancellation = (
+  deadlineMs: number,
+  client: Client,
+  now: () => number,
+  from: number = now(),
+): CancelControl => new BatchCancellation(from + deadlineMs, client, now);
 
 /** How running a handler ended, as a value. The first cause wins. */
 export type RunOutcome =

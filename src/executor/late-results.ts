@@ -10,7 +10,7 @@ import { redactOutcome } from './redaction/redact-outcome.ts';
  * 10 writes down what handlers come to after their calls were answered: into the session's journal, and over the kept
  * result of a batch that may be asked for again. Never touches a budget, and never rejects.
  */
-export const watchLate = ({ calls }: Batch): void => {
+export const watchLate = ({ calls }: Batch): undefined => {
   for (const call of calls) {
     if (call.late === null) continue;
     void call.late.then((outcome) => (outcome === null ? undefined : writeLate(call, outcome)));

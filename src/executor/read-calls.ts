@@ -10,8 +10,10 @@ import { createNameSuggestions, type NameSuggestions } from './suggest-names.ts'
  * 1 shape, 2 look up, 3 authorise: makes a call of each entry of the request, with its tool or the reason why it gets none,
  * as far as that can be told without the session. Then marks calls that repeat an earlier one.
  */
-export const readCalls = (batch: Batch): void => {
-  batch.calls = batch.request.calls.map((entry, index) => readCall(entry, index, batch));
+export const readCalls = (batch: Batch): undefined => {
+  const calls: Call[] = [];
+  for (const entry of batch.request.calls) calls.push(readCall(entry, calls.length, batch));
+  batch.calls = calls;
   markDuplicates(batch);
 };
 

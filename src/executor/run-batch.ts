@@ -2,7 +2,6 @@ import { admitBatch } from './admit.ts';
 import { prepareAnswers, renderAnswers, renderLost } from './answer.ts';
 import type { BatchAnswer, BatchRequest } from './batch-request.ts';
 import { Batch } from './call.ts';
-import { type CancelControl, createCancellation } from './deadline.ts';
 import type { ExecutorServices, ExecutorSettings } from './executor-services.ts';
 import { watchLate } from './late-results.ts';
 import { createOpenWork } from './open-work.ts';
@@ -25,30 +24,37 @@ export type Executor = {
   readonly whenIdle: () => Promise<void>;
 };
 
-/** What a stage waits for; undefined where it did not have to. */
+/** What a stage waits for; undefined where it does not have to. */
 type Wait = Promise<unknown> | undefined;
 
+const takeTurn = ({ services, size }: Batch): Wait => {
+  const bytes = RENDERING * size.heldBytes();
+  const turn = services.turns.inTurn(bytes, () => services.turns.spend(bytes));
+  return turn instanceof Promise ? turn : undefined;
+};
+
+// What a value costs as a result, in an answer and in a message, against what it costs to be written as JSON.
+const RENDERING = 4;
+
 /**
- * The life of a batch. Each stage fills the records of the batch and its calls; none wraps them, and none knows another.
- * Every `yield` is a place where the batch may wait.
+ * The life of a batch: its stages, in their order. Each fills the records of the batch and its calls; none wraps them, and
+ * none knows another. One that sets `batch.answer` ends the batch.
  */
-function* runBatch(batch: Batch): Generator<Wait, BatchAnswer, void> {
-  readCalls(batch);
-  yield openRecord(batch);
-  if (batch.answer !== null) return batch.answer;
-  if (!batch.isReplay) {
-    yield admitBatch(batch);
-    yield runCalls(batch);
-    yield takeTurn(batch);
-  }
-  prepareAnswers(batch);
-  yield settleBatch(batch);
-  renderAnswers(batch);
-  yield keepResults(batch);
-  watchLate(batch);
-  const results = takeResults(batch);
-  return { kind: 'results', results, origin: batch.isReplay ? 'replayed' : 'run' };
-}
+const STORY: readonly ((batch: Batch) => Wait)[] = [
+  readCalls,
+  openRecord,
+  admitBatch,
+  runCalls,
+  takeTurn,
+  prepareAnswers,
+  settleBatch,
+  renderAnswers,
+  keepResults,
+  watchLate,
+];
+
+const toAnswer = (batch: Batch): BatchAnswer =>
+  batch.answer ?? { kind: 'results', results: takeResults(batch), origin: batch.isReplay ? 'replayed' : 'run' };
 
 /** The texts of the results, which a handler that goes on must not keep in memory. */
 const takeResults = ({ calls }: Batch): readonly string[] =>
@@ -59,24 +65,17 @@ const takeResults = ({ calls }: Batch): readonly string[] =>
     return result;
   });
 
-// What a value costs as a result, in an answer and in a message, against what it costs to be written as JSON.
-const RENDERING = 4;
-
-const takeTurn = ({ services, size }: Batch): Wait => {
-  const bytes = RENDERING * size.heldBytes();
-  const turn = services.turns.inTurn(bytes, () => services.turns.spend(bytes));
-  return turn instanceof Promise ? turn : undefined;
-};
-
 export const createExecutor = (settings: ExecutorSettings): Executor => {
   const open = createOpenWork();
-  const cancellations = new Set<CancelControl>();
+  const waiting = new Set<Batch>();
   let draining = false;
   const services: ExecutorServices = { ...settings, open, turns: createTurnShare(), isDraining: () => draining };
 
   const close = (batch: Batch): void => {
     // Once: where closing itself fails, the batch is answered as lost, which closes it again.
-    if (!cancellations.delete(batch.cancellation)) return;
+    if (batch.isClosed) return;
+    batch.isClosed = true;
+    waiting.delete(batch);
     open.end();
     batch.record?.letGo();
     batch.cancellation.close();
@@ -85,21 +84,21 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
     close(batch);
     return { kind: 'results', results: renderLost(batch, error), origin: 'run' };
   };
-  /** Goes on with the story until it ends or has to wait. */
-  const tell = (batch: Batch, story: Story): BatchAnswer | Promise<BatchAnswer> => {
+  /** Tells the story from one of its stages on, until it ends or has to wait. */
+  const tell = (batch: Batch, from: number): BatchAnswer | Promise<BatchAnswer> => {
     try {
-      for (;;) {
-        const step = story.next();
-        if (step.done === true) {
-          close(batch);
-          return step.value;
-        }
-        if (step.value === undefined) continue;
-        return step.value.then(
-          () => tell(batch, story),
+      for (let at = from; at < STORY.length && batch.answer === null; at += 1) {
+        const wait = STORY[at]?.(batch);
+        if (wait === undefined) continue;
+        waiting.add(batch);
+        return wait.then(
+          () => tell(batch, at + 1),
           (error: unknown) => lose(batch, error),
         );
       }
+      const answer = toAnswer(batch);
+      close(batch);
+      return answer;
     } catch (error) {
       return lose(batch, error);
     }
@@ -107,19 +106,16 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
 
   return {
     executeBatch: (request) => {
-      const batch = new Batch(request, services, createCancellation(request.deadlineMs, request.client, settings.now));
-      cancellations.add(batch.cancellation);
+      const batch = new Batch(request, services);
       open.begin();
-      return tell(batch, runBatch(batch));
+      return tell(batch, 0);
     },
     drain: () => {
       draining = true;
     },
     endAll: () => {
-      for (const cancellation of cancellations) cancellation.cancel('shutdown');
+      for (const { cancellation } of waiting) cancellation.cancel('shutdown');
     },
     whenIdle: open.whenNone,
   };
 };
-
-type Story = ReturnType<typeof runBatch>;

@@ -20,7 +20,7 @@ type Mark = {
   /** A keyed print of 53 bits: for stores in this process. Cheap; another process has another one. */
   readonly print: number;
   /** 16 hex digits of SHA-256: for stores that several processes share. */
-  readonly digest: () => string;
+  digest(): string;
 };
 
 /** Stands for a call's tool and arguments. Neither way depends on the order of members: the digest is of the RFC 8785 text. */

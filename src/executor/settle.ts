@@ -1,31 +1,19 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
-import { bucketOf, toAskedCall } from './admit.ts';
 import { type Batch, type Call, isReady } from './call.ts';
 import { fingerprintOf, readArguments, toArgumentsJson } from './call-arguments.ts';
 import type { CallOutcome, SuccessOutcome } from './call-outcome.ts';
-import { toTextPrint } from './call-print.ts';
-import { toDigest, toMark } from './canonical-text.ts';
 import { toHiding } from './journal/arguments-preview.ts';
 import type { AskedEntry } from './journal/asked-entry.ts';
-import type { JournalCall, JournalEnd } from './journal/journal-line.ts';
+import type { ArgumentsText, JournalCall, JournalEnd } from './journal/journal-line.ts';
 import {
   createRoundJournal,
   PLAIN_SUCCESS,
   type SettlingBatch,
   type SettlingJournal,
 } from './journal/round-journal.ts';
-import { LazyMark } from './lazy-mark.ts';
 import type { Redactor } from './redaction/redactor.ts';
-import type {
-  Admission,
-  AnswerMark,
-  Budget,
-  CallEnding,
-  RoundReport,
-  SettledCall,
-  Streak,
-  ToolOutcome,
-} from './session-store.ts';
+import { bucketOf, TextMark } from './round-call.ts';
+import type { Admission, Budget, RoundReport, SettledCall, Streak, ToolOutcome } from './session-store.ts';
 
 export type Budgets = ReadonlyMap<string, Budget>;
 
@@ -83,42 +71,59 @@ const isUntroubled = ({ permits, verdicts }: Admission): boolean => {
 type SettlingReport = RoundReport & { readonly journal: SettlingJournal | null };
 
 const toReport = (batch: Batch, admission: Admission): SettlingReport => {
-  const settled = batch.calls.filter(({ isAsked }) => isAsked);
-  const outcomes = toRoundOutcomes(settled, batch.services.redactor);
-  if (batch.request.sessionKey === null) return { outcomes, calls: [], journal: null };
-  return { outcomes, calls: settled.flatMap(toSettledCall), journal: toJournal(batch, admission) };
+  const outcomes = toRoundOutcomes(batch);
+  if (batch.request.sessionKey === null) return { outcomes, calls: NO_CALLS, journal: null };
+  return { outcomes, calls: batch.asked, journal: toJournal(batch, admission) };
 };
 
-const toJournal = ({ calls, request, services }: Batch, { step }: Admission): SettlingJournal | null => {
-  if (services.journal === 0) return null;
-  const written = calls.filter(({ storedResult }) => storedResult === null).slice(-services.journal);
-  if (written.length === 0) return null;
+const NO_CALLS: readonly SettledCall[] = [];
+
+const toJournal = (batch: Batch, { step }: Admission): SettlingJournal | null => {
+  const { request, services } = batch;
+  const calls = toJournalCalls(batch);
+  if (calls.length === 0) return null;
   return createRoundJournal({
     step,
     time: services.time(),
     requestId: request.requestId,
     body: request.form === 'calls' ? request.source : null,
-    settling: toSettlingBatch(calls),
-    calls: written.map(toJournalCall),
+    settling: new SettlingCalls(batch.calls),
+    calls,
     redactor: services.redactor,
   });
 };
 
+/** Those that get a line: the last ones, without what an earlier try of the batch has written down. */
+const toJournalCalls = ({ calls, services }: Batch): readonly JournalCall[] => {
+  const written: JournalCall[] = [];
+  for (const call of calls) if (call.storedResult === null) written.push(toJournalCall(call));
+  return written.length > services.journal ? written.slice(written.length - services.journal) : written;
+};
+
 const NOTHING_ASKED: AskedEntry = { id: null, name: null, given: undefined };
 
-// Beside no other closure: whatever one of them names would be kept with the journal.
-const toSettlingBatch = (calls: readonly Call[]): SettlingBatch => ({
-  size: calls.length,
-  entryOf: (index) => {
-    const call = calls[index];
+class SettlingCalls implements SettlingBatch {
+  readonly #calls: readonly Call[];
+
+  constructor(calls: readonly Call[]) {
+    this.#calls = calls;
+  }
+
+  get size(): number {
+    return this.#calls.length;
+  }
+
+  entryOf(index: number): AskedEntry {
+    const call = this.#calls[index];
     return call === undefined ? NOTHING_ASKED : { id: call.id, name: call.name, given: call.rawArguments };
-  },
-  argumentsOf: (index) => {
-    const call = calls[index];
+  }
+
+  argumentsOf(index: number): ArgumentsText | null {
+    const call = this.#calls[index];
     if (call === undefined || !isReady(call)) return null;
     return { text: toArgumentsJson(call), fingerprint: fingerprintOf(call) };
-  },
-});
+  }
+}
 
 const toJournalCall = (call: Call): JournalCall => ({
   index: call.index,
@@ -140,17 +145,28 @@ const toJournalEnd = ({ event }: Call): JournalEnd => {
 };
 
 /** How the round went, tool by tool: several failures of one tool are one mistake, one success beside them is progress. */
-const toRoundOutcomes = (calls: readonly Call[], redactor: Redactor): readonly ToolOutcome[] => {
-  const rounds = new Map<string, RoundOutcome>();
+const toRoundOutcomes = ({ calls, services }: Batch): readonly ToolOutcome[] => {
+  const rounds: RoundOutcome[] = [];
+  let round: RoundOutcome | undefined;
   for (const call of calls) {
-    if (call.outcome === null) continue;
+    if (!call.isAsked || call.outcome === null) continue;
     const name = bucketOf(call);
-    const round = rounds.get(name) ?? { name, failed: false, succeeded: false, interrupted: false, error: '' };
-    rounds.set(name, round);
-    addOutcome(round, call.outcome, redactor);
+    if (round?.name !== name) {
+      round = rounds.find((known) => known.name === name) ?? beginOutcome(name);
+      if (!rounds.includes(round)) rounds.push(round);
+    }
+    addOutcome(round, call.outcome, services.redactor);
   }
-  return [...rounds.values()];
+  return rounds;
 };
+
+const beginOutcome = (name: string): RoundOutcome => ({
+  name,
+  failed: false,
+  succeeded: false,
+  interrupted: false,
+  error: '',
+});
 
 type RoundOutcome = { -readonly [Key in keyof ToolOutcome]: ToolOutcome[Key] };
 
@@ -173,41 +189,8 @@ const MAX_LINE = 200;
 const toLine = (message: string, redactor: Redactor): string =>
   redactor.cut(message.replace(/\s+/g, ' '), MAX_LINE, 'journal');
 
-// Reasons a model owns: the same call would end the same way. A timeout, a crash or an upstream may be better next time.
-const OWNED_CODES: ReadonlySet<string> = new Set([
-  'invalid_arguments',
-  'retry_requested',
-  'tool_exception',
-  'tool_failed',
-]);
-
-/** How a call ended, as limits and loop guard count it. */
-const toSettledCall = (call: Call): SettledCall | readonly never[] => {
-  const { outcome } = call;
-  if (outcome === null) return [];
-  const answer = outcome.kind === 'success' ? toAnswerMark(outcome) : null;
-  const executed = outcome.kind === 'success' || outcome.failure.executed !== 'no';
-  return { ...toAskedCall(call), ending: toEnding(outcome), answer, executed };
-};
-
-/** What two equal answers have in common. */
-const toAnswerMark = ({ valueJson }: SuccessOutcome): AnswerMark =>
-  new LazyMark(
-    () => toTextPrint(valueJson),
-    () => toMark(toDigest(valueJson)),
-  );
-
 /** Whether the answer that a streak remembers is this one. */
 export const isSameAnswer = ({ answer }: Streak, outcome: SuccessOutcome): boolean => {
-  const mark = toAnswerMark(outcome);
+  const mark = new TextMark(outcome.valueJson);
   return answer === (typeof answer === 'number' ? mark.print : mark.digest());
-};
-
-const toEnding = (outcome: CallOutcome): CallEnding => {
-  if (outcome.kind === 'success') return 'answered';
-  const { code, executed } = outcome.failure;
-  if (OWNED_CODES.has(code)) return 'failed';
-  if (code === 'loop_detected') return 'looped';
-  const isRefused = FAILURE_POLICY[code].outcome.safe === 'refused' || executed === 'no';
-  return isRefused && FAILURE_POLICY[code].fault !== 'upstream' ? 'not_run' : 'other';
 };

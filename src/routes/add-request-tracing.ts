@@ -12,7 +12,7 @@ export const addRequestTracing = (app: FastifyInstance, beginTrace: BeginTrace |
       const { headers, id } = request;
       const traceparent = textOf(headers['traceparent']);
       const tracestate = textOf(headers['tracestate']);
-      const route = request.routeOptions.url ?? '/tool-calls';
+      const route = request.route ?? '/tool-calls';
       const trace = beginTrace({ method: 'POST', route, requestId: id, traceparent, tracestate });
       request.trace = trace;
       // Not onResponse: it does not run where the client has gone.

@@ -63,8 +63,6 @@ declare module 'fastify' {
     door: Door;
     caller: RequestCaller | null;
     trace: RequestTrace | null;
-    /** What it takes of the memory for answers; null for what is open to all. */
-    hold: AnswerHold | null;
   }
 }
 
@@ -99,17 +97,13 @@ export const addRequestGate = (app: FastifyInstance, options: GateOptions): void
   app.decorateRequest('door', 'other');
   app.decorateRequest('caller', null);
   app.decorateRequest('trace', null);
-  app.decorateRequest('hold', null);
   // A callback, not a promise: this runs for every request, and most are decided at once.
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
-    request.door = doorOf(request.method, request.routeOptions.url);
+    request.door = doorOf(request.method, request.route);
     const refusal = findRefusal(request, options);
     if (refusal instanceof Promise) void settleLater(refusal, request, reply).then(done, done);
-    else {
-      releaseWhenSent(request, reply);
-      done(refusal);
-    }
+    else done(refusal);
   });
 };
 
@@ -124,17 +118,15 @@ export const isKnown = (
 
 type Refusal = ProblemError | undefined;
 
-const settleLater = async (found: Promise<Refusal>, request: FastifyRequest, reply: FastifyReply): Promise<Refusal> => {
+const settleLater = async (
+  found: Promise<Refusal>,
+  request: FastifyRequest,
+  { raw }: FastifyReply,
+): Promise<Refusal> => {
   const refusal = await found;
-  releaseWhenSent(request, reply);
+  // The connection may have gone before there was anything to release.
+  if (raw.destroyed) request.hold?.release();
   return refusal;
-};
-
-// `close` comes when the system has taken the last byte, or when the connection has gone.
-const releaseWhenSent = ({ hold }: FastifyRequest, { raw }: FastifyReply): void => {
-  if (hold === null) return;
-  if (raw.destroyed) hold.release();
-  else raw.on('close', () => hold.release());
 };
 
 const findRefusal = (request: FastifyRequest, options: GateOptions): NowOrLater<Refusal> => {
@@ -164,7 +156,7 @@ const admit = (
   }
   const { caller } = authentication;
   request.caller = caller;
-  const operation = request.door === 'batch' ? 'call' : operationOf(request.method, request.routeOptions.url);
+  const operation = request.door === 'batch' ? 'call' : operationOf(request.method, request.route);
   if (!caller.may(operation)) {
     tellRefused('operation', request, options);
     return operationNotAllowed(MISSING_OPERATION[operation]);

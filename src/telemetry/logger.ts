@@ -32,9 +32,8 @@ type JsonLogOptions = { readonly level: LogLevel; readonly redactor: Pick<Redact
 export const createJsonLog = (options: JsonLogOptions, destination: DestinationStream): ServiceLog => {
   const time = createIsoTime();
   const log = pino(toPinoOptions(options, time), destination);
-  const isClean = (text: string): boolean => !mayHoldShape(text) && !options.redactor.holds(text);
   const write = (line: string): void => destination.write(line);
-  return { log, logBatch: createQuickLogBatch(log, { time, write, isClean }) };
+  return { log, logBatch: createQuickLogBatch(log, { time, write, mayHoldShape, holds: options.redactor.holds }) };
 };
 
 const toPinoOptions = ({ level, redactor }: JsonLogOptions, timestamp: () => string) => ({

@@ -7,6 +7,7 @@ import { addMcpRoute } from '#src/mcp/mcp-route.ts';
 import { addJsonBodyParser } from '#src/routes/json-body.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
+import { watchRequests } from '#src/routes/watch-requests.ts';
 import { post, postModern } from './mcp-clients.ts';
 
 const ANYONE: RequestCaller = {
@@ -34,6 +35,7 @@ const startRoute = async ({
   const app = fastify();
   addJsonBodyParser(app);
   addProblemHandler(app, onBug);
+  watchRequests(app, { now: () => 0, onResponse: () => undefined });
   addRequestGate(app, {
     authenticate: () => ({ kind: 'known', caller: ANYONE }),
     mayComeFrom: () => true,

@@ -8,6 +8,7 @@ import { addKeptResultsRoute } from '#src/routes/kept-results.ts';
 import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type GateOptions, type RequestCaller } from '#src/routes/request-gate.ts';
 import { addSessionsRoutes } from '#src/routes/sessions.ts';
+import { watchRequests } from '#src/routes/watch-requests.ts';
 
 export const EMPTY_VIEW: SessionView = {
   session: {
@@ -82,6 +83,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
   app.setSerializerCompiler(() => (payload) => JSON.stringify(payload));
   addJsonBodyParser(app);
   addProblemHandler(app, (error) => void bugs.push(error));
+  watchRequests(app, { now: () => 0, onResponse: () => undefined });
   addRequestGate(app, {
     authenticate,
     mayComeFrom: () => true,

@@ -8,6 +8,7 @@ import { addJsonBodyParser } from '#src/routes/json-body.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
 import { addToolCallsRoute } from '#src/routes/tool-calls.ts';
+import { watchRequests } from '#src/routes/watch-requests.ts';
 
 const ANYONE: RequestCaller = {
   tenant: 'a',
@@ -27,6 +28,7 @@ const start = async (executeBatch: ExecuteBatch) => {
   app.setSerializerCompiler(() => (payload) => JSON.stringify(payload));
   addJsonBodyParser(app);
   addProblemHandler(app, () => undefined);
+  watchRequests(app, { now: () => 0, onResponse: () => undefined });
   addRequestGate(app, {
     authenticate: () => ({ kind: 'known', caller: ANYONE }),
     mayComeFrom: () => true,

@@ -1,5 +1,6 @@
 import type { StoreMemory } from '../../memory/store-memory.ts';
 import type { Tool } from '../../tools/tool.ts';
+import type { CallOutcome } from '../call-outcome.ts';
 import type { CircuitBreakers, CircuitPass } from './circuit-breakers.ts';
 import { circuitKeyOf } from './circuit-key.ts';
 import type { CircuitObserver, CircuitState } from './circuit-observer.ts';
@@ -53,14 +54,11 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
     return kept;
   };
 
-  const passOrdinary = (tool: Tool, id: string, batch: WeakKey): CircuitPass => ({
-    kind: 'passed',
-    ended: (end, limit) => {
-      const verdict = toCircuitVerdict(end, limit);
-      if (verdict === 'success') circuits.get(id)?.succeeded();
-      else if (verdict === 'fault') (circuits.get(id) ?? addCircuit(toLabel(tool), id)).faulted(batch);
-    },
-  });
+  const ended = (end: CallOutcome, limit: Limit, { tool, id, batch }: OrdinaryPass): void => {
+    const verdict = toCircuitVerdict(end, limit);
+    if (verdict === 'success' && circuits.size > 0) circuits.get(id)?.succeeded();
+    else if (verdict === 'fault') (circuits.get(id) ?? addCircuit(toLabel(tool), id)).faulted(batch);
+  };
 
   return {
     // Nothing has ever failed: whom a call talks to is nobody's concern yet.
@@ -68,8 +66,8 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
       circuits.size === 0 ? null : (circuits.get(toCircuitId(tool, input))?.refusal() ?? null),
     begin: (tool, input, batch) => {
       const id = toCircuitId(tool, input);
-      const circuit = circuits.get(id);
-      if (circuit === undefined || circuit.state() === 'closed') return passOrdinary(tool, id, batch);
+      const circuit = circuits.size === 0 ? undefined : circuits.get(id);
+      if (circuit === undefined || circuit.state() === 'closed') return new OrdinaryPass(tool, id, batch, ended);
       const retryAfterMs = circuit.refusal();
       if (retryAfterMs !== null) return { kind: 'refused', retryAfterMs };
       const probeEnded = circuit.takeProbe(openMs + tool.timeoutMs);
@@ -77,6 +75,29 @@ export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitB
     },
   };
 };
+
+type Limit = Parameters<Extract<CircuitPass, { kind: 'passed' }>['ended']>[1];
+type Ended = (end: CallOutcome, limit: Limit, pass: OrdinaryPass) => void;
+
+/** Of a call that runs while its circuit is closed. A class: each call has one. */
+class OrdinaryPass {
+  readonly kind = 'passed';
+  readonly tool: Tool;
+  readonly id: string;
+  readonly batch: WeakKey;
+  readonly #ended: Ended;
+
+  constructor(tool: Tool, id: string, batch: WeakKey, ended: Ended) {
+    this.tool = tool;
+    this.id = id;
+    this.batch = batch;
+    this.#ended = ended;
+  }
+
+  ended(end: CallOutcome, limit: Limit): void {
+    this.#ended(end, limit, this);
+  }
+}
 
 // All tools of an upstream share its one circuit, which goes by its name.
 const toLabel = ({ name, upstream }: Tool): string => upstream?.name ?? name;

@@ -67,7 +67,7 @@ export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMa
 /** Which of the two a store keeps of a mark. */
 export type ReadMark<Fingerprint> = (mark: CallMark | AnswerMark) => Fingerprint;
 export const printOf: ReadMark<number> = ({ print }) => print;
-export const digestOf: ReadMark<string> = ({ digest }) => digest();
+export const digestOf: ReadMark<string> = (mark) => mark.digest();
 
 /** How each tool's fingerprints ended: the first sixteen, each once. */
 export const toRoundEndings = <Fingerprint extends number | string>(
