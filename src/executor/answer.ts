@@ -8,7 +8,7 @@ import { toFailure } from './failure.ts';
 import { INTERNAL_ERROR_TEXT, identicalCallText } from './failure-text.ts';
 import { toArgumentsText } from './journal/arguments-preview.ts';
 import { DUPLICATE_ID_WARNING } from './read-calls.ts';
-import { redactOutcome, toSentText } from './redaction/redact-outcome.ts';
+import { redactOutcome, toSentText } from './redact-outcome.ts';
 import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffix } from './render-result.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
 import { isSameAnswer } from './settle.ts';

@@ -1,8 +1,8 @@
 import type { Issue } from '../contract/tool-result.ts';
+import type { DropReason } from '../queue/slot-request.ts';
 import { isMissing } from '../tools/argument-issues.ts';
 import { cutText, LOOKAHEAD, withLookahead } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
-import type { DropReason } from './overload/slot-request.ts';
 import type { Budget, CallLimit, Denial } from './session-store.ts';
 
 /** The model reads no more of one message. */

@@ -1,4 +1,5 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import { bucketOf, toAskedCall } from './admit.ts';
 import { type Batch, type Call, isReady } from './call.ts';
 import { fingerprintOf, readArguments, toArgumentsJson } from './call-arguments.ts';
@@ -15,7 +16,6 @@ import {
   type SettlingJournal,
 } from './journal/round-journal.ts';
 import { LazyMark } from './lazy-mark.ts';
-import type { Redactor } from './redaction/redactor.ts';
 import type {
   Admission,
   AnswerMark,

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { mayHoldShape } from '../executor/redaction/find-shapes.ts';
-import type { Redactor } from '../executor/redaction/redactor.ts';
+import { mayHoldShape } from '../redaction/find-shapes.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import { createLogBatch, createQuickLogBatch, type LogBatch } from './log-batch.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';

@@ -1,9 +1,9 @@
 import type { Config } from '../config.ts';
 import { type ByteHold, createByteBudget } from '../executor/byte-budget.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
-import { type CallSlots, createCallSlots } from '../executor/overload/call-slots.ts';
-import { type ConcurrencyLimit, createConcurrencyLimit } from '../executor/overload/concurrency-limit.ts';
-import { createLoadGate, type LoadGate } from '../executor/overload/load-gate.ts';
+import { type CallSlots, createCallSlots } from '../queue/call-slots.ts';
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../queue/concurrency-limit.ts';
+import { createLoadGate, type LoadGate } from '../queue/load-gate.ts';
 import { startLoadSampler } from '../telemetry/load-sampler.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 

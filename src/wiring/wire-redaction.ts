@@ -3,7 +3,7 @@ import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../contract/failure.ts';
 import { JournalEntry } from '../contract/session.ts';
 import { ToolDescription } from '../contract/tool-description.ts';
 import { FailureDetail, RetryState, ToolCallsResponse, ToolResult } from '../contract/tool-result.ts';
-import { createRedactor, type RedactedIn, type Redactor } from '../executor/redaction/redactor.ts';
+import { createRedactor, type RedactedIn, type Redactor } from '../redaction/redactor.ts';
 import type { CountSeries } from '../telemetry/tally.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;

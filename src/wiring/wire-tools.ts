@@ -79,7 +79,7 @@ const wireDirectory = async (
   const { TOOLS_DIR } = config;
   if (TOOLS_DIR === undefined) return NO_HOSTS;
   // Only here: a service without a tools directory need not pay for what runs one.
-  const { createIsolation } = await import('../executor/isolation/create-isolation.ts');
+  const { createIsolation } = await import('../isolation/create-isolation.ts');
   const { createToolDirectory } = await import('../tools/directory/tool-directory.ts');
   const { createInlineLoader } = await import('../tools/directory/load-inline-tools.ts');
   const { log, metrics, observer, own, now, environment, guard, publish } = options;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import type { Redactor } from '../executor/redaction/redactor.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import type { BeginTrace } from '../routes/request-tracing.ts';
 import { createQuietLine } from '../telemetry/create-quiet-line.ts';
 import { type DescribedError, describeCauses } from '../telemetry/describe-error.ts';

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
+import type { Redactor } from '../../redaction/redactor.ts';
 import type { ToolInvoked } from '../call-observer.ts';
 import { onOneLine } from '../failure-text.ts';
-import type { Redactor } from '../redaction/redactor.ts';
 import type { JournalLine } from '../session-store.ts';
 import { hideSensitive } from './arguments-preview.ts';
 import type { AskedEntry } from './asked-entry.ts';

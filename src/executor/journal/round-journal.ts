@@ -1,6 +1,6 @@
 import { textBytes } from '../../memory/text-bytes.ts';
+import type { Redactor } from '../../redaction/redactor.ts';
 import { toDigest } from '../canonical-text.ts';
-import type { Redactor } from '../redaction/redactor.ts';
 import type { JournalLine, RoundJournal } from '../session-store.ts';
 import { type AskedEntry, readEntries, toAskedEntry, toBody, toGivenText } from './asked-entry.ts';
 import { type ArgumentsText, type JournalCall, type JournalEnd, toJournalHead, toJournalLine } from './journal-line.ts';
