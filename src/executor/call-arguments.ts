@@ -1,6 +1,6 @@
+import { toCanonicalText, toDigest, toMark } from '../json/canonical-text.ts';
 import type { ReadyCall } from './call.ts';
 import { toCallPrint } from './call-print.ts';
-import { toCanonicalText, toDigest, toMark } from './canonical-text.ts';
 import { LazyMark } from './lazy-mark.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import type { CallMark } from './session-store.ts';

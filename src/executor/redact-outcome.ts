@@ -1,13 +1,13 @@
 import type { Issue } from '../contract/tool-result.ts';
-import type { Redactor, SentText } from '../redaction/redactor.ts';
-import { MAX_DESCRIBED } from '../tools/describe-value.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { MAX_DESCRIBED, onOneLine } from '../tools/describe-value.ts';
 import { type Call, isReady } from './call.ts';
 import { toArgumentsJson } from './call-arguments.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import type { Failure } from './failure.ts';
-import { echoName, invalidArgumentsText, MAX_MESSAGE_LENGTH, MAX_NAME_ECHO, onOneLine } from './failure-text.ts';
+import { echoName, invalidArgumentsText, MAX_MESSAGE_LENGTH, MAX_NAME_ECHO } from './failure-text.ts';
 import { MAX_ISSUE_LENGTH, toPreviewLength } from './outcome.ts';
-import { parseJson } from './parse-json.ts';
+import type { Redactor, SentText } from './redactor.ts';
 
 /**
  * The end of a call as the log, the journal and subscribers get it: without secrets, and no text longer than the model reads.

@@ -1,11 +1,10 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
-import type { Redactor } from '../redaction/redactor.ts';
+import { toDigest, toMark } from '../json/canonical-text.ts';
 import { bucketOf, toAskedCall } from './admit.ts';
 import { type Batch, type Call, isReady } from './call.ts';
 import { fingerprintOf, readArguments, toArgumentsJson } from './call-arguments.ts';
 import type { CallOutcome, SuccessOutcome } from './call-outcome.ts';
 import { toTextPrint } from './call-print.ts';
-import { toDigest, toMark } from './canonical-text.ts';
 import { toHiding } from './journal/arguments-preview.ts';
 import type { AskedEntry } from './journal/asked-entry.ts';
 import type { JournalCall, JournalEnd } from './journal/journal-line.ts';
@@ -16,6 +15,7 @@ import {
   type SettlingJournal,
 } from './journal/round-journal.ts';
 import { LazyMark } from './lazy-mark.ts';
+import type { Redactor } from './redactor.ts';
 import type {
   Admission,
   AnswerMark,

@@ -1,5 +1,5 @@
 import type { CallOutcome } from '../executor/call-outcome.ts';
-import { parseJson } from '../executor/parse-json.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { LoadedToolFile } from '../tools/directory/load-tool-file.ts';
 import type { HostedTool, ToolLog, ToolProgress } from '../tools/tool.ts';
 import type { Frame } from './frames.ts';

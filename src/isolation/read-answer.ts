@@ -1,8 +1,8 @@
 import { type CallOutcome, failed } from '../executor/call-outcome.ts';
 import { toFailure } from '../executor/failure.ts';
 import { withoutFrames } from '../executor/failure-text.ts';
-import { isDeeperThan } from '../executor/json-text.ts';
-import { parseJson } from '../executor/parse-json.ts';
+import { isDeeperThan } from '../json/json-text.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { HostedTool } from '../tools/tool.ts';
 import type { HostEnd, ThrownPart } from './host-messages.ts';
 

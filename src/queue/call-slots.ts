@@ -1,27 +1,12 @@
-import type { Tool } from '../tools/tool.ts';
+import type { CallSlots, DropReason, SlotRequest } from '../executor/call-slots.ts';
 import type { ConcurrencySettings } from './concurrency-limit.ts';
 import { createSlotCounts } from './slot-counts.ts';
-import type { DropReason, SlotRequest } from './slot-request.ts';
 import { createTurnCounts, type Turns } from './turn-counts.ts';
 import { createWaitEstimate } from './wait-estimate.ts';
 import { type Caller, createWaitingCalls, type Lane, type WaitingCall } from './waiting-calls.ts';
 
-/**
- * What a call needs to run: a slot of the service, one of its tool and, where the tool is hosted, one of the hosts. The
- * service's is given back when the call is answered, so that handlers which never end cannot eat it; the others when
- * the handler really ends.
- */
-export type CallSlots = {
-  /** Takes the slots for a call now; false where one of them is not free. */
-  readonly tryTake: (tool: Tool, caller: string) => boolean;
-  /** Waits for the slots or is dropped, either of which may happen at once; gives the way to stop waiting. */
-  readonly wait: (request: SlotRequest) => () => void;
-  /** How long a call took, so that no later one is begun in vain. */
-  readonly learn: (tool: Tool, durationMs: number, ended: 'by_itself' | 'cut_off') => void;
-  /** The call has its answer. Once for each that was taken. */
-  readonly answered: (caller: string) => void;
-  /** The handler has ended, and its host is free. Once for each that was taken. */
-  readonly ended: (tool: Tool) => void;
+/** The slots of the service, and what the gate at its door asks of them. */
+export type SlotQueue = CallSlots & {
   /** Whether so many calls wait that another one of this caller, who has its share already, would be dropped. */
   readonly isFullFor: (caller: string) => boolean;
   /**
@@ -47,7 +32,7 @@ const NOTHING_TO_STOP = (): void => undefined;
  * Slots with one bounded queue. Callers take turns: the next call is one of the caller with the fewest running, and
  * where the queue is full the newest call of the longest line goes. A call that cannot meet its deadline never starts.
  */
-export const createCallSlots = (options: CallSlotsOptions): CallSlots => {
+export const createCallSlots = (options: CallSlotsOptions): SlotQueue => {
   const { maxQueuedCalls, now } = options;
   const counts = createSlotCounts(options);
   const waiting = createWaitingCalls();

@@ -1,5 +1,5 @@
 import { createAdmittedShare } from './admitted-share.ts';
-import type { CallSlots } from './call-slots.ts';
+import type { SlotQueue } from './call-slots.ts';
 import type { LoadSample } from './load-sample.ts';
 
 /** Why a batch is refused before it is read. */
@@ -15,7 +15,7 @@ export type LoadGate = {
 };
 
 export type LoadGateOptions = {
-  readonly slots: Pick<CallSlots, 'isFullFor' | 'isIdle' | 'retryAfterMs' | 'takeTurns'>;
+  readonly slots: Pick<SlotQueue, 'isFullFor' | 'isIdle' | 'retryAfterMs' | 'takeTurns'>;
   readonly maxLagMs: number;
   readonly now: () => number;
   readonly onShed: (reason: RefusalReason) => void;

@@ -1,7 +1,7 @@
+import type { SlotRequest } from '../executor/call-slots.ts';
 import type { ConcurrencySettings } from './concurrency-limit.ts';
 import { createPace, type Pace } from './pace.ts';
 import { isFull, type SlotCounts } from './slot-counts.ts';
-import type { SlotRequest } from './slot-request.ts';
 import type { Caller, Lane, WaitingCalls } from './waiting-calls.ts';
 
 /** What can be told of the time ahead, from how long calls took so far. Rather too hopeful than too strict. */

@@ -1,7 +1,7 @@
+import type { SlotRequest } from '../executor/call-slots.ts';
 import type { Tool } from '../tools/tool.ts';
 import { append, createLinkedList, type Link, type LinkedList, moveToEnd, remove } from './linked-list.ts';
 import { createPace, type Pace } from './pace.ts';
-import type { SlotRequest } from './slot-request.ts';
 
 /** What runs at one upstream, whichever of its tools it is of. */
 export type UpstreamUse = {

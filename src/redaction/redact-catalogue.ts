@@ -1,5 +1,5 @@
 import { JsonSchema, type ToolDescription } from '../contract/tool-description.ts';
-import type { Redactor } from './redactor.ts';
+import type { ServiceRedactor } from './redactor.ts';
 
 // Why a file cannot be loaded is the text of a failure, and may be of any length.
 const MAX_REASON = 2000;
@@ -10,7 +10,7 @@ type Describe = () => readonly ToolDescription[];
  * The catalogue without secrets: what a tool says of itself it may have put together from its environment. Its name stays
  * as it is, for it is called by it.
  */
-export const redactCatalogue = (describe: Describe, redactor: Redactor): Describe => {
+export const redactCatalogue = (describe: Describe, redactor: ServiceRedactor): Describe => {
   let known: { readonly whole: readonly ToolDescription[]; readonly shown: readonly ToolDescription[] } | null = null;
   return () => {
     const whole = describe();
@@ -19,7 +19,7 @@ export const redactCatalogue = (describe: Describe, redactor: Redactor): Describ
   };
 };
 
-const redactDescription = (tool: ToolDescription, redactor: Redactor): ToolDescription => {
+const redactDescription = (tool: ToolDescription, redactor: ServiceRedactor): ToolDescription => {
   const { unavailable_reason: unavailable, outdated_reason: outdated, output_schema: output } = tool;
   const redactSchema = (schema: JsonSchema): JsonSchema => {
     const json = JSON.stringify(schema);

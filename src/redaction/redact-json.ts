@@ -1,5 +1,5 @@
-import { skipString } from '../executor/json-text.ts';
-import { parseJson } from '../executor/parse-json.ts';
+import { skipString } from '../json/json-text.ts';
+import { parseJson } from '../json/parse-json.ts';
 
 /** A string, a member's name or a number of a JSON text, and where it stands. */
 export type JsonPlace = {

@@ -1,3 +1,4 @@
+import type { RedactedIn, Redactor, SentText } from '../executor/redactor.ts';
 import { cutText, LOOKAHEAD } from '../tools/describe-value.ts';
 import { createRegisteredFinder, type RegisteredFinder } from './find-registered.ts';
 import { findShapes, mayHoldShape } from './find-shapes.ts';
@@ -6,39 +7,12 @@ import { IS_OWN_OF_NONE, type IsOwn, isOwnOfLog, isOwnOfResult, isOwnOfSchema } 
 import { redactJson } from './redact-json.ts';
 import { toSecretForms } from './secret-forms.ts';
 
-/** Where a text that held a secret was going. */
-export type RedactedIn = 'result' | 'journal' | 'log' | 'span';
-
-/** The text of the caller that an answer goes to: a secret that it sent itself stands in its answer as it is. */
-export type SentText = () => string;
-
-/**
- * Takes secrets out of what leaves the service. A secret is replaced whole or not at all: what stands in a text beside
- * one, or begins like one, comes out as it went in. Gives the same text where there is nothing to take out. Total: what it
- * fails at is `[redacted]` whole, and where JSON is given, JSON of the same kind.
- */
-export type Redactor = {
-  /** Text of a failure, or for people: without registered values and without shapes of secrets. */
-  readonly text: (text: string, place: RedactedIn, sent?: SentText) => string;
-  /**
-   * The same of the text's first `limit` characters. Redacted before it is cut, with `LOOKAHEAD` characters behind the cut in
-   * view: what is shown holds no part of a secret of up to that length.
-   */
-  readonly cut: (text: string, limit: number, place: RedactedIn, sent?: SentText) => string;
-  /** What a tool says beside its value, cut likewise: without registered values. */
-  readonly said: (text: string, limit: number, place: RedactedIn, sent?: SentText) => string;
-  /** JSON text of a tool's value without registered values; all else of it stays as it is written. */
-  readonly value: (json: string, place: RedactedIn, sent?: SentText) => string;
-  /** A result that was kept as JSON text, without values that have been registered since. */
-  readonly result: (json: string, place: RedactedIn, sent?: SentText) => string;
+/** The redactor of the whole service: beside calls, it serves the catalogue of tools, the log and those who know secrets. */
+export type ServiceRedactor = Redactor & {
   /** A JSON Schema without registered values. Its keywords stay. */
   readonly schema: (json: string, place: RedactedIn) => string;
   /** A line of the log, a JSON text, each of its strings as `cut` to 2,000 characters. What the service itself says stays. */
   readonly log: (line: string) => string;
-  /** Whether a registered value is in a text, which is left as it is. */
-  readonly holds: (text: string) => boolean;
-  /** Whether a text, JSON or not, may hold what `cut` replaces. A secret written with escapes of its own may be missed. */
-  readonly mayHold: (text: string) => boolean;
   /** Registers more values; those before stay. From now on no text shows them. */
   readonly register: (secrets: readonly string[]) => void;
 };
@@ -56,7 +30,7 @@ type Find = (text: string) => readonly Found[];
 const MAX_LOG_TEXT = 2000;
 
 /** Makes a redactor. Without registered values `said`, `value`, `schema` and `holds` look at nothing. */
-export const createRedactor = ({ secrets, onRedacted = () => undefined }: RedactorOptions): Redactor => {
+export const createRedactor = ({ secrets, onRedacted = () => undefined }: RedactorOptions): ServiceRedactor => {
   const forms = new Map<string, number>();
   let parts = 0;
   let finder: RegisteredFinder | null = null;

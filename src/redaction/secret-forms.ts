@@ -1,4 +1,4 @@
-import { parseJson } from '../executor/parse-json.ts';
+import { parseJson } from '../json/parse-json.ts';
 import { unescapeBackslashes, unescapePercents } from './unescape-text.ts';
 
 /** Shorter values are not registered: as parts of other words they would wreck every text. */

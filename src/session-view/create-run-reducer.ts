@@ -6,9 +6,9 @@ import { type Cancellation, createCancellation } from '../executor/deadline.ts';
 import type { Failure } from '../executor/failure.ts';
 import { invokeTool } from '../executor/invoke-tool.ts';
 import { toCallOutcome } from '../executor/outcome.ts';
-import { parseJson } from '../executor/parse-json.ts';
+import type { Redactor } from '../executor/redactor.ts';
 import type { RunHosted } from '../executor/run-hosted.ts';
-import type { Redactor } from '../redaction/redactor.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { Tool, ToolLog } from '../tools/tool.ts';
 
 /** What a reducer made of a session's calls, proved to be JSON; or one line that says why there is nothing. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
 import type { RunHosted } from '../executor/run-hosted.ts';
+import type { Config } from '../settings/config.ts';
 import { createIsolationObserver } from '../telemetry/create-isolation-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Publish, UpstreamState } from '../tools/offers/tool-source.ts';

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConsoleFiles } from '#src/load-console-files.ts';
+import { loadConsoleFiles } from '#src/http/load-console-files.ts';
 import { type RunningService, startService } from '../support/start-service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

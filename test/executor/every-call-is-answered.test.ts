@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import type { Client } from '#src/executor/batch-request.ts';
 import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
-import type { KeyedStore } from '#src/executor/idempotency/keyed-store.ts';
+import type { KeyedStore } from '#src/executor/keyed-store.ts';
 import { createExecutor, type Executor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import type { StoreObserver } from '#src/executor/store-observer.ts';

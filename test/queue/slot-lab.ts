@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { type CallSlots, type CallSlotsOptions, createCallSlots } from '#src/queue/call-slots.ts';
-import type { SlotRequest } from '#src/queue/slot-request.ts';
+import type { SlotRequest } from '#src/executor/call-slots.ts';
+import { type CallSlotsOptions, createCallSlots, type SlotQueue } from '#src/queue/call-slots.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { HostedTool, Tool } from '#src/tools/tool.ts';
 
@@ -20,7 +20,7 @@ export const hostedTool = (name: string, concurrency?: number): HostedTool => {
 };
 
 export type SlotLab = {
-  readonly slots: CallSlots;
+  readonly slots: SlotQueue;
   /** What became of each call that had to wait, in the order in which it became of it: `a1 taken`, `a2 queue_full`. */
   readonly story: string[];
   /** The times told to those that were dropped. */

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { flushCompileCache } from 'node:module';
-import { parseJson } from '../../executor/parse-json.ts';
+import { parseJson } from '../../json/parse-json.ts';
 import { toLoadedFacts } from '../../tools/directory/to-loaded-facts.ts';
 import type { InlineTool, ToolFacts } from '../../tools/tool.ts';
 import type { Frame } from '../frames.ts';

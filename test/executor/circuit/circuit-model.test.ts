@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { CircuitPass } from '#src/executor/circuit/circuit-breakers.ts';
+import type { CircuitPass } from '#src/executor/circuit-breakers.ts';
 import { createCircuitLab, createTool, ENDS, settled } from './circuit-lab.ts';
 
 const RUNS = 500;

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { basename, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ConsoleFile, ConsoleFiles } from './routes/console.ts';
+import type { ConsoleFile, ConsoleFiles } from '../routes/console.ts';
 
-const DIRECTORY = fileURLToPath(new URL('./console', import.meta.url));
+const DIRECTORY = fileURLToPath(new URL('../console', import.meta.url));
 
 const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
   ['.html', 'text/html; charset=utf-8'],

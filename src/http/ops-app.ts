@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
+import { addHealthRoutes, type ShowsReasons } from '../routes/health.ts';
+import { addMetricsRoute, type Exposition } from '../routes/metrics.ts';
+import { refuseOtherMethods } from '../routes/problem-handler.ts';
+import { addRequestGate, type GateOptions } from '../routes/request-gate.ts';
+import type { Ready } from '../routes/route-schemas.ts';
 import { createHttpServer, type HttpServerOptions } from './http-server.ts';
-import { addHealthRoutes, type ShowsReasons } from './routes/health.ts';
-import { addMetricsRoute, type Exposition } from './routes/metrics.ts';
-import { refuseOtherMethods } from './routes/problem-handler.ts';
-import { addRequestGate, type GateOptions } from './routes/request-gate.ts';
-import type { Ready } from './routes/route-schemas.ts';
 
 export type OpsOptions = HttpServerOptions &
   GateOptions & { readonly readiness: () => Ready; readonly exposition: Exposition };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadConfig } from '#src/config.ts';
+import { loadConfig } from '#src/settings/config.ts';
 import { configOf, mistakesOf } from '#test/support/read-settings.ts';
 
 const DIGEST = 'a'.repeat(64);

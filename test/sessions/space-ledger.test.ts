@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSpaceLedger } from '#src/sessions/space/space-ledger.ts';
+import { createSpaceLedger } from '#src/sessions/space-ledger.ts';
 
 test('of more tenants than one command can name, each is named in its turn, also while all of them go on keeping', () => {
   let time = 0;

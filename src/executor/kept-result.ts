@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../../contract/failure.ts';
-import { toPortableName } from '../../contract/portable-name.ts';
-import { isSafe } from '../../tools/tool.ts';
-import type { Call } from '../call.ts';
-import { type CallOutcome, failed } from '../call-outcome.ts';
-import { type Failure, toFailure } from '../failure.ts';
-import { echoName, notAuthorizedText, outcomeUnknownText } from '../failure-text.ts';
-import { parseJson } from '../parse-json.ts';
+import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../contract/failure.ts';
+import { toPortableName } from '../contract/portable-name.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { isSafe } from '../tools/tool.ts';
+import type { Call } from './call.ts';
+import { type CallOutcome, failed } from './call-outcome.ts';
+import { type Failure, toFailure } from './failure.ts';
+import { echoName, notAuthorizedText, outcomeUnknownText } from './failure-text.ts';
 import type { EarlierCall, ResultToKeep } from './keyed-store.ts';
 
 /** What is read of a kept result; the rest of it is passed on as it is. */

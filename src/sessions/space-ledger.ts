@@ -1,4 +1,4 @@
-import type { Droppable } from '../../executor/store-observer.ts';
+import type { Droppable } from '../executor/store-observer.ts';
 
 /** What stores ask before they keep something that can be lost. */
 export type StoreSpace = {

@@ -1,20 +1,20 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import { addMcpRoute } from '../mcp/mcp-route.ts';
+import { addRequestTracing } from '../routes/add-request-tracing.ts';
+import { addConsoleRoutes, type ConsoleFiles } from '../routes/console.ts';
+import { addKeptResultsRoute, type KeptResultsOptions } from '../routes/kept-results.ts';
+import { toPageHeaders } from '../routes/page-headers.ts';
+import { refuseOtherMethods } from '../routes/problem-handler.ts';
+import { addRequestGate, callerOf, isKnown } from '../routes/request-gate.ts';
+import type { BeginTrace } from '../routes/request-tracing.ts';
+import { DOCUMENT_COMPONENTS } from '../routes/route-schemas.ts';
+import { addSessionsRoutes, type SessionsOptions } from '../routes/sessions.ts';
+import { addToolCallsRoute, type ToolCallsOptions } from '../routes/tool-calls.ts';
+import { addToolsRoutes, type ToolsOptions } from '../routes/tools.ts';
 import { createHttpServer } from './http-server.ts';
-import { addMcpRoute } from './mcp/mcp-route.ts';
 import { addOpsRoutes, type OpsOptions } from './ops-app.ts';
-import { addRequestTracing } from './routes/add-request-tracing.ts';
-import { addConsoleRoutes, type ConsoleFiles } from './routes/console.ts';
-import { addKeptResultsRoute, type KeptResultsOptions } from './routes/kept-results.ts';
-import { toPageHeaders } from './routes/page-headers.ts';
-import { refuseOtherMethods } from './routes/problem-handler.ts';
-import { addRequestGate, callerOf, isKnown } from './routes/request-gate.ts';
-import type { BeginTrace } from './routes/request-tracing.ts';
-import { DOCUMENT_COMPONENTS } from './routes/route-schemas.ts';
-import { addSessionsRoutes, type SessionsOptions } from './routes/sessions.ts';
-import { addToolCallsRoute, type ToolCallsOptions } from './routes/tool-calls.ts';
-import { addToolsRoutes, type ToolsOptions } from './routes/tools.ts';
 
 export type AppOptions = OpsOptions &
   Omit<ToolCallsOptions, 'callerOf'> &

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { EFFECTS } from '../../contract/failure.ts';
+import { EFFECTS } from '../../../contract/failure.ts';
 
 const Methods = z.enum(['get', 'head', 'options', 'put', 'post', 'patch', 'delete', 'trace']);
 

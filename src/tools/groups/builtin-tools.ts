@@ -1,13 +1,13 @@
-import { echo } from './builtin/echo.ts';
-import { createFetchUrl } from './builtin/fetch-url.ts';
-import { createListFiles } from './builtin/list-files.ts';
-import { createReadFile } from './builtin/read-file.ts';
-import { createSearchFiles } from './builtin/search-files.ts';
-import { createFileSearch } from './builtin/workspace/search-thread.ts';
-import { createWorkspace } from './builtin/workspace/workspace.ts';
-import { createWriteFile } from './builtin/write-file.ts';
+import { echo } from '../builtin/echo.ts';
+import { createFetchUrl } from '../builtin/fetch-url.ts';
+import { createListFiles } from '../builtin/list-files.ts';
+import { createReadFile } from '../builtin/read-file.ts';
+import { createSearchFiles } from '../builtin/search-files.ts';
+import { createFileSearch } from '../builtin/workspace/search-thread.ts';
+import { createWorkspace } from '../builtin/workspace/workspace.ts';
+import { createWriteFile } from '../builtin/write-file.ts';
+import type { ToolFamily } from '../tool-family.ts';
 import { createOptionalTools, type OptionalToolsOptions } from './optional-tools.ts';
-import type { ToolFamily } from './tool-family.ts';
 
 export type BuiltinOptions = {
   readonly workspaceDir: string;

@@ -1,5 +1,5 @@
-import type { Tool } from '../../tools/tool.ts';
-import type { CallOutcome } from '../call-outcome.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { CallOutcome } from './call-outcome.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 

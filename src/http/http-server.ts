@@ -1,8 +1,8 @@
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
-import { addJsonBodyParser } from './routes/json-body.ts';
-import { REQUEST_ID } from './routes/kept-results.ts';
-import { addProblemHandler, createClientErrorHandler, sendHttpProblem } from './routes/problem-handler.ts';
-import { endStalledConnections, type StallOptions } from './routes/stalled-connections.ts';
+import { addJsonBodyParser } from '../routes/json-body.ts';
+import { REQUEST_ID } from '../routes/kept-results.ts';
+import { addProblemHandler, createClientErrorHandler, sendHttpProblem } from '../routes/problem-handler.ts';
+import { endStalledConnections, type StallOptions } from '../routes/stalled-connections.ts';
 
 export type HttpServerOptions = StallOptions & {
   readonly maxBodyBytes: number;

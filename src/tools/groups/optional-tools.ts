@@ -1,5 +1,5 @@
-import type { PageTokens } from './page-tokens.ts';
-import type { FamilyLog, GoogleOptions, ShellOptions, SlackOptions, ToolFamily, ToolGroup } from './tool-family.ts';
+import type { PageTokens } from '../page-tokens.ts';
+import type { FamilyLog, GoogleOptions, ShellOptions, SlackOptions, ToolFamily, ToolGroup } from '../tool-family.ts';
 
 export type OptionalToolsOptions = {
   readonly groups: ReadonlySet<ToolGroup>;
@@ -18,15 +18,15 @@ export const createOptionalTools = async (options: OptionalToolsOptions): Promis
   const { groups, pageTokens, registerSecrets, log } = options;
   const families: ToolFamily[] = [];
   if (groups.has('notes'))
-    families.push((await import('./builtin/notes/notes.ts')).createNotes({ ...options.notes, log }));
+    families.push((await import('../builtin/notes/notes.ts')).createNotes({ ...options.notes, log }));
   if (groups.has('shell'))
-    families.push(await (await import('./builtin/shell/shell.ts')).createShell({ ...options.shell, log }));
+    families.push(await (await import('../builtin/shell/shell.ts')).createShell({ ...options.shell, log }));
   if (groups.has('drive') || groups.has('mail') || groups.has('calendar')) {
-    const { createGoogle } = await import('./builtin/google/google.ts');
+    const { createGoogle } = await import('../builtin/google/google.ts');
     families.push(createGoogle({ ...options.google, groups, pageTokens, registerSecrets, log }));
   }
   if (groups.has('slack'))
-    families.push((await import('./builtin/slack/slack.ts')).createSlack({ ...options.slack, pageTokens, log }));
+    families.push((await import('../builtin/slack/slack.ts')).createSlack({ ...options.slack, pageTokens, log }));
   return {
     tools: families.flatMap(({ tools }) => tools),
     unavailable: families.flatMap(({ unavailable = [] }) => unavailable),

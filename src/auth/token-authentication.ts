@@ -1,5 +1,5 @@
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose';
-import type { Authentication } from '../caller.ts';
+import type { Authentication } from './caller.ts';
 import { type IssuerKeys, JwksAwayError } from './issuer-keys.ts';
 import { toTokenCaller } from './token-caller.ts';
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { Caller, Operation } from '../caller.ts';
-import { isTenant } from '../tenant.ts';
-import { ALL_TOOLS, type AllowedTools, toAllowedTools } from '../tool-patterns.ts';
+import type { Caller, Operation } from './caller.ts';
+import { isTenant } from './tenant.ts';
+import { ALL_TOOLS, type AllowedTools, toAllowedTools } from './tool-patterns.ts';
 
 /** The claims of a token whose signature, issuer, audience and times have been checked. */
 export type Claims = Readonly<Record<string, unknown>>;

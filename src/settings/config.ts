@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import { loadApiKeys } from './auth/load-api-keys.ts';
-import { isLoopback } from './auth/loopback.ts';
-import { SETTINGS } from './settings/settings.ts';
+import { loadApiKeys } from '../auth/load-api-keys.ts';
+import { isLoopback } from '../auth/loopback.ts';
+import { SETTINGS } from './settings.ts';
 
 const Settings = z.object(SETTINGS);
 export type Config = Readonly<z.infer<typeof Settings>>;
