@@ -1,8 +1,8 @@
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { KeyFile } from './auth/key-file.ts';
-import { type Config, hasKeys, loadConfig } from './config.ts';
 import { trackAnswers, type WhenSent } from './routes/owed-answers.ts';
+import { type Config, hasKeys, loadConfig } from './settings/config.ts';
 import { describeCauses } from './telemetry/describe-error.ts';
 import { createLogger } from './telemetry/logger.ts';
 import { createWorkspace } from './tools/builtin/workspace/workspace.ts';

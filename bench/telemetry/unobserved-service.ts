@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/settings/config.ts';
 import { wire } from '../../src/wiring.ts';
 
 /** The service, of which nothing is counted or logged: what telemetry costs is the difference to this. */

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/settings/config.ts';
 import type { ToolFacts } from '../../src/tools/tool.ts';
 import type { ToolGroup } from '../../src/tools/tool-family.ts';
 import { wireBuiltin } from '../../src/wiring/wire-builtin.ts';

@@ -1,6 +1,6 @@
 import type { ApiKeys } from './api-keys.ts';
 import { ANONYMOUS, type Authenticate } from './caller.ts';
-import { type AuthenticateToken, isTokenShaped } from './jwt/token-authentication.ts';
+import { type AuthenticateToken, isTokenShaped } from './token-authentication.ts';
 
 /** The ways in that are set up; null: not this one. */
 export type WaysIn = {

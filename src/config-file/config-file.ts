@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { McpServerSettings } from '../tools/mcp/mcp-server-settings.ts';
 import { TOOL_PATTERN, ToolOverride } from '../tools/offers/tool-override.ts';
-import { OpenApiImportSettings } from '../tools/openapi/openapi-import-settings.ts';
+import { OpenApiImportSettings } from '../tools/openapi/operation/openapi-import-settings.ts';
 
 const SourceName = z
   .string()

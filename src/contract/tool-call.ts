@@ -41,3 +41,12 @@ export const ToolCallsRequest = z.looseObject({
     .describe('Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS.'),
 });
 export type ToolCallsRequest = z.infer<typeof ToolCallsRequest>;
+
+/**
+ * Ids are echoed, so that the caller finds its call again; anything but a text or a number becomes null. So does a
+ * number that lost digits in parsing: it could be the id of another call.
+ */
+export const toCallId = (id: unknown): string | number | null =>
+  typeof id === 'string' || (typeof id === 'number' && isEchoable(id)) ? id : null;
+
+const isEchoable = (id: number): boolean => Number.isSafeInteger(id) || (Number.isFinite(id) && !Number.isInteger(id));

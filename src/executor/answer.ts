@@ -1,13 +1,14 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { Warning } from '../contract/tool-result.ts';
-import { type Batch, type Call, isReady } from './call.ts';
+import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
+import { readArguments, toArgumentsJson } from './call-arguments.ts';
 import type { ToolInvoked } from './call-observer.ts';
 import { type CallOutcome, failed } from './call-outcome.ts';
 import { toFailure } from './failure.ts';
 import { INTERNAL_ERROR_TEXT, identicalCallText } from './failure-text.ts';
-import { toArgumentsText } from './journal/arguments-preview.ts';
+import { hideSensitive, toHiding } from './journal/arguments-preview.ts';
 import { DUPLICATE_ID_WARNING } from './read-calls.ts';
-import { redactOutcome, toSentText } from './redaction/redact-outcome.ts';
+import { redactOutcome, toSentText } from './redact-outcome.ts';
 import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffix } from './render-result.ts';
 import { bucketOf } from './round-call.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
@@ -100,6 +101,13 @@ export const renderAnswers = (batch: Batch): undefined => {
   }
   observeBatch(batch);
 };
+
+/** A call's arguments without what the schema marks sensitive. */
+const toArgumentsText = (call: ReadyCall): string =>
+  hideSensitive(toArgumentsJson(call), {
+    hiding: toHiding(call.tool.inputSchema),
+    readable: readArguments(call).ok,
+  });
 
 const renderCall = (call: Call, event: ToolInvoked): string => {
   const outcome = call.callerOutcome ?? call.outcome;

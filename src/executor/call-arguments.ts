@@ -1,5 +1,5 @@
+import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
 import type { ReadyCall } from './call.ts';
-import { toCanonicalText, toDigest } from './canonical-text.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 
 /** The arguments of a call, read once however often they are asked for. */

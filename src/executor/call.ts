@@ -7,11 +7,10 @@ import { type CallOutcome, failed } from './call-outcome.ts';
 import { type CancelControl, createCancellation } from './deadline.ts';
 import type { ExecutorServices } from './executor-services.ts';
 import type { Failure } from './failure.ts';
-import type { RecordLease } from './idempotency/keyed-store.ts';
 import { createWideLiterals, type WideLiterals } from './json-shape.ts';
+import type { RecordLease } from './keyed-store.ts';
 import type { ParsedArguments } from './parse-arguments.ts';
-import type { RoundCall } from './round-call.ts';
-import type { Admission, Budget, CallVerdict } from './session-store.ts';
+import type { Admission, Budget, CallVerdict, SettledCall } from './session-store.ts';
 import type { NameSuggestions } from './suggest-names.ts';
 
 /**
@@ -108,7 +107,7 @@ export class Batch {
   /** What its Idempotency-Key holds; null without one. */
   record: RecordLease | null = null;
   /** The calls that the session is asked for, in their order. */
-  readonly asked: RoundCall[] = [];
+  readonly asked: SettledCall[] = [];
   /** null where there was nothing to ask the session for. */
   admission: Admission | null = null;
   /** After the batch, by tool; null where settling was not waited for. */

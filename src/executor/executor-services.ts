@@ -1,11 +1,11 @@
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { CreateCallLog } from './call-context.ts';
 import type { CallObserver, FailureLog } from './call-observer.ts';
-import type { CircuitBreakers } from './circuit/circuit-breakers.ts';
-import type { KeyedStore } from './idempotency/keyed-store.ts';
+import type { CallSlots } from './call-slots.ts';
+import type { CircuitBreakers } from './circuit-breakers.ts';
+import type { KeyedStore } from './keyed-store.ts';
 import type { OpenWork } from './open-work.ts';
-import type { CallSlots } from './overload/call-slots.ts';
-import type { Redactor } from './redaction/redactor.ts';
+import type { Redactor } from './redactor.ts';
 import type { RunHosted } from './run-hosted.ts';
 import type { SessionStore } from './session-store.ts';
 import type { TurnShare } from './turn-share.ts';

@@ -1,8 +1,8 @@
 import type { Issue } from '../contract/tool-result.ts';
 import { isMissing } from '../tools/argument-issues.ts';
-import { cutText, LOOKAHEAD, withLookahead } from '../tools/describe-value.ts';
+import { cutText, LOOKAHEAD, onOneLine, withLookahead } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
-import type { DropReason } from './overload/slot-request.ts';
+import type { DropReason } from './call-slots.ts';
 import type { Budget, CallLimit, Denial } from './session-store.ts';
 
 /** The model reads no more of one message. */
@@ -13,9 +13,6 @@ export const MAX_NAME_ECHO = 80;
 
 /** A name as a message may echo it: on one line, without control characters, at most 80 characters. */
 export const echoName = (name: string): string => onOneLine(cutText(name, MAX_NAME_ECHO));
-
-/** Text without line ends and other control characters. */
-export const onOneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd');
 
 // Some libraries put a whole stack into the message, as lines or escaped. A model has no use for frames and must not
 // see host paths.

@@ -1,4 +1,4 @@
-import { skipString } from './json-text.ts';
+import { skipString } from '../json/json-text.ts';
 
 const MAX_DEPTH = 64;
 // zod's recursive schemas throw out of safeParse on deep input, and a million nodes block the event loop.

@@ -4,7 +4,7 @@ import type { Batch, Call } from './call.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { MAX_REQUEST_ID } from './journal/journal-line.ts';
 import { toLateLine } from './journal/journal-lines.ts';
-import { redactOutcome } from './redaction/redact-outcome.ts';
+import { redactOutcome } from './redact-outcome.ts';
 
 /**
  * 10 writes down what handlers come to after their calls were answered: into the session's journal, and over the kept

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../contract/tool-description.ts';
+import { parseJson } from '../json/parse-json.ts';
 import { createWideLiterals, findShapeProblem } from './json-shape.ts';
-import { parseJson } from './parse-json.ts';
 import { createSchemaPlace, mayRefuseNull, type SchemaPlace } from './schema-places.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;

@@ -1,4 +1,5 @@
 import type { Issue, Warning } from '../contract/tool-result.ts';
+import { isDeeperThan } from '../json/json-text.ts';
 import { withArticle, withLookahead } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import { isToldValue, toldKind } from '../tools/tool-values.ts';
@@ -15,7 +16,6 @@ import {
   toFramelessText,
   tooLargeText,
 } from './failure-text.ts';
-import { isDeeperThan } from './json-text.ts';
 
 export type OutcomeTerms = { readonly graceful: 'on' | 'off'; readonly maxResultBytes: number };
 

@@ -1,9 +1,9 @@
+import { parseJson } from '../json/parse-json.ts';
 import { describeValue } from '../tools/describe-value.ts';
 import type { Tool } from '../tools/tool.ts';
 import { type Failure, toFailure } from './failure.ts';
 import { notAnObjectText, notJsonText, unusableArgumentsText } from './failure-text.ts';
 import { createWideLiterals, findShapeProblem, type WideLiterals } from './json-shape.ts';
-import { parseJson } from './parse-json.ts';
 
 export type ParsedArguments =
   | { readonly ok: true; readonly value: Readonly<Record<string, unknown>> }

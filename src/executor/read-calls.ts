@@ -1,3 +1,4 @@
+import { toCallId } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
 import type { Tool } from '../tools/tool.ts';
 import { type Batch, Call, isReady } from './call.ts';
@@ -51,15 +52,6 @@ const bindTool = (call: Call, tool: Tool, entry: object): Call => {
 
 const findTool = (name: string, { request, services }: Batch): Tool | undefined =>
   request.reading === null ? services.registry.find(name) : request.reading.findTool(name);
-
-/**
- * Ids are echoed, so that the caller finds its call again; anything but a text or a number becomes null. So does a
- * number that lost digits in parsing: it could be the id of another call.
- */
-export const toCallId = (id: unknown): string | number | null =>
-  typeof id === 'string' || (typeof id === 'number' && isEchoable(id)) ? id : null;
-
-const isEchoable = (id: number): boolean => Number.isSafeInteger(id) || (Number.isFinite(id) && !Number.isInteger(id));
 
 const refuse = (call: Call, problem: string): Call => {
   call.refusal = toFailure('invalid_call', invalidCallText(problem), null);

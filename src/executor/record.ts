@@ -1,11 +1,11 @@
 import { toPortableName } from '../contract/portable-name.ts';
 import type { Warning } from '../contract/tool-result.ts';
+import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { IdempotencyKey } from './batch-request.ts';
 import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
-import { toCanonicalText, toDigest } from './canonical-text.ts';
-import { renameResult, restoreEarlier, toResultKinds } from './idempotency/kept-result.ts';
-import type { EarlierCall, HeldRecord, RecordLease, ResultToKeep } from './idempotency/keyed-store.ts';
-import { parseJson } from './parse-json.ts';
+import { renameResult, restoreEarlier, toResultKinds } from './kept-result.ts';
+import type { EarlierCall, HeldRecord, RecordLease, ResultToKeep } from './keyed-store.ts';
 
 const NOT_DURABLE: Warning = {
   code: 'idempotency_not_durable',

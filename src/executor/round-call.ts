@@ -1,9 +1,9 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
+import { toDigest, toMark } from '../json/canonical-text.ts';
 import { type Call, isReady } from './call.ts';
 import { fingerprintOf, readArguments, toArgumentsJson } from './call-arguments.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { toCallPrint, toTextPrint } from './call-print.ts';
-import { toDigest, toMark } from './canonical-text.ts';
 import { type AnswerMark, type CallEnding, type CallMark, type SettledCall, UNKNOWN_TOOL } from './session-store.ts';
 
 /** Under which name the call's budget is kept and its numbers are labelled. */

@@ -5,12 +5,12 @@ import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
 import { readArguments } from './call-arguments.ts';
 import { CallContext } from './call-context.ts';
 import { poolOf } from './call-observer.ts';
-import type { CircuitPass } from './circuit/circuit-breakers.ts';
+import type { CircuitPass } from './circuit-breakers.ts';
 import type { RunOutcome } from './deadline.ts';
 import { type Failure, toFailure } from './failure.ts';
 import * as text from './failure-text.ts';
-import type { RecordState } from './idempotency/keyed-store.ts';
 import { invokeTool } from './invoke-tool.ts';
+import type { RecordState } from './keyed-store.ts';
 import { leastLength } from './least-length.ts';
 import { toCallOutcome } from './outcome.ts';
 

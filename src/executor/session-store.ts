@@ -1,5 +1,6 @@
 import type { Effects } from '../contract/failure.ts';
 import type { BudgetMode } from '../contract/tool-result.ts';
+import type { RoundJournal } from './journal/round-lines.ts';
 
 /** The bucket that all names share which no tool has: each invented name would get a fresh budget otherwise. */
 export const UNKNOWN_TOOL = '_unknown';
@@ -126,24 +127,6 @@ export type SettledCall = AskedCall & {
   readonly answer: AnswerMark | null;
   /** It ran or may have: it counts against the limits. */
   readonly executed: boolean;
-};
-
-/** A call for the journal. */
-export type JournalLine = {
-  /** Whose retries left are entered; null = nobody's. */
-  readonly tool: string | null;
-  /** A JSON object's text, to which the store adds `retries_left`: what the tool has left after the round, or null. */
-  readonly json: string;
-};
-
-/** The journal's lines of one round, not written until they are asked for. */
-export type RoundJournal = {
-  /** How many; at least 1. */
-  readonly lines: number;
-  /** What it keeps of the heap until it is rendered, in bytes; reading it costs nothing. */
-  readonly bytes: number;
-  /** The lines, in the order of the batch: rendered and redacted each time. */
-  readonly render: () => readonly JournalLine[];
 };
 
 /** What came of a round. */

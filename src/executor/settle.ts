@@ -11,7 +11,7 @@ import {
   type SettlingBatch,
   type SettlingJournal,
 } from './journal/round-journal.ts';
-import type { Redactor } from './redaction/redactor.ts';
+import type { Redactor } from './redactor.ts';
 import { bucketOf, TextMark } from './round-call.ts';
 import type { Admission, Budget, RoundReport, SettledCall, Streak, ToolOutcome } from './session-store.ts';
 

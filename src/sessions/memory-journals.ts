@@ -1,4 +1,5 @@
-import type { AskedTool, Budget, RoundJournal } from '../executor/session-store.ts';
+import type { RoundJournal } from '../executor/journal/round-lines.ts';
+import type { AskedTool, Budget } from '../executor/session-store.ts';
 import { tenantOfKey } from '../memory/bounded-store.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import { textBytes } from '../memory/text-bytes.ts';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
+import type { JournalLine } from '../executor/journal/round-lines.ts';
 import type {
   Admission,
   Budget,
-  JournalLine,
   Round,
   RoundReport,
   SessionSettings,
@@ -26,7 +26,7 @@ import { toGuardStep } from './rules/admit-round.ts';
 import { toLines, toMaxLines } from './rules/journal-text.ts';
 import { digestOf } from './rules/loop-guard.ts';
 import { toSettlement } from './rules/settlement.ts';
-import { BOUNDLESS_SPACE, type StoreSpace } from './space/space-ledger.ts';
+import { BOUNDLESS_SPACE, type StoreSpace } from './space-ledger.ts';
 import type { WatchableStore } from './store-availability.ts';
 
 type Scripts = Readonly<Record<'admit' | 'settle' | 'read' | 'reset' | 'late', RunRedisScript>>;

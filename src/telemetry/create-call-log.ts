@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { CreateCallLog } from '../executor/call-context.ts';
-import type { Redactor } from '../executor/redaction/redactor.ts';
+import type { Redactor } from '../executor/redactor.ts';
 
 // It stands on every line that a tool writes, and callers choose it: a megabyte a line would fill the disk in seconds.
 const MAX_ID = 128;

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Logger } from 'pino';
 import type { CallObserver } from '../executor/call-observer.ts';
-import type { Death, IsolationObserver, RestartReason } from '../executor/isolation/isolation-observer.ts';
+import type { Death, IsolationObserver, RestartReason } from '../isolation/isolation-observer.ts';
 import { describeCauses } from './describe-error.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import type { LoadSample } from '../executor/overload/load-sample.ts';
+import type { LoadSample } from '../queue/load-sample.ts';
 import type { Metrics } from './metrics.ts';
 
 export type LoadSampler = { readonly stop: () => void };

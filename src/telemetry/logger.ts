@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { mayHoldShape } from '../executor/redaction/find-shapes.ts';
-import type { Redactor } from '../executor/redaction/redactor.ts';
+import { mayHoldShape } from '../redaction/find-shapes.ts';
+import type { ServiceRedactor } from '../redaction/redactor.ts';
 import { createLogBatch, createQuickLogBatch, type LogBatch } from './log-batch.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
@@ -17,7 +17,7 @@ export type ServiceLog = { readonly log: Logger; readonly logBatch: LogBatch };
 export const createLogger = async (options: {
   readonly level: LogLevel;
   readonly format: 'json' | 'pretty';
-  readonly redactor: Pick<Redactor, 'log' | 'holds'>;
+  readonly redactor: Pick<ServiceRedactor, 'log' | 'holds'>;
 }): Promise<ServiceLog> => {
   if (options.format === 'json') return createJsonLog(options, createGatheringDestination());
   const { build } = await import('pino-pretty');
@@ -26,7 +26,7 @@ export const createLogger = async (options: {
   return { log, logBatch: createLogBatch(log) };
 };
 
-type JsonLogOptions = { readonly level: LogLevel; readonly redactor: Pick<Redactor, 'log' | 'holds'> };
+type JsonLogOptions = { readonly level: LogLevel; readonly redactor: Pick<ServiceRedactor, 'log' | 'holds'> };
 
 /** Lines of JSON, wherever they go. */
 export const createJsonLog = (options: JsonLogOptions, destination: DestinationStream): ServiceLog => {
@@ -44,7 +44,7 @@ const toPinoOptions = ({ level, redactor }: JsonLogOptions, timestamp: () => str
 });
 
 /** Takes secrets out of every line, whatever wrote it and wherever it goes, and what a terminal would obey. */
-export const createLogHooks = (redactor: Pick<Redactor, 'log'>) => ({
+export const createLogHooks = (redactor: Pick<ServiceRedactor, 'log'>) => ({
   streamWrite: (line: string): string => {
     const redacted = redactor.log(line);
     return OBEYED.test(redacted) ? redacted.replace(ALL_OBEYED, toEscape) : redacted;

@@ -53,3 +53,6 @@ export const describeValue = (value: unknown, sensitive: 'show' | 'hide' = 'show
   if (sensitive === 'hide') return `${withArticle(type)} (hidden)`;
   return `the ${type} ${withLookahead(JSON.stringify(value) ?? String(value), MAX_ECHO)}`;
 };
+
+/** Text without line ends and other control characters. */
+export const onOneLine = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, '\ufffd');

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import type { ToolGroup } from '../tools/tool-family.ts';
 
 const GOOGLE = ['drive', 'mail', 'calendar'] as const;

@@ -1,7 +1,7 @@
-import type { Config } from '../config.ts';
 import type { ConfigText, Variables } from '../config-file/expand-variables.ts';
 import type { ConfigContent } from '../config-file/load-config-file.ts';
 import { findConfigFile, readConfigFile } from '../config-file/read-config-file.ts';
+import type { Config } from '../settings/config.ts';
 
 /** A configuration file as it was when the service started. */
 export type FirstConfigFile = {

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
 import type { Variables } from '../config-file/expand-variables.ts';
 import type { ConfigContent } from '../config-file/load-config-file.ts';
+import type { Config } from '../settings/config.ts';
 import type { KnownDigests } from '../tools/mcp/change-guard.ts';
 import type { SourcePlan } from '../tools/offers/source-set.ts';
 import type { ToolLog } from '../tools/tool.ts';

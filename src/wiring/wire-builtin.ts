@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
-import { createBuiltinTools } from '../tools/builtin-tools.ts';
+import type { Config } from '../settings/config.ts';
+import { createBuiltinTools } from '../tools/groups/builtin-tools.ts';
 import type { PageTokens } from '../tools/page-tokens.ts';
 import type { ToolFamily, ToolGroup } from '../tools/tool-family.ts';
 import { checkToolGroups } from './check-tool-groups.ts';

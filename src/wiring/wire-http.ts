@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { type AppOptions, buildApp } from '../app.ts';
-import type { Config } from '../config.ts';
 import type { Executor } from '../executor/run-batch.ts';
-import { loadConsoleFiles } from '../load-console-files.ts';
-import { buildOpsApp } from '../ops-app.ts';
+import { type AppOptions, buildApp } from '../http/app.ts';
+import { loadConsoleFiles } from '../http/load-console-files.ts';
+import { buildOpsApp } from '../http/ops-app.ts';
 import type { Ready } from '../routes/route-schemas.ts';
+import type { Config } from '../settings/config.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import { shareCollection } from '../telemetry/share-collection.ts';
 import { createTenantKeys, toTenantKey } from './tenant-keys.ts';

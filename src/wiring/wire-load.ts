@@ -1,14 +1,14 @@
-import type { Config } from '../config.ts';
 import { type ByteHold, createByteBudget } from '../executor/byte-budget.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
-import { type CallSlots, createCallSlots } from '../executor/overload/call-slots.ts';
-import { type ConcurrencyLimit, createConcurrencyLimit } from '../executor/overload/concurrency-limit.ts';
-import { createLoadGate, type LoadGate } from '../executor/overload/load-gate.ts';
+import { createCallSlots, type SlotQueue } from '../queue/call-slots.ts';
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../queue/concurrency-limit.ts';
+import { createLoadGate, type LoadGate } from '../queue/load-gate.ts';
+import type { Config } from '../settings/config.ts';
 import { startLoadSampler } from '../telemetry/load-sampler.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
 export type WiredLoad = {
-  readonly slots: CallSlots;
+  readonly slots: SlotQueue;
   /** What a tool's own limit comes to. */
   readonly limitOf: ConcurrencyLimit;
   readonly shed: LoadGate['shed'];

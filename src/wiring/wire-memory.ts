@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
 import { createStoreMemory, type StoreMemory, toStoreBytes } from '../memory/store-memory.ts';
+import type { Config } from '../settings/config.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
 const MIB = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { parseRate } from '../auth/rate.ts';
 import { createRateLimits, type LimitRate } from '../auth/rate-limits.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../settings/config.ts';
 import type { StoreParts, WiredStore } from './wire-store.ts';
 
 /** The rates of callers: counted in Redis where the sessions are, and in this process while it is away or there is none. */

@@ -1,10 +1,10 @@
-import type { Config } from '../config.ts';
-import type { KeyedStore } from '../executor/idempotency/keyed-store.ts';
-import { createRunReducer } from '../executor/reading/create-run-reducer.ts';
-import { createSessionReader } from '../executor/reading/create-session-reader.ts';
-import type { Redactor } from '../executor/redaction/redactor.ts';
+import type { KeyedStore } from '../executor/keyed-store.ts';
+import type { Redactor } from '../executor/redactor.ts';
 import type { RunHosted } from '../executor/run-hosted.ts';
 import { type SessionStore, StoreUnavailableError } from '../executor/session-store.ts';
+import { createRunReducer } from '../session-view/create-run-reducer.ts';
+import { createSessionReader } from '../session-view/create-session-reader.ts';
+import type { Config } from '../settings/config.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { toSessionSettings } from './wire-store.ts';
 

@@ -1,16 +1,17 @@
-import type { Config } from '../config.ts';
 import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../contract/failure.ts';
 import { JournalEntry } from '../contract/session.ts';
 import { ToolDescription } from '../contract/tool-description.ts';
 import { FailureDetail, RetryState, ToolCallsResponse, ToolResult } from '../contract/tool-result.ts';
-import { createRedactor, type RedactedIn, type Redactor } from '../executor/redaction/redactor.ts';
+import type { RedactedIn } from '../executor/redactor.ts';
+import { createRedactor, type ServiceRedactor } from '../redaction/redactor.ts';
+import type { Config } from '../settings/config.ts';
 import type { CountSeries } from '../telemetry/tally.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Counts = Readonly<Record<RedactedIn, CountSeries>>;
 
 export type WiredRedaction = {
-  readonly redactor: Redactor;
+  readonly redactor: ServiceRedactor;
   /** Where redacted texts are counted from now on, those so far included: the log is there before there are metrics. */
   readonly countIn: (counts: Counts) => void;
   /** Variables with a secret that is a word of the answers themselves, so that it is not registered. */

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
-import type { KeyedStore } from '../executor/idempotency/keyed-store.ts';
+import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { SessionSettings, SessionStore } from '../executor/session-store.ts';
 import type { SpaceObserver, StoreObserver } from '../executor/store-observer.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
@@ -9,6 +8,7 @@ import { createMemoryPageTokens } from '../sessions/memory-page-tokens.ts';
 import { createMemorySessionStore, createRequestSessionStore } from '../sessions/memory-session-store.ts';
 import type { RateStore } from '../sessions/rate-store.ts';
 import type { SpaceSettings } from '../sessions/space/store-space.ts';
+import type { Config } from '../settings/config.ts';
 import { createSpaceObserver } from '../telemetry/create-space-observer.ts';
 import { createStoreObserver } from '../telemetry/create-store-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';

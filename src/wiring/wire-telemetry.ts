@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
 import type { CallObserver, ToolInvoked } from '../executor/call-observer.ts';
-import type { HttpServerOptions } from '../http-server.ts';
+import type { HttpServerOptions } from '../http/http-server.ts';
+import type { Config } from '../settings/config.ts';
 import { createCallObserver } from '../telemetry/create-call-observer.ts';
 import { createResponseObserver } from '../telemetry/create-response-observer.ts';
 import type { LogBatch } from '../telemetry/log-batch.ts';

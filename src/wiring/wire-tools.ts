@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
 import type { RunHosted } from '../executor/run-hosted.ts';
+import type { Config } from '../settings/config.ts';
 import { createIsolationObserver } from '../telemetry/create-isolation-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Publish, UpstreamState } from '../tools/offers/tool-source.ts';
@@ -79,7 +79,7 @@ const wireDirectory = async (
   const { TOOLS_DIR } = config;
   if (TOOLS_DIR === undefined) return NO_HOSTS;
   // Only here: a service without a tools directory need not pay for what runs one.
-  const { createIsolation } = await import('../executor/isolation/create-isolation.ts');
+  const { createIsolation } = await import('../isolation/create-isolation.ts');
   const { createToolDirectory } = await import('../tools/directory/tool-directory.ts');
   const { createInlineLoader } = await import('../tools/directory/load-inline-tools.ts');
   const { log, metrics, observer, own, now, environment, guard, publish } = options;

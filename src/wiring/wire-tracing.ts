@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
-import type { Redactor } from '../executor/redaction/redactor.ts';
+import type { Redactor } from '../executor/redactor.ts';
 import type { BeginTrace } from '../routes/request-tracing.ts';
+import type { Config } from '../settings/config.ts';
 import { createQuietLine } from '../telemetry/create-quiet-line.ts';
 import { type DescribedError, describeCauses } from '../telemetry/describe-error.ts';
 import { createBeginTrace } from '../telemetry/tracing/create-begin-trace.ts';

@@ -1,9 +1,9 @@
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { Config } from '../config.ts';
 import type { ConfigText, Variables } from '../config-file/expand-variables.ts';
 import type { ConfigContent, LoadedConfig } from '../config-file/load-config-file.ts';
+import type { Config } from '../settings/config.ts';
 import { type BoardRules, createOfferBoard } from '../tools/offers/offer-board.ts';
 import { createSourceSet, type SourceChanges } from '../tools/offers/source-set.ts';
 import type { Publish, UpstreamState } from '../tools/offers/tool-source.ts';

@@ -2,11 +2,11 @@ import { realpath } from 'node:fs/promises';
 import { getCompileCacheDir } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Config } from '../config.ts';
 import type { Variables } from '../config-file/expand-variables.ts';
 import type { ConfigContent } from '../config-file/load-config-file.ts';
 import { toPathText } from '../config-file/mistake.ts';
 import { configFileCandidates } from '../config-file/read-config-file.ts';
+import type { Config } from '../settings/config.ts';
 import { createFindOverlap } from './path-overlap.ts';
 import { findServerCode, programPaths } from './server-code.ts';
 

@@ -5,9 +5,12 @@ const FILES = readSourceFiles();
 
 const folderOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] ?? '') : 'src');
 
+const innermostFolderOf = (path: string): string => (path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : 'src');
+
 const EVERYTHING = [
-  ...['contract', 'formats', 'tools', 'executor', 'sessions', 'telemetry', 'auth', 'routes', 'mcp', 'settings'],
-  ...['config-file', 'files', 'memory', 'wiring', 'src'],
+  ...['contract', 'json', 'files', 'memory', 'formats', 'tools', 'executor', 'redaction', 'queue', 'isolation'],
+  ...['session-view', 'sessions', 'telemetry', 'auth', 'settings', 'config-file', 'routes', 'mcp', 'http'],
+  ...['wiring', 'src'],
 ];
 
 // What may be imported from where: the table of docs/architecture.md.
@@ -15,9 +18,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   formats: ['contract'],
   tools: ['contract'],
-  executor: ['contract', 'tools', 'memory'],
+  json: [],
+  executor: ['contract', 'tools', 'memory', 'json'],
+  redaction: ['contract', 'tools', 'executor', 'json'],
+  queue: ['tools', 'executor'],
+  isolation: ['contract', 'tools', 'executor', 'json'],
+  'session-view': ['contract', 'tools', 'executor', 'json'],
   sessions: ['contract', 'executor', 'tools', 'memory'],
-  telemetry: ['contract', 'executor', 'memory'],
+  telemetry: ['contract', 'executor', 'redaction', 'queue', 'isolation', 'memory'],
   files: [],
   memory: [],
   auth: ['contract', 'files', 'memory'],
@@ -25,26 +33,36 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   console: [],
   routes: ['contract', 'formats', 'executor'],
   mcp: ['contract', 'formats', 'executor', 'routes'],
+  http: ['routes', 'mcp'],
   'config-file': ['contract', 'tools', 'settings'],
-  wiring: EVERYTHING,
+  wiring: EVERYTHING.filter((folder) => folder !== 'src'),
   src: EVERYTHING,
 };
 
+// They implement what the executor asks for, or are told of what happens: its types are all they need of it.
+const BY_PORTS = ['sessions', 'telemetry', 'redaction', 'queue'];
+// Whose insides these do not know.
+const INNER = ['executor', 'isolation', 'queue', 'session-view'];
+
 const PORTS = [
-  'executor/call-context.ts',
   'executor/batch-trace.ts',
+  'executor/call-context.ts',
   'executor/call-observer.ts',
+  'executor/call-slots.ts',
   'executor/circuit/circuit-observer.ts',
   'executor/failure.ts',
-  'executor/idempotency/keyed-store.ts',
-  'executor/isolation/isolation-observer.ts',
-  'executor/overload/load-sample.ts',
+  'executor/journal/round-lines.ts',
+  'executor/keyed-store.ts',
+  'executor/redactor.ts',
   'executor/session-store.ts',
   'executor/store-observer.ts',
+  'isolation/isolation-observer.ts',
+  'queue/load-sample.ts',
 ];
 
 const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^zod$/,
+  json: /^(canonicalize|node:crypto)$/,
   tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(module|vm))$/,
   'tools/builtin':
     /^(zod|fastest-levenshtein|ipaddr\.js|undici|lru-cache|@googleapis\/.*|google-auth-library|@slack\/web-api|node:.*)$/,
@@ -53,23 +71,23 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   'tools/offers': /^(zod|fastest-levenshtein)$/,
   'tools/openapi': /^(zod|yaml|undici|node:.*)$/,
   'tools/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
-  executor: /^(canonicalize|fastest-levenshtein|node:crypto|node:util)$/,
+  executor: /^(zod|fastest-levenshtein|node:crypto|node:util)$/,
   'executor/circuit': /^cockatiel$/,
-  'executor/idempotency': /^zod$/,
   'executor/journal': /^zod$/,
-  'executor/isolation': /^(zod|node:.*)$/,
+  isolation: /^(zod|node:.*)$/,
   sessions: /^(zod|ioredis|node:crypto|node:fs)$/,
   'telemetry/tracing': /^(@opentelemetry\/.*|node:crypto)$/,
   telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:fs|node:os|node:path|node:perf_hooks|node:v8)$/,
   auth: /^(ipaddr\.js|jose|rate-limiter-flexible|node:crypto|node:fs)$/,
-  settings: /^zod$/,
+  settings: /^(zod|node:net)$/,
   formats: /^zod$/,
+  http: /^(fastify|@fastify\/.*|node:(crypto|fs|module|path|url))$/,
   mcp: /^(zod|fastify|@modelcontextprotocol\/server(\/.*)?|node:.*)$/,
   'config-file': /^(zod|yaml|node:(fs|fs\/promises|path))$/,
   wiring: /^(zod|fastify|lru-cache|pino|node:.*)$/,
   console: /^lit-html(\/.*)?$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
-  src: /^(zod|fastify|@fastify\/.*|pino|node:.*)$/,
+  src: /^(zod|fastify|pino|node:.*)$/,
 };
 
 const offences = (check: (file: SourceFile) => readonly string[]): readonly string[] =>
@@ -91,16 +109,30 @@ test('imports point downwards only', () => {
   expect(upwards).toEqual([]);
 });
 
-test('the edges know the executor by its ports alone', () => {
+test('stores, telemetry, redaction and queue know the executor by its ports alone', () => {
   const inside = offences(({ path, local }) =>
-    ['sessions', 'telemetry'].includes(folderOf(path))
+    BY_PORTS.includes(folderOf(path))
       ? local
-          .filter(({ from }) => folderOf(from) === 'executor' && !from.startsWith('executor/redaction/'))
-          .filter(({ from }) => !PORTS.includes(from))
           .map(({ from }) => from)
+          .filter((from) => INNER.includes(folderOf(from)) && folderOf(from) !== folderOf(path))
+          .filter((from) => !PORTS.includes(from))
       : [],
   );
   expect(inside).toEqual([]);
+});
+
+test('no two folders import each other, also a folder and one inside it', () => {
+  const imports = new Map<string, string[]>();
+  for (const { path, local } of FILES)
+    for (const { from } of local) {
+      const pair = `${innermostFolderOf(path)} → ${innermostFolderOf(from)}`;
+      imports.set(pair, [...(imports.get(pair) ?? []), `${path} → ${from}`]);
+    }
+  const mutual = [...imports].filter(([pair]) => {
+    const [folder, other] = pair.split(' → ');
+    return folder !== other && imports.has(`${other} → ${folder}`);
+  });
+  expect(Object.fromEntries(mutual)).toEqual({});
 });
 
 test('stores know of tools nothing but the port they implement', () => {
@@ -112,13 +144,13 @@ test('stores know of tools nothing but the port they implement', () => {
   expect(inside).toEqual([]);
 });
 
-test('routes and telemetry use types of what is below them, never its code', () => {
+test('routes, telemetry, redaction and queue use types of what is below them, never its code', () => {
   const values = offences(({ path, local }) =>
     local
       .filter(({ kind }) => kind === 'value')
       .filter(
         ({ from }) =>
-          (folderOf(path) === 'routes' && folderOf(from) === 'executor') ||
+          (['routes', 'redaction', 'queue'].includes(folderOf(path)) && folderOf(from) === 'executor') ||
           (folderOf(path) === 'telemetry' && folderOf(from) === 'tools'),
       )
       .map(({ from }) => from),
@@ -145,7 +177,7 @@ test('processes are started by four files alone: for tool hosts, MCP servers and
     packages.some(({ from, kind }) => from === 'node:child_process' && kind === 'value'),
   );
   expect(starters.map(({ path }) => path)).toEqual([
-    'executor/isolation/process-control.ts',
+    'isolation/process-control.ts',
     'tools/builtin/shell/spawn-sandbox.ts',
     'tools/mcp/orphan-watch.ts',
     'tools/mcp/spawn-server.ts',
@@ -168,7 +200,7 @@ test('no file imports itself through others', () => {
 
 test('only main.ts reads the environment, and a tool host its own', () => {
   const readers = FILES.filter(({ code }) => /\bprocess\.env\b|\benv\b.*from 'node:process'/.test(code));
-  expect(readers.map(({ path }) => path)).toEqual(['executor/isolation/inside/taint-check.ts', 'main.ts']);
+  expect(readers.map(({ path }) => path)).toEqual(['isolation/inside/taint-check.ts', 'main.ts']);
 });
 
 // Exceptions become values in few places; each of these says why it may.
@@ -176,28 +208,28 @@ const MAY_CATCH = [
   'auth/rate-counters.ts',
   'auth/rate-limits.ts',
   'console/parse-json.ts',
-  'executor/canonical-text.ts',
   'executor/circuit/circuit-key.ts',
   'executor/classify-thrown.ts',
   'executor/invoke-tool.ts',
-  'executor/isolation/descendants-sweep.ts',
-  'executor/isolation/inside/host-main.ts',
-  'executor/isolation/inside/taint-check.ts',
-  'executor/isolation/inside/thrown-parts.ts',
-  'executor/isolation/process-control.ts',
   'executor/journal/asked-entry.ts',
   'executor/late-results.ts',
   'executor/outcome.ts',
-  'executor/parse-json.ts',
   'executor/record.ts',
-  'executor/redaction/redactor.ts',
   'executor/run-batch.ts',
   'executor/schedule.ts',
   'executor/settle.ts',
+  'isolation/descendants-sweep.ts',
+  'isolation/inside/host-main.ts',
+  'isolation/inside/taint-check.ts',
+  'isolation/inside/thrown-parts.ts',
+  'isolation/process-control.ts',
+  'json/canonical-text.ts',
+  'json/parse-json.ts',
   'main.ts',
   'mcp/create-mcp-server.ts',
   'mcp/end-session.ts',
   'mcp/progress-notifier.ts',
+  'redaction/redactor.ts',
   'routes/json-body.ts',
   'routes/sessions.ts',
   'sessions/keyed/kept-result.ts',

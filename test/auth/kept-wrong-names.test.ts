@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { toFailure } from '#src/executor/failure.ts';
-import { type RestoredCall, restoreEarlier } from '#src/executor/idempotency/kept-result.ts';
+import { type RestoredCall, restoreEarlier } from '#src/executor/kept-result.ts';
 import { createNameSuggestions } from '#src/executor/suggest-names.ts';
 import { createNameIndex } from '#src/tools/name-index.ts';
 import { createActor } from '#test/support/keyed-client.ts';

@@ -1,8 +1,8 @@
 import { exportSPKI } from 'jose';
 import { expect, test } from 'vitest';
 import type { Authentication, Caller } from '#src/auth/caller.ts';
-import { createIssuerKeys, type IssuerKeysOptions } from '#src/auth/jwt/issuer-keys.ts';
-import { createTokenAuthentication, isTokenShaped, type TokenRules } from '#src/auth/jwt/token-authentication.ts';
+import { createIssuerKeys, type IssuerKeysOptions } from '#src/auth/issuer-keys.ts';
+import { createTokenAuthentication, isTokenShaped, type TokenRules } from '#src/auth/token-authentication.ts';
 import { forge, type Issuer, makeIssuerKey, sign, startIssuer, toClaims } from './issuer-lab.ts';
 
 const RULES: Omit<TokenRules, 'keysOf'> = {

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the file are written so.
 import { expect, test } from 'vitest';
 import { loadConfigFile } from '#src/config-file/load-config-file.ts';
-import { createRedactor } from '#src/executor/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/redactor.ts';
 import { findFileSecrets } from '#src/wiring/file-secrets.ts';
 
 const isSecretName = (name: string): boolean => /_(TOKEN|KEY|SECRET|PASSWORD)$/.test(name);

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConsoleFiles } from '#src/load-console-files.ts';
+import { loadConsoleFiles } from '#src/http/load-console-files.ts';
 import { type RunningService, startService } from '../support/start-service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -85,7 +85,7 @@ test('the console is no part of the API document, and CONSOLE=false leaves it ou
 });
 
 test('loading the files says nothing, and leaves later warnings as they were', () => {
-  const script = `import { loadConsoleFiles } from './src/load-console-files.ts';
+  const script = `import { loadConsoleFiles } from './src/http/load-console-files.ts';
     loadConsoleFiles();
     process.emitWarning('a later one');`;
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { toCanonicalText, toDigest } from '#src/executor/canonical-text.ts';
+import { toCanonicalText, toDigest } from '#src/json/canonical-text.ts';
 import { createActor, fail, startLab } from '#test/support/keyed-client.ts';
 import { createLoopSession, useLoopLab } from '#test/support/loop-lab.ts';
 

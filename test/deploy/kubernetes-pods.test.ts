@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { parseApiKey } from '../../src/auth/api-key.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/settings/config.ts';
 import { SETTINGS } from '../../src/settings/settings.ts';
 import { readDocuments, readManifest } from './read-manifests.ts';
 import { ROOT } from './script-sandbox.ts';

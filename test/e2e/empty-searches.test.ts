@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { SessionView } from '#src/contract/session.ts';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import { createOptionalTools } from '#src/tools/optional-tools.ts';
+import { createOptionalTools } from '#src/tools/groups/optional-tools.ts';
 import type { InlineTool, Prepared } from '#src/tools/tool.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
 import { isToldValue, toldKind } from '#src/tools/tool-values.ts';

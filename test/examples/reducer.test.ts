@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openLab, toOutcome } from '#test/executor/isolation/isolation-lab.ts';
+import { openLab, toOutcome } from '#test/isolation/isolation-lab.ts';
 import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
 
 const TEXT = readFileSync(join(import.meta.dirname, '../../examples/tools/open-failures.ts'), 'utf8');

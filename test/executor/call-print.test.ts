@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toCallPrint, toTextPrint } from '#src/executor/call-print.ts';
-import { toCanonicalText } from '#src/executor/canonical-text.ts';
+import { toCanonicalText } from '#src/json/canonical-text.ts';
 
 const RUNS = 4000;
 

@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
+import type { JournalLine } from '#src/executor/journal/round-lines.ts';
 import type {
   Admission,
   AskedTool,
   Budget,
   CallEnding,
   CallVerdict,
-  JournalLine,
   SessionRecord,
   ToolOutcome,
 } from '#src/executor/session-store.ts';

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { pino } from 'pino';
 import * as z from 'zod';
-import { loadConfig } from '#src/config.ts';
+import { loadConfig } from '#src/settings/config.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import type { Stores } from '#src/wiring/wire-store.ts';

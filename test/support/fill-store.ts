@@ -4,11 +4,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import * as z from 'zod';
 import { createRateLimits } from '#src/auth/rate-limits.ts';
-import { loadConfig } from '#src/config.ts';
 import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
 import type { StoreUse } from '#src/memory/bounded-store.ts';
 import { createStoreMemory, type StoreName } from '#src/memory/store-memory.ts';
 import { createMemoryPageTokens } from '#src/sessions/memory-page-tokens.ts';
+import { loadConfig } from '#src/settings/config.ts';
 import { wire } from '#src/wiring.ts';
 import { createTool, ENDS } from '#test/executor/circuit/circuit-lab.ts';
 

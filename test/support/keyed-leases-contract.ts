@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { HeldRecord } from '#src/executor/idempotency/keyed-store.ts';
+import type { HeldRecord } from '#src/executor/keyed-store.ts';
 import {
   type CreateKeyedStoreUnderTest,
   createKeyedBatch,

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { HeldRecord, KeyedBatch, KeyedStore } from '#src/executor/idempotency/keyed-store.ts';
+import type { HeldRecord, KeyedBatch, KeyedStore } from '#src/executor/keyed-store.ts';
 import { createFallbackKeyedStore } from '#src/sessions/keyed/fallback-keyed-store.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { createRedisKeyedStore } from '#src/sessions/keyed/redis-keyed-store.ts';

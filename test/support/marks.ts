@@ -1,4 +1,5 @@
-import type { AnswerMark, JournalLine, RoundJournal, Streak } from '#src/executor/session-store.ts';
+import type { JournalLine, RoundJournal } from '#src/executor/journal/round-lines.ts';
+import type { AnswerMark, Streak } from '#src/executor/session-store.ts';
 
 // 53 bits hold so many hexadecimal digits.
 const DIGITS = 13;

@@ -1,8 +1,8 @@
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import { loadConfig } from '#src/config.ts';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
+import { loadConfig } from '#src/settings/config.ts';
 import { createLogHooks } from '#src/telemetry/logger.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { wireRedaction } from '#src/wiring/wire-redaction.ts';

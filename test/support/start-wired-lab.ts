@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { loadConfig } from '#src/config.ts';
+import { loadConfig } from '#src/settings/config.ts';
 import { type WireOptions, wire } from '#src/wiring.ts';
 import { type Actor, createKeyedClient, type KeyedClient, whenConnected } from './keyed-client.ts';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { BatchAnswered } from '#src/executor/call-observer.ts';
-import { createRedactor } from '#src/executor/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/redactor.ts';
 import { createLogBatch } from '#src/telemetry/log-batch.ts';
 import { createJsonLog, type LogLevel } from '#src/telemetry/logger.ts';
 

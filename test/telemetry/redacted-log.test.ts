@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { build } from 'pino-pretty';
 import { expect, test } from 'vitest';
-import { createRedactor } from '#src/executor/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/redactor.ts';
 import { createCallLog } from '#src/telemetry/create-call-log.ts';
 import { createLogHooks } from '#src/telemetry/logger.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRedactor } from '#src/executor/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/redactor.ts';
 import { toCallAttributes, toStatusMessage } from '#src/telemetry/tracing/call-attributes.ts';
 import { NO_ARGUMENTS, toEvent } from '#test/support/traced-calls.ts';
 

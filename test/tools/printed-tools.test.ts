@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { openLab, toOutcome } from '#test/executor/isolation/isolation-lab.ts';
+import { openLab, toOutcome } from '#test/isolation/isolation-lab.ts';
 import { toEntry } from './journal-entries.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/writing-tools.md'), 'utf8');

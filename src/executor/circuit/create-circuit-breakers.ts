@@ -1,7 +1,7 @@
 import type { StoreMemory } from '../../memory/store-memory.ts';
 import type { Tool } from '../../tools/tool.ts';
 import type { CallOutcome } from '../call-outcome.ts';
-import type { CircuitBreakers, CircuitPass } from './circuit-breakers.ts';
+import type { CircuitBreakers, CircuitPass } from '../circuit-breakers.ts';
 import { circuitKeyOf } from './circuit-key.ts';
 import type { CircuitObserver, CircuitState } from './circuit-observer.ts';
 import { toCircuitVerdict } from './circuit-verdict.ts';

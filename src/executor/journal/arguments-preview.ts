@@ -1,18 +1,9 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
+import { toCanonicalText } from '../../json/canonical-text.ts';
+import { parseJson } from '../../json/parse-json.ts';
 import { isSensitive } from '../../tools/json-schema.ts';
-import type { ReadyCall } from '../call.ts';
-import { readArguments, toArgumentsJson } from '../call-arguments.ts';
-import { toCanonicalText } from '../canonical-text.ts';
-import { parseJson } from '../parse-json.ts';
 
 const HIDDEN = '(hidden)';
-
-/** A call's arguments without what the schema marks sensitive. */
-export const toArgumentsText = (call: ReadyCall): string =>
-  hideSensitive(toArgumentsJson(call), {
-    hiding: toHiding(call.tool.inputSchema),
-    readable: readArguments(call).ok,
-  });
 
 /** Arguments, given as canonical text or as the text that cannot be read, without what `hiding` marks sensitive. */
 export const hideSensitive = (

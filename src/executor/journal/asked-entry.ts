@@ -1,6 +1,6 @@
-import { toCanonicalText } from '../canonical-text.ts';
-import { parseJson } from '../parse-json.ts';
-import { toCallId } from '../read-calls.ts';
+import { toCallId } from '../../contract/tool-call.ts';
+import { toCanonicalText } from '../../json/canonical-text.ts';
+import { parseJson } from '../../json/parse-json.ts';
 
 /** An entry of a batch as it was asked for. */
 export type AskedEntry = {

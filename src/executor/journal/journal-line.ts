@@ -1,10 +1,9 @@
+import type { Executed, FailureCode, Fault, Outcome } from '../../contract/failure.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import type { ToolInvoked } from '../call-observer.ts';
-import { onOneLine } from '../failure-text.ts';
-import type { Redactor } from '../redaction/redactor.ts';
-import type { JournalLine } from '../session-store.ts';
+import { onOneLine } from '../../tools/describe-value.ts';
 import { hideSensitive } from './arguments-preview.ts';
 import type { AskedEntry } from './asked-entry.ts';
+import type { JournalLine } from './round-lines.ts';
 
 const MAX_NAME = 64;
 const MAX_ID = 128;
@@ -14,10 +13,23 @@ const MAX_MESSAGE = 500;
 const MAX_PREVIEW = 200;
 
 /** How a call ended, as its line tells it. */
-export type JournalEnd = Pick<
-  ToolInvoked,
-  'success' | 'outcome' | 'executed' | 'code' | 'fault' | 'message' | 'replayed'
->;
+export type JournalEnd = {
+  readonly success: boolean;
+  readonly outcome: Outcome;
+  readonly executed: Executed;
+  readonly code: FailureCode | null;
+  readonly fault: Fault | null;
+  readonly message: string;
+  readonly replayed: boolean;
+};
+
+/** What the journal asks of the redactor. */
+export type JournalRedactor = {
+  /** The text's first `limit` characters without secrets. */
+  readonly cut: (text: string, limit: number, place: 'journal') => string;
+  /** Whether a text may hold what `cut` replaces. */
+  readonly mayHold: (text: string) => boolean;
+};
 
 /** What a line tells of a call, beside what was asked for. */
 export type JournalCall = {
@@ -41,7 +53,7 @@ export type JournalHead = {
   readonly step: number;
   readonly time: string;
   readonly requestId: string;
-  readonly redactor: Pick<Redactor, 'cut'>;
+  readonly redactor: Pick<JournalRedactor, 'cut'>;
 };
 
 /** `time` in Unix milliseconds. */

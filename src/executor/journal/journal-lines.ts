@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { JournalEntry, LateResult } from '../../contract/session.ts';
-import { parseJson } from '../parse-json.ts';
+import { parseJson } from '../../json/parse-json.ts';
 
 /** Which call of a session a late result belongs to. */
 export type LateOf = { readonly requestId: string; readonly index: number };

@@ -1,9 +1,15 @@
+import { toDigest } from '../../json/canonical-text.ts';
 import { textBytes } from '../../memory/text-bytes.ts';
-import { toDigest } from '../canonical-text.ts';
-import type { Redactor } from '../redaction/redactor.ts';
-import type { JournalLine, RoundJournal } from '../session-store.ts';
 import { type AskedEntry, readEntries, toAskedEntry, toBody, toGivenText } from './asked-entry.ts';
-import { type ArgumentsText, type JournalCall, type JournalEnd, toJournalHead, toJournalLine } from './journal-line.ts';
+import {
+  type ArgumentsText,
+  type JournalCall,
+  type JournalEnd,
+  type JournalRedactor,
+  toJournalHead,
+  toJournalLine,
+} from './journal-line.ts';
+import type { JournalLine, RoundJournal } from './round-lines.ts';
 
 /** What a batch knows of its calls while it settles: rendered then, a line costs no second reading. */
 export type SettlingBatch = {
@@ -29,7 +35,7 @@ export type WrittenRound = {
   readonly settling: SettlingBatch;
   /** Those that get a line, in the order of the batch; at least one. */
   readonly calls: readonly JournalCall[];
-  readonly redactor: Pick<Redactor, 'cut' | 'mayHold'>;
+  readonly redactor: JournalRedactor;
 };
 
 /** The end of a call of which there is nothing to tell but that it went well: one for all of them. */

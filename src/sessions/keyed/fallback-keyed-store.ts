@@ -1,4 +1,4 @@
-import type { HeldRecord, KeyedStore } from '../../executor/idempotency/keyed-store.ts';
+import type { HeldRecord, KeyedStore } from '../../executor/keyed-store.ts';
 import type { StoreAvailability } from '../store-availability.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { EarlierCall, KeyedBatch, ResultToKeep } from '../../executor/idempotency/keyed-store.ts';
+import type { EarlierCall, KeyedBatch, ResultToKeep } from '../../executor/keyed-store.ts';
 
 // How long a batch that says nothing holds its record; it says so every 1.5 s, so that two words may be lost.
 export const LEASE_MS = 5000;

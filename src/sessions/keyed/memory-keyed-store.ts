@@ -1,4 +1,4 @@
-import type { HeldRecord, KeyedBatch, KeyedStore } from '../../executor/idempotency/keyed-store.ts';
+import type { HeldRecord, KeyedBatch, KeyedStore } from '../../executor/keyed-store.ts';
 import { type BoundedStore, tenantOfKey } from '../../memory/bounded-store.ts';
 import type { StoreMemory } from '../../memory/store-memory.ts';
 import { textBytes } from '../../memory/text-bytes.ts';

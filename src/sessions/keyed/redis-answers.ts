@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { KeyedBatch } from '../../executor/idempotency/keyed-store.ts';
+import type { KeyedBatch } from '../../executor/keyed-store.ts';
 import type { RedisClient } from '../redis-client.ts';
 import { parseObject } from './kept-result.ts';
 import { RECORD_TTL_MS, readResults } from './keyed-record.ts';

@@ -7,9 +7,9 @@ import type {
   KeyedStore,
   Opening,
   ResultToKeep,
-} from '../../executor/idempotency/keyed-store.ts';
+} from '../../executor/keyed-store.ts';
 import type { RedisClient } from '../redis-client.ts';
-import { BOUNDLESS_SPACE, type StoreSpace } from '../space/space-ledger.ts';
+import { BOUNDLESS_SPACE, type StoreSpace } from '../space-ledger.ts';
 import { createResultCap, parseObject } from './kept-result.ts';
 import { LEASE_MS, RECORD_TTL_MS, readResults, toOwnResults } from './keyed-record.ts';
 import { createRedisAnswers, type RedisAnswers } from './redis-answers.ts';

@@ -1,4 +1,5 @@
-import type { CallEnding, JournalLine, Round, SessionSettings, ToolOutcome } from '../../executor/session-store.ts';
+import type { JournalLine } from '../../executor/journal/round-lines.ts';
+import type { CallEnding, Round, SessionSettings, ToolOutcome } from '../../executor/session-store.ts';
 import { type AdmittedTool, isLetIn } from '../rules/admit-budgets.ts';
 import { toMaxLines } from '../rules/journal-text.ts';
 import { toErrorLine } from '../rules/settle-budgets.ts';

@@ -1,4 +1,5 @@
-import type { JournalLine, RoundJournal, SessionSettings } from '../../executor/session-store.ts';
+import type { JournalLine, RoundJournal } from '../../executor/journal/round-lines.ts';
+import type { SessionSettings } from '../../executor/session-store.ts';
 
 // Late results have lines of their own, and are few: so many of them push no call out.
 const LATE_LINES = 32;

@@ -1,4 +1,5 @@
-import type { Round, RoundJournal, RoundReport, SessionSettings, ToolOutcome } from '../../executor/session-store.ts';
+import type { RoundJournal } from '../../executor/journal/round-lines.ts';
+import type { Round, RoundReport, SessionSettings, ToolOutcome } from '../../executor/session-store.ts';
 import { isLetIn } from './admit-budgets.ts';
 import type { AdmittedRound } from './admit-round.ts';
 import { type CountedCalls, toUnusedCalls } from './call-limits.ts';

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Droppable } from '../../executor/store-observer.ts';
 import type { RedisClient } from '../redis-client.ts';
 import { createRedisScript } from '../redis-script.ts';
-import { type Entry, readWords } from './space-ledger.ts';
+import { type Entry, readWords } from '../space-ledger.ts';
 
 /** Where what is kept is written down: one cluster slot. */
 export const SPACE_KEYS = {

@@ -4,8 +4,8 @@ import type { SpaceObserver, StoreFill } from '../../executor/store-observer.ts'
 import { RECORD_TTL_MS } from '../keyed/keyed-record.ts';
 import type { RedisClient } from '../redis-client.ts';
 import { createRedisScript } from '../redis-script.ts';
+import { createSpaceLedger, type SpaceLedger, type StoreSpace } from '../space-ledger.ts';
 import { createDropOldest, SPACE_KEYS } from './drop-oldest.ts';
-import { createSpaceLedger, type SpaceLedger, type StoreSpace } from './space-ledger.ts';
 
 /** How much of a store may be what can be lost. */
 export type SpaceSettings = {

@@ -7,7 +7,7 @@ import { DocumentProblem } from './document/document-problem.ts';
 import { parseOpenApiDocument } from './document/openapi-document.ts';
 import { chooseBase } from './document/server-url.ts';
 import { type LoadedOperations, loadOperations } from './load-operations.ts';
-import type { OpenApiImportSettings } from './openapi-import-settings.ts';
+import type { OpenApiImportSettings } from './operation/openapi-import-settings.ts';
 import type { ImportMeans } from './operation-tool.ts';
 
 export type ImportContext = {

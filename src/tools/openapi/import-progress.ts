@@ -5,7 +5,7 @@ import { DocumentProblem } from './document/document-problem.ts';
 import type { ReadDocument } from './document/read-document.ts';
 import { OperationProblem } from './document/references.ts';
 import type { ImportedDocument } from './import-document.ts';
-import type { OpenApiImportSettings } from './openapi-import-settings.ts';
+import type { OpenApiImportSettings } from './operation/openapi-import-settings.ts';
 import { createSecretRemover } from './request/credentials.ts';
 
 /** What serves of an import, and what is said of it. Nothing is published once it is stopped. */

@@ -8,7 +8,7 @@ import { createAnswerTurns } from './answer/answer-turns.ts';
 import { createDocumentReader, toDocumentPlace } from './document/read-document.ts';
 import { importDocument } from './import-document.ts';
 import { createImportProgress } from './import-progress.ts';
-import type { OpenApiImportSettings } from './openapi-import-settings.ts';
+import type { OpenApiImportSettings } from './operation/openapi-import-settings.ts';
 import { toCredentials } from './request/credentials.ts';
 import { createRereading } from './rereading.ts';
 

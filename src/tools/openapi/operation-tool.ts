@@ -9,7 +9,7 @@ import { toWorkMs } from '../to-work-ms.ts';
 import type { InlineTool, ToolContext, Upstream } from '../tool.ts';
 import { toOperationValue } from './answer/operation-value.ts';
 import type { ArgumentCheck } from './argument-checks.ts';
-import type { OpenApiAuth } from './openapi-import-settings.ts';
+import type { OpenApiAuth } from './operation/openapi-import-settings.ts';
 import type { OperationPlan } from './operation/operation-plan.ts';
 import { type Credentials, createSecretRemover } from './request/credentials.ts';
 import { toOperationRequest } from './request/operation-request.ts';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { FailureCode } from '#src/contract/failure.ts';
 import { type CallOutcome, failed } from '#src/executor/call-outcome.ts';
-import type { CircuitPass } from '#src/executor/circuit/circuit-breakers.ts';
 import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
+import type { CircuitPass } from '#src/executor/circuit-breakers.ts';
 import { toFailure } from '#src/executor/failure.ts';
 import { defineTool, type ToolDefinition } from '#src/tools/define-tool.ts';
 import type { HostedTool, InlineTool, Tool } from '#src/tools/tool.ts';
@@ -61,7 +61,7 @@ export const createCircuitLab = ({ failures = 3, openMs = 10_000, memory = roomy
   const start = (tool: Tool, asked: Asked = {}): Extract<CircuitPass, { kind: 'passed' }>['ended'] => {
     const pass = begin(tool, asked);
     if (pass.kind === 'refused') throw new Error(`Refused for ${pass.retryAfterMs} ms.`);
-    return pass.ended;
+    return (end, limit) => pass.ended(end, limit);
   };
   return {
     changes,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { CircuitPass } from '#src/executor/circuit/circuit-breakers.ts';
+import type { CircuitPass } from '#src/executor/circuit-breakers.ts';
 import { createCircuitLab, createTool, ENDS, settled } from './circuit-lab.ts';
 
 const RUNS = 500;
@@ -121,7 +121,7 @@ const createPair = (failures: number, seen: { refused: number; probes: number; r
     expect(expected).toBeNull();
     const call = model.begin(upstream, batch, lab.clock.nowMs);
     if (call.kind === 'probe') seen.probes += 1;
-    running.push({ call, ended: pass.ended });
+    running.push({ call, ended: (end, limit) => pass.ended(end, limit) });
   };
   const end = (which: number, how: keyof typeof ENDS): void => {
     const [one] = running.splice(which % Math.max(1, running.length), 1);

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
-import { toDigest } from '#src/executor/canonical-text.ts';
 import { type AskedEntry, readEntries, toAskedEntry, toGivenText } from '#src/executor/journal/asked-entry.ts';
 import type { JournalCall } from '#src/executor/journal/journal-line.ts';
 import { createRoundJournal, PLAIN_SUCCESS, type SettlingBatch } from '#src/executor/journal/round-journal.ts';
-import { createRedactor, type RedactedIn } from '#src/executor/redaction/redactor.ts';
+import type { RedactedIn } from '#src/executor/redactor.ts';
+import { toDigest } from '#src/json/canonical-text.ts';
+import { createRedactor } from '#src/redaction/redactor.ts';
 
 const toCall = (index: number, more: Partial<JournalCall> = {}): JournalCall => ({
   index,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { HeldRecord } from '#src/executor/idempotency/keyed-store.ts';
+import type { HeldRecord } from '#src/executor/keyed-store.ts';
 import { createRedisKeyedStore } from '#src/sessions/keyed/redis-keyed-store.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import {

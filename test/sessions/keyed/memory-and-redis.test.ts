@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { HeldRecord, KeyedBatch, Opening } from '#src/executor/idempotency/keyed-store.ts';
+import type { HeldRecord, KeyedBatch, Opening } from '#src/executor/keyed-store.ts';
 import {
   createKeyedBatch,
   createMemoryKeyedUnderTest,

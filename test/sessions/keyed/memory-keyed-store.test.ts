@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { KeyedBatch } from '#src/executor/idempotency/keyed-store.ts';
+import type { KeyedBatch } from '#src/executor/keyed-store.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { createKeyedBatch, hold, repeat, replay, runWhole, toFinal } from '#test/support/keyed-stores-under-test.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBuiltinReducers } from '#src/tools/builtin-reducers.ts';
+import { createBuiltinReducers } from '#src/tools/groups/builtin-reducers.ts';
 import { toEntry, toFailedEntry } from '../journal-entries.ts';
 import { toSlice } from '../reducer-lab.ts';
 

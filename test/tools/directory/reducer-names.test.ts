@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createBuiltinReducers } from '#src/tools/builtin-reducers.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
+import { createBuiltinReducers } from '#src/tools/groups/builtin-reducers.ts';
 import { createToolRegistry } from '#src/tools/registry.ts';
 import { toolThat } from '#test/support/misbehaving-tools.ts';
 import { type WatchedDirectory, watchDirectory } from './watched-directory.ts';

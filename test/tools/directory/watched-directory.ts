@@ -1,7 +1,7 @@
 import { expect, onTestFinished } from 'vitest';
 import type { ToolDescription } from '#src/contract/tool-description.ts';
-import { createBuiltinReducers } from '#src/tools/builtin-reducers.ts';
 import { createToolDirectory, type ToolDirectoryOptions } from '#src/tools/directory/tool-directory.ts';
+import { createBuiltinReducers } from '#src/tools/groups/builtin-reducers.ts';
 import { createToolRegistry, type ToolRegistry } from '#src/tools/registry.ts';
 import type { ToolFile } from '#src/tools/tool.ts';
 import { toolThat } from '#test/support/misbehaving-tools.ts';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { loadConfig } from '#src/config.ts';
+import { loadConfig } from '#src/settings/config.ts';
 import { createLogHooks } from '#src/telemetry/logger.ts';
 import { McpServerSettings } from '#src/tools/mcp/mcp-server-settings.ts';
 import { toSourcePlans } from '#src/wiring/to-source-plans.ts';

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { createOpenApiImport, type OpenApiImportOptions } from '../../../src/tools/openapi/openapi-import.ts';
-import { OpenApiImportSettings } from '../../../src/tools/openapi/openapi-import-settings.ts';
+import { OpenApiImportSettings } from '../../../src/tools/openapi/operation/openapi-import-settings.ts';
 import type { InlineTool, ToolContext } from '../../../src/tools/tool.ts';
 import type { ToolOffer } from '../../../src/tools/tool-offer.ts';
 import { isToldValue } from '../../../src/tools/tool-values.ts';

@@ -9,11 +9,11 @@ import { type Place, withPlace } from '../workspace/place.ts';
 import { readBytes } from '../workspace/read-bytes.ts';
 import type { Workspace } from '../workspace/workspace.ts';
 import { quotePath } from '../workspace/workspace-path.ts';
-import { isNoteName, isOpenPath } from './indexing/note-names.ts';
-import { toNoteText } from './indexing/parse-note.ts';
 import { toIsoTime } from './note-items.ts';
+import { isNoteName, isOpenPath } from './note-names.ts';
 import { toNotePath } from './note-path.ts';
 import type { OpenedNotes } from './opened-notes.ts';
+import { toNoteText } from './parse-note.ts';
 
 const DEFAULT_LIMIT = 65_536;
 // A byte may become six in JSON (\u0001): six times this is still less than the 1 MiB a result may have.

@@ -8,11 +8,11 @@ import { toText } from '../../http/text-content.ts';
 import { RetryableToolError, UpstreamToolError } from '../../tool-errors.ts';
 import { empty, ok } from '../../tool-values.ts';
 import { hasMoreParts } from '../document/json-parts.ts';
+import { toSilenceFailure } from '../document/silence-failure.ts';
 import type { OperationPlan } from '../operation/operation-plan.ts';
 import { afterRedirect, toAnswerFailure, toRedirectFailure } from './answer-failure.ts';
 import { toApiMessage } from './api-message.ts';
 import { parseJsonBody } from './parse-json-body.ts';
-import { toSilenceFailure } from './silence-failure.ts';
 
 export type AnswerOptions = {
   readonly importName: string;

@@ -7,8 +7,8 @@ import type { HttpClient } from '../../http/http-client.ts';
 import { isSuccess } from '../../http/is-success.ts';
 import { showText } from '../../http/show-url.ts';
 import { toText } from '../../http/text-content.ts';
-import { toSilenceFailure } from '../answer/silence-failure.ts';
 import { DocumentProblem } from './document-problem.ts';
+import { toSilenceFailure } from './silence-failure.ts';
 
 /** Where a document is: a URL, or the absolute path of a file. */
 export type DocumentPlace =

@@ -1,5 +1,5 @@
-import type { Selection } from '../openapi-import-settings.ts';
 import type { DocumentedOperation } from './list-operations.ts';
+import type { Selection } from './openapi-import-settings.ts';
 
 type Selectable = Pick<DocumentedOperation, 'method' | 'tags' | 'operationId'> & { readonly derivedId: string };
 

@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord, recordAt, textAt } from '../document/json-record.ts';
-import type { OpenApiAuth } from '../openapi-import-settings.ts';
+import type { OpenApiAuth } from './openapi-import-settings.ts';
 
 // Set by the client, or never by anyone (OpenAPI: "Accept, Content-Type or Authorization … shall be ignored").
 const OWN_HEADERS: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-import type { OpenApiAuth } from '../openapi-import-settings.ts';
+import type { OpenApiAuth } from '../operation/openapi-import-settings.ts';
 import type { Pair } from './style-parameter.ts';
 
 /** What the settings add to each request. */

@@ -1,6 +1,6 @@
 import { findNearestNames } from '../../../offers/nearest-names.ts';
+import { toStem } from '../parse-note.ts';
 import type { NoteDatabase } from './note-database.ts';
-import { toStem } from './parse-note.ts';
 
 // A suggestion is a courtesy: so many names take some 10 ms.
 const MAX_NAMES = 5000;

@@ -1,9 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import * as z from 'zod';
 import { separateWords } from '../note-terms.ts';
+import { toStem } from '../parse-note.ts';
 import { boundsOf, ListRow, type Span } from './list-span.ts';
 import { prepareSearch } from './note-search.ts';
-import { toStem } from './parse-note.ts';
 
 export type StoredNote = {
   readonly id: number;

@@ -1,8 +1,8 @@
 import type { Stats } from 'node:fs';
 import { isOwnFile, pin, readBeginning } from '../../workspace/pinned.ts';
+import { toNoteText, toTitle } from '../parse-note.ts';
 import { type NoteDatabase, openNoteDatabase } from './note-database.ts';
 import type { Pace } from './pace.ts';
-import { toNoteText, toTitle } from './parse-note.ts';
 import { type FoundNote, WALK_LIMITS, type WalkLimits, walkNotes } from './walk-notes.ts';
 
 export type IndexLimits = WalkLimits & {

@@ -1,7 +1,7 @@
 import { type Dirent, lstatSync, opendirSync, type Stats } from 'node:fs';
 import { errorCodeOf } from '../../workspace/file-errors.ts';
 import { isOwnFile, type Pinned, pin, unlessRefused } from '../../workspace/pinned.ts';
-import { isNoteName, isOpenPath } from './note-names.ts';
+import { isNoteName, isOpenPath } from '../note-names.ts';
 import type { Pace } from './pace.ts';
 
 export type FoundNote = {

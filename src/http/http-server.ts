@@ -1,0 +1,52 @@
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { addJsonBodyParser } from '../routes/json-body.ts';
+import { REQUEST_ID } from '../routes/kept-results.ts';
+import { addProblemHandler, createClientErrorHandler, sendHttpProblem } from '../routes/problem-handler.ts';
+import { endStalledConnections, type StallOptions } from '../routes/stalled-connections.ts';
+import { type WatchOptions, watchRequests } from '../routes/watch-requests.ts';
+
+export type HttpServerOptions = StallOptions &
+  WatchOptions & {
+    readonly maxBodyBytes: number;
+    readonly requestTimeoutMs: number;
+    readonly createId: () => string;
+    readonly onBug: (error: unknown, requestId: string) => void;
+  };
+
+const MAX_HEADERS_MS = 10_000;
+const CONNECTION_CHECK_MS = 500;
+
+/** A server without routes: what every request meets, whatever its path. Opens nothing. */
+export const createHttpServer = (options: HttpServerOptions): FastifyInstance => {
+  const app = fastify({
+    logger: false,
+    bodyLimit: options.maxBodyBytes,
+    requestTimeout: options.requestTimeoutMs,
+    routerOptions: { maxParamLength: 1024 },
+    requestIdHeader: false,
+    genReqId: ({ headers }) => toRequestId(headers['x-request-id'], options.createId),
+    clientErrorHandler: createClientErrorHandler(options.createId),
+    // Answered here: what is thrown inside the router ends the process.
+    frameworkErrors: (error, request, reply) => {
+      void reply.header('x-request-id', request.id);
+      void sendHttpProblem(request, reply, error.statusCode ?? 400);
+    },
+    http: {
+      // Node would answer without a body; the gate refuses such a request in the usual form.
+      requireHostHeader: false,
+      headersTimeout: Math.min(MAX_HEADERS_MS, options.requestTimeoutMs),
+      connectionsCheckingInterval: CONNECTION_CHECK_MS,
+    },
+  });
+  // The schemas are for the document. What is accepted and sent is decided in code: see docs/decisions.
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload));
+  endStalledConnections(app.server, options);
+  addJsonBodyParser(app);
+  addProblemHandler(app, options.onBug);
+  watchRequests(app, options);
+  return app;
+};
+
+const toRequestId = (given: FastifyRequest['headers'][string], createId: () => string): string =>
+  typeof given === 'string' && REQUEST_ID.test(given) ? given : createId();

@@ -1,0 +1,132 @@
+import * as z from 'zod';
+import { EFFECTS, type Effects, EXECUTED } from '../contract/failure.ts';
+import { JsonSchema } from '../contract/tool-description.ts';
+import { Issue, Warning } from '../contract/tool-result.ts';
+
+/** What the service says to a host. The body carries sources (load) or the call's arguments (call). */
+export type HostOrder =
+  | {
+      readonly type: 'load';
+      readonly nonce: string;
+      /** Absolute paths. */
+      readonly path: string;
+      readonly root: string;
+      readonly maxResultBytes: number;
+    }
+  | {
+      readonly type: 'call';
+      readonly nonce: string;
+      readonly role: 'tool' | 'reducer';
+      readonly tool: string;
+      readonly session: string | null;
+      readonly callId: string | number | null;
+      readonly effects: Effects;
+      readonly retriesLeft: number;
+      readonly timeoutMs: number;
+      readonly idempotencyKey: string | null;
+      readonly traceparent: string | null;
+      readonly graceful: 'on' | 'off';
+    }
+  | { readonly type: 'abort'; readonly nonce: string; readonly reason: 'TimeoutError' | 'AbortError' };
+
+/** What a tool of a file says of itself, as it comes over the channel. */
+export const HostedFacts = z.object({
+  role: z.enum(['tool', 'reducer']),
+  name: z.string(),
+  description: z.string(),
+  effects: z.enum(EFFECTS),
+  inputSchema: JsonSchema,
+  outputSchema: JsonSchema.nullable(),
+  retries: z.int().nonnegative(),
+  timeoutMs: z.int().positive(),
+  gracefulErrors: z.boolean().nullable(),
+  sequential: z.boolean(),
+  concurrency: z.int().positive().nullable(),
+  maxCallsPerSession: z.int().nonnegative().nullable(),
+  polling: z.boolean(),
+  breakerKey: z.string().nullable(),
+  // Shared by tools of one place that the service itself connects to, and never a tool file's to say.
+  upstream: z.null(),
+  source: z.string(),
+  exampleArguments: z.string(),
+  isolation: z.enum(['process', 'inline']),
+  env: z.array(z.string()),
+  inlineOnly: z.literal('breakerKey').nullable(),
+});
+
+/** One link of an exception's cause chain. */
+const ThrownPart = z.object({ name: z.string().max(8000), message: z.string().max(8000), stack: z.string().max(8000) });
+export type ThrownPart = Readonly<z.infer<typeof ThrownPart>>;
+const Thrown = z.array(ThrownPart).max(8);
+
+// What can come of a call inside a host. Whatever else a code says is for the service to say.
+export const HOST_CODES = [
+  'invalid_arguments',
+  'retry_requested',
+  'tool_failed',
+  'tool_exception',
+  'invalid_output',
+  'output_too_large',
+  'upstream_rate_limited',
+  'upstream_unavailable',
+] as const;
+
+const MAX_TEXT = 8000;
+
+const HostEnd = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('success'),
+    message: z.string().max(MAX_TEXT),
+    marks: z.array(z.enum(['empty', 'truncated'])).max(2),
+    warnings: z.array(Warning).max(4),
+  }),
+  z.object({
+    kind: z.literal('failure'),
+    code: z.enum(HOST_CODES),
+    message: z.string().min(1).max(MAX_TEXT),
+    type: z.string().max(100),
+    hint: z.string().max(MAX_TEXT).nullable(),
+    issues: z.array(Issue).max(100),
+    issueCount: z.int().nonnegative().default(0),
+    retryAfterMs: z.number().nonnegative().nullable(),
+    fatal: z.boolean(),
+    outcome: z.enum(['retry', 'failed', 'unknown']),
+    executed: z.enum(EXECUTED),
+    thrown: Thrown,
+  }),
+]);
+export type HostEnd = z.infer<typeof HostEnd>;
+
+/**
+ * What a host says to the service. The body carries descriptions (loaded), the value as JSON text (answer) or a log
+ * line's fields. Everything here may be forged by a tool's code: it is checked, and bound to a call by its nonce.
+ */
+export const HostMessage = z.discriminatedUnion('type', [
+  /** The process is up and begins to load: its time counts from here. */
+  z.object({ type: z.literal('loading'), nonce: z.string() }),
+  z.object({ type: z.literal('loaded'), nonce: z.string() }),
+  z.object({ type: z.literal('load_failed'), nonce: z.string(), reason: z.string().max(MAX_TEXT) }),
+  /** From here on the handler may have run. */
+  z.object({ type: z.literal('began'), nonce: z.string() }),
+  z.object({ type: z.literal('answer'), nonce: z.string(), end: HostEnd }),
+  z.object({
+    type: z.literal('log'),
+    nonce: z.string(),
+    level: z.enum(['debug', 'info', 'warn', 'error']),
+    message: z.string().max(MAX_TEXT),
+  }),
+  z.object({
+    type: z.literal('progress'),
+    nonce: z.string(),
+    progress: z.number(),
+    total: z.number().optional(),
+    message: z.string().max(MAX_TEXT).optional(),
+  }),
+  /** Code of a call has changed what others share: no further call begins in this host. */
+  z.object({ type: z.literal('unfit'), nonce: z.string(), reason: z.string().max(MAX_TEXT) }),
+  /** Something was thrown or rejected where nobody waited for it; `nonce`: by what the call with it had started. */
+  z.object({ type: z.literal('stray'), nonce: z.string(), thrown: Thrown }),
+]);
+export type HostMessage = z.infer<typeof HostMessage>;
+
+export const LoadedBody = z.object({ tools: z.array(HostedFacts), imported: z.array(z.string()) });

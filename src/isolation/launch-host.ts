@@ -1,0 +1,70 @@
+import type { ChildProcess } from 'node:child_process';
+import type { Duplex, Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { startProcess, stepBehind } from './process-control.ts';
+
+/** What a host may do, in the words of TOOLS_PERMISSIONS. */
+export type HostPermission = 'fs-read' | 'fs-write' | 'net' | 'child' | 'worker' | 'addons' | 'wasi';
+
+export type HostLaunch = {
+  readonly permissions: readonly string[];
+  readonly memoryMb: number;
+  /** All the environment it gets. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** What it must be able to read whatever its permissions say: the tools directory. */
+  readonly root: string;
+};
+
+/** A started host: its process, and the channel to it. */
+export type HostProcess = {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly channel: Duplex;
+};
+
+const ENTRY = fileURLToPath(
+  new URL(`./inside/host-main${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
+);
+/** src/ or dist/, and node_modules beside it. */
+const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
+
+const FLAGS: Readonly<Record<string, readonly string[]>> = {
+  'fs-read': ['--allow-fs-read=*'],
+  'fs-write': ['--allow-fs-write=*'],
+  net: ['--allow-net'],
+  child: ['--allow-child-process'],
+  worker: ['--allow-worker'],
+  addons: ['--allow-addons'],
+  wasi: ['--allow-wasi'],
+};
+
+/** Starts a host in a process group of its own. null where the system gives no process. */
+export const launchHost = (launch: HostLaunch): HostProcess | null => {
+  const child = startProcess(process.execPath, [...toFlags(launch), ENTRY], {
+    env: { ...launch.environment },
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    detached: true,
+  });
+  if (child === null) return null;
+  const { pid, stdout, stderr } = child;
+  const channel = child.stdio[3];
+  if (pid === undefined || stdout === null || stderr === null || !isDuplex(channel)) return null;
+  stepBehind(pid);
+  return { child, pid, stdout, stderr, channel };
+};
+
+const isDuplex = (stream: unknown): stream is Duplex =>
+  typeof stream === 'object' && stream !== null && 'write' in stream;
+
+const toFlags = ({ permissions, memoryMb, root }: HostLaunch): readonly string[] => [
+  // The heap gets three quarters: a process is more than its heap, and V8 says clearly when that is full.
+  `--max-old-space-size=${Math.floor(memoryMb * 0.75)}`,
+  '--permission',
+  ...permissions.flatMap((permission) => FLAGS[permission] ?? []),
+  ...(permissions.includes('fs-read') ? [] : [`--allow-fs-read=${PACKAGE}`, `--allow-fs-read=${root}`]),
+  // Of the permission model's own flags; in front of every stderr it would only hide what a tool says.
+  '--disable-warning=SecurityWarning',
+  '--disable-warning=ExperimentalWarning',
+];

@@ -1,0 +1,82 @@
+import { skipString } from '../json/json-text.ts';
+import { parseJson } from '../json/parse-json.ts';
+
+/** A string, a member's name or a number of a JSON text, and where it stands. */
+export type JsonPlace = {
+  readonly kind: 'name' | 'string' | 'number';
+  /** The name of the member that it is, or is the name of, or that the array around it is. */
+  readonly member: string;
+  /** The name of the member of the whole that it is in. */
+  readonly top: string;
+  /** 1 = of the whole itself. */
+  readonly depth: number;
+};
+
+export type RedactJsonTerms = {
+  readonly redact: (text: string) => string;
+  /** What stays as it is written. */
+  readonly isSpared: (place: JsonPlace) => boolean;
+};
+
+/**
+ * A JSON text whose strings, names included, and numbers went through `redact`. All else of it stays as it is written:
+ * large numbers, the order and repetition of names. What it gives is JSON again, whatever was replaced.
+ */
+export const redactJson = (json: string, { redact, isSpared }: RedactJsonTerms): string => {
+  const tokens = /["{}[\]]|-?\d[\d.eE+-]*/g;
+  const toPlace = createPlaces(json);
+  let redacted = '';
+  let from = 0;
+  for (let token = tokens.exec(json); token !== null; token = tokens.exec(json)) {
+    const [sign] = token;
+    if (sign === '"') tokens.lastIndex = skipString(json, token.index + 1);
+    const place = toPlace(sign, token.index, tokens.lastIndex);
+    if (place === null || isSpared(place)) continue;
+    const written = json.slice(token.index, tokens.lastIndex);
+    const instead = redactToken(written, redact);
+    if (instead === written) continue;
+    redacted += `${json.slice(from, token.index)}${instead}`;
+    from = tokens.lastIndex;
+  }
+  return redacted + json.slice(from);
+};
+
+/** Told of each token of a JSON text in turn, it says where that stands; null for what only nests others. */
+const createPlaces = (json: string) => {
+  let depth = 0;
+  let member = '';
+  let top = '';
+  return (sign: string, start: number, end: number): JsonPlace | null => {
+    const nesting = NESTING.get(sign);
+    if (nesting !== undefined) {
+      depth += nesting;
+      return null;
+    }
+    const kind = kindOf(sign, json, end);
+    if (kind === 'name') member = json.slice(start + 1, end - 1);
+    if (kind === 'name' && depth === 1) top = member;
+    return { kind, member, top, depth };
+  };
+};
+
+const NESTING: ReadonlyMap<string, number> = new Map([
+  ['{', 1],
+  ['[', 1],
+  ['}', -1],
+  [']', -1],
+]);
+
+const kindOf = (sign: string, json: string, end: number): JsonPlace['kind'] => {
+  if (sign !== '"') return 'number';
+  let next = end;
+  while (json[next] === ' ' || json[next] === '\n' || json[next] === '\r' || json[next] === '\t') next += 1;
+  return json[next] === ':' ? 'name' : 'string';
+};
+
+// What stays of a number with a secret in it is no number any more.
+const redactToken = (written: string, redact: (text: string) => string): string => {
+  const parsed = written.startsWith('"') ? parseJson(written) : null;
+  const text = parsed?.ok && typeof parsed.value === 'string' ? parsed.value : written;
+  const redacted = redact(text);
+  return redacted === text ? written : JSON.stringify(redacted);
+};

@@ -1,0 +1,123 @@
+import { isIP } from 'node:net';
+import * as z from 'zod';
+import { loadApiKeys } from '../auth/load-api-keys.ts';
+import { isLoopback } from '../auth/loopback.ts';
+import { SETTINGS } from './settings.ts';
+
+const Settings = z.object(SETTINGS);
+export type Config = Readonly<z.infer<typeof Settings>>;
+
+/** Whether callers must show who they are. */
+export const hasKeys = (config: Pick<Config, 'API_KEYS' | 'API_KEYS_FILE' | 'JWT_JWKS_URL'>): boolean =>
+  config.API_KEYS.length > 0 || config.API_KEYS_FILE !== undefined || config.JWT_JWKS_URL !== undefined;
+
+/** A way in which settings do not fit together. Asked only where every setting it reads is right by itself. */
+type Rule = {
+  readonly setting: keyof Config;
+  readonly reads: readonly (keyof Config)[];
+  readonly toProblem: (config: Config) => string | null;
+};
+
+const isAddressOrPrefix = (text: string): boolean => {
+  const [address = '', bits] = text.split('/', 2);
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (most < 0 || text.split('/').length > 2) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+};
+
+const RULES: readonly Rule[] = [
+  {
+    setting: 'API_KEYS',
+    reads: ['API_KEYS'],
+    toProblem: ({ API_KEYS }) => {
+      const [mistake] = loadApiKeys({ entries: API_KEYS, fileText: null }).mistakes;
+      return mistake === undefined ? null : `is not right: ${mistake}`;
+    },
+  },
+  {
+    setting: 'HOST',
+    reads: ['HOST', 'API_KEYS', 'API_KEYS_FILE', 'JWT_JWKS_URL', 'ALLOW_ANONYMOUS'],
+    toProblem: (config) =>
+      config.ALLOW_ANONYMOUS || hasKeys(config) || isLoopback(config.HOST)
+        ? null
+        : `is ${config.HOST}, which others can reach, and there are no API keys: set API_KEYS, or ALLOW_ANONYMOUS=true if everyone may call`,
+  },
+  {
+    setting: 'OPS_PORT',
+    reads: ['OPS_PORT', 'PORT'],
+    toProblem: ({ OPS_PORT, PORT }) =>
+      OPS_PORT === undefined || OPS_PORT === 0 || OPS_PORT !== PORT ? null : 'must not be PORT: choose another port',
+  },
+  {
+    setting: 'JWT_JWKS_URL',
+    reads: ['JWT_JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'],
+    toProblem: ({ JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE }) =>
+      (JWT_JWKS_URL === undefined) === (JWT_ISSUER === undefined && JWT_AUDIENCE === undefined)
+        ? null
+        : 'goes with JWT_ISSUER or JWT_AUDIENCE: tokens that were made for another service would be accepted, or none',
+  },
+  {
+    setting: 'FETCH_ALLOW_ADDRESSES',
+    reads: ['FETCH_ALLOW_ADDRESSES'],
+    toProblem: ({ FETCH_ALLOW_ADDRESSES }) =>
+      FETCH_ALLOW_ADDRESSES.every(isAddressOrPrefix)
+        ? null
+        : 'must be a comma-separated list of IP addresses and prefixes, for example 10.1.0.0/16,2001:db8::1',
+  },
+  {
+    setting: 'TOOL_HOSTS_MIN',
+    reads: ['TOOL_HOSTS_MIN', 'TOOL_HOSTS_MAX'],
+    toProblem: ({ TOOL_HOSTS_MIN, TOOL_HOSTS_MAX }) =>
+      TOOL_HOSTS_MIN <= TOOL_HOSTS_MAX ? null : 'must not be larger than TOOL_HOSTS_MAX',
+  },
+  {
+    setting: 'MAX_ANSWER_BYTES',
+    reads: ['MAX_ANSWER_BYTES', 'MAX_RESULT_BYTES'],
+    toProblem: ({ MAX_ANSWER_BYTES, MAX_RESULT_BYTES }) =>
+      MAX_ANSWER_BYTES >= MAX_RESULT_BYTES ? null : 'must not be smaller than MAX_RESULT_BYTES',
+  },
+  {
+    setting: 'ANSWER_MEMORY_MB',
+    reads: ['ANSWER_MEMORY_MB', 'MAX_ANSWER_BYTES'],
+    toProblem: ({ ANSWER_MEMORY_MB, MAX_ANSWER_BYTES }) =>
+      ANSWER_MEMORY_MB * 1_048_576 >= 10 * MAX_ANSWER_BYTES
+        ? null
+        : 'must be at least ten times MAX_ANSWER_BYTES, or one batch could fill what its caller may have',
+  },
+  {
+    setting: 'SESSION_TTL_SECONDS',
+    reads: ['SESSION_TTL_SECONDS', 'MAX_DEADLINE_MS'],
+    toProblem: ({ SESSION_TTL_SECONDS, MAX_DEADLINE_MS }) =>
+      SESSION_TTL_SECONDS * 1000 > MAX_DEADLINE_MS
+        ? null
+        : 'must be longer than MAX_DEADLINE_MS, or a session could end before its batch',
+  },
+];
+
+const findClashes = (config: Config, wrong: ReadonlySet<string>): readonly string[] =>
+  RULES.filter(({ reads }) => !reads.some((setting) => wrong.has(setting))).flatMap(({ setting, toProblem }) => {
+    const problem = toProblem(config);
+    return problem === null ? [] : [`${setting} ${problem}`];
+  });
+
+/**
+ * Reads the settings from the environment; an empty value means unset. Gives every mistake at once, and then a config
+ * in which the wrong settings stand at their defaults, so that the others can be looked into further.
+ */
+export const loadConfig = (
+  environment: Readonly<Record<string, string | undefined>>,
+): { readonly config: Config } | { readonly config: Config; readonly mistakes: readonly string[] } => {
+  const given = Object.fromEntries(
+    Object.keys(SETTINGS).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
+  );
+  const parsed = Settings.safeParse(given);
+  const issues = parsed.success ? [] : parsed.error.issues;
+  const wrong = new Set(issues.map(({ path }) => path.join('.')));
+  const right = Object.fromEntries(Object.entries(given).filter(([name]) => !wrong.has(name)));
+  const config = parsed.success ? parsed.data : Settings.parse(right);
+  const mistakes = [
+    ...issues.map(({ path, message }) => `${path.join('.')} ${message}`),
+    ...findClashes(config, wrong),
+  ];
+  return mistakes.length === 0 ? { config } : { config, mistakes };
+};
