@@ -57,13 +57,15 @@ const toAnswer = (batch: Batch): BatchAnswer =>
   batch.answer ?? { kind: 'results', results: takeResults(batch), origin: batch.isReplay ? 'replayed' : 'run' };
 
 /** The texts of the results, which a handler that goes on must not keep in memory. */
-const takeResults = ({ calls }: Batch): readonly string[] =>
-  calls.map((call) => {
-    const { result } = call;
+const takeResults = ({ calls }: Batch): readonly string[] => {
+  const results: string[] = [];
+  for (const call of calls) {
+    results.push(call.result);
     call.result = '';
     call.event = null;
-    return result;
-  });
+  }
+  return results;
+};
 
 export const createExecutor = (settings: ExecutorSettings): Executor => {
   const open = createOpenWork();

@@ -83,7 +83,8 @@ export class BoundedStore<Value> implements StoreUse {
   get(key: string): Value | undefined {
     const entry = this.#find(key);
     if (entry === undefined) return undefined;
-    if (this.#options.ttl?.renewed === 'by_get') entry.expiresAt = this.#options.now() + this.#options.ttl.ms;
+    const { ttl, now } = this.#options;
+    if (ttl?.renewed === 'by_get') entry.expiresAt = now() + ttl.ms;
     if (entry.holder.newest !== entry) {
       unlink(entry);
       append(entry);
@@ -145,7 +146,8 @@ export class BoundedStore<Value> implements StoreUse {
 
   #find(key: string): Entry<Value> | undefined {
     const entry = this.#entries.get(key);
-    if (entry === undefined || entry.expiresAt > this.#options.now()) return entry;
+    if (entry === undefined || entry.expiresAt === Number.POSITIVE_INFINITY) return entry;
+    if (entry.expiresAt > this.#options.now()) return entry;
     this.#drop(entry, 'expired');
     return undefined;
   }

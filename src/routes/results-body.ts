@@ -22,9 +22,15 @@ export const sendKeptResults = (reply: FastifyReply, body: ResultsBody): Fastify
   sendReading(reply, toJson(body));
 
 const toJson = ({ requestId, sessionId, results, turn }: ResultsBody): string => {
-  const head = `{"request_id":${JSON.stringify(requestId)},"session_id":${JSON.stringify(sessionId)},"results":[`;
+  const session = sessionId === null ? 'null' : JSON.stringify(sessionId);
+  let json = `{"request_id":${JSON.stringify(requestId)},"session_id":${session},"results":[`;
+  let isFirst = true;
+  for (const result of results) {
+    json += isFirst ? result : `,${result}`;
+    isFirst = false;
+  }
   const tail = turn === undefined ? '' : `,"format":"${turn.format}","messages":${JSON.stringify(turn.messages)}`;
-  return `${head}${results.join(',')}]${tail}}`;
+  return `${json}]${tail}}`;
 };
 
 /** A JSON text as the payload of a reply, which says from now on that it is one. */

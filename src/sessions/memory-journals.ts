@@ -23,7 +23,7 @@ export type MemoryJournals = {
 };
 
 /** What was appended at once; rendered when it is read. `lines` are the last ones of what `read` gives. */
-type Chunk = { readonly lines: number; readonly bytes: number; readonly read: () => readonly string[] };
+type Chunk = { readonly lines: number; readonly bytes: number; read(): readonly string[] };
 type Journal = { readonly chunks: Chunk[]; lines: number; bytes: number };
 
 // The journal, its array with room to grow; a chunk; a number that a chunk keeps for each of its tools.
@@ -59,20 +59,41 @@ export const createMemoryJournals = (
     },
     read: (sessionKey) => {
       const chunks = journals.peek(sessionKey)?.chunks ?? [];
-      return chunks.flatMap(({ lines, read }) => read().slice(-lines)).slice(-maxLines);
+      return chunks.flatMap((chunk) => chunk.read().slice(-chunk.lines)).slice(-maxLines);
     },
     drop: (sessionKey) => void journals.delete(sessionKey),
   };
 };
 
-const toRoundChunk = ({ journal, lines, tools, budgets }: JournalRound): Chunk => {
-  const left = tools.map(({ name }) => budgets.get(name)?.remaining ?? null);
-  const names = tools.map(({ name }) => name);
-  const leftOf = (tool: string): number | null => left[names.indexOf(tool)] ?? null;
-  const read = (): readonly string[] => journal.render().map((line) => toJournalText(line, leftOf));
-  if (journal.bytes > lines * BYTES_A_LINE) return toTextChunk(read().slice(-lines));
-  return { lines, bytes: CHUNK_BYTES + journal.bytes + 2 * tools.length * LEFT_BYTES, read };
+const toRoundChunk = (round: JournalRound): Chunk => {
+  const { journal, lines, tools } = round;
+  const chunk = new RoundChunk(round, CHUNK_BYTES + journal.bytes + 2 * tools.length * LEFT_BYTES);
+  return journal.bytes > lines * BYTES_A_LINE ? toTextChunk(chunk.read().slice(-lines)) : chunk;
 };
+
+/** A round as it was reported, with what each of its tools had left after it. */
+class RoundChunk implements Chunk {
+  readonly lines: number;
+  readonly bytes: number;
+  readonly #journal: RoundJournal;
+  readonly #names: string[] = [];
+  readonly #left: (number | null)[] = [];
+
+  constructor({ journal, lines, tools, budgets }: JournalRound, bytes: number) {
+    this.lines = lines;
+    this.bytes = bytes;
+    this.#journal = journal;
+    for (const { name } of tools) {
+      this.#names.push(name);
+      this.#left.push(budgets.get(name)?.remaining ?? null);
+    }
+  }
+
+  read(): readonly string[] {
+    const leftOf = (tool: string): number | null => this.#left[this.#names.indexOf(tool)] ?? null;
+    return this.#journal.render().map((line) => toJournalText(line, leftOf));
+  }
+}
 
 /** Lines as one flat text, for they are ropes and slices that keep what they were cut from; JSON has no line breaks. */
 const toTextChunk = (added: readonly string[]): Chunk => {

@@ -89,20 +89,38 @@ export const createRequestSessionStore = (options: {
   readonly settings: SessionSettings;
   readonly now: () => number;
 }): SessionStore => ({
-  admit: (round) => ({
-    mode: 'memory',
-    scope: 'request',
-    step: 0,
-    permits: toCleanPermits(round, options.settings),
-    verdicts: [],
-    // Where nothing failed the budgets are those of the permits, and nothing has to remember them.
-    settle: (report) => (hasFailed(report) ? settleRequest(round, report, options) : UNCHANGED),
-    addLate: nothing,
-  }),
+  admit: (round) => new RequestAdmission(round, options),
   read: async () => toEmptyRecord('memory'),
   end: nothing,
   reset: nothing,
 });
+
+class RequestAdmission implements Admission {
+  readonly mode = 'memory';
+  readonly scope = 'request';
+  readonly step = 0;
+  readonly permits: Admission['permits'];
+  readonly verdicts: Admission['verdicts'] = NO_VERDICTS;
+  readonly #round: Round;
+  readonly #terms: Pick<Terms, 'settings' | 'now'>;
+
+  constructor(round: Round, terms: Pick<Terms, 'settings' | 'now'>) {
+    this.permits = toCleanPermits(round, terms.settings);
+    this.#round = round;
+    this.#terms = terms;
+  }
+
+  // Where nothing failed the budgets are those of the permits, and nothing has to remember them.
+  settle(report: RoundReport): ReadonlyMap<string, Budget> {
+    return hasFailed(report) ? settleRequest(this.#round, report, this.#terms) : UNCHANGED;
+  }
+
+  addLate(): Promise<void> {
+    return nothing();
+  }
+}
+
+const NO_VERDICTS: Admission['verdicts'] = [];
 
 const hasFailed = ({ outcomes }: RoundReport): boolean => outcomes.some(({ failed }) => failed);
 
@@ -161,11 +179,11 @@ const settleCleanRound = (
 ): ReadonlyMap<string, Budget> => {
   const { settings, keep, find } = terms;
   const done = settleClean(session, round, report);
-  if (done === 'other') keep(round.sessionKey, session);
   if (done === 'nothing' && (report.journal === null || settings.journal === 0)) return UNCHANGED;
   const budgets = toCleanBudgets(round, settings);
+  if (done === 'other') keep(round.sessionKey, session);
   // Keeping it may have been too much for the store, which then forgot this session, and its journal with it.
-  if (find(round.sessionKey) === session) appendRound(round, report, budgets, terms);
+  if (done !== 'other' || find(round.sessionKey) === session) appendRound(round, report, budgets, terms);
   return budgets;
 };
 

@@ -88,20 +88,19 @@ type TimedTools = Pick<ReturnType<typeof createTimedTools>, 'labelOf'>;
 
 /** The series of a budget decision, found without making labels each time. */
 export const createDecisionLookup = (metrics: Metrics) => {
-  const known = new Map<string, Map<string, CountSeries>>();
-  metrics.toolNames.onForget((tool) => {
-    for (const ofKind of known.values()) ofKind.delete(tool);
-  });
-  return (tool: string, decision: string, mode: string): CountSeries => {
-    const kind = `${decision} ${mode}`;
-    const ofKind = known.get(kind) ?? new Map<string, CountSeries>();
-    if (ofKind.size === 0) known.set(kind, ofKind);
-    const found = ofKind.get(tool);
-    if (found !== undefined) return found;
+  // By tool, decision and mode: a lookup makes no text.
+  const known = new Map<string, Map<string, Map<string, CountSeries>>>();
+  metrics.toolNames.onForget((tool) => known.delete(tool));
+  const begin = (tool: string, decision: string, mode: string): CountSeries => {
     const series = metrics.budgetDecisions({ tool, decision, mode });
-    ofKind.set(metrics.toolNames.labelOf(tool), series);
+    const label = metrics.toolNames.labelOf(tool);
+    const ofTool = known.get(label) ?? new Map<string, Map<string, CountSeries>>();
+    const ofDecision = ofTool.get(decision) ?? new Map<string, CountSeries>();
+    known.set(label, ofTool.set(decision, ofDecision.set(mode, series)));
     return series;
   };
+  return (tool: string, decision: string, mode: string): CountSeries =>
+    known.get(tool)?.get(decision)?.get(mode) ?? begin(tool, decision, mode);
 };
 
 const labelsOf = (tool: string, code: keyof typeof FAILURE_POLICY | null, outcome: Outcome) => {

@@ -64,21 +64,33 @@ export const createRoundJournal = (round: WrittenRound): SettlingJournal => {
   const body = round.body ?? toBody(Array.from({ length: settling.size }, (_, index) => settling.entryOf(index)));
   const shared = { step, time, requestId, calls, redactor };
   if (body === null || mayHoldSecret(body, round)) return toWritten(toLines(shared, settling));
-  return toUnwritten(shared, body, toBytes(body, round), settling);
+  return new UnwrittenRound(shared, body, toBytes(body, round), settling);
 };
 
-// A function of its own: what is kept is what these two closures name, and beside others they would keep the batch.
-const toUnwritten = (round: Shared, body: string, bytes: number, settling: SettlingBatch): SettlingJournal => {
-  const state: { batch: SettlingBatch | null } = { batch: settling };
-  return {
-    lines: round.calls.length,
-    bytes,
-    render: () => toLines(round, state.batch ?? readBatch(body, round.calls)),
-    release: () => {
-      state.batch = null;
-    },
-  };
-};
+/** Keeps what its fields name, and the batch only until it is released. */
+class UnwrittenRound implements SettlingJournal {
+  readonly lines: number;
+  readonly bytes: number;
+  readonly #round: Shared;
+  readonly #body: string;
+  #settling: SettlingBatch | null;
+
+  constructor(round: Shared, body: string, bytes: number, settling: SettlingBatch) {
+    this.lines = round.calls.length;
+    this.bytes = bytes;
+    this.#round = round;
+    this.#body = body;
+    this.#settling = settling;
+  }
+
+  render(): readonly JournalLine[] {
+    return toLines(this.#round, this.#settling ?? readBatch(this.#body, this.#round.calls));
+  }
+
+  release(): void {
+    this.#settling = null;
+  }
+}
 
 type Shared = Omit<WrittenRound, 'body' | 'settling'>;
 

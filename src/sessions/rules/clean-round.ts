@@ -37,33 +37,19 @@ export const admitClean = (session: SessionState, round: Round, settings: Sessio
 const NO_VERDICTS: readonly CallVerdict[] = [];
 
 /** The tools of a clean round, each free; settling in another way than cleanly needs them. */
-export const toCleanTools = (
-  { tools }: Round,
-  settings: Pick<SessionSettings, 'sessionRetries'>,
-): ReadonlyMap<string, AdmittedTool> =>
-  new Map(
-    tools.map((tool) => [tool.name, { permit: toCleanPermit(tool, settings), claimId: null, epoch: 0 }] as const),
-  );
+export const toCleanTools = (round: Round, settings: CleanSettings): ReadonlyMap<string, AdmittedTool> => {
+  const tools = new Map<string, AdmittedTool>();
+  for (const [name, permit] of toCleanPermits(round, settings)) tools.set(name, { permit, claimId: null, epoch: 0 });
+  return tools;
+};
 
 /** The permits of a clean round. */
-export const toCleanPermits = (
-  { tools }: Round,
-  settings: Pick<SessionSettings, 'sessionRetries'>,
-): ReadonlyMap<string, Permit> => {
-  const permits = new Map<string, Permit>();
-  for (const tool of tools) permits.set(tool.name, toCleanPermit(tool, settings));
-  return permits;
-};
+export const toCleanPermits = (round: Round, settings: CleanSettings): ReadonlyMap<string, Permit> =>
+  toTerms(round, settings).permits;
 
 /** Its budgets after it. */
-export const toCleanBudgets = (
-  { tools }: Round,
-  settings: Pick<SessionSettings, 'sessionRetries'>,
-): ReadonlyMap<string, Budget> => {
-  const budgets = new Map<string, Budget>();
-  for (const tool of tools) budgets.set(tool.name, toCleanBudget(tool, settings));
-  return budgets;
-};
+export const toCleanBudgets = (round: Round, settings: CleanSettings): ReadonlyMap<string, Budget> =>
+  toTerms(round, settings).budgets;
 
 /** Whether a round that was admitted cleanly ended so: every call was answered, and the session is still untroubled. */
 export const endedCleanly = (session: SessionState, { outcomes, calls }: RoundReport): boolean => {
@@ -125,22 +111,40 @@ const findStreak = ({ streaks }: SessionState, { tool, mark }: AskedCall): Strea
 
 const RUN: CallVerdict = { kind: 'run', streak: null };
 
-// The same for all sessions: one for each number of retries.
-const permits = new Map<number, Permit>();
-let permitsAreOf = -1;
+type CleanSettings = Pick<SessionSettings, 'sessionRetries'>;
 
-const toCleanPermit = (tool: AskedTool, settings: Pick<SessionSettings, 'sessionRetries'>): Permit => {
-  const { sessionRetries } = settings;
-  if (permitsAreOf !== sessionRetries) permits.clear();
-  permitsAreOf = sessionRetries;
-  const known = permits.get(tool.retries);
-  if (known !== undefined) return known;
-  const permit: Permit = { decision: 'free', budget: toCleanBudget(tool, settings) };
-  permits.set(tool.retries, permit);
-  return permit;
+/** What a clean round is let in by, and what is left after it. */
+type CleanTerms = {
+  readonly permits: ReadonlyMap<string, Permit>;
+  readonly budgets: ReadonlyMap<string, Budget>;
+};
+
+// Those of a round with one tool, as nearly all are, by its name: the same for all sessions, until that tool has other retries.
+const ofOneTool = new Map<string, CleanTerms & { readonly retries: number; readonly sessionRetries: number }>();
+// Tools may be renamed for ever.
+const MOST_TOOLS = 1024;
+
+const toTerms = ({ tools }: Round, { sessionRetries }: CleanSettings): CleanTerms => {
+  const [tool] = tools;
+  if (tool === undefined || tools.length > 1) return createTerms(tools, sessionRetries);
+  const { name, retries } = tool;
+  const known = ofOneTool.get(name);
+  if (known !== undefined && known.retries === retries && known.sessionRetries === sessionRetries) return known;
+  if (ofOneTool.size >= MOST_TOOLS) ofOneTool.clear();
+  const terms = { retries, sessionRetries, ...createTerms(tools, sessionRetries) };
+  ofOneTool.set(name, terms);
+  return terms;
+};
+
+const createTerms = (tools: readonly AskedTool[], sessionRetries: number): CleanTerms => {
+  const permits = new Map<string, Permit>();
+  const budgets = new Map<string, Budget>();
+  for (const { name, retries } of tools) {
+    const budget = toBudget(CLEAN, retries, sessionRetries);
+    permits.set(name, { decision: 'free', budget });
+    budgets.set(name, budget);
+  }
+  return { permits, budgets };
 };
 
 const CLEAN = findTool(createSessionState(''), '');
-
-const toCleanBudget = ({ retries }: AskedTool, { sessionRetries }: Pick<SessionSettings, 'sessionRetries'>): Budget =>
-  toBudget(CLEAN, retries, sessionRetries);

@@ -116,28 +116,33 @@ export const addAnswers = (
   calls: readonly SettledCall[],
 ): 'nothing' | 'same' | 'other' => {
   const tool = streaks.get(name);
-  const known = tool === undefined ? NO_STREAKS : streaksAfter(tool);
-  let before: Map<number, Streak> | null = null;
-  for (const { tool: ofCall, mark, answer } of calls) {
-    if (mark === null || answer === null || ofCall !== name) continue;
-    before ??= new Map();
-    addAnswer(before, known.get(mark.print), mark.print, answer.print);
-  }
+  const before = toAnswers(tool === undefined ? NO_STREAKS : streaksAfter(tool), name, calls);
   if (before === null) return 'nothing';
   streaks.set(name, { before, step: 0, endings: NO_ENDINGS });
   return tool?.step === 0 && tool.before.size === before.size ? 'same' : 'other';
 };
 
-const addAnswer = (
-  streaks: Map<number, Streak>,
-  known: Streak | undefined,
-  fingerprint: number,
-  answer: number,
-): void => {
-  if (streaks.size >= MAX_FINGERPRINTS && !streaks.has(fingerprint)) return;
-  const same = known !== undefined && known.answer === answer ? known.same + 1 : 1;
-  streaks.set(fingerprint, { failed: 0, same, answer });
+const toAnswers = (
+  known: ReadonlyMap<number, Streak>,
+  name: string,
+  calls: readonly SettledCall[],
+): ReadonlyMap<number, Streak> | null => {
+  let streaks: Map<number, Streak> | null = null;
+  for (const { tool, mark, answer } of calls) {
+    if (mark === null || answer === null || tool !== name) continue;
+    streaks ??= new Map();
+    const { print } = mark;
+    if (streaks.size < MAX_FINGERPRINTS || streaks.has(print))
+      streaks.set(print, afterAnswer(known.get(print), answer));
+  }
+  return streaks;
 };
+
+const afterAnswer = (known: Streak | undefined, { print }: AnswerMark): Streak => ({
+  failed: 0,
+  same: known !== undefined && known.answer === print ? known.same + 1 : 1,
+  answer: print,
+});
 
 /**
  * Ends the tool's failures in a row: those that the round with this step found, and, where another round did it (0 = no
