@@ -82,7 +82,7 @@ const keysOf = (target: object): readonly PropertyKey[] =>
   target === globalThis ? getOwnPropertyNames(target) : ownKeys(target);
 
 // One statement a member, as code of its own: V8 reads a member by a constant name in about a nanosecond, and by one
-// out of a list in 40 to 80. The look at all of them, after each call, took 50 µs of the core that the service may share.
+// out of a list in 40 to 80. Out of a list, the 450 members took 22 µs more of each call on a core that the service may share.
 const compileValueCheck = (
   target: object,
   members: readonly (readonly [key: PropertyKey, value: unknown])[],
