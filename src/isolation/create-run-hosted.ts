@@ -28,19 +28,32 @@ export const createRunHosted = (options: {
   readonly onWaited: (waitedMs: number) => void;
 }): RunHosted => {
   const { pool, now } = options;
-  const runInOne = async (call: HostedCall, terms: HostedTerms, attempt: Attempt): Promise<RunOutcome> => {
-    const askedAt = now();
-    const obtained = await obtain(pool, call.tool, terms.cancellation, now);
-    if ('failure' in obtained) return { kind: 'ended', outcome: failed(obtained.failure) };
-    options.onWaited(now() - askedAt);
-    const running: Running = { member: obtained.member, isStopped: false };
-    const work = runIn(pool, running, call, attempt);
+  const runInHost = (member: PoolMember, call: HostedCall, terms: HostedTerms, attempt: Attempt) => {
+    const running: Running = { member, isStopped: false };
+    const work = member.host.run(call).then((ran) => {
+      if (ran.kind === 'ended') pool.giveBack(member);
+      return toRunEnd(ran, call.tool, running, attempt);
+    });
     const timeoutMs = Math.max(1, Math.min(terms.timeoutMs, Math.ceil(terms.cancellation.remainingAt(now()))));
     return raceDeadline(work, call.tool, {
       timeoutMs,
       cancellation: terms.cancellation,
       context: { abort: (reason) => stop(running, work, reason) },
     });
+  };
+  const runInNext = async (call: HostedCall, terms: HostedTerms, attempt: Attempt): Promise<RunOutcome> => {
+    const askedAt = now();
+    const obtained = await obtain(pool, call.tool, terms.cancellation, now);
+    if ('failure' in obtained) return { kind: 'ended', outcome: failed(obtained.failure) };
+    options.onWaited(now() - askedAt);
+    return runInHost(obtained.member, call, terms, attempt);
+  };
+  /** A host that is idle takes the call at once. */
+  const runInOne = (call: HostedCall, terms: HostedTerms, attempt: Attempt): Promise<RunOutcome> => {
+    const idle = terms.cancellation.causeAt(now()) === null ? pool.takeIdle(call.tool.file) : null;
+    if (idle === null) return runInNext(call, terms, attempt);
+    options.onWaited(0);
+    return runInHost(idle, call, terms, attempt);
   };
   return async (tool, input, terms) => {
     const call = toCall(tool, input, terms);
@@ -102,28 +115,14 @@ type Running = {
 };
 
 /** What came of the call in its host; null where the host was ended after the call had been answered. */
-const runIn = async (
-  pool: HostPool,
-  running: Running,
-  call: HostedCall,
-  attempt: Attempt,
-): Promise<RunOutcome | null> => {
-  const ran = await runOnce(pool, running.member, call);
-  if (ran.kind === 'ended' || ran.began || !isReplaceable(ran.death)) return toRunEnd(ran, call.tool);
+const toRunEnd = (ran: HostedEnd, tool: HostedTool, running: Running, attempt: Attempt): RunOutcome | null => {
+  if (ran.kind === 'ended') return ran;
+  if (ran.began || !isReplaceable(ran.death)) return toDeathEnd(ran.death, ran.began, tool);
   if (running.isStopped) return null;
-  return attempt === 'last' ? toRunEnd(ran, call.tool) : UNBEGUN;
+  return attempt === 'last' ? toDeathEnd(ran.death, ran.began, tool) : UNBEGUN;
 };
 
 const isReplaceable = ({ killedFor }: Death): boolean => killedFor === null || killedFor === 'recycle';
-
-const runOnce = async (pool: HostPool, member: PoolMember, call: HostedCall): Promise<HostedEnd> => {
-  const ran = await member.host.run(call);
-  if (ran.kind === 'ended') pool.giveBack(member);
-  return ran;
-};
-
-const toRunEnd = (ran: HostedEnd, tool: HostedTool): RunOutcome | null =>
-  ran.kind === 'ended' ? { kind: 'ended', outcome: ran.outcome } : toDeathEnd(ran.death, ran.began, tool);
 
 const toCall = (
   tool: HostedTool,

@@ -59,12 +59,15 @@ export const createFrameReader = (options: {
   return {
     read: (chunk) => {
       if (broken) return;
-      held.push(chunk);
       heldBytes += chunk.length;
       // Only put together once it is whole: a large frame comes in hundreds of chunks.
-      if (heldBytes < needed) return;
-      const rest = takeFrames(held.length === 1 ? chunk : Buffer.concat(held));
-      held = rest.length === 0 ? [] : [rest];
+      if (heldBytes < needed) {
+        held.push(chunk);
+        return;
+      }
+      const rest = takeFrames(held.length === 0 ? chunk : Buffer.concat([...held, chunk]));
+      if (rest.length > 0) held = [rest];
+      else if (held.length > 0) held = [];
       heldBytes = rest.length;
     },
   };

@@ -3,7 +3,7 @@ import { parseJson } from '../json/parse-json.ts';
 import type { LoadedToolFile } from '../tools/directory/load-tool-file.ts';
 import type { HostedTool, ToolLog, ToolProgress } from '../tools/tool.ts';
 import type { Frame } from './frames.ts';
-import { HostMessage, LoadedBody, type ThrownPart } from './host-messages.ts';
+import { type HostMessage, LoadedBody, readHostMessage, type ThrownPart } from './host-messages.ts';
 import type { DroppedReason } from './isolation-observer.ts';
 import { readAnswer } from './read-answer.ts';
 
@@ -74,8 +74,14 @@ export class HostConversation {
     this.#bytes = 0;
     this.#call = { nonce, listener };
     this.#past.set(nonce, listener.tool.name);
-    const [oldest] = this.#past.keys();
-    if (this.#past.size > MAX_REMEMBERED && oldest !== undefined) this.#past.delete(oldest);
+    if (this.#past.size > MAX_REMEMBERED) this.#forgetOldest();
+  }
+
+  #forgetOldest(): void {
+    for (const oldest of this.#past.keys()) {
+      this.#past.delete(oldest);
+      return;
+    }
   }
 
   read({ head, body }: Frame): void {
@@ -87,9 +93,9 @@ export class HostConversation {
       this.#onAbuse('flood');
       return;
     }
-    const message = HostMessage.safeParse(toValue(head));
-    if (message.success) this.#hear(message.data, body);
-    else this.#drop('');
+    const message = readHostMessage(head);
+    if (message === null) this.#drop('');
+    else this.#hear(message, body);
   }
 
   #hear(message: HostMessage, body: string): void {

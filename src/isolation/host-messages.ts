@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { EFFECTS, type Effects, EXECUTED } from '../contract/failure.ts';
 import { JsonSchema } from '../contract/tool-description.ts';
 import { Issue, Warning } from '../contract/tool-result.ts';
+import { parseJson } from '../json/parse-json.ts';
 
 /** What the service says to a host. The body carries sources (load) or the call's arguments (call). */
 export type HostOrder =
@@ -130,3 +131,28 @@ export const HostMessage = z.discriminatedUnion('type', [
 export type HostMessage = z.infer<typeof HostMessage>;
 
 export const LoadedBody = z.object({ tools: z.array(HostedFacts), imported: z.array(z.string()) });
+
+/** What a host says; null where it is no message. */
+export const readHostMessage = (head: string): HostMessage | null => {
+  const parsed = parseJson(head);
+  if (!parsed.ok) return null;
+  return readPlainMessage(parsed.value) ?? HostMessage.safeParse(parsed.value).data ?? null;
+};
+
+/** The two messages of most calls, checked by hand in a fraction of the schema's time; null where only the schema can tell. */
+export const readPlainMessage = (value: unknown): HostMessage | null => {
+  if (!isRecord(value)) return null;
+  const { type, nonce, end } = value;
+  if (typeof nonce !== 'string') return null;
+  if (type === 'began') return { type, nonce };
+  if (type !== 'answer' || !isRecord(end)) return null;
+  const { kind, message, marks, warnings } = end;
+  const isPlain = kind === 'success' && isEmptyList(marks) && isEmptyList(warnings);
+  if (!isPlain || typeof message !== 'string' || message.length > MAX_TEXT) return null;
+  return { type, nonce, end: { kind, message, marks: [], warnings: [] } };
+};
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;

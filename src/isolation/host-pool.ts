@@ -67,21 +67,24 @@ export class HostPool implements ToolFileHosts {
     this.#forget(hosts);
   }
 
+  /** A host of this file that is idle, busy from now on; null where there is none. */
+  takeIdle(file: ToolFile): PoolMember | null {
+    const idle = findMember(this.#hostsOf(file).members, 'idle', 'newest') ?? null;
+    if (idle !== null) this.#enter(idle, 'busy');
+    return idle;
+  }
+
   /** Hands over a host of this file as soon as there is one; gives the way to stop waiting. */
   obtain(file: ToolFile, waiter: HostWaiter): () => void {
     const hosts = this.#hostsOf(file);
-    const idle = findMember(hosts.members, 'idle', 'newest');
-    if (idle !== undefined) {
-      this.#occupy(idle, waiter);
-      return () => undefined;
-    }
+    const idle = this.takeIdle(file);
     const waitMs = hosts.restartAt - this.#settings.now();
-    if (hosts.members.size === 0 && waitMs > 0) {
-      waiter.fail(KEEPS_ENDING, waitMs);
-      return () => undefined;
+    if (idle !== null) waiter.take(idle);
+    else if (hosts.members.size === 0 && waitMs > 0) waiter.fail(KEEPS_ENDING, waitMs);
+    else {
+      hosts.waiting.add(waiter);
+      this.#grow(hosts);
     }
-    hosts.waiting.add(waiter);
-    this.#grow(hosts);
     return () => void hosts.waiting.delete(waiter);
   }
 
@@ -94,11 +97,10 @@ export class HostPool implements ToolFileHosts {
 
   /** Ends what has been idle for long, and starts what is missing. Called every few seconds. */
   tidy(): void {
-    const { now, minHosts } = this.#settings;
-    let spare = this.#members.size - minHosts;
+    let spare = this.#members.size - this.#settings.minHosts;
     for (const member of this.#members) {
       if (spare <= 0) break;
-      if (member.phase !== 'idle' || now() - member.since <= IDLE_MS || member.host.isEnding()) continue;
+      if (member.phase !== 'idle' || this.#settings.now() - member.since <= IDLE_MS || member.host.isEnding()) continue;
       member.host.kill('surplus');
       spare -= 1;
     }
@@ -114,8 +116,7 @@ export class HostPool implements ToolFileHosts {
   }
 
   whenEmpty(): Promise<void> {
-    if (this.#members.size === 0) return Promise.resolve();
-    return new Promise((resolve) => void this.#whenEmpty.push(resolve));
+    return this.#members.size === 0 ? Promise.resolve() : new Promise((done) => void this.#whenEmpty.push(done));
   }
 
   #start(hosts: FileHosts): PoolMember | null {
@@ -148,10 +149,9 @@ export class HostPool implements ToolFileHosts {
   }
 
   #failWaiting(hosts: FileHosts, reason: string): void {
-    const { now } = this.#settings;
     const waiting = [...hosts.waiting];
     hosts.waiting.clear();
-    for (const waiter of waiting) waiter.fail(reason, Math.max(0, hosts.restartAt - now()));
+    for (const waiter of waiting) waiter.fail(reason, Math.max(0, hosts.restartAt - this.#settings.now()));
   }
 
   /** What becomes of a host that is free: the next call, a pause, or its end. */
@@ -184,14 +184,14 @@ export class HostPool implements ToolFileHosts {
 
   #onEnded(member: PoolMember, death: Death): void {
     const { hosts } = member;
-    const { now } = this.#settings;
+    const { now, onEnded } = this.#settings;
     this.#members.delete(member);
     hosts.members.delete(member);
     const restart = toRestartReason(death);
     // One that ended while it loaded is counted as a failed start.
     if (isOwnFault(restart) && member.phase !== 'starting') noteTrouble(hosts, now());
     if (hosts.members.size === 0 && hosts.restartAt > now()) this.#failWaiting(hosts, KEEPS_ENDING);
-    this.#settings.onEnded(member, death, restart);
+    onEnded(member, death, restart);
     if (this.#members.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
     this.#forget(hosts);
     // As warm as before: the next call should not pay for this one.
