@@ -28,7 +28,7 @@ export type CallFacts = {
 // A handler that reports every row it reads must not drown the log.
 const MAX_PROGRESS = 1000;
 
-/** A call's context and the way to abort its signal. Signal and log are made when the handler first asks for them. */
+/** A call's context and the way to abort its signal. Signal, log and progress are made when the handler first asks for them. */
 export class CallContext implements ToolContext {
   readonly session: string | null;
   readonly callId: string | number | null;
@@ -42,6 +42,7 @@ export class CallContext implements ToolContext {
   #log: ToolLog | undefined;
   #reason: Error | undefined;
   #progressLeft = MAX_PROGRESS;
+  #progress: ((update: ToolProgress) => void) | undefined;
 
   constructor(facts: CallFacts) {
     this.session = facts.session;
@@ -69,13 +70,19 @@ export class CallContext implements ToolContext {
     return this.#log;
   }
 
-  readonly progress = (update: ToolProgress): void => {
+  // Bound: handlers take it out of the context.
+  get progress(): (update: ToolProgress) => void {
+    this.#progress ??= (update) => this.#report(update);
+    return this.#progress;
+  }
+
+  #report(update: ToolProgress): void {
     if (this.#progressLeft === 0) return;
     this.#progressLeft -= 1;
     const { onProgress } = this.#facts;
     if (typeof onProgress === 'function') onProgress(update);
     else this.log.debug('progress', { ...update });
-  };
+  }
 
   abort(reason: Error): void {
     this.#reason = reason;

@@ -10,10 +10,12 @@ const keyProblem = (key: string): string => `use the key '${key}', which is not 
 const numberProblem = (literal: string): string =>
   `hold the number ${literal.slice(0, 40)}, which JSON numbers cannot carry exactly: send it as a string.`;
 
+/** Nodes that are still to be looked at, and how deep each is: two lists, for a pair of each would be most of the work. */
+type Below = { readonly nodes: object[]; readonly depths: number[] };
+
 type Walk = {
-  /** Nodes that are still to be looked at, and how deep each is: two lists, for a pair of each would be most of the work. */
-  readonly nodes: object[];
-  readonly depths: number[];
+  /** Made for the first member that has members: most arguments have none. */
+  below: Below | null;
   count: number;
   readonly wideLiterals: WideLiterals;
 };
@@ -24,9 +26,14 @@ type Walk = {
  * text that the value was parsed from: 6e23 is a legal float, 12345678901234567890123 is not, and only the text can tell.
  */
 export const findShapeProblem = (value: object, wideLiterals: WideLiterals): string | null => {
-  const walk: Walk = { nodes: [value], depths: [1], count: 0, wideLiterals };
-  for (let node = walk.nodes.pop(); node !== undefined; node = walk.nodes.pop()) {
-    const problem = findNodeProblem(node, walk.depths.pop() ?? 1, walk);
+  const walk: Walk = { below: null, count: 0, wideLiterals };
+  const problem = findNodeProblem(value, 1, walk);
+  return problem ?? (walk.below === null ? null : findProblemBelow(walk, walk.below));
+};
+
+const findProblemBelow = (walk: Walk, { nodes, depths }: Below): string | null => {
+  for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
+    const problem = findNodeProblem(node, depths.pop() ?? 1, walk);
     if (problem !== null) return problem;
   }
   return null;
@@ -61,8 +68,9 @@ const takeValue = (value: unknown, depth: number, walk: Walk): string | null => 
   if (walk.count > MAX_NODES) return SIZE_PROBLEM;
   if (typeof value === 'number') return findNumberProblem(value, walk);
   if (typeof value === 'object' && value !== null) {
-    walk.nodes.push(value);
-    walk.depths.push(depth + 1);
+    walk.below ??= { nodes: [], depths: [] };
+    walk.below.nodes.push(value);
+    walk.below.depths.push(depth + 1);
   }
   return null;
 };

@@ -1,5 +1,6 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { RetryState, Warning } from '../contract/tool-result.ts';
+import { toJsonString } from '../json/json-text.ts';
 import { cutText } from '../tools/describe-value.ts';
 import type { Call } from './call.ts';
 import type { FailureOutcome, SuccessOutcome } from './call-outcome.ts';
@@ -43,13 +44,21 @@ export const renderFailure = (
 };
 
 const renderHead = ({ index, id, name }: CallHead): string =>
-  `{"index":${index},"id":${JSON.stringify(id)},"name":${JSON.stringify(name)},`;
+  `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${name === null ? 'null' : toJsonString(name)},`;
 
 const renderTail = ({ durationMs, marks, warnings }: RenderedParts): string => {
-  const duration = `"duration_ms":${Math.round(durationMs * 100) / 100}`;
+  const duration = `"duration_ms":${toHundredths(durationMs)}`;
   if (marks.length === 0 && warnings.length === 0) return `${duration}}`;
   const more = marks.map((mark) => `,"${mark}":true`).join('');
   return `${duration}${more}${warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`}}`;
+};
+
+// Writing a fraction as the shortest text of its digits takes longer than all else of a result: most are one of these.
+const SHORT = Array.from({ length: 1000 }, (_, hundredths) => String(hundredths / 100));
+
+const toHundredths = (ms: number): string => {
+  const hundredths = Math.round(ms * 100);
+  return SHORT[hundredths] ?? String(hundredths / 100);
 };
 
 /** What the model reads: never empty, within 2 000 characters, the budget's word last. */

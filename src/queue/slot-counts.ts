@@ -113,10 +113,18 @@ type Counted = { readonly running: number; readonly waiting: number };
 const createBusyMap = <Item extends Counted>() => {
   const items = new Map<string, Item>();
   let pruneAt = LEAST_REMEMBERED;
+  // A call asks five times for the same ones.
+  let last: { readonly key: string; readonly item: Item } | null = null;
   return {
-    get: (key: string): Item | undefined => items.get(key),
+    get: (key: string): Item | undefined => {
+      if (last !== null && last.key === key) return last.item;
+      const item = items.get(key);
+      if (item !== undefined) last = { key, item };
+      return item;
+    },
     add: (key: string, item: Item): Item => {
       if (items.size >= pruneAt) {
+        last = null;
         forgetIdle(items);
         pruneAt = Math.max(LEAST_REMEMBERED, 2 * items.size);
       }

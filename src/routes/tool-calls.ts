@@ -9,7 +9,7 @@ import type { JsonBody } from './json-body.ts';
 import { ProblemError } from './problem-handler.ts';
 import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
 import { callerKeyOf } from './request-gate.ts';
-import { type ResultsBody, toJsonPayload, toResultsPayload } from './results-body.ts';
+import { type ResultsBody, sendAnswer, toResultsJson } from './results-body.ts';
 import { TOOL_CALLS_SCHEMA } from './tool-calls-schema.ts';
 
 export type ToolCallsOptions = {
@@ -36,14 +36,15 @@ export type ToolCallsOptions = {
  * envelope may be ours or the message of a model, which is answered in kind.
  */
 export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOptions): void => {
-  // Not async, and it gives the payload and not the reply: Fastify sends at once what is there at once.
+  // Not async: it sends at once what is there at once.
   app.post('/tool-calls', { schema: TOOL_CALLS_SCHEMA }, (request: FastifyRequest, reply: FastifyReply) => {
     const { value, source } = toBody(request.body);
     const turn = readTurn(value, request.query);
     const batch = toBatch(turn, source, reply, options);
     const answer = holdUntil(request.hold, options.executeBatch(batch));
-    if (answer instanceof Promise) return answer.then((known) => toPayload(known, turn, reply));
-    return toPayload(answer, turn, reply);
+    if (answer instanceof Promise) return answer.then((known) => send(known, turn, reply));
+    send(answer, turn, reply);
+    return undefined;
   });
 };
 
@@ -84,21 +85,19 @@ const toBatch = (
   };
 };
 
-const toPayload = (answer: BatchAnswer, { envelope, dialect }: Turn, reply: FastifyReply): string | Buffer => {
+const send = (answer: BatchAnswer, { envelope, dialect }: Turn, reply: FastifyReply): void => {
   const results = toResults(answer);
   const { request } = reply;
-  if (answer.kind === 'results' && answer.origin === 'replayed') {
-    requireRoomForReplay(request, results, dialect === null ? 'results' : 'messages');
-    void reply.header('idempotent-replayed', 'true');
-  }
+  const origin = answer.kind === 'results' ? answer.origin : 'run';
+  if (origin === 'replayed') requireRoomForReplay(request, results, dialect === null ? 'results' : 'messages');
   const body = { requestId: request.id, sessionId: envelope.session_id ?? null, results };
-  return dialect === null ? toResultsPayload(reply, body) : toTurnPayload(reply, body, dialect);
+  sendAnswer(reply, dialect === null ? toResultsJson(body) : toTurnJson(body, dialect), origin);
 };
 
-const toTurnPayload = (reply: FastifyReply, body: ResultsBody, dialect: TurnDialect): string | Buffer => {
+const toTurnJson = (body: ResultsBody, dialect: TurnDialect): string => {
   const messages = dialect.toMessages(body.results.map(readObservedResult));
-  if (dialect.answer === 'messages') return toJsonPayload(reply, JSON.stringify(dialect.toRaw(messages)));
-  return toResultsPayload(reply, { ...body, turn: { format: dialect.format, messages } });
+  if (dialect.answer === 'messages') return JSON.stringify(dialect.toRaw(messages));
+  return toResultsJson({ ...body, turn: { format: dialect.format, messages } });
 };
 
 const isJsonBody = (body: unknown): body is JsonBody =>

@@ -1,4 +1,4 @@
-import type { Invocation, Prepared, Tool } from '../tool.ts';
+import type { Invocation, Prepared, Tool, ToolContext } from '../tool.ts';
 
 /** Counts the calls that run in the tools of one source. */
 export type RunningCalls = {
@@ -16,22 +16,23 @@ export const createRunningCalls = (): RunningCalls => {
     running -= 1;
     if (running === 0) for (const resolve of waiting) resolve();
   };
-  const toCounted = ({ run }: Invocation): Invocation => ({
-    run: (context) => {
-      running += 1;
-      let isOpen = false;
-      try {
-        const answer = run(context);
-        if (!(answer instanceof Promise)) return answer;
-        isOpen = true;
-        return answer.finally(end);
-      } finally {
-        if (!isOpen) end();
-      }
-    },
-  });
-  const countPrepared = (prepared: Prepared): Prepared =>
-    prepared.ok ? { ok: true, invocation: toCounted(prepared.invocation) } : prepared;
+  const runCounted = (run: Invocation['run'], context: ToolContext): unknown => {
+    running += 1;
+    let isOpen = false;
+    try {
+      const answer = run(context);
+      if (!(answer instanceof Promise)) return answer;
+      isOpen = true;
+      return answer.finally(end);
+    } finally {
+      if (!isOpen) end();
+    }
+  };
+  const countPrepared = (prepared: Prepared): Prepared => {
+    if (!prepared.ok) return prepared;
+    const { run } = prepared.invocation;
+    return { ok: true, invocation: { run: (context) => runCounted(run, context) } };
+  };
   const toCountedTool = (tool: Tool): Tool => {
     if (tool.runsIn === 'host') return tool;
     return {
