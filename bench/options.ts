@@ -29,7 +29,6 @@ export type Options = {
 };
 
 const ROUNDS = 40;
-// The code that the service runs for a batch is compiled for the last time after thousands of them.
 const WARM_UP_SECONDS = 5;
 const USAGE = `Usage: npm run bench -- [--only ${PARTS.join(',')}] [--rounds ${ROUNDS}] [--warm-up ${WARM_UP_SECONDS}]`;
 

@@ -1,7 +1,7 @@
 import { ROTATING_SESSIONS } from '../bodies.ts';
 import { fillServers } from '../measure-lanes.ts';
 import type { Part } from '../part.ts';
-import { startService } from '../servers.ts';
+import { type Server, startService } from '../servers.ts';
 import { type FilledServer, type GrowthRow, measureFilled } from './growth-row.ts';
 
 const COUNTS = [1, 100, 10_000] as const;
@@ -41,8 +41,16 @@ export const measureJournalLines = async (part: Part): Promise<GrowthRow> => {
       answers: JOURNALED_SESSIONS * Math.ceil(count / FILLING_BATCH),
     })),
   );
+  for (const { server } of filled) await refuseEvictions(server);
   const load = { sessions: JOURNALED_SESSIONS, sessionNames: 'shared' } as const;
   return measureFilled(part, 'lines of a journal', filled, load);
+};
+
+/** Throws where a store had no room for all that a comparison needs. */
+const refuseEvictions = async ({ url }: Server): Promise<void> => {
+  const text = await (await fetch(new URL('/metrics', url))).text();
+  const evictions = text.match(/^recourse_store_evictions_total\{.*\} [1-9].*$/gm) ?? [];
+  if (evictions.length > 0) throw new Error(`A store forgot what is to be measured: ${evictions.join(', ')}`);
 };
 
 /** Kept records of other keys, beside 256 keys whose batches come again and are answered from their records. */

@@ -28,6 +28,8 @@ type Turn = {
 
 const READ_BYTES = 65_536;
 const SHOWN = 600;
+/** Of the time of a stint that is to send so many calls. */
+const MOST_TIMES = 2;
 // A server that answers nothing for so long is stuck.
 const STALL_MS = 20_000;
 
@@ -69,7 +71,7 @@ export const openLane = async (plan: LanePlan, number: number): Promise<Lane> =>
       const cpuBefore = readCpuNanos(plan.pid);
       const startedAt = performance.now();
       const tally = await new Promise<Tally>((resolve, reject) => {
-        state.turn = createTurn(stint, startedAt, resolve, reject);
+        state.turn = createTurn(stint, plan.calls, startedAt, resolve, reject);
         for (const line of lines) if (state.turn.mayGoOn()) send(line);
       });
       state.turn = null;
@@ -83,6 +85,7 @@ export const openLane = async (plan: LanePlan, number: number): Promise<Lane> =>
 
 const createTurn = (
   stint: Stint,
+  calls: number,
   startedAt: number,
   resolve: (tally: Tally) => void,
   reject: (error: Error) => void,
@@ -96,7 +99,11 @@ const createTurn = (
     STALL_MS,
     { answers: -1 },
   );
-  const isOpen = (): boolean => ('ms' in stint ? performance.now() - startedAt < stint.ms : tally.sent < stint.answers);
+  const isOpen = (): boolean => {
+    if ('answers' in stint) return tally.sent < stint.answers;
+    const ms = performance.now() - startedAt;
+    return ms < stint.ms || (tally.sent * calls < stint.calls && ms < stint.ms * MOST_TIMES);
+  };
   return {
     tally,
     mayGoOn: () => {

@@ -31,9 +31,16 @@ export type LanePlan = Readonly<z.infer<typeof LanePlan>>;
 /** The same as it is asked for. */
 export type LaneLoad = Readonly<Omit<z.input<typeof LanePlan>, 'url' | 'pid'>>;
 
-/** How long a lane is driven: for a time, or until so many batches are answered. */
-const Stint = z.union([z.object({ ms: z.number().positive() }), z.object({ answers: z.int().positive() })]);
+/**
+ * How long a lane is driven: until so many batches are sent, or for a time. Where `calls` is given the time is up to
+ * doubled until so many calls are sent.
+ */
+const Stint = z.union([
+  z.object({ ms: z.number().positive(), calls: z.int().nonnegative().default(0) }),
+  z.object({ answers: z.int().positive() }),
+]);
 export type Stint = Readonly<z.infer<typeof Stint>>;
+export type AskedStint = Readonly<z.input<typeof Stint>>;
 
 /** Lanes that are warmed up one after the other, and then driven in turn, a slice each, round by round. */
 export const SlicePlan = z.object({
