@@ -50,7 +50,10 @@ export const toRatioRow = ({ what, lane, comparedTo, as, target }: Ratio): Figur
     reference: toMicros(comparedTo),
     figure: `${figure.toFixed(2)}${unit}`,
     target: target === undefined ? '' : `${sign} ${target.toFixed(2)}${unit}`,
-    verdict: target === undefined ? '' : toVerdict(isMet(figure, target)),
+    verdict: [
+      ...(target === undefined ? [] : [toVerdict(isMet(figure, target))]),
+      ...[lane, comparedTo].flatMap(({ doubt }) => (doubt === null ? [] : [`an estimate: ${doubt}`])),
+    ].join(', '),
   };
 };
 
