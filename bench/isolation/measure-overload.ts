@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type AskProcess, startAsking } from '../ask-process.ts';
 import { SLEEP_MS, type SleepingKind } from '../bodies.ts';
 import { checkAnswer } from '../check-answers.ts';
-import { measureLanes } from '../measure-lanes.ts';
+import { measureLanes, type Pace } from '../measure-lanes.ts';
 import type { Part } from '../part.ts';
 import { readCpuSeconds } from '../process-usage.ts';
 import type { Server } from '../servers.ts';
@@ -42,6 +42,7 @@ const CONNECTIONS = 4000;
 const PEAK_CONNECTIONS = HOSTS * 2;
 // Long, for a slice waits for its last calls while most hosts have nothing to do.
 const PEAK_PACE = { rounds: 3, warmUpSeconds: 1, sliceMs: 2000 } as const;
+const WARM_UP_PACE = { rounds: 1, warmUpSeconds: 1, sliceMs: 500 } as const;
 const SECONDS = 3;
 const SECONDS_OF_TENFOLD = 20;
 const QUIET_MS = 2000;
@@ -69,13 +70,13 @@ const measureKind = async (terms: Terms): Promise<Overload> => {
   const service = await startToolService(surroundings, { TOOL_HOSTS_MAX: String(HOSTS), MAX_EVENT_LOOP_LAG_MS: '250' });
   const mover = await moveHosts(surroundings, service);
   await checkAnswer(service.url, kind, 1);
-  const measurePeak = async (): Promise<number> => {
+  const measurePeak = async (pace: Pace = PEAK_PACE): Promise<number> => {
     const lane = { title: `peak, ${kind}`, server: service, load: { kind, calls: 1, connections: PEAK_CONNECTIONS } };
-    const [figures] = await measureLanes(part, [lane], PEAK_PACE);
+    const [figures] = await measureLanes(part, [lane], pace);
     if (figures === undefined) throw new Error('A lane was not measured.');
     return figures.batchesPerSecond;
   };
-  await warmHostsUp(service, measurePeak);
+  await warmHostsUp(service, () => measurePeak(WARM_UP_PACE));
   const peakPerSecond = await measurePeak();
   const possible = (HOSTS * 1000) / SLEEP_MS[kind];
   progress(`overload, ${kind}: peak ${peakPerSecond.toFixed(0)} calls/s of ${possible} that ${HOSTS} hosts could do`);
