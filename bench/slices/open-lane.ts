@@ -37,8 +37,13 @@ const STALL_MS = 20_000;
 export const openLane = async (plan: LanePlan, number: number): Promise<Lane> => {
   const nextRequest = createRequests(plan, number);
   const judge = createJudge(plan);
-  const [lines, state]: [Line[], { turn: Turn | null; waiting: number }] = [[], { turn: null, waiting: 0 }];
-  const fail = (reason: string): void => state.turn?.fail(new Error(`${plan.url}, ${plan.kind}: ${reason}`));
+  const lines: Line[] = [];
+  const state: { turn: Turn | null; waiting: number; broken: Error | null } = { turn: null, waiting: 0, broken: null };
+  // Also between two slices, so that the next one does not wait for answers that never come.
+  const fail = (reason: string): void => {
+    state.broken ??= new Error(`${plan.url}, ${plan.kind}: ${reason}`);
+    state.turn?.fail(state.broken);
+  };
   const send = (line: Line): void => {
     state.waiting += 1;
     if (plan.connections === 1) line.sentAt = performance.now();
@@ -68,6 +73,7 @@ export const openLane = async (plan: LanePlan, number: number): Promise<Lane> =>
   for (let index = 0; index < plan.connections; index += 1) lines.push(await openLine(plan.url, onBytes, fail));
   return {
     drive: async (stint) => {
+      if (state.broken !== null) throw state.broken;
       const cpuBefore = readCpuNanos(plan.pid);
       const startedAt = performance.now();
       const tally = await new Promise<Tally>((resolve, reject) => {

@@ -9,7 +9,10 @@ const sendSlices = async (message: unknown): Promise<readonly (readonly Slice[])
   const lanes: Lane[] = [];
   for (const plan of plans) {
     lanesSoFar += 1;
-    lanes.push(await openLane(plan, lanesSoFar));
+    const lane = await openLane(plan, lanesSoFar);
+    // A connection that says nothing for ten seconds is closed, and lanes wait for each other; one that was used is kept.
+    if (plans.length > 1) await lane.drive({ answers: plan.connections });
+    lanes.push(lane);
   }
   for (const warmUp of warmUps) for (const lane of lanes) await lane.drive(warmUp);
   const slices: Slice[][] = lanes.map(() => []);

@@ -5,11 +5,13 @@ import { openLane } from '../../bench/slices/open-lane.ts';
 import { findAnswerEnd } from '../../bench/slices/read-answer.ts';
 import { LanePlan } from '../../bench/slices/slice-plan.ts';
 
-type Seen = { readonly bodies: string[]; readonly keys: string[]; connections: number };
+type Seen = { readonly bodies: string[]; readonly keys: string[]; connections: number; closed: number };
+
+type TestServer = { readonly url: string; readonly seen: Seen; readonly closeConnections: () => void };
 
 /** A server of this process that answers every request with the same status and text. */
-const startServer = async (text: string, status = 200): Promise<{ readonly url: string; readonly seen: Seen }> => {
-  const seen: Seen = { bodies: [], keys: [], connections: 0 };
+const startServer = async (text: string, status = 200): Promise<TestServer> => {
+  const seen: Seen = { bodies: [], keys: [], connections: 0, closed: 0 };
   const answer: RequestListener = (request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (piece: string) => {
@@ -22,8 +24,11 @@ const startServer = async (text: string, status = 200): Promise<{ readonly url: 
     });
   };
   const server = createServer(answer).listen(0, '127.0.0.1');
-  server.on('connection', () => {
+  server.on('connection', (socket) => {
     seen.connections += 1;
+    socket.once('close', () => {
+      seen.closed += 1;
+    });
   });
   onTestFinished(() => {
     server.closeAllConnections();
@@ -32,7 +37,11 @@ const startServer = async (text: string, status = 200): Promise<{ readonly url: 
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('No port.');
-  return { url: `http://127.0.0.1:${address.port}/tool-calls`, seen };
+  return {
+    url: `http://127.0.0.1:${address.port}/tool-calls`,
+    seen,
+    closeConnections: () => server.closeAllConnections(),
+  };
 };
 
 const TWO_SUCCESSES = '{"results":[{"success":true},{"success":true}]}';
@@ -85,6 +94,15 @@ test.each([
   const { url } = await startServer(text, status);
   const lane = await openTo(url, {});
   await expect(lane.drive({ ms: 20, calls: 0 })).rejects.toThrow('a wrong answer');
+});
+
+test('a connection that the server closes between two slices fails the next one at once', async () => {
+  const { url, seen, closeConnections } = await startServer(TWO_SUCCESSES);
+  const lane = await openTo(url, {});
+  await lane.drive({ answers: 4 });
+  closeConnections();
+  await expect.poll(() => seen.closed).toBe(4);
+  await expect(lane.drive({ answers: 4 })).rejects.toThrow(/closed|ECONNRESET|EPIPE/);
 });
 
 test('a slice counts answers that carry a warning', async () => {
