@@ -2,6 +2,9 @@
 export const CALL_KINDS = [
   'succeeding',
   'failing',
+  'reading',
+  'missing',
+  'unknown',
   'isolated',
   'writing',
   'sleeping',
@@ -20,26 +23,21 @@ export type HopKind = keyof typeof HOP_TOOLS;
 export const SLEEP_MS = { sleeping: 10, sleeping_long: 40 } as const;
 export type SleepingKind = keyof typeof SLEEP_MS;
 
-/**
- * How batches are sent: of rotating sessions, of none, of sessions with a new Idempotency-Key each, or of sessions with
- * a header of that size that nobody reads.
- */
-export const MANNERS = ['session', 'no_session', 'keyed', 'unkeyed'] as const;
-export type Manner = (typeof MANNERS)[number];
-
-/** The texts of two batches that follow each other in a session: the loop guard has nothing to count. */
-export type Turn = 'a' | 'b';
-
-const RUN_DIGITS = 6;
+const BATCH_DIGITS = 5;
+const CALL_DIGITS = 2;
 
 /**
- * A text of about the length of a line of notes: what each call carries, and what `echo` gives back. As long in each run
- * and turn. The run is in it because the first text of a run must not be the last one of the run before.
+ * A text of about the length of a line of notes: what each call carries, and what `echo` gives back. All are equally
+ * long, and no two calls of a batch or of batches that follow each other have the same: the loop guard counts nothing.
  */
-export const toText = (run: number, turn: Turn): string => {
-  const ferry = `${String(run).padStart(RUN_DIGITS, '0')}${turn}`;
+export const toText = (batch: number, call: number): string => {
+  const ferry = `${String(batch).padStart(BATCH_DIGITS, '0')}${String(call).padStart(CALL_DIGITS, '0')}`;
   return `Ask the harbour office when ferry ${ferry} to the outer islands leaves, and how long the trip takes.`;
 };
+
+/** The texts of the first batch of all. */
+export const toTexts = (calls: number): readonly string[] =>
+  Array.from({ length: calls }, (_, call) => toText(0, call));
 
 const toAsked = (kind: CallKind, text: string) => {
   switch (kind) {
@@ -48,6 +46,12 @@ const toAsked = (kind: CallKind, text: string) => {
     // The same text in a member that nobody reads.
     case 'failing':
       return { name: 'echo', arguments: {}, pad: text };
+    case 'reading':
+      return { name: 'read_file', arguments: { path: 'notes.md' } };
+    case 'missing':
+      return { name: 'read_file', arguments: { path: 'minutes/of-no-meeting.md' } };
+    case 'unknown':
+      return { name: 'ecko_the_text', arguments: { text } };
     case 'isolated':
       return { name: 'echo_isolated', arguments: { text } };
     case 'writing':
@@ -66,70 +70,26 @@ const toCall = (kind: CallKind, text: string, index: number) => ({ id: toCallId(
 
 export const toCallId = (index: number): string => `call_${String(index).padStart(2, '0')}`;
 
-/** The JSON text of one batch; equally long for succeeding and failing calls. Of no session where that is null. */
-export const toBody = (kind: CallKind, calls: number, sessionId: string | null, text: string): string =>
+/** The JSON text of one batch, a call for each text. Of no session where that is null. */
+export const toBody = (kind: CallKind, sessionId: string | null, texts: readonly string[]): string =>
   JSON.stringify({
     ...(sessionId === null ? {} : { session_id: sessionId }),
-    calls: Array.from({ length: calls }, (_, index) => toCall(kind, text, index)),
+    calls: texts.map((text, index) => toCall(kind, text, index)),
   });
 
 /** The JSON text of a batch of one call that sleeps. Without a session: what is late must not be refused for that later. */
 export const toSleepingBody = (kind: SleepingKind, deadlineMs: number): string =>
   JSON.stringify({ calls: [toCall(kind, '', 0)], deadline_ms: deadlineMs });
 
-// As long as what autocannon puts in the place of FRESH_ID.
-const SESSION_DIGITS = 33;
-/** Where autocannon puts an id that it never used before. */
-export const FRESH_ID = '[<id>]';
+const LANE_DIGITS = 4;
+const SESSION_DIGITS = 28;
 
-/** The id of one session of the bench, by its number. */
-export const toSessionId = (session: number): string => `s_${String(session).padStart(SESSION_DIGITS, '0')}`;
+/** The id of one session of the bench, by its number and that of the lane whose own it is; all are equally long. */
+export const toSessionId = (session: number, lane = 0): string =>
+  `s_${String(lane).padStart(LANE_DIGITS, '0')}_${String(session).padStart(SESSION_DIGITS, '0')}`;
 
-/** The header of a batch sent in this manner, with an id of its own; the one nobody reads is as long as a key's. */
-export const toHeaders = (manner: Manner, id: string): Readonly<Record<string, string>> => {
-  if (manner === 'keyed') return { 'idempotency-key': id };
-  return manner === 'unkeyed' ? { 'idempotency-not': id } : {};
-};
+/** One of the API keys that services of the bench know. */
+export const toApiKey = (number: number): string => `rcs_bench_${String(number).padStart(33, '0')}`;
 
+/** So many that two batches of one never overlap, and few enough to be live all the time. */
 export const ROTATING_SESSIONS = 256;
-
-export type BodiesPlan = {
-  readonly kind: CallKind;
-  readonly calls: number;
-  readonly manner: Manner;
-  readonly sessions: number;
-  /** The how manieth run of the process that sends. */
-  readonly run: number;
-  /** Whose bodies: those of one of so many connections. Each has sessions of its own, so that their texts take turns. */
-  readonly connection: number;
-  readonly connections: number;
-};
-
-/** Whose turn it is, and with which text. */
-export type SessionText = { readonly session: string | null; readonly text: string };
-
-/**
- * What is sent over and over: of rotating sessions, each with the one text and then the other, where calls succeed;
- * of a new session each where they fail.
- */
-export const toSessionTexts = (plan: BodiesPlan): readonly SessionText[] => {
-  const { kind, manner, run } = plan;
-  if (kind === 'failing') return [{ session: `s_${FRESH_ID}`, text: toText(run, 'a') }];
-  const sessions = toOwnSessions(plan);
-  return (['a', 'b'] as const).flatMap((turn) =>
-    sessions.map((session) => ({
-      session: manner === 'no_session' ? null : toSessionId(session),
-      text: toText(run, turn),
-    })),
-  );
-};
-
-/** The same as bodies of the service's own envelope. */
-export const toBodies = (plan: BodiesPlan): readonly string[] =>
-  toSessionTexts(plan).map(({ session, text }) => toBody(plan.kind, plan.calls, session, text));
-
-// At least one for each connection.
-const toOwnSessions = ({ sessions, connection, connections }: BodiesPlan): readonly number[] =>
-  Array.from({ length: Math.max(sessions, connections) }, (_, session) => session).filter(
-    (session) => session % connections === connection,
-  );

@@ -5,13 +5,19 @@ import { postBatch } from './servers.ts';
 // Bodies differ by the digits of a duration.
 const MAX_SIZE_DIFFERENCE = 0.03;
 
+const FAILURES: ReadonlyMap<CallKind, string> = new Map([
+  ['failing', 'invalid_arguments'],
+  ['missing', 'tool_exception'],
+  ['unknown', 'unknown_tool'],
+]);
+
 type Answer = { readonly bytes: number; readonly members: string };
 
 /** Posts one batch; throws unless every call came to what its kind says, without a warning. Gives the size and the shape of the answer. */
 export const checkAnswer = async (url: string, kind: CallKind, calls: number): Promise<Answer> => {
   const text = await postBatch(url, kind, calls);
   const { results } = ToolCallsResponse.parse(JSON.parse(text));
-  const expected = kind === 'failing' ? 'invalid_arguments' : 'ok';
+  const expected = FAILURES.get(kind) ?? 'ok';
   const codes = results.map(({ error }) => error?.code ?? 'ok');
   if (results.length !== calls || codes.some((code) => code !== expected))
     throw new Error(`${url} should answer ${calls} times ${expected}, but its codes are: ${codes.join(', ')}.`);

@@ -1,10 +1,9 @@
 import * as z from 'zod';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { toCallId, toSessionId, toText } from './bodies.ts';
+import { toCallId, toSessionId, toTexts } from './bodies.ts';
 import { toChatCallId, toToolUseId } from './formats/provider-messages.ts';
 import { type Form, toMessage } from './forms.ts';
 import type { LoadMessage } from './load-message.ts';
-import type { Sizes } from './measure-rounds.ts';
 
 /** What an answer says of one call. */
 type Told = { readonly id: string | null; readonly text: string };
@@ -93,28 +92,22 @@ export const checkForm = async (
   form: Form,
   calls: number,
   session: string | null = null,
-): Promise<Sizes> => {
+): Promise<void> => {
   nextSession += 1;
   const sent = {
     kind: 'succeeding',
-    calls,
     session: session ?? toSessionId(nextSession),
-    text: toText(0, 'a'),
+    texts: toTexts(calls),
   } as const;
   const message = toMessage(form, sent);
   const { text } = await postMessage(url, message);
   const { read, toId } = READERS[form];
-  const expected = Array.from(
-    { length: calls },
-    (_, index): Told => ({
-      id: toId(index),
-      text: JSON.stringify({ text: sent.text }),
-    }),
+  const expected = sent.texts.map(
+    (sentText, index): Told => ({ id: toId(index), text: JSON.stringify({ text: sentText }) }),
   );
   const told = read(JSON.parse(toJson(text)));
   if (JSON.stringify(told) !== JSON.stringify(expected))
     throw new Error(`${url} should answer ${form} with what it was sent, not with: ${text.slice(0, 500)}`);
-  return { request: Buffer.byteLength(message.body), answer: Buffer.byteLength(text) };
 };
 
 // MCP's older revisions answer with one event.

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpus, loadavg, release } from 'node:os';
 import { join } from 'node:path';
 import type { Cores } from './cores.ts';
-import { CONNECTIONS, WARM_UP_SECONDS } from './measure-servers.ts';
+import { SLICE_MS } from './measure-lanes.ts';
 import type { Options } from './options.ts';
 
 /** What a reader must know to judge the figures: when, on what machine, of which commit, with which settings. */
@@ -15,7 +15,7 @@ export const describeSurroundings = (options: Options, cores: Cores): readonly s
     cores.pinned
       ? `Servers on core ${cores.server}; load generator and Redis on core ${cores.load}`
       : `Nothing pinned to a core: ${cores.reason}`,
-    `${options.rounds} rounds of ${options.seconds} s after ${WARM_UP_SECONDS} s of warm-up, ${CONNECTIONS} connections; measured: ${options.parts.join(', ')}`,
+    `${options.rounds} slices of ${SLICE_MS} ms of each server, in turn, after ${options.warmUpSeconds} s of warm-up`,
   ];
 };
 

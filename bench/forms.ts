@@ -22,27 +22,26 @@ export type Form = (typeof FORMS)[number];
 export type WrittenTurn = {
   /** Anything but `succeeding` only where the form is `native`. */
   readonly kind: CallKind;
-  /** One where the form is MCP's. */
-  readonly calls: number;
   readonly session: string | null;
-  readonly text: string;
+  /** Of each call; one where the form is MCP's. */
+  readonly texts: readonly string[];
 };
 
 const RAW = { raw: 'true' };
 
 const WRITERS = {
-  native: ({ kind, calls, session, text }) => ({
+  native: ({ kind, session, texts }) => ({
     path: '/tool-calls',
     headers: {},
-    body: toBody(kind, calls, session, text),
+    body: toBody(kind, session, texts),
   }),
   anthropic_named: (turn) => toPosted(toAnthropicMessage(turn), turn, { format: 'anthropic', ...RAW }),
   anthropic_detected: (turn) => toPosted(toAnthropicMessage(turn), turn, RAW),
   anthropic_and_results: (turn) => toPosted(toAnthropicMessage(turn), turn, {}),
   chat_detected: (turn) => toPosted(toChatMessage(turn), turn, RAW),
   chat_and_results: (turn) => toPosted(toChatMessage(turn), turn, {}),
-  mcp_modern: ({ text }) => toModernCall(text),
-  mcp_session: ({ session, text }) => toSessionCall(session, text),
+  mcp_modern: ({ texts: [text = ''] }) => toModernCall(text),
+  mcp_session: ({ session, texts: [text = ''] }) => toSessionCall(session, text),
 } as const satisfies Record<Form, (turn: WrittenTurn) => LoadMessage>;
 
 /** A batch as it goes over the wire. */

@@ -1,57 +1,54 @@
 import { parseArgs } from 'node:util';
 
-/**
- * What can be measured: four servers under load, the service at rest, its tool hosts, its sessions, its telemetry, the
- * formats of providers, its MCP door and what stands behind it,
- * its notes and its searches in files.
- */
+/** What can be measured, by name. `main` is what `npm run bench` measures. */
 export const PARTS = [
-  'bare',
-  'embedded',
-  'redis',
-  'failing',
-  'start',
-  'isolated',
-  'overload',
-  'kill',
+  'main',
+  'growth',
   'sessions',
   'telemetry',
   'formats',
   'mcp',
   'upstream',
+  'overload',
+  'kill',
   'notes',
   'files',
+  'memory',
 ] as const;
-export type Part = (typeof PARTS)[number];
-
-/** What a figure is a ratio to. */
-export const COMPARED_TO = { embedded: 'bare', redis: 'bare', failing: 'embedded' } as const;
+export type PartName = (typeof PARTS)[number];
 
 export type Options = {
-  /** Length of one measured run, in seconds. */
-  readonly seconds: number;
-  /** Runs of each server for each batch size. */
+  /** Slices of each lane. */
   readonly rounds: number;
-  /** In the order of PARTS, with what they are compared to. */
-  readonly parts: readonly Part[];
+  /** Before any slice of a lane counts. */
+  readonly warmUpSeconds: number;
+  /** In the order of PARTS. */
+  readonly parts: readonly PartName[];
+  /** Whether everything takes as long as results that are kept need. */
+  readonly isWhole: boolean;
 };
 
-const USAGE = `Usage: npm run bench -- [--seconds 3] [--rounds 7] [--only ${PARTS.join(',')}]`;
+const ROUNDS = 40;
+const WARM_UP_SECONDS = 5;
+const USAGE = `Usage: npm run bench -- [--only ${PARTS.join(',')}] [--rounds ${ROUNDS}] [--warm-up ${WARM_UP_SECONDS}]`;
 
 /** Reads the command line; throws an error that says how it is used. */
 export const loadOptions = (words: readonly string[]): Options => {
   const { values } = parseArgs({
     args: [...words],
     options: {
-      seconds: { type: 'string', default: '3' },
-      rounds: { type: 'string', default: '7' },
-      only: { type: 'string', default: PARTS.join(',') },
+      rounds: { type: 'string', default: String(ROUNDS) },
+      'warm-up': { type: 'string', default: String(WARM_UP_SECONDS) },
+      only: { type: 'string', default: 'main' },
     },
   });
+  const rounds = wholeFrom('--rounds', values.rounds, 1000);
+  const warmUpSeconds = wholeFrom('--warm-up', values['warm-up'], 60);
   return {
-    seconds: wholeFrom('--seconds', values.seconds, 60),
-    rounds: wholeFrom('--rounds', values.rounds, 100),
+    rounds,
+    warmUpSeconds,
     parts: toParts(values.only),
+    isWhole: rounds >= ROUNDS && warmUpSeconds >= WARM_UP_SECONDS,
   };
 };
 
@@ -61,11 +58,9 @@ const wholeFrom = (name: string, text: string, most: number): number => {
   throw new Error(`${name} must be a whole number from 1 to ${most}, got '${text}'.\n${USAGE}`);
 };
 
-const toParts = (text: string): readonly Part[] => {
+const toParts = (text: string): readonly PartName[] => {
   const asked = new Set(text.split(',').map((word) => word.trim()));
   const unknown = [...asked].filter((word) => !PARTS.some((part) => part === word));
   if (unknown.length > 0) throw new Error(`--only does not know '${unknown.join("', '")}'.\n${USAGE}`);
-  if (asked.has('failing')) asked.add(COMPARED_TO.failing);
-  if (asked.has('embedded') || asked.has('redis')) asked.add('bare');
   return PARTS.filter((part) => asked.has(part));
 };

@@ -1,76 +1,71 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startAsking } from './ask-process.ts';
 import { claimCores } from './cores.ts';
 import { describeSurroundings } from './describe-surroundings.ts';
-import { measureIsolation } from './isolation/measure-isolation.ts';
-import { measureEdges } from './measure-edges.ts';
-import { startLoad } from './measure-load.ts';
-import { type Contender, measureServers, type Series } from './measure-servers.ts';
-import { measureStart, type Start, type Starts } from './measure-start.ts';
-import { loadOptions, type Options, PARTS } from './options.ts';
+import { measureFiles } from './files/measure-files.ts';
+import { toFilesSection } from './files/to-files-section.ts';
+import { measureFormats } from './formats/measure-formats.ts';
+import { measureGrowth } from './growth/measure-growth.ts';
+import { measureKill } from './isolation/measure-kill.ts';
+import { measureOverload } from './isolation/measure-overload.ts';
+import { toKillSection } from './isolation/to-kill-section.ts';
+import { toOverloadSection } from './isolation/to-overload-section.ts';
+import { measureMain } from './main/measure-main.ts';
+import { measureMcp } from './mcp/measure-mcp.ts';
+import { measureMemory } from './memory/measure-memory.ts';
+import { measureNotes } from './notes/measure-notes.ts';
+import { toNotesSection } from './notes/to-notes-section.ts';
+import { loadOptions, type Options, type PartName } from './options.ts';
+import type { Part } from './part.ts';
 import { createProcesses } from './processes.ts';
 import { createRedisServers } from './redis-servers.ts';
-import { type Server, type Surroundings, startBareRoute, startService } from './servers.ts';
+import { writeResults } from './results-file.ts';
+import type { Surroundings } from './servers.ts';
 import { measureSessions } from './sessions/measure-sessions.ts';
 import { measureTelemetry } from './telemetry/measure-telemetry.ts';
-import { toReport } from './to-report.ts';
+import { measureUpstream } from './upstream/measure-upstream.ts';
 
-const RESULTS = join(import.meta.dirname, 'results.md');
-const STARTS = 5;
+/** Each gives the paragraphs of its part of the report. */
+const MEASURES = {
+  main: measureMain,
+  growth: measureGrowth,
+  sessions: measureSessions,
+  telemetry: measureTelemetry,
+  formats: measureFormats,
+  mcp: measureMcp,
+  upstream: measureUpstream,
+  overload: async (part) => toOverloadSection(await measureOverload(part)),
+  kill: async (part) => toKillSection(await measureKill(part)),
+  notes: async (part) => toNotesSection(await measureNotes(part)),
+  files: async (part) => toFilesSection(await measureFiles(part)),
+  memory: measureMemory,
+} as const satisfies Record<PartName, (part: Part) => Promise<readonly string[]>>;
 
 const say = (line: string): void => {
   process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
 };
 
 const bench = async (options: Options, surroundings: Surroundings): Promise<void> => {
-  const settings = describeSurroundings(options, surroundings.cores);
-  for (const line of settings) say(line);
-  const starts = options.parts.includes('start') ? await measureStarts(surroundings) : null;
-  const series = options.parts.includes('bare') ? await measureAll(options, surroundings) : [];
-  const isolation = await measureIsolation({ options, surroundings, progress: say });
-  const sessions = options.parts.includes('sessions')
-    ? await measureSessions({ options, surroundings, progress: say })
-    : null;
-  const telemetry = options.parts.includes('telemetry')
-    ? await measureTelemetry({ options, surroundings, progress: say })
-    : [];
-  const edges = await measureEdges({ options, surroundings, progress: say });
-  const report = toReport({ series, starts, isolation, sessions, telemetry, edges, settings });
-  process.stdout.write(`\n${report}\n`);
-  if (options.parts.length < PARTS.length) return say('Only parts were measured: bench/results.md stays as it was.');
-  writeFileSync(RESULTS, `${report}\n`);
+  const part: Part = {
+    options,
+    surroundings,
+    sendSlices: startAsking('slices/send-slices.ts', surroundings),
+    progress: say,
+  };
+  const measured = new Map<PartName, string>();
+  for (const name of options.parts) {
+    const settings = describeSurroundings(options, surroundings.cores);
+    for (const line of [`Part: ${name}`, ...settings]) say(line);
+    const [title = '', ...paragraphs] = await MEASURES[name](part);
+    const text = [title, settings.map((line) => `- ${line}`).join('\n'), ...paragraphs].join('\n\n');
+    measured.set(name, text);
+    process.stdout.write(`\n${text}\n`);
+  }
+  if (!options.isWhole) return say('A short run: bench/results.md and README.md stay as they were.');
+  writeResults(measured);
   say('Written to bench/results.md.');
-};
-
-const measureStarts = async (surroundings: Surroundings): Promise<Starts> => {
-  const first = await measureStart(surroundings);
-  say(`first start, nothing compiled yet: ${showStart(first)}`);
-  const later: Start[] = [];
-  for (let count = 1; count <= STARTS; count += 1) {
-    const start = await measureStart(surroundings);
-    later.push(start);
-    say(`start ${count} of ${STARTS}: ${showStart(start)}`);
-  }
-  return { first, later };
-};
-
-const showStart = ({ firstAnswerMs, idleMb }: Start): string =>
-  `${firstAnswerMs.toFixed(0)} ms, idle ${idleMb.toFixed(0)} MB`;
-
-const measureAll = async (options: Options, surroundings: Surroundings): Promise<readonly Series[]> => {
-  const contenders = new Map<Contender, Server>([['bare', await startBareRoute(surroundings)]]);
-  if (options.parts.includes('embedded')) contenders.set('embedded', await startService(surroundings, null));
-  if (options.parts.includes('redis')) {
-    const { url } = await surroundings.redisServers.start();
-    contenders.set('redis', await startService(surroundings, url));
-  }
-  if (options.parts.includes('failing')) contenders.set('failing', await startService(surroundings, null));
-  const series = await measureServers(contenders, startLoad(surroundings), options, say);
-  // What is measured next should have its core for itself.
-  for (const server of contenders.values()) await server.process.end();
-  await surroundings.redisServers.stopAll();
-  return series;
 };
 
 /** Closes everything the bench opened, in whichever way it ends. */

@@ -4,23 +4,28 @@ import * as z from 'zod';
 import { onCore } from './cores.ts';
 import type { Server, Surroundings } from './servers.ts';
 
-/** Which core a process of the bench is on. */
-export type Place = 'server' | 'load';
+/** A script of the bench that listens on a port of its own choice, and says which. */
+export type ListeningScript = {
+  readonly script: string;
+  /** Which core it is on. */
+  readonly place: 'server' | 'load';
+  /** Where it answers. */
+  readonly path: string;
+  readonly environment?: Readonly<Record<string, string>>;
+};
 
 const Listening = z.object({ port: z.int().positive() });
 const START_TIMEOUT_MS = 30_000;
 
-/** Starts a script of the bench that listens on a port of its own choice and says which. `path`: where it answers. */
+/** Resolves when the script listens. */
 export const startListening = async (
-  script: string,
-  place: Place,
   { cores, processes, path: searchPath }: Surroundings,
-  path: string,
+  { script, place, path, environment = {} }: ListeningScript,
 ): Promise<Server> => {
   const file = fileURLToPath(new URL(script, import.meta.url));
   const started = processes.start({
     words: onCore(cores.pinned ? cores[place] : null, [process.execPath, file]),
-    environment: { PATH: searchPath },
+    environment: { ...environment, PATH: searchPath },
     output: 'ignore',
     channel: 'ipc',
   });

@@ -10,11 +10,9 @@ export const summarise = (values: readonly number[]): Summary => {
   return { median: (lower + upper) / 2, lowest: sorted[0] ?? lower, highest: sorted.at(-1) ?? upper };
 };
 
-/** Divides round by round, so that what slows the whole machine down for a while slows both. */
-export const toPairwise = <T>(one: readonly T[], other: readonly T[], pick: (run: T) => number): Summary =>
-  summarise(
-    one.flatMap((run, round) => {
-      const beside = other[round];
-      return beside === undefined ? [] : [pick(run) / pick(beside)];
-    }),
-  );
+/** The value that a quarter of the values lie below. Throws where there are none. */
+export const quartileOf = (values: readonly number[]): number => {
+  const value = values.toSorted((one, other) => one - other)[Math.floor(values.length / 4)];
+  if (value === undefined) throw new Error('There is nothing to take a quartile of.');
+  return value;
+};

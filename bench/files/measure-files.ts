@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DEFAULT_SEARCH_LIMITS, searchText } from '../../src/tools/builtin/workspace/search-text.ts';
 import { createFileSearch, type FileSearch } from '../../src/tools/builtin/workspace/search-thread.ts';
 import { createWorkspace, type Workspace } from '../../src/tools/builtin/workspace/workspace.ts';
-import type { Part } from '../isolation/part.ts';
+import type { Part } from '../part.ts';
 import { summarise } from '../summarise.ts';
 
 export type SearchSeries = {
@@ -22,6 +22,7 @@ export type FilesMeasured = {
   readonly series: readonly SearchSeries[];
 };
 
+const ROUNDS = 7;
 const DIRECTORIES = 600;
 const FILES_EACH = 50;
 const LINES_EACH = [10, 40, 65, 90, 120] as const;
@@ -31,7 +32,7 @@ const NEEDLE = 'the needle in the haystack';
 const QUERIES = { 'one line in the last file': NEEDLE, 'nothing found': 'no such text anywhere' } as const;
 
 /** Measures `search_files` inside this process against `grep -rF`, on the same tree in the same round, both warm. */
-export const measureFiles = async ({ options, surroundings, progress }: Part): Promise<FilesMeasured> => {
+export const measureFiles = async ({ surroundings, progress }: Part): Promise<FilesMeasured> => {
   const root = join(surroundings.directory, 'files');
   const megabytes = writeTree(root) / 1e6;
   progress(`files: ${DIRECTORIES * FILES_EACH} written, ${megabytes.toFixed(0)} MB`);
@@ -41,7 +42,7 @@ export const measureFiles = async ({ options, surroundings, progress }: Part): P
     const series: SearchSeries[] = [];
     for (const [what, query] of Object.entries(QUERIES)) {
       const searched = { workspace, files, query, found: query === NEEDLE ? 1 : 0 };
-      const row = await measureQuery(what, searched, options.rounds);
+      const row = await measureQuery(what, searched, ROUNDS);
       progress(`files: ${what}: ${row.searchMs.toFixed(0)} ms, grep ${row.grepMs.toFixed(0)} ms`);
       series.push(row);
     }

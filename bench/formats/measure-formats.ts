@@ -1,42 +1,60 @@
 import { checkForm } from '../check-forms.ts';
-import type { Part } from '../isolation/part.ts';
-import { startLoad } from '../measure-load.ts';
-import { type Lane, type LaneRuns, measureRounds } from '../measure-rounds.ts';
-import { checkCodes, readServiceCounts } from '../service-counts.ts';
-import { startPatientService } from '../sessions/patient-service.ts';
-import { BATCH_SIZES, type BatchSize } from '../targets.ts';
+import { type FigureRow, toRatioRow, toSection } from '../figures.ts';
+import type { Form } from '../forms.ts';
+import { type Lane, type LaneFigures, measureLanes } from '../measure-lanes.ts';
+import type { Part } from '../part.ts';
+import { endServers, type Server, startService } from '../servers.ts';
+import { MIN_RAW_TO_NATIVE } from '../targets.ts';
 
-/** What is compared to `native`, on one service. */
-export const FORMAT_FORMS = [
-  'native',
-  'anthropic_named',
-  'anthropic_detected',
-  'chat_detected',
-  'anthropic_and_results',
-  'chat_and_results',
-] as const;
-export type FormatForm = (typeof FORMAT_FORMS)[number];
+const TITLES = {
+  native: 'native',
+  anthropic_named: 'Anthropic, raw, `format` given',
+  anthropic_detected: 'Anthropic, raw, detected',
+  chat_detected: 'OpenAI chat, raw, detected',
+  anthropic_and_results: 'Anthropic, results and messages',
+  chat_and_results: 'OpenAI chat, results and messages',
+} as const satisfies Partial<Record<Form, string>>;
 
-export type FormatSeries = LaneRuns<FormatForm> & { readonly calls: BatchSize };
+const WITH_TARGET: readonly string[] = [TITLES.anthropic_named, TITLES.anthropic_detected, TITLES.chat_detected];
+const BATCHES = [1, 32] as const;
+const SESSIONS = 256;
 
-/** Measures the same calls as the service's own envelope and as messages of models, in turn, on one service. */
-export const measureFormats = async (part: Part): Promise<readonly FormatSeries[]> => {
-  const measure = startLoad(part.surroundings);
-  const service = await startPatientService(part.surroundings, null);
-  const all: FormatSeries[] = [];
-  for (const calls of BATCH_SIZES) {
-    const before = await readServiceCounts(service.url);
-    const lanes = FORMAT_FORMS.map(
-      (name): Lane<FormatForm> => ({
-        name,
-        server: service,
-        load: { kind: 'succeeding', form: name, calls },
-        check: () => checkForm(service.url, name, calls),
-      }),
-    );
-    for (const series of await measureRounds(lanes, part, measure)) all.push({ ...series, calls });
-    checkCodes('ok', { before, after: await readServiceCounts(service.url) });
+/** The same calls as the service's own envelope and as messages of models, on one service. */
+export const measureFormats = async (part: Part): Promise<readonly string[]> => {
+  const service = await startService(part.surroundings);
+  const [rows, lanes]: [FigureRow[], LaneFigures[]] = [[], []];
+  for (const calls of BATCHES) {
+    const figures = await measureLanes(part, await toLanes(service, calls));
+    const [native, ...others] = figures;
+    if (native === undefined) throw new Error('A lane was not measured.');
+    for (const lane of others)
+      rows.push(
+        toRatioRow({
+          what: `${lane.title}, ${calls} a batch`,
+          lane,
+          comparedTo: native,
+          as: 'share',
+          ...(WITH_TARGET.includes(lane.title) ? { target: MIN_RAW_TO_NATIVE } : {}),
+        }),
+      );
+    lanes.push(...figures);
   }
-  await service.process.end();
-  return all;
+  await endServers([service]);
+  return toSection('Provider formats', { rows, lanes });
+};
+
+const toLanes = async (server: Server, calls: number): Promise<readonly Lane[]> => {
+  const lanes: Lane[] = [];
+  for (const form of [
+    'native',
+    'anthropic_named',
+    'anthropic_detected',
+    'chat_detected',
+    'anthropic_and_results',
+    'chat_and_results',
+  ] as const) {
+    await checkForm(server.url, form, calls);
+    lanes.push({ title: TITLES[form], server, load: { form, calls, sessions: SESSIONS } });
+  }
+  return lanes;
 };

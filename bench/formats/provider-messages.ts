@@ -1,5 +1,5 @@
-/** What a model asks for: so many calls of `echo`, each with the same text. */
-export type AskedTurn = { readonly calls: number; readonly text: string };
+/** What a model asks for: a call of `echo` for each text. */
+export type AskedTurn = { readonly texts: readonly string[] };
 
 // As long as the providers' own: a prefix and 24 characters.
 const toProviderId = (prefix: string, index: number): string => `${prefix}_01${String(index).padStart(22, '0')}`;
@@ -8,12 +8,12 @@ export const toToolUseId = (index: number): string => toProviderId('toolu', inde
 export const toChatCallId = (index: number): string => toProviderId('call', index);
 
 /** The message of a model as Anthropic's API answers it, whole. */
-export const toAnthropicMessage = ({ calls, text }: AskedTurn): object => ({
+export const toAnthropicMessage = ({ texts }: AskedTurn): object => ({
   id: 'msg_01XFDUDYJgAACzvnptvVoYEL',
   type: 'message',
   role: 'assistant',
   model: 'claude-sonnet-4-5-20250929',
-  content: Array.from({ length: calls }, (_, index) => ({
+  content: texts.map((text, index) => ({
     type: 'tool_use',
     id: toToolUseId(index),
     name: 'echo',
@@ -31,10 +31,10 @@ export const toAnthropicMessage = ({ calls, text }: AskedTurn): object => ({
 });
 
 /** The assistant message of an OpenAI chat completion; its arguments are a string of JSON. */
-export const toChatMessage = ({ calls, text }: AskedTurn): object => ({
+export const toChatMessage = ({ texts }: AskedTurn): object => ({
   role: 'assistant',
   content: null,
-  tool_calls: Array.from({ length: calls }, (_, index) => ({
+  tool_calls: texts.map((text, index) => ({
     id: toChatCallId(index),
     type: 'function',
     function: { name: 'echo', arguments: JSON.stringify({ text }) },

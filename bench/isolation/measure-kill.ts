@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
+import type { Part } from '../part.ts';
 import type { Server } from '../servers.ts';
 import { countHosts } from './count-hosts.ts';
 import { openConnection, toPost } from './http-connection.ts';
-import type { Part } from './part.ts';
 import { startToolService } from './tool-service.ts';
 
 /** Calls that never end, one after the other. Times in milliseconds. */
@@ -15,8 +15,7 @@ export type Kills = {
 };
 
 const TIMEOUT_MS = 100;
-/** Sixty where runs have three seconds. */
-const KILLS_PER_SECOND = 20;
+const CALLS = 60;
 // Every look costs the service a few milliseconds, and the new host shares its core.
 const LOOK_EVERY_MS = 10;
 const MOST_WAIT_MS = 10_000;
@@ -24,13 +23,12 @@ const MOST_WAIT_MS = 10_000;
 const HOSTS_KEPT = '3';
 
 /** Lets a tool spin in a host that shares the service's core, and looks when its call is answered and its host replaced. */
-export const measureKill = async ({ options, surroundings, progress }: Part): Promise<Kills> => {
+export const measureKill = async ({ surroundings, progress }: Part): Promise<Kills> => {
   const service = await startToolService(surroundings, { TOOL_HOSTS_MIN: HOSTS_KEPT });
-  const calls = options.seconds * KILLS_PER_SECOND;
   const answeredAfterMs: number[] = [];
   const wholeAfterMs: number[] = [];
-  progress(`kill: ${calls} calls that never end`);
-  for (let call = 0; call < calls; call += 1) {
+  progress(`kill: ${CALLS} calls that never end`);
+  for (let call = 0; call < CALLS; call += 1) {
     const idle = (await countHosts(service)).idle;
     answeredAfterMs.push((await spin(service.url)) - TIMEOUT_MS);
     const answeredAt = performance.now();

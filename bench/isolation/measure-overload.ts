@@ -2,13 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type AskProcess, startAsking } from '../ask-process.ts';
 import { SLEEP_MS, type SleepingKind } from '../bodies.ts';
 import { checkAnswer } from '../check-answers.ts';
-import { type MeasureLoad, startLoad } from '../measure-load.ts';
+import { measureLanes, type Pace } from '../measure-lanes.ts';
+import type { Part } from '../part.ts';
 import { readCpuSeconds } from '../process-usage.ts';
 import type { Server } from '../servers.ts';
 import { warmHostsUp } from './count-hosts.ts';
 import { type Memory, watchMemory } from './memory-watch.ts';
 import { type PacedPlan, PacedResult } from './paced-plan.ts';
-import type { Part } from './part.ts';
 import { moveHosts, startToolService } from './tool-service.ts';
 
 /** One stretch at a given rate. */
@@ -40,10 +40,11 @@ const TIMES_OVER = [1, 10] as const;
 const CONNECTIONS = 4000;
 // Twice the hosts: none is ever without work, and nothing waits for long.
 const PEAK_CONNECTIONS = HOSTS * 2;
-const PEAK_RUNS = 2;
-const WARM_UP_SECONDS = 1;
-/** Of the tenfold stretch: twenty seconds where runs have three. */
-const LONG = 20 / 3;
+// Long, for a slice waits for its last calls while most hosts have nothing to do.
+const PEAK_PACE = { rounds: 3, warmUpSeconds: 1, sliceMs: 2000 } as const;
+const WARM_UP_PACE = { rounds: 1, warmUpSeconds: 1, sliceMs: 500 } as const;
+const SECONDS = 3;
+const SECONDS_OF_TENFOLD = 20;
 const QUIET_MS = 2000;
 
 /**
@@ -51,35 +52,32 @@ const QUIET_MS = 2000;
  * the memory. Calls of 10 ms are so many that ten times as many take the service's core as well; of 40 ms, only hosts.
  */
 export const measureOverload = async (part: Part): Promise<readonly Overload[]> => {
-  const measure = startLoad(part.surroundings);
   const ask = startAsking('isolation/send-paced.ts', part.surroundings);
   const overloads: Overload[] = [];
-  for (const kind of ['sleeping', 'sleeping_long'] as const)
-    overloads.push(await measureKind({ part, measure, ask, kind }));
+  for (const kind of ['sleeping', 'sleeping_long'] as const) overloads.push(await measureKind({ part, ask, kind }));
   return overloads;
 };
 
 type Terms = {
   readonly part: Part;
-  readonly measure: MeasureLoad;
   readonly ask: AskProcess;
   readonly kind: SleepingKind;
 };
 
 const measureKind = async (terms: Terms): Promise<Overload> => {
-  const { part, measure, kind } = terms;
-  const { options, surroundings, progress } = part;
-  const service = await startToolService(surroundings, { TOOL_HOSTS_MAX: String(HOSTS) });
+  const { part, kind } = terms;
+  const { surroundings, progress } = part;
+  const service = await startToolService(surroundings, { TOOL_HOSTS_MAX: String(HOSTS), MAX_EVENT_LOOP_LAG_MS: '250' });
   const mover = await moveHosts(surroundings, service);
   await checkAnswer(service.url, kind, 1);
-  const measurePeak = async (seconds: number): Promise<number> =>
-    (await measure(service, { kind, manner: 'no_session', calls: 1, connections: PEAK_CONNECTIONS, seconds }))
-      .batchesPerSecond;
-  progress(`overload, ${kind}: warming up`);
-  await warmHostsUp(service, () => measurePeak(WARM_UP_SECONDS));
-  const peaks: number[] = [];
-  for (let run = 0; run < PEAK_RUNS; run += 1) peaks.push(await measurePeak(options.seconds));
-  const peakPerSecond = Math.max(...peaks);
+  const measurePeak = async (pace: Pace = PEAK_PACE): Promise<number> => {
+    const lane = { title: `peak, ${kind}`, server: service, load: { kind, calls: 1, connections: PEAK_CONNECTIONS } };
+    const [figures] = await measureLanes(part, [lane], pace);
+    if (figures === undefined) throw new Error('A lane was not measured.');
+    return figures.batchesPerSecond;
+  };
+  await warmHostsUp(service, () => measurePeak(WARM_UP_PACE));
+  const peakPerSecond = await measurePeak();
   const possible = (HOSTS * 1000) / SLEEP_MS[kind];
   progress(`overload, ${kind}: peak ${peakPerSecond.toFixed(0)} calls/s of ${possible} that ${HOSTS} hosts could do`);
 
@@ -92,7 +90,7 @@ const measureKind = async (terms: Terms): Promise<Overload> => {
   }
   await pause(QUIET_MS);
   const memory = watch.toMemory();
-  const afterPerSecond = await measurePeak(options.seconds);
+  const afterPerSecond = await measurePeak();
   mover.stop();
   await service.process.end();
   return { sleepMs: SLEEP_MS[kind], peakPerSecond, deadlineMs: DEADLINE_MS, stretches, afterPerSecond, memory };
@@ -104,8 +102,8 @@ const offer = async (
   peakPerSecond: number,
   times: number,
 ): Promise<Stretch> => {
-  const { options, progress } = part;
-  const seconds = times === 1 ? options.seconds : options.seconds * LONG;
+  const { progress } = part;
+  const seconds = times === 1 ? SECONDS : SECONDS_OF_TENFOLD;
   const ratePerSecond = peakPerSecond * times;
   const plan: PacedPlan = {
     url: service.url,
@@ -116,7 +114,7 @@ const offer = async (
     connections: CONNECTIONS,
   };
   const before = readCpuSeconds(service.process.pid);
-  const result = PacedResult.parse(await ask(service, plan, seconds));
+  const result = PacedResult.parse(await ask([service], plan, seconds));
   const stretch = {
     times,
     ratePerSecond,

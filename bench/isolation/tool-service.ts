@@ -10,7 +10,7 @@ const NOTHING_MOVED: HostMover = { stop: () => undefined };
 export const startToolService = (
   surroundings: Surroundings,
   settings: Readonly<Record<string, string>>,
-): Promise<Server> => startService(surroundings, null, { ...settings, TOOLS_DIR: TOOLS });
+): Promise<Server> => startService(surroundings, { settings: { ...settings, TOOLS_DIR: TOOLS } });
 
 /** Moves the tool hosts to the core of the load, as far as anything can be pinned here. */
 export const moveHosts = async ({ cores }: Surroundings, { process }: Server): Promise<HostMover> =>

@@ -1,52 +1,30 @@
 import { checkForm, postMessage } from '../check-forms.ts';
-import type { Part } from '../isolation/part.ts';
-import { startLoad } from '../measure-load.ts';
-import { type Lane, type LaneRuns, measureRounds } from '../measure-rounds.ts';
-import type { Server } from '../servers.ts';
-import { checkCodes, readServiceCounts } from '../service-counts.ts';
-import { startPatientService } from '../sessions/patient-service.ts';
+import { toRatioRow, toSection } from '../figures.ts';
+import { measureLanes } from '../measure-lanes.ts';
+import type { Part } from '../part.ts';
+import { endServers, type Server, startService } from '../servers.ts';
 import { startListening } from '../start-listening.ts';
 import { toInitialize } from './mcp-messages.ts';
 
-/** The SDK's own server and the service's door, with requests of the current revision and with those of a session. */
-export type McpLane = 'sdk_modern' | 'service_modern' | 'sdk_session' | 'service_session' | 'service_native';
+const LOAD = { calls: 1, sessions: 256 } as const;
 
-export type McpSeries = LaneRuns<McpLane>;
-
-const ONE_CALL = { kind: 'succeeding', calls: 1 } as const;
-
-/** Measures one call a request through the service's MCP door, and through a server made with the SDK alone. */
-export const measureMcp = async (part: Part): Promise<readonly McpSeries[]> => {
+/** One call a request in the revision of 2025-11-25, with a session: through the service's door, and to the SDK's server. */
+export const measureMcp = async (part: Part): Promise<readonly string[]> => {
   const { surroundings } = part;
-  const measure = startLoad(surroundings);
-  const sdk = await startListening('mcp/sdk-server.ts', 'server', surroundings, '/mcp');
-  const service = await startPatientService(surroundings, null);
-  const before = await readServiceCounts(service.url);
-  const series = await measureRounds(toLanes(sdk, service, await openSession(service)), part, measure);
-  checkCodes('ok', { before, after: await readServiceCounts(service.url) });
-  for (const server of [sdk, service]) await server.process.end();
-  return series;
-};
-
-const toLanes = (sdk: Server, service: Server, session: string): readonly Lane<McpLane>[] => {
-  const toLane = (
-    name: McpLane,
-    server: Server,
-    form: 'mcp_modern' | 'mcp_session' | 'native',
-    opened: string | null,
-  ): Lane<McpLane> => ({
-    name,
-    server,
-    load: { ...ONE_CALL, form },
-    check: () => checkForm(server.url, form, 1, opened),
-  });
-  return [
-    toLane('sdk_modern', sdk, 'mcp_modern', null),
-    toLane('service_modern', service, 'mcp_modern', null),
-    toLane('sdk_session', sdk, 'mcp_session', session),
-    toLane('service_session', service, 'mcp_session', session),
-    toLane('service_native', service, 'native', null),
-  ];
+  const sdk = await startListening(surroundings, { script: 'mcp/sdk-server.ts', place: 'server', path: '/mcp' });
+  const service = await startService(surroundings);
+  const session = await openSession(service);
+  for (const { url } of [sdk, service]) await checkForm(url, 'mcp_session', 1, session);
+  const lanes = await measureLanes(part, [
+    { title: "the SDK's server (v2), session not kept", server: sdk, load: { ...LOAD, form: 'mcp_session' } },
+    { title: 'the service, /mcp, session kept', server: service, load: { ...LOAD, form: 'mcp_session' } },
+    { title: 'the service, POST /tool-calls, session kept', server: service, load: LOAD },
+  ]);
+  await endServers([sdk, service]);
+  const [reference, ...others] = lanes;
+  if (reference === undefined) throw new Error('A lane was not measured.');
+  const rows = others.map((lane) => toRatioRow({ what: lane.title, lane, comparedTo: reference, as: 'share' }));
+  return toSection('MCP door with sessions', { rows, lanes });
 };
 
 /** What a client does before its first call: the id of its session from then on. */

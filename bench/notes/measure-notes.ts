@@ -4,8 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { createNotes } from '../../src/tools/builtin/notes/notes.ts';
 import type { InlineTool } from '../../src/tools/tool.ts';
 import type { ToolFamily } from '../../src/tools/tool-family.ts';
-import type { Part } from '../isolation/part.ts';
 import { percentileOf } from '../isolation/percentile.ts';
+import type { Part } from '../part.ts';
 import { NOTES, WORDS, writeNotes } from './write-notes.ts';
 
 export type SearchTimes = { readonly what: string; readonly p50: number; readonly p99: number };
@@ -37,11 +37,12 @@ const QUERIES = {
 
 const SEARCHES = 200;
 const CHANGES = 20;
+const WATCHED_MS = 3000;
 // Past this the index rests: nobody has asked for ten seconds.
 const UNTIL_IDLE_MS = 12_000;
 
 /** Measures the notes tools inside this process: what a call takes, without HTTP. */
-export const measureNotes = async ({ options, surroundings, progress }: Part): Promise<NotesMeasured> => {
+export const measureNotes = async ({ surroundings, progress }: Part): Promise<NotesMeasured> => {
   const root = join(surroundings.directory, 'notes');
   mkdirSync(root);
   const megabytes = (await writeNotes(root)) / 1e6;
@@ -58,9 +59,9 @@ export const measureNotes = async ({ options, surroundings, progress }: Part): P
     const searches = await timeSearches(search, progress);
     const mostBlockedMs = blocked.stop();
     const changes = await timeChanges(root, search);
-    const usedCpu = await cpuShare(options.seconds * 1000, () => search(WORDS.rare));
+    const usedCpu = await cpuShare(WATCHED_MS, () => search(WORDS.rare));
     await wait(UNTIL_IDLE_MS);
-    const idleCpu = await cpuShare(options.seconds * 1000, async () => undefined);
+    const idleCpu = await cpuShare(WATCHED_MS, async () => undefined);
     return { notes: NOTES, megabytes, indexMs, searches, mostBlockedMs, changes, idleCpu, usedCpu };
   } finally {
     await family.close();

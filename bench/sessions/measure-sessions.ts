@@ -1,37 +1,116 @@
-import { startAsking } from '../ask-process.ts';
-import type { Part } from '../isolation/part.ts';
-import { startLoad } from '../measure-load.ts';
-import { type Contender, startKeyed, startStores } from './contenders.ts';
-import { measureInTurn } from './measure-in-turn.ts';
+import { fileURLToPath } from 'node:url';
+import { ROTATING_SESSIONS } from '../bodies.ts';
+import { type FigureRow, toRatioRow, toSection } from '../figures.ts';
+import { type Lane, type LaneFigures, measurePair } from '../measure-lanes.ts';
+import type { Part } from '../part.ts';
+import { endServers, type Server, startService } from '../servers.ts';
+import type { LaneLoad } from '../slices/slice-plan.ts';
 import { measureLive } from './measure-live.ts';
 import { openRedisMemory } from './redis-memory.ts';
-import type { SessionsMeasured } from './to-session-sections.ts';
+import { toLiveSection } from './to-live-section.ts';
 
-/** Measures what sessions, their journal and keys cost, and what live sessions take in Redis; one after the other. */
-export const measureSessions = async (part: Part): Promise<SessionsMeasured> => {
-  const { surroundings } = part;
-  const { redisServers } = surroundings;
-  const measure = startLoad(surroundings);
-  const generators = { measure, ask: startAsking('isolation/send-timed.ts', surroundings) };
-  const stores = await startStores(surroundings);
-  const storeSeries = await measureInTurn(stores, part, generators);
-  await endServers(stores);
-  await redisServers.stopAll();
-
-  const { url } = await redisServers.start();
-  const redis = openRedisMemory(url);
-  const keyed = await startKeyed(surroundings, url, redis);
-  const keyedSeries = await measureInTurn(keyed, part, generators);
-  await endServers(keyed);
-  redis.close();
-  await redisServers.stopAll();
-
+/** What sessions, their journal and keys cost, and what live sessions take in Redis; one after the other. */
+export const measureSessions = async (part: Part): Promise<readonly string[]> => {
+  const { redisServers } = part.surroundings;
+  const [rows, lanes]: [FigureRow[], LaneFigures[]] = [[], []];
+  for (const measure of [measureStores, measureKeys]) {
+    const measured = await measure(part);
+    rows.push(...measured.rows);
+    lanes.push(...measured.lanes);
+    await redisServers.stopAll();
+  }
   const live = await measureLive(part);
   await redisServers.stopAll();
-  return { series: [...storeSeries, ...keyedSeries], live };
+  return [...toSection('Sessions', { rows, lanes }), ...toLiveSection(live)];
 };
 
-const endServers = async (contenders: readonly Contender[]): Promise<void> => {
-  const servers = new Set(contenders.map(({ server }) => server));
-  for (const server of servers) await server.process.end();
+const BATCHES = [1, 32] as const;
+const SESSION = { sessions: ROTATING_SESSIONS } as const;
+const NO_JOURNAL = { SESSION_JOURNAL: '0' };
+
+type Side = { readonly title: string; readonly server: Server; readonly load: Omit<LaneLoad, 'calls'> };
+type Comparison = {
+  readonly what: string;
+  readonly lane: Side;
+  readonly comparedTo: Side;
+  readonly before?: () => Promise<void>;
+};
+
+const compare = async (part: Part, comparisons: readonly Comparison[]) => {
+  const [rows, lanes]: [FigureRow[], LaneFigures[]] = [[], []];
+  for (const { what, lane: one, comparedTo: other, before } of comparisons) {
+    for (const calls of BATCHES) {
+      await before?.();
+      const toLane = ({ title, server, load }: Side): Lane => ({
+        title,
+        server,
+        load: { ...load, calls },
+        mayWarn: 'sometimes',
+      });
+      const { lane, comparedTo } = await measurePair(part, toLane(other), toLane(one));
+      rows.push(toRatioRow({ what: `${what}, ${calls} a batch`, lane, comparedTo, as: 'share' }));
+      lanes.push(comparedTo, lane);
+    }
+  }
+  return { rows, lanes };
+};
+
+const measureStores = async (part: Part) => {
+  const { surroundings } = part;
+  const redisUrl = (await surroundings.redisServers.start()).url;
+  const otherUrl = (await surroundings.redisServers.start()).url;
+  const redis = await startService(surroundings, { redisUrl });
+  const redisBare = await startService(surroundings, { redisUrl: otherUrl, settings: NO_JOURNAL });
+  const embedded = await startService(surroundings);
+  const embeddedBare = await startService(surroundings, { settings: NO_JOURNAL });
+  const onRedis: Side = { title: 'Redis, a session', server: redis, load: SESSION };
+  const inMemory: Side = { title: 'embedded, a session', server: embedded, load: SESSION };
+  const measured = await compare(part, [
+    {
+      what: 'Redis: session to none',
+      lane: onRedis,
+      comparedTo: { title: 'Redis, no session', server: redis, load: {} },
+    },
+    { what: 'session: Redis to embedded', lane: onRedis, comparedTo: inMemory },
+    {
+      what: 'Redis: journal to none',
+      lane: onRedis,
+      comparedTo: { title: 'Redis, a session, no journal', server: redisBare, load: SESSION },
+    },
+    {
+      what: 'embedded: journal to none',
+      lane: inMemory,
+      comparedTo: { title: 'embedded, a session, no journal', server: embeddedBare, load: SESSION },
+    },
+  ]);
+  await endServers([redis, redisBare, embedded, embeddedBare]);
+  return measured;
+};
+
+const WRITE_TOOL = 'echo_write';
+const WITH_WRITE_TOOL = {
+  TOOLS_DIR: fileURLToPath(new URL('tools', import.meta.url)),
+  TOOLS_INLINE: WRITE_TOOL,
+  TOOL_HOSTS_MIN: '0',
+};
+
+/** Batches with a new key each, and with a header of that size that the service does not read: one service. */
+const measureKeys = async (part: Part) => {
+  const { surroundings } = part;
+  const { url } = await surroundings.redisServers.start();
+  const redis = openRedisMemory(url);
+  const server = await startService(surroundings, { redisUrl: url, settings: WITH_WRITE_TOOL });
+  const toComparison = (what: string, load: Side['load']): Comparison => ({
+    what: `${what}: keyed to not`,
+    lane: { title: `Redis, ${what}, keyed`, server, load: { ...load, key: 'fresh' } },
+    comparedTo: { title: `Redis, ${what}`, server, load: { ...load, key: 'ignored' } },
+    before: redis.empty,
+  });
+  const measured = await compare(part, [
+    toComparison('read tool', SESSION),
+    toComparison('write tool', { ...SESSION, kind: 'writing' }),
+  ]);
+  await endServers([server]);
+  redis.close();
+  return measured;
 };

@@ -1,46 +1,64 @@
+import { fileURLToPath } from 'node:url';
 import { checkAnswer } from '../check-answers.ts';
-import type { Part } from '../isolation/part.ts';
-import { type Run, startLoad, withoutWarnings } from '../measure-load.ts';
-import { CONNECTIONS, WARM_UP_SECONDS } from '../measure-servers.ts';
-import { BATCH_SIZES, type BatchSize } from '../targets.ts';
-import { type ContenderName, startContenders } from './contenders.ts';
+import { type FigureRow, type Figures, toRatioRow, toSection } from '../figures.ts';
+import { type Lane, type LaneFigures, measureLanes } from '../measure-lanes.ts';
+import type { Part } from '../part.ts';
+import { endServers, type Server, type Surroundings, startService } from '../servers.ts';
+import { startListening } from '../start-listening.ts';
+import { MIN_LEFT_BY_METRICS_AND_LOG } from '../targets.ts';
 
-/** What came of one contender with one batch size, in the order of the rounds. */
-export type TelemetrySeries = {
-  readonly name: ContenderName;
-  readonly calls: BatchSize;
-  readonly runs: readonly Run[];
+const DEFAULT = 'metrics and log (default)';
+const BATCHES = [1, 32] as const;
+const SESSIONS = 256;
+
+/** What metrics, log and traces cost: the same batches of five services of which less and more is to be seen. */
+export const measureTelemetry = async (part: Part): Promise<readonly string[]> => {
+  const sink = await startListening(part.surroundings, { script: 'telemetry/trace-sink.ts', place: 'load', path: '' });
+  const services = await startServices(part.surroundings, sink.url);
+  const [rows, lanes]: [FigureRow[], LaneFigures[]] = [[], []];
+  for (const calls of BATCHES) {
+    const figures = await measureLanes(part, await toLanes(services, calls));
+    const [without, ...others] = figures;
+    if (without === undefined) throw new Error('A lane was not measured.');
+    for (const lane of others) rows.push(toRow(lane, without));
+    lanes.push(...figures);
+  }
+  await endServers([...services.values(), sink]);
+  return toSection('Telemetry', { rows, lanes } satisfies Figures);
 };
 
-/** Measures what metrics, log and traces cost: all contenders in turn, round by round, for each batch size. */
-export const measureTelemetry = async ({
-  options,
-  surroundings,
-  progress,
-}: Part): Promise<readonly TelemetrySeries[]> => {
-  const measure = startLoad(surroundings);
-  const contenders = await startContenders(surroundings);
-  const all: TelemetrySeries[] = [];
-  for (const calls of BATCH_SIZES) {
-    const load = { kind: 'succeeding', calls, connections: CONNECTIONS } as const;
-    const series = contenders.map(({ name, server }) => ({ name, server, calls, runs: [] as Run[] }));
-    for (const { name, server } of series) {
-      progress(`${name}, ${calls} a batch: warming up`);
-      await checkAnswer(server.url, 'succeeding', calls);
-      await measure(server, { ...load, seconds: WARM_UP_SECONDS });
-    }
-    for (let round = 1; round <= options.rounds; round += 1) {
-      for (const { name, server, runs } of series) {
-        const run = withoutWarnings(await measure(server, { ...load, seconds: options.seconds }));
-        runs.push(run);
-        const cpu = run.cpuMicrosPerBatch.toFixed(0);
-        progress(
-          `${name}, ${calls} a batch, round ${round} of ${options.rounds}: ${run.batchesPerSecond.toFixed(0)} batches/s, ${cpu} µs each`,
-        );
-      }
-    }
-    all.push(...series.map(({ name, runs }) => ({ name, calls, runs })));
+const toRow = (lane: LaneFigures, comparedTo: LaneFigures): FigureRow =>
+  toRatioRow({
+    what: `${lane.title}, ${lane.calls} a batch`,
+    lane,
+    comparedTo,
+    as: 'share',
+    ...(lane.title === DEFAULT ? { target: MIN_LEFT_BY_METRICS_AND_LOG } : {}),
+  });
+
+const toLanes = async (services: ReadonlyMap<string, Server>, calls: number): Promise<readonly Lane[]> => {
+  const lanes: Lane[] = [];
+  for (const [title, server] of services) {
+    await checkAnswer(server.url, 'succeeding', calls);
+    lanes.push({ title, server, load: { calls, sessions: SESSIONS } });
   }
-  for (const { server } of contenders) await server.process.end();
-  return all;
+  return lanes;
+};
+
+// Spans are sent to a process on the core of the load, which throws them away.
+const startServices = async (surroundings: Surroundings, sink: string): Promise<ReadonlyMap<string, Server>> => {
+  const silent = { LOG_LEVEL: 'silent' };
+  const script = fileURLToPath(new URL('unobserved-service.ts', import.meta.url));
+  const toTraced = (share: string) => ({
+    OTEL_EXPORTER_OTLP_ENDPOINT: sink,
+    OTEL_TRACES_SAMPLER: 'traceidratio',
+    OTEL_TRACES_SAMPLER_ARG: share,
+  });
+  return new Map([
+    ['nothing counted or logged', await startService(surroundings, { settings: silent, script })],
+    ['metrics', await startService(surroundings, { settings: silent })],
+    [DEFAULT, await startService(surroundings)],
+    ['the same, and a tenth traced', await startService(surroundings, { settings: toTraced('0.1') })],
+    ['the same, and all traced', await startService(surroundings, { settings: toTraced('1') })],
+  ]);
 };

@@ -1,6 +1,9 @@
 import { createServer } from 'node:http';
+import { listenForBench } from '../listen-for-bench.ts';
 
 /** Takes whatever spans are sent to it, and says thanks. */
-createServer((request, response) => {
-  request.resume().once('end', () => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end());
-}).listen(Number(process.argv[2]), '127.0.0.1');
+listenForBench(
+  createServer((request, response) => {
+    request.resume().once('end', () => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end());
+  }),
+);

@@ -1,6 +1,6 @@
 import { MIN_GOODPUT } from '../targets.ts';
 import { toTable, toVerdict } from '../to-table.ts';
-import type { Overload, Stretch } from './measure-overload.ts';
+import { HOSTS, type Overload, type Stretch } from './measure-overload.ts';
 
 type Row = {
   readonly title: string;
@@ -14,8 +14,15 @@ const LEAST_SENT = 0.95;
 
 const perSecond = (count: number, { seconds }: Stretch): string => (count / seconds).toFixed(0);
 
+/** The part of the report about overload. */
+export const toOverloadSection = (overloads: readonly Overload[]): readonly string[] =>
+  overloads.flatMap((overload) => [
+    `## Overload: ${HOSTS} hosts, calls of ${overload.sleepMs} ms, deadline ${overload.deadlineMs} ms`,
+    toOverloadTable(overload),
+  ]);
+
 /** What became of the calls at once and at ten times the peak; the verdicts are on ten times. */
-export const toOverloadTable = (overload: Overload): string => {
+const toOverloadTable = (overload: Overload): string => {
   const { peakPerSecond, stretches, afterPerSecond, memory } = overload;
   const tenfold = stretches.at(-1);
   const columns = stretches.map(({ times }) => `${times} × peak`);

@@ -1,0 +1,54 @@
+import { checkAnswer } from '../check-answers.ts';
+import { type FigureRow, type Figures, type Ratio, toRatioRow } from '../figures.ts';
+import { type LaneFigures, measurePair } from '../measure-lanes.ts';
+import type { Part } from '../part.ts';
+import { endServers, startService } from '../servers.ts';
+import type { LaneLoad } from '../slices/slice-plan.ts';
+import { MAX_THROWING_TIMES, MIN_FAILING_SHARE } from '../targets.ts';
+
+type Comparison = Pick<Ratio, 'as' | 'target'> & {
+  readonly what: string;
+  readonly comparedTo: string;
+  readonly failing: LaneLoad;
+  readonly succeeding: LaneLoad;
+};
+
+// Of no session: its budgets would refuse the fifth failure without looking at it.
+const COMPARISONS: readonly Comparison[] = [
+  ...([1, 32] as const).map(
+    (calls): Comparison => ({
+      what: `invalid arguments, ${calls === 1 ? '1 call' : `${calls} calls`}`,
+      comparedTo: 'the same that succeed',
+      failing: { kind: 'failing', calls },
+      succeeding: { calls },
+      as: 'share',
+      target: MIN_FAILING_SHARE,
+    }),
+  ),
+  {
+    what: 'read_file of a missing file, 1 call',
+    comparedTo: 'read_file of one that exists',
+    failing: { kind: 'missing', calls: 1 },
+    succeeding: { kind: 'reading', calls: 1 },
+    as: 'times',
+    target: MAX_THROWING_TIMES,
+  },
+];
+
+/** What a call that fails costs, beside one that succeeds; on one service. */
+export const measureFailures = async (part: Part): Promise<Figures> => {
+  const service = await startService(part.surroundings);
+  const [rows, lanes]: [FigureRow[], LaneFigures[]] = [[], []];
+  for (const { what, comparedTo: title, failing, succeeding, as, target } of COMPARISONS) {
+    await checkAnswer(service.url, failing.kind ?? 'succeeding', failing.calls);
+    const { comparedTo, lane } = await measurePair(
+      part,
+      { title, server: service, load: succeeding },
+      { title: what, server: service, load: failing },
+    );
+    rows.push(toRatioRow({ what, lane, comparedTo, as, ...(target === undefined ? {} : { target }) }));
+    lanes.push(comparedTo, lane);
+  }
+  await endServers([service]);
+  return { rows, lanes };
+};
