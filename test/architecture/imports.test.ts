@@ -31,7 +31,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   auth: ['contract', 'files', 'memory'],
   settings: ['auth'],
   console: [],
-  routes: ['contract', 'formats', 'executor'],
+  routes: ['contract', 'formats', 'executor', 'json'],
   mcp: ['contract', 'formats', 'executor', 'routes'],
   http: ['routes', 'mcp'],
   'config-file': ['contract', 'tools', 'settings'],
