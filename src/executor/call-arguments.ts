@@ -1,6 +1,6 @@
 import type { ReadyCall } from './call.ts';
 import { toCallPrint } from './call-print.ts';
-import { toCanonicalText, toDigest, toMark } from './canonical-text.ts';
+import { toCanonicalText, toDigest } from './canonical-text.ts';
 import { LazyMark } from './lazy-mark.ts';
 import { type ParsedArguments, parseArguments } from './parse-arguments.ts';
 import type { CallMark } from './session-store.ts';
@@ -25,10 +25,7 @@ export const fingerprintOf = (call: ReadyCall): string => {
 
 /** The loop guard's name for a call. Arguments that cannot be read are named by their text. */
 export const markOf = (call: ReadyCall): CallMark => {
-  call.mark ??= new LazyMark(
-    () => toCallPrint(call.tool.name, toPrinted(call)),
-    () => toMark(fingerprintOf(call)),
-  );
+  call.mark ??= new LazyMark(() => toCallPrint(call.tool.name, toPrinted(call)));
   return call.mark;
 };
 

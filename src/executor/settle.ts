@@ -4,7 +4,6 @@ import { type Batch, type Call, isReady } from './call.ts';
 import { fingerprintOf, readArguments, toArgumentsJson } from './call-arguments.ts';
 import type { CallOutcome, SuccessOutcome } from './call-outcome.ts';
 import { toTextPrint } from './call-print.ts';
-import { toDigest, toMark } from './canonical-text.ts';
 import { toHiding } from './journal/arguments-preview.ts';
 import type { AskedEntry } from './journal/asked-entry.ts';
 import type { JournalCall, JournalEnd } from './journal/journal-line.ts';
@@ -191,17 +190,11 @@ const toSettledCall = (call: Call): SettledCall | readonly never[] => {
 };
 
 /** What two equal answers have in common. */
-const toAnswerMark = ({ valueJson }: SuccessOutcome): AnswerMark =>
-  new LazyMark(
-    () => toTextPrint(valueJson),
-    () => toMark(toDigest(valueJson)),
-  );
+const toAnswerMark = ({ valueJson }: SuccessOutcome): AnswerMark => new LazyMark(() => toTextPrint(valueJson));
 
 /** Whether the answer that a streak remembers is this one. */
-export const isSameAnswer = ({ answer }: Streak, outcome: SuccessOutcome): boolean => {
-  const mark = toAnswerMark(outcome);
-  return answer === (typeof answer === 'number' ? mark.print : mark.digest());
-};
+export const isSameAnswer = ({ answer }: Streak, { valueJson }: SuccessOutcome): boolean =>
+  answer === toTextPrint(valueJson);
 
 const toEnding = (outcome: CallOutcome): CallEnding => {
   if (outcome.kind === 'success') return 'answered';

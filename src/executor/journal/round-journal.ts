@@ -1,9 +1,17 @@
 import { textBytes } from '../../memory/text-bytes.ts';
 import { toDigest } from '../canonical-text.ts';
 import type { Redactor } from '../redaction/redactor.ts';
-import type { JournalLine, RoundJournal } from '../session-store.ts';
+import type { JournalLine, RoundJournal, UnpackRound } from '../session-store.ts';
 import { type AskedEntry, readEntries, toAskedEntry, toBody, toGivenText } from './asked-entry.ts';
-import { type ArgumentsText, type JournalCall, type JournalEnd, toJournalHead, toJournalLine } from './journal-line.ts';
+import {
+  type ArgumentsText,
+  type JournalCall,
+  type JournalEnd,
+  type JournalHead,
+  toJournalHead,
+  toJournalLine,
+} from './journal-line.ts';
+import { type PackedCall, packRound, readPackedRound } from './packed-round.ts';
 
 /** What a batch knows of its calls while it settles: rendered then, a line costs no second reading. */
 export type SettlingBatch = {
@@ -54,6 +62,53 @@ const END_BYTES = 90;
  * it came and is not kept; a secret that the text holds in escapes is found when the lines are rendered.
  */
 export const createRoundJournal = (round: WrittenRound): SettlingJournal => {
+  const state: JournalState = { round, kept: null };
+  return {
+    lines: round.calls.length,
+    get bytes() {
+      return keep(state).bytes;
+    },
+    render: () => keep(state).render(),
+    pack: () => {
+      if (state.round === null) return null;
+      const packed = packPlain(state.round);
+      // Another process reads it now.
+      if (packed !== null) state.kept ??= NOTHING_KEPT;
+      return packed;
+    },
+    release: () => {
+      keep(state).release();
+      state.round = null;
+    },
+  };
+};
+
+/** The lines of rounds that were packed. */
+export const createUnpackRound =
+  (redactor: Pick<Redactor, 'cut'>): UnpackRound =>
+  (packed) => {
+    const round = readPackedRound(packed);
+    if (round === null) return [];
+    const [step, time, requestId, packedCalls] = round;
+    const calls = packedCalls.map(toPlainCall);
+    const entries = new Map(packedCalls.map(([index, id, name, , given]) => [index, { id, name, given }]));
+    const batch = toReadBatch(entries.size, (index) => entries.get(index) ?? toAskedEntry(null), calls);
+    return toLines({ step, time, requestId, calls, redactor }, batch);
+  };
+
+type JournalState = { round: WrittenRound | null; kept: KeptJournal | null };
+
+/** What a process keeps of a round. */
+type KeptJournal = Pick<SettlingJournal, 'bytes' | 'render' | 'release'>;
+
+const NOTHING_KEPT: KeptJournal = { bytes: 0, render: () => [], release: () => undefined };
+
+const keep = (state: JournalState): KeptJournal => {
+  state.kept ??= state.round === null ? NOTHING_KEPT : toKept(state.round);
+  return state.kept;
+};
+
+const toKept = (round: WrittenRound): KeptJournal => {
   const { step, time, requestId, settling, calls, redactor } = round;
   const body = round.body ?? toBody(Array.from({ length: settling.size }, (_, index) => settling.entryOf(index)));
   const shared = { step, time, requestId, calls, redactor };
@@ -62,10 +117,9 @@ export const createRoundJournal = (round: WrittenRound): SettlingJournal => {
 };
 
 // A function of its own: what is kept is what these two closures name, and beside others they would keep the batch.
-const toUnwritten = (round: Shared, body: string, bytes: number, settling: SettlingBatch): SettlingJournal => {
+const toUnwritten = (round: Shared, body: string, bytes: number, settling: SettlingBatch): KeptJournal => {
   const state: { batch: SettlingBatch | null } = { batch: settling };
   return {
-    lines: round.calls.length,
     bytes,
     render: () => toLines(round, state.batch ?? readBatch(body, round.calls)),
     release: () => {
@@ -74,9 +128,48 @@ const toUnwritten = (round: Shared, body: string, bytes: number, settling: Settl
   };
 };
 
+// A shared store keeps no more of a call than about what its line would take.
+const PACKED_BYTES_A_LINE = 512;
+
+/** The text of a round whose calls all went well; null where something of it is to be rendered and redacted at once. */
+const packPlain = ({ step, time, requestId, body, settling, calls, redactor }: WrittenRound): string | null => {
+  const most = PACKED_BYTES_A_LINE * calls.length;
+  if (body !== null && body.length > ROUND_BYTES + most) return null;
+  const packed: PackedCall[] = [];
+  for (const call of calls) {
+    const one = packCall(call, settling.entryOf(call.index));
+    if (one === null) return null;
+    packed.push(one);
+  }
+  const text = packRound([step, time, requestId, packed]);
+  return text.length > ROUND_BYTES + most || redactor.mayHold(text) ? null : text;
+};
+
+// In a text that holds JSON a secret may stand in escapes, where nobody would find it.
+const packCall = (call: JournalCall, { id, name, given }: AskedEntry): PackedCall | null => {
+  const isPlain = call.kind === 'ready' && call.end === PLAIN_SUCCESS && call.readable && call.hiding === null;
+  if (!isPlain || name === null || (typeof given === 'string' && given.includes('\\'))) return null;
+  return [call.index, id, name, call.tool === name ? null : call.tool, given ?? null, toMs(call.durationMs)];
+};
+
+const toMs = (duration: number): number => Math.round(duration * 100) / 100;
+
+const toPlainCall = ([index, , name, tool, , durationMs]: PackedCall): JournalCall => ({
+  index,
+  kind: 'ready',
+  tool: tool ?? name,
+  readable: true,
+  hiding: null,
+  end: PLAIN_SUCCESS,
+  durationMs,
+});
+
 type Shared = Omit<WrittenRound, 'body' | 'settling'>;
 
-const toLines = (round: Shared, batch: SettlingBatch): readonly JournalLine[] => {
+const toLines = (
+  round: Omit<Shared, 'redactor'> & Pick<JournalHead, 'redactor'>,
+  batch: SettlingBatch,
+): readonly JournalLine[] => {
   const head = toJournalHead(round.requestId, round);
   return round.calls.map((call) =>
     toJournalLine(call, { asked: batch.entryOf(call.index), given: batch.argumentsOf(call.index) }, head),
@@ -85,19 +178,25 @@ const toLines = (round: Shared, batch: SettlingBatch): readonly JournalLine[] =>
 
 const readBatch = (body: string, calls: readonly JournalCall[]): SettlingBatch => {
   const entries = readEntries(body);
+  return toReadBatch(entries.length, (index) => toAskedEntry(entries[index]), calls);
+};
+
+const toReadBatch = (
+  size: number,
+  entryOf: (index: number) => AskedEntry,
+  calls: readonly JournalCall[],
+): SettlingBatch => {
   const callOf = new Map(calls.map((call) => [call.index, call]));
-  const entryOf = (index: number): AskedEntry => toAskedEntry(entries[index]);
   const argumentsOf = (index: number): ArgumentsText | null => {
     const call = callOf.get(index);
     if (call?.kind !== 'ready') return null;
     const text = toGivenText(entryOf(index).given, call.readable);
     return { text, fingerprint: toDigest(`${call.tool}\n${text}`) };
   };
-  return { size: entries.length, entryOf, argumentsOf };
+  return { size, entryOf, argumentsOf };
 };
 
-const toWritten = (lines: readonly JournalLine[]): SettlingJournal => ({
-  lines: lines.length,
+const toWritten = (lines: readonly JournalLine[]): KeptJournal => ({
   bytes: lines.reduce((sum, { json }) => sum + textBytes(json), ROUND_BYTES),
   render: () => lines,
   release: () => undefined,
