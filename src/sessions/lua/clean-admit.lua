@@ -74,11 +74,12 @@ local function admit_clean(keys, args)
       end
     end
   end
-  local born = saved[1]
-  if not born then
-    born, set[#set + 1], set[#set + 2] = args[1], 'born', args[1]
-    redis.call('DEL', keys[2])
+  if not saved[1] then
+    set[#set + 1] = 'born'
+    set[#set + 1] = args[1]
   end
   write_clean(keys, set, ttl_ms)
-  return { born, rounds }
+  -- After the first write: where Redis is full a script that has removed something may write.
+  if not saved[1] then redis.call('DEL', keys[2]) end
+  return { saved[1] or args[1], rounds }
 end

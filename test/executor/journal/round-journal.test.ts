@@ -160,7 +160,7 @@ const FAILED = { ...PLAIN_SUCCESS, success: false, outcome: 'failed', message: '
 
 test.each([
   ['holds a registered value', { q: SECRET }, {}],
-  ['holds one with escapes in a text', `{"q":"${SECRET.replace('c', '\\u0063')}"}`, {}],
+  ['holds one with escapes in a text', '{"q":"\\u0073k-abcdefghijklmnopqrstuv"}', {}],
   ['holds the shape of a secret', { q: 'sk-abcdefghijklmnopqrstuv' }, {}],
   ['has arguments that are marked as sensitive', { q: 'mine' }, { hiding: HIDING }],
   ['failed', { q: 'a' }, { end: FAILED }],
