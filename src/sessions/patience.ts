@@ -20,19 +20,23 @@ export const createPatience = (ms: number): Patience => {
   const watchOldest = (now: number): void => {
     const [oldest] = waiting;
     if (oldest === undefined || oldest.since === UNWRITTEN) return;
-    timer = setTimeout(() => setImmediate(giveUpOld), Math.max(1, Math.ceil(oldest.since + ms - now)));
+    timer = setTimeout(timeOut, Math.max(1, Math.ceil(oldest.since + ms - now)));
     // The connection keeps the process alive, not the wait for an answer.
     timer.unref();
   };
-  const giveUpOld = (): void => {
-    const now = performance.now();
+  const timeOut = (): void => {
+    // Of now: what comes to its end while answers are read has its own turn.
+    const endedAt = performance.now();
+    setImmediate(() => giveUpUntil(endedAt));
+  };
+  const giveUpUntil = (endedAt: number): void => {
     timer = undefined;
     for (const one of waiting) {
-      if (one.since + ms > now) break;
+      if (one.since + ms > endedAt) break;
       waiting.delete(one);
       one.giveUp(new Error('Command timed out'));
     }
-    watchOldest(now);
+    watchOldest(performance.now());
   };
   return {
     wait: (answer) =>

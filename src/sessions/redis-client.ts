@@ -109,20 +109,30 @@ const onNodesReady = (cluster: Cluster, listener: () => void): void => {
  * came in it are one write: a write costs more than all else of a small command. `written` is called then.
  */
 const createTurns = (client: Redis | Cluster, written: () => void): (() => void) => {
-  let isOpen = false;
+  let held = 0;
+  let stream: Redis['stream'] | undefined;
+  const write = (): void => {
+    held = 0;
+    stream?.uncork();
+    stream = undefined;
+    written();
+  };
+  const endTurn = (): void => {
+    if (held > 0) write();
+  };
   return () => {
-    if (isOpen) return;
-    isOpen = true;
+    if (held === MOST_HELD) write();
+    held += 1;
+    if (held > 1) return;
     // The nodes of a cluster have a connection each, and write at once.
-    const stream = client instanceof Redis ? client.stream : undefined;
+    stream = client instanceof Redis ? client.stream : undefined;
     stream?.cork();
-    setImmediate(() => {
-      isOpen = false;
-      stream?.uncork();
-      written();
-    });
+    setImmediate(endTurn);
   };
 };
+
+// What Redis does of a burst while the rest of it is still being read.
+const MOST_HELD = 32;
 
 // A server that was demoted: behind its name another one may be the master by now. At most once a second, or a replica
 // that stays one would be connected to anew for each command. Never 2, which would send the command again.
