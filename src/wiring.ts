@@ -87,7 +87,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const { redactor } = redaction;
   redaction.countIn(metrics.secretsRedacted);
   const memory = wireMemory(config, log, metrics, options.heapLimitBytes);
-  const store = await wireStore(config, { log, metrics, memory, now });
+  const store = await wireStore(config, { log, metrics, memory, redactor, now });
   const { sessions, keys } = options.wrapStores?.(store) ?? store;
   const builtin = await wireBuiltin(config, { version, log, redaction, pageTokens: store.pageTokens });
   const load = wireLoad(config, metrics, observer, now);

@@ -1,9 +1,9 @@
-import { hash, randomInt } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * A print of tool and arguments, 53 bits: the same for the same tool and JSON value, however its members are ordered and
- * its numbers written, and another one for any other value, as far as 53 bits can tell. Keyed by a secret of this process:
- * it means nothing outside. Values are at most 64 levels deep. Where RFC 8785 has no text for a value (a lone surrogate)
+ * its numbers written, and another one for any other value, as far as 53 bits can tell. The same in every
+ * process and version, for sessions that processes share keep prints. Values are at most 64 levels deep. Where RFC 8785 has no text for a value (a lone surrogate)
  * the order of members does not count either.
  */
 export const toCallPrint = (tool: string, value: unknown): number => {
@@ -16,7 +16,7 @@ export const toCallPrint = (tool: string, value: unknown): number => {
 };
 
 /**
- * A print of a text, 53 bits, keyed likewise. Of a long text it is taken from SHA-256, which is the cheaper one there.
+ * A print of a text, 53 bits, the same everywhere likewise. Of a long text it is taken from SHA-256, which is the cheaper one there.
  */
 export const toTextPrint = (text: string): number => {
   if (text.length > LONG_TEXT) return Number.parseInt(hash('sha256', text).slice(0, DIGITS), 16);
@@ -30,10 +30,9 @@ const DIGITS = 13;
 
 const toNumber = (): number => (high >>> 0) * LOW_BITS + (low >>> LOW_SHIFT);
 
-// A call's print goes with its session, so two equal prints harm none but the one who looked for them.
-const MAX_SEED = 2 ** 32;
-const SEED_HIGH = randomInt(MAX_SEED);
-const SEED_LOW = randomInt(MAX_SEED);
+// Arbitrary and fixed. Whoever makes two calls of one print stops nothing but calls of his own session.
+const SEED_HIGH = 0x6a09e667;
+const SEED_LOW = 0xbb67ae85;
 
 // 32 bits of `high` and 21 of `low`.
 const LOW_BITS = 2 ** 21;

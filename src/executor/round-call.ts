@@ -1,7 +1,6 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
-import { toDigest, toMark } from '../json/canonical-text.ts';
 import { type Call, isReady } from './call.ts';
-import { fingerprintOf, readArguments, toArgumentsJson } from './call-arguments.ts';
+import { readArguments, toArgumentsJson } from './call-arguments.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import { toCallPrint, toTextPrint } from './call-print.ts';
 import { type AnswerMark, type CallEnding, type CallMark, type SettledCall, UNKNOWN_TOOL } from './session-store.ts';
@@ -40,10 +39,6 @@ export class RoundCall implements SettledCall, CallMark {
     return this.#print;
   }
 
-  digest(): string {
-    return isReady(this.#call) ? toMark(fingerprintOf(this.#call)) : '';
-  }
-
   get ending(): CallEnding {
     const { outcome } = this.#call;
     return outcome === null ? 'not_run' : toEnding(outcome);
@@ -61,7 +56,7 @@ export class RoundCall implements SettledCall, CallMark {
 }
 
 /** What two equal answers have in common. */
-export class TextMark implements AnswerMark {
+class TextMark implements AnswerMark {
   readonly #text: string;
 
   constructor(text: string) {
@@ -70,10 +65,6 @@ export class TextMark implements AnswerMark {
 
   get print(): number {
     return toTextPrint(this.#text);
-  }
-
-  digest(): string {
-    return toMark(toDigest(this.#text));
   }
 }
 

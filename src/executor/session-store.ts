@@ -16,15 +16,10 @@ export type AskedTool = {
   readonly polling: boolean;
 };
 
-/** What stands for something that is compared and not kept, in two ways. Each store uses one of them. */
-type Mark = {
-  /** A keyed print of 53 bits: for stores in this process. Cheap; another process has another one. */
-  readonly print: number;
-  /** 16 hex digits of SHA-256: for stores that several processes share. */
-  digest(): string;
-};
+/** What stands for something that is compared and not kept: a print of 53 bits, the same in every process. */
+type Mark = { readonly print: number };
 
-/** Stands for a call's tool and arguments. Neither way depends on the order of members: the digest is of the RFC 8785 text. */
+/** Stands for a call's tool and arguments; does not depend on the order of members. */
 export type CallMark = Mark;
 
 /** Stands for the JSON text of an answer. */
@@ -87,8 +82,8 @@ export type Permit =
 export type Streak = {
   readonly failed: number;
   readonly same: number;
-  /** The print or the digest of the last answer, as its store keeps it; "" where the last time gave none. */
-  readonly answer: number | string;
+  /** The print of the last answer; "" where the last time gave none. */
+  readonly answer: number | '';
 };
 
 /** What counts calls: all of the session, its rounds, or those of one tool in it. */

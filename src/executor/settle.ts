@@ -2,6 +2,7 @@ import { FAILURE_POLICY } from '../contract/failure.ts';
 import { type Batch, type Call, isReady } from './call.ts';
 import { fingerprintOf, readArguments, toArgumentsJson } from './call-arguments.ts';
 import type { CallOutcome, SuccessOutcome } from './call-outcome.ts';
+import { toTextPrint } from './call-print.ts';
 import { toHiding } from './journal/arguments-preview.ts';
 import type { AskedEntry } from './journal/asked-entry.ts';
 import type { ArgumentsText, JournalCall, JournalEnd } from './journal/journal-line.ts';
@@ -12,7 +13,7 @@ import {
   type SettlingJournal,
 } from './journal/round-journal.ts';
 import type { Redactor } from './redactor.ts';
-import { bucketOf, TextMark } from './round-call.ts';
+import { bucketOf } from './round-call.ts';
 import type { Admission, Budget, RoundReport, SettledCall, Streak, ToolOutcome } from './session-store.ts';
 
 export type Budgets = ReadonlyMap<string, Budget>;
@@ -190,7 +191,5 @@ const toLine = (message: string, redactor: Redactor): string =>
   redactor.cut(message.replace(/\s+/g, ' '), MAX_LINE, 'journal');
 
 /** Whether the answer that a streak remembers is this one. */
-export const isSameAnswer = ({ answer }: Streak, outcome: SuccessOutcome): boolean => {
-  const mark = new TextMark(outcome.valueJson);
-  return answer === (typeof answer === 'number' ? mark.print : mark.digest());
-};
+export const isSameAnswer = ({ answer }: Streak, { valueJson }: SuccessOutcome): boolean =>
+  answer === toTextPrint(valueJson);

@@ -24,10 +24,3 @@ const toPlainText = (value: unknown): string => {
 
 /** SHA-256 of a text, 64 hex digits. */
 export const toDigest = (text: string): string => hash('sha256', text);
-
-const HALF_MARK = 8;
-
-/** The beginning of a digest, 16 hex digits: enough to tell apart the few that one session keeps of one tool. */
-export const toMark = (digest: string): string =>
-  // A text of its own: sessions keep marks, and a slice of 13 characters or more keeps the whole digest with it.
-  [digest.slice(0, HALF_MARK), digest.slice(HALF_MARK, 2 * HALF_MARK)].join('');

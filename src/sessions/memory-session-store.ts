@@ -23,7 +23,6 @@ import {
   toCleanTools,
 } from './rules/clean-round.ts';
 import { toMaxLines } from './rules/journal-text.ts';
-import { printOf } from './rules/loop-guard.ts';
 import { resetSession } from './rules/reset-session.ts';
 import { toSessionBytes } from './rules/session-bytes.ts';
 import { toEmptyRecord, toSessionRecord } from './rules/session-record.ts';
@@ -131,7 +130,7 @@ const settleRequest = (
 ): ReadonlyMap<string, Budget> => {
   const session = createSessionState(round.batchId);
   const { tools, verdicts } = admitRound(session, round, settings, now());
-  const settlement = toSettlement(round, { tools, verdicts }, report, { settings, read: printOf });
+  const settlement = toSettlement(round, { tools, verdicts }, report, settings);
   if (settlement === null) return UNCHANGED;
   settleRound(session, settlement, { tools, guardStep: 0 }, now());
   return readBudgets(session, round, settings, now());
@@ -195,7 +194,7 @@ const settleAny = (
   terms: Terms,
 ): ReadonlyMap<string, Budget> => {
   const { settings, now, find, keep } = terms;
-  const settlement = toSettlement(round, admitted, report, { settings, read: printOf });
+  const settlement = toSettlement(round, admitted, report, settings);
   if (settlement === null) return UNCHANGED;
   const { sessionKey } = round;
   const current = find(sessionKey);

@@ -1,4 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { createPatience } from './patience.ts';
 
 /** The little of a Redis client that the stores need. */
 export type RedisClient = {
@@ -52,13 +53,27 @@ const retryDelay = (attempt: number): number =>
 export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_MS): RedisClient => {
   const nodes = url.split(',').map((node) => node.trim());
   const client = nodes.length > 1 ? createCluster(nodes) : createStandalone(url);
+  const hurried = createPatience(answerWithinMs);
+  const patient = createPatience(ABANDONED_COMMAND_MS);
+  const openTurn = createTurns(client, () => {
+    const now = performance.now();
+    hurried.begin(now);
+    patient.begin(now);
+  });
   let wanted = true;
   return {
-    call: (command, ...parameters) => withDeadline(client.call(command, ...parameters), answerWithinMs),
-    callPatiently: (command, ...parameters) => withDeadline(client.call(command, ...parameters), ABANDONED_COMMAND_MS),
+    call: (command, ...parameters) => {
+      openTurn();
+      return hurried.wait(client.call(command, ...parameters));
+    },
+    callPatiently: (command, ...parameters) => {
+      openTurn();
+      return patient.wait(client.call(command, ...parameters));
+    },
     memory: () => {
+      openTurn();
       const servers = client instanceof Cluster ? client.nodes('master') : [client];
-      return Promise.all(servers.map((server) => withDeadline(server.info('memory'), ABANDONED_COMMAND_MS)));
+      return Promise.all(servers.map((server) => patient.wait(server.info('memory'))));
     },
     topology: client instanceof Cluster ? 'cluster' : 'server',
     // The outcome of the first attempt is told by the events; later ones are the retry strategy's.
@@ -90,16 +105,34 @@ const onNodesReady = (cluster: Cluster, listener: () => void): void => {
 };
 
 /**
- * Rejects when no answer has come in time. Not commandTimeout: that is a timer alone, and where a burst of requests
- * kept the event loop busy it fires before the answers that are there are read. They are read before an immediate.
+ * Holds back what a connection writes until the turn of the event loop is over, so that the commands of all requests that
+ * came in it are one write: a write costs more than all else of a small command. `written` is called then.
  */
-const withDeadline = <Answer>(answer: Promise<Answer>, ms: number): Promise<Answer> =>
-  new Promise((resolve, reject) => {
-    const giveUp = (): void => reject(new Error('Command timed out'));
-    const timer = setTimeout(() => setImmediate(giveUp), ms);
-    const ended = (): void => clearTimeout(timer);
-    answer.then(resolve, reject).then(ended, ended);
-  });
+const createTurns = (client: Redis | Cluster, written: () => void): (() => void) => {
+  let held = 0;
+  let stream: Redis['stream'] | undefined;
+  const write = (): void => {
+    held = 0;
+    stream?.uncork();
+    stream = undefined;
+    written();
+  };
+  const endTurn = (): void => {
+    if (held > 0) write();
+  };
+  return () => {
+    if (held === MOST_HELD) write();
+    held += 1;
+    if (held > 1) return;
+    // The nodes of a cluster have a connection each, and write at once.
+    stream = client instanceof Redis ? client.stream : undefined;
+    stream?.cork();
+    setImmediate(endTurn);
+  };
+};
+
+// What Redis does of a burst while the rest of it is still being read.
+const MOST_HELD = 32;
 
 // A server that was demoted: behind its name another one may be the master by now. At most once a second, or a replica
 // that stays one would be connected to anew for each command. Never 2, which would send the command again.

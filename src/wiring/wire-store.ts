@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
+import { createUnpackRound } from '../executor/journal/round-journal.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
+import type { Redactor } from '../executor/redactor.ts';
 import type { SessionSettings, SessionStore } from '../executor/session-store.ts';
 import type { SpaceObserver, StoreObserver } from '../executor/store-observer.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
@@ -37,6 +39,7 @@ export type StoreParts = {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly memory: StoreMemory;
+  readonly redactor: Pick<Redactor, 'cut'>;
   readonly now: () => number;
 };
 
@@ -58,7 +61,10 @@ const toSpaceSettings = (config: Config): SpaceSettings => ({
 });
 
 /** The stores the settings ask for: Redis behind its fall-back, or this process's memory. */
-export const wireStore = async (config: Config, { log, metrics, memory, now }: StoreParts): Promise<WiredStore> => {
+export const wireStore = async (
+  config: Config,
+  { log, metrics, memory, redactor, now }: StoreParts,
+): Promise<WiredStore> => {
   const settings = toSessionSettings(config);
   const requests = createRequestSessionStore({ settings, now });
   const observer = createStoreObserver({ metrics, log, now });
@@ -71,7 +77,7 @@ export const wireStore = async (config: Config, { log, metrics, memory, now }: S
     const close = (): void => undefined;
     return { mode: 'memory', sessions, keys, requests, isUp: () => true, rates: null, pageTokens, close };
   }
-  const terms = { settings, observer, spaceObserver, memory, now };
+  const terms = { settings, observer, spaceObserver, memory, redactor, now };
   return { ...(await wireRedis(config.REDIS_URL, config, terms)), mode: 'redis', requests };
 };
 
@@ -84,7 +90,7 @@ const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionS
   },
 });
 
-type RedisTerms = Pick<StoreParts, 'memory' | 'now'> & {
+type RedisTerms = Pick<StoreParts, 'memory' | 'redactor' | 'now'> & {
   readonly settings: SessionSettings;
   readonly observer: StoreObserver;
   readonly spaceObserver: SpaceObserver;
@@ -93,7 +99,7 @@ type RedisTerms = Pick<StoreParts, 'memory' | 'now'> & {
 const wireRedis = async (
   url: string,
   config: Config,
-  { settings, observer, spaceObserver, memory, now }: RedisTerms,
+  { settings, observer, spaceObserver, memory, redactor, now }: RedisTerms,
 ): Promise<Omit<WiredStore, 'mode' | 'requests'>> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
   const { createRedisClient } = await import('../sessions/redis-client.ts');
@@ -114,7 +120,7 @@ const wireRedis = async (
     onFailed: (error) => observer.operationFailed('space', error),
     now,
   });
-  const primary = createRedisSessionStore({ client, settings, space });
+  const primary = createRedisSessionStore({ client, settings, unpackRound: createUnpackRound(redactor), space });
   const local = createMemorySessionStore({ mode: 'local', settings, memory, now });
   // One for all that ask: an outage is one outage.
   const onRecovered = (): void => {

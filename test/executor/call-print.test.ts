@@ -114,3 +114,9 @@ test.each([
   expect(toTextPrint(one)).not.toBe(toTextPrint(other));
   expect(Number.isSafeInteger(toTextPrint(one))).toBe(true);
 });
+
+test('prints are the same in every process and version: sessions that processes share keep them', () => {
+  expect(toCallPrint('echo', { text: 'é', n: [1, -0, null, true] })).toBe(450_797_955_977_040);
+  expect(toTextPrint('{"text":"é"}')).toBe(6_357_204_233_846_098);
+  expect(toTextPrint('x'.repeat(5000))).toBe(3_476_465_719_446_722);
+});

@@ -5,12 +5,11 @@ import type {
   Admission,
   AskedTool,
   CallEnding,
-  CallVerdict,
   Round,
   SessionRecord,
   ToolOutcome,
 } from '#src/executor/session-store.ts';
-import { toMark, toPlainAnswer, toRoundJournal } from '#test/support/marks.ts';
+import { toMark, toRoundJournal } from '#test/support/marks.ts';
 import {
   createMemoryUnderTest,
   createRedisUnderTest,
@@ -70,14 +69,9 @@ const anyAdmit = fc
       const admission = await subject.store.admit(round);
       open.push({ admission, round });
       const { step, verdicts, permits } = admission;
-      return { step, verdicts: verdicts.map(toPlainVerdict), permits: Object.fromEntries(permits) };
+      return { step, verdicts, permits: Object.fromEntries(permits) };
     });
   });
-
-const toPlainVerdict = (verdict: CallVerdict): CallVerdict =>
-  verdict.kind === 'run' && verdict.streak !== null
-    ? { kind: 'run', streak: { ...verdict.streak, answer: toPlainAnswer(verdict.streak.answer) } }
-    : verdict;
 
 const anyOutcome = fc.record<ToolOutcome>({
   name: anyName,

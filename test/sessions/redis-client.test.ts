@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
@@ -28,6 +30,8 @@ const block = (ms: number): void => {
 test('an answer that came while the event loop was busy is no time-out', async () => {
   for (let attempt = 0; attempt < 5; attempt += 1) {
     const answer = client.call('PING');
+    // It is written at the end of this turn.
+    await new Promise((resolve) => setImmediate(resolve));
     block(150);
     expect(await answer).toBe('PONG');
   }
@@ -40,6 +44,38 @@ test('without an answer a command fails, and the next one does not wait for it',
   await expect(Promise.all([client.call('PING'), client.call('PING')])).rejects.toThrow('Command timed out');
   // Far less than the 73 s that ioredis takes by itself.
   expect(performance.now() - startedAt).toBeLessThan(5_000);
+});
+
+test('of two commands each waits its own time for an answer', async () => {
+  server.pause();
+  const older = client.call('PING').catch(() => performance.now());
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  const startedAt = performance.now();
+  const younger = client.call('PING').catch(() => performance.now());
+  expect(Number(await younger) - startedAt).toBeGreaterThan(45);
+  expect(Number(await older)).toBeLessThan(Number(await younger));
+});
+
+test('commands of one turn of the event loop are one write', async () => {
+  const chunks: Buffer[] = [];
+  const proxy = createServer((from) => {
+    const to = connect(server.port);
+    from.on('data', (chunk) => void (typeof chunk === 'string' ? undefined : chunks.push(chunk))).pipe(to);
+    to.pipe(from);
+  });
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  const address = proxy.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const other = createRedisClient(`redis://127.0.0.1:${port}`);
+  const ready = new Promise<void>((resolve) => other.onReady(resolve));
+  other.connect();
+  await ready;
+  chunks.length = 0;
+  const numbers = Array.from({ length: 20 }, (_, place) => String(place));
+  expect(await Promise.all(numbers.map((number) => other.call('ECHO', number)))).toEqual(numbers);
+  expect(chunks).toHaveLength(1);
+  other.disconnect();
+  proxy.close();
 });
 
 test("an answer that comes after its command has failed is nobody's: later ones get their own", async () => {

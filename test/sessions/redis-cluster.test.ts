@@ -7,6 +7,7 @@ import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
 import { describeKeyedStore } from '#test/support/describe-keyed-store.ts';
 import { describeSessionStore } from '#test/support/describe-session-store.ts';
 import { createRedisKeyedUnderTest } from '#test/support/keyed-stores-under-test.ts';
+import { unpackRound } from '#test/support/marks.ts';
 import { type RedisCluster, startRedisCluster } from '#test/support/redis-cluster.ts';
 import { createRedisUnderTest, type StoreUnderTest } from '#test/support/session-stores-under-test.ts';
 
@@ -44,7 +45,10 @@ const service = (): RedisClient => {
 describeSessionStore('a Redis Cluster of three nodes', (settings: SessionSettings): StoreUnderTest => {
   const client = service();
   if (tests === undefined) throw new Error('The cluster is there only while tests run.');
-  return { ...createRedisUnderTest(tests, settings), store: createRedisSessionStore({ client, settings }) };
+  return {
+    ...createRedisUnderTest(tests, settings),
+    store: createRedisSessionStore({ client, settings, unpackRound }),
+  };
 });
 
 describeKeyedStore('a Redis Cluster of three nodes', (terms) => createRedisKeyedUnderTest(service(), terms));

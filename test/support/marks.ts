@@ -1,21 +1,20 @@
-import type { JournalLine, RoundJournal } from '#src/executor/journal/round-lines.ts';
-import type { AnswerMark, Streak } from '#src/executor/session-store.ts';
+import type { JournalLine, RoundJournal, UnpackRound } from '#src/executor/journal/round-lines.ts';
+import type { AnswerMark } from '#src/executor/session-store.ts';
 
 // 53 bits hold so many hexadecimal digits.
 const DIGITS = 13;
 
-/** A mark whose digest is this text of hexadecimal digits, and whose print is the number that its end stands for. */
-export const toMark = (digest: string): AnswerMark => ({
-  print: toPrint(digest),
-  digest: () => digest,
-});
+/** A mark whose print is the number that the end of this text of hexadecimal digits stands for. */
+export const toMark = (digits: string): AnswerMark => ({ print: toPrint(digits) });
 
-const toPrint = (digest: string): number => Number.parseInt(digest.slice(-DIGITS), 16);
+const toPrint = (digits: string): number => Number.parseInt(digits.slice(-DIGITS), 16);
 
-/** What stands for an answer, in one form for all stores. */
-export const toPlainAnswer = (answer: Streak['answer']): Streak['answer'] =>
-  typeof answer === 'number' || answer === '' ? answer : toPrint(answer);
+/** A round's journal of these lines, which a shared store may keep packed; null where there are none. */
+export const toRoundJournal = (lines: readonly JournalLine[]): RoundJournal | null => {
+  if (lines.length === 0) return null;
+  const packed = JSON.stringify(lines);
+  return { lines: lines.length, bytes: packed.length, render: () => lines, pack: () => packed };
+};
 
-/** A round's journal of these lines; null where there are none. */
-export const toRoundJournal = (lines: readonly JournalLine[]): RoundJournal | null =>
-  lines.length === 0 ? null : { lines: lines.length, bytes: JSON.stringify(lines).length, render: () => lines };
+/** The lines of such a journal that was packed. */
+export const unpackRound: UnpackRound = (packed) => JSON.parse(packed);

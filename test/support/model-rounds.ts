@@ -9,7 +9,7 @@ import type {
   SettledCall,
   ToolOutcome,
 } from '#src/executor/session-store.ts';
-import { toMark, toPlainAnswer, toRoundJournal } from './marks.ts';
+import { toMark, toRoundJournal } from './marks.ts';
 import type { PlainPermit } from './plain-budget-model.ts';
 import type { PlainSessionAdmission } from './plain-session-model.ts';
 
@@ -132,7 +132,7 @@ const toToldVerdict = (verdict: CallVerdict | undefined): CallVerdict => {
   if (verdict === undefined) return { kind: 'run', streak: null };
   if (verdict.kind !== 'run' || verdict.streak === null) return verdict;
   const { failed, same, answer } = verdict.streak;
-  const streak = failed === 0 && same === 0 ? null : { failed, same, answer: toPlainAnswer(answer) };
+  const streak = failed === 0 && same === 0 ? null : { failed, same, answer };
   return { kind: 'run', streak };
 };
 

@@ -4,6 +4,7 @@ import type { StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
 import { createBudgetSession, ROOMY } from './budget-session.ts';
+import { unpackRound } from './marks.ts';
 import { startRedisServer } from './redis-server.ts';
 import { connectToRedis, createFallback, createManualClock } from './session-stores-under-test.ts';
 import { startTcpProxy } from './tcp-proxy.ts';
@@ -19,7 +20,7 @@ export const RECOVERY = { timeout: 10_000, interval: 20 };
 /** The store as the service has it: the fall-back over Redis, with the service's own client, and a clock that stands. */
 const createSubject = (client: RedisClient, policy: StoreDownPolicy) => {
   const clock = createManualClock();
-  const primary = createRedisSessionStore({ client, settings: ROOMY });
+  const primary = createRedisSessionStore({ client, settings: ROOMY, unpackRound });
   const { store, log } = createFallback(primary, ROOMY, { policy, now: clock.now });
   const open = () => createBudgetSession({ store, age: none, forget: none }, { x: 2, y: 0 });
   const modeNow = async () => (await open().begin(['x'])).admission.mode;

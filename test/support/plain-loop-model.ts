@@ -7,11 +7,11 @@ export type GuardedTool = {
   readonly polling: boolean;
 };
 
-type Ending = Pick<SettledCall, 'ending'> & { readonly answer: string };
-type Streaks = ReadonlyMap<string, Streak>;
+type Ending = Pick<SettledCall, 'ending'> & Pick<Streak, 'answer'>;
+type Streaks = ReadonlyMap<number, Streak>;
 
 /** What a tool's last round found, and what has come of each call of it so far. */
-type LastRound = { readonly step: number; readonly before: Streaks; readonly ends: ReadonlyMap<string, Ending> };
+type LastRound = { readonly step: number; readonly before: Streaks; readonly ends: ReadonlyMap<number, Ending> };
 
 const NEVER: Streak = { failed: 0, same: 0, answer: '' };
 // Of several ends of one call in one round the first of these counts.
@@ -33,7 +33,7 @@ export class PlainLoopModel {
   private readonly lastRounds = new Map<string, LastRound>();
 
   /** May this call run, as far as its past goes? */
-  judge(tool: GuardedTool, fingerprint: string | null, step: number): Exclude<CallVerdict, { readonly kind: 'limit' }> {
+  judge(tool: GuardedTool, fingerprint: number | null, step: number): Exclude<CallVerdict, { readonly kind: 'limit' }> {
     if (fingerprint === null) return { kind: 'run', streak: null };
     const streak = this.streaksBefore(tool.name, step).get(fingerprint) ?? NEVER;
     if (streak.failed >= 2) return { kind: 'loop', cause: 'failed', times: streak.failed + 1 };
@@ -87,8 +87,8 @@ export class PlainLoopModel {
     const ends = new Map(last?.step === step ? last.ends : []);
     const before = this.streaksBefore(tool, step);
     for (const { mark, ending, answer } of own) {
-      const print = mark?.digest() ?? '';
-      ends.set(print, decisive(ends.get(print), { ending, answer: answer?.digest() ?? '' }));
+      const print = mark?.print ?? 0;
+      ends.set(print, decisive(ends.get(print), { ending, answer: answer?.print ?? '' }));
     }
     this.lastRounds.set(tool, { step, before, ends });
   }
@@ -116,7 +116,7 @@ const goOn = (before: Streak, { ending, answer }: Ending): Streak => {
 /** Ends the failures that stood before the round; its own as well, unless it is the one numbered `by`. */
 const forgive = ({ step, before, ends }: LastRound, by: number | null): LastRound => {
   const isOwn = step === by;
-  const hasFailed = (print: string, { ending }: Ending): boolean =>
+  const hasFailed = (print: number, { ending }: Ending): boolean =>
     ending === 'failed' || (ending === 'looped' && (before.get(print)?.failed ?? 0) >= 2);
   return {
     step,

@@ -13,6 +13,7 @@ import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts'
 import type { RedisClient } from '#src/sessions/redis-client.ts';
 import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
 import { createStoreAvailability, type WatchableStore } from '#src/sessions/store-availability.ts';
+import { unpackRound } from './marks.ts';
 import { type RedisForTests, redisForTests } from './redis-server.ts';
 import { roomyMemory } from './roomy-memory.ts';
 
@@ -103,7 +104,7 @@ const ageSession = async (redis: Redis | Cluster, sessionKey: string, ms: number
 
 /** A store in Redis, standalone or a cluster. Forgetting is an eviction of the hash: the journal stays behind. */
 export const createRedisUnderTest = (redis: Redis | Cluster, settings: SessionSettings): RedisUnderTest => ({
-  store: createRedisSessionStore({ client: toRedisClient(redis), settings }),
+  store: createRedisSessionStore({ client: toRedisClient(redis), settings, unpackRound }),
   mode: 'redis',
   age: (sessionKey, ms) => ageSession(redis, sessionKey, ms),
   forget: async (sessionKey) => void (await redis.call('DEL', toRedisKey(sessionKey))),

@@ -5,11 +5,13 @@ import {
   type ArgumentsText,
   type JournalCall,
   type JournalEnd,
+  type JournalHead,
   type JournalRedactor,
   toJournalHead,
   toJournalLine,
 } from './journal-line.ts';
-import type { JournalLine, RoundJournal } from './round-lines.ts';
+import { type PackedCall, packRound, readPackedRound } from './packed-round.ts';
+import type { JournalLine, RoundJournal, UnpackRound } from './round-lines.ts';
 
 /** What a batch knows of its calls while it settles: rendered then, a line costs no second reading. */
 export type SettlingBatch = {
@@ -50,7 +52,7 @@ export const PLAIN_SUCCESS: JournalEnd = {
 };
 
 // Measured with --expose-gc on stores filled to their limit (store-weights.test.ts).
-const ROUND_BYTES = 360;
+const ROUND_BYTES = 420;
 const CALL_BYTES = 110;
 const END_BYTES = 90;
 
@@ -59,7 +61,66 @@ const END_BYTES = 90;
  * that text and a small record. What looks like holding a secret is rendered at once, so that what was found is counted when
  * it came and is not kept; a secret that the text holds in escapes is found when the lines are rendered.
  */
-export const createRoundJournal = (round: WrittenRound): SettlingJournal => {
+export const createRoundJournal = (round: WrittenRound): SettlingJournal => new LazyJournal(round);
+
+// A class: four functions of its own would take as much of the heap as all that a small round keeps.
+class LazyJournal implements SettlingJournal {
+  readonly lines: number;
+  /** null once the journal is released. */
+  #round: WrittenRound | null;
+  #kept: KeptJournal | null = null;
+
+  constructor(round: WrittenRound) {
+    this.lines = round.calls.length;
+    this.#round = round;
+  }
+
+  get bytes(): number {
+    return this.#keep().bytes;
+  }
+
+  render(): readonly JournalLine[] {
+    return this.#keep().render();
+  }
+
+  pack(): string | null {
+    if (this.#round === null) return null;
+    const packed = packPlain(this.#round);
+    // Another process reads it now.
+    if (packed !== null) this.#kept ??= NOTHING_KEPT;
+    return packed;
+  }
+
+  release(): void {
+    this.#keep().release();
+    this.#round = null;
+  }
+
+  #keep(): KeptJournal {
+    this.#kept ??= this.#round === null ? NOTHING_KEPT : toKept(this.#round);
+    return this.#kept;
+  }
+}
+
+/** The lines of rounds that were packed. */
+export const createUnpackRound =
+  (redactor: Pick<JournalRedactor, 'cut'>): UnpackRound =>
+  (packed) => {
+    const round = readPackedRound(packed);
+    if (round === null) return [];
+    const [step, time, requestId, packedCalls] = round;
+    const calls = packedCalls.map(toPlainCall);
+    const entries = new Map(packedCalls.map(([index, id, name, , given]) => [index, { id, name, given }]));
+    const batch = toReadBatch(entries.size, (index) => entries.get(index) ?? toAskedEntry(null), calls);
+    return toLines({ step, time, requestId, calls, redactor }, batch);
+  };
+
+/** What a process keeps of a round. */
+type KeptJournal = Pick<SettlingJournal, 'bytes' | 'render' | 'release'>;
+
+const NOTHING_KEPT: KeptJournal = { bytes: 0, render: () => [], release: () => undefined };
+
+const toKept = (round: WrittenRound): KeptJournal => {
   const { step, time, requestId, settling, calls, redactor } = round;
   const body = round.body ?? toBody(Array.from({ length: settling.size }, (_, index) => settling.entryOf(index)));
   const shared = { step, time, requestId, calls, redactor };
@@ -68,15 +129,13 @@ export const createRoundJournal = (round: WrittenRound): SettlingJournal => {
 };
 
 /** Keeps what its fields name, and the batch only until it is released. */
-class UnwrittenRound implements SettlingJournal {
-  readonly lines: number;
+class UnwrittenRound implements KeptJournal {
   readonly bytes: number;
   readonly #round: Shared;
   readonly #body: string;
   #settling: SettlingBatch | null;
 
   constructor(round: Shared, body: string, bytes: number, settling: SettlingBatch) {
-    this.lines = round.calls.length;
     this.bytes = bytes;
     this.#round = round;
     this.#body = body;
@@ -92,9 +151,48 @@ class UnwrittenRound implements SettlingJournal {
   }
 }
 
+// A shared store keeps no more of a call than about what its line would take.
+const PACKED_BYTES_A_LINE = 512;
+
+/** The text of a round whose calls all went well; null where something of it is to be rendered and redacted at once. */
+const packPlain = ({ step, time, requestId, body, settling, calls, redactor }: WrittenRound): string | null => {
+  const most = PACKED_BYTES_A_LINE * calls.length;
+  if (body !== null && body.length > ROUND_BYTES + most) return null;
+  const packed: PackedCall[] = [];
+  for (const call of calls) {
+    const one = packCall(call, settling.entryOf(call.index));
+    if (one === null) return null;
+    packed.push(one);
+  }
+  const text = packRound([step, time, requestId, packed]);
+  return text.length > ROUND_BYTES + most || redactor.mayHold(text) ? null : text;
+};
+
+// In a text that holds JSON a secret may stand in escapes, where nobody would find it.
+const packCall = (call: JournalCall, { id, name, given }: AskedEntry): PackedCall | null => {
+  const isPlain = call.kind === 'ready' && call.end === PLAIN_SUCCESS && call.readable && call.hiding === null;
+  if (!isPlain || name === null || (typeof given === 'string' && given.includes('\\'))) return null;
+  return [call.index, id, name, call.tool === name ? null : call.tool, given ?? null, toMs(call.durationMs)];
+};
+
+const toMs = (duration: number): number => Math.round(duration * 100) / 100;
+
+const toPlainCall = ([index, , name, tool, , durationMs]: PackedCall): JournalCall => ({
+  index,
+  kind: 'ready',
+  tool: tool ?? name,
+  readable: true,
+  hiding: null,
+  end: PLAIN_SUCCESS,
+  durationMs,
+});
+
 type Shared = Omit<WrittenRound, 'body' | 'settling'>;
 
-const toLines = (round: Shared, batch: SettlingBatch): readonly JournalLine[] => {
+const toLines = (
+  round: Omit<Shared, 'redactor'> & Pick<JournalHead, 'redactor'>,
+  batch: SettlingBatch,
+): readonly JournalLine[] => {
   const head = toJournalHead(round.requestId, round);
   return round.calls.map((call) =>
     toJournalLine(call, { asked: batch.entryOf(call.index), given: batch.argumentsOf(call.index) }, head),
@@ -103,19 +201,25 @@ const toLines = (round: Shared, batch: SettlingBatch): readonly JournalLine[] =>
 
 const readBatch = (body: string, calls: readonly JournalCall[]): SettlingBatch => {
   const entries = readEntries(body);
+  return toReadBatch(entries.length, (index) => toAskedEntry(entries[index]), calls);
+};
+
+const toReadBatch = (
+  size: number,
+  entryOf: (index: number) => AskedEntry,
+  calls: readonly JournalCall[],
+): SettlingBatch => {
   const callOf = new Map(calls.map((call) => [call.index, call]));
-  const entryOf = (index: number): AskedEntry => toAskedEntry(entries[index]);
   const argumentsOf = (index: number): ArgumentsText | null => {
     const call = callOf.get(index);
     if (call?.kind !== 'ready') return null;
     const text = toGivenText(entryOf(index).given, call.readable);
     return { text, fingerprint: toDigest(`${call.tool}\n${text}`) };
   };
-  return { size: entries.length, entryOf, argumentsOf };
+  return { size, entryOf, argumentsOf };
 };
 
-const toWritten = (lines: readonly JournalLine[]): SettlingJournal => ({
-  lines: lines.length,
+const toWritten = (lines: readonly JournalLine[]): KeptJournal => ({
   bytes: lines.reduce((sum, { json }) => sum + textBytes(json), ROUND_BYTES),
   render: () => lines,
   release: () => undefined,

@@ -14,4 +14,12 @@ export type RoundJournal = {
   readonly bytes: number;
   /** The lines, in the order of the batch: rendered and redacted each time. */
   readonly render: () => readonly JournalLine[];
+  /**
+   * The round as one text without line breaks, of which `UnpackRound` makes the lines later and elsewhere; null where they have to
+   * be rendered now. Holds nothing that looks like a secret.
+   */
+  readonly pack: () => string | null;
 };
+
+/** The lines of a packed round, rendered and redacted; none where the text is not one. */
+export type UnpackRound = (packed: string) => readonly JournalLine[];

@@ -1,16 +1,7 @@
 import * as z from 'zod';
-import type {
-  Budget,
-  CallVerdict,
-  Permit,
-  Round,
-  SessionRecord,
-  SessionSettings,
-} from '../../executor/session-store.ts';
-import { type AdmittedTool, toBudget } from '../rules/admit-budgets.ts';
-import { findTool } from '../rules/budget-state.ts';
+import type { Budget, CallVerdict, Permit, Round, SessionRecord } from '../../executor/session-store.ts';
+import type { AdmittedTool } from '../rules/admit-budgets.ts';
 import { toSortedRecords } from '../rules/session-record.ts';
-import { createSessionState } from '../rules/session-state.ts';
 
 const Count = z.int().nonnegative();
 
@@ -34,11 +25,28 @@ const Verdict = z.union([
   z.tuple([z.literal('limit'), z.enum(['session_calls', 'session_rounds', 'tool_calls']), Count]),
 ]);
 
-/** What admit.lua answers: born, step, and where something stands a report for each tool and the calls' verdicts. */
-export const AdmitAnswer = z.union([
-  z.tuple([z.string(), Count]),
-  z.tuple([z.string(), Count, z.array(Report), z.array(Verdict)]),
-]);
+/** What admit.lua answers: born, step, a report for each tool and the calls' verdicts. */
+const AdmitAnswer = z.tuple([z.string(), Count, z.array(Report), z.array(Verdict)]);
+/** `reports` is null where the round is clean: every tool is free, and no call has a streak. */
+export type AdmittedAnswer = {
+  readonly born: string;
+  readonly step: number;
+  readonly reports: readonly Report[] | null;
+  readonly verdicts: readonly CallVerdict[];
+};
+
+export const readAdmitAnswer = (answer: unknown): AdmittedAnswer => {
+  // Without a schema, for nearly every answer is of this kind: what clean-admit.lua says.
+  if (Array.isArray(answer) && answer.length === 2) {
+    const [clean, rounds]: readonly unknown[] = answer;
+    if (typeof clean === 'string' && typeof rounds === 'number')
+      return { born: clean, step: rounds, reports: null, verdicts: NO_VERDICTS };
+  }
+  const [born, step, reports, verdicts] = AdmitAnswer.parse(answer);
+  return { born, step, reports, verdicts: verdicts.map(toVerdict) };
+};
+
+const NO_VERDICTS: readonly CallVerdict[] = [];
 
 /** What settle.lua answers. */
 export const SettleAnswer = z.array(Report);
@@ -48,25 +56,21 @@ const ToolAnswer = z.tuple([z.string(), Count, Count, Count, Count, z.string(), 
 /** What read.lua answers. */
 export const ReadAnswer = z.tuple([Count, Count, Count, z.array(ToolAnswer), z.string(), z.literal([0, 1])]);
 
-/** A round as its answer tells it, in the terms of the rules. */
-export const toAdmittedTools = (
-  round: Round,
-  reports: readonly Report[],
-  settings: SessionSettings,
-): ReadonlyMap<string, AdmittedTool> =>
+/** The tools of a round as its answer tells of them, in the terms of the rules. */
+export const toAdmittedTools = ({ tools }: Round, reports: readonly Report[]): ReadonlyMap<string, AdmittedTool> =>
   new Map(
-    round.tools.map(({ name, retries }, position) => {
+    tools.flatMap(({ name, retries }, position) => {
       const report = reports[position];
-      return [name, report === undefined ? toCleanTool(retries, settings) : toTool(report, retries)];
+      return report === undefined ? [] : [[name, toTool(report, retries)] as const];
     }),
   );
 
-export const toVerdict = (verdict: z.infer<typeof Verdict>): CallVerdict => {
+const toVerdict = (verdict: z.infer<typeof Verdict>): CallVerdict => {
   if (verdict[0] === 'loop') return { kind: 'loop', cause: verdict[1], times: verdict[2] };
   if (verdict[0] === 'limit') return { kind: 'limit', of: verdict[1], limit: verdict[2] };
   if (verdict.length === 1) return { kind: 'run', streak: null };
   const [, failed, same, answer] = verdict;
-  return { kind: 'run', streak: { failed, same, answer } };
+  return { kind: 'run', streak: { failed, same, answer: answer === '' ? '' : Number.parseInt(answer, 16) } };
 };
 
 export const toBudgets = (reports: readonly Report[], { tools }: Round): ReadonlyMap<string, Budget> =>
@@ -110,11 +114,3 @@ const toPermit = ([decision]: Report, budget: Budget): Permit => {
   if (decision === 'free' || decision === 'retry' || decision === 'idle') return { decision, budget };
   return { decision: 'denied', denial: decision === '' ? 'tool' : decision, budget };
 };
-
-const CLEAN = findTool(createSessionState(''), '');
-
-const toCleanTool = (retries: number, { sessionRetries }: SessionSettings): AdmittedTool => ({
-  permit: { decision: 'free', budget: toBudget(CLEAN, retries, sessionRetries) },
-  claimId: null,
-  epoch: 0,
-});

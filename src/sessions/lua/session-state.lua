@@ -8,14 +8,9 @@
 --   failures:<tool> used:<tool> epoch:<tool> failed_at:<tool> error:<tool>
 --   calls:<tool>                                of tools that limit their calls
 --   streaks:<tool>                              see loop-guard.lua
+--   lines                                       lines of the journal, whose elements hold one or more
 --   dropped                                     1: lines of the journal went, or were not kept, for want of room
 -- and one list, its journal.
-
--- Counters are integers. tonumber would let nan, 0x10 and -5 through: anything but 1 to 15 digits reads as 0.
-local function digits(text)
-  if type(text) == 'string' and #text <= 15 and string.find(text, '^%d+$') then return tonumber(text) end
-  return 0
-end
 
 local function count(value)
   if type(value) == 'number' and value >= 0 and value < 1e15 and value == math.floor(value) then return value end

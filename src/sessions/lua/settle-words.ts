@@ -4,30 +4,31 @@ import { type AdmittedTool, isLetIn } from '../rules/admit-budgets.ts';
 import { toMaxLines } from '../rules/journal-text.ts';
 import { toErrorLine } from '../rules/settle-budgets.ts';
 import type { Settlement } from '../rules/settlement.ts';
-import { toPackedWords, toPositions } from './admit-words.ts';
+import { toPackedWords, toPosition } from './admit-words.ts';
+import { toPrintText } from './hex-records.ts';
 
 const ENDING = { not_run: 'n', other: 'o', looped: 'l', failed: 'f', answered: 'a' } as const satisfies Record<
   CallEnding,
   string
 >;
 
-/** What settle.lua is told of a round that was admitted so; it says in which order. */
+/** What settle-words.lua is told of a round that was admitted so; settle.lua says in which order. */
 export const toSettleWords = (
   round: Round,
   admitted: { readonly born: string; readonly guardStep: number; readonly tools: ReadonlyMap<string, AdmittedTool> },
-  settlement: Omit<Settlement<string>, 'journal'> & {
+  settlement: Omit<Settlement, 'journal'> & {
     readonly journal: readonly JournalLine[];
     readonly lines: 'kept' | 'refused';
   },
   settings: SessionSettings,
 ): readonly string[] => {
-  const positions = toPositions(round);
+  const position = toPosition(round);
   const endings = [...settlement.endings].flatMap(([tool, ofTool]) =>
     [...ofTool].map(([print, { ending, answer }]) => [
-      positions.get(tool) ?? '0',
-      print,
+      String(position(tool)),
+      toPrintText(print),
       ENDING[ending],
-      String(answer),
+      typeof answer === 'number' ? toPrintText(answer) : '',
     ]),
   );
   const { ttlMs, sessionRetries } = settings;
@@ -47,7 +48,7 @@ export const toSettleWords = (
       settlement.changers.has(name) ? '1' : '',
     ]),
     ...endings.flat(),
-    ...settlement.journal.map(({ tool }) => positions.get(tool ?? '') ?? '0'),
+    ...settlement.journal.map(({ tool }) => String(tool === null ? 0 : position(tool))),
   ];
   return [toPackedWords(words), ...settlement.journal.map(({ json }) => json)];
 };

@@ -52,8 +52,11 @@ export const toCleanBudgets = (round: Round, settings: CleanSettings): ReadonlyM
   toTerms(round, settings).budgets;
 
 /** Whether a round that was admitted cleanly ended so: every call was answered, and the session is still untroubled. */
-export const endedCleanly = (session: SessionState, { outcomes, calls }: RoundReport): boolean => {
-  if (!isUntroubled(session)) return false;
+export const endedCleanly = (session: SessionState, report: RoundReport): boolean =>
+  isUntroubled(session) && isAnswered(report);
+
+/** Whether nothing failed and every call was answered. */
+export const isAnswered = ({ outcomes, calls }: RoundReport): boolean => {
   for (const { failed, interrupted } of outcomes) if (failed || interrupted) return false;
   for (const { ending, executed } of calls) if (ending !== 'answered' || !executed) return false;
   return true;

@@ -2,17 +2,16 @@ import type {
   AnswerMark,
   AskedTool,
   CallEnding,
-  CallMark,
   CallVerdict,
   SettledCall,
   Streak,
 } from '../../executor/session-store.ts';
 
-/** How the calls of one fingerprint, which is a mark's print or digest, ended in a round. */
+/** How the calls of one fingerprint, which is a mark's print, ended in a round. */
 export type RoundEnding = Pick<SettledCall, 'ending'> & Pick<Streak, 'answer'>;
 
 /** By tool and fingerprint. */
-export type RoundEndings<Fingerprint> = ReadonlyMap<string, ReadonlyMap<Fingerprint, RoundEnding>>;
+export type RoundEndings = ReadonlyMap<string, ReadonlyMap<number, RoundEnding>>;
 
 /**
  * A tool's streaks by the print of a call, those of nothing left out. The batches of a named round are one round: until
@@ -27,7 +26,7 @@ export type ToolStreaks = {
 };
 
 // A round's further fingerprints are not looked at.
-const MAX_FINGERPRINTS = 16;
+export const MAX_FINGERPRINTS = 16;
 // The third failure in a row, and the tenth equal answer, are refused.
 const MAX_FAILED = 2;
 const MAX_SAME = 9;
@@ -64,22 +63,14 @@ export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMa
   return after;
 };
 
-/** Which of the two a store keeps of a mark. */
-export type ReadMark<Fingerprint> = (mark: CallMark | AnswerMark) => Fingerprint;
-export const printOf: ReadMark<number> = ({ print }) => print;
-export const digestOf: ReadMark<string> = (mark) => mark.digest();
-
 /** How each tool's fingerprints ended: the first sixteen, each once. */
-export const toRoundEndings = <Fingerprint extends number | string>(
-  calls: readonly SettledCall[],
-  read: ReadMark<Fingerprint>,
-): RoundEndings<Fingerprint> => {
-  const endings = new Map<string, Map<Fingerprint, RoundEnding>>();
+export const toRoundEndings = (calls: readonly SettledCall[]): RoundEndings => {
+  const endings = new Map<string, Map<number, RoundEnding>>();
   for (const { tool, mark, ending, answer } of calls) {
     if (mark === null) continue;
-    const ofTool = endings.get(tool) ?? new Map<Fingerprint, RoundEnding>();
+    const ofTool = endings.get(tool) ?? new Map<number, RoundEnding>();
     endings.set(tool, ofTool);
-    addEnding(ofTool, read(mark), { ending, answer: answer === null ? '' : read(answer) });
+    addEnding(ofTool, mark.print, { ending, answer: answer === null ? '' : answer.print });
   }
   return endings;
 };
@@ -90,7 +81,7 @@ export const toRoundEndings = <Fingerprint extends number | string>(
  */
 export const settleStreaks = (
   streaks: Map<string, ToolStreaks>,
-  endings: RoundEndings<number>,
+  endings: RoundEndings,
   changers: ReadonlySet<string>,
   step: number,
 ): void => {
@@ -189,11 +180,7 @@ const addRound = (
 const NO_ENDINGS: ToolStreaks['endings'] = new Map();
 const NO_STREAKS: ToolStreaks['before'] = new Map();
 
-const addEnding = <Fingerprint>(
-  endings: Map<Fingerprint, RoundEnding>,
-  fingerprint: Fingerprint,
-  next: RoundEnding,
-): void => {
+const addEnding = (endings: Map<number, RoundEnding>, fingerprint: number, next: RoundEnding): void => {
   const known = endings.get(fingerprint);
   if (known === undefined && endings.size >= MAX_FINGERPRINTS) return;
   if (known === undefined || RANK[next.ending] >= RANK[known.ending]) endings.set(fingerprint, next);

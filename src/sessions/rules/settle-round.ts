@@ -11,7 +11,7 @@ import type { Settlement } from './settlement.ts';
  */
 export const settleRound = (
   session: SessionState,
-  { outcomes, endings, changers, unused }: Settlement<number>,
+  { outcomes, endings, changers, unused }: Settlement,
   { tools, guardStep }: { readonly tools: ReadonlyMap<string, AdmittedTool>; readonly guardStep: number },
   now: number,
 ): void => {

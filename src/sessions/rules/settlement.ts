@@ -3,14 +3,14 @@ import type { Round, RoundReport, SessionSettings, ToolOutcome } from '../../exe
 import { isLetIn } from './admit-budgets.ts';
 import type { AdmittedRound } from './admit-round.ts';
 import { type CountedCalls, toUnusedCalls } from './call-limits.ts';
-import { type ReadMark, type RoundEndings, toRoundEndings } from './loop-guard.ts';
+import { type RoundEndings, toRoundEndings } from './loop-guard.ts';
 import { isWorthSettling } from './settle-budgets.ts';
 
 /** What came of a round, in the terms in which every store settles it. */
-export type Settlement<Fingerprint> = {
+export type Settlement = {
   /** Of the tools that were let in. */
   readonly outcomes: readonly ToolOutcome[];
-  readonly endings: RoundEndings<Fingerprint>;
+  readonly endings: RoundEndings;
   /** Tools by which something has changed: what failed with others may go well now. */
   readonly changers: ReadonlySet<string>;
   readonly unused: CountedCalls;
@@ -19,16 +19,16 @@ export type Settlement<Fingerprint> = {
 };
 
 /** The settlement of a round; null where settling would write nothing. */
-export const toSettlement = <Fingerprint extends number | string>(
+export const toSettlement = (
   round: Round,
   { tools, verdicts }: Pick<AdmittedRound, 'tools' | 'verdicts'>,
   report: RoundReport,
-  { settings, read }: { readonly settings: SessionSettings; readonly read: ReadMark<Fingerprint> },
-): Settlement<Fingerprint> | null => {
+  settings: SessionSettings,
+): Settlement | null => {
   const outcomes = report.outcomes.filter(({ name }) => isLetIn(tools.get(name)));
-  const settlement: Settlement<Fingerprint> = {
+  const settlement: Settlement = {
     outcomes,
-    endings: isRefused(verdicts) ? new Map() : toRoundEndings(report.calls, read),
+    endings: isRefused(verdicts) ? new Map() : toRoundEndings(report.calls),
     changers: toChangers(round, report),
     unused: toUnusedCalls(round, verdicts, tools, report.calls),
     journal: settings.journal > 0 ? report.journal : null,
@@ -43,7 +43,7 @@ export const toSettlement = <Fingerprint extends number | string>(
 const isRefused = (verdicts: AdmittedRound['verdicts']): boolean =>
   verdicts.some((verdict) => verdict.kind === 'limit' && verdict.of === 'session_rounds');
 
-const changesMore = ({ endings, changers, unused, journal }: Settlement<number | string>): boolean =>
+const changesMore = ({ endings, changers, unused, journal }: Settlement): boolean =>
   endings.size > 0 || changers.size > 0 || unused.total > 0 || journal !== null;
 
 const toChangers = ({ tools }: Round, { calls }: RoundReport): ReadonlySet<string> => {

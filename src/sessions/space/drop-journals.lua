@@ -1,4 +1,4 @@
--- Drops journals of sessions that have not been used since. Goes after session-state.lua and loop-guard.lua.
+-- Drops journals of sessions that have not been used since. Goes after digits.lua, session-state.lua and loop-guard.lua.
 --
 -- KEYS     for each session: its hash, its journal
 -- ARGV     ms: a session that has longer to live has been used since
@@ -29,7 +29,7 @@ local function shrink(key, left)
   for i = 1, #fields, 2 do
     local name, value = fields[i], fields[i + 1]
     if string.sub(name, 1, 8) == 'streaks:' then value = worth_keeping(value) end
-    if value ~= '' and name ~= 'dropped' then
+    if value ~= '' and name ~= 'dropped' and name ~= 'lines' then
       set[#set + 1] = name
       set[#set + 1] = value
     end

@@ -45,7 +45,7 @@ const createDropEntries = ({ client, onDropped, onUsed }: DropOptions): DropEntr
   const call = client.callPatiently;
   const load = (...files: readonly string[]) => createRedisScript({ call }, new URL('../', import.meta.url), files);
   const scripts = {
-    journal: load('lua/session-state.lua', 'lua/loop-guard.lua', 'space/drop-journals.lua'),
+    journal: load('lua/digits.lua', 'lua/session-state.lua', 'lua/loop-guard.lua', 'space/drop-journals.lua'),
     result: load('space/drop-results.lua'),
   } as const satisfies Record<Droppable, unknown>;
   return async (what, entries, longest) => {

@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
 import { type AskedEntry, readEntries, toAskedEntry, toGivenText } from '#src/executor/journal/asked-entry.ts';
 import type { JournalCall } from '#src/executor/journal/journal-line.ts';
-import { createRoundJournal, PLAIN_SUCCESS, type SettlingBatch } from '#src/executor/journal/round-journal.ts';
+import {
+  createRoundJournal,
+  createUnpackRound,
+  PLAIN_SUCCESS,
+  type SettlingBatch,
+} from '#src/executor/journal/round-journal.ts';
 import type { RedactedIn } from '#src/executor/redactor.ts';
 import { toDigest } from '#src/json/canonical-text.ts';
 import { createRedactor } from '#src/redaction/redactor.ts';
@@ -17,8 +22,7 @@ const toCall = (index: number, more: Partial<JournalCall> = {}): JournalCall => 
   ...more,
 });
 
-/** A journal as it is after its batch; `entries` are what the batch knows of it. */
-const createRound = (
+const toJournal = (
   asked: string | readonly AskedEntry[],
   calls: readonly JournalCall[],
   secrets: readonly string[] = [],
@@ -38,6 +42,12 @@ const createRound = (
   };
   const body = typeof asked === 'string' ? asked : null;
   const journal = createRoundJournal({ step: 3, time: 0, requestId: 'r1', body, settling, calls, redactor });
+  return { journal, redactor, seen };
+};
+
+/** A journal as it is after its batch; `entries` are what the batch knows of it. */
+const createRound = (...round: Parameters<typeof toJournal>) => {
+  const { journal, redactor, seen } = toJournal(...round);
   const during = journal.render();
   journal.release();
   return { journal, during, redactor, seen };
@@ -116,4 +126,47 @@ test('what a schema marks as sensitive is hidden', () => {
   const hiding = { type: 'object', properties: { q: { type: 'string', sensitive: true } } };
   const { journal } = createRound(toBody({ name: 'read', arguments: { q: 'mine', n: 1 } }), [toCall(0, { hiding })]);
   expect(journal.render()[0]?.json).toContain('"arguments":"{\\"n\\":1,\\"q\\":\\"(hidden)\\"}"');
+});
+
+/** What a shared store is given of a round, and what it shows of that later. */
+const packRound = (...round: Parameters<typeof toJournal>) => {
+  const { journal, redactor } = toJournal(...round);
+  const packed = journal.pack();
+  journal.release();
+  return { packed, shown: packed === null ? null : createUnpackRound(redactor)(packed) };
+};
+
+test.each([
+  ['an object', { b: 1, a: 'x' }],
+  ['a text of an object', '{"b":1e0,"a":"x"}'],
+  ['blank', ' '],
+  ['left out', undefined],
+  ['null', null],
+  ['a lone surrogate', { a: '\ud800' }],
+])('a packed round shows what a rendered one does: arguments are %s', (_what, given) => {
+  const body = toBody({ id: 7, name: 'read', arguments: given }, { name: 'Read', arguments: {} });
+  const { packed, shown } = packRound(body, [toCall(0), toCall(1)]);
+  expect(packed).not.toContain('"s"');
+  expect(shown).toEqual(createRound(body, [toCall(0), toCall(1)]).journal.render());
+});
+
+test('a packed round is read with the secrets of who reads it', () => {
+  const { packed } = packRound(toBody({ name: 'read', arguments: { q: SECRET } }), [toCall(0)]);
+  const [line] = createUnpackRound(createRedactor({ secrets: [SECRET] }))(packed ?? '');
+  expect(line?.json).toContain('{\\"q\\":\\"[redacted]\\"}');
+});
+
+const HIDING = { type: 'object', properties: { q: { type: 'string', sensitive: true } } };
+const FAILED = { ...PLAIN_SUCCESS, success: false, outcome: 'failed', message: 'no' } as const;
+
+test.each([
+  ['holds a registered value', { q: SECRET }, {}],
+  ['holds one with escapes in a text', '{"q":"\\u0073k-abcdefghijklmnopqrstuv"}', {}],
+  ['holds the shape of a secret', { q: 'sk-abcdefghijklmnopqrstuv' }, {}],
+  ['has arguments that are marked as sensitive', { q: 'mine' }, { hiding: HIDING }],
+  ['failed', { q: 'a' }, { end: FAILED }],
+  ['cannot be read', '{"q":', { readable: false }],
+  ['is longer than a line', { q: 'x'.repeat(1000) }, {}],
+])('a round is not packed whose call %s', (_what, given, more) => {
+  expect(packRound(toBody({ name: 'read', arguments: given }), [toCall(0, more)], [SECRET]).packed).toBe(null);
 });
