@@ -3,7 +3,9 @@ import type { Redis } from 'ioredis';
 import { vi } from 'vitest';
 import * as z from 'zod';
 import type { ToolResult } from '#src/contract/tool-result.ts';
+import { createUnpackRound } from '#src/executor/journal/round-journal.ts';
 import type { SessionRecord, SessionSettings } from '#src/executor/session-store.ts';
+import { createRedactor } from '#src/redaction/redactor.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { TerminalToolError } from '#src/tools/tool-errors.ts';
@@ -95,7 +97,9 @@ export const createEndingsLab = async (redis: Redis, url: string): Promise<Endin
     // Here every batch may be the fault of the tool.
     CIRCUIT_FAILURES: '0',
   };
-  const subject = createRedisUnderTest(redis, SETTINGS);
+  // The service packs rounds, and this store reads what it has packed.
+  const unpack = createUnpackRound(createRedactor({ secrets: [] }));
+  const subject = createRedisUnderTest(redis, SETTINGS, unpack);
   const toKey = (session: string): string => `anonymous:${hash('sha256', session)}`;
   const read = (session: string): Promise<SessionRecord> => subject.store.read(toKey(session));
   let turns = 0;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import type { BudgetMode } from '#src/contract/tool-result.ts';
+import type { UnpackRound } from '#src/executor/journal/round-lines.ts';
 import type { SessionSettings, SessionStore } from '#src/executor/session-store.ts';
 import type { StoreObserver, StoreOperation } from '#src/executor/store-observer.ts';
 import {
@@ -103,8 +104,12 @@ const ageSession = async (redis: Redis | Cluster, sessionKey: string, ms: number
 };
 
 /** A store in Redis, standalone or a cluster. Forgetting is an eviction of the hash: the journal stays behind. */
-export const createRedisUnderTest = (redis: Redis | Cluster, settings: SessionSettings): RedisUnderTest => ({
-  store: createRedisSessionStore({ client: toRedisClient(redis), settings, unpackRound }),
+export const createRedisUnderTest = (
+  redis: Redis | Cluster,
+  settings: SessionSettings,
+  unpack: UnpackRound = unpackRound,
+): RedisUnderTest => ({
+  store: createRedisSessionStore({ client: toRedisClient(redis), settings, unpackRound: unpack }),
   mode: 'redis',
   age: (sessionKey, ms) => ageSession(redis, sessionKey, ms),
   forget: async (sessionKey) => void (await redis.call('DEL', toRedisKey(sessionKey))),
