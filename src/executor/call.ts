@@ -97,6 +97,8 @@ export class Batch {
   readonly services: ExecutorServices;
   /** Milliseconds of the executor's clock. */
   readonly startedAt: number;
+  /** When its last call ended, or its calls began to run: a call that runs at once begins where the one before it ended. */
+  moment = 0;
   readonly cancellation: CancelControl;
   readonly wideLiterals: WideLiterals;
   readonly size: AnswerSize;

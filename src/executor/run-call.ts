@@ -21,8 +21,7 @@ import { toCallOutcome } from './outcome.ts';
 export const runCall = (call: Call): Promise<void> | undefined => {
   // An earlier try of the batch left its outcome.
   if (call.outcome !== null) return undefined;
-  const { services, request } = call.batch;
-  const askedAt = services.now();
+  const { services, request, moment: askedAt } = call.batch;
   const reason = findReason(call, askedAt);
   if (reason !== null) return end(call, reason);
   if (!isReady(call)) throw new Error('A call that is not ready has no reason.');
@@ -191,7 +190,8 @@ const finish = (call: ReadyCall, ran: RunOutcome, { pass, startedAt, timeoutMs }
   const { tool, batch } = call;
   const { services, size, request } = batch;
   const { slots, observer } = services;
-  const durationMs = services.now() - startedAt;
+  batch.moment = services.now();
+  const durationMs = batch.moment - startedAt;
   const terms = { graceful: gracefulOf(tool, batch), maxResultBytes: services.maxResultBytes };
   const outcome = size.refuse(call, ran) ?? toCallOutcome(ran, tool, terms);
   call.outcome = outcome;

@@ -18,6 +18,7 @@ export const runCalls = (batch: Batch): Promise<void> | undefined => {
 const runInOrder = async (calls: readonly Call[], batch: Batch): Promise<void> => {
   let failedName: string | null = null;
   for (const call of calls) {
+    batch.moment = batch.services.now();
     if (failedName === null) await runSafely(call);
     else if (call.outcome === null) call.fail(toFailure('not_executed', notExecutedText(failedName), call.tool));
     if (batch.request.onError === 'stop' && call.outcome?.kind === 'failure')
@@ -42,6 +43,7 @@ const runGroups = async (groups: readonly (readonly Call[])[], batch: Batch): Pr
 
 const runGroup = (calls: readonly Call[], batch: Batch): Promise<void> | undefined => {
   const running = new RunningCalls(batch.services.batchConcurrency);
+  batch.moment = batch.services.now();
   for (const [place, call] of calls.entries()) {
     if (running.isFull()) return runRest(calls.slice(place), running, batch);
     running.start(call);
@@ -49,13 +51,11 @@ const runGroup = (calls: readonly Call[], batch: Batch): Promise<void> | undefin
   return running.whenAnswered();
 };
 
-const runRest = async (
-  calls: readonly Call[],
-  running: RunningCalls,
-  { services, cancellation }: Batch,
-): Promise<void> => {
+const runRest = async (calls: readonly Call[], running: RunningCalls, batch: Batch): Promise<void> => {
+  const { services, cancellation } = batch;
   for (const call of calls) {
     if (running.isFull()) await running.whenFree(cancellation, services.now);
+    batch.moment = services.now();
     if (running.isFull()) giveUp(call);
     else running.start(call);
   }
@@ -82,6 +82,8 @@ class RunningCalls {
       if (call.late !== null) this.#occupy(call.late);
       return;
     }
+    // Its handler may have worked for a while before it gave a promise.
+    call.batch.moment = call.batch.services.now();
     const answered = running.then(() => {
       if (call.late !== null) this.#occupy(call.late);
     });

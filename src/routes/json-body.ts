@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ProblemError } from './problem-handler.ts';
 
@@ -39,6 +39,8 @@ const checkEncoding = (contentType: string, contentEncoding: string | undefined)
 const BYTE_ORDER_MARK = 0xfeff;
 
 const decode = (bytes: Buffer): string => {
+  // As nearly all bodies are; it is read in half of the time.
+  if (isAscii(bytes)) return bytes.toString('latin1');
   if (!isUtf8(bytes)) throw new ProblemError(400, 'invalid_utf8', 'The body is not valid UTF-8.');
   const text = bytes.toString('utf8');
   return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;

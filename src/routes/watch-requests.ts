@@ -47,7 +47,8 @@ const createRouteLookup = (): ((request: FastifyRequest) => string | undefined) 
   let last = { method: '', path: '' };
   return (request) => {
     const { method, url } = request;
-    if (last.path === url && last.method === method) return url;
+    // The same text each time: whoever looks it up need not hash it again.
+    if (last.path === url && last.method === method) return last.path;
     const route = request.routeOptions.url;
     if (route === url) last = { method, path: url };
     return route;
