@@ -116,13 +116,28 @@ const NO_SIZES: ReadonlyMap<number, number> = new Map();
 const sizeOf = (end: CallOutcome, kept: string | null): number => {
   if (kept !== null) return jsonBytes(kept);
   const bytes = jsonBytes(end.valueJson);
-  return end.kind === 'failure' && end.failure.issues.length > 0 ? bytes + issuesBytes(end.failure.issues) : bytes;
+  return end.kind === 'failure' && end.failure.issues.length > 0 ? withIssues(bytes, end.failure.issues) : bytes;
+};
+
+// Not written as JSON where all is small whatever is in it: that took as long as the rest of a failure.
+const withIssues = (bytes: number, issues: readonly Issue[]): number => {
+  const most = bytes + mostIssuesBytes(issues);
+  return most <= FREE_BYTES ? most : bytes + Buffer.byteLength(JSON.stringify(issues));
 };
 
 // A character has one to three bytes of UTF-8: what is small by any count need not be counted.
 const jsonBytes = (json: string): number => (json.length * 3 <= FREE_BYTES ? json.length : Buffer.byteLength(json));
 
-const issuesBytes = (issues: readonly Issue[]): number => Buffer.byteLength(JSON.stringify(issues));
+// What the names of its members take, and a character that JSON writes as six.
+const ISSUE_BYTES = 60;
+const CHARACTER_BYTES = 6;
+
+const mostIssuesBytes = (issues: readonly Issue[]): number => {
+  let characters = 0;
+  for (const { path, expected, received, message } of issues)
+    characters += path.length + expected.length + received.length + message.length;
+  return issues.length * ISSUE_BYTES + characters * CHARACTER_BYTES;
+};
 
 const overLimitText = (limitBytes: number): string =>
   `The results of this batch are together larger than ${limitBytes} bytes, so this one is left out. Ask for less, or make fewer calls at once.`;

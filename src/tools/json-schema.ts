@@ -23,8 +23,19 @@ export const schemaAt = (schema: JsonSchema, path: readonly PropertyKey[]): Json
     return propertiesOf(current).get(String(step));
   }, schema);
 
+/** Whether a schema marks anything as `sensitive: true`. */
+export const marksSensitive = (schema: JsonSchema): boolean => {
+  // A memo: a schema never changes.
+  const found = known.get(schema) ?? (JSON.stringify(schema).includes('"sensitive":true') ? 'marks' : 'plain');
+  known.set(schema, found);
+  return found === 'marks';
+};
+
+const known = new WeakMap<JsonSchema, 'marks' | 'plain'>();
+
 /** Whether the schema marks the value under `path`, or anything above it, as `sensitive: true`. */
 export const isSensitive = (schema: JsonSchema, path: readonly PropertyKey[]): boolean => {
+  if (!marksSensitive(schema)) return false;
   let ways = toAlternatives([schema], schema);
   return path.some((step) => {
     const members = ways.flatMap((way) => membersAt(way, step));

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
 import { toCanonicalText } from '../../json/canonical-text.ts';
 import { parseJson } from '../../json/parse-json.ts';
-import { isSensitive } from '../../tools/json-schema.ts';
+import { isSensitive, marksSensitive } from '../../tools/json-schema.ts';
 
 const HIDDEN = '(hidden)';
 
@@ -16,14 +16,7 @@ export const hideSensitive = (
 };
 
 /** The schema, where it marks something as sensitive. */
-export const toHiding = (schema: JsonSchema): JsonSchema | null => {
-  // A memo: a schema never changes.
-  const found = known.get(schema) ?? (JSON.stringify(schema).includes('"sensitive":true') ? 'marks' : 'plain');
-  known.set(schema, found);
-  return found === 'marks' ? schema : null;
-};
-
-const known = new WeakMap<JsonSchema, 'marks' | 'plain'>();
+export const toHiding = (schema: JsonSchema): JsonSchema | null => (marksSensitive(schema) ? schema : null);
 
 // Recursive: arguments that were read are at most 64 levels deep.
 const hideMembers = (value: unknown, schema: JsonSchema, path: readonly PropertyKey[]): unknown => {
