@@ -1,32 +1,20 @@
 import fc from 'fast-check';
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import type { Client } from '#src/executor/batch-request.ts';
-import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
 import type { KeyedStore } from '#src/executor/keyed-store.ts';
-import { createExecutor, type Executor } from '#src/executor/run-batch.ts';
+import type { Executor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import type { StoreObserver } from '#src/executor/store-observer.ts';
-import { createCallSlots } from '#src/queue/call-slots.ts';
-import { createRedactor } from '#src/redaction/redactor.ts';
 import { createFallbackSessionStore, type StoreDownPolicy } from '#src/sessions/fallback-session-store.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
-import { createMemorySessionStore, createRequestSessionStore } from '#src/sessions/memory-session-store.ts';
+import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
-import { createCallLog } from '#src/telemetry/create-call-log.ts';
-import { createCallObserver } from '#src/telemetry/create-call-observer.ts';
-import { createFailureLog } from '#src/telemetry/create-failure-log.ts';
-import { createMetrics } from '#src/telemetry/metrics.ts';
-import { createToolRegistry } from '#src/tools/registry.ts';
-import type { Tool } from '#src/tools/tool.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { type AnyBatch, anyBatch, anyTools } from './any-batch.ts';
+import { createSubject, MAX_BATCH_CALLS, now, settings } from './executor-lab.ts';
 
 const RUNS = 2000;
-const MAX_BATCH_CALLS = 8;
-const now = (): number => performance.now();
-const settings = { sessionRetries: 5, cooldownMs: 0, ttlMs: 60_000, maxCalls: 40, maxRounds: 12, journal: 20 };
 
 const OBSERVER: StoreObserver = {
   operationEnded: () => undefined,
@@ -57,45 +45,6 @@ const createStore = (state: StoreState, policy: StoreDownPolicy): SessionStore =
 const createKeys = (state: StoreState): KeyedStore => {
   const keys = createMemoryKeyedStore({ memory: roomyMemory(), now });
   return state === 'down' ? { ...keys, open: async () => ({ kind: 'unavailable' }) } : keys;
-};
-
-const createSubject = (tools: readonly Tool[], sessions: SessionStore, keys: KeyedStore) => {
-  const log = pino({ level: 'silent' });
-  const redactor = createRedactor({ secrets: [] });
-  const metrics = createMetrics('0.0.0');
-  const violations: unknown[] = [];
-  const observer = createCallObserver({ metrics, log, maxTools: 40, now });
-  const executor = createExecutor({
-    registry: createToolRegistry(tools),
-    sessions,
-    keys,
-    requests: createRequestSessionStore({ settings, now }),
-    observer: { ...observer, contractViolated: (error) => violations.push(error) },
-    failureLog: createFailureLog({ log, now, createReference: () => 'reference' }),
-    createLog: createCallLog(log, redactor),
-    redactor,
-    slots: createCallSlots({ maxConcurrentCalls: 6, toolConcurrency: 4, maxHostedCalls: 1, maxQueuedCalls: 5, now }),
-    runHosted: async () => {
-      throw new Error('There are no hosted tools here.');
-    },
-    circuits: createCircuitBreakers({
-      memory: roomyMemory(),
-      failures: 4,
-      openMs: 50,
-      observer: { circuitChanged: () => undefined },
-      now,
-    }),
-    now,
-    time: Date.now,
-    journal: settings.journal,
-    gracefulErrors: 'on',
-    maxResultBytes: 1024,
-    maxAnswerBytes: 4_194_304,
-    maxBatchCalls: MAX_BATCH_CALLS,
-    batchConcurrency: 4,
-    sessionRetries: settings.sessionRetries,
-  });
-  return { executor, violations };
 };
 
 /** A client that goes away after a time, or stays. */

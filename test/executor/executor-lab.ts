@@ -1,0 +1,66 @@
+import { pino } from 'pino';
+import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
+import type { KeyedStore } from '#src/executor/keyed-store.ts';
+import { createExecutor } from '#src/executor/run-batch.ts';
+import type { SessionStore } from '#src/executor/session-store.ts';
+import { createCallSlots } from '#src/queue/call-slots.ts';
+import { createRedactor } from '#src/redaction/redactor.ts';
+import { createRequestSessionStore } from '#src/sessions/memory-session-store.ts';
+import { createCallLog } from '#src/telemetry/create-call-log.ts';
+import { createCallObserver } from '#src/telemetry/create-call-observer.ts';
+import { createFailureLog } from '#src/telemetry/create-failure-log.ts';
+import { createMetrics } from '#src/telemetry/metrics.ts';
+import { createToolRegistry } from '#src/tools/registry.ts';
+import type { Tool } from '#src/tools/tool.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
+
+export const MAX_BATCH_CALLS = 8;
+export const now = (): number => performance.now();
+export const settings = {
+  sessionRetries: 5,
+  cooldownMs: 0,
+  ttlMs: 60_000,
+  maxCalls: 40,
+  maxRounds: 12,
+  journal: 20,
+};
+
+/** An executor with all its parts but hosts, and what its observer was told of bugs. */
+export const createSubject = (tools: readonly Tool[], sessions: SessionStore, keys: KeyedStore) => {
+  const log = pino({ level: 'silent' });
+  const redactor = createRedactor({ secrets: [] });
+  const metrics = createMetrics('0.0.0');
+  const violations: unknown[] = [];
+  const observer = createCallObserver({ metrics, log, maxTools: 40, now });
+  const executor = createExecutor({
+    registry: createToolRegistry(tools),
+    sessions,
+    keys,
+    requests: createRequestSessionStore({ settings, now }),
+    observer: { ...observer, contractViolated: (error) => violations.push(error) },
+    failureLog: createFailureLog({ log, now, createReference: () => 'reference' }),
+    createLog: createCallLog(log, redactor),
+    redactor,
+    slots: createCallSlots({ maxConcurrentCalls: 6, toolConcurrency: 4, maxHostedCalls: 1, maxQueuedCalls: 5, now }),
+    runHosted: async () => {
+      throw new Error('There are no hosted tools here.');
+    },
+    circuits: createCircuitBreakers({
+      memory: roomyMemory(),
+      failures: 4,
+      openMs: 50,
+      observer: { circuitChanged: () => undefined },
+      now,
+    }),
+    now,
+    time: Date.now,
+    journal: settings.journal,
+    gracefulErrors: 'on',
+    maxResultBytes: 1024,
+    maxAnswerBytes: 4_194_304,
+    maxBatchCalls: MAX_BATCH_CALLS,
+    batchConcurrency: 4,
+    sessionRetries: settings.sessionRetries,
+  });
+  return { executor, violations };
+};
