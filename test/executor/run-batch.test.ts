@@ -6,6 +6,7 @@ import type { SessionStore } from '#src/executor/session-store.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
+import type { Tool } from '#src/tools/tool.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createSubject, now, settings } from './executor-lab.ts';
 
@@ -35,10 +36,53 @@ const writes = defineTool({
   run: () => 'written',
 });
 
-const start = (sessions: Partial<SessionStore> = {}, away: Partial<KeyedStore> = {}) => {
+/** Goes on after its time limit until it is let go. */
+const createEndless = () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const state = { begun: 0 };
+  const tool = defineTool({
+    name: 'endless',
+    description: 'Ends when it is let go.',
+    effects: 'read',
+    input: { type: 'object', additionalProperties: true },
+    timeoutMs: 20,
+    run: () => {
+      state.begun += 1;
+      return promise;
+    },
+  });
+  return { tool, state, letGo: resolve };
+};
+
+/** Says how many of its calls run beside each other. */
+const createCounting = (sequential: boolean) => {
+  const state = { running: 0, most: 0 };
+  const run = async (): Promise<void> => {
+    state.running += 1;
+    state.most = Math.max(state.most, state.running);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    state.running -= 1;
+  };
+  const input = { type: 'object', additionalProperties: true } as const;
+  const declared = { description: 'Counts.', effects: 'read', input, run } as const;
+  return { tool: defineTool({ ...declared, name: sequential ? 'one_by_one' : 'together', sequential }), state };
+};
+
+const limits = defineTool({
+  name: 'limits',
+  description: 'Says how much time it has.',
+  effects: 'read',
+  input: { type: 'object' },
+  run: async (_input, { timeoutMs }) => ({ timeoutMs }),
+});
+
+const start = (sessions: Partial<SessionStore> = {}, away: Partial<KeyedStore> = {}, more: readonly Tool[] = []) => {
   const memory = createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now });
   const keys = createMemoryKeyedStore({ memory: roomyMemory(), now });
-  return { ...createSubject([waits, fails, writes], { ...memory, ...sessions }, { ...keys, ...away }), memory };
+  return {
+    ...createSubject([waits, fails, writes, limits, ...more], { ...memory, ...sessions }, { ...keys, ...away }),
+    memory,
+  };
 };
 
 const TWO = '{"calls":[{"id":"a","name":"waits"},{"id":"b","name":"nothing"}]}';
@@ -113,4 +157,32 @@ test('a round may reserve until five seconds after the deadline of its batch', a
   });
   await post(subject.executor, { deadlineMs: 3000 }, '{"calls":[{"id":"a","name":"fails"}]}');
   expect(leases).toEqual([8000]);
+});
+
+test('a handler that goes on after its answer keeps its place among those of its batch', async () => {
+  const { tool, state, letGo } = createEndless();
+  const { executor } = start({}, {}, [tool]);
+  const calls = [0, 1, 2, 3, 4].map((id) => ({ id, name: 'endless', arguments: { id } }));
+  const answer = await post(executor, { deadlineMs: 200, sessionKey: null }, JSON.stringify({ calls }));
+  expect(codesOf(answer)).toEqual(['timeout', 'timeout', 'timeout', 'timeout', 'overloaded']);
+  expect(state.begun).toBe(4);
+  letGo();
+});
+
+test('a call of a sequential tool runs beside no other of its batch', async () => {
+  const [alone, together] = [createCounting(true), createCounting(false)];
+  const { executor } = start({}, {}, [alone.tool, together.tool]);
+  for (const name of ['one_by_one', 'together']) {
+    const calls = [0, 1, 2].map((id) => ({ id, name, arguments: { id } }));
+    expect(codesOf(await post(executor, { batchId: name }, JSON.stringify({ calls })))).toEqual(['ok', 'ok', 'ok']);
+  }
+  expect([alone.state.most, together.state.most]).toEqual([1, 3]);
+});
+
+test('a handler is told of the time that its batch has left, where that is less than its own', async () => {
+  const { executor } = start();
+  const answer = await post(executor, { deadlineMs: 4000 }, '{"calls":[{"id":"a","name":"limits"}]}');
+  const told: number = answer.kind === 'results' ? JSON.parse(answer.results[0] ?? '').value.timeoutMs : 0;
+  expect(told).toBeGreaterThan(2000);
+  expect(told).toBeLessThanOrEqual(4000);
 });
