@@ -46,6 +46,8 @@ const createEndless = () => {
     effects: 'read',
     input: { type: 'object', additionalProperties: true },
     timeoutMs: 20,
+    // More than the batch may run at once: it is the batch that is full.
+    concurrency: 6,
     run: () => {
       state.begun += 1;
       return promise;
