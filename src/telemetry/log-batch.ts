@@ -55,9 +55,10 @@ export const createQuickLogBatch = (log: Logger, lines: BatchLines): LogBatch =>
   const isCleanTrace = (id: string | null): boolean => id === null || (TRACE.test(id) && !holds(id));
   return (batch) => {
     if (!log.isLevelEnabled('info')) return;
-    const { isPlain, name, text } = senderOf(batch);
-    if (isPlain && !holds(name) && isCleanId(batch.requestId) && isCleanTrace(batch.traceId) && isOpaque(batch))
-      write(toLine(batch, time(), text));
+    const sender = senderOf(batch);
+    const isClean = sender.isPlain && !holds(sender.name);
+    if (isClean && isCleanId(batch.requestId) && isCleanTrace(batch.traceId) && isOpaque(batch))
+      write(toLine(batch, time(), sender.text));
     else byPino(batch);
   };
 };
