@@ -58,9 +58,13 @@ const printValue = (value: unknown): void => {
 };
 
 const printNode = (node: object): void => {
-  if (Array.isArray(node)) printList(node);
-  else printMembers(Object.entries(node));
+  if (isMembers(node)) printMembers(node);
+  else if (Array.isArray(node)) printList(node);
 };
+
+type Members = Readonly<Record<string, unknown>>;
+
+const isMembers = (node: object): node is Members => !Array.isArray(node);
 
 const begin = (kind: number): void => {
   high = Math.imul(SEED_HIGH ^ kind, 0x9e3779b1);
@@ -107,11 +111,12 @@ const printList = (items: readonly unknown[]): void => {
 };
 
 // A sum has no order. Each member is mixed with its name before it is added, so that no two can trade places.
-const printMembers = (members: readonly (readonly [string, unknown])[]): void => {
+const printMembers = (members: Members): void => {
+  const names = Object.keys(members);
   let sumHigh = 0;
   let sumLow = 0;
-  for (const [name, value] of members) {
-    printValue(value);
+  for (const name of names) {
+    printValue(members[name]);
     const valueHigh = high;
     const valueLow = low;
     printText(name, NAME);
@@ -121,7 +126,7 @@ const printMembers = (members: readonly (readonly [string, unknown])[]): void =>
   }
   begin(MEMBERS);
   mixPair(sumHigh, sumLow);
-  mixPair(members.length, MEMBERS);
+  mixPair(names.length, MEMBERS);
 };
 
 /** Mixes two more words into the print. */

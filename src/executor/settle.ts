@@ -1,17 +1,14 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
-import { type Batch, type Call, isReady } from './call.ts';
+import type { Tool } from '../tools/tool.ts';
+import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
 import { fingerprintOf, readArguments, toArgumentsJson } from './call-arguments.ts';
 import type { CallOutcome, SuccessOutcome } from './call-outcome.ts';
 import { toTextPrint } from './call-print.ts';
 import { toHiding } from './journal/arguments-preview.ts';
 import type { AskedEntry } from './journal/asked-entry.ts';
-import type { ArgumentsText, JournalCall, JournalEnd } from './journal/journal-line.ts';
-import {
-  createRoundJournal,
-  PLAIN_SUCCESS,
-  type SettlingBatch,
-  type SettlingJournal,
-} from './journal/round-journal.ts';
+import { type ArgumentsText, type JournalCall, type JournalEnd, PLAIN_SUCCESS } from './journal/journal-line.ts';
+import { PlainCalls, type PlainTool, toPlainTool } from './journal/plain-calls.ts';
+import { createRoundJournal, type SettlingBatch, type SettlingJournal } from './journal/round-journal.ts';
 import type { Redactor } from './redactor.ts';
 import { bucketOf } from './round-call.ts';
 import type { Admission, Budget, RoundReport, SettledCall, Streak, ToolOutcome } from './session-store.ts';
@@ -81,7 +78,7 @@ const NO_CALLS: readonly SettledCall[] = [];
 
 const toJournal = (batch: Batch, { step }: Admission): SettlingJournal | null => {
   const { request, services } = batch;
-  const calls = toJournalCalls(batch);
+  const calls = toPlainCalls(batch) ?? toJournalCalls(batch);
   if (calls.length === 0) return null;
   return createRoundJournal({
     step,
@@ -92,6 +89,28 @@ const toJournal = (batch: Batch, { step }: Admission): SettlingJournal | null =>
     calls,
     redactor: services.redactor,
   });
+};
+
+/** All calls of the batch, where each has a line that tells no more than that it went well. */
+const toPlainCalls = ({ calls, services }: Batch): PlainCalls | null => {
+  if (calls.length > services.journal) return null;
+  const plain = new PlainCalls();
+  let last: Tool | null = null;
+  let told: PlainTool | null = null;
+  for (const call of calls) {
+    if (!isPlain(call)) return null;
+    const { tool, durationMs } = call;
+    if (told === null || tool !== last) told = toPlainTool(tool);
+    last = tool;
+    plain.add(told, durationMs);
+  }
+  return plain;
+};
+
+const isPlain = (call: Call): call is ReadyCall => {
+  const { outcome } = call;
+  const wentWell = outcome?.kind === 'success' && outcome.executed === 'yes' && outcome.message === '';
+  return wentWell && !call.isCopy && call.storedResult === null && isReady(call) && readArguments(call).ok;
 };
 
 /** Those that get a line: the last ones, without what an earlier try of the batch has written down. */

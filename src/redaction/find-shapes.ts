@@ -66,13 +66,22 @@ const SHAPES: readonly Shape[] = [
   },
 ];
 
-// One look decides for almost every text that it holds no shape: by pieces that are rare in lines of the log, for
-// common ones (`_`, letters in both cases) made it five times slower. The paths of a stack are file:///.
-const ANY_SHAPE =
-  /KEY-|CK-----|:\/\/[^\s/]|earer|EARER|asic|ASIC|sk-|k_[lt]|sec_|AKIA|ASIA|AIza|gh[opsur]_|pat[_-]|xox|eyJ|rcs_|ya29/;
+// Four quick looks and two searches decide for almost every text that it holds no shape. V8 skips through a text where all
+// pieces of an expression are of one length and rare: a single expression of all of them takes three times as long, and one
+// more piece in one of these may take twice as long. The paths of a stack are file:///.
+const RARE_PIECES = /AKIA|ASIA|AIza|gh[opsur]_|pat[_-]|sec_|rcs_|ya29|earer|EARER|asic|ASIC/;
+const TOKENS = /(?:sk-|eyJ)[\w\\-]{3}|xox[abeposr]-[\w\\]/;
+const STRIPE_KEY = /k_[lt]/;
+const ADDRESS = /:\/\/[^\s/]/;
 
 /** Whether a text may hold what has the shape of a secret; a JSON text may be asked as it is. */
-export const mayHoldShape = (text: string): boolean => ANY_SHAPE.test(text);
+export const mayHoldShape = (text: string): boolean =>
+  RARE_PIECES.test(text) ||
+  TOKENS.test(text) ||
+  STRIPE_KEY.test(text) ||
+  ADDRESS.test(text) ||
+  text.includes('KEY-----') ||
+  text.includes('BLOCK-----');
 
 /**
  * Where a text holds what has the shape of a secret: passwords in URLs, credentials of HTTP, private keys, JSON Web Tokens,

@@ -23,6 +23,17 @@ export type JournalEnd = {
   readonly replayed: boolean;
 };
 
+/** The end of a call of which there is nothing to tell but that it went well: one for all of them. */
+export const PLAIN_SUCCESS: JournalEnd = {
+  success: true,
+  outcome: 'success',
+  executed: 'yes',
+  code: null,
+  fault: null,
+  message: '',
+  replayed: false,
+};
+
 /** What the journal asks of the redactor. */
 export type JournalRedactor = {
   /** The text's first `limit` characters without secrets. */

@@ -4,13 +4,14 @@ import { type AskedEntry, readEntries, toAskedEntry, toBody, toGivenText } from 
 import {
   type ArgumentsText,
   type JournalCall,
-  type JournalEnd,
   type JournalHead,
   type JournalRedactor,
+  PLAIN_SUCCESS,
   toJournalHead,
   toJournalLine,
 } from './journal-line.ts';
 import { type PackedCall, packRound, readPackedRound } from './packed-round.ts';
+import { PlainCalls } from './plain-calls.ts';
 import type { JournalLine, RoundJournal, UnpackRound } from './round-lines.ts';
 
 /** What a batch knows of its calls while it settles: rendered then, a line costs no second reading. */
@@ -36,24 +37,14 @@ export type WrittenRound = {
   readonly body: string | null;
   readonly settling: SettlingBatch;
   /** Those that get a line, in the order of the batch; at least one. */
-  readonly calls: readonly JournalCall[];
+  readonly calls: readonly JournalCall[] | PlainCalls;
   readonly redactor: JournalRedactor;
-};
-
-/** The end of a call of which there is nothing to tell but that it went well: one for all of them. */
-export const PLAIN_SUCCESS: JournalEnd = {
-  success: true,
-  outcome: 'success',
-  executed: 'yes',
-  code: null,
-  fault: null,
-  message: '',
-  replayed: false,
 };
 
 // Measured with --expose-gc on stores filled to their limit (store-weights.test.ts).
 const ROUND_BYTES = 420;
 const CALL_BYTES = 110;
+const PLAIN_CALL_BYTES = 24;
 const END_BYTES = 90;
 
 /**
@@ -159,7 +150,7 @@ const packPlain = ({ step, time, requestId, body, settling, calls, redactor }: W
   const most = PACKED_BYTES_A_LINE * calls.length;
   if (body !== null && body.length > ROUND_BYTES + most) return null;
   const packed: PackedCall[] = [];
-  for (const call of calls) {
+  for (const call of toList(calls)) {
     const one = packCall(call, settling.entryOf(call.index));
     if (one === null) return null;
     packed.push(one);
@@ -187,6 +178,9 @@ const toPlainCall = ([index, , name, tool, , durationMs]: PackedCall): JournalCa
   durationMs,
 });
 
+const toList = (calls: WrittenRound['calls']): readonly JournalCall[] =>
+  calls instanceof PlainCalls ? calls.toList() : calls;
+
 type Shared = Omit<WrittenRound, 'body' | 'settling'>;
 
 const toLines = (
@@ -194,14 +188,14 @@ const toLines = (
   batch: SettlingBatch,
 ): readonly JournalLine[] => {
   const head = toJournalHead(round.requestId, round);
-  return round.calls.map((call) =>
+  return toList(round.calls).map((call) =>
     toJournalLine(call, { asked: batch.entryOf(call.index), given: batch.argumentsOf(call.index) }, head),
   );
 };
 
-const readBatch = (body: string, calls: readonly JournalCall[]): SettlingBatch => {
+const readBatch = (body: string, calls: WrittenRound['calls']): SettlingBatch => {
   const entries = readEntries(body);
-  return toReadBatch(entries.length, (index) => toAskedEntry(entries[index]), calls);
+  return toReadBatch(entries.length, (index) => toAskedEntry(entries[index]), toList(calls));
 };
 
 const toReadBatch = (
@@ -227,12 +221,15 @@ const toWritten = (lines: readonly JournalLine[]): KeptJournal => ({
 
 const mayHoldSecret = (body: string, { requestId, calls, redactor }: WrittenRound): boolean => {
   if (redactor.mayHold(body) || redactor.mayHold(requestId)) return true;
+  if (calls instanceof PlainCalls) return false;
   for (const { end } of calls) if (end.message !== '' && redactor.mayHold(end.message)) return true;
   return false;
 };
 
 const toBytes = (body: string, { requestId, calls }: WrittenRound): number => {
-  let bytes = ROUND_BYTES + textBytes(body) + textBytes(requestId) + calls.length * CALL_BYTES;
+  let bytes = ROUND_BYTES + textBytes(body) + textBytes(requestId);
+  if (calls instanceof PlainCalls) return bytes + calls.length * PLAIN_CALL_BYTES;
+  bytes += calls.length * CALL_BYTES;
   for (const { end } of calls) if (end !== PLAIN_SUCCESS) bytes += END_BYTES + textBytes(end.message);
   return bytes;
 };

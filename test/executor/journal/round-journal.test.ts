@@ -1,12 +1,7 @@
 import { expect, test } from 'vitest';
 import { type AskedEntry, readEntries, toAskedEntry, toGivenText } from '#src/executor/journal/asked-entry.ts';
-import type { JournalCall } from '#src/executor/journal/journal-line.ts';
-import {
-  createRoundJournal,
-  createUnpackRound,
-  PLAIN_SUCCESS,
-  type SettlingBatch,
-} from '#src/executor/journal/round-journal.ts';
+import { type JournalCall, PLAIN_SUCCESS } from '#src/executor/journal/journal-line.ts';
+import { createRoundJournal, createUnpackRound, type SettlingBatch } from '#src/executor/journal/round-journal.ts';
 import type { RedactedIn } from '#src/executor/redactor.ts';
 import { toDigest } from '#src/json/canonical-text.ts';
 import { createRedactor } from '#src/redaction/redactor.ts';
