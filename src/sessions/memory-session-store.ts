@@ -18,6 +18,7 @@ import {
   type CleanRound,
   endedCleanly,
   settleClean,
+  toBudgetsOfOnly,
   toCleanBudgets,
   toCleanPermits,
   toCleanTools,
@@ -111,7 +112,10 @@ class RequestAdmission implements Admission {
 
   // Where nothing failed the budgets are those of the permits, and nothing has to remember them.
   settle(report: RoundReport): ReadonlyMap<string, Budget> {
-    return hasFailed(report) ? settleRequest(this.#round, report, this.#terms) : UNCHANGED;
+    if (!hasFailed(report)) return UNCHANGED;
+    return this.#round.roundId === null
+      ? toBudgetsOfOnly(this.#round, report, this.#terms.settings)
+      : settleRequest(this.#round, report, this.#terms);
   }
 
   addLate(): Promise<void> {

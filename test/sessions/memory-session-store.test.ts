@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { SessionStore } from '#src/executor/session-store.ts';
 import type { StoreUse } from '#src/memory/bounded-store.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createMemoryJournals } from '#src/sessions/memory-journals.ts';
@@ -57,6 +59,27 @@ test('without a session a budget holds for the one request', async () => {
   expect([first.admission.scope, first.admission.mode]).toEqual(['request', 'memory']);
   expect((await first.end({ x: 'F' }))('x')).toMatchObject({ failures: 1, remaining: 2 });
   expect((await session.run({ x: 'F' })).budgetOf('x')).toMatchObject({ failures: 1, remaining: 2 });
+});
+
+const mark = fc.constantFrom('F', 'S', 'M', 'T', 'I');
+
+test('after its one round a request has the budgets that a new session has', async () => {
+  const settings = { ...ROOMY, sessionRetries: 1 };
+  const now = createManualClock().now;
+  const endings = fc.dictionary(fc.constantFrom('x', 'y', '_unknown'), mark, { minKeys: 1 });
+  await fc.assert(
+    fc.asyncProperty(endings, fc.nat(3), async (marks, retries) => {
+      const run = async (store: SessionStore) => {
+        const session = createBudgetSession({ store, age: none, forget: none }, { x: retries });
+        const { budgetOf } = await session.run(marks, { error: `it\ud83dfailed ${'again '.repeat(40)}` });
+        return Object.keys(marks).map(budgetOf);
+      };
+      const request = createRequestSessionStore({ settings, now });
+      const session = createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now });
+      expect(await run(request)).toEqual(await run(session));
+    }),
+    { numRuns: 200, seed: 20_261_123 },
+  );
 });
 
 test('reading a session does not prolong its life', async () => {

@@ -14,6 +14,7 @@ import { toBudget } from './admit-budgets.ts';
 import { findTool } from './budget-state.ts';
 import { addAnswers, endFailuresOfOthers, streakBefore, toLoopVerdict } from './loop-guard.ts';
 import { createSessionState, type SessionState } from './session-state.ts';
+import { toErrorLine } from './settle-budgets.ts';
 
 /*
  * All but every round: nothing has failed in its session, nothing is limited, it has no name, and the loop guard refuses
@@ -50,6 +51,25 @@ export const toCleanPermits = (round: Round, settings: CleanSettings): ReadonlyM
 /** Its budgets after it. */
 export const toCleanBudgets = (round: Round, settings: CleanSettings): ReadonlyMap<string, Budget> =>
   toTerms(round, settings).budgets;
+
+/**
+ * The budgets after the only round of a session, where it has no name: what failed and did not succeed as well has failed
+ * once.
+ */
+export const toBudgetsOfOnly = (
+  { tools }: Round,
+  { outcomes }: RoundReport,
+  { sessionRetries }: CleanSettings,
+): ReadonlyMap<string, Budget> => {
+  const budgets = new Map<string, Budget>();
+  for (const { name, retries } of tools) {
+    const outcome = outcomes.find((one) => one.name === name);
+    const hasFailed = outcome?.failed === true && !outcome.succeeded;
+    const tool = hasFailed ? { ...CLEAN, failures: 1, lastError: toErrorLine(outcome.error) } : CLEAN;
+    budgets.set(name, toBudget(tool, retries, sessionRetries));
+  }
+  return budgets;
+};
 
 /** Whether a round that was admitted cleanly ended so: every call was answered, and the session is still untroubled. */
 export const endedCleanly = (session: SessionState, report: RoundReport): boolean =>
