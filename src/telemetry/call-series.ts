@@ -30,30 +30,33 @@ export type CallSeriesLookup = {
   readonly offer: (tools: readonly OfferedTool[]) => void;
 };
 
+type SeriesOfTool = Map<ToolInvoked['code'], Map<Outcome, CallSeries>>;
+
 export const createCallSeriesLookup = (metrics: Metrics, maxTools: number): CallSeriesLookup => {
   const { toolNames } = metrics;
   const timed = createTimedTools(maxTools);
-  const known = new Map<string, Map<string, CallSeries>>();
+  // By tool, code and outcome: a lookup makes no text.
+  const known = new Map<string, SeriesOfTool>();
   toolNames.onForget((tool) => {
     timed.forget(tool);
     known.delete(tool);
   });
   createCallSeries(metrics, timed, '_unknown', 'unknown_tool', 'retry');
-  const seriesOfTool = (tool: string): Map<string, CallSeries> => {
+  const seriesOfTool = (tool: string): SeriesOfTool => {
     // Under its label: names that have no series of their own must not be remembered here either.
     const label = toolNames.labelOfCalled(tool);
-    const ofTool = known.get(label) ?? new Map<string, CallSeries>();
+    const ofTool: SeriesOfTool = known.get(label) ?? new Map();
     known.set(label, ofTool);
     return ofTool;
   };
   return {
     of: ({ tool, code, outcome }) => {
       const ofTool = known.get(tool) ?? seriesOfTool(tool);
-      const key = code === null ? 'ok' : `${code} ${outcome}`;
-      const found = ofTool.get(key);
+      const found = ofTool.get(code)?.get(outcome);
       if (found !== undefined) return found;
       const made = createCallSeries(metrics, timed, tool, code, outcome);
-      ofTool.set(key, made);
+      const ofCode = ofTool.get(code) ?? new Map<Outcome, CallSeries>();
+      ofTool.set(code, ofCode.set(outcome, made));
       return made;
     },
     offer: (tools) => {
