@@ -115,14 +115,13 @@ const renderCall = (call: Call, event: ToolInvoked): string => {
   const parts = toParts(call, call.outcome ?? outcome, call.durationMs, toWarnings(call));
   if (outcome.kind === 'success') return renderSuccess(outcome, parts);
   const { failure } = outcome;
-  const { fault } = FAILURE_POLICY[failure.code];
   const logged = call.outcome?.kind === 'failure' ? call.outcome.failure : failure;
-  call.reference = call.batch.services.failureLog.write({ ...event, failure: logged, fault });
+  call.reference = call.batch.services.failureLog.write(event, logged);
   const budget = budgetOf(call, failure.code);
   const bucket = bucketOf(call);
   const suffix = toSuffix(failure, bucket === UNKNOWN_TOOL ? null : bucket, budget);
   call.retry = toRetryState(failure, budget, call.batch.admission);
-  return renderFailure(outcome, { ...parts, reference: call.reference, suffix, retry: call.retry });
+  return renderFailure(outcome, parts, { reference: call.reference, suffix, retry: call.retry });
 };
 
 // Of these the session was not asked, whatever it said of other calls of the tool.
@@ -172,7 +171,7 @@ export const renderLate = (call: Call, outcome: CallOutcome, durationMs: number)
   const parts = toParts(call, outcome, durationMs, [...own, ...toStandingWarnings(call)]);
   return outcome.kind === 'success'
     ? renderSuccess(outcome, parts)
-    : renderFailure(outcome, { ...parts, reference: call.reference, suffix: '', retry: null });
+    : renderFailure(outcome, parts, { reference: call.reference, suffix: '', retry: null });
 };
 
 const observeBatch = ({ request, services, calls, startedAt }: Batch): void => {
@@ -203,6 +202,6 @@ export const renderLost = (batch: Batch, error: unknown): readonly string[] => {
     const outcome = failed(toFailure('internal_error', INTERNAL_ERROR_TEXT, null, { thrown: error }));
     const call = { index, id: null, name: null };
     const parts = { call, durationMs: 0, marks: NONE, warnings: NONE };
-    return renderFailure(outcome, { ...parts, retry: null, reference: request.requestId, suffix: '' });
+    return renderFailure(outcome, parts, { reference: request.requestId, suffix: '', retry: null });
   });
 };

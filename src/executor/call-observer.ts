@@ -98,11 +98,8 @@ export type CallObserver = {
   readonly contractViolated: (error: unknown, requestId: string) => void;
 };
 
-/** A failed call as the log wants it. */
-export type FailedCall = Omit<ToolInvoked, 'code' | 'fault'> & { readonly failure: Failure; readonly fault: Fault };
-
 /**
  * Writes the whole failure, with its cause chain, to the log, and gives the reference under which it stands there.
  * Repeating equal lines are not written again: the reference is then that of the last equal one.
  */
-export type FailureLog = { readonly write: (call: FailedCall) => string };
+export type FailureLog = { readonly write: (call: ToolInvoked, failure: Failure) => string };

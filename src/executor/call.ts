@@ -120,6 +120,8 @@ export class Batch {
   warnings: readonly Warning[] = NO_WARNINGS;
   /** Made with the first name that no tool has. */
   suggestions: NameSuggestions | null = null;
+  /** The last failure in which there was nothing to redact: calls that failed alike share it. */
+  cleanOutcome: CallOutcome | null = null;
   /** Every call is answered by the record of an earlier try. */
   isReplay = false;
   answer: BatchAnswer | null = null;

@@ -8,6 +8,7 @@ import type { Budget, CallLimit, Denial } from './session-store.ts';
 /** The model reads no more of one message. */
 export const MAX_MESSAGE_LENGTH = 2000;
 const MAX_ISSUE_LINES = 10;
+const MAX_ISSUE_LINE = 180;
 /** A message echoes no more of a name. */
 export const MAX_NAME_ECHO = 80;
 
@@ -51,17 +52,13 @@ export const invalidArgumentsText = (tool: Pick<Tool, 'name'>, issues: readonly 
   const [only] = issues;
   if (total === 1 && only !== undefined && isMissing(only))
     return `Required parameter '${only.path}' missing. Fix this and call '${tool.name}' again.`;
-  const lines = issues
-    .slice(0, MAX_ISSUE_LINES)
-    .map(({ path, message }) => `- ${path === '' ? '' : `${path}: `}${message}`);
-  const more = total - lines.length;
+  const listed = Math.min(issues.length, MAX_ISSUE_LINES);
   const problems = total === 1 ? '1 problem' : `${total} problems`;
-  return [
-    `Invalid arguments for '${tool.name}' (${problems}):`,
-    ...lines.map((line) => cutText(line, 180)),
-    ...(more > 0 ? [`… and ${more} more`] : []),
-    `Fix these and call '${tool.name}' again.`,
-  ].join('\n');
+  let text = `Invalid arguments for '${tool.name}' (${problems}):`;
+  for (const { path, message } of listed < issues.length ? issues.slice(0, listed) : issues)
+    text += `\n${cutText(path === '' ? `- ${message}` : `- ${path}: ${message}`, MAX_ISSUE_LINE)}`;
+  if (total > listed) text += `\n… and ${total - listed} more`;
+  return `${text}\nFix these and call '${tool.name}' again.`;
 };
 
 export const invalidOutputText = (tool: Tool, problem: string): string =>

@@ -31,23 +31,15 @@ export const toFailure = (
   code: FailureCode,
   message: string,
   tool: Pick<Tool, 'effects'> | null,
-  details: Details = {},
+  details: Details = NO_DETAILS,
 ): Failure => {
   const policy = FAILURE_POLICY[code];
   const column = tool === null || isSafe(tool) ? 'safe' : 'write';
-  return {
-    code,
-    message,
-    type: code,
-    hint: null,
-    issues: [],
-    issueCount: 0,
-    retryAfterMs: null,
-    fatal: false,
-    outcome: policy.outcome[column],
-    executed: policy.executed[column],
-    payload: null,
-    thrown: undefined,
-    ...details,
-  };
+  const { type = code, hint = null, issues = NO_ISSUES, issueCount = 0, retryAfterMs = null } = details;
+  const { fatal = false, payload = null, thrown } = details;
+  const { outcome = policy.outcome[column], executed = policy.executed[column] } = details;
+  return { code, message, type, hint, issues, issueCount, retryAfterMs, fatal, outcome, executed, payload, thrown };
 };
+
+const NO_DETAILS: Details = {};
+const NO_ISSUES: readonly Issue[] = [];

@@ -16,6 +16,7 @@ import {
   toFramelessText,
   tooLargeText,
 } from './failure-text.ts';
+import { mapChanged } from './map-changed.ts';
 
 export type OutcomeTerms = { readonly graceful: 'on' | 'off'; readonly maxResultBytes: number };
 
@@ -46,23 +47,28 @@ export const toCallOutcome = (run: RunOutcome, tool: Tool, terms: OutcomeTerms):
   }
 };
 
+// Calls of a batch are often wrong in the same way, and share their outcome then: so it is redacted and written once.
+let lastRefusal: { readonly found: readonly Issue[]; readonly tool: Tool; readonly outcome: CallOutcome } | null = null;
+// What the slot above keeps of the memory.
+const MAX_SHARED = 4;
+
 const toInvalidArguments = (found: readonly Issue[], tool: Tool): CallOutcome => {
-  const issues = found.slice(0, MAX_ISSUES).map(toPlainIssue);
-  return failed(
-    toFailure('invalid_arguments', invalidArgumentsText(tool, issues, found.length), tool, {
-      issues,
-      issueCount: found.length,
-    }),
-  );
+  if (lastRefusal?.found === found && lastRefusal.tool === tool) return lastRefusal.outcome;
+  const issues = mapChanged(found.length > MAX_ISSUES ? found.slice(0, MAX_ISSUES) : found, toPlainIssue);
+  const message = invalidArgumentsText(tool, issues, found.length);
+  const outcome = failed(toFailure('invalid_arguments', message, tool, { issues, issueCount: found.length }));
+  lastRefusal = found.length > MAX_SHARED ? null : { found, tool, outcome };
+  return outcome;
 };
 
 // A refinement that throws puts its own words into the message.
-const toPlainIssue = (issue: Issue): Issue => ({
-  ...issue,
-  path: withLookahead(issue.path, MAX_ISSUE_LENGTH),
-  expected: withLookahead(issue.expected, MAX_ISSUE_LENGTH),
-  message: toFramelessText(issue.message, MAX_ISSUE_LENGTH),
-});
+const toPlainIssue = (issue: Issue): Issue => {
+  const path = withLookahead(issue.path, MAX_ISSUE_LENGTH);
+  const expected = withLookahead(issue.expected, MAX_ISSUE_LENGTH);
+  const message = toFramelessText(issue.message, MAX_ISSUE_LENGTH);
+  const isPlain = path === issue.path && expected === issue.expected && message === issue.message;
+  return isPlain ? issue : { ...issue, path, expected, message };
+};
 
 const toThrown = (thrown: unknown, tool: Tool, terms: OutcomeTerms): CallOutcome => {
   const failure = classifyThrown(thrown, tool, terms.graceful);

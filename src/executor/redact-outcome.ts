@@ -6,6 +6,7 @@ import { toArgumentsJson } from './call-arguments.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import type { Failure } from './failure.ts';
 import { echoName, invalidArgumentsText, MAX_MESSAGE_LENGTH, MAX_NAME_ECHO } from './failure-text.ts';
+import { mapChanged } from './map-changed.ts';
 import { MAX_ISSUE_LENGTH, toPreviewLength } from './outcome.ts';
 import type { Redactor, SentText } from './redactor.ts';
 
@@ -14,12 +15,18 @@ import type { Redactor, SentText } from './redactor.ts';
  * With `sent` as the caller gets it: what it sent itself stays, for from its absence it could learn that it is a secret.
  */
 export const redactOutcome = (end: CallOutcome, call: Call, sent?: SentText): CallOutcome => {
+  if (end === call.batch.cleanOutcome) return end;
   const { redactor, maxResultBytes } = call.batch.services;
   const valueJson =
     end.valueJson === 'null'
       ? end.valueJson
       : redactValue(end, { redactor, sent, limit: toPreviewLength(maxResultBytes) });
-  if (end.kind === 'failure') return { ...end, valueJson, failure: redactFailure(end.failure, call, redactor, sent) };
+  if (end.kind === 'failure') {
+    const failure = redactFailure(end.failure, call, redactor, sent);
+    if (failure !== end.failure || valueJson !== end.valueJson) return { ...end, valueJson, failure };
+    call.batch.cleanOutcome = end;
+    return end;
+  }
   const { message, warnings } = end;
   if (message === '' && warnings.length === 0) return valueJson === end.valueJson ? end : { ...end, valueJson };
   return {
@@ -49,17 +56,16 @@ const redactValue = (end: CallOutcome, { redactor, sent, limit }: ValueTerms): s
 
 const redactFailure = (failure: Failure, call: Call, redactor: Redactor, sent?: SentText): Failure => {
   const cut = (text: string, limit: number): string => redactor.cut(text, limit, 'result', sent);
-  const issues = failure.issues.length === 0 ? failure.issues : failure.issues.map((issue) => redactIssue(issue, cut));
-  return {
-    ...failure,
-    message:
-      failure.code === 'invalid_arguments' && isReady(call) && issues.length > 0
-        ? invalidArgumentsText(call.tool, issues, failure.issueCount)
-        : cut(withShownName(failure.message, call.name, cut), MAX_MESSAGE_LENGTH),
-    type: redactor.text(failure.type, 'result', sent),
-    hint: failure.hint === null ? null : cut(failure.hint, MAX_MESSAGE_LENGTH),
-    issues,
-  };
+  const issues = mapChanged(failure.issues, (issue) => redactIssue(issue, cut));
+  const message =
+    failure.code === 'invalid_arguments' && isReady(call) && issues.length > 0
+      ? invalidArgumentsText(call.tool, issues, failure.issueCount)
+      : cut(withShownName(failure.message, call.name, cut), MAX_MESSAGE_LENGTH);
+  const type = failure.type === failure.code ? failure.type : redactor.text(failure.type, 'result', sent);
+  const hint = failure.hint === null ? null : cut(failure.hint, MAX_MESSAGE_LENGTH);
+  const isClean =
+    issues === failure.issues && message === failure.message && type === failure.type && hint === failure.hint;
+  return isClean ? failure : { ...failure, message, type, hint, issues };
 };
 
 type Cut = (text: string, limit: number) => string;
@@ -72,12 +78,12 @@ const withShownName = (message: string, name: string | null, cut: Cut): string =
 
 const redactIssue = (issue: Issue, cut: Cut): Issue => {
   const received = cut(issue.received, MAX_DESCRIBED);
-  return {
-    path: cut(issue.path, MAX_ISSUE_LENGTH),
-    expected: cut(issue.expected, MAX_ISSUE_LENGTH),
-    received,
-    message: cutMessage(issue, received, cut),
-  };
+  const path = cut(issue.path, MAX_ISSUE_LENGTH);
+  const expected = cut(issue.expected, MAX_ISSUE_LENGTH);
+  const message = cutMessage(issue, received, cut);
+  const isClean =
+    received === issue.received && path === issue.path && expected === issue.expected && message === issue.message;
+  return isClean ? issue : { path, expected, received, message };
 };
 
 /** `expected a number, got the string "…"`: what was received is as long as where it stands alone. */

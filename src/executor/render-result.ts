@@ -23,25 +23,51 @@ export const renderSuccess = (end: SuccessOutcome, parts: RenderedParts): string
     end.message === '' ? '""' : JSON.stringify(end.message)
   },"error":null,"retry":null,${renderTail(parts)}`;
 
-export const renderFailure = (
-  end: FailureOutcome,
-  parts: RenderedParts & { readonly retry: RetryState | null; readonly reference: string; readonly suffix: string },
-): string => {
-  const { failure } = end;
-  const error = {
-    code: failure.code,
-    type: failure.type,
-    hint: failure.hint,
-    issues: failure.issues,
-    retry_after_ms: failure.retryAfterMs,
-    fatal: failure.fatal,
-    reference: parts.reference,
-  };
-  const message = toMessage(failure, parts.suffix);
-  return `${renderHead(parts.call)}"success":false,"outcome":"${failure.outcome}","executed":"${failure.executed}","value":${
-    end.valueJson
-  },"message":${JSON.stringify(message)},"error":${JSON.stringify(error)},"retry":${JSON.stringify(parts.retry)},${renderTail(parts)}`;
+/** What is said of a failure beside the failure itself: of the log, and of the budget. */
+export type FailureNotes = { readonly reference: string; readonly suffix: string; readonly retry: RetryState | null };
+
+export const renderFailure = (end: FailureOutcome, parts: RenderedParts, notes: FailureNotes): string =>
+  `${renderHead(parts.call)}${renderProblem(end, notes)}${renderRetry(notes.retry)},${renderTail(parts)}`;
+
+type Problem = {
+  readonly end: FailureOutcome;
+  readonly reference: string;
+  readonly suffix: string;
+  readonly text: string;
 };
+
+// Calls of a batch that failed alike share their outcome: what they have in common is written once.
+let lastProblem: Problem | null = null;
+
+const renderProblem = (end: FailureOutcome, { reference, suffix }: FailureNotes): string => {
+  const last = lastProblem;
+  if (last !== null && last.end === end && last.reference === reference && last.suffix === suffix) return last.text;
+  const { failure, valueJson } = end;
+  const text = `"success":false,"outcome":"${failure.outcome}","executed":"${failure.executed}","value":${
+    valueJson
+  },"message":${JSON.stringify(toMessage(failure, suffix))},"error":${renderError(failure, reference)},"retry":`;
+  // What was thrown may hold a request, or a connection.
+  if (failure.thrown === undefined && text.length <= MAX_SHARED) lastProblem = { end, reference, suffix, text };
+  return text;
+};
+
+// What the slot above keeps of the memory.
+const MAX_SHARED = 10_000;
+
+const renderError = (failure: Failure, reference: string): string => {
+  const { code, type, hint, issues, retryAfterMs, fatal } = failure;
+  const shownType = type === code ? `"${code}"` : JSON.stringify(type);
+  return `{"code":"${code}","type":${shownType},"hint":${JSON.stringify(hint)},"issues":${
+    issues.length === 0 ? '[]' : JSON.stringify(issues)
+  },"retry_after_ms":${JSON.stringify(retryAfterMs)},"fatal":${fatal},"reference":${toJsonString(reference)}}`;
+};
+
+const renderRetry = (retry: RetryState | null): string =>
+  retry === null
+    ? 'null'
+    : `{"allowed":${retry.allowed},"limit":${retry.limit},"used":${retry.used},"remaining":${retry.remaining},"limited_by":"${
+        retry.limited_by
+      }","scope":"${retry.scope}","mode":"${retry.mode}"}`;
 
 const renderHead = ({ index, id, name }: CallHead): string =>
   `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${name === null ? 'null' : toJsonString(name)},`;

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { FailedCall, FailureLog } from '../executor/call-observer.ts';
+import type { FailureLog, ToolInvoked } from '../executor/call-observer.ts';
+import type { Failure } from '../executor/failure.ts';
 import { type DescribedError, describeCauses } from './describe-error.ts';
 
 // A model that repeats itself would fill the disk: equal lines are written once in this time.
@@ -30,7 +31,7 @@ export const createFailureLog = (options: {
   const written = new LRUCache<string, Written>({ max: MAX_REMEMBERED });
   const withStacks = new LRUCache<string, Stacks>({ max: MAX_REMEMBERED });
   /** Under which reference the last stack stands where another one is not to be written; null where it is. */
-  const findStacks = ({ tool, failure }: FailedCall, reference: string): string | null => {
+  const findStacks = (tool: string, failure: Failure, reference: string): string | null => {
     const key = `${tool}\n${failure.type}`;
     const known = withStacks.get(key);
     if (known === undefined || now() - known.since >= STACKS_MS) {
@@ -42,27 +43,36 @@ export const createFailureLog = (options: {
     known.reference = reference;
     return null;
   };
+  // Calls of a batch that failed alike share their failure: most of these are asked for one after the other.
+  let last: { readonly failure: Failure; readonly tool: string; readonly line: Written } | null = null;
+  const findWritten = (tool: string, failure: Failure): Written | undefined =>
+    last !== null && last.failure === failure && last.tool === tool ? last.line : written.get(toKey(tool, failure));
   return {
-    write: (call) => {
-      const { failure } = call;
-      const key = `${call.tool}\n${failure.code}\n${failure.type}\n${failure.message}`;
-      const last = written.get(key);
-      if (last !== undefined && now() - last.at < QUIET_MS) {
-        last.suppressed += 1;
-        return last.reference;
+    write: (call, failure) => {
+      const { tool } = call;
+      const known = findWritten(tool, failure);
+      const at = now();
+      if (known !== undefined && at - known.at < QUIET_MS) {
+        known.suppressed += 1;
+        last = failure.thrown === undefined ? { failure, tool, line: known } : null;
+        return known.reference;
       }
       const reference = createReference();
-      written.set(key, { at: now(), reference, suppressed: 0 });
-      writeLine(log, call, { reference, suppressed: last?.suppressed ?? 0, stacksUnder: findStacks(call, reference) });
+      written.set(toKey(tool, failure), { at, reference, suppressed: 0 });
+      last = null;
+      const stacksUnder = findStacks(tool, failure, reference);
+      writeLine(log, call, failure, { reference, suppressed: known?.suppressed ?? 0, stacksUnder });
       return reference;
     },
   };
 };
 
+const toKey = (tool: string, { code, type, message }: Failure): string => `${tool}\n${code}\n${type}\n${message}`;
+
 type Line = { readonly reference: string; readonly suppressed: number; readonly stacksUnder: string | null };
 
-const writeLine = (log: Logger, call: FailedCall, { reference, suppressed, stacksUnder }: Line): void => {
-  const { failure } = call;
+const writeLine = (log: Logger, call: ToolInvoked, failure: Failure, line: Line): void => {
+  const { reference, suppressed, stacksUnder } = line;
   const level = failure.fatal || failure.code === 'internal_error' ? 'error' : 'warn';
   log[level](
     {

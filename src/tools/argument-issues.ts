@@ -1,16 +1,9 @@
 import type { ErrorObject } from 'ajv';
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { cutText, describeValue, withArticle, withLookahead } from './describe-value.ts';
 import { isSensitive, propertiesOf, schemaAt } from './json-schema.ts';
-
-/** A problem before it has words: what a schema library found, and where. */
-type Finding = {
-  readonly path: readonly PropertyKey[];
-  readonly kind: 'mismatch' | 'unknown_parameter' | 'rule';
-  readonly expected: string;
-};
 
 const MISSING = 'required parameter missing';
 
@@ -22,58 +15,149 @@ const COUNTED: Issue = { path: '', expected: '', received: '', message: 'more of
 const MAX_STEP_LENGTH = 512;
 // Of what a rule of the tool says.
 const MAX_RULE_LENGTH = 300;
+// Names of the schema itself: a schema with more required parameters has words made anew for the others.
+const MAX_MISSING = 200;
+
+type Path = readonly PropertyKey[];
 
 /** Whether the issue says that a required parameter is not there. */
 export const isMissing = (issue: Issue): boolean => issue.message === MISSING;
 
-const toValueAt = (input: unknown, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>(
-    (value, step) =>
-      typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? Reflect.get(value, step) : undefined,
-    input,
-  );
-
-const toIssue = (finding: Finding, input: unknown, schema: JsonSchema): Issue => {
-  const path = finding.path.map((step) => cutText(String(step), MAX_STEP_LENGTH)).join('.');
-  const value = toValueAt(input, finding.path);
-  const received = describeValue(value, isSensitive(schema, finding.path) ? 'hide' : 'show');
-  const { expected } = finding;
-  if (finding.kind === 'unknown_parameter') {
-    const accepted = [...propertiesOf(schemaAt(schema, finding.path.slice(0, -1)) ?? {}).keys()];
-    const list = accepted.length === 0 ? 'none' : cutText(accepted.join(', '), 300);
-    return { path, expected: 'no such parameter', received, message: `unknown parameter; accepted: ${list}` };
+const toValueAt = (input: unknown, path: Path): unknown => {
+  let value = input;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = Reflect.get(value, step);
   }
-  if (finding.path.length > 0 && value === undefined) return { path, expected, received, message: MISSING };
-  const message =
-    finding.kind === 'rule' ? withLookahead(expected, MAX_RULE_LENGTH) : `expected ${expected}, got ${received}`;
-  return { path, expected, received, message };
+  return value;
 };
 
-/** As many issues as there are findings; only the first hundred have words of their own. */
-const toIssues = <Finding>(findings: readonly Finding[], word: (finding: Finding) => Issue): Issue[] =>
-  findings.map((finding, position) => (position < MAX_WORDED ? word(finding) : COUNTED));
+const toStepText = (step: PropertyKey): string => cutText(String(step), MAX_STEP_LENGTH);
+const toPathText = (path: Path): string => {
+  const [only] = path;
+  return path.length === 1 && only !== undefined ? toStepText(only) : path.map(toStepText).join('.');
+};
+
+const toAccepted = (schema: JsonSchema): string => {
+  const accepted = [...propertiesOf(schema).keys()];
+  return accepted.length === 0 ? 'none' : cutText(accepted.join(', '), 300);
+};
+
+/** The words for what is wrong with values of one schema. Words that tell nothing of a value are made once. */
+class IssueWords {
+  readonly #schema: JsonSchema;
+  readonly #missing = new Map<string, { readonly source: unknown; readonly issue: Issue }>();
+  #accepted: string | null = null;
+  #last: readonly Issue[] = [];
+
+  constructor(schema: JsonSchema) {
+    this.#schema = schema;
+  }
+
+  /** `expected` is what should be there instead. */
+  mismatch(path: Path, expected: string, input: unknown): Issue {
+    const value = toValueAt(input, path);
+    const received = this.#describe(path, value);
+    const isAbsent = path.length > 0 && value === undefined;
+    const message = isAbsent ? MISSING : `expected ${expected}, got ${received}`;
+    return { path: toPathText(path), expected, received, message };
+  }
+
+  /** `rule` is what the schema's library or its author says of a rule that is broken. */
+  broken(path: Path, rule: string, input: unknown): Issue {
+    const value = toValueAt(input, path);
+    const message = path.length > 0 && value === undefined ? MISSING : withLookahead(rule, MAX_RULE_LENGTH);
+    return { path: toPathText(path), expected: rule, received: this.#describe(path, value), message };
+  }
+
+  unknownParameter(path: Path, input: unknown): Issue {
+    const received = this.#describe(path, toValueAt(input, path));
+    const message = `unknown parameter; accepted: ${this.#acceptedAt(path)}`;
+    return { path: toPathText(path), expected: 'no such parameter', received, message };
+  }
+
+  /** Of a parameter of the whole. `source` is what the words for what is expected are made of. */
+  missing<Source>(name: string, source: Source, toExpected: (source: Source) => string): Issue {
+    const known = this.#missing.get(name);
+    if (known?.source === source) return known.issue;
+    const issue = {
+      path: toStepText(name),
+      expected: toExpected(source),
+      received: describeValue(undefined),
+      message: MISSING,
+    };
+    if (known !== undefined || this.#missing.size < MAX_MISSING) this.#missing.set(name, { source, issue });
+    return issue;
+  }
+
+  /** The same list again where the same parameters are missing as the last time: what is made of it is made once, too. */
+  share(issues: readonly Issue[]): readonly Issue[] {
+    const last = this.#last;
+    if (issues.length === last.length && issues.every((issue, place) => issue === last[place])) return last;
+    if (issues.every((issue) => this.#missing.get(issue.path)?.issue === issue)) this.#last = issues;
+    return issues;
+  }
+
+  #describe(path: Path, value: unknown): string {
+    return describeValue(value, isSensitive(this.#schema, path) ? 'hide' : 'show');
+  }
+
+  #acceptedAt(path: Path): string {
+    if (path.length > 1) return toAccepted(schemaAt(this.#schema, path.slice(0, -1)) ?? {});
+    this.#accepted ??= toAccepted(this.#schema);
+    return this.#accepted;
+  }
+}
 
 const toJsonList = (values: readonly unknown[]): string =>
   values.length === 1 ? JSON.stringify(values[0]) : `one of ${values.map((value) => JSON.stringify(value)).join(', ')}`;
 
-const toZodFindings = (issue: z.core.$ZodIssue): readonly Finding[] => {
-  switch (issue.code) {
-    case 'invalid_type':
-      return [{ path: issue.path, kind: 'mismatch', expected: withArticle(issue.expected) }];
-    case 'invalid_value':
-      return [{ path: issue.path, kind: 'mismatch', expected: toJsonList(issue.values) }];
-    case 'unrecognized_keys':
-      return issue.keys.map((key) => ({ path: [...issue.path, key], kind: 'unknown_parameter', expected: '' }));
-    default:
-      return [{ path: issue.path, kind: 'rule', expected: issue.message }];
-  }
+/** Puts zod's issues into our words: as many issues as there are problems; only the first hundred have words of their own. */
+export const createZodWords = (schema: JsonSchema) => {
+  const words = new IssueWords(schema);
+  return (found: readonly z.core.$ZodRawIssue[], input: unknown): readonly Issue[] => {
+    const issues: Issue[] = [];
+    for (const issue of found) {
+      if (issue.code === 'unrecognized_keys') addUnknown(issue, input, words, issues);
+      else issues.push(issues.length < MAX_WORDED ? toZodIssue(issue, input, words) : COUNTED);
+    }
+    return words.share(issues);
+  };
 };
 
-/** zod's issues in our words. */
-export const fromZodIssues = (issues: readonly z.core.$ZodIssue[], input: unknown, schema: JsonSchema): Issue[] =>
-  toIssues(issues.flatMap(toZodFindings), (finding) => toIssue(finding, input, schema));
+type ZodUnknown = { readonly keys: readonly string[]; readonly path?: Path | undefined };
 
-const toPath = (pointer: string, input: unknown): readonly PropertyKey[] => {
+const addUnknown = ({ keys, path = NO_PATH }: ZodUnknown, input: unknown, words: IssueWords, issues: Issue[]): void => {
+  for (const key of keys)
+    issues.push(issues.length < MAX_WORDED ? words.unknownParameter([...path, key], input) : COUNTED);
+};
+
+const NO_PATH: Path = [];
+
+const toZodIssue = (issue: z.core.$ZodRawIssue, input: unknown, words: IssueWords): Issue => {
+  const { path = NO_PATH } = issue;
+  const name = toMissingName(path, input);
+  if (issue.code === 'invalid_type')
+    return name === null
+      ? words.mismatch(path, withArticle(issue.expected), input)
+      : words.missing(name, issue.expected, withArticle);
+  if (issue.code === 'invalid_value')
+    return name === null
+      ? words.mismatch(path, toJsonList(issue.values), input)
+      : words.missing(name, issue.values, toJsonList);
+  // Of the others alone zod's own message is read, which takes longer to make than all words of ours.
+  const { message } = z.core.util.finalizeIssue(issue, undefined, z.core.config());
+  return words.broken(path, message, input);
+};
+
+/** The name of the parameter of the whole that is not there; null where it is, or is further inside. */
+const toMissingName = (path: Path, input: unknown): string | null => {
+  const [name] = path;
+  return path.length === 1 && typeof name === 'string' && toValueAt(input, path) === undefined ? name : null;
+};
+
+const toPointerPath = (pointer: string, input: unknown): Path => {
+  if (pointer === '') return NO_PATH;
   const steps = pointer.split('/').slice(1);
   const path: PropertyKey[] = [];
   for (const step of steps) {
@@ -83,28 +167,33 @@ const toPath = (pointer: string, input: unknown): readonly PropertyKey[] => {
   return path;
 };
 
-const toAjvFinding = (error: ErrorObject, input: unknown): Finding => {
-  const path = toPath(error.instancePath, input);
+const A_VALUE = 'a value';
+const same = (text: string): string => text;
+
+const toAjvIssue = (error: ErrorObject, input: unknown, words: IssueWords): Issue => {
+  const path = toPointerPath(error.instancePath, input);
   switch (error.keyword) {
-    case 'required':
-      return { path: [...path, String(error.params['missingProperty'])], kind: 'mismatch', expected: 'a value' };
+    case 'required': {
+      const name = String(error.params['missingProperty']);
+      const isOfWhole = toMissingName([...path, name], input) !== null;
+      return isOfWhole ? words.missing(name, A_VALUE, same) : words.mismatch([...path, name], A_VALUE, input);
+    }
     case 'additionalProperties':
-      return { path: [...path, String(error.params['additionalProperty'])], kind: 'unknown_parameter', expected: '' };
+      return words.unknownParameter([...path, String(error.params['additionalProperty'])], input);
     case 'type':
-      return {
-        path,
-        kind: 'mismatch',
-        expected: [error.params['type']].flat().map(String).map(withArticle).join(' or '),
-      };
+      return words.mismatch(path, [error.params['type']].flat().map(String).map(withArticle).join(' or '), input);
     case 'enum':
-      return { path, kind: 'mismatch', expected: toJsonList([error.params['allowedValues']].flat()) };
+      return words.mismatch(path, toJsonList([error.params['allowedValues']].flat()), input);
     case 'const':
-      return { path, kind: 'mismatch', expected: toJsonList([error.params['allowedValue']]) };
+      return words.mismatch(path, toJsonList([error.params['allowedValue']]), input);
     default:
-      return { path, kind: 'rule', expected: error.message ?? error.keyword };
+      return words.broken(path, error.message ?? error.keyword, input);
   }
 };
 
-/** Ajv's errors in our words. */
-export const fromAjvErrors = (errors: readonly ErrorObject[], input: unknown, schema: JsonSchema): Issue[] =>
-  toIssues(errors, (error) => toIssue(toAjvFinding(error, input), input, schema));
+/** Puts Ajv's errors into our words, likewise. */
+export const createAjvWords = (schema: JsonSchema) => {
+  const words = new IssueWords(schema);
+  return (errors: readonly ErrorObject[], input: unknown): readonly Issue[] =>
+    words.share(errors.map((error, place) => (place < MAX_WORDED ? toAjvIssue(error, input, words) : COUNTED)));
+};

@@ -6,7 +6,7 @@ import type * as Re2 from 're2js';
 import { hasMoreNodes } from '../contract/json-weight.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
-import { fromAjvErrors } from './argument-issues.ts';
+import { createAjvWords } from './argument-issues.ts';
 import { findTwins } from './find-twins.ts';
 import { runInTimeBox } from './time-box.ts';
 
@@ -43,17 +43,18 @@ type Means = {
   readonly run: Run;
 };
 
-const createCheck =
-  (schema: JsonSchema, { findFirst, toFindAll, run }: Means): JsonSchemaCheck =>
-  (value) => {
+const createCheck = (schema: JsonSchema, { findFirst, toFindAll, run }: Means): JsonSchemaCheck => {
+  const toIssues = createAjvWords(schema);
+  return (value) => {
     const fits = run(() => findFirst(value) === true);
     if (fits === 'cut_off') return [OUT_OF_TIME];
     if (fits) return [];
     // Made outside of the time box: on a busy machine that takes as long as a check may.
     const find = hasMoreNodes(value, MOST_NODES_TOLD_IN_FULL) ? findFirst : toFindAll();
-    const issues = run(() => toIssues(find, value, schema));
+    const issues = run(() => (find(value) === true ? [] : toIssues(find.errors ?? [], value)));
     return issues === 'cut_off' ? [OUT_OF_TIME] : issues;
   };
+};
 
 /** Validators that find all problems, each made when it is asked for first. */
 const createFullValidators = (origin: SchemaOrigin): ((schema: JsonSchema) => () => Ajv.ValidateFunction) => {
@@ -67,9 +68,6 @@ const createFullValidators = (origin: SchemaOrigin): ((schema: JsonSchema) => ()
     };
   };
 };
-
-const toIssues = (find: Ajv.ValidateFunction, value: unknown, schema: JsonSchema): readonly Issue[] =>
-  find(value) === true ? [] : fromAjvErrors(find.errors ?? [], value, schema);
 
 // A schema without references and patterns is walked once for each value in it. With references twenty alternatives of a
 // kilobyte can be a million, and a pattern takes its own length times that of the text: then only the clock tells.

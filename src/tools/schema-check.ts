@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
-import { fromZodIssues } from './argument-issues.ts';
+import { createZodWords } from './argument-issues.ts';
 import { isNestedDeeper } from './is-nested-deeper.ts';
 import { createJsonSchemaChecks, type SchemaOrigin } from './json-schema-checks.ts';
 
@@ -47,9 +47,6 @@ const checkNesting = (schema: JsonSchema): void => {
     throw new RangeError(`It is nested more than ${MOST_SCHEMA_LEVELS} levels deep.`);
 };
 
-// zod's own safeParse makes an Error of every refusal, with a stack that nobody reads: a fifth of a failing batch.
-const safeParse = z.core._safeParse(z.core.$ZodError);
-
 const toStrict = (schema: z.ZodType): z.ZodType =>
   schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema;
 
@@ -65,15 +62,19 @@ const toZodCheck = (given: z.ZodType, side: Side): SchemaCheck => {
       if (FORMATS_ENOUGH.has(jsonSchema.format ?? '')) delete jsonSchema.pattern;
     },
   });
-  const toChecked = (result: z.core.util.SafeParseResult<unknown>, input: unknown): Checked =>
-    result.success
-      ? { ok: true, value: result.data }
-      : { ok: false, issues: fromZodIssues(result.error.issues, input, jsonSchema) };
-  // Code of the tool's own may be asynchronous. Trying it synchronously first would run it twice and leave a promise
-  // behind that nobody handles.
+  const toIssues = createZodWords(jsonSchema);
+  const toChecked = ({ issues, value: checked }: z.core.ParsePayload, input: unknown): Checked =>
+    issues.length === 0 ? { ok: true, value: checked } : { ok: false, issues: toIssues(issues, input) };
+  // Not by zod's own safeParse: it makes an exception and a message of its own for each problem, which took half the time
+  // of a call that fails. Code of the tool's own may be asynchronous. Trying it synchronously first would run it twice and
+  // leave a promise behind that nobody handles.
   const check: SchemaCheck['check'] = mayWait
-    ? (value) => schema.safeParseAsync(value).then((result) => toChecked(result, value))
-    : (value) => toChecked(safeParse(schema, value), value);
+    ? async (value) => toChecked(await schema._zod.run({ value, issues: [] }, { async: true }), value)
+    : (value) => {
+        const ran = schema._zod.run({ value, issues: [] }, { async: false });
+        if (ran instanceof Promise) throw new z.core.$ZodAsyncError();
+        return toChecked(ran, value);
+      };
   return { jsonSchema, check };
 };
 

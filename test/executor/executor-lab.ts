@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
 import type { KeyedStore } from '#src/executor/keyed-store.ts';
+import type { Redactor } from '#src/executor/redactor.ts';
 import { createExecutor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
 import { createCallSlots } from '#src/queue/call-slots.ts';
@@ -26,9 +27,13 @@ export const settings = {
 };
 
 /** An executor with all its parts but hosts, and what its observer was told of bugs. */
-export const createSubject = (tools: readonly Tool[], sessions: SessionStore, keys: KeyedStore) => {
+export const createSubject = (
+  tools: readonly Tool[],
+  sessions: SessionStore,
+  keys: KeyedStore,
+  redactor: Redactor = createRedactor({ secrets: [] }),
+) => {
   const log = pino({ level: 'silent' });
-  const redactor = createRedactor({ secrets: [] });
   const metrics = createMetrics('0.0.0');
   const violations: unknown[] = [];
   const observer = createCallObserver({ metrics, log, maxTools: 40, now });

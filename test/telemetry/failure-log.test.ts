@@ -30,7 +30,7 @@ const createLab = () => {
     fail: (message: string, type = 'NotFound') => {
       const thrown = new Error(message, { cause: new Error(`the cause of ${message}`) });
       const failure = toFailure('tool_exception', message, null, { type, thrown });
-      return write({ ...toEvent(), failure, fault: 'tool' });
+      return write({ ...toEvent(), fault: 'tool' }, failure);
     },
     lines: () => lines.map((line) => Line.parse(JSON.parse(line))),
   };
@@ -61,4 +61,21 @@ test('another type has stacks of its own, and so has the next minute', () => {
   lab.fail('no file 8');
   const stacks = lab.lines().map(({ causes }) => (causes[0]?.stack.length ?? 0) > 0);
   expect(stacks).toEqual([true, true, true, true, true, false, true, true]);
+});
+
+test('one failure that calls of two tools share has a line for each tool, and none more within a second', () => {
+  const lines: string[] = [];
+  let references = 0;
+  const { write } = createFailureLog({
+    log: pino({}, { write: (line: string) => void lines.push(line) }),
+    now: () => 0,
+    createReference: () => {
+      references += 1;
+      return `reference ${references}`;
+    },
+  });
+  const failure = toFailure('invalid_arguments', "Required parameter 'x' missing.", null);
+  const told = ['add', 'add', 'add', 'sum', 'sum', 'add'].map((tool) => write(toEvent({ tool }), failure));
+  expect(told).toEqual(['reference 1', 'reference 1', 'reference 1', 'reference 2', 'reference 2', 'reference 1']);
+  expect(lines).toHaveLength(2);
 });
