@@ -1,5 +1,5 @@
 import { distance } from 'fastest-levenshtein';
-import type { NameIndex } from '../tools/name-index.ts';
+import { leastOf, type NameIndex, placeOf } from '../tools/name-index.ts';
 import type { Withholding } from '../tools/tool-offer.ts';
 import { echoName } from './failure-text.ts';
 
@@ -35,12 +35,15 @@ const MOST_COST = 1280;
 
 type MayUse = (name: string) => boolean;
 
+/** What is told of one name: at most 20 names, the nearest first, and how far the first of them is. */
+type Ranking = { readonly names: readonly string[]; readonly far: number };
+
 /** `listNames`: of all tools; asked once, with the first wrong name. Those that the caller may not use are never told. */
 export const createNameSuggestions = (listNames: () => NameIndex, mayUse: MayUse): NameSuggestions => {
   let index: NameIndex | null = null;
-  let ranked: Map<string, readonly Ranked[]> | null = null;
+  let ranked: Map<string, Ranking> | null = null;
   let cost = 0;
-  const rankOnce = (wanted: string): readonly Ranked[] => {
+  const rankOnce = (wanted: string): Ranking => {
     index ??= listNames();
     ranked ??= new Map();
     const known = ranked.get(wanted);
@@ -49,18 +52,17 @@ export const createNameSuggestions = (listNames: () => NameIndex, mayUse: MayUse
     const isAffordable = ranked.size === 0 || cost <= MOST_COST;
     const found = isAffordable
       ? rankNearest(wanted, index, mayUse)
-      : listFirst(index, mayUse, MAX_NAMES).map(toUnranked);
+      : toRanking(listFirst(index, mayUse, MAX_NAMES).map(toUnranked), index);
     ranked.set(wanted, found);
     return found;
   };
   return {
     unknown: (name) => {
       const wanted = normalise(name);
-      const names = rankOnce(wanted);
-      const [nearest] = names;
-      const isNear = nearest !== undefined && nearest.far <= toReach(wanted);
-      const guess = isNear ? ` Did you mean '${nearest.candidate}'?` : '';
-      return `Unknown tool: ${echoName(name)}.${guess} ${tellAvailable(names)}`;
+      const ranking = rankOnce(wanted);
+      const isNear = ranking.far <= toReach(wanted);
+      const guess = isNear ? ` Did you mean '${ranking.names[0]}'?` : '';
+      return `Unknown tool: ${echoName(name)}.${guess} ${tellAvailable(ranking)}`;
     },
     unavailable: (name, withheld) =>
       `Tool '${echoName(name)}' ${WHY[withheld]}. Use another tool, or say what could not be done. ${tellAvailable(rankOnce(normalise(name)))}`,
@@ -73,54 +75,67 @@ const WHY = {
   no: 'is not available at present',
 } as const satisfies Record<Withholding | 'no', string>;
 
-type Ranked = { readonly candidate: string; readonly far: number };
+// A name is ranked as one number: how far it is, then its place, by which names are told that are equally far.
+const PLACES = 4_294_967_296;
+const UNKNOWN_FAR = 1_048_576;
 
-const toUnranked = (candidate: string): Ranked => ({ candidate, far: Number.POSITIVE_INFINITY });
+const toRank = (far: number, place: number): number => far * PLACES + place;
+// It was not compared: behind all that were, by name.
+const toUnranked = (place: number): number => toRank(UNKNOWN_FAR, place);
 
 /** How far a name may be from what was written to be what was meant. */
 const toReach = (wanted: string): number => Math.max(1, Math.floor(wanted.length / 3));
 
-const rankNearest = (wanted: string, index: NameIndex, mayUse: MayUse): readonly Ranked[] => {
-  if (index.names.length <= MOST_COMPARED_ALL) return rankAll(wanted, index.names.filter(mayUse));
+const rankNearest = (wanted: string, index: NameIndex, mayUse: MayUse): Ranking => {
+  if (index.names.length <= MOST_COMPARED_ALL)
+    return rankAll(wanted, index, listFirst(index, mayUse, MOST_COMPARED_ALL));
   const near = rankNear(wanted, index, mayUse);
-  if (near.length >= MAX_NAMES) return near;
+  if (near.length >= MAX_NAMES) return toRanking(near, index);
   const some = listFirst(index, mayUse, MOST_COMPARED_ALL + 1);
-  if (some.length <= MOST_COMPARED_ALL) return rankAll(wanted, some);
-  const told = new Set(near.map(({ candidate }) => candidate));
-  return [...near, ...some.filter((name) => !told.has(name)).map(toUnranked)].slice(0, MAX_NAMES);
+  if (some.length <= MOST_COMPARED_ALL) return rankAll(wanted, index, some);
+  const compared = new Set(near.map((rank) => rank % PLACES));
+  // As many as are told, wherever those that were compared stand among them.
+  const others = some.slice(0, MAX_NAMES).filter((place) => !compared.has(place));
+  return toRanking([...near, ...others.map(toUnranked)], index);
 };
 
-const rankAll = (wanted: string, names: readonly string[]): readonly Ranked[] =>
-  toNearest(names.map((candidate) => ({ candidate, far: distance(wanted, candidate.toLowerCase()) })));
+const rankAll = (wanted: string, index: NameIndex, places: readonly number[]): Ranking => {
+  const lowers = index.lowers();
+  const ranks = places.map((place) => toRank(distance(wanted, lowers[place] ?? ''), place));
+  return toRanking(ranks, index);
+};
 
-const toNearest = (ranked: Ranked[]): readonly Ranked[] =>
-  ranked.sort((a, b) => a.far - b.far || (a.candidate < b.candidate ? -1 : 1)).slice(0, MAX_NAMES);
+const toRanking = (ranks: readonly number[], index: NameIndex): Ranking => {
+  const sorted = new Float64Array(ranks).sort().subarray(0, MAX_NAMES);
+  const names: string[] = [];
+  for (const rank of sorted) names.push(index.names[rank % PLACES] ?? '');
+  return { names, far: Math.floor((sorted[0] ?? toUnranked(0)) / PLACES) };
+};
 
-const rankNear = (wanted: string, index: NameIndex, mayUse: MayUse): readonly Ranked[] => {
-  const ranked: Ranked[] = [];
+const rankNear = (wanted: string, index: NameIndex, mayUse: MayUse): readonly number[] => {
+  const lowers = index.lowers();
+  const ranks: number[] = [];
   let reach = toReach(wanted);
-  for (const { name, lower, least } of index.findNear(wanted)) {
+  for (const near of index.findNear(wanted)) {
     // What follows is not nearer than what was found, and there are enough to list.
-    const isEnough = ranked.length >= MAX_NAMES && least > reach;
-    if (isEnough || ranked.length >= MOST_COMPARED_NEAR) break;
-    if (!mayUse(name)) continue;
-    const far = distance(wanted, lower);
+    const isEnough = ranks.length >= MAX_NAMES && leastOf(near) > reach;
+    if (isEnough || ranks.length >= MOST_COMPARED_NEAR) break;
+    const place = placeOf(near);
+    if (!mayUse(index.names[place] ?? '')) continue;
+    const far = distance(wanted, lowers[place] ?? '');
     reach = Math.min(reach, far);
-    ranked.push({ candidate: name, far });
+    ranks.push(toRank(far, place));
   }
-  return toNearest(ranked);
+  return ranks;
 };
 
-const listFirst = ({ names }: NameIndex, mayUse: MayUse, most: number): readonly string[] => {
-  const first: string[] = [];
-  for (const name of names) {
-    if (first.length >= most) break;
-    if (mayUse(name)) first.push(name);
-  }
+/** The places of the first names that the caller may use. */
+const listFirst = ({ names }: NameIndex, mayUse: MayUse, most: number): readonly number[] => {
+  const first: number[] = [];
+  for (let place = 0; place < names.length && first.length < most; place += 1)
+    if (mayUse(names[place] ?? '')) first.push(place);
   return first;
 };
 
-const tellAvailable = (ranked: readonly Ranked[]): string => {
-  const names = ranked.map(({ candidate }) => candidate);
-  return names.length === 0 ? 'No tools are available.' : `Available tools: ${names.join(', ')}.`;
-};
+const tellAvailable = ({ names }: Ranking): string =>
+  names.length === 0 ? 'No tools are available.' : `Available tools: ${names.join(', ')}.`;

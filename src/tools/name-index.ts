@@ -1,21 +1,18 @@
-/** A name that shares parts with the one that was looked for. */
-export type NearName = {
-  readonly name: string;
-  readonly lower: string;
-  /** The edit distance of `lower` from what was looked for is this or more. */
-  readonly least: number;
-};
-
 /** Names that are searched for near ones without comparing them all. */
 export type NameIndex = {
-  /** In the order they were given in. */
+  /** In the order they were given in, which for the tools of a registry is by name, in code units. */
   readonly names: readonly string[];
+  /** The same in lower case; made when they are first asked for. */
+  readonly lowers: () => readonly string[];
   /**
    * At most 256 names that share parts with `wanted` (in lower case), those that can be nearest first. The work grows
    * slowly with the number of names and not with that of those that share a part.
    */
-  readonly findNear: (wanted: string) => readonly NearName[];
+  readonly findNear: (wanted: string) => NearNames;
 };
+
+/** Names that share parts with the one that was looked for, each as one number, for `placeOf` and `leastOf` to read. */
+export type NearNames = Iterable<number>;
 
 // The parts are the runs of three characters of a name with two blanks around it, each once. A change of one character
 // changes three of them at most, so names with `shared` of `parts` in common are (parts - shared) / 3 changes apart, or more.
@@ -33,21 +30,31 @@ const MOST_SHARED = 127;
 const MOST_PLACES = 262_144;
 const LEAST_UNIT = (MOST_SHARED + 1) * MOST_PLACES;
 
+/** Where the name stands among the names of the index. */
+export const placeOf = (near: number): number => near % MOST_PLACES;
+
+/** The edit distance of the name, in lower case, from what was looked for is this or more. */
+export const leastOf = (near: number): number => Math.floor(near / LEAST_UNIT);
+
 /** The index is made when it is first searched, in some milliseconds for ten thousand names. */
 export const createNameIndex = (names: readonly string[]): NameIndex => {
+  let lowers: readonly string[] | undefined;
   let postings: Postings | undefined;
+  const toLowers = (): readonly string[] => {
+    lowers ??= names.map((name) => name.toLowerCase());
+    return lowers;
+  };
   return {
     names,
+    lowers: toLowers,
     findNear: (wanted) => {
-      postings ??= createPostings(names.slice(0, MOST_PLACES));
+      postings ??= createPostings(toLowers().slice(0, MOST_PLACES));
       return findNear(postings, wanted);
     },
   };
 };
 
 type Postings = {
-  readonly names: readonly string[];
-  readonly lowers: readonly string[];
   readonly lengths: Uint32Array;
   readonly letters: Uint32Array;
   /** By bucket, where its places begin; one more for the end of the last. */
@@ -60,8 +67,7 @@ type Postings = {
   readonly sharing: Uint32Array;
 };
 
-const createPostings = (names: readonly string[]): Postings => {
-  const lowers = names.map((name) => name.toLowerCase());
+const createPostings = (lowers: readonly string[]): Postings => {
   const bucketsOf = lowers.map(toBuckets);
   const starts = new Uint32Array(BUCKETS + 1);
   for (const buckets of bucketsOf) for (const bucket of buckets) add(starts, bucket + 1, 1);
@@ -74,14 +80,12 @@ const createPostings = (names: readonly string[]): Postings => {
       add(next, bucket, 1);
     }
   return {
-    names,
-    lowers,
     lengths: Uint32Array.from(lowers, ({ length }) => length),
     letters: Uint32Array.from(lowers, toLetters),
     starts,
     places,
-    shared: new Uint8Array(names.length),
-    sharing: new Uint32Array(names.length),
+    shared: new Uint8Array(lowers.length),
+    sharing: new Uint32Array(lowers.length),
   };
 };
 
@@ -106,27 +110,22 @@ const toLetters = (lower: string): number => {
   return letters;
 };
 
-const findNear = (postings: Postings, wanted: string): readonly NearName[] => {
-  const { names, lowers, lengths, letters, shared } = postings;
+const findNear = (postings: Postings, wanted: string): NearNames => {
+  const { lengths, letters, shared } = postings;
   const buckets = toBuckets(wanted);
   const { skipped, sharing } = countShared(postings, buckets);
   const wantedLetters = toLetters(wanted);
-  const toKey = (place: number): number => {
+  const keys = listMostShared(shared, sharing);
+  for (let at = 0; at < keys.length; at += 1) {
+    const place = keys[at] ?? 0;
     const count = shared[place] ?? 0;
     const byParts = Math.ceil((buckets.size - count - skipped) / PART_LENGTH);
     const byLength = Math.abs((lengths[place] ?? 0) - wanted.length);
     const least = Math.max(byParts, byLength, countOther(wantedLetters, letters[place] ?? 0));
-    return Math.min(least, MOST_DISTANCE) * LEAST_UNIT + (MOST_SHARED - count) * MOST_PLACES + place;
-  };
-  const keys = listMostShared(shared, sharing).map(toKey);
-  for (const place of sharing) shared[place] = 0;
-  keys.sort();
-  const near: NearName[] = [];
-  for (const key of keys) {
-    const place = key % MOST_PLACES;
-    near.push({ name: names[place] ?? '', lower: lowers[place] ?? '', least: Math.floor(key / LEAST_UNIT) });
+    keys[at] = Math.min(least, MOST_DISTANCE) * LEAST_UNIT + (MOST_SHARED - count) * MOST_PLACES + place;
   }
-  return near;
+  for (let at = 0; at < sharing.length; at += 1) shared[sharing[at] ?? 0] = 0;
+  return keys.sort();
 };
 
 /** `skipped`: the number of parts that so many names have that they are not counted. */
