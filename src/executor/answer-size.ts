@@ -121,22 +121,31 @@ const sizeOf = (end: CallOutcome, kept: string | null): number => {
 
 // Not written as JSON where all is small whatever is in it: that took as long as the rest of a failure.
 const withIssues = (bytes: number, issues: readonly Issue[]): number => {
-  const most = bytes + mostIssuesBytes(issues);
-  return most <= FREE_BYTES ? most : bytes + Buffer.byteLength(JSON.stringify(issues));
+  const characters = countCharacters(issues);
+  const names = bytes + issues.length * ISSUE_BYTES;
+  if (names + characters * ESCAPED_BYTES <= FREE_BYTES) return names + characters * ESCAPED_BYTES;
+  const isPlain = names + characters * PLAIN_BYTES <= FREE_BYTES && !issues.some(hasEscapes);
+  return isPlain ? names + characters * PLAIN_BYTES : bytes + Buffer.byteLength(JSON.stringify(issues));
 };
 
 // A character has one to three bytes of UTF-8: what is small by any count need not be counted.
 const jsonBytes = (json: string): number => (json.length * 3 <= FREE_BYTES ? json.length : Buffer.byteLength(json));
 
-// What the names of its members take, and a character that JSON writes as six.
+// What the names of its members take, a character that JSON writes as six, and any other in UTF-8.
 const ISSUE_BYTES = 60;
-const CHARACTER_BYTES = 6;
+const ESCAPED_BYTES = 6;
+const PLAIN_BYTES = 3;
+// Control characters, and halves of pairs that stand alone.
+const ESCAPED = /[\p{Cc}\p{Cs}]/u;
 
-const mostIssuesBytes = (issues: readonly Issue[]): number => {
+const hasEscapes = ({ path, expected, received, message }: Issue): boolean =>
+  ESCAPED.test(path) || ESCAPED.test(expected) || ESCAPED.test(received) || ESCAPED.test(message);
+
+const countCharacters = (issues: readonly Issue[]): number => {
   let characters = 0;
   for (const { path, expected, received, message } of issues)
     characters += path.length + expected.length + received.length + message.length;
-  return issues.length * ISSUE_BYTES + characters * CHARACTER_BYTES;
+  return characters;
 };
 
 const overLimitText = (limitBytes: number): string =>
