@@ -207,7 +207,7 @@ const addOutcome = (round: RoundOutcome, outcome: CallOutcome, redactor: Redacto
 const MAX_LINE = 200;
 // It is kept, and others of the tenant read it: what the caller sent is redacted here, too.
 const toLine = (message: string, redactor: Redactor): string =>
-  redactor.cut(message.replace(/\s+/g, ' '), MAX_LINE, 'journal');
+  redactor.cut(message.replace(/[^\S ]\s*| \s+/g, ' '), MAX_LINE, 'journal');
 
 /** Whether the answer that a streak remembers is this one. */
 export const isSameAnswer = ({ answer }: Streak, { valueJson }: SuccessOutcome): boolean =>
