@@ -5,6 +5,7 @@ export const CALL_KINDS = [
   'reading',
   'missing',
   'unknown',
+  'unknown_new',
   'isolated',
   'writing',
   'sleeping',
@@ -52,6 +53,8 @@ const toAsked = (kind: CallKind, text: string) => {
       return { name: 'read_file', arguments: { path: 'minutes/of-no-meeting.md' } };
     case 'unknown':
       return { name: 'ecko_the_text', arguments: { text } };
+    case 'unknown_new':
+      return { name: `ecko_${/\d+/.exec(text)?.[0]}_text`, arguments: { text } };
     case 'isolated':
       return { name: 'echo_isolated', arguments: { text } };
     case 'writing':

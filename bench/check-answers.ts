@@ -9,6 +9,7 @@ const FAILURES: ReadonlyMap<CallKind, string> = new Map([
   ['failing', 'invalid_arguments'],
   ['missing', 'tool_exception'],
   ['unknown', 'unknown_tool'],
+  ['unknown_new', 'unknown_tool'],
 ]);
 
 type Answer = { readonly bytes: number; readonly members: string };

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { measureLanes } from '../measure-lanes.ts';
+import { type LaneFigures, measureLanes } from '../measure-lanes.ts';
 import type { Part } from '../part.ts';
 import { type Server, startService } from '../servers.ts';
 import { startListening } from '../start-listening.ts';
@@ -25,22 +25,28 @@ export const measureTools = async (part: Part): Promise<readonly GrowthRow[]> =>
 const measureUnknown = async (part: Part, filled: readonly FilledServer[]): Promise<readonly GrowthRow[]> => {
   const rows: GrowthRow[] = [];
   for (const { count, server } of filled) {
-    const [known, unknown] = await measureLanes(part, [
+    const [known, again, anew] = await measureLanes(part, [
       { title: `echo beside ${count} tools`, server, load: { calls: 1 } },
       { title: `an unknown name beside ${count} tools`, server, load: { calls: 1, kind: 'unknown' } },
+      { title: `a new unknown name beside ${count} tools`, server, load: { calls: 1, kind: 'unknown_new' } },
     ]);
-    if (known === undefined || unknown === undefined) throw new Error('A lane was not measured.');
-    const times = unknown.micros / known.micros;
-    rows.push({
-      what: `an unknown name to echo, beside ${count} tools`,
-      counts: [],
-      micros: [known.micros, unknown.micros],
-      times,
-      target: `≤ ${MAX_UNKNOWN_TIMES.toFixed(2)} ×`,
-      verdict: toVerdict(times <= MAX_UNKNOWN_TIMES),
-    });
+    if (known === undefined || again === undefined || anew === undefined) throw new Error('A lane was not measured.');
+    rows.push(toUnknownRow(`an unknown name again to echo, beside ${count} tools`, known, again));
+    rows.push(toUnknownRow(`a new unknown name to echo, beside ${count} tools`, known, anew));
   }
   return rows;
+};
+
+const toUnknownRow = (what: string, known: LaneFigures, unknown: LaneFigures): GrowthRow => {
+  const times = unknown.micros / known.micros;
+  return {
+    what,
+    counts: [],
+    micros: [known.micros, unknown.micros],
+    times,
+    target: `≤ ${MAX_UNKNOWN_TIMES.toFixed(2)} ×`,
+    verdict: toVerdict(times <= MAX_UNKNOWN_TIMES),
+  };
 };
 
 const startWithTools = async ({ surroundings }: Part, count: number): Promise<Server> => {

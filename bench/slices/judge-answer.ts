@@ -1,3 +1,4 @@
+import type { CallKind } from '../bodies.ts';
 import { TROUBLES } from '../forms.ts';
 import type { LanePlan } from './slice-plan.ts';
 
@@ -10,18 +11,19 @@ const WARNINGS = '"warnings":[';
 const NO_STORE = '"code":"store_unavailable"';
 const SUCCESS = '"success":true';
 
-const NATIVE_MARKS = {
-  failing: '"code":"invalid_arguments"',
-  missing: '"code":"tool_exception"',
-  unknown: '"code":"unknown_tool"',
-} as const;
+const FAILURES: ReadonlyMap<CallKind, string> = new Map([
+  ['failing', '"code":"invalid_arguments"'],
+  ['missing', '"code":"tool_exception"'],
+  ['unknown', '"code":"unknown_tool"'],
+  ['unknown_new', '"code":"unknown_tool"'],
+]);
 
 /** The text that stands in an answer once for each call that came to what its kind says. */
 const markOf = ({ form, kind }: LanePlan): string => {
   if (form.startsWith('mcp')) return '"structuredContent":{';
   if (form.startsWith('anthropic')) return '"tool_use_id":';
   if (form.startsWith('chat')) return '"tool_call_id":';
-  return kind === 'failing' || kind === 'missing' || kind === 'unknown' ? NATIVE_MARKS[kind] : SUCCESS;
+  return FAILURES.get(kind) ?? SUCCESS;
 };
 
 /** Looks for texts and parses nothing: the load must be faster than what it measures. */

@@ -35,8 +35,8 @@ const MOST_COST = 1280;
 
 type MayUse = (name: string) => boolean;
 
-/** What is told of one name: at most 20 names, the nearest first, and how far the first of them is. */
-type Ranking = { readonly names: readonly string[]; readonly far: number };
+/** What is told of one name: the nearest one, how far it is, and at most 20 names in words, the nearest first. */
+type Ranking = { readonly nearest: string; readonly far: number; readonly available: string };
 
 /** `listNames`: of all tools; asked once, with the first wrong name. Those that the caller may not use are never told. */
 export const createNameSuggestions = (listNames: () => NameIndex, mayUse: MayUse): NameSuggestions => {
@@ -51,7 +51,7 @@ export const createNameSuggestions = (listNames: () => NameIndex, mayUse: MayUse
     cost += index.names.length <= MOST_COMPARED_ALL ? index.names.length : COST_OF_NEAR;
     const isAffordable = ranked.size === 0 || cost <= MOST_COST;
     const found = isAffordable
-      ? rankNearest(wanted, index, mayUse)
+      ? rankOrRemember(wanted, index, mayUse)
       : toRanking(listFirst(index, mayUse, MAX_NAMES).map(toUnranked), index);
     ranked.set(wanted, found);
     return found;
@@ -59,13 +59,12 @@ export const createNameSuggestions = (listNames: () => NameIndex, mayUse: MayUse
   return {
     unknown: (name) => {
       const wanted = normalise(name);
-      const ranking = rankOnce(wanted);
-      const isNear = ranking.far <= toReach(wanted);
-      const guess = isNear ? ` Did you mean '${ranking.names[0]}'?` : '';
-      return `Unknown tool: ${echoName(name)}.${guess} ${tellAvailable(ranking)}`;
+      const { nearest, far, available } = rankOnce(wanted);
+      const guess = far <= toReach(wanted) ? ` Did you mean '${nearest}'?` : '';
+      return `Unknown tool: ${echoName(name)}.${guess} ${available}`;
     },
     unavailable: (name, withheld) =>
-      `Tool '${echoName(name)}' ${WHY[withheld]}. Use another tool, or say what could not be done. ${tellAvailable(rankOnce(normalise(name)))}`,
+      `Tool '${echoName(name)}' ${WHY[withheld]}. Use another tool, or say what could not be done. ${rankOnce(normalise(name)).available}`,
   };
 };
 
@@ -85,6 +84,22 @@ const toUnranked = (place: number): number => toRank(UNKNOWN_FAR, place);
 
 /** How far a name may be from what was written to be what was meant. */
 const toReach = (wanted: string): number => Math.max(1, Math.floor(wanted.length / 3));
+
+// A model that invents a name invents it again, in other sessions, too. What a caller may use is a function of its key.
+const MOST_REMEMBERED = 64;
+type Remembered = { readonly mayUse: MayUse; readonly ranking: Ranking };
+const remembered = new WeakMap<NameIndex, Map<string, Remembered>>();
+
+const rankOrRemember = (wanted: string, index: NameIndex, mayUse: MayUse): Ranking => {
+  const rankings = remembered.get(index) ?? new Map<string, Remembered>();
+  const known = rankings.get(wanted);
+  if (known?.mayUse === mayUse) return known.ranking;
+  const ranking = rankNearest(wanted, index, mayUse);
+  if (rankings.size === 0) remembered.set(index, rankings);
+  if (rankings.size >= MOST_REMEMBERED) rankings.clear();
+  rankings.set(wanted, { mayUse, ranking });
+  return ranking;
+};
 
 const rankNearest = (wanted: string, index: NameIndex, mayUse: MayUse): Ranking => {
   if (index.names.length <= MOST_COMPARED_ALL)
@@ -109,7 +124,8 @@ const toRanking = (ranks: readonly number[], index: NameIndex): Ranking => {
   const sorted = new Float64Array(ranks).sort().subarray(0, MAX_NAMES);
   const names: string[] = [];
   for (const rank of sorted) names.push(index.names[rank % PLACES] ?? '');
-  return { names, far: Math.floor((sorted[0] ?? toUnranked(0)) / PLACES) };
+  const available = names.length === 0 ? 'No tools are available.' : `Available tools: ${names.join(', ')}.`;
+  return { nearest: names[0] ?? '', far: Math.floor((sorted[0] ?? toUnranked(0)) / PLACES), available };
 };
 
 const rankNear = (wanted: string, index: NameIndex, mayUse: MayUse): readonly number[] => {
@@ -136,6 +152,3 @@ const listFirst = ({ names }: NameIndex, mayUse: MayUse, most: number): readonly
     if (mayUse(names[place] ?? '')) first.push(place);
   return first;
 };
-
-const tellAvailable = ({ names }: Ranking): string =>
-  names.length === 0 ? 'No tools are available.' : `Available tools: ${names.join(', ')}.`;

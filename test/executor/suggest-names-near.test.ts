@@ -122,6 +122,18 @@ test('one name after the other finds in one index what it finds in an index of i
     expect(createNameSuggestions(() => index, ALL).unknown(wanted)).toBe(suggest(tools, wanted));
 });
 
+test('of a name that another caller asked for before, a caller is told what it may use itself', () => {
+  const index = createNameIndex(['search_mail', 'search_page', 'send_mail']);
+  const admin: (name: string) => boolean = () => true;
+  const reader = (name: string): boolean => name !== 'search_mail';
+  const ask = (mayUse: (name: string) => boolean): string =>
+    createNameSuggestions(() => index, mayUse).unknown('serch_mail');
+  const toAdmin =
+    "Unknown tool: serch_mail. Did you mean 'search_mail'? Available tools: search_mail, send_mail, search_page.";
+  const toReader = "Unknown tool: serch_mail. Did you mean 'send_mail'? Available tools: send_mail, search_page.";
+  expect([admin, reader, reader, admin].map(ask)).toEqual([toAdmin, toReader, toReader, toAdmin]);
+});
+
 test('where nothing is near the first tools are listed by name, and none is guessed', () => {
   const all = Array.from({ length: 3000 }, (_, place) => `search_page_${String(place).padStart(4, '0')}`);
   expect(suggest(all, 'qqq')).toMatch(
