@@ -125,7 +125,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     guard,
     keyFile: options.keyFile,
     metricsSharedMs: options.metricsSharedMs,
-    limitRate: wireRates(config, store, { metrics, memory, now }),
+    limitRate: await wireRates(config, store, { metrics, memory, now }),
     beginTrace: tracing.beginTrace,
     describeTools: redactCatalogue(registry.describe, redactor),
     readProviderCalls: createReadProviderCalls(registry),

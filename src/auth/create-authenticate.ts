@@ -1,12 +1,15 @@
 import type { ApiKeys } from './api-keys.ts';
 import { ANONYMOUS, type Authenticate } from './caller.ts';
-import { type AuthenticateToken, isTokenShaped } from './token-authentication.ts';
+import type { AuthenticateToken } from './token-authentication.ts';
 
 /** The ways in that are set up; null: not this one. */
 export type WaysIn = {
   readonly apiKeys: Pick<ApiKeys, 'authenticate'> | null;
   readonly tokens: AuthenticateToken | null;
 };
+
+/** Whether a credential has the form of a JSON Web Token in compact serialisation (RFC 7519, section 3). */
+export const isTokenShaped = (credential: string): boolean => /^ey[\w-]*\.[\w-]*\.[\w-]*$/.test(credential);
 
 /**
  * Finds callers by API keys first, then by tokens. Anonymous is everybody where no way in is set up, and nobody where

@@ -33,9 +33,6 @@ const ALGORITHMS = [
 // Clocks of two machines that are kept right differ by less.
 const CLOCK_TOLERANCE_S = 10;
 
-/** Whether a credential has the form of a JSON Web Token in compact serialisation (RFC 7519, section 3). */
-export const isTokenShaped = (credential: string): boolean => /^ey[\w-]*\.[\w-]*\.[\w-]*$/.test(credential);
-
 /** Accepts JSON Web Tokens that the issuer signed, of which `exp` and `sub` are required. */
 export const createTokenAuthentication = ({ keysOf, issuer, audience, tenantClaim }: TokenRules): AuthenticateToken => {
   const rules: JWTVerifyOptions = {

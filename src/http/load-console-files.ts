@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { basename, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ConsoleFile, ConsoleFiles } from '../routes/console.ts';
+import type { ConsoleFile, ConsoleFiles, MakeConsoleFile } from '../routes/console.ts';
 
 const DIRECTORY = fileURLToPath(new URL('../console', import.meta.url));
 
@@ -15,10 +15,11 @@ const CONTENT_TYPES: ReadonlyMap<string, string> = new Map([
 
 /**
  * The files of the console, read once: built ones as they are, sources with their types stripped and their imports
- * renamed, as the build would do it. Throws where one cannot be read.
+ * renamed, as the build would do it. Throws where one cannot be read. A source is stripped when it is first asked for:
+ * Node's compiler for that takes 18 MB, which a service whose console is not opened does not spend.
  */
 export const loadConsoleFiles = (): ConsoleFiles => {
-  const own = silently(() => readdirSync(DIRECTORY).map((name) => toEntry(name, read(join(DIRECTORY, name)))));
+  const own = readdirSync(DIRECTORY).map((name) => toEntry(name, read(join(DIRECTORY, name))));
   // The browser's build, which lies beside the one for Node.
   const lit = join(createRequire(import.meta.url).resolve('lit-html'), '../../lit-html.js');
   return new Map([...own, toEntry('lit-html.js', read(lit).replace(/^\/\/# sourceMappingURL=.*$/m, ''))]);
@@ -26,18 +27,23 @@ export const loadConsoleFiles = (): ConsoleFiles => {
 
 const read = (path: string): string => readFileSync(path, 'utf8');
 
-const toEntry = (name: string, text: string): readonly [string, ConsoleFile] => {
-  const script = toScript(name, text);
-  const sent = script === null ? name : `${basename(name, extname(name))}.js`;
+const toEntry = (name: string, text: string): readonly [string, MakeConsoleFile] => {
+  const sent = name.endsWith('.ts') ? `${basename(name, '.ts')}.js` : name;
   const type = CONTENT_TYPES.get(extname(sent));
   if (type === undefined) throw new Error(`The console has a file of an unknown kind: ${name}.`);
-  const body = script ?? text;
-  return [sent, { type, body, etag: `"${hash('sha256', body, 'base64url')}"` }];
+  let made: ConsoleFile | null = null;
+  return [sent, () => (made ??= toFile(type, toBody(name, text)))];
 };
 
-const toScript = (name: string, text: string): string | null => {
-  if (name.endsWith('.ts')) return withNames(stripTypeScriptTypes(text));
-  return name.endsWith('.js') ? withNames(text) : null;
+const toFile = (type: string, body: string): ConsoleFile => ({
+  type,
+  body,
+  etag: `"${hash('sha256', body, 'base64url')}"`,
+});
+
+const toBody = (name: string, text: string): string => {
+  if (name.endsWith('.ts')) return withNames(silently(() => stripTypeScriptTypes(text)));
+  return name.endsWith('.js') ? withNames(text) : text;
 };
 
 // A browser knows neither packages nor TypeScript.
@@ -45,7 +51,7 @@ const withNames = (script: string): string =>
   script.replace(/(\bfrom ')lit-html'/g, "$1./lit-html.js'").replace(/(\bfrom '\.\/[a-z-]+)\.ts'/g, "$1.js'");
 
 // Node strips the types of whatever it runs without a word, and warns on stderr where it is asked to: until the function
-// is stable (it is a release candidate in Node 26), the warning is kept from every start. Built files need none of it.
+// is stable (it is a release candidate in Node 26), the warning is kept from the log. Built files need none of it.
 const silently = <Value>(act: () => Value): Value => {
   const { emitWarning } = process;
   process.emitWarning = () => undefined;

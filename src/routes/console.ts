@@ -5,8 +5,10 @@ import { ProblemError, refuseOtherMethods } from './problem-handler.ts';
 
 /** A file of the console as it is sent: `type` is the whole content type, `etag` stands in its quotes. */
 export type ConsoleFile = { readonly type: string; readonly body: string; readonly etag: string };
+/** Makes a file when it is first asked for, and gives that one from then on. */
+export type MakeConsoleFile = () => ConsoleFile;
 /** By name, without a folder; the page itself is `page.html`. */
-export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
+export type ConsoleFiles = ReadonlyMap<string, MakeConsoleFile>;
 
 export type ConsoleOptions = { readonly files: ConsoleFiles };
 
@@ -19,9 +21,9 @@ const HIDDEN = { schema: { hide: true } } as const;
 /** GET /console and what the page loads from /console/…, from memory. Holds no data: the page asks the API for it, with a key. */
 export const addConsoleRoutes = (app: FastifyInstance, { files }: ConsoleOptions): void => {
   const send = (name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const file = files.get(name);
-    if (file === undefined) throw new ProblemError(404, 'not_found', 'The console has no such file.');
-    return sendFile(file, request, reply);
+    const make = files.get(name);
+    if (make === undefined) throw new ProblemError(404, 'not_found', 'The console has no such file.');
+    return sendFile(make(), request, reply);
   };
   app.get('/console', HIDDEN, (request, reply) => send(PAGE, request, reply));
   // The page names its files as `console/…`, so that it works below any prefix of a proxy; that needs this one address.

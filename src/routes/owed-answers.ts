@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { type Server, ServerResponse } from 'node:http';
+import type { ServerResponse as Answer, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { ServerResponse } from './node-http.ts';
 
 /**
  * The response that is still owed to an earlier, whole request of the connection. Node has no public way to ask.
  */
-export const findOwedAnswer = (socket: Duplex): ServerResponse | null => {
+export const findOwedAnswer = (socket: Duplex): Answer | null => {
   const response: unknown = Reflect.get(socket, '_httpMessage');
   return response instanceof ServerResponse && response.req.complete && !response.closed ? response : null;
 };

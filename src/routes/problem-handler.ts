@@ -1,8 +1,9 @@
-import { type Server, STATUS_CODES } from 'node:http';
+import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type {} from '@fastify/swagger';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../contract/problem.ts';
+import { STATUS_CODES } from './node-http.ts';
 import { findOwedAnswer } from './owed-answers.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';

@@ -2,11 +2,10 @@ import type { Logger } from 'pino';
 import { type ApiKeys, createApiKeys, loadFirstKeys, type Reload } from '../auth/api-keys.ts';
 import type { Authenticate } from '../auth/caller.ts';
 import { createAuthenticate } from '../auth/create-authenticate.ts';
-import { createIssuerKeys } from '../auth/issuer-keys.ts';
 import { type KeyFile, type KeyFileReading, loadKeyFile, readKeyFile } from '../auth/key-file.ts';
 import { isLoopback } from '../auth/loopback.ts';
 import { createOriginRule, type OriginRule } from '../auth/origin-rule.ts';
-import { type AuthenticateToken, createTokenAuthentication } from '../auth/token-authentication.ts';
+import type { AuthenticateToken } from '../auth/token-authentication.ts';
 import type { GateOptions, GateRefusal } from '../routes/request-gate.ts';
 import type { Config } from '../settings/config.ts';
 import { createRefusalLog } from '../telemetry/create-refusal-log.ts';
@@ -33,11 +32,11 @@ export type WiredAccess = {
   readonly close: () => void;
 };
 
-/** Who may come in: API keys and tokens, from where, and how often. Throws where the keys are not right. */
-export const wireAccess = (config: Config, parts: AccessParts): WiredAccess => {
+/** Who may come in: API keys and tokens, from where, and how often. Rejects where the keys are not right. */
+export const wireAccess = async (config: Config, parts: AccessParts): Promise<WiredAccess> => {
   const { metrics, limitRate } = parts;
   const apiKeys = wireApiKeys(config, parts);
-  const tokens = wireTokens(config, parts);
+  const tokens = await wireTokens(config, parts);
   const noteRefusal = createRefusalLog(parts);
   const callers = apiKeys === null && tokens === null ? 'anonymous' : 'known';
   const boundTo = isLoopback(config.HOST) ? 'loopback' : 'network';
@@ -95,13 +94,16 @@ const wireApiKeys = (config: Config, { metrics, log, guard, keyFile }: AccessPar
   return apiKeys;
 };
 
-const wireTokens = (config: Config, { now, log }: AccessParts): AuthenticateToken | null => {
+// What reads tokens is loaded only where there are some to read.
+const wireTokens = async (config: Config, { now, log }: AccessParts): Promise<AuthenticateToken | null> => {
   const { JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE, JWT_TENANT_CLAIM } = config;
   if (JWT_JWKS_URL === undefined) return null;
   if (JWT_AUDIENCE === undefined)
     log.warn({ setting: 'JWT_AUDIENCE' }, 'tokens that the issuer made for other services are accepted, too');
   if (JWT_ISSUER === undefined)
     log.warn({ setting: 'JWT_ISSUER' }, 'tokens of every issuer whose keys are at JWT_JWKS_URL are accepted');
+  const { createTokenAuthentication } = await import('../auth/token-authentication.ts');
+  const { createIssuerKeys } = await import('../auth/issuer-keys.ts');
   return createTokenAuthentication({
     keysOf: createIssuerKeys({ url: new URL(JWT_JWKS_URL), now }),
     issuer: JWT_ISSUER ?? null,

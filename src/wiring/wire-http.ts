@@ -40,7 +40,7 @@ const toEntityTag = (body: string): string => `"${hash('sha256', body, 'base64ur
 /** The HTTP side of the service: one server, or two where health and metrics have a port of their own. */
 export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredHttp> => {
   const { executor, metrics, log, now, metricsSharedMs } = parts;
-  const access = wireAccess(config, parts);
+  const access = await wireAccess(config, parts);
   const state = { draining: false };
   const options: AppOptions = {
     ...parts,
