@@ -1,18 +1,15 @@
-import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
-import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { addMcpRoute } from '../mcp/mcp-route.ts';
 import { addRequestTracing } from '../routes/add-request-tracing.ts';
 import { addConsoleRoutes, type ConsoleFiles } from '../routes/console.ts';
 import { addKeptResultsRoute, type KeptResultsOptions } from '../routes/kept-results.ts';
-import { toPageHeaders } from '../routes/page-headers.ts';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
 import { addRequestGate, callerOf, isKnown } from '../routes/request-gate.ts';
 import type { BeginTrace } from '../routes/request-tracing.ts';
-import { DOCUMENT_COMPONENTS } from '../routes/route-schemas.ts';
 import { addSessionsRoutes, type SessionsOptions } from '../routes/sessions.ts';
 import { addToolCallsRoute, type ToolCallsOptions } from '../routes/tool-calls.ts';
 import { addToolsRoutes, type ToolsOptions } from '../routes/tools.ts';
+import { addDocs, collectOperations } from './docs.ts';
 import { createHttpServer } from './http-server.ts';
 import { addOpsRoutes, type OpsOptions } from './ops-app.ts';
 
@@ -39,25 +36,13 @@ export const buildApp = async (options: AppOptions): Promise<FastifyInstance> =>
   addRequestGate(app, options);
   // After the gate: who may not come in must not fill the collector, whatever its traceparent asks for.
   addRequestTracing(app, options.beginTrace);
-  await app.register(swagger, {
-    openapi: { openapi: '3.1.0', info: toInfo(options.version), components: DOCUMENT_COMPONENTS },
-  });
-  await app.register(addRoutes, options);
-  if (options.docs === 'on') await app.register(addDocs);
+  const routes = collectOperations(app);
+  addRoutes(app, options);
+  if (options.docs === 'on') await app.register(addDocs, { version: options.version, routes });
   return app;
 };
 
-// Swagger UI writes inline styles.
-const DOCS_HEADERS = toPageHeaders("'self' 'unsafe-inline'");
-
-// A plugin, so that the hook holds for these pages alone.
-const addDocs: FastifyPluginAsync = async (app) => {
-  app.addHook('onSend', async (_request, reply) => void reply.headers(DOCS_HEADERS));
-  await app.register(swaggerUi, { routePrefix: '/docs' });
-};
-
-// A plugin, so that swagger, registered before it, sees its routes.
-const addRoutes: FastifyPluginAsync<AppOptions> = async (app, options) => {
+const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   addToolCallsRoute(app, { ...options, callerOf });
   addKeptResultsRoute(app, { ...options, callerOf });
   addSessionsRoutes(app, { ...options, callerOf });
@@ -65,19 +50,9 @@ const addRoutes: FastifyPluginAsync<AppOptions> = async (app, options) => {
   if (options.mcpServer === 'on') addMcpRoute(app, { ...options, callerOf });
   if (options.opsPort === 'shared') addOpsRoutes(app, options, (request) => isKnown(request, options));
   if (options.consoleFiles !== null) addConsoleRoutes(app, { files: options.consoleFiles });
-  if (options.docs === 'on') {
-    app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
-    refuseOtherMethods(app, '/openapi.json', ['GET', 'HEAD']);
-  }
   refuseOtherMethods(app, '/tool-calls', ['POST']);
   refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD']);
   refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);
   for (const url of ['/sessions/:id/budgets', '/sessions/:id/budgets/:tool']) refuseOtherMethods(app, url, ['DELETE']);
   for (const url of ['/tools', '/tools/:name']) refuseOtherMethods(app, url, ['GET', 'HEAD']);
 };
-
-const toInfo = (version: string) => ({
-  title: 'Recourse',
-  version,
-  description: 'Executes tools for LLM agents. Every call comes back as a result the model can read and act on.',
-});

@@ -17,7 +17,7 @@ export type EndSessionOptions = Pick<GateOptions, 'onRefused'> & {
 export const addEndSessionRoute = (app: FastifyInstance, path: string, options: EndSessionOptions): void => {
   const addRoute: FastifyPluginAsync = async (routes) => {
     ignoreBodies(routes);
-    routes.delete(path, { schema: { hide: true } }, async (request, reply) => {
+    routes.delete(path, async (request, reply) => {
       await endSession(options.toSessionKey(tenantOf(request, options), namedSession(request)), options);
       return reply.code(204).send();
     });

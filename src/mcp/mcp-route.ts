@@ -15,7 +15,7 @@ const PATH = '/mcp';
 export const addMcpRoute = (app: FastifyInstance, options: McpRouteOptions): void => {
   // With the first request: the SDK is 10 MB and 50 ms that a service without MCP clients need not pay.
   const load = keepLoaded(async () => (await import('./create-answer-mcp.ts')).createAnswerMcp(options));
-  app.post(PATH, { schema: { hide: true } }, async (request, reply) => {
+  app.post(PATH, async (request, reply) => {
     const answer = await load();
     return answer(request, reply);
   });

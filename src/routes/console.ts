@@ -16,7 +16,6 @@ export type ConsoleOptions = { readonly files: ConsoleFiles };
 const HEADERS = toPageHeaders("'self'", ["require-trusted-types-for 'script'", 'trusted-types lit-html']);
 
 const PAGE = 'page.html';
-const HIDDEN = { schema: { hide: true } } as const;
 
 /** GET /console and what the page loads from /console/…, from memory. Holds no data: the page asks the API for it, with a key. */
 export const addConsoleRoutes = (app: FastifyInstance, { files }: ConsoleOptions): void => {
@@ -25,10 +24,10 @@ export const addConsoleRoutes = (app: FastifyInstance, { files }: ConsoleOptions
     if (make === undefined) throw new ProblemError(404, 'not_found', 'The console has no such file.');
     return sendFile(make(), request, reply);
   };
-  app.get('/console', HIDDEN, (request, reply) => send(PAGE, request, reply));
+  app.get('/console', (request, reply) => send(PAGE, request, reply));
   // The page names its files as `console/…`, so that it works below any prefix of a proxy; that needs this one address.
-  app.get('/console/', HIDDEN, (_request, reply) => reply.redirect('../console', 308));
-  app.get<{ Params: { file: string } }>('/console/:file', HIDDEN, (request, reply) =>
+  app.get('/console/', (_request, reply) => reply.redirect('../console', 308));
+  app.get<{ Params: { file: string } }>('/console/:file', (request, reply) =>
     send(request.params.file, request, reply),
   );
   for (const url of ['/console', '/console/', '/console/:file']) refuseOtherMethods(app, url, ['GET', 'HEAD']);

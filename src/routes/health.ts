@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { LIVE_SCHEMA, READY_SCHEMA, type Ready } from './route-schemas.ts';
+import type { Ready } from './route-schemas.ts';
 
 /** Whether this request may read why an upstream is down: the last words of a process may be in it. */
 export type ShowsReasons = (request: FastifyRequest) => boolean | Promise<boolean>;
 
 /** GET /live: the process answers. GET /ready: calls should be sent here; 503 while draining. */
 export const addHealthRoutes = (app: FastifyInstance, readiness: () => Ready, showsReasons: ShowsReasons): void => {
-  app.get('/live', { schema: LIVE_SCHEMA }, async () => ({ status: 'live' }));
-  app.get('/ready', { schema: READY_SCHEMA }, async (request, reply) => {
+  app.get('/live', { config: { operation: 'live' } }, async () => ({ status: 'live' }));
+  app.get('/ready', { config: { operation: 'ready' } }, async (request, reply) => {
     const ready = (await showsReasons(request)) ? readiness() : withoutReasons(readiness());
     return reply.code(ready.status === 'draining' ? 503 : 200).send(ready);
   });

@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { ProblemError } from './problem-handler.ts';
 import { sendKeptResults } from './results-body.ts';
-import { GET_RESULTS_SCHEMA } from './session-schemas.ts';
 import { createStoreProblem } from './sessions.ts';
 
 export type KeptResultsOptions = {
@@ -33,7 +32,7 @@ export const addKeptResultsRoute = (app: FastifyInstance, options: KeptResultsOp
   };
   app.get<{ Params: { request_id: string } }>(
     '/tool-calls/:request_id',
-    { schema: GET_RESULTS_SCHEMA },
+    { config: { operation: 'getToolCallResults' } },
     async (request, reply) => {
       const { request_id: requestId } = request.params;
       const results = await find(request, requestId);

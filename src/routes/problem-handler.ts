@@ -1,6 +1,5 @@
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type {} from '@fastify/swagger';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../contract/problem.ts';
 import { STATUS_CODES } from './node-http.ts';
@@ -164,7 +163,6 @@ export const refuseOtherMethods = (app: FastifyInstance, url: string, allowed: r
   app.route({
     method: others,
     url,
-    schema: { hide: true },
     // Before the body is looked at: it is not what is wrong.
     onRequest: async (request) => {
       const detail = `${request.method} is not possible here; ${allowed.join(' and ')} is.`;

@@ -5,7 +5,6 @@ import { ignoreBodies } from './ignore-bodies.ts';
 import { ProblemError } from './problem-handler.ts';
 import { type GateOptions, tellRefused } from './request-gate.ts';
 import { sendReading } from './results-body.ts';
-import { END_SESSION_SCHEMA, GET_SESSION_SCHEMA, RESET_BUDGETS_SCHEMA, RESET_TOOL_SCHEMA } from './session-schemas.ts';
 
 /** Whose sessions they are, and which tools' calls and budgets in them the caller may see and change. */
 type SessionCaller = {
@@ -59,18 +58,22 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
   };
   const addRoutes: FastifyPluginAsync = async (routes) => {
     ignoreBodies(routes);
-    routes.get<OfSession>('/sessions/:id', { schema: GET_SESSION_SCHEMA }, async (request, reply) => {
+    routes.get<OfSession>('/sessions/:id', { config: { operation: 'getSession' } }, async (request, reply) => {
       const view = await ask(readSession(keyOf(request), options.callerOf(request).mayUse));
       return sendReading(reply, JSON.stringify(view));
     });
-    routes.delete<OfSession>('/sessions/:id', { schema: END_SESSION_SCHEMA }, async (request, reply) =>
+    routes.delete<OfSession>('/sessions/:id', { config: { operation: 'endSession' } }, async (request, reply) =>
       done(endSession(keyOf(requireAllTools(request))), reply),
     );
-    routes.delete<OfSession>('/sessions/:id/budgets', { schema: RESET_BUDGETS_SCHEMA }, async (request, reply) =>
-      done(resetBudgets(keyOf(requireAllTools(request)), null), reply),
+    routes.delete<OfSession>(
+      '/sessions/:id/budgets',
+      { config: { operation: 'resetBudgets' } },
+      async (request, reply) => done(resetBudgets(keyOf(requireAllTools(request)), null), reply),
     );
-    routes.delete<OfTool>('/sessions/:id/budgets/:tool', { schema: RESET_TOOL_SCHEMA }, async (request, reply) =>
-      done(resetBudgets(keyOf(request), requireTool(request)), reply),
+    routes.delete<OfTool>(
+      '/sessions/:id/budgets/:tool',
+      { config: { operation: 'resetToolBudget' } },
+      async (request, reply) => done(resetBudgets(keyOf(request), requireTool(request)), reply),
     );
   };
   void app.register(addRoutes);

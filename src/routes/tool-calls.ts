@@ -10,7 +10,6 @@ import { ProblemError } from './problem-handler.ts';
 import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
 import { callerKeyOf } from './request-gate.ts';
 import { type ResultsBody, sendAnswer, toResultsJson } from './results-body.ts';
-import { TOOL_CALLS_SCHEMA } from './tool-calls-schema.ts';
 
 export type ToolCallsOptions = {
   readonly executeBatch: ExecuteBatch;
@@ -37,15 +36,19 @@ export type ToolCallsOptions = {
  */
 export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOptions): void => {
   // Not async: it sends at once what is there at once.
-  app.post('/tool-calls', { schema: TOOL_CALLS_SCHEMA }, (request: FastifyRequest, reply: FastifyReply) => {
-    const { value, source } = toBody(request.body);
-    const turn = readTurn(value, request.query);
-    const batch = toBatch(turn, source, reply, options);
-    const answer = holdUntil(request.hold, options.executeBatch(batch));
-    if (answer instanceof Promise) return answer.then((known) => send(known, turn, reply));
-    send(answer, turn, reply);
-    return undefined;
-  });
+  app.post(
+    '/tool-calls',
+    { config: { operation: 'executeToolCalls' } },
+    (request: FastifyRequest, reply: FastifyReply) => {
+      const { value, source } = toBody(request.body);
+      const turn = readTurn(value, request.query);
+      const batch = toBatch(turn, source, reply, options);
+      const answer = holdUntil(request.hold, options.executeBatch(batch));
+      if (answer instanceof Promise) return answer.then((known) => send(known, turn, reply));
+      send(answer, turn, reply);
+      return undefined;
+    },
+  );
 };
 
 const toBatch = (

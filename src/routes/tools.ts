@@ -4,7 +4,6 @@ import type { ToolDescription } from '../contract/tool-description.ts';
 import { isToolPattern, toToolFilter } from '../contract/tool-patterns.ts';
 import { isOffered } from '../formats/catalogue/is-offered.ts';
 import { type SchemaStyle, toCatalogue } from '../formats/catalogue/to-catalogue.ts';
-import { GET_TOOL_SCHEMA, LIST_TOOLS_SCHEMA } from './catalogue-schemas.ts';
 import { createCatalogueTexts } from './catalogue-texts.ts';
 import { sendUnlessKnown } from './entity-tag.ts';
 import { ProblemError } from './problem-handler.ts';
@@ -28,7 +27,7 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     void reply.header('cache-control', 'private, no-cache');
     return sendUnlessKnown(request, reply, options.toEntityTag(json), () => sendReading(reply, json));
   };
-  app.get('/tools', { schema: LIST_TOOLS_SCHEMA }, async (request, reply) => {
+  app.get('/tools', { config: { operation: 'listTools' } }, async (request, reply) => {
     const { format, style } = readWish(request.query);
     const isWanted = readNames(request.query);
     const tools = toolsOf(request).filter(({ name }) => isWanted(name));
@@ -39,14 +38,18 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
       textOf(tools, `${format} ${style}`, () => JSON.stringify(toBody())),
     );
   });
-  app.get<{ Params: { name: string } }>('/tools/:name', { schema: GET_TOOL_SCHEMA }, async (request, reply) => {
-    const { format, style } = readWish(request.query);
-    const tool = toolsOf(request).find(({ name }) => name === request.params.name);
-    if (tool === undefined) throw notFound('There is no tool of that name. GET /tools lists what there is.');
-    if (format === 'native') return send(request, reply, JSON.stringify(tool));
-    if (!isOffered(tool)) throw notFound('The tool is not available now. Ask without format to see why.');
-    return send(request, reply, JSON.stringify(toCatalogue([tool], format, style)));
-  });
+  app.get<{ Params: { name: string } }>(
+    '/tools/:name',
+    { config: { operation: 'getTool' } },
+    async (request, reply) => {
+      const { format, style } = readWish(request.query);
+      const tool = toolsOf(request).find(({ name }) => name === request.params.name);
+      if (tool === undefined) throw notFound('There is no tool of that name. GET /tools lists what there is.');
+      if (format === 'native') return send(request, reply, JSON.stringify(tool));
+      if (!isOffered(tool)) throw notFound('The tool is not available now. Ask without format to see why.');
+      return send(request, reply, JSON.stringify(toCatalogue([tool], format, style)));
+    },
+  );
 };
 
 const notFound = (detail: string): ProblemError => new ProblemError(404, 'tool_not_found', detail);

@@ -207,6 +207,47 @@ export interface components {
             readonly detail: string;
             readonly request_id: string;
         };
+        readonly ToolCatalogue: {
+            readonly tools: readonly components["schemas"]["ToolDescription"][];
+        };
+        readonly ToolDescription: {
+            readonly name: string;
+            readonly description: string;
+            /** @enum {string} */
+            readonly effects: "read" | "idempotent" | "write";
+            readonly input_schema: {
+                readonly [key: string]: unknown;
+            };
+            readonly output_schema: {
+                readonly [key: string]: unknown;
+            } | null;
+            readonly limits: {
+                readonly timeout_ms: number;
+                readonly retries: number;
+                readonly concurrency: number | null;
+                readonly max_calls_per_session: number | null;
+            };
+            readonly available: boolean;
+            readonly unavailable_reason: string | null;
+            /**
+             * @description What it talks to cannot be reached now; `available` is false. A call says so, and models are told of it all the same.
+             * @enum {boolean}
+             */
+            readonly unreachable?: true;
+            readonly outdated_reason?: string;
+            readonly source: string;
+        };
+        /** @description What goes into a request to the provider as its tools. */
+        readonly ProviderTools: {
+            readonly tools: readonly {
+                readonly [key: string]: unknown;
+            }[];
+            /** @description Tools that the provider would refuse, and all others of the request with them. */
+            readonly left_out?: readonly {
+                readonly name: string;
+                readonly reason: string;
+            }[];
+        };
         readonly SessionView: {
             readonly session: {
                 /**
@@ -434,47 +475,6 @@ export interface components {
             readonly format: "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "vapi" | "langchain" | "text";
             /** @description What the conversation goes on with: each call answered once, under its own id. */
             readonly messages: readonly unknown[];
-        };
-        readonly ToolCatalogue: {
-            readonly tools: readonly components["schemas"]["ToolDescription"][];
-        };
-        readonly ToolDescription: {
-            readonly name: string;
-            readonly description: string;
-            /** @enum {string} */
-            readonly effects: "read" | "idempotent" | "write";
-            readonly input_schema: {
-                readonly [key: string]: unknown;
-            };
-            readonly output_schema: {
-                readonly [key: string]: unknown;
-            } | null;
-            readonly limits: {
-                readonly timeout_ms: number;
-                readonly retries: number;
-                readonly concurrency: number | null;
-                readonly max_calls_per_session: number | null;
-            };
-            readonly available: boolean;
-            readonly unavailable_reason: string | null;
-            /**
-             * @description What it talks to cannot be reached now; `available` is false. A call says so, and models are told of it all the same.
-             * @enum {boolean}
-             */
-            readonly unreachable?: true;
-            readonly outdated_reason?: string;
-            readonly source: string;
-        };
-        /** @description What goes into a request to the provider as its tools. */
-        readonly ProviderTools: {
-            readonly tools: readonly {
-                readonly [key: string]: unknown;
-            }[];
-            /** @description Tools that the provider would refuse, and all others of the request with them. */
-            readonly left_out?: readonly {
-                readonly name: string;
-                readonly reason: string;
-            }[];
         };
     };
     responses: never;
