@@ -34,12 +34,13 @@ const toRefusal = (statusCode: number): Error =>
 
 const sendPage = async (
   docs: FastifyInstance,
-  { method, url, headers }: FastifyRequest,
+  { url, headers }: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> => {
   // `inject` resolves dots before it looks; a path with some in it names nothing here.
   if (new URL(url, 'http://docs').pathname !== url.split('?', 1)[0]) throw toRefusal(404);
-  const answer = await docs.inject({ method: method === 'HEAD' ? 'HEAD' : 'GET', url, headers });
+  // For HEAD as well: its length is that of the page.
+  const answer = await docs.inject({ method: 'GET', url, headers });
   if (answer.statusCode >= 400) throw toRefusal(answer.statusCode);
   for (const [name, value] of Object.entries(answer.headers))
     if (value !== undefined && !OF_CONNECTION.has(name)) void reply.header(name, value);

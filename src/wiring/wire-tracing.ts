@@ -4,12 +4,7 @@ import type { BeginTrace } from '../routes/request-tracing.ts';
 import type { Config } from '../settings/config.ts';
 import { createQuietLine } from '../telemetry/create-quiet-line.ts';
 import { type DescribedError, describeCauses } from '../telemetry/describe-error.ts';
-import { createBeginTrace } from '../telemetry/tracing/create-begin-trace.ts';
-import { hearSdk } from '../telemetry/tracing/hear-sdk.ts';
-import { loadTracer } from '../telemetry/tracing/load-tracer.ts';
 import { passTraceOn } from '../telemetry/tracing/pass-trace-on.ts';
-import { readSdkVariables } from '../telemetry/tracing/sdk-variables.ts';
-import { createTraceGuard } from '../telemetry/tracing/trace-guard.ts';
 
 export type WiredTracing = {
   readonly beginTrace: BeginTrace;
@@ -36,6 +31,11 @@ export const wireTracing = async (config: Config, parts: TracingParts): Promise<
   const { version, log, environment, redactor, now } = parts;
   if (endpoint === undefined || isDisabled(environment))
     return { beginTrace: passTraceOn, close: () => Promise.resolve() };
+  const { hearSdk } = await import('../telemetry/tracing/hear-sdk.ts');
+  const { readSdkVariables } = await import('../telemetry/tracing/sdk-variables.ts');
+  const { loadTracer } = await import('../telemetry/tracing/load-tracer.ts');
+  const { createTraceGuard } = await import('../telemetry/tracing/trace-guard.ts');
+  const { createBeginTrace } = await import('../telemetry/tracing/create-begin-trace.ts');
   const stopHearing = hearSdk(createWarningNote(parts));
   const variables = readSdkVariables(environment);
   for (const variable of variables.ignored) log.warn({ variable }, 'variable of OpenTelemetry ignored');
