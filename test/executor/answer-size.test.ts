@@ -6,7 +6,10 @@ import { toFailure } from '#src/executor/failure.ts';
 import { echo } from '#src/tools/builtin/echo.ts';
 
 const sign = fc.constantFrom('a', '"', '\\', '\n', '\u0001', '\u007f', 'é', '…', '漢', '😀', '\ud83d', '\ude00');
-const text = fc.string({ unit: sign, maxLength: 140 });
+const text = fc.oneof(
+  fc.string({ unit: sign, maxLength: 140 }),
+  fc.nat(80).map((length) => '\u0001'.repeat(length)),
+);
 const issue = fc.record({ path: text, expected: text, received: text, message: text });
 
 test('the issues of a failure count with the bytes that they have as JSON, where these are more than a kilobyte', () => {
