@@ -1,7 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { KeyFile } from './auth/key-file.ts';
-import { collectAfterStart } from './collect-after-start.ts';
 import { trackAnswers, type WhenSent } from './routes/owed-answers.ts';
 import { type Config, hasKeys, loadConfig } from './settings/config.ts';
 import { describeCauses } from './telemetry/describe-error.ts';
@@ -55,10 +54,8 @@ const main = async (): Promise<void> => {
     await service.app.listen({ host: config.HOST, port: config.PORT });
     announce(service, config, log);
   } catch (error) {
-    return refuseToStart([redactor.text(toStartProblem(error, config), 'log')]);
+    refuseToStart([redactor.text(toStartProblem(error, config), 'log')]);
   }
-  const collectedMs = await collectAfterStart();
-  if (collectedMs !== null) log.debug({ duration_ms: collectedMs }, 'memory of the start given back');
 };
 
 const refuseToStart = (problems: readonly string[]): void => {
