@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Duplex, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { findHostEntry } from './host-entry.ts';
 import { startProcess, stepBehind } from './process-control.ts';
 
 /** What a host may do, in the words of TOOLS_PERMISSIONS. */
@@ -24,9 +25,6 @@ export type HostProcess = {
   readonly channel: Duplex;
 };
 
-const ENTRY = fileURLToPath(
-  new URL(`./inside/host-main${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
-);
 /** src/ or dist/, and node_modules beside it. */
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -40,9 +38,13 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
   wasi: ['--allow-wasi'],
 };
 
+let entry: string | null = null;
+
 /** Starts a host in a process group of its own. null where the system gives no process. */
 export const launchHost = (launch: HostLaunch): HostProcess | null => {
-  const child = startProcess(process.execPath, [...toFlags(launch), ENTRY], {
+  // Asked once: all hosts of a service run the same code.
+  entry ??= findHostEntry();
+  const child = startProcess(process.execPath, [...toFlags(launch), entry], {
     env: { ...launch.environment },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     detached: true,

@@ -13,7 +13,7 @@ export type HostProcesses = {
 };
 
 const TAG = 'RECOURSE_TEST_RUN';
-const HOST_ENTRY = /inside\/host-main\.[jt]s$/;
+const HOST_ENTRY = /inside\/host-main\.m?[jt]s$/;
 
 /** Tells the processes of this test from those of all others. What is left of them at its end is killed. */
 export const watchHostProcesses = (): HostProcesses => {

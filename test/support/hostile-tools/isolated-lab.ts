@@ -66,7 +66,7 @@ export const findHosts = (): readonly number[] =>
     .filter((pid) => Number.isInteger(pid) && pid > 0 && isHost(pid));
 
 const isHost = (pid: number): boolean =>
-  isRunning(pid) && readProc(pid, 'cmdline').includes('/host-main.ts') && parentOf(pid) === process.pid;
+  isRunning(pid) && /\/inside\/host-main\.m?[jt]s\0/.test(readProc(pid, 'cmdline')) && parentOf(pid) === process.pid;
 
 /** Process ids of whatever has this text in its command line. */
 export const findByArgument = (text: string): readonly number[] =>
