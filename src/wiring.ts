@@ -94,7 +94,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const own = [...builtin.tools, ...createBuiltinReducers(), ...extraTools];
   const guard = await createWorkspaceGuard({ config, environment });
   const shared = { log, metrics, observer, now, environment, version, redaction, guard };
-  const offered = { own, ownUnavailable: builtin.unavailable, limitOf: load.limitOf, configFile: options.configFile };
+  const offered = { own, ownUnavailable: builtin.unavailable, ...load.toolLimits, configFile: options.configFile };
   const { registry, ...tools } = await wireTools(config, { ...shared, ...offered });
   const executor = createExecutor({
     registry,

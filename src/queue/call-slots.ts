@@ -48,8 +48,7 @@ export const createCallSlots = (options: CallSlotsOptions): SlotQueue => {
   const startWaiting = (): void => {
     if (waiting.size() === 0) return;
     const moment = now();
-    for (let call = waiting.next(counts.isOpen); call !== null; call = waiting.next(counts.isOpen))
-      startOne(call, moment);
+    for (let call = waiting.next(counts); call !== null; call = waiting.next(counts)) startOne(call, moment);
   };
   const startOne = ({ request, line }: WaitingCall, moment: number): void => {
     if (estimate.isTooLate(request, line.lane, moment)) {
@@ -72,9 +71,10 @@ export const createCallSlots = (options: CallSlotsOptions): SlotQueue => {
   return {
     tryTake: (tool, callerKey) => {
       const lane = counts.renewedLaneOf(tool);
-      if (!counts.isOpen(lane)) return false;
+      const caller = counts.callerOf(callerKey);
+      if (!counts.isOpen(lane) || counts.isAtLimit(caller)) return false;
       turns.start();
-      counts.take(tool, lane, counts.callerOf(callerKey));
+      counts.take(tool, lane, caller);
       return true;
     },
     wait: (request) => {
@@ -101,10 +101,12 @@ export const createCallSlots = (options: CallSlotsOptions): SlotQueue => {
       counts.giveBackOfTool(tool, counts.laneOf(tool));
       startWaiting();
     },
-    isFullFor: (callerKey) =>
-      waiting.size() >= maxQueuedCalls &&
-      (counts.areAllTaken('service') || counts.areAllTaken('hosts')) &&
-      counts.callerOf(callerKey).waiting * waiting.callers() >= waiting.size(),
+    isFullFor: (callerKey) => {
+      if (waiting.size() < maxQueuedCalls) return false;
+      const caller = counts.callerOf(callerKey);
+      const isFull = counts.areAllTaken('service') || counts.areAllTaken('hosts') || counts.isAtLimit(caller);
+      return isFull && caller.waiting * waiting.callers() >= waiting.size();
+    },
     takeTurns: turns.take,
     isIdle: () => counts.running() === 0 && waiting.size() === 0,
     retryAfterMs: () => estimate.retryAfterMs(null),

@@ -8,8 +8,10 @@ export type SlotCounts = {
   /** The same, with the limits of this version of the tool from now on. */
   readonly renewedLaneOf: (tool: Tool) => Lane;
   readonly callerOf: (key: string) => Caller;
-  /** Whether a call of the tool could run now. */
+  /** Whether a call of the tool could run now, of some caller. */
   readonly isOpen: (lane: Lane) => boolean;
+  /** Whether this caller has as many calls running as it may. */
+  readonly isAtLimit: (caller: Caller) => boolean;
   readonly take: (tool: Tool, lane: Lane, caller: Caller) => void;
   readonly giveBackOfService: (caller: Caller) => void;
   readonly giveBackOfTool: (tool: Tool, lane: Lane) => void;
@@ -24,7 +26,7 @@ export type SlotCounts = {
 const LEAST_REMEMBERED = 1024;
 
 export const createSlotCounts = (settings: ConcurrencySettings & { readonly now: () => number }): SlotCounts => {
-  const { maxConcurrentCalls, maxHostedCalls, now } = settings;
+  const { maxConcurrentCalls, callerConcurrency, maxHostedCalls, now } = settings;
   const limitOf = createConcurrencyLimit(settings);
   const lanes = createBusyMap<Lane>();
   const useOf = createUpstreamLookup();
@@ -51,6 +53,7 @@ export const createSlotCounts = (settings: ConcurrencySettings & { readonly now:
       lane.running < lane.limit &&
       !isFull(lane.upstream) &&
       (lane.tool.runsIn === 'service' || hosted < maxHostedCalls),
+    isAtLimit: (caller) => caller.running >= callerConcurrency,
     take: (tool, lane, caller) => {
       running += 1;
       caller.running += 1;

@@ -29,7 +29,7 @@ const RUN_MARGIN = 1.5;
 const isHosted = ({ tool }: Lane): boolean => tool.runsIn === 'host';
 
 export const createWaitEstimate = (
-  { maxConcurrentCalls, maxHostedCalls }: ConcurrencySettings,
+  { maxConcurrentCalls, callerConcurrency, maxHostedCalls }: ConcurrencySettings,
   counts: SlotCounts,
   waiting: WaitingCalls,
 ): WaitEstimate => {
@@ -47,6 +47,7 @@ export const createWaitEstimate = (
       isHosted(lane) && counts.areAllTaken('hosts')
         ? (aheadInLane(lane, caller) * lane.pace.meanMs()) / maxHostedCalls
         : 0,
+      counts.isAtLimit(caller) ? (caller.waiting * pace.meanMs()) / callerConcurrency : 0,
       counts.areAllTaken('service') ? (aheadOfAll(caller) * pace.meanMs()) / maxConcurrentCalls : 0,
     );
   const needsMs = (request: SlotRequest, lane: Lane): number =>

@@ -52,6 +52,12 @@ export type WaitingCall = {
   place: Link<WaitingCall> | null;
 };
 
+/** Whose call may run now. */
+export type TurnRules = {
+  readonly isOpen: (lane: Lane) => boolean;
+  readonly isAtLimit: (caller: Caller) => boolean;
+};
+
 /** All calls that wait, whoever sent them and whatever for. */
 export type WaitingCalls = {
   readonly size: () => number;
@@ -59,8 +65,8 @@ export type WaitingCalls = {
   readonly add: (request: SlotRequest, lane: Lane, caller: Caller) => WaitingCall;
   /** Takes the call out of its line; nothing where it has left already. */
   readonly leave: (call: WaitingCall) => void;
-  /** Takes out the call whose turn it is among the tools that are `open`; null where there is none. */
-  readonly next: (isOpen: (lane: Lane) => boolean) => WaitingCall | null;
+  /** Takes out the call whose turn it is among the tools and callers that may have one; null where there is none. */
+  readonly next: (turns: TurnRules) => WaitingCall | null;
   /** The call that is worth less than a newcomer of this tool and caller; null where the newcomer is. */
   readonly leastWorthy: (lane: Lane, caller: Caller) => WaitingCall | null;
 };
@@ -134,8 +140,8 @@ export const createWaitingCalls = (): WaitingCalls => {
       return call;
     },
     leave,
-    next: (isOpen) => {
-      const line = findNextLine(lanes, isOpen);
+    next: (turns) => {
+      const line = findNextLine(lanes, turns);
       const call = line?.calls.first?.item ?? null;
       // Whoever comes after stands behind the other callers of the tool.
       if (line?.place) moveToEnd(line.lane.lines, line.place);
@@ -154,20 +160,21 @@ export const createWaitingCalls = (): WaitingCalls => {
 };
 
 /** Fewest running calls of the caller first; of equals the one whose first call has waited longest. */
-const findNextLine = (lanes: LinkedList<Lane>, isOpen: (lane: Lane) => boolean): Line | null => {
+const findNextLine = (lanes: LinkedList<Lane>, { isOpen, isAtLimit }: TurnRules): Line | null => {
   let best: Line | null = null;
   for (let link = lanes.first; link !== null; link = link.next) {
     if (!isOpen(link.item)) continue;
-    const line = findFewestRunning(link.item.lines);
+    const line = findFewestRunning(link.item.lines, isAtLimit);
     if (line !== null && (best === null || comesBefore(line, best))) best = line;
   }
   return best;
 };
 
-const findFewestRunning = (lines: LinkedList<Line>): Line | null => {
+const findFewestRunning = (lines: LinkedList<Line>, isAtLimit: TurnRules['isAtLimit']): Line | null => {
   let best: Line | null = null;
   let seen = 0;
   for (let link = lines.first; link !== null && seen < WINDOW; link = link.next) {
+    if (isAtLimit(link.item.caller)) continue;
     if (best === null || link.item.caller.running < best.caller.running) best = link.item;
     seen += 1;
   }

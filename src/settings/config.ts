@@ -68,7 +68,9 @@ const RULES: readonly Rule[] = [
     setting: 'TOOL_HOSTS_MIN',
     reads: ['TOOL_HOSTS_MIN', 'TOOL_HOSTS_MAX'],
     toProblem: ({ TOOL_HOSTS_MIN, TOOL_HOSTS_MAX }) =>
-      TOOL_HOSTS_MIN <= TOOL_HOSTS_MAX ? null : 'must not be larger than TOOL_HOSTS_MAX',
+      TOOL_HOSTS_MIN === undefined || TOOL_HOSTS_MAX === undefined || TOOL_HOSTS_MIN <= TOOL_HOSTS_MAX
+        ? null
+        : 'must not be larger than TOOL_HOSTS_MAX',
   },
   {
     setting: 'MAX_ANSWER_BYTES',

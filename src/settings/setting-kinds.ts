@@ -11,6 +11,15 @@ export const whole = (standard: number, least: number, most = Number.MAX_SAFE_IN
     .refine((value) => value >= least && value <= most, `must be from ${least} to ${most}`)
     .default(standard);
 
+/** A whole number within limits, where there need not be one. */
+export const optionalWhole = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a whole number')
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be from ${least} to ${most}`)
+    .optional();
+
 /** true, false, 1 or 0. */
 export const flag = (standard: boolean) =>
   z

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { ACCESS_SETTINGS } from './access-settings.ts';
-import { flag, list, listOf, MAX_TIMER_MS, oneOf, whole } from './setting-kinds.ts';
+import { flag, list, listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from './setting-kinds.ts';
 import { TOOL_SETTINGS } from './tool-settings.ts';
 
 const VARIABLES_RULE = 'must be a comma-separated list of names of environment variables';
@@ -56,19 +56,24 @@ export const SETTINGS = {
   TOOLS_INLINE: list.describe(
     'Comma-separated names of tools of TOOLS_DIR that may run inside the service, as they ask to: their faults are then its own.',
   ),
-  TOOL_HOSTS_MIN: whole(2, 0, 1024).describe('Tool hosts that are kept warm.'),
-  TOOL_HOSTS_MAX: whole(32, 1, 1024).describe(
-    'Most tool hosts; one call each at a time. Idle ones beyond TOOL_HOSTS_MIN end after 30 s.',
+  TOOL_HOSTS_MIN: optionalWhole(0, 1024).describe(
+    'Tool hosts that are kept warm. Unset: 2, or TOOL_HOSTS_MAX where that is less.',
+  ),
+  TOOL_HOSTS_MAX: optionalWhole(1, 1024).describe(
+    'Most tool hosts. Unset: two for each core, at least four, as far as half of the memory holds them at 96 MiB each. Idle ones beyond TOOL_HOSTS_MIN end after 30 s.',
   ),
   TOOL_HOST_MEMORY_MB: whole(512, 160, 65_536).describe(
     'Memory of one tool host in MiB; beyond it a call ends as `out_of_memory`.',
   ),
   TOOL_HOST_MAX_CALLS: whole(10_000, 1).describe('Calls after which a tool host is replaced by a fresh one.'),
-  TOOL_CONCURRENCY: whole(64, 1, 10_000).describe(
-    'Calls of one tool that run at once, for tools that say nothing else; in tool hosts at most half of TOOL_HOSTS_MAX.',
+  TOOL_CONCURRENCY: whole(512, 1, 10_000).describe(
+    'Calls of one tool that run at once, for tools that say nothing else.',
   ),
-  MAX_CONCURRENT_CALLS: whole(256, 1, 100_000).describe('Calls that run at once, over all batches.'),
-  MAX_QUEUED_CALLS: whole(1024, 0, 100_000).describe(
+  TENANT_CONCURRENCY: whole(768, 1, 100_000).describe(
+    'Calls of one tenant that run at once, over all its batches; without keys, of one address.',
+  ),
+  MAX_CONCURRENT_CALLS: whole(1024, 1, 100_000).describe('Calls that run at once, over all batches.'),
+  MAX_QUEUED_CALLS: whole(2048, 0, 100_000).describe(
     'Calls that wait for a slot, over all batches; while that many do, batches of callers that hold their share of them are answered 503.',
   ),
   MAX_EVENT_LOOP_LAG_MS: whole(250, 10, MAX_TIMER_MS).describe(
@@ -91,7 +96,7 @@ export const SETTINGS = {
   MAX_DEADLINE_MS: whole(300_000, 1, MAX_TIMER_MS).describe(
     'Longest and default time for a whole batch, in milliseconds.',
   ),
-  BATCH_CONCURRENCY: whole(16, 1, 1024).describe('Calls of one batch that run at once.'),
+  BATCH_CONCURRENCY: whole(64, 1, 1024).describe('Calls of one batch that run at once.'),
   REQUEST_TIMEOUT_MS: whole(30_000, 100, MAX_TIMER_MS).describe(
     'Time a client has to send its whole request, in milliseconds.',
   ),
@@ -116,15 +121,9 @@ export const SETTINGS = {
   SESSION_JOURNAL: whole(200, 0, 10_000).describe(
     "Calls that a session's journal keeps, the last ones; 0 = no journal, and no slices of reducers.",
   ),
-  STORE_MEMORY_MB: z
-    .string()
-    .regex(/^\d{1,15}$/, 'must be a whole number')
-    .transform(Number)
-    .refine((value) => value >= 8 && value <= 1_048_576, 'must be from 8 to 1048576')
-    .optional()
-    .describe(
-      'Memory in MiB of all that this process remembers: sessions, journals, keyed records, pages, rates, circuits. At most 35 % of the heap, which it is where unset; the oldest of the tenant that holds most is forgotten first.',
-    ),
+  STORE_MEMORY_MB: optionalWhole(8, 1_048_576).describe(
+    'Memory in MiB of all that this process remembers: sessions, journals, keyed records, pages, rates, circuits. At most 35 % of the heap, which it is where unset; the oldest of the tenant that holds most is forgotten first.',
+  ),
   RETRY_BUDGET_ON_STORE_DOWN: oneOf(['local', 'open', 'closed'])
     .default('local')
     .describe('While Redis is away: count in this process, do not count, or refuse calls with `store_unavailable`.'),

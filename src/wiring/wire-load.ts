@@ -6,11 +6,12 @@ import { createLoadGate, type LoadGate } from '../queue/load-gate.ts';
 import type { Config } from '../settings/config.ts';
 import { startLoadSampler } from '../telemetry/load-sampler.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { type HostLimits, readMachine, toHostLimits } from './host-limits.ts';
 
 export type WiredLoad = {
   readonly slots: SlotQueue;
-  /** What a tool's own limit comes to. */
-  readonly limitOf: ConcurrencyLimit;
+  /** What a tool's own limit comes to, and how many hosts there may be. */
+  readonly toolLimits: { readonly limitOf: ConcurrencyLimit; readonly hostLimits: HostLimits };
   readonly shed: LoadGate['shed'];
   /** Takes memory for an answer of this caller; null where there is none. */
   readonly holdAnswer: (caller: string, answer: 'of a batch' | 'other') => ByteHold | null;
@@ -18,19 +19,24 @@ export type WiredLoad = {
   readonly stop: () => void;
 };
 
+// More would only wait in each other's way on the one event loop that they share.
+const MOST_CALLS_A_HOST = 256;
+
 /** What keeps the service useful when more is asked of it than it can do. */
 export const wireLoad = (config: Config, metrics: Metrics, observer: CallObserver, now: () => number): WiredLoad => {
+  const hostLimits = toHostLimits(config, readMachine());
   const concurrency = {
     maxConcurrentCalls: config.MAX_CONCURRENT_CALLS,
+    callerConcurrency: config.TENANT_CONCURRENCY,
     toolConcurrency: config.TOOL_CONCURRENCY,
-    maxHostedCalls: config.TOOL_HOSTS_MAX,
+    maxHostedCalls: hostLimits.max * MOST_CALLS_A_HOST,
   };
   const slots = createCallSlots({ ...concurrency, maxQueuedCalls: config.MAX_QUEUED_CALLS, now });
   const gate = createLoadGate({ slots, maxLagMs: config.MAX_EVENT_LOOP_LAG_MS, now, onShed: observer.shed });
   const sampler = startLoadSampler({ metrics, onSample: gate.observe });
   return {
     slots,
-    limitOf: createConcurrencyLimit(concurrency),
+    toolLimits: { limitOf: createConcurrencyLimit(concurrency), hostLimits },
     shed: gate.shed,
     holdAnswer: createHoldAnswer(config, metrics, observer),
     stop: sampler.stop,

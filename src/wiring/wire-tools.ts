@@ -9,6 +9,7 @@ import { createToolRegistry, type ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { ConcurrencyOf } from '../tools/tool-offer.ts';
 import type { ConfigFileState } from './follow-config-file.ts';
+import type { HostLimits } from './host-limits.ts';
 import { type UpstreamsOptions, wireUpstreams } from './wire-upstreams.ts';
 
 export type WiredTools = {
@@ -31,6 +32,7 @@ export type ToolsOptions = {
   /** How many calls of a tool the service lets run at once. */
   readonly limitOf: ConcurrencyOf;
   readonly now: () => number;
+  readonly hostLimits: HostLimits;
   /** Of which tool hosts get what the settings name. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 } & Pick<UpstreamsOptions, 'ownUnavailable' | 'redaction' | 'version' | 'configFile' | 'guard'>;
@@ -82,10 +84,11 @@ const wireDirectory = async (
   const { createIsolation } = await import('../isolation/create-isolation.ts');
   const { createToolDirectory } = await import('../tools/directory/tool-directory.ts');
   const { createInlineLoader } = await import('../tools/directory/load-inline-tools.ts');
-  const { log, metrics, observer, own, now, environment, guard, publish } = options;
+  const { log, metrics, observer, own, now, environment, guard, publish, hostLimits } = options;
+  log.info({ max: hostLimits.max, kept_warm: hostLimits.min, reckoned: hostLimits.reason }, 'tool hosts');
   const isolation = createIsolation({
-    minHosts: config.TOOL_HOSTS_MIN,
-    maxHosts: config.TOOL_HOSTS_MAX,
+    minHosts: hostLimits.min,
+    maxHosts: hostLimits.max,
     maxCalls: config.TOOL_HOST_MAX_CALLS,
     memoryMb: config.TOOL_HOST_MEMORY_MB,
     maxResultBytes: config.MAX_RESULT_BYTES,

@@ -65,7 +65,7 @@ test.each(Object.entries(services))('%s may take so much of the machine, and no 
 
 test('the service may start as many processes as its tool hosts need, the others few', () => {
   const limits = Object.entries(services).map(([name, service]) => [name, service.pids_limit]);
-  // TOOL_HOSTS_MAX is 32, and a host with what it starts may be 20.
+  // For 32 tool hosts, more than the default on 16 cores: one with what it starts may be 20.
   expect(limits).toEqual([
     ['recourse', 1024],
     ['redis', 256],

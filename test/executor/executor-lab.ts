@@ -46,7 +46,14 @@ export const createSubject = (
     failureLog: createFailureLog({ log, now, createReference: () => 'reference' }),
     createLog: createCallLog(log, redactor),
     redactor,
-    slots: createCallSlots({ maxConcurrentCalls: 6, toolConcurrency: 4, maxHostedCalls: 1, maxQueuedCalls: 5, now }),
+    slots: createCallSlots({
+      maxConcurrentCalls: 6,
+      callerConcurrency: 6,
+      toolConcurrency: 4,
+      maxHostedCalls: 1,
+      maxQueuedCalls: 5,
+      now,
+    }),
     runHosted: async () => {
       throw new Error('There are no hosted tools here.');
     },

@@ -4,12 +4,18 @@ import { createCallSlots } from '#src/queue/call-slots.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { hostedTool, inlineTool } from './slot-lab.ts';
 
-const LIMITS = { maxConcurrentCalls: 4, toolConcurrency: 3, maxHostedCalls: 3, maxQueuedCalls: 4 };
+const LIMITS = {
+  maxConcurrentCalls: 4,
+  callerConcurrency: 3,
+  toolConcurrency: 3,
+  maxHostedCalls: 3,
+  maxQueuedCalls: 4,
+};
 // The last number is what the limits above make of the tool.
 const TOOLS: readonly (readonly [tool: Tool, limit: number])[] = [
   [inlineTool('plain'), 3],
   [inlineTool('single', 1), 1],
-  [hostedTool('half'), 1],
+  [hostedTool('silent'), 3],
   [hostedTool('greedy', 9), 3],
 ];
 const CALLERS = ['a', 'b', 'c'];
@@ -58,8 +64,9 @@ const createModel = () => {
   const handlers = (accepts: (tool: Tool) => boolean): number =>
     calls.filter(({ handler, tool }) => handler === 'runs' && accepts(tool)).length;
   const waiting = (): readonly Call[] => calls.filter(({ state }) => state === 'waiting');
-  const isOpen = ({ tool, limit }: Call): boolean =>
+  const isOpen = ({ tool, limit, caller }: Call): boolean =>
     unanswered() < LIMITS.maxConcurrentCalls &&
+    unanswered(caller) < LIMITS.callerConcurrency &&
     handlers(({ name }) => name === tool.name) < limit &&
     (tool.runsIn === 'service' || handlers(({ runsIn }) => runsIn === 'host') < LIMITS.maxHostedCalls);
 
@@ -149,6 +156,7 @@ const createModel = () => {
     },
     expectInOrder: (): void => {
       expect(unanswered()).toBeLessThanOrEqual(LIMITS.maxConcurrentCalls);
+      for (const caller of CALLERS) expect(unanswered(caller)).toBeLessThanOrEqual(LIMITS.callerConcurrency);
       expect(handlers(({ runsIn }) => runsIn === 'host')).toBeLessThanOrEqual(LIMITS.maxHostedCalls);
       for (const [{ name }, limit] of TOOLS) expect(handlers((tool) => tool.name === name)).toBeLessThanOrEqual(limit);
       expect(waiting().length).toBeLessThanOrEqual(LIMITS.maxQueuedCalls);
@@ -183,11 +191,17 @@ test('whatever is taken, answered, ended and given up in whatever order, no limi
       for (const { state } of model.calls) expect(['over', 'queue_full', 'deadline', 'stopped']).toContain(state);
       expect(model.slots.isIdle()).toBe(true);
       // All slots are there again, neither more nor fewer.
-      const taken = TOOLS.map(([tool]) => [1, 2, 3, 4].filter(() => model.slots.tryTake(tool, 'a')).length);
-      expect(taken).toEqual([3, 1, 0, 0]);
-      for (let slot = 0; slot < 4; slot += 1) model.slots.answered('a');
-      expect(TOOLS.map(([tool]) => [1, 2, 3, 4].filter(() => model.slots.tryTake(tool, 'a')).length)).toEqual([
-        0, 0, 1, 2,
+      const takeAll = (caller: string): readonly number[] =>
+        TOOLS.map(([tool]) => [1, 2, 3, 4].filter(() => model.slots.tryTake(tool, caller)).length);
+      expect([takeAll('a'), takeAll('b'), takeAll('c')]).toEqual([
+        [3, 0, 0, 0],
+        [0, 1, 0, 0],
+        [0, 0, 0, 0],
+      ]);
+      for (const caller of ['a', 'a', 'a', 'b']) model.slots.answered(caller);
+      expect([takeAll('a'), takeAll('b')]).toEqual([
+        [0, 0, 3, 0],
+        [0, 0, 0, 0],
       ]);
     }),
     { numRuns: 300 },

@@ -39,8 +39,8 @@ test('a call that waits for its tool holds up no other tool', () => {
   expect(slots.isFullFor('a')).toBe(false);
 });
 
-test('a hosted tool that says nothing gets half of the hosts, and all hosts together no more than there are', () => {
-  const { slots } = createSlotLab({ maxHostedCalls: 5 });
+test('a hosted tool that says nothing gets what others get, and all hosted ones together no more than their hosts take', () => {
+  const { slots } = createSlotLab({ maxHostedCalls: 5, toolConcurrency: 2 });
   const [one, two, three] = [hostedTool('one'), hostedTool('two'), hostedTool('three')];
   expect([1, 2, 3].map(() => slots.tryTake(one, 'a'))).toEqual([true, true, false]);
   expect([1, 2, 3].map(() => slots.tryTake(two, 'a'))).toEqual([true, true, false]);
@@ -51,12 +51,51 @@ test('a hosted tool that says nothing gets half of the hosts, and all hosts toge
   expect(slots.tryTake(three, 'a')).toBe(true);
 });
 
-test('a hosted tool may ask for more than half of the hosts, and one host serves a tool at least', () => {
+test('a hosted tool may ask for more than its hosts take, and gets what they take', () => {
   const greedy = createSlotLab({ maxHostedCalls: 4 }).slots;
   const tool = hostedTool('greedy', 9);
   expect([1, 2, 3, 4, 5].map(() => greedy.tryTake(tool, 'a'))).toEqual([true, true, true, true, false]);
   const single = createSlotLab({ maxHostedCalls: 1 }).slots;
   expect([1, 2].map(() => single.tryTake(hostedTool('modest'), 'a'))).toEqual([true, false]);
+});
+
+test('one caller leaves slots for others, and its further calls wait for its own', () => {
+  const { slots, story, want, release } = createSlotLab({ maxConcurrentCalls: 4, callerConcurrency: 3 });
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) want(name, search, 'a');
+  expect(story).toEqual([]);
+  expect(slots.tryTake(search, 'b')).toBe(true);
+  want('b2', search, 'b');
+  release(search, 'b');
+  expect(story).toEqual(['b2 taken']);
+  release(search, 'a');
+  expect(story).toEqual(['b2 taken', 'a4 taken']);
+});
+
+test('however many callers are at their limit, the one behind them that is not has its turn', () => {
+  const { story, want, release } = createSlotLab({ maxConcurrentCalls: 13, callerConcurrency: 1 });
+  const callers = Array.from({ length: 12 }, (_, place) => `c${place}`);
+  for (const caller of [...callers, 'last', ...callers]) want(caller, search, caller);
+  want('next', search, 'next');
+  expect(story).toEqual([]);
+  release(search, 'last');
+  expect(story).toEqual(['next taken']);
+});
+
+test('a caller at its limit with a full queue of its own calls is refused at the door, and no other is', () => {
+  const { slots, want } = createSlotLab({ maxConcurrentCalls: 9, callerConcurrency: 1, maxQueuedCalls: 2 });
+  for (const name of ['a1', 'a2', 'a3']) want(name, search, 'a');
+  expect([slots.isFullFor('a'), slots.isFullFor('b')]).toEqual([true, false]);
+});
+
+test("a call that its caller's own calls keep from running in time is dropped at once", () => {
+  const { slots, story, want } = createSlotLab({ callerConcurrency: 1 });
+  for (let call = 0; call < 20; call += 1) slots.learn(search, 1000, 'by_itself');
+  want('a1', search, 'a', { endsAt: 4500 });
+  want('a2', search, 'a', { endsAt: 4500 });
+  want('a3', search, 'a', { endsAt: 4500 });
+  want('a4', search, 'a', { endsAt: 4500 });
+  want('a5', search, 'a', { endsAt: 4500 });
+  expect(story).toEqual(['a5 deadline']);
 });
 
 test('a new version of a tool brings its own limit, and what runs of the old one still counts', () => {

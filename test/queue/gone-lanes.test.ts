@@ -3,7 +3,13 @@ import { createSlotCounts } from '#src/queue/slot-counts.ts';
 import { createSlotLab, inlineTool } from './slot-lab.ts';
 
 const createCounts = () =>
-  createSlotCounts({ maxConcurrentCalls: 100, toolConcurrency: 100, maxHostedCalls: 100, now: () => 0 });
+  createSlotCounts({
+    maxConcurrentCalls: 100,
+    callerConcurrency: 100,
+    toolConcurrency: 100,
+    maxHostedCalls: 100,
+    now: () => 0,
+  });
 
 test('tools that nobody calls any more are forgotten once there are too many, and what is busy stays', () => {
   const counts = createCounts();

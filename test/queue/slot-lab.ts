@@ -36,6 +36,7 @@ export const createSlotLab = (options: Partial<CallSlotsOptions> = {}): SlotLab 
   let moment = 0;
   const slots = createCallSlots({
     maxConcurrentCalls: 100,
+    callerConcurrency: 100,
     toolConcurrency: 100,
     maxHostedCalls: 100,
     maxQueuedCalls: 100,

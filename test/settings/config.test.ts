@@ -20,13 +20,12 @@ const DEFAULTS = {
   TOOLS_ENV_ALLOW: [],
   TOOLS_PERMISSIONS: ['fs-read', 'fs-write', 'net', 'child'],
   TOOLS_INLINE: [],
-  TOOL_HOSTS_MIN: 2,
-  TOOL_HOSTS_MAX: 32,
   TOOL_HOST_MEMORY_MB: 512,
   TOOL_HOST_MAX_CALLS: 10_000,
-  TOOL_CONCURRENCY: 64,
-  MAX_CONCURRENT_CALLS: 256,
-  MAX_QUEUED_CALLS: 1024,
+  TOOL_CONCURRENCY: 512,
+  TENANT_CONCURRENCY: 768,
+  MAX_CONCURRENT_CALLS: 1024,
+  MAX_QUEUED_CALLS: 2048,
   MAX_EVENT_LOOP_LAG_MS: 250,
   MAX_BATCH_CALLS: 64,
   MAX_BODY_BYTES: 1_048_576,
@@ -35,7 +34,7 @@ const DEFAULTS = {
   ANSWER_MEMORY_MB: 192,
   ANSWER_STALL_MS: 30_000,
   MAX_DEADLINE_MS: 300_000,
-  BATCH_CONCURRENCY: 16,
+  BATCH_CONCURRENCY: 64,
   REQUEST_TIMEOUT_MS: 30_000,
   GRACEFUL_TOOL_ERRORS: true,
   SESSION_TTL_SECONDS: 86_400,
@@ -78,6 +77,8 @@ const UNSET = [
   'WORKSPACE_DIR',
   'CONFIG_FILE',
   'TOOLS_DIR',
+  'TOOL_HOSTS_MIN',
+  'TOOL_HOSTS_MAX',
   'OTEL_EXPORTER_OTLP_ENDPOINT',
   'NOTES_DIR',
   'GOOGLE_CREDENTIALS_PATH',
@@ -240,8 +241,10 @@ test('a session must outlive the longest batch', () => {
 
 test('no more tool hosts are kept warm than there may be', () => {
   const mistake = 'TOOL_HOSTS_MIN must not be larger than TOOL_HOSTS_MAX';
-  expect(mistakesOf({ TOOL_HOSTS_MAX: '1' })).toEqual([mistake]);
-  expect(mistakesOf({ TOOL_HOSTS_MIN: '33' })).toEqual([mistake]);
+  expect(mistakesOf({ TOOL_HOSTS_MIN: '4', TOOL_HOSTS_MAX: '3' })).toEqual([mistake]);
+  // The other one is found by the machine then.
+  expect(mistakesOf({ TOOL_HOSTS_MAX: '1' })).toEqual([]);
+  expect(mistakesOf({ TOOL_HOSTS_MIN: '33' })).toEqual([]);
   expect(configOf({ TOOL_HOSTS_MIN: '3', TOOL_HOSTS_MAX: '3' }).TOOL_HOSTS_MIN).toBe(3);
 });
 

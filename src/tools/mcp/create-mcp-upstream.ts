@@ -45,7 +45,8 @@ export type McpUpstream = ToolSource & {
   readonly kill: () => void;
 };
 
-const DEFAULT_CONCURRENCY = 8;
+// Waiting costs memory, not turns: a server that can bear fewer says so in its settings.
+const DEFAULT_CONCURRENCY = 512;
 // Beyond what a result may hold, for what JSON and base64 add; and for the envelope.
 const MESSAGE_SHARE = 8;
 const MESSAGE_SLACK_BYTES = 65_536;

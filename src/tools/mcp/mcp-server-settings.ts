@@ -32,7 +32,7 @@ export const McpServerSettings = z
       .strictObject({ include: z.array(z.string()).optional(), exclude: z.array(z.string()).optional() })
       .optional()
       .describe('Names as the server gives them; `*` stands for any text. What is not included is not offered'),
-    concurrency: z.int().min(1).max(1024).optional().describe('Calls at once over all its tools. Left out: 8'),
+    concurrency: z.int().min(1).max(1024).optional().describe('Calls at once over all its tools. Left out: 512'),
     timeoutMs: z.int().min(1).max(2_147_483_647).optional().describe('Of one call. Left out: 30 000'),
     effects: z
       .record(z.string(), z.enum(EFFECTS))

@@ -59,7 +59,7 @@ export const OpenApiImportSettings = z.strictObject({
   /** Milliseconds of one call, retries of the transport included. */
   timeoutMs: z.int().min(100).max(600_000).default(30_000),
   /** How many calls of the import run at once in one process. */
-  concurrency: z.int().min(1).max(1024).default(16),
+  concurrency: z.int().min(1).max(1024).default(512),
   /** Bytes of one answer, decompressed. */
   maxResponseBytes: z.int().min(1).max(67_108_864).default(1_048_576),
   /** `allow`: the API, and the document, may be at an address that is not public. */
