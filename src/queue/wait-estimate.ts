@@ -38,15 +38,16 @@ export const createWaitEstimate = (
   const aheadOfAll = (caller: Caller): number => Math.min(waiting.size(), caller.waiting * waiting.callers());
   const aheadInLane = (lane: Lane, caller: Caller): number =>
     Math.min(lane.waiting, (caller.lines.get(lane)?.calls.size ?? 0) * lane.lines.size);
+  /** How many calls run at once of whatever holds this tool's calls up; the fewest count. */
+  const toLaneWidth = (lane: Lane): number =>
+    Math.min(
+      lane.running < lane.limit ? Number.POSITIVE_INFINITY : lane.limit,
+      lane.upstream !== null && isFull(lane.upstream) ? lane.upstream.limit : Number.POSITIVE_INFINITY,
+      isHosted(lane) && counts.areAllTaken('hosts') ? maxHostedCalls : Number.POSITIVE_INFINITY,
+    );
   const toWaitMs = (lane: Lane, caller: Caller): number =>
     Math.max(
-      lane.running < lane.limit ? 0 : (aheadInLane(lane, caller) * lane.pace.meanMs()) / lane.limit,
-      lane.upstream !== null && isFull(lane.upstream)
-        ? (aheadInLane(lane, caller) * lane.pace.meanMs()) / lane.upstream.limit
-        : 0,
-      isHosted(lane) && counts.areAllTaken('hosts')
-        ? (aheadInLane(lane, caller) * lane.pace.meanMs()) / maxHostedCalls
-        : 0,
+      (aheadInLane(lane, caller) * lane.pace.meanMs()) / toLaneWidth(lane),
       counts.isAtLimit(caller) ? (caller.waiting * pace.meanMs()) / callerConcurrency : 0,
       counts.areAllTaken('service') ? (aheadOfAll(caller) * pace.meanMs()) / maxConcurrentCalls : 0,
     );
