@@ -1,4 +1,5 @@
 import type { FailureCode } from '../contract/failure.ts';
+import type { Offence } from './hosted-file.ts';
 import type { Death, RestartReason } from './isolation-observer.ts';
 
 const OUT_OF_MEMORY = /heap out of memory|Allocation failed|OutOfMemory|out of memory/i;
@@ -35,6 +36,12 @@ const OWN_FAULTS: readonly (RestartReason | null)[] = ['crash', 'exit', 'oom', '
 
 /** Whether the host's own code is to blame, so that the next one may fare no better. */
 export const isOwnFault = (restart: RestartReason | null): boolean => OWN_FAULTS.includes(restart);
+
+/** What the file whose call ended a host is charged with; null where that is the daily life of a pool. */
+export const toOffence = (restart: RestartReason | null): Offence | null => {
+  if (restart === 'oom') return 'memory';
+  return restart === 'crash' || restart === 'exit' || restart === 'flood' ? 'crash' : null;
+};
 
 const MAX_SAID = 800;
 

@@ -56,6 +56,9 @@ export const SETTINGS = {
   TOOLS_INLINE: list.describe(
     'Comma-separated names of tools of TOOLS_DIR that may run inside the service, as they ask to: their faults are then its own.',
   ),
+  TOOL_HOSTS_OWN: list.describe(
+    'Tools, or beginnings of names such as `pdf_*`, whose files share their processes with no other file.',
+  ),
   TOOL_HOSTS_MIN: whole(2, 0, 1024).describe('Tool hosts that are kept warm.'),
   TOOL_HOSTS_MAX: whole(32, 1, 1024).describe(
     'Most tool hosts; one call each at a time. Idle ones beyond TOOL_HOSTS_MIN end after 30 s.',

@@ -27,7 +27,7 @@ export const createIsolationObserver = (options: {
       if (restart !== null) metrics.toolProcessRestarts.inc({ reason: restart });
       const level = restart !== null && ALARMING.has(restart) ? 'warn' : 'debug';
       if (level === 'debug' || mayRepeat(`${file} ${restart}`))
-        log[level]({ file: basename(file), restart, ...toDeathFields(death) }, 'tool host ended');
+        log[level]({ file: file === null ? null : basename(file), restart, ...toDeathFields(death) }, 'tool host ended');
     },
     messageDropped: (reason) => metrics.toolMessagesDropped.inc({ reason }),
     strayThrown: (tool, file, thrown) => {
@@ -40,6 +40,11 @@ export const createIsolationObserver = (options: {
       if (mayRepeat(`${file} ${reason}`))
         log.info({ tool, file: basename(file), reason }, 'tool left its process unfit');
     },
+    fileOffended: (file, offence) => {
+      metrics.toolFileOffences.inc({ reason: offence });
+      if (mayRepeat(`${file} ${offence}`))
+        log.info({ file: basename(file), reason: offence }, 'tool file has processes of its own from now on');
+    },
     lineWritten: (file, stream, line) => {
       if (mayPrint()) log.info({ file: basename(file), stream, line }, 'tool output');
     },
@@ -47,12 +52,13 @@ export const createIsolationObserver = (options: {
   };
 };
 
-const toDeathFields = ({ pid, exitCode, signal, killedFor, lastLines }: Death) => ({
+const toDeathFields = ({ pid, exitCode, signal, killedFor, lastLines, leaver }: Death) => ({
   pid,
   exit_code: exitCode,
   signal,
   killed_for: killedFor,
   last_lines: lastLines,
+  ended_by: leaver?.name ?? null,
 });
 
 /** Whether an equal line has not been written for a second. */

@@ -96,7 +96,7 @@ export type ToolFacts = {
   /** One valid-looking arguments object as JSON text, for messages. */
   readonly exampleArguments: string;
   /** What a tool of a tools directory asks for; the service's own tools always run inside it. */
-  readonly isolation: 'process' | 'inline';
+  readonly isolation: 'process' | 'own' | 'inline';
   /** Environment variables that its process should get beside those all get. */
   readonly env: readonly string[];
 };

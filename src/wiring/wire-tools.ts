@@ -92,6 +92,7 @@ const wireDirectory = async (
     permissions: config.TOOLS_PERMISSIONS,
     sharedVariables: config.TOOLS_ENV,
     allowedVariables: config.TOOLS_ENV_ALLOW,
+    ownTools: config.TOOL_HOSTS_OWN,
     environment,
     now,
     observer: createIsolationObserver({ metrics, log, now, lateResult: observer.lateResult }),

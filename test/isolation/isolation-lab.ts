@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { CallContext } from '#src/executor/call-context.ts';
 import type { RunOutcome } from '#src/executor/deadline.ts';
@@ -31,6 +32,8 @@ export type Lab = {
   readonly isolation: Isolation;
   readonly processes: HostProcesses;
   readonly ended: readonly EndedHost[];
+  /** File and reason of each time that one lost its place among others. */
+  readonly offences: readonly string[];
   /** Loads this text as a version of `tools.ts`, or of the file named. */
   readonly load: (text: string, name?: string) => Promise<LabFile>;
   readonly hostCount: () => number;
@@ -46,6 +49,7 @@ const SILENT = {
 export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
   const processes = watchHostProcesses();
   const ended: EndedHost[] = [];
+  const offences: string[] = [];
   const { now = () => performance.now() } = settings;
   const isolation = createIsolation({
     minHosts: 1,
@@ -57,12 +61,14 @@ export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
     environment: { ...process.env, ...processes.environment },
     sharedVariables: ['RECOURSE_TEST_RUN'],
     allowedVariables: [],
+    ownTools: [],
     now,
     observer: {
       hostEnded: (_file, death, restart) => void ended.push({ death, restart }),
       messageDropped: () => undefined,
       strayThrown: () => undefined,
       hostUnfit: () => undefined,
+      fileOffended: (file, offence) => void offences.push(`${basename(file)} ${offence}`),
       lineWritten: () => undefined,
       hostObtained: () => undefined,
     },
@@ -74,6 +80,7 @@ export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
     isolation,
     processes,
     ended,
+    offences,
     load: async (text, name = 'tools.ts') => {
       write(name, text);
       const { sources } = await readDirectory(root);

@@ -1,0 +1,130 @@
+import type { HostedFile } from './hosted-file.ts';
+import type { ToolHost } from './tool-host.ts';
+
+/**
+ * A host and what it is doing. `starting` until its process is up; `busy` while it loads a file or a call has one of its
+ * seats; else `idle`. Closed, it takes no further call.
+ */
+export type PoolMember = {
+  readonly host: ToolHost;
+  /** Which files it may run: see `toGroup`. */
+  group: string;
+  phase: 'starting' | 'idle' | 'busy';
+  /** Since when, in milliseconds of the pool's clock. */
+  since: number;
+  /** The file whose calls it runs, or ran last. */
+  turn: HostedFile | null;
+  readonly loaded: Set<HostedFile>;
+  isLoading: boolean;
+  /** Calls that it has been given and that have not ended. */
+  seats: number;
+  /** Its only call has no others beside it. */
+  isAlone: boolean;
+  /** Another file waits for it: it takes no more calls of this one. */
+  isYielding: boolean;
+  /** `overdue`: a call in it did not end at its deadline. `silent`: it answers nothing. */
+  closedFor: 'overdue' | 'silent' | null;
+  /** Versions that it holds and nobody calls any more. */
+  deadVersions: number;
+};
+
+export const createMember = (host: ToolHost, group: string, now: number): PoolMember => ({
+  host,
+  group,
+  phase: 'starting',
+  since: now,
+  turn: null,
+  loaded: new Set(),
+  isLoading: false,
+  seats: 0,
+  isAlone: false,
+  isYielding: false,
+  closedFor: null,
+  deadVersions: 0,
+});
+
+/** How many are in this phase. */
+export const countPhase = (members: Iterable<PoolMember>, phase: PoolMember['phase']): number => {
+  let count = 0;
+  for (const member of members) if (member.phase === phase) count += 1;
+  return count;
+};
+
+/** How many are about to end: each makes room for another. */
+export const countEnding = (members: Iterable<PoolMember>): number => {
+  let count = 0;
+  for (const { host } of members) if (host.isEnding()) count += 1;
+  return count;
+};
+
+// So many calls run in one host before another one is sought; and so many where no other is to be had.
+export const ROOMY_CALLS = 16;
+export const MOST_CALLS = 256;
+
+/** Whether this host, whose turn is the call's file, takes another call beside those it runs. */
+export const takesAnother = (member: PoolMember, isAlone: boolean): boolean => {
+  const { host, closedFor, isYielding, isLoading, seats } = member;
+  if (closedFor !== null || isYielding || isLoading || member.isAlone || member.phase === 'starting') return false;
+  if (host.isEnding() || host.isSpent()) return false;
+  return isAlone ? seats === 0 : seats < MOST_CALLS;
+};
+
+/** How many of its calls have not begun: its event loop did not come to them. */
+export const countUnbegun = ({ host }: PoolMember): number => {
+  let count = 0;
+  for (const call of host.calls) if (!call.began) count += 1;
+  return count;
+};
+
+/** Of hosts that take another call of their file the one that is likely to begin it first. */
+export const findRoomiest = (members: Iterable<PoolMember>, isAlone: boolean): PoolMember | null => {
+  let best: PoolMember | null = null;
+  let bestLoad = Number.POSITIVE_INFINITY;
+  for (const member of members) {
+    if (!takesAnother(member, isAlone)) continue;
+    const load = countUnbegun(member) * MOST_CALLS + member.seats;
+    if (load < bestLoad) [best, bestLoad] = [member, load];
+  }
+  return best;
+};
+
+/** Idle hosts of a group that may run another file than the last one. */
+export const listIdle = (members: Iterable<PoolMember>, group: string): readonly PoolMember[] => {
+  const idle: PoolMember[] = [];
+  for (const member of members) if (member.group === group && isFree(member)) idle.push(member);
+  return idle;
+};
+
+const isFree = ({ phase, host, closedFor }: PoolMember): boolean =>
+  phase === 'idle' && closedFor === null && host.unrest() === null && !host.isEnding() && !host.isSpent();
+
+/** The one that has the file already, else the one that was busy last: its successors may end. */
+export const chooseIdle = (idle: readonly PoolMember[], file: HostedFile): PoolMember | null => {
+  let best: PoolMember | null = null;
+  for (const member of idle) {
+    if (best === null || isBetter(member, best, file)) best = member;
+  }
+  return best;
+};
+
+const isBetter = (member: PoolMember, best: PoolMember, file: HostedFile): boolean => {
+  const [has, bestHas] = [member.loaded.has(file), best.loaded.has(file)];
+  return has === bestHas ? member.since > best.since : has;
+};
+
+/** The idle host that is missed least by the hosts' other users: one of a single file before one of many, the oldest first. */
+export const chooseVictim = (members: Iterable<PoolMember>): PoolMember | null => {
+  let victim: PoolMember | null = null;
+  for (const member of members) {
+    if (member.phase !== 'idle' || member.host.isEnding()) continue;
+    if (victim === null || isLessMissed(member, victim)) victim = member;
+  }
+  return victim;
+};
+
+const isLessMissed = (member: PoolMember, other: PoolMember): boolean => {
+  const [own, otherOwn] = [isOfOneFile(member), isOfOneFile(other)];
+  return own === otherOwn ? member.since < other.since : own;
+};
+
+export const isOfOneFile = ({ group }: PoolMember): boolean => group.startsWith('own ');
