@@ -1,6 +1,5 @@
 import type { FailureCode } from '../contract/failure.ts';
-import type { Offence } from './hosted-file.ts';
-import type { Death, RestartReason } from './isolation-observer.ts';
+import type { Death, Offence, RestartReason } from './isolation-observer.ts';
 
 const OUT_OF_MEMORY = /heap out of memory|Allocation failed|OutOfMemory|out of memory/i;
 

@@ -55,7 +55,7 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
     ...settings,
     isAllowed: (name) => isAllowedName(name, settings.allowedVariables),
     isOwn: (tool) => isAllowedName(tool, settings.ownTools),
-    startHost: (_group, file) => {
+    startHost: (file) => {
       const mark = `${service}.${randomUUID()}`;
       const host = startHost(file, mark, settings);
       if (host !== null) marks.set(host, mark);

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { LoadedToolFile } from '../tools/directory/load-tool-file.ts';
-import { type HostedFile, NO_VARIABLES } from './hosted-file.ts';
+import type { HostedFile } from './hosted-file.ts';
 import type { HostStock } from './host-stock.ts';
 import type { PoolMember } from './pool-member.ts';
 import type { HostLoad } from './start-loading.ts';
@@ -89,7 +89,7 @@ export class Discovery {
   }
 
   async #start(hosted: HostedFile): Promise<PoolMember | null> {
-    const member = this.#stock.start(NO_VARIABLES, hosted);
+    const member = this.#stock.start(hosted);
     if (member === null) return null;
     this.#members.add(member);
     await member.host.ready;

@@ -12,13 +12,12 @@ import {
   noteBlock,
   noteOffence,
   noteTrouble,
-  type Offence,
   runsAlone,
   type SourceSet,
   toGroup,
 } from './hosted-file.ts';
-import type { Death, RestartReason } from './isolation-observer.ts';
-import { isOfOneFile, type PoolMember } from './pool-member.ts';
+import type { Death, Offence, RestartReason } from './isolation-observer.ts';
+import type { PoolMember } from './pool-member.ts';
 import type { RunningCall } from './running-call.ts';
 import type { HostLoad } from './start-loading.ts';
 import { dropVersion, Turns } from './turns.ts';
@@ -170,7 +169,7 @@ export class HostPool implements ToolFileHosts {
     const now = this.#settings.now();
     for (const member of this.members) {
       const isRestless = member.phase === 'idle' && member.host.unrest() !== null && now - member.since > UNREST_MS;
-      if (isRestless && member.turn !== null && !isOfOneFile(member)) this.#offend(member.turn, 'unrest');
+      if (isRestless && member.turn !== null && member.owner === null) this.#offend(member.turn, 'unrest');
     }
     this.#stock.tidy();
     this.#turns.serve();
@@ -208,7 +207,7 @@ export class HostPool implements ToolFileHosts {
   #onLoaded(member: PoolMember, hosted: HostedFile, load: HostLoad): void {
     if (load.kind === 'refused') return;
     if (load.kind === 'loaded') {
-      if (load.trace !== null && !isOfOneFile(member)) this.#offend(hosted, 'taint');
+      if (load.trace !== null && member.owner === null) this.#offend(hosted, 'taint');
       return;
     }
     noteTrouble(hosted, this.#settings.now());
@@ -230,7 +229,7 @@ export class HostPool implements ToolFileHosts {
     noteOffence(hosted, this.#settings.now());
     this.#settings.onOffence(hosted.file, offence);
     const group = toGroup(hosted, this.#settings.now());
-    for (const member of hosted.members) member.group = group;
+    for (const member of hosted.members) Object.assign(member, { group, owner: hosted });
   }
 
   #onEnded(member: PoolMember, death: Death): void {
@@ -257,13 +256,13 @@ export class HostPool implements ToolFileHosts {
     const hasIdle = [...this.members].some((member) => member.group === group && member.phase !== 'busy');
     if (hosted.retired || hasIdle) return;
     if (waitMs > 0) setTimeout(() => this.#replace(hosted), waitMs).unref();
-    else if (this.#stock.hasRoom()) this.#stock.start(group, hosted);
+    else if (this.#stock.hasRoom()) this.#stock.start(hosted);
   }
 
   #keepWarm(): void {
     while (this.#stock.isShort() && this.#stock.hasRoom()) {
       const hosted = this.#findLeastServed();
-      if (hosted === null || this.#stock.start(toGroup(hosted, this.#settings.now()), hosted) === null) return;
+      if (hosted === null || this.#stock.start(hosted) === null) return;
     }
   }
 

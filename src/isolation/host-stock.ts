@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os';
-import type { HostedFile } from './hosted-file.ts';
+import { type HostedFile, hasOwnHosts, toGroup } from './hosted-file.ts';
 import type { Death } from './isolation-observer.ts';
-import { chooseVictim, countEnding, countPhase, createMember, isOfOneFile, type PoolMember } from './pool-member.ts';
+import { chooseVictim, countEnding, countPhase, createMember, type PoolMember } from './pool-member.ts';
 import type { ToolHost } from './tool-host.ts';
 
 export type StockSettings = {
-  /** Starts a process for a group of files; `file` is one of them. null where the system gives none. */
-  readonly startHost: (group: string, file: HostedFile) => ToolHost | null;
+  /** Starts a process that has what this file and those of its group are granted; null where the system gives none. */
+  readonly startHost: (hosted: HostedFile) => ToolHost | null;
   readonly minHosts: number;
   readonly maxHosts: number;
   readonly now: () => number;
@@ -66,11 +66,12 @@ export class HostStock {
     return count;
   }
 
-  /** null where the system gives no process. */
-  start(group: string, file: HostedFile): PoolMember | null {
-    const host = this.#isClosing ? null : this.#settings.startHost(group, file);
+  /** A host for the group of this file; null where the system gives no process. */
+  start(hosted: HostedFile): PoolMember | null {
+    const host = this.#isClosing ? null : this.#settings.startHost(hosted);
     if (host === null) return null;
-    const member = createMember(host, group, this.#settings.now());
+    const now = this.#settings.now();
+    const member = createMember(host, toGroup(hosted, now), hasOwnHosts(hosted, now) ? hosted : null, now);
     this.members.add(member);
     host.onState(() => this.#listener.onState(member));
     void host.ready.then((problem) => this.#onStarted(member, problem));
@@ -102,7 +103,7 @@ export class HostStock {
     let spare = this.members.size - this.#settings.minHosts;
     for (const member of this.members) {
       const isOld = member.phase === 'idle' && this.#settings.now() - member.since > IDLE_MS;
-      if (!isOld || member.host.isEnding() || (spare <= 0 && !isOfOneFile(member))) continue;
+      if (!isOld || member.host.isEnding() || (spare <= 0 && member.owner === null)) continue;
       member.host.kill('surplus');
       spare -= 1;
     }

@@ -11,18 +11,6 @@ export type HostWaiter = {
   readonly fail: (reason: string, retryAfterMs: number) => void;
 };
 
-/** What a file cost its place among others. */
-export type Offence =
-  /** A call ended its process, or filled its memory. */
-  | 'crash'
-  | 'memory'
-  /** A call went on after its deadline until it was killed. */
-  | 'timeout'
-  /** It changed what all files share. */
-  | 'taint'
-  /** Something of it went on long after its calls: timers, sockets, processes. */
-  | 'unrest';
-
 /** Texts of a directory under a name: a host is sent them once. */
 export type SourceSet = {
   readonly name: string;
@@ -132,9 +120,9 @@ export const runsAlone = (hosted: HostedFile, tool: string, now: number): boolea
   return until > now;
 };
 
-/** The group of files that were granted no variables. */
-export const NO_VARIABLES = 'shared ';
+/** Whether no other file may run in its hosts, by choice or by conduct. */
+export const hasOwnHosts = ({ isOwn, ownUntil }: HostedFile, now: number): boolean => isOwn || ownUntil > now;
 
 /** Which hosts may run it: those of files that were granted the same variables, or its own. */
 export const toGroup = (hosted: HostedFile, now: number): string =>
-  hosted.isOwn || hosted.ownUntil > now ? `own ${hosted.version}` : NO_VARIABLES + hosted.granted.join(' ');
+  hasOwnHosts(hosted, now) ? `own ${hosted.version}` : `shared ${hosted.granted.join(' ')}`;

@@ -1,5 +1,4 @@
 import type { HostedTool } from '../tools/tool.ts';
-import type { Offence } from './hosted-file.ts';
 
 /** Why the service itself ended a host. */
 export type KillReason =
@@ -29,6 +28,18 @@ export type Death = {
 
 /** What the metrics call it. */
 export type RestartReason = 'timeout' | 'oom' | 'crash' | 'exit' | 'recycle' | 'flood';
+
+/** What a file cost its place among others. */
+export type Offence =
+  /** A call ended its process, or filled its memory. */
+  | 'crash'
+  | 'memory'
+  /** A call went on after its deadline until it was killed. */
+  | 'timeout'
+  /** It changed what all files share. */
+  | 'taint'
+  /** Something of it went on long after its calls: timers, sockets, processes. */
+  | 'unrest';
 
 /** Why a message of a host is not heard. */
 export type DroppedReason = 'forged' | 'second' | 'limit';

@@ -9,6 +9,8 @@ export type PoolMember = {
   readonly host: ToolHost;
   /** Which files it may run: see `toGroup`. */
   group: string;
+  /** The only file that it may run; null where several may. */
+  owner: HostedFile | null;
   phase: 'starting' | 'idle' | 'busy';
   /** Since when, in milliseconds of the pool's clock. */
   since: number;
@@ -28,9 +30,10 @@ export type PoolMember = {
   deadVersions: number;
 };
 
-export const createMember = (host: ToolHost, group: string, now: number): PoolMember => ({
+export const createMember = (host: ToolHost, group: string, owner: HostedFile | null, now: number): PoolMember => ({
   host,
   group,
+  owner,
   phase: 'starting',
   since: now,
   turn: null,
@@ -123,8 +126,6 @@ export const chooseVictim = (members: Iterable<PoolMember>): PoolMember | null =
 };
 
 const isLessMissed = (member: PoolMember, other: PoolMember): boolean => {
-  const [own, otherOwn] = [isOfOneFile(member), isOfOneFile(other)];
+  const [own, otherOwn] = [member.owner !== null, other.owner !== null];
   return own === otherOwn ? member.since < other.since : own;
 };
-
-export const isOfOneFile = ({ group }: PoolMember): boolean => group.startsWith('own ');

@@ -4,7 +4,6 @@ import {
   chooseIdle,
   countUnbegun,
   findRoomiest,
-  isOfOneFile,
   listIdle,
   type PoolMember,
   ROOMY_CALLS,
@@ -64,7 +63,7 @@ export class Turns {
     const { stock } = this.#options;
     if (isBeingLoaded(hosted)) return;
     if (idle !== null) this.#beginLoad(idle, hosted);
-    else if (stock.countStarting(group) === 0 && stock.hasRoom()) stock.start(group, hosted);
+    else if (stock.countStarting(group) === 0 && stock.hasRoom()) stock.start(hosted);
   }
 
   /** Hands over a seat as soon as there is one; gives the way to stop waiting. */
@@ -109,8 +108,9 @@ export class Turns {
   }
 
   /** It was one file's own, and that has its place among others again, or is gone. */
-  #isAbandoned(member: PoolMember): boolean {
-    return isOfOneFile(member) && (member.turn === null || this.#groupOf(member.turn) !== member.group);
+  #isAbandoned({ owner, group }: PoolMember): boolean {
+    if (owner === null) return false;
+    return this.#groupOf(owner) !== group || (owner.retired && owner.waiting.size === 0);
   }
 
   #giveTurn(member: PoolMember): void {
@@ -150,7 +150,7 @@ export class Turns {
   #beginLoad(member: PoolMember, hosted: HostedFile): void {
     enterTurn(member, hosted, this.#options.now());
     member.isLoading = true;
-    const terms = { placing: isOfOneFile(member) ? 'own' : 'shared', maxLoadMs: LOAD_AGAIN_MS } as const;
+    const terms = { placing: member.owner !== null ? 'own' : 'shared', maxLoadMs: LOAD_AGAIN_MS } as const;
     void member.host.load(hosted, terms).then((load) => {
       member.isLoading = false;
       if (load.kind === 'loaded') member.loaded.add(hosted);
@@ -191,7 +191,7 @@ export class Turns {
     const starting = stock.countStarting(group);
     for (const hosted of files.slice(starting)) {
       if (!stock.hasRoom()) break;
-      if (stock.start(group, hosted) !== null) continue;
+      if (stock.start(hosted) !== null) continue;
       noteTrouble(hosted, this.#options.now());
       this.failWaiting(hosted, 'no process could be started for it');
     }

@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Pool, ShedReason } from '../executor/call-observer.ts';
+import type { Offence } from '../isolation/isolation-observer.ts';
 import { type CountSeries, createTallyCounter, createTallyHistogram } from './tally.ts';
 
 const QUEUE_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
