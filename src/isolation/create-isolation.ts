@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RunHosted } from '../executor/run-hosted.ts';
 import type { ToolFileHosts } from '../tools/directory/load-tool-file.ts';
+import type { HostedTool, Placing } from '../tools/tool.ts';
 import { createRunHosted } from './create-run-hosted.ts';
 import { createDescendantsSweep } from './descendants-sweep.ts';
 import { HOST_MARK, isAllowedName, toHostEnvironment } from './host-environment.ts';
@@ -35,6 +36,8 @@ export type IsolationSettings = {
 export type Isolation = {
   readonly hosts: ToolFileHosts;
   readonly runHosted: RunHosted;
+  /** Where this tool's calls run. */
+  readonly placingOf: (tool: HostedTool) => Placing;
   readonly count: (phase: HostPhase) => number;
   /** Ends all processes without waiting for it: for a process that exits. */
   readonly killAll: () => void;
@@ -73,6 +76,7 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
   return {
     hosts: pool,
     runHosted: createRunHosted({ pool, now, onWaited: observer.hostObtained }),
+    placingOf: (tool) => pool.placingOf(tool),
     count: (phase) => countPhase(pool.members, phase),
     killAll: () => pool.killAll(),
     close: async () => {

@@ -85,6 +85,7 @@ export const createRunHosted = (options: {
       // Each time with all its time, unless its handler had begun: waiting for a process is not what its limit is for.
       const end = await runInOne(journey);
       if (end !== ELSEWHERE) return end;
+      journey.isAlone ||= pool.isAlone(tool);
     }
   };
 };

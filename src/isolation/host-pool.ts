@@ -1,11 +1,12 @@
 import type { LoadedToolFile, ToolFileHosts } from '../tools/directory/load-tool-file.ts';
-import type { HostedTool, ToolFile } from '../tools/tool.ts';
+import type { HostedTool, Placing, ToolFile } from '../tools/tool.ts';
 import { isOwnFault, toOffence, toRestartReason } from './classify-death.ts';
 import { Discovery } from './discovery.ts';
 import { HostStock, type StockSettings } from './host-stock.ts';
 import {
   createHostedFile,
   createSourceSet,
+  hasOwnHosts,
   type HostedFile,
   type HostWaiter,
   learnFrom,
@@ -108,6 +109,11 @@ export class HostPool implements ToolFileHosts {
   /** Whether calls of this tool have no other beside them. */
   isAlone(tool: HostedTool): boolean {
     return tool.concurrency === 1 || runsAlone(this.#hostedOf(tool.file), tool.name, this.#settings.now());
+  }
+
+  placingOf(tool: HostedTool): Placing {
+    if (this.isAlone(tool)) return 'alone';
+    return hasOwnHosts(this.#hostedOf(tool.file), this.#settings.now()) ? 'own' : 'shared';
   }
 
   /** A seat in a host that has loaded the file; null where the call must wait for one. */

@@ -130,6 +130,12 @@ export type ToolFile = {
 /** A tool whose code is only ever loaded by tool hosts, processes of their own. */
 export type HostedTool = ToolFacts & { readonly runsIn: 'host'; readonly file: ToolFile };
 
+/**
+ * Where calls of a hosted tool run: in processes that other files use in turn (`shared`), in processes of its file (`own`),
+ * in either with no other call beside it (`alone`).
+ */
+export type Placing = 'shared' | 'own' | 'alone';
+
 export type Tool = InlineTool | HostedTool;
 
 /** Whether a repeat can do no harm. */
