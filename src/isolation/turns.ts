@@ -51,10 +51,11 @@ export class Turns {
     const isPrompt = roomy !== null && (roomy.seats === 0 || countUnbegun(roomy) === 0);
     if (isPrompt && roomy.seats < ROOMY_CALLS) return sit(roomy, hosted, isAlone, this.#options.now());
     const idle = listIdle(stock.members, group);
-    // The last one is left to the next file, where this one has another already.
-    const other = idle.length > (roomy === null ? 0 : 1) ? chooseIdle(idle, hosted) : null;
+    // The last one is left to the next file, where this one has room in another already.
+    const isCrowded = roomy === null || roomy.seats >= ROOMY_CALLS;
+    const other = idle.length > (isCrowded ? 0 : 1) ? chooseIdle(idle, hosted) : null;
     if (other?.loaded.has(hosted)) return sit(other, hosted, isAlone, this.#options.now());
-    if (roomy !== null && roomy.seats >= ROOMY_CALLS) this.#widen(hosted, group, other);
+    if (isCrowded && roomy !== null) this.#widen(hosted, group, other);
     return roomy === null ? null : sit(roomy, hosted, isAlone, this.#options.now());
   }
 

@@ -42,7 +42,7 @@ export const createIsolationObserver = (options: {
     },
     fileOffended: (file, offence) => {
       metrics.toolFileOffences.inc({ reason: offence });
-      if (mayRepeat(`${file} ${offence}`))
+      if (mayRepeat(`${file} lost its place: ${offence}`))
         log.info({ file: basename(file), reason: offence }, 'tool file has processes of its own from now on');
     },
     lineWritten: (file, stream, line) => {
