@@ -8,11 +8,12 @@ import { HOST_MARK, isAllowedName, toHostEnvironment } from './host-environment.
 import { HostPool } from './host-pool.ts';
 import { watchHosts } from './host-watch.ts';
 import type { HostedFile } from './hosted-file.ts';
+import { createToolHost } from './hosted-process.ts';
 import type { IsolationObserver } from './isolation-observer.ts';
 import { countPhase, type PoolMember } from './pool-member.ts';
 import { toThrown } from './read-answer.ts';
 import { startWatchdog } from './start-watchdog.ts';
-import { createToolHost, type ToolHost } from './tool-host.ts';
+import type { ToolHost } from './tool-host.ts';
 
 export type HostPhase = PoolMember['phase'];
 

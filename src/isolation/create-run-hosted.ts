@@ -9,10 +9,10 @@ import type { HostedTool } from '../tools/tool.ts';
 import { classifyDeath, toDeathError } from './classify-death.ts';
 import type { HostPool } from './host-pool.ts';
 import { crashedText, notStartedText, outOfMemoryText } from './host-texts.ts';
+import type { HostedCall } from './hosted-call.ts';
 import type { Death } from './isolation-observer.ts';
 import type { PoolMember } from './pool-member.ts';
 import type { HostedEnd, RunningCall } from './running-call.ts';
-import type { HostedCall } from './tool-host.ts';
 
 // A handler that listens to its signal ends within these, and its process lives on; any other is killed. At the
 // deadline nothing more can be gained by waiting; where only the client is gone, a moment to tidy up is worth it.
@@ -32,8 +32,10 @@ type Journey = {
   /** Hosts that it was sent to and that ended, or did not begin it. */
   lostHosts: number;
   moves: number;
-  /** When a handler began that had to be given up; null where none has. It is done once. */
-  begunAt: number | null;
+  /** Whether its handler had begun and was given up; that is done once. */
+  isSecondRun: boolean;
+  /** What its handler took of its time before. */
+  spentMs: number;
 };
 
 /** Runs hosted calls on a pool: waits for a seat, keeps the time, ends what does not end, and names every death. */
@@ -51,10 +53,9 @@ export const createRunHosted = (options: {
     const running: Running = { member, call: started.call, isStopped: false };
     const work = started.end.then((end) => {
       if (end.kind !== 'died') pool.giveBack(member, end.kind === 'ended' ? 'answered' : 'moved');
-      return toRunEnd(end, running, journey, sentAt);
+      return toRunEnd(end, running, journey, now() - sentAt);
     });
-    const spentMs = journey.begunAt === null ? 0 : sentAt - journey.begunAt;
-    const leftMs = Math.min(terms.timeoutMs - spentMs, Math.ceil(terms.cancellation.remainingAt(sentAt)));
+    const leftMs = Math.min(terms.timeoutMs - journey.spentMs, Math.ceil(terms.cancellation.remainingAt(sentAt)));
     return raceDeadline(work, call.tool, {
       timeoutMs: Math.max(1, leftMs),
       cancellation: terms.cancellation,
@@ -80,7 +81,7 @@ export const createRunHosted = (options: {
   return async (tool, input, terms) => {
     const call = toCall(tool, input, terms);
     const isAlone = pool.isAlone(tool);
-    const journey: Journey = { call, terms, isAlone, lostHosts: 0, moves: 0, begunAt: null };
+    const journey: Journey = { call, terms, isAlone, lostHosts: 0, moves: 0, isSecondRun: false, spentMs: 0 };
     for (;;) {
       // Each time with all its time, unless its handler had begun: waiting for a process is not what its limit is for.
       const end = await runInOne(journey);
@@ -141,14 +142,15 @@ type Running = {
 };
 
 /** What came of the call in its host; null where there is nothing to say any more, for it has been answered. */
-const toRunEnd = (end: HostedEnd, running: Running, journey: Journey, sentAt: number): RunOutcome | null => {
+const toRunEnd = (end: HostedEnd, running: Running, journey: Journey, tookMs: number): RunOutcome | null => {
   if (end.kind === 'ended') return end;
   if (end.kind === 'moved') journey.moves += 1;
   else journey.lostHosts += 1;
   if (running.isStopped) return null;
   const { tool } = journey.call;
   if (end.began && mayRunAgain(end, running, journey)) {
-    journey.begunAt = sentAt;
+    journey.isSecondRun = true;
+    journey.spentMs = tookMs;
     // What ended a host once among others may do so again, and then alone.
     journey.isAlone ||= end.kind === 'died' && end.blame === 'unknown';
     return ELSEWHERE;
@@ -159,8 +161,12 @@ const toRunEnd = (end: HostedEnd, running: Running, journey: Journey, sentAt: nu
 };
 
 /** A call that may run twice, and that others kept from its end; once. */
-const mayRunAgain = (end: Exclude<HostedEnd, { kind: 'ended' }>, { call }: Running, { begunAt }: Journey): boolean => {
-  if (!call.mayRunTwice || begunAt !== null) return false;
+const mayRunAgain = (
+  end: Exclude<HostedEnd, { kind: 'ended' }>,
+  { call }: Running,
+  { isSecondRun }: Journey,
+): boolean => {
+  if (!call.mayRunTwice || isSecondRun) return false;
   return end.kind === 'moved' || (end.blame !== 'this' && end.death.killedFor !== 'shutdown');
 };
 

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { LoadedToolFile } from '../tools/directory/load-tool-file.ts';
-import type { HostedFile } from './hosted-file.ts';
 import type { HostStock } from './host-stock.ts';
+import type { HostedFile } from './hosted-file.ts';
 import type { PoolMember } from './pool-member.ts';
 import type { HostLoad } from './start-loading.ts';
 
@@ -52,19 +52,24 @@ export class Discovery {
   async #readTogether(): Promise<void> {
     this.#readers += 1;
     let member: PoolMember | null = null;
-    for (let job = this.#together[0]; job !== undefined; job = this.#together[0]) {
-      member ??= await this.#start(job.hosted);
+    while (this.#together[0] !== undefined) {
+      member ??= await this.#start(this.#together[0].hosted);
       // Another reader may have taken it meanwhile.
-      const next = this.#together.shift();
-      if (next === undefined) break;
-      const isLast = this.#together.length === 0;
-      const load = await this.#read(member, next.hosted, isLast ? ALONE_MS : AMONG_OTHERS_MS);
-      const isFit = load.kind !== 'broken' && load.kind !== 'refused' && !hasTrace(load);
-      this.#settle(next, load, isLast && member?.loaded.size === 0 ? 'alone' : 'together');
-      if (!isFit) member = this.#end(member);
+      const job = this.#together.shift();
+      if (job !== undefined) member = await this.#readNext(member, job);
     }
     this.#readers -= 1;
     this.#release(member);
+  }
+
+  /** Gives the host that the next file can be read in. */
+  async #readNext(member: PoolMember | null, job: Job): Promise<PoolMember | null> {
+    const isLast = this.#together.length === 0;
+    const isAlone = isLast && member?.loaded.size === 0;
+    const load = await this.#read(member, job.hosted, isLast ? ALONE_MS : AMONG_OTHERS_MS);
+    this.#settle(job, load, isAlone ? 'alone' : 'together');
+    const isFit = load.kind === 'failed' || (load.kind === 'loaded' && load.trace === null);
+    return isFit ? member : this.#end(member);
   }
 
   #settle(job: Job, load: HostLoad, how: 'alone' | 'together'): void {
@@ -82,7 +87,7 @@ export class Discovery {
       const member = await this.#start(job.hosted);
       const load = await this.#read(member, job.hosted, ALONE_MS);
       job.resolve(load.kind === 'loaded' ? load : toFailed(load));
-      if (load.kind === 'loaded' && !hasTrace(load)) this.#release(member);
+      if (load.kind === 'loaded' && load.trace === null) this.#release(member);
       else this.#end(member);
     }
     this.#readersOfOne -= 1;
@@ -122,8 +127,6 @@ export class Discovery {
     if (this.#stock.isOverfull()) this.#stock.makeRoom(1);
   }
 }
-
-const hasTrace = (load: HostLoad): boolean => load.kind === 'loaded' && load.trace !== null;
 
 const toFailed = (load: Exclude<HostLoad, { kind: 'loaded' }>): Discovered => ({
   kind: 'failed',

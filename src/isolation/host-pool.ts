@@ -2,39 +2,25 @@ import type { LoadedToolFile, ToolFileHosts } from '../tools/directory/load-tool
 import type { HostedTool, Placing, ToolFile } from '../tools/tool.ts';
 import { isOwnFault, toOffence, toRestartReason } from './classify-death.ts';
 import { Discovery } from './discovery.ts';
-import { HostStock, type StockSettings } from './host-stock.ts';
+import type { HostPoolSettings } from './host-pool-settings.ts';
+import { HostStock } from './host-stock.ts';
 import {
-  createHostedFile,
-  createSourceSet,
-  hasOwnHosts,
   type HostedFile,
   type HostWaiter,
+  hasOwnHosts,
   learnFrom,
   noteBlock,
   noteOffence,
   noteTrouble,
   runsAlone,
-  type SourceSet,
   toGroup,
 } from './hosted-file.ts';
+import { HostedFiles } from './hosted-files.ts';
 import type { Death, Offence, RestartReason } from './isolation-observer.ts';
-import type { PoolMember } from './pool-member.ts';
+import { dropVersion, type PoolMember, settleOverdue } from './pool-member.ts';
 import type { RunningCall } from './running-call.ts';
 import type { HostLoad } from './start-loading.ts';
-import { dropVersion, Turns } from './turns.ts';
-
-export type HostPoolSettings = StockSettings & {
-  /** Calls after which a host is replaced. */
-  readonly maxCalls: number;
-  /** Whether a tool may have the variable of this name. */
-  readonly isAllowed: (name: string) => boolean;
-  /** Whether the operator wants the tool of this name to share its processes with no other file. */
-  readonly isOwn: (tool: string) => boolean;
-  /** `restart`: why it must be replaced, null where it need not be. `file`: whose work it was, as far as is known. */
-  readonly onEnded: (member: PoolMember, death: Death, restart: RestartReason | null, file: ToolFile | null) => void;
-  /** A file lost its place among others. */
-  readonly onOffence: (file: ToolFile, offence: Offence) => void;
-};
+import { Turns } from './turns.ts';
 
 const KEEPS_ENDING = 'its process keeps ending';
 // What goes on after a call for longer than this is there to stay.
@@ -50,12 +36,8 @@ export class HostPool implements ToolFileHosts {
   readonly #stock: HostStock;
   readonly #turns: Turns;
   readonly #discovery: Discovery;
-  readonly #files = new Map<ToolFile, HostedFile>();
-  /** Also of versions that are gone: a call that was let in before still needs what was learned of them. */
-  readonly #known = new WeakMap<ToolFile, HostedFile>();
-  readonly #directories = new WeakMap<ToolFile['sources'], SourceSet>();
+  readonly #files = new HostedFiles();
   readonly #settings: HostPoolSettings;
-  #named = 0;
 
   constructor(settings: HostPoolSettings) {
     this.#settings = settings;
@@ -77,7 +59,7 @@ export class HostPool implements ToolFileHosts {
 
   /** Reads what a version declares, in a process in which others are read, too. Never rejects. */
   async load(file: ToolFile): Promise<LoadedToolFile> {
-    const hosted = this.#create(file);
+    const hosted = this.#files.create(file);
     const loaded = await this.#discovery.load(hosted);
     if (loaded.kind !== 'loaded') {
       this.retire(file);
@@ -90,40 +72,39 @@ export class HostPool implements ToolFileHosts {
   }
 
   retire(file: ToolFile): void {
-    const hosted = this.#files.get(file);
+    const hosted = this.#files.retire(file);
     if (hosted === undefined) return;
-    hosted.retired = true;
     for (const member of this.members) {
       if (member.phase !== 'idle') continue;
       dropVersion(member, hosted);
       this.#turns.settle(member);
     }
-    this.#forget(hosted);
+    this.#files.forget(hosted);
   }
 
   /** The name of this version of the file in messages to hosts. */
   versionOf(file: ToolFile): string {
-    return this.#hostedOf(file).version;
+    return this.#files.find(file).version;
   }
 
   /** Whether calls of this tool have no other beside them. */
   isAlone(tool: HostedTool): boolean {
-    return tool.concurrency === 1 || runsAlone(this.#hostedOf(tool.file), tool.name, this.#settings.now());
+    return tool.concurrency === 1 || runsAlone(this.#files.find(tool.file), tool.name, this.#settings.now());
   }
 
   placingOf(tool: HostedTool): Placing {
     if (this.isAlone(tool)) return 'alone';
-    return hasOwnHosts(this.#hostedOf(tool.file), this.#settings.now()) ? 'own' : 'shared';
+    return hasOwnHosts(this.#files.find(tool.file), this.#settings.now()) ? 'own' : 'shared';
   }
 
   /** A seat in a host that has loaded the file; null where the call must wait for one. */
   takeSeat(file: ToolFile, isAlone: boolean): PoolMember | null {
-    return this.#turns.takeSeat(this.#hostedOf(file), isAlone);
+    return this.#turns.takeSeat(this.#files.find(file), isAlone);
   }
 
   /** Hands over a seat as soon as there is one; gives the way to stop waiting. */
   obtain(file: ToolFile, waiter: HostWaiter): () => void {
-    const hosted = this.#hostedOf(file);
+    const hosted = this.#files.find(file);
     const member = this.#turns.takeSeat(hosted, waiter.isAlone);
     const waitMs = hosted.restartAt - this.#settings.now();
     if (member === null && (waitMs <= 0 || hosted.members.size > 0)) return this.#turns.wait(hosted, waiter);
@@ -139,7 +120,7 @@ export class HostPool implements ToolFileHosts {
       member.turn.troubles = 0;
       member.turn.restartAt = 0;
     }
-    if (member.closedFor === 'overdue') this.#settleOverdue(member);
+    if (member.closedFor === 'overdue') settleOverdue(member);
     this.#turns.settle(member);
   }
 
@@ -149,14 +130,7 @@ export class HostPool implements ToolFileHosts {
     call.isOverdue = true;
     member.closedFor = 'overdue';
     if (reason === 'timeout' && member.turn !== null) this.#offend(member.turn, 'timeout');
-    this.#settleOverdue(member);
-  }
-
-  #settleOverdue(member: PoolMember): void {
-    const calls = [...member.host.calls];
-    const overdue = calls.filter(({ isOverdue }) => isOverdue);
-    if (overdue.length === 0) member.closedFor = null;
-    else if (overdue.length === calls.length) member.host.kill('timeout');
+    settleOverdue(member);
   }
 
   /** This host answers again. */
@@ -167,7 +141,7 @@ export class HostPool implements ToolFileHosts {
 
   /** A call of this tool kept others of its host waiting. */
   noteBlock({ file, name }: HostedTool): void {
-    noteBlock(this.#hostedOf(file), name, this.#settings.now());
+    noteBlock(this.#files.find(file), name, this.#settings.now());
   }
 
   /** Ends what has been idle for long, and starts what is missing. Called every few seconds. */
@@ -226,7 +200,7 @@ export class HostPool implements ToolFileHosts {
   #onState(member: PoolMember): void {
     const { host, turn } = member;
     const tool = host.spoiler();
-    const hosted = tool === null ? turn : this.#hostedOf(tool.file);
+    const hosted = tool === null ? turn : this.#files.find(tool.file);
     if (host.isSpent() && hosted !== null) this.#offend(hosted, 'taint');
     if (member.phase !== 'starting') this.#turns.settle(member);
   }
@@ -240,20 +214,26 @@ export class HostPool implements ToolFileHosts {
 
   #onEnded(member: PoolMember, death: Death): void {
     const { turn, phase } = member;
-    const { now, onEnded } = this.#settings;
+    const { onEnded } = this.#settings;
     const restart = toRestartReason(death);
-    const hosted = death.leaver === null ? turn : this.#hostedOf(death.leaver.file);
+    const hosted = death.leaver === null ? turn : this.#files.find(death.leaver.file);
     turn?.members.delete(member);
-    const offence = phase === 'busy' || death.leaver !== null || death.exitCode !== null ? toOffence(restart) : null;
-    if (hosted !== null && offence !== null) this.#offend(hosted, offence);
-    if (hosted !== null && isOwnFault(restart)) noteTrouble(hosted, now());
-    if (hosted?.members.size === 0 && hosted.restartAt > now()) this.#turns.failWaiting(hosted, KEEPS_ENDING);
+    const isKnown = phase === 'busy' || death.leaver !== null || death.exitCode !== null;
+    if (hosted !== null) this.#charge(hosted, restart, isKnown ? toOffence(restart) : null);
     onEnded(member, death, restart, hosted?.file ?? null);
-    if (hosted !== null) this.#forget(hosted);
     // As warm as before: the next call should not pay for this one.
     if (restart !== null && hosted?.isLoaded) this.#replace(hosted);
     this.#turns.serve();
     this.#keepWarm();
+  }
+
+  /** A host ended while it ran this file. */
+  #charge(hosted: HostedFile, restart: RestartReason | null, offence: Offence | null): void {
+    const { now } = this.#settings;
+    if (offence !== null) this.#offend(hosted, offence);
+    if (isOwnFault(restart)) noteTrouble(hosted, now());
+    if (hosted.members.size === 0 && hosted.restartAt > now()) this.#turns.failWaiting(hosted, KEEPS_ENDING);
+    this.#files.forget(hosted);
   }
 
   #replace(hosted: HostedFile): void {
@@ -267,49 +247,8 @@ export class HostPool implements ToolFileHosts {
 
   #keepWarm(): void {
     while (this.#stock.isShort() && this.#stock.hasRoom()) {
-      const hosted = this.#findLeastServed();
+      const hosted = this.#files.findLeastServed(this.members, this.#settings.now());
       if (hosted === null || this.#stock.start(hosted) === null) return;
     }
-  }
-
-  /** A file that may have another host without a call for it, of the group that has the fewest. */
-  #findLeastServed(): HostedFile | null {
-    const now = this.#settings.now();
-    const counts = Map.groupBy(this.members, ({ group }) => group);
-    let least: HostedFile | null = null;
-    let fewest = Number.POSITIVE_INFINITY;
-    for (const hosted of this.#files.values()) {
-      const count = counts.get(toGroup(hosted, now))?.length ?? 0;
-      if (!hosted.isLoaded || hosted.retired || hosted.restartAt > now || count >= fewest) continue;
-      [least, fewest] = [hosted, count];
-    }
-    return least;
-  }
-
-  #create(file: ToolFile): HostedFile {
-    this.#named += 1;
-    let sources = this.#directories.get(file.sources);
-    if (sources === undefined) {
-      sources = createSourceSet(`directory ${this.#named}`, [...file.sources]);
-      this.#directories.set(file.sources, sources);
-    }
-    const hosted = createHostedFile(file, String(this.#named), sources);
-    this.#files.set(file, hosted);
-    this.#known.set(file, hosted);
-    return hosted;
-  }
-
-  /** A call may still come for a version that is gone: it was let in before. */
-  #hostedOf(file: ToolFile): HostedFile {
-    const serving = this.#files.get(file);
-    if (serving !== undefined) return serving;
-    const hosted = this.#known.get(file) ?? this.#create(file);
-    hosted.retired = true;
-    this.#files.set(file, hosted);
-    return hosted;
-  }
-
-  #forget(hosted: HostedFile): void {
-    if (hosted.retired && hosted.members.size === 0 && hosted.waiting.size === 0) this.#files.delete(hosted.file);
   }
 }

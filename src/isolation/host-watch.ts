@@ -72,10 +72,16 @@ const endSilence = (member: PoolMember, now: number, pool: HostPool): void => {
     host.kill(begun.length === 0 ? 'recycle' : 'timeout');
     return;
   }
-  const blocker = begun.length === 1 ? (begun[0] ?? null) : host.lastBegun();
-  if (calls.length > 1) for (const call of blocker === null ? begun : [blocker]) pool.noteBlock(call.tool);
-  for (const call of calls) if (call !== blocker && canLeave(call, now)) call.leave();
+  moveAway(member, begun, now, pool);
   if (host.calls.size === 0) host.kill('recycle');
+};
+
+const moveAway = ({ host }: PoolMember, begun: readonly RunningCall[], now: number, pool: HostPool): void => {
+  const blocker = begun.length === 1 ? (begun[0] ?? null) : host.lastBegun();
+  const others = [...host.calls].filter((call) => call !== blocker);
+  if (others.length === 0) return;
+  for (const { tool } of blocker === null ? begun : [blocker]) pool.noteBlock(tool);
+  for (const call of others) if (canLeave(call, now)) call.leave();
 };
 
 const canLeave = ({ began, mayRunTwice, beginBy }: RunningCall, now: number): boolean =>

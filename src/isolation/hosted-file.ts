@@ -84,7 +84,10 @@ export const learnFrom = (
 ): void => {
   const imported = new Set(loaded.imported);
   const { entries } = hosted.sources;
-  hosted.sources = createSourceSet(`of ${hosted.version}`, entries.filter(([path]) => imported.has(path)));
+  hosted.sources = createSourceSet(
+    `of ${hosted.version}`,
+    entries.filter(([path]) => imported.has(path)),
+  );
   hosted.isLoaded = true;
   hosted.granted = [...new Set(loaded.tools.flatMap(({ env }) => env.filter(isAllowed)))].sort();
   hosted.isOwn ||= loaded.trace !== null || loaded.tools.some(({ isolation }) => isolation === 'own');

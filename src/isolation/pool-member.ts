@@ -129,3 +129,46 @@ const isLessMissed = (member: PoolMember, other: PoolMember): boolean => {
   const [own, otherOwn] = [member.owner !== null, other.owner !== null];
   return own === otherOwn ? member.since < other.since : own;
 };
+
+/** Whether one of its hosts is loading the file. */
+export const isBeingLoaded = ({ members }: HostedFile): boolean => {
+  for (const { isLoading } of members) if (isLoading) return true;
+  return false;
+};
+
+/** It is this file's turn, in a host that is free. */
+export const enterTurn = (member: PoolMember, hosted: HostedFile, now: number): void => {
+  if (member.phase !== 'busy') member.since = now;
+  member.phase = 'busy';
+  if (member.turn === hosted) return;
+  member.turn?.members.delete(member);
+  member.turn = hosted;
+  hosted.members.add(member);
+};
+
+/** Takes a seat for a call of this file. */
+export const sit = (member: PoolMember, hosted: HostedFile, isAlone: boolean, now: number): PoolMember => {
+  enterTurn(member, hosted, now);
+  member.seats += 1;
+  member.isAlone = isAlone;
+  return member;
+};
+
+/** No call of this version will come to this host any more. */
+export const dropVersion = (member: PoolMember, hosted: HostedFile): void => {
+  if (member.loaded.delete(hosted)) {
+    member.host.unload(hosted);
+    member.deadVersions += 1;
+  }
+  if (member.turn !== hosted) return;
+  hosted.members.delete(member);
+  member.turn = null;
+};
+
+/** Ends a host where every call that it still runs is over its time; opens it again where none is. */
+export const settleOverdue = (member: PoolMember): void => {
+  const calls = [...member.host.calls];
+  const overdue = calls.filter(({ isOverdue }) => isOverdue);
+  if (overdue.length === 0) member.closedFor = null;
+  else if (overdue.length === calls.length) member.host.kill('timeout');
+};

@@ -1,5 +1,5 @@
 import type { CallOutcome } from '../executor/call-outcome.ts';
-import { isSafe, type HostedTool } from '../tools/tool.ts';
+import { type HostedTool, isSafe } from '../tools/tool.ts';
 import type { Death } from './isolation-observer.ts';
 
 /** Whether a host's death is the work of this call: `unknown` where several ran and nothing tells them apart. */

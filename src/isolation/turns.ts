@@ -1,12 +1,16 @@
-import { type HostedFile, type HostWaiter, noteTrouble, toGroup } from './hosted-file.ts';
 import type { HostStock } from './host-stock.ts';
+import { type HostedFile, type HostWaiter, noteTrouble, toGroup } from './hosted-file.ts';
 import {
   chooseIdle,
   countUnbegun,
+  dropVersion,
+  enterTurn,
   findRoomiest,
+  isBeingLoaded,
   listIdle,
   type PoolMember,
   ROOMY_CALLS,
+  sit,
   takesAnother,
 } from './pool-member.ts';
 import type { HostLoad } from './start-loading.ts';
@@ -48,8 +52,7 @@ export class Turns {
     const { stock } = this.#options;
     const group = this.#groupOf(hosted);
     const roomy = findRoomiest(hosted.members, isAlone);
-    const isPrompt = roomy !== null && (roomy.seats === 0 || countUnbegun(roomy) === 0);
-    if (isPrompt && roomy.seats < ROOMY_CALLS) return sit(roomy, hosted, isAlone, this.#options.now());
+    if (roomy !== null && isPrompt(roomy)) return sit(roomy, hosted, isAlone, this.#options.now());
     const idle = listIdle(stock.members, group);
     // The last one is left to the next file, where this one has room in another already.
     const isCrowded = roomy === null || roomy.seats >= ROOMY_CALLS;
@@ -102,10 +105,16 @@ export class Turns {
     member.isYielding = false;
     member.closedFor = null;
     if (turn?.retired && turn.waiting.size === 0) dropVersion(member, turn);
-    if (host.isSpent() || host.answered() >= this.#options.maxCalls || member.deadVersions > MOST_DEAD_VERSIONS)
-      host.kill('recycle');
-    else if (this.#options.stock.isClosing || this.#isAbandoned(member)) host.kill('surplus');
-    else this.#giveTurn(member);
+    const reason = this.#findReasonToEnd(member);
+    if (reason === null) this.#giveTurn(member);
+    else host.kill(reason);
+  }
+
+  #findReasonToEnd(member: PoolMember): 'recycle' | 'surplus' | null {
+    const { host, deadVersions } = member;
+    const { maxCalls, stock } = this.#options;
+    if (host.isSpent() || host.answered() >= maxCalls || deadVersions > MOST_DEAD_VERSIONS) return 'recycle';
+    return stock.isClosing || this.#isAbandoned(member) ? 'surplus' : null;
   }
 
   /** It was one file's own, and that has its place among others again, or is gone. */
@@ -215,41 +224,12 @@ export class Turns {
   }
 }
 
-const isBeingLoaded = ({ members }: HostedFile): boolean => {
-  for (const { isLoading } of members) if (isLoading) return true;
-  return false;
-};
+/** Whether a call more is likely to begin at once. */
+const isPrompt = (member: PoolMember): boolean => member.seats < ROOMY_CALLS && countUnbegun(member) === 0;
 
 /** How many more hosts the calls that wait for this file could use. */
 const countMissing = (hosted: HostedFile): number => {
   let alone = 0;
   for (const { isAlone } of hosted.waiting) if (isAlone) alone += 1;
   return alone + (hosted.waiting.size > alone && !isBeingLoaded(hosted) ? 1 : 0);
-};
-
-const enterTurn = (member: PoolMember, hosted: HostedFile, now: number): void => {
-  if (member.phase !== 'busy') member.since = now;
-  member.phase = 'busy';
-  if (member.turn === hosted) return;
-  member.turn?.members.delete(member);
-  member.turn = hosted;
-  hosted.members.add(member);
-};
-
-const sit = (member: PoolMember, hosted: HostedFile, isAlone: boolean, now: number): PoolMember => {
-  enterTurn(member, hosted, now);
-  member.seats += 1;
-  member.isAlone = isAlone;
-  return member;
-};
-
-/** No call of this version will come to this host any more. */
-export const dropVersion = (member: PoolMember, hosted: HostedFile): void => {
-  if (member.loaded.delete(hosted)) {
-    member.host.unload(hosted);
-    member.deadVersions += 1;
-  }
-  if (member.turn !== hosted) return;
-  hosted.members.delete(member);
-  member.turn = null;
 };

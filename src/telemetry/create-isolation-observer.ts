@@ -23,11 +23,12 @@ export const createIsolationObserver = (options: {
   const mayRepeat = createQuiet(now);
   const mayPrint = createAllowance(now, (leftOut) => log.info({ lines: leftOut }, 'tool output left out'));
   return {
-    hostEnded: (file, death, restart) => {
+    hostEnded: (path, death, restart) => {
+      const file = path === null ? null : basename(path);
       if (restart !== null) metrics.toolProcessRestarts.inc({ reason: restart });
-      const level = restart !== null && ALARMING.has(restart) ? 'warn' : 'debug';
-      if (level === 'debug' || mayRepeat(`${file} ${restart}`))
-        log[level]({ file: file === null ? null : basename(file), restart, ...toDeathFields(death) }, 'tool host ended');
+      const level = toLevel(restart);
+      if (level === 'debug' || mayRepeat(`${path} ${restart}`))
+        log[level]({ file, restart, ...toDeathFields(death) }, 'tool host ended');
     },
     messageDropped: (reason) => metrics.toolMessagesDropped.inc({ reason }),
     strayThrown: (tool, file, thrown) => {
@@ -51,6 +52,8 @@ export const createIsolationObserver = (options: {
     hostObtained: (waitedMs) => metrics.toolCallQueue.process.observe(waitedMs / 1000),
   };
 };
+
+const toLevel = (restart: RestartReason | null) => (restart !== null && ALARMING.has(restart) ? 'warn' : 'debug');
 
 const toDeathFields = ({ pid, exitCode, signal, killedFor, lastLines, leaver }: Death) => ({
   pid,

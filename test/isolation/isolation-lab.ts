@@ -36,6 +36,8 @@ export type Lab = {
   readonly offences: readonly string[];
   /** Loads this text as a version of `tools.ts`, or of the file named. */
   readonly load: (text: string, name?: string) => Promise<LabFile>;
+  /** Loads these texts together; of a file that fails the reason. */
+  readonly loadAll: (texts: ReadonlyMap<string, string>) => Promise<ReadonlyMap<string, LabFile | string>>;
   readonly hostCount: () => number;
 };
 
@@ -76,19 +78,28 @@ export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
   });
   onTestFinished(() => isolation.close());
   const { root, write } = makeDirectory();
+  const loadAll: Lab['loadAll'] = async (texts) => {
+    for (const [name, text] of texts) write(name, text);
+    const { sources } = await readDirectory(root);
+    const loading = [...texts.keys()].map(async (name) => {
+      const file: ToolFile = { path: `${root}/${name}`, root, sources };
+      const loaded = await isolation.hosts.load(file);
+      return [name, loaded.kind === 'failed' ? loaded.reason : toLabFile(isolation, file, loaded.tools, now)] as const;
+    });
+    return new Map(await Promise.all(loading));
+  };
   return {
     isolation,
     processes,
     ended,
     offences,
     load: async (text, name = 'tools.ts') => {
-      write(name, text);
-      const { sources } = await readDirectory(root);
-      const file: ToolFile = { path: `${root}/${name}`, root, sources };
-      const loaded = await isolation.hosts.load(file);
-      if (loaded.kind === 'failed') throw new Error(`${name}: ${loaded.reason}`);
-      return toLabFile(isolation, file, loaded.tools, now);
+      const loaded = await loadAll(new Map([[name, text]]));
+      const file = loaded.get(name);
+      if (file === undefined || typeof file === 'string') throw new Error(`${name}: ${file}`);
+      return file;
     },
+    loadAll,
     hostCount: () => isolation.count('starting') + isolation.count('idle') + isolation.count('busy'),
   };
 };

@@ -61,7 +61,10 @@ test.each([
   ['a socket', "net.createServer().listen(0, '127.0.0.1');"],
   ['a process', "spawn('sleep', ['30'], { stdio: 'ignore', detached: true }).unref();"],
 ])('a file that keeps %s keeps its process for itself', async (_what, body) => {
-  const file = toolFile({ keep: `${body} return process.pid;`, pid: 'return process.pid;' }, "import net from 'node:net';");
+  const file = toolFile(
+    { keep: `${body} return process.pid;`, pid: 'return process.pid;' },
+    "import net from 'node:net';",
+  );
   const { guilty, innocent } = await openPair(file);
   const kept = toOutcome(await guilty.call('keep'));
   const others = [toOutcome(await innocent.call('pid')), toOutcome(await innocent.call('pid'))];

@@ -25,7 +25,13 @@ export const createScriptedHost = (pid: number): ScriptedHost => {
   const ready = Promise.withResolvers<string | null>();
   const ended = Promise.withResolvers<Death>();
   const loads: ((load: HostLoad) => void)[] = [];
-  const state: { killedFor: KillReason | null; unrest: string | null; ended: boolean; spent: boolean; answered: number } = {
+  const state: {
+    killedFor: KillReason | null;
+    unrest: string | null;
+    ended: boolean;
+    spent: boolean;
+    answered: number;
+  } = {
     killedFor: null,
     unrest: null,
     ended: false,

@@ -1,20 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { flushCompileCache } from 'node:module';
 import { parseJson } from '../../json/parse-json.ts';
-import { withoutVersions } from '../../tools/directory/tool-imports.ts';
-import { toLoadedFacts } from '../../tools/directory/to-loaded-facts.ts';
-import type { InlineTool, ToolFacts } from '../../tools/tool.ts';
+import type { InlineTool } from '../../tools/tool.ts';
 import type { Frame } from '../frames.ts';
 import type { HostOrder } from '../host-messages.ts';
 import { type CallOrder, createHostCall, type HostCall } from './answer-call.ts';
 import type { Channel } from './channel.ts';
+import { toFailedLoad, toKey, toLoadedBody, toToolMap } from './load-report.ts';
 import { createSharedState, type SharedState } from './shared-state.ts';
 import { toThrownParts } from './thrown-parts.ts';
 
 type LoadOrder = Extract<HostOrder, { type: 'load' }>;
-
-/** Tools and reducers of a version, by role and name. */
-type VersionTools = ReadonlyMap<string, InlineTool>;
 
 // Kept here, before a tool's code could put its own in their place.
 const { hrtime } = process;
@@ -35,7 +31,7 @@ export class FileRunner {
   #maxResultBytes = 0;
   /** Of the first order: what is said of this process as a whole carries it. */
   #nonce = '';
-  readonly #versions = new Map<string, VersionTools>();
+  readonly #versions = new Map<string, ReadonlyMap<string, InlineTool>>();
   readonly #sources = new Map<string, ReadonlyMap<string, string>>();
   /** Calls that run, by nonce: all of the version whose turn it is. */
   readonly #running = new Map<string, HostCall>();
@@ -54,12 +50,14 @@ export class FileRunner {
     const parsed = parseJson(head);
     if (!parsed.ok || !isOrder(parsed.value)) return;
     const order = parsed.value;
-    if (order.type === 'start') void this.#start(order);
-    else if (this.#shared !== null) this.#obey(order, body, this.#shared);
+    if (this.#shared !== null) this.#obey(order, body, this.#shared);
+    else if (order.type === 'start') void this.#start(order);
   }
 
-  #obey(order: Exclude<HostOrder, { type: 'start' }>, body: string, shared: SharedState): void {
+  #obey(order: HostOrder, body: string, shared: SharedState): void {
     switch (order.type) {
+      case 'start':
+        break;
       case 'load':
         void this.#load(order, body, shared);
         break;
@@ -235,26 +233,8 @@ export class FileRunner {
 /** The system's monotonic clock, the same in all processes, in milliseconds. */
 const toNow = (): number => Number(hrtime.bigint()) / 1_000_000;
 
-const toLoadedBody = ({ tools, imported }: { readonly tools: readonly InlineTool[]; readonly imported: readonly string[] }) =>
-  JSON.stringify({ tools: tools.map(toLoadedFacts), imported });
-
-const toToolMap = (tools: readonly InlineTool[]): VersionTools =>
-  new Map(tools.map((tool) => [toKey(tool.role, tool.name), tool]));
-
-const toKey = (role: ToolFacts['role'], name: string): string => `${role} ${name}`;
-
 // The service's word is taken for it: nobody else writes on this side of the channel.
 const isOrder = (value: unknown): value is HostOrder => typeof value === 'object' && value !== null && 'type' in value;
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
-
-// No more fits a message. The service shows 500 characters.
-const MAX_REASON = 8000;
-
-const toFailedLoad = (thrown: unknown) => {
-  const parts = toThrownParts(thrown).map(({ name, message }) => `${name}: ${message}`);
-  const said = parts.map((part, place) => (place < parts.length - 1 ? part.replace(/\.$/, '') : part));
-  const reason = withoutVersions(said.join(', because of ')).slice(0, MAX_REASON);
-  return { ok: false as const, reason: reason || 'it threw nothing that can be read' };
-};

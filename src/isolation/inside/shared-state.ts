@@ -33,8 +33,7 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
   let quiet = createQuietCheck();
   let isLooked = true;
   let found: string | null = null;
-  const findTrace = (): string | null =>
-    taint.findAll() ?? (worlds.hasAddon() ? 'a native addon' : null) ?? quiet();
+  const findTrace = (): string | null => taint.findAll() ?? (worlds.hasAddon() ? 'a native addon' : null) ?? quiet();
   const worlds = createModuleWorlds(api, (url) => taint.watch(url));
   return {
     worlds,

@@ -60,7 +60,8 @@ export const createTaintCheck = (): TaintCheck => {
     return snapshots.find(isChanged)?.name ?? null;
   };
   const findInModules = (): string | null => {
-    for (const watched of modules.values()) for (const snapshot of watched) if (isChanged(snapshot)) return snapshot.name;
+    for (const watched of modules.values())
+      for (const snapshot of watched) if (isChanged(snapshot)) return snapshot.name;
     return null;
   };
   return {
