@@ -12,7 +12,7 @@ type Job = { readonly hosted: HostedFile; readonly resolve: (end: Discovered) =>
 
 // The service does not listen before all files are loaded. One that takes long among others is tried again alone, so
 // that the others need not wait for it.
-const AMONG_OTHERS_MS = 500;
+const AMONG_OTHERS_MS = 1000;
 const ALONE_MS = 2000;
 // Reading a declaration takes milliseconds once a process is up; what costs a core is starting one.
 const READERS = 2;

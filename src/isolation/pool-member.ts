@@ -130,10 +130,11 @@ const isLessMissed = (member: PoolMember, other: PoolMember): boolean => {
   return own === otherOwn ? member.since < other.since : own;
 };
 
-/** Whether one of its hosts is loading the file. */
-export const isBeingLoaded = ({ members }: HostedFile): boolean => {
-  for (const { isLoading } of members) if (isLoading) return true;
-  return false;
+/** How many hosts are loading the file. */
+export const countLoading = ({ members }: HostedFile): number => {
+  let count = 0;
+  for (const { isLoading } of members) if (isLoading) count += 1;
+  return count;
 };
 
 /** It is this file's turn, in a host that is free. */

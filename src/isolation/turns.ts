@@ -2,11 +2,11 @@ import type { HostStock } from './host-stock.ts';
 import { type HostedFile, type HostWaiter, noteTrouble, toGroup } from './hosted-file.ts';
 import {
   chooseIdle,
+  countLoading,
   countUnbegun,
   dropVersion,
   enterTurn,
   findRoomiest,
-  isBeingLoaded,
   listIdle,
   type PoolMember,
   ROOMY_CALLS,
@@ -65,7 +65,7 @@ export class Turns {
   /** Seeks another host for a file whose hosts are full, while its calls go on crowding those. */
   #widen(hosted: HostedFile, group: string, idle: PoolMember | null): void {
     const { stock } = this.#options;
-    if (isBeingLoaded(hosted)) return;
+    if (countLoading(hosted) > 0) return;
     if (idle !== null) this.#beginLoad(idle, hosted);
     else if (stock.countStarting(group) === 0 && stock.hasRoom()) stock.start(hosted);
   }
@@ -135,7 +135,7 @@ export class Turns {
     const isRestless = member.host.unrest() !== null;
     for (const hosted of this.#queue) {
       if (hosted.restartAt > now() || this.#groupOf(hosted) !== member.group) continue;
-      if (isRestless ? hosted === member.turn : hosted === member.turn || !isBeingLoaded(hosted)) return hosted;
+      if (isRestless ? hosted === member.turn : hosted === member.turn || countMissing(hosted) > 0) return hosted;
     }
     return undefined;
   }
@@ -177,8 +177,8 @@ export class Turns {
       this.#seatWaiting(hosted);
       if (hosted.waiting.size === 0 || hosted.restartAt > this.#options.now()) continue;
       const group = this.#groupOf(hosted);
-      const idle = isBeingLoaded(hosted) ? null : chooseIdle(listIdle(this.#options.stock.members, group), hosted);
-      if (idle !== null) this.#beginLoad(idle, hosted);
+      const idle = listIdle(this.#options.stock.members, group).slice(0, countMissing(hosted));
+      for (const member of idle) this.#beginLoad(member, hosted);
       const missing = Array.from({ length: countMissing(hosted) }, () => hosted);
       wanted.set(group, [...(wanted.get(group) ?? []), ...missing]);
     }
@@ -227,9 +227,10 @@ export class Turns {
 /** Whether a call more is likely to begin at once. */
 const isPrompt = (member: PoolMember): boolean => member.seats < ROOMY_CALLS && countUnbegun(member) === 0;
 
-/** How many more hosts the calls that wait for this file could use. */
+/** How many more hosts the calls that wait for this file could use than are loading it. */
 const countMissing = (hosted: HostedFile): number => {
   let alone = 0;
   for (const { isAlone } of hosted.waiting) if (isAlone) alone += 1;
-  return alone + (hosted.waiting.size > alone && !isBeingLoaded(hosted) ? 1 : 0);
+  const wanted = alone + (hosted.waiting.size > alone ? 1 : 0);
+  return Math.max(0, wanted - countLoading(hosted));
 };
