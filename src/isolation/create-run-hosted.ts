@@ -11,7 +11,7 @@ import type { HostPool } from './host-pool.ts';
 import { crashedText, notStartedText, outOfMemoryText } from './host-texts.ts';
 import type { HostedCall } from './hosted-call.ts';
 import type { Death } from './isolation-observer.ts';
-import type { PoolMember } from './pool-member.ts';
+import type { PoolMember } from './pool-records.ts';
 import type { HostedEnd, RunningCall } from './running-call.ts';
 
 // A handler that listens to its signal ends within these, and its process lives on; any other is killed. At the

@@ -1,9 +1,8 @@
 import { availableParallelism } from 'node:os';
 import type { LoadedToolFile } from '../tools/directory/load-tool-file.ts';
 import type { HostStock } from './host-stock.ts';
-import type { HostedFile } from './hosted-file.ts';
-import type { PoolMember } from './pool-member.ts';
-import type { HostLoad } from './start-loading.ts';
+import type { HostLoad } from './loadable-file.ts';
+import type { HostedFile, PoolMember } from './pool-records.ts';
 
 /** What a file declares, and what loading it left behind. */
 export type Discovered = Extract<HostLoad, { kind: 'loaded' }> | Extract<LoadedToolFile, { kind: 'failed' }>;

@@ -4,8 +4,8 @@ import type { HostedTool, ToolLog, ToolProgress } from '../tools/tool.ts';
 import type { Frame } from './frames.ts';
 import { type HostMessage, LoadedBody, readHostMessage, type ThrownPart } from './host-messages.ts';
 import type { DroppedReason } from './isolation-observer.ts';
+import type { HostLoad } from './loadable-file.ts';
 import { readAnswer } from './read-answer.ts';
-import type { HostLoad } from './start-loading.ts';
 
 /** Who hears of what a host does beside answering. `tool`: by what its call had started, where that is known. */
 export type HostListener = {

@@ -1,7 +1,7 @@
 import type { ToolFile } from '../tools/tool.ts';
 import type { StockSettings } from './host-stock.ts';
 import type { Death, Offence, RestartReason } from './isolation-observer.ts';
-import type { PoolMember } from './pool-member.ts';
+import type { PoolMember } from './pool-records.ts';
 
 export type HostPoolSettings = StockSettings & {
   /** Calls after which a host is replaced. */

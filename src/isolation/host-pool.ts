@@ -4,22 +4,13 @@ import { isOwnFault, toOffence, toRestartReason } from './classify-death.ts';
 import { Discovery } from './discovery.ts';
 import type { HostPoolSettings } from './host-pool-settings.ts';
 import { HostStock } from './host-stock.ts';
-import {
-  type HostedFile,
-  type HostWaiter,
-  hasOwnHosts,
-  learnFrom,
-  noteBlock,
-  noteOffence,
-  noteTrouble,
-  runsAlone,
-  toGroup,
-} from './hosted-file.ts';
+import { hasOwnHosts, learnFrom, noteBlock, noteOffence, noteTrouble, runsAlone, toGroup } from './hosted-file.ts';
 import { HostedFiles } from './hosted-files.ts';
 import type { Death, Offence, RestartReason } from './isolation-observer.ts';
-import { dropVersion, type PoolMember, settleOverdue } from './pool-member.ts';
+import type { HostLoad } from './loadable-file.ts';
+import { dropVersion, settleOverdue } from './pool-member.ts';
+import type { HostedFile, HostWaiter, PoolMember } from './pool-records.ts';
 import type { RunningCall } from './running-call.ts';
-import type { HostLoad } from './start-loading.ts';
 import { Turns } from './turns.ts';
 
 const KEEPS_ENDING = 'its process keeps ending';
@@ -152,8 +143,7 @@ export class HostPool implements ToolFileHosts {
       if (isRestless && member.turn !== null && member.owner === null) this.#offend(member.turn, 'unrest');
     }
     this.#stock.tidy();
-    this.#turns.serve();
-    this.#keepWarm();
+    this.#fillUp();
   }
 
   /** Ends all processes at once; none starts any more. */
@@ -170,8 +160,7 @@ export class HostPool implements ToolFileHosts {
     member.phase = 'idle';
     this.#turns.settle(member);
     // Only so many start at once: now another may.
-    this.#turns.serve();
-    this.#keepWarm();
+    this.#fillUp();
   }
 
   #onBroken(member: PoolMember, reason: string): void {
@@ -223,6 +212,10 @@ export class HostPool implements ToolFileHosts {
     onEnded(member, death, restart, hosted?.file ?? null);
     // As warm as before: the next call should not pay for this one.
     if (restart !== null && hosted?.isLoaded) this.#replace(hosted);
+    this.#fillUp();
+  }
+
+  #fillUp(): void {
     this.#turns.serve();
     this.#keepWarm();
   }

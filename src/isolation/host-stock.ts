@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os';
-import { type HostedFile, hasOwnHosts, toGroup } from './hosted-file.ts';
+import { hasOwnHosts, toGroup } from './hosted-file.ts';
 import type { Death } from './isolation-observer.ts';
-import { chooseVictim, countEnding, countPhase, createMember, type PoolMember } from './pool-member.ts';
+import { chooseVictim, countEnding, countPhase, createMember } from './pool-member.ts';
+import type { HostedFile, PoolMember } from './pool-records.ts';
 import type { ToolHost } from './tool-host.ts';
 
 export type StockSettings = {

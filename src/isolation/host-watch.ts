@@ -1,5 +1,5 @@
 import type { HostPool } from './host-pool.ts';
-import type { PoolMember } from './pool-member.ts';
+import type { PoolMember } from './pool-records.ts';
 import { readResidentBytes, readWaitedMs } from './process-control.ts';
 import type { RunningCall } from './running-call.ts';
 
@@ -77,10 +77,11 @@ const endSilence = (member: PoolMember, now: number, pool: HostPool): void => {
 };
 
 const moveAway = ({ host }: PoolMember, begun: readonly RunningCall[], now: number, pool: HostPool): void => {
-  const blocker = begun.length === 1 ? (begun[0] ?? null) : host.lastBegun();
+  // Of several that have begun nothing tells which one blocks: each runs again, alone.
+  const blocker = begun.length === 1 ? begun[0] : undefined;
   const others = [...host.calls].filter((call) => call !== blocker);
   if (others.length === 0) return;
-  for (const { tool } of blocker === null ? begun : [blocker]) pool.noteBlock(tool);
+  for (const { tool } of begun) pool.noteBlock(tool);
   for (const call of others) if (canLeave(call, now)) call.leave();
 };
 

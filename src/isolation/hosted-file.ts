@@ -1,51 +1,6 @@
 import type { ToolFile } from '../tools/tool.ts';
-import type { PoolMember } from './pool-member.ts';
-import type { HostLoad } from './start-loading.ts';
-
-/** A call that waits for a host. Exactly one of the two is called. */
-export type HostWaiter = {
-  /** Whether no other call may run beside it. */
-  readonly isAlone: boolean;
-  readonly take: (member: PoolMember) => void;
-  /** `retryAfterMs`: when its process is started again; 0 = with the next call. */
-  readonly fail: (reason: string, retryAfterMs: number) => void;
-};
-
-/** Texts of a directory under a name: a host is sent them once. */
-export type SourceSet = {
-  readonly name: string;
-  readonly entries: readonly (readonly [path: string, text: string])[];
-  readonly toText: () => string;
-};
-
-/** One version of a tool file: what its hosts need, who waits for one, and how it behaved. */
-export type HostedFile = {
-  readonly file: ToolFile;
-  /** Its name in messages to hosts. */
-  readonly version: string;
-  /** All of the directory until it has been loaded, then what it imported. */
-  sources: SourceSet;
-  /** Variables its tools ask for and are granted. */
-  granted: readonly string[];
-  /** By choice: the file, or the operator, asks for processes of its own. */
-  isOwn: boolean;
-  /** By conduct: it has processes of its own until then. */
-  ownUntil: number;
-  /** Tools that blocked their host beside others, until when they run alone. */
-  readonly aloneUntil: Map<string, number>;
-  /** Hosts whose turn is this file's. */
-  readonly members: Set<PoolMember>;
-  readonly waiting: Set<HostWaiter>;
-  /** Since when somebody waits. */
-  waitingSince: number;
-  /** Whether a process has loaded it, so that others may be started without a call. */
-  isLoaded: boolean;
-  retired: boolean;
-  /** Deaths and failed starts in a row, without an answer in between. */
-  troubles: number;
-  /** No host starts for it before this moment. */
-  restartAt: number;
-};
+import { createSourceSet, type HostLoad, type SourceSet } from './loadable-file.ts';
+import type { HostedFile } from './pool-records.ts';
 
 export const createHostedFile = (file: ToolFile, version: string, sources: SourceSet): HostedFile => ({
   file,
@@ -63,18 +18,6 @@ export const createHostedFile = (file: ToolFile, version: string, sources: Sourc
   troubles: 0,
   restartAt: 0,
 });
-
-export const createSourceSet = (name: string, entries: SourceSet['entries']): SourceSet => {
-  let text: string | null = null;
-  return {
-    name,
-    entries,
-    toText: () => {
-      text ??= JSON.stringify(entries);
-      return text;
-    },
-  };
-};
 
 /** What the first load has taught: later hosts are sent no more of the directory than the file imports. */
 export const learnFrom = (

@@ -1,6 +1,7 @@
 import type { ToolFile } from '../tools/tool.ts';
-import { createHostedFile, createSourceSet, type HostedFile, type SourceSet, toGroup } from './hosted-file.ts';
-import type { PoolMember } from './pool-member.ts';
+import { createHostedFile, toGroup } from './hosted-file.ts';
+import { createSourceSet, type SourceSet } from './loadable-file.ts';
+import type { HostedFile, PoolMember } from './pool-records.ts';
 
 /** The versions of tool files that serve, or that a call still needs. */
 export class HostedFiles {

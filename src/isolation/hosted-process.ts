@@ -4,12 +4,12 @@ import { HostConversation, type HostListener } from './host-conversation.ts';
 import { LAST_WORDS_MS, toBlame, watchOutput, whenEnded } from './host-ending.ts';
 import type { HostOrder } from './host-messages.ts';
 import { type HostedCall, toCallOrder } from './hosted-call.ts';
-import type { HostedFile } from './hosted-file.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
 import { type HostProcess, launchHost } from './launch-host.ts';
+import type { HostLoad, LoadableFile } from './loadable-file.ts';
 import { endFamily } from './process-control.ts';
 import { type HostedEnd, RunningCall } from './running-call.ts';
-import { type HostLoad, startLoading, startUp } from './start-loading.ts';
+import { startLoading, startUp } from './start-loading.ts';
 import type { HostSettings, LoadTerms, StartedCall, ToolHost } from './tool-host.ts';
 
 /** Starts a host; null where the system gives no process. */
@@ -38,7 +38,6 @@ class HostedProcess implements ToolHost {
   #unrest: string | null = null;
   #answered = 0;
   #heardAt: number;
-  #lastBegun: RunningCall | null = null;
   /** The call whose code said that it ends the process. */
   #leaver: { readonly nonce: string; readonly tool: HostedTool | null } | null = null;
   #listener: () => void = () => undefined;
@@ -54,7 +53,6 @@ class HostedProcess implements ToolHost {
       maxBodyBytes: Math.max(settings.maxResultBytes, MIN_BODY_BYTES),
       onFrame: (frame) => {
         this.#heardAt = settings.monotonic();
-        this.#lastBegun = null;
         this.#conversation.read(frame);
       },
       onFault: () => kill('flood'),
@@ -73,7 +71,7 @@ class HostedProcess implements ToolHost {
     this.ready = startUp(this.#toLine(), settings.maxResultBytes);
   }
 
-  load(file: HostedFile, { placing, maxLoadMs }: LoadTerms): Promise<HostLoad> {
+  load(file: LoadableFile, { placing, maxLoadMs }: LoadTerms): Promise<HostLoad> {
     const { sources, version } = file;
     this.#output.reset();
     const body = this.#sources.has(sources.name) ? '' : sources.toText();
@@ -83,7 +81,7 @@ class HostedProcess implements ToolHost {
     return startLoading(this.#toLine(), { version, path, root, sources: sources.name, placing }, body, maxLoadMs);
   }
 
-  unload({ version }: HostedFile): void {
+  unload({ version }: LoadableFile): void {
     this.#send({ type: 'unload', version }, '');
   }
 
@@ -105,10 +103,7 @@ class HostedProcess implements ToolHost {
     }
     this.#conversation.expectCall(nonce, {
       ...call,
-      onBegan: () => {
-        running.begin();
-        this.#lastBegun = running;
-      },
+      onBegan: () => running.begin(),
       onRefused: () => running.refuse(),
       onEnd: (end) => {
         this.#answered += 1;
@@ -158,10 +153,6 @@ class HostedProcess implements ToolHost {
 
   heardAt(): number {
     return this.#heardAt;
-  }
-
-  lastBegun(): RunningCall | null {
-    return this.#lastBegun;
   }
 
   onState(listener: () => void): void {

@@ -1,34 +1,5 @@
-import type { HostedFile } from './hosted-file.ts';
+import type { HostedFile, PoolMember } from './pool-records.ts';
 import type { ToolHost } from './tool-host.ts';
-
-/**
- * A host and what it is doing. `starting` until its process is up; `busy` while it loads a file or a call has one of its
- * seats; else `idle`. Closed, it takes no further call.
- */
-export type PoolMember = {
-  readonly host: ToolHost;
-  /** Which files it may run: see `toGroup`. */
-  group: string;
-  /** The only file that it may run; null where several may. */
-  owner: HostedFile | null;
-  phase: 'starting' | 'idle' | 'busy';
-  /** Since when, in milliseconds of the pool's clock. */
-  since: number;
-  /** The file whose calls it runs, or ran last. */
-  turn: HostedFile | null;
-  readonly loaded: Set<HostedFile>;
-  isLoading: boolean;
-  /** Calls that it has been given and that have not ended. */
-  seats: number;
-  /** Its only call has no others beside it. */
-  isAlone: boolean;
-  /** Another file waits for it: it takes no more calls of this one. */
-  isYielding: boolean;
-  /** `overdue`: a call in it did not end at its deadline. `silent`: it answers nothing. */
-  closedFor: 'overdue' | 'silent' | null;
-  /** Versions that it holds and nobody calls any more. */
-  deadVersions: number;
-};
 
 export const createMember = (host: ToolHost, group: string, owner: HostedFile | null, now: number): PoolMember => ({
   host,

@@ -1,18 +1,7 @@
-import type { LoadedToolFile } from '../tools/directory/load-tool-file.ts';
 import type { HostConversation } from './host-conversation.ts';
 import type { HostOrder } from './host-messages.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
-
-/** What came of loading a file in a host. */
-export type HostLoad =
-  /** `trace`: what loading it left behind that other files would meet; null where nothing. */
-  | (Extract<LoadedToolFile, { kind: 'loaded' }> & { readonly trace: string | null })
-  /** The file itself says so. */
-  | Extract<LoadedToolFile, { kind: 'failed' }>
-  /** It did not end within its time, or its process ended. */
-  | { readonly kind: 'broken'; readonly reason: string }
-  /** Another file is not done in this host: nothing was loaded. */
-  | { readonly kind: 'refused' };
+import type { HostLoad } from './loadable-file.ts';
 
 type Line = {
   readonly conversation: HostConversation;

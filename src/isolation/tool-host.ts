@@ -2,11 +2,10 @@ import type { HostedTool } from '../tools/tool.ts';
 import type { HostListener } from './host-conversation.ts';
 import type { ThrownPart } from './host-messages.ts';
 import type { HostedCall } from './hosted-call.ts';
-import type { HostedFile } from './hosted-file.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
 import type { HostLaunch } from './launch-host.ts';
+import type { HostLoad, LoadableFile } from './loadable-file.ts';
 import type { HostedEnd, RunningCall } from './running-call.ts';
-import type { HostLoad } from './start-loading.ts';
 
 export type HostSettings = {
   readonly launch: HostLaunch;
@@ -32,14 +31,12 @@ export type ToolHost = {
   /** null where the process came up, else why not. Never rejects. */
   readonly ready: Promise<string | null>;
   /** Never rejects. */
-  readonly load: (file: HostedFile, terms: LoadTerms) => Promise<HostLoad>;
-  readonly unload: (file: HostedFile) => void;
+  readonly load: (file: LoadableFile, terms: LoadTerms) => Promise<HostLoad>;
+  readonly unload: (file: LoadableFile) => void;
   /** Runs a call; its end never rejects. `beginWithinMs`: the host does not begin it later; null = whenever. */
   readonly run: (call: HostedCall, version: string, beginWithinMs: number | null) => StartedCall;
   /** The calls that were sent and have not ended. */
   readonly calls: ReadonlySet<RunningCall>;
-  /** Of these, the one whose beginning was the last that was heard of the host; null where it said more since. */
-  readonly lastBegun: () => RunningCall | null;
   /** Aborts the signal of a call. */
   readonly abort: (call: RunningCall, reason: 'TimeoutError' | 'AbortError') => void;
   readonly ping: () => void;

@@ -1,5 +1,6 @@
 import type { HostStock } from './host-stock.ts';
-import { type HostedFile, type HostWaiter, noteTrouble, toGroup } from './hosted-file.ts';
+import { noteTrouble, toGroup } from './hosted-file.ts';
+import type { HostLoad } from './loadable-file.ts';
 import {
   chooseIdle,
   countLoading,
@@ -8,12 +9,11 @@ import {
   enterTurn,
   findRoomiest,
   listIdle,
-  type PoolMember,
   ROOMY_CALLS,
   sit,
   takesAnother,
 } from './pool-member.ts';
-import type { HostLoad } from './start-loading.ts';
+import type { HostedFile, HostWaiter, PoolMember } from './pool-records.ts';
 
 export type TurnsOptions = {
   readonly stock: HostStock;

@@ -57,7 +57,7 @@ export const SETTINGS = {
     'Comma-separated names of tools of TOOLS_DIR that may run inside the service, as they ask to: their faults are then its own.',
   ),
   TOOL_HOSTS_OWN: list.describe(
-    'Tools, or beginnings of names such as `pdf_*`, whose files share their processes with no other file.',
+    'Comma-separated names of tools, or beginnings such as `pdf_*`, whose files share their processes with no other file.',
   ),
   TOOL_HOSTS_MIN: whole(2, 0, 1024).describe('Tool hosts that are kept warm.'),
   TOOL_HOSTS_MAX: whole(32, 1, 1024).describe(

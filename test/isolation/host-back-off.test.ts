@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { createHostedFile, createSourceSet, noteTrouble } from '#src/isolation/hosted-file.ts';
+import { createHostedFile, noteTrouble } from '#src/isolation/hosted-file.ts';
+import { createSourceSet } from '#src/isolation/loadable-file.ts';
 import { type LabFile, openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 const FILE = toolFile({

@@ -1,5 +1,5 @@
 import type { Death, KillReason } from '#src/isolation/isolation-observer.ts';
-import type { HostLoad } from '#src/isolation/start-loading.ts';
+import type { HostLoad } from '#src/isolation/loadable-file.ts';
 import type { ToolHost } from '#src/isolation/tool-host.ts';
 
 /** A tool host without a process: starts, loads, answers and ends when the test says so. */
@@ -73,7 +73,6 @@ export const createScriptedHost = (pid: number): ScriptedHost => {
         throw new Error('Calls are not run in scripted hosts.');
       },
       calls: new Set(),
-      lastBegun: () => null,
       abort: () => undefined,
       ping: () => undefined,
       heardAt: () => 0,

@@ -1,5 +1,5 @@
 import { HostPool } from '#src/isolation/host-pool.ts';
-import type { PoolMember } from '#src/isolation/pool-member.ts';
+import type { PoolMember } from '#src/isolation/pool-records.ts';
 import type { ToolFile } from '#src/tools/tool.ts';
 import { createScriptedHost, type ScriptedHost } from './scripted-host.ts';
 
