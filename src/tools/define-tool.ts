@@ -166,7 +166,8 @@ const checkMembers = <Schema extends z.ZodType | JsonSchema>(
   if (typeof description !== 'string') refuse('description', 'must be a text');
   if (typeof run !== 'function') refuse('run', 'must be a function');
   if (polling !== undefined && typeof polling !== 'boolean') refuse('polling', 'must be true or false');
-  if (isolation !== 'process' && isolation !== 'inline') refuse('isolation', "must be 'process' or 'inline'");
+  if (isolation !== 'process' && isolation !== 'own' && isolation !== 'inline')
+    refuse('isolation', "must be 'process', 'own' or 'inline'");
   if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
 };
 

@@ -31,6 +31,8 @@ export type CallAbout = { readonly role?: 'tool' | 'reducer'; readonly idempoten
 export type Lab = {
   readonly isolation: Isolation;
   readonly processes: HostProcesses;
+  /** The tools directory. */
+  readonly root: string;
   readonly ended: readonly EndedHost[];
   /** File and reason of each time that one lost its place among others. */
   readonly offences: readonly string[];
@@ -91,6 +93,7 @@ export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
   return {
     isolation,
     processes,
+    root,
     ended,
     offences,
     load: async (text, name = 'tools.ts') => {
