@@ -15,6 +15,7 @@ const AMONG_OTHERS_MS = 1000;
 const ALONE_MS = 2000;
 // Reading a declaration takes milliseconds once a process is up; what costs a core is starting one.
 const READERS = 2;
+const FILES_A_READER = 8;
 const READERS_OF_ONE = Math.max(4, 2 * availableParallelism());
 
 /**
@@ -44,7 +45,8 @@ export class Discovery {
   load(hosted: HostedFile): Promise<Discovered> {
     return new Promise((resolve) => {
       this.#together.push({ hosted, resolve });
-      if (this.#readers < Math.min(READERS, this.#together.length)) void this.#readTogether();
+      const wanted = Math.min(READERS, Math.ceil(this.#together.length / FILES_A_READER));
+      if (this.#readers < wanted) void this.#readTogether();
     });
   }
 

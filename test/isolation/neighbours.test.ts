@@ -10,12 +10,12 @@ const INNOCENT = toolFile(
       list.push(1);
       return {
         list, polluted: ({}).polluted ?? null, leaked: process.env.LEAKED ?? null, cwd: process.cwd() === '/',
-        read: readFileSync('/proc/self/comm', 'utf8').length > 0, listeners: process.listenerCount('uncaughtException'),
+        read: fs.readFileSync('/proc/self/comm', 'utf8').length > 0, listeners: process.listenerCount('uncaughtException'),
         fetch: fetch.name, write: Socket.prototype.write.name,
       };`,
     pid: 'await wait(input.ms ?? 0); return process.pid;',
   },
-  "import { readFileSync } from 'node:fs'; import { Socket } from 'node:net';",
+  "import fs from 'node:fs'; import { Socket } from 'node:net';",
 );
 
 const CLEAN = {
@@ -31,8 +31,16 @@ const CLEAN = {
 
 const openPair = async (guilty: string, maxHosts = 2): Promise<{ lab: Lab; guilty: LabFile; innocent: LabFile }> => {
   const lab = openLab({ maxHosts, minHosts: 1 });
-  const file = await lab.load(guilty, 'guilty.ts');
-  const innocent = await lab.load(INNOCENT, 'innocent.ts');
+  // In one process, which both have loaded.
+  const files = await lab.loadAll(
+    new Map([
+      ['guilty.ts', guilty],
+      ['innocent.ts', INNOCENT],
+    ]),
+  );
+  const [file, innocent] = [files.get('guilty.ts'), files.get('innocent.ts')];
+  if (file === undefined || typeof file === 'string' || innocent === undefined || typeof innocent === 'string')
+    throw new Error([...files.values()].filter((end) => typeof end === 'string').join());
   expect(toOutcome(await innocent.call('world'))).toEqual(CLEAN);
   return { lab, guilty: file, innocent };
 };
