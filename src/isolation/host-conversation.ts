@@ -7,6 +7,9 @@ import type { DroppedReason } from './isolation-observer.ts';
 import type { HostLoad } from './loadable-file.ts';
 import { readAnswer } from './read-answer.ts';
 
+/** What goes on in a host although no call runs; `version`: of the file whose turn it was. */
+export type Unrest = { readonly version: string; readonly reason: string };
+
 /** Who hears of what a host does beside answering. `tool`: by what its call had started, where that is known. */
 export type HostListener = {
   readonly onDropped: (reason: DroppedReason) => void;
@@ -15,7 +18,7 @@ export type HostListener = {
   /** No further call begins in this host. */
   readonly onUnfit: (tool: HostedTool | null, reason: string) => void;
   /** No call runs and something goes on; null: it has ended. */
-  readonly onRest: (unrest: string | null) => void;
+  readonly onRest: (unrest: Unrest | null) => void;
   /** Code of this tool is about to end the process. */
   readonly onLeaving: (tool: HostedTool | null, nonce: string) => void;
   readonly onPong: () => void;
@@ -151,7 +154,7 @@ export class HostConversation {
     if (this.#ready?.nonce !== nonce) this.#drop(nonce);
     else if (message.type === 'ready') this.#ready.onReady();
     else if (message.type === 'pong') this.#listener.onPong();
-    else this.#listener.onRest(message.type === 'restless' ? message.reason : null);
+    else this.#listener.onRest(message.type === 'restless' ? message : null);
   }
 
   get nonce(): string {

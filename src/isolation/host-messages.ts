@@ -145,7 +145,13 @@ export const HostMessage = z.discriminatedUnion('type', [
   /** Code of a call has changed what others share: no further call begins in this host. */
   z.object({ type: z.literal('unfit'), nonce: z.string(), reason: z.string().max(MAX_TEXT) }),
   /** No call runs, and something of theirs goes on: no other file may run here before it has ended. */
-  z.object({ type: z.literal('restless'), nonce: z.string(), reason: z.string().max(MAX_TEXT) }),
+  z.object({
+    type: z.literal('restless'),
+    nonce: z.string(),
+    /** Of the file whose turn it was. */
+    version: z.string().max(100),
+    reason: z.string().max(MAX_TEXT),
+  }),
   z.object({ type: z.literal('quiet'), nonce: z.string() }),
   /** Code of this call is about to end the process. */
   z.object({ type: z.literal('leaving'), nonce: z.string() }),

@@ -1,6 +1,6 @@
 import type { HostedTool } from '../tools/tool.ts';
 import { createFrameReader, encodeFrame } from './frames.ts';
-import { HostConversation, type HostListener } from './host-conversation.ts';
+import { HostConversation, type HostListener, type Unrest } from './host-conversation.ts';
 import { LAST_WORDS_MS, toBlame, watchOutput, whenEnded } from './host-ending.ts';
 import type { HostOrder } from './host-messages.ts';
 import { type HostedCall, toCallOrder } from './hosted-call.ts';
@@ -35,7 +35,7 @@ class HostedProcess implements ToolHost {
   #file = '';
   #isSpent = false;
   #spoiler: HostedTool | null = null;
-  #unrest: string | null = null;
+  #unrest: Unrest | null = null;
   #answered = 0;
   #heardAt: number;
   /** The call whose code said that it ends the process. */
@@ -143,7 +143,7 @@ class HostedProcess implements ToolHost {
     return this.#spoiler;
   }
 
-  unrest(): string | null {
+  unrest(): Unrest | null {
     return this.#unrest;
   }
 

@@ -144,3 +144,12 @@ export const settleOverdue = (member: PoolMember): void => {
   if (overdue.length === 0) member.closedFor = null;
   else if (overdue.length === calls.length) member.host.kill('timeout');
 };
+
+/** Where something of another file goes on in a host, that file's turn has not ended: it refused the calls of this one. */
+export const returnTurn = (member: PoolMember): void => {
+  const version = member.host.unrest()?.version;
+  if (version === undefined || member.turn?.version === version) return;
+  member.turn?.members.delete(member);
+  member.turn = [...member.loaded].find((hosted) => hosted.version === version) ?? null;
+  member.turn?.members.add(member);
+};

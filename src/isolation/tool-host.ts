@@ -1,5 +1,5 @@
 import type { HostedTool } from '../tools/tool.ts';
-import type { HostListener } from './host-conversation.ts';
+import type { HostListener, Unrest } from './host-conversation.ts';
 import type { ThrownPart } from './host-messages.ts';
 import type { HostedCall } from './hosted-call.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
@@ -51,7 +51,7 @@ export type ToolHost = {
   /** Whose call made it so; null where that is not known. */
   readonly spoiler: () => HostedTool | null;
   /** What goes on in it although no call runs, so that no other file may run there; null where nothing does. */
-  readonly unrest: () => string | null;
+  readonly unrest: () => Unrest | null;
   /** Calls it has answered. */
   readonly answered: () => number;
   /** To be called when it becomes spent, restless or quiet. */

@@ -10,6 +10,7 @@ import {
   findRoomiest,
   listIdle,
   ROOMY_CALLS,
+  returnTurn,
   sit,
   takesAnother,
 } from './pool-member.ts';
@@ -95,15 +96,17 @@ export class Turns {
 
   /** What becomes of a host: further calls of its file, another file's turn, a pause, or its end. */
   settle(member: PoolMember): void {
-    const { host, turn } = member;
+    const { host } = member;
     if (host.isEnding() || member.phase === 'starting') return;
     if (member.seats > 0 || member.isLoading) {
-      if (turn !== null) this.#fill(member, turn);
+      if (member.turn !== null) this.#fill(member, member.turn);
       return;
     }
+    returnTurn(member);
     member.isAlone = false;
     member.isYielding = false;
     member.closedFor = null;
+    const { turn } = member;
     if (turn?.retired && turn.waiting.size === 0) dropVersion(member, turn);
     const reason = this.#findReasonToEnd(member);
     if (reason === null) this.#giveTurn(member);

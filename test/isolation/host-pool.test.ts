@@ -23,7 +23,7 @@ const STEPS: Readonly<Record<string, (lab: ScriptedPool, at: number) => unknown>
   load: ({ living, pick }, at) => pick(living(), at)?.load('loaded'),
   fail: ({ living, pick }, at) => pick(living(), at)?.load('failed'),
   spoil: ({ living, pick }, at) => pick(living(), at)?.spoil(),
-  unrest: ({ living, pick }, at) => pick(living(), at)?.setUnrest('Timeout'),
+  unrest: ({ living, pick }, at) => pick(living(), at)?.setUnrest(String((at % 4) + 1)),
   quiet: ({ living, pick }, at) => pick(living(), at)?.setUnrest(null),
   end: ({ living, pick, end }, at) => end(pick(living(), at)),
   reap: ({ living, end }) => {
@@ -156,7 +156,7 @@ test('a host in which something goes on serves its own file, and no other', asyn
   const first = lab.obtain(a);
   await goOn(lab);
   lab.finish(first);
-  lab.living()[0]?.setUnrest('Timeout');
+  lab.living()[0]?.setUnrest('1');
   const own = lab.obtain(a);
   expect(own.taken).not.toBeNull();
   lab.finish(own);
@@ -208,9 +208,9 @@ test('a call that waits makes one idle host give way, however often the pool loo
       lab.finish(call);
     }
   }
-  lab.living()[0]?.setUnrest('Timeout');
-  lab.living()[1]?.setUnrest('Timeout');
-  lab.living()[2]?.setUnrest('Timeout');
+  lab.living()[0]?.setUnrest('1');
+  lab.living()[1]?.setUnrest('1');
+  lab.living()[2]?.setUnrest('1');
   for (const file of files) lab.obtain(file, true);
   for (let n = 0; n < 5; n += 1) lab.pool.tidy();
   expect(lab.living().filter(({ host }) => host.isEnding()).length).toBeLessThanOrEqual(1);

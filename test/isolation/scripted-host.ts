@@ -1,3 +1,4 @@
+import type { Unrest } from '#src/isolation/host-conversation.ts';
 import type { Death, KillReason } from '#src/isolation/isolation-observer.ts';
 import type { HostLoad } from '#src/isolation/loadable-file.ts';
 import type { ToolHost } from '#src/isolation/tool-host.ts';
@@ -10,7 +11,8 @@ export type ScriptedHost = {
   readonly load: (kind: 'loaded' | 'failed' | 'refused') => void;
   readonly answer: () => void;
   readonly spoil: () => void;
-  readonly setUnrest: (unrest: string | null) => void;
+  /** Something of the file of this version goes on in it. */
+  readonly setUnrest: (version: string | null) => void;
   readonly end: () => void;
   readonly hasEnded: () => boolean;
 };
@@ -27,7 +29,7 @@ export const createScriptedHost = (pid: number): ScriptedHost => {
   const loads: ((load: HostLoad) => void)[] = [];
   const state: {
     killedFor: KillReason | null;
-    unrest: string | null;
+    unrest: Unrest | null;
     ended: boolean;
     spent: boolean;
     answered: number;
@@ -52,8 +54,8 @@ export const createScriptedHost = (pid: number): ScriptedHost => {
       state.spent = true;
       listener();
     },
-    setUnrest: (unrest) => {
-      state.unrest = unrest;
+    setUnrest: (version) => {
+      state.unrest = version === null ? null : { version, reason: 'Timeout' };
       listener();
     },
     end: () => {

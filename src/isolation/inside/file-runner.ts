@@ -36,6 +36,8 @@ export class FileRunner {
   /** Calls that run, by nonce: all of the version whose turn it is. */
   readonly #running = new Map<string, HostCall>();
   #turn = '';
+  /** Of the last call that began. */
+  #lastNonce = '';
   #isLoading = false;
   /** No call must begin here any more. */
   #isUnfit = false;
@@ -134,7 +136,7 @@ export class FileRunner {
 
   #isClean(shared: SharedState): boolean {
     const taint = shared.findDeepTaint();
-    if (taint !== null) this.#beUnfit('', taint);
+    if (taint !== null) this.#beUnfit(this.#lastNonce, taint);
     const unrest = taint === null ? shared.findUnrest() : null;
     if (unrest !== null) this.#beRestless(unrest, shared);
     return taint === null && unrest === null;
@@ -162,6 +164,7 @@ export class FileRunner {
       onAnswered,
     });
     this.#running.set(nonce, call);
+    this.#lastNonce = nonce;
     call.start(input.value);
   }
 
@@ -190,7 +193,7 @@ export class FileRunner {
   #beRestless(reason: string, shared: SharedState): void {
     if (this.#isRestless) return;
     this.#isRestless = true;
-    this.#channel.send({ type: 'restless', nonce: this.#nonce, reason });
+    this.#channel.send({ type: 'restless', nonce: this.#nonce, version: this.#turn, reason });
     this.#lookAgain(0, shared);
   }
 
