@@ -23,6 +23,9 @@ const MOST_LOST_HOSTS = 5;
 // then another host may have the call, and the next one more time. The last one has all it wants.
 const BEGIN_WITHIN_MS = [250, 500, 1000, 2000, 4000] as const;
 
+// Each host that refuses a call is not asked again before it is quiet.
+const MOST_MOVES = 20;
+
 /** A call on its way through hosts. */
 type Journey = {
   readonly call: HostedCall;
@@ -134,6 +137,11 @@ const toNotRun = (tool: HostedTool, thrown: Error, retryAfterMs: number): Failur
     thrown,
   });
 
+const toNotRunEnd = (tool: HostedTool, thrown: Error): RunOutcome => ({
+  kind: 'ended',
+  outcome: failed(toNotRun(tool, thrown, 0)),
+});
+
 type Running = {
   readonly member: PoolMember;
   readonly call: RunningCall;
@@ -147,18 +155,23 @@ const toRunEnd = (end: HostedEnd, running: Running, journey: Journey, tookMs: nu
   if (end.kind === 'moved') journey.moves += 1;
   else journey.lostHosts += 1;
   if (running.isStopped) return null;
-  const { tool } = journey.call;
-  if (end.began && mayRunAgain(end, running, journey)) {
-    journey.isSecondRun = true;
-    journey.spentMs = tookMs;
-    // What ended a host once among others may do so again, and then alone.
-    journey.isAlone ||= end.kind === 'died' && end.blame === 'unknown';
-    return ELSEWHERE;
-  }
-  if (end.kind === 'moved') return ELSEWHERE;
-  const isLast = journey.lostHosts >= MOST_LOST_HOSTS;
-  return !end.began && !isLast && isReplaceable(end.death) ? ELSEWHERE : toDeathEnd(end.death, end.began, tool);
+  if (!end.began || !mayRunAgain(end, running, journey)) return toUnfinishedEnd(end, journey);
+  journey.isSecondRun = true;
+  journey.spentMs = tookMs;
+  // What ended a host once among others may do so again, and then alone.
+  journey.isAlone ||= end.kind === 'died' && end.blame === 'unknown';
+  return ELSEWHERE;
 };
+
+const toUnfinishedEnd = (end: Unfinished, { call, moves, lostHosts }: Journey): RunOutcome => {
+  const { tool } = call;
+  if (end.kind === 'moved')
+    return moves <= MOST_MOVES ? ELSEWHERE : toNotRunEnd(tool, new Error('no process has begun it'));
+  const hasOthers = lostHosts < MOST_LOST_HOSTS && isReplaceable(end.death);
+  return !end.began && hasOthers ? ELSEWHERE : toDeathEnd(end.death, end.began, tool);
+};
+
+type Unfinished = Exclude<HostedEnd, { kind: 'ended' }>;
 
 /** A call that may run twice, and that others kept from its end; once. */
 const mayRunAgain = (
@@ -194,7 +207,7 @@ const toDeathEnd = (death: Death, began: boolean, tool: HostedTool): RunOutcome 
   const thrown = toDeathError(death);
   if (death.killedFor === 'shutdown')
     return { kind: 'ended', outcome: failed(toFailure('cancelled', cutOffText(tool), tool, { thrown })) };
-  if (!began) return { kind: 'ended', outcome: failed(toNotRun(tool, thrown, 0)) };
+  if (!began) return toNotRunEnd(tool, thrown);
   const code = classifyDeath(death);
   const message = code === 'out_of_memory' ? outOfMemoryText(tool) : crashedText(tool);
   return { kind: 'ended', outcome: failed(toFailure(code, message, tool, { thrown })) };

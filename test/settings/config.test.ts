@@ -20,6 +20,7 @@ const DEFAULTS = {
   TOOLS_ENV_ALLOW: [],
   TOOLS_PERMISSIONS: ['fs-read', 'fs-write', 'net', 'child'],
   TOOLS_INLINE: [],
+  TOOL_HOSTS_OWN: [],
   TOOL_HOSTS_MIN: 2,
   TOOL_HOSTS_MAX: 32,
   TOOL_HOST_MEMORY_MB: 512,
