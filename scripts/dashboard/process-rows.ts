@@ -57,6 +57,14 @@ export const ISOLATION_ROW: Row = {
         unit: 'ops',
         queries: only(sumBy('reason', rate('recourse_tool_messages_dropped_total')), '{{reason}}'),
       },
+      {
+        kind: 'graph',
+        title: 'Tool files that lost their place',
+        description:
+          'Times a tool file lost its place among others, or went on without it: its calls crash, hang, or leave something behind.',
+        unit: 'ops',
+        queries: only(sumBy('reason', rate('recourse_tool_file_offences_total')), '{{reason}}'),
+      },
     ),
   ],
 };

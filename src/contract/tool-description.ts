@@ -30,6 +30,12 @@ export const ToolDescription = z
       ),
     /** Only where a newer version of the tool cannot be loaded, and why; the one before it serves. */
     outdated_reason: z.string().optional(),
+    placing: z
+      .enum(['shared', 'own', 'alone'])
+      .optional()
+      .describe(
+        'Of a tool of a tools directory: its file shares processes with others in turn, has its own, or each of its calls has one to itself.',
+      ),
     source: z.string(),
   })
   .meta({ id: 'ToolDescription' });

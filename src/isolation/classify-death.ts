@@ -1,5 +1,5 @@
 import type { FailureCode } from '../contract/failure.ts';
-import type { Death, RestartReason } from './isolation-observer.ts';
+import type { Death, Offence, RestartReason } from './isolation-observer.ts';
 
 const OUT_OF_MEMORY = /heap out of memory|Allocation failed|OutOfMemory|out of memory/i;
 
@@ -35,6 +35,12 @@ const OWN_FAULTS: readonly (RestartReason | null)[] = ['crash', 'exit', 'oom', '
 
 /** Whether the host's own code is to blame, so that the next one may fare no better. */
 export const isOwnFault = (restart: RestartReason | null): boolean => OWN_FAULTS.includes(restart);
+
+/** What the file whose call ended a host is charged with; null where that is the daily life of a pool. */
+export const toOffence = (restart: RestartReason | null): Offence | null => {
+  if (restart === 'oom') return 'memory';
+  return restart === 'crash' || restart === 'exit' || restart === 'flood' ? 'crash' : null;
+};
 
 const MAX_SAID = 800;
 

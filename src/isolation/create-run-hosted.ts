@@ -7,20 +7,41 @@ import { cutOffText, OVERLOADED_TEXT } from '../executor/failure-text.ts';
 import type { HostedTerms, RunHosted } from '../executor/run-hosted.ts';
 import type { HostedTool } from '../tools/tool.ts';
 import { classifyDeath, toDeathError } from './classify-death.ts';
-import type { PoolMember } from './file-hosts.ts';
 import type { HostPool } from './host-pool.ts';
 import { crashedText, notStartedText, outOfMemoryText } from './host-texts.ts';
+import type { HostedCall } from './hosted-call.ts';
 import type { Death } from './isolation-observer.ts';
-import type { HostedEnd } from './running-call.ts';
-import type { HostedCall } from './tool-host.ts';
+import type { PoolMember } from './pool-records.ts';
+import type { HostedEnd, RunningCall } from './running-call.ts';
 
 // A handler that listens to its signal ends within these, and its process lives on; any other is killed. At the
 // deadline nothing more can be gained by waiting; where only the client is gone, a moment to tidy up is worth it.
 const GRACE_MS = { TimeoutError: 20, AbortError: 1000 } as const;
+// A tool that spoils its process with every call ends the host that its next call was just sent to, again and again.
+const MOST_LOST_HOSTS = 5;
+// A host that is free begins within a millisecond. One that does not is blocked by another call, or the machine is busy:
+// then another host may have the call, and the next one more time. The last one has all it wants.
+const BEGIN_WITHIN_MS = [250, 500, 1000, 2000, 4000] as const;
 
-type Obtained = { readonly member: PoolMember } | { readonly failure: Failure };
+// Each host that refuses a call is not asked again before it is quiet.
+const MOST_MOVES = 20;
 
-/** Runs hosted calls on a pool: waits for a host, keeps the time, kills what does not end, and names every death. */
+/** A call on its way through hosts. */
+type Journey = {
+  readonly call: HostedCall;
+  readonly terms: HostedTerms;
+  /** No other call may run beside it. */
+  isAlone: boolean;
+  /** Hosts that it was sent to and that ended, or did not begin it. */
+  lostHosts: number;
+  moves: number;
+  /** Whether its handler had begun and was given up; that is done once. */
+  isSecondRun: boolean;
+  /** What its handler took of its time before. */
+  spentMs: number;
+};
+
+/** Runs hosted calls on a pool: waits for a seat, keeps the time, ends what does not end, and names every death. */
 export const createRunHosted = (options: {
   readonly pool: HostPool;
   readonly now: () => number;
@@ -28,53 +49,60 @@ export const createRunHosted = (options: {
   readonly onWaited: (waitedMs: number) => void;
 }): RunHosted => {
   const { pool, now } = options;
-  const runInHost = (member: PoolMember, call: HostedCall, terms: HostedTerms, attempt: Attempt) => {
-    const running: Running = { member, isStopped: false };
-    const work = member.host.run(call).then((ran) => {
-      if (ran.kind === 'ended') pool.giveBack(member);
-      return toRunEnd(ran, call.tool, running, attempt);
+  const runIn = (member: PoolMember, journey: Journey): Promise<RunOutcome> => {
+    const { call, terms } = journey;
+    const sentAt = now();
+    const started = member.host.run(call, pool.versionOf(call.tool.file), BEGIN_WITHIN_MS[journey.moves] ?? null);
+    const running: Running = { member, call: started.call, isStopped: false };
+    const work = started.end.then((end) => {
+      if (end.kind !== 'died') pool.giveBack(member, end.kind === 'ended' ? 'answered' : 'moved');
+      return toRunEnd(end, running, journey, now() - sentAt);
     });
-    const timeoutMs = Math.max(1, Math.min(terms.timeoutMs, Math.ceil(terms.cancellation.remainingAt(now()))));
+    const leftMs = Math.min(terms.timeoutMs - journey.spentMs, Math.ceil(terms.cancellation.remainingAt(sentAt)));
     return raceDeadline(work, call.tool, {
-      timeoutMs,
+      timeoutMs: Math.max(1, leftMs),
       cancellation: terms.cancellation,
-      context: { abort: (reason) => stop(running, work, reason) },
+      context: { abort: (reason) => stop(pool, running, work, reason) },
     });
   };
-  const runInNext = async (call: HostedCall, terms: HostedTerms, attempt: Attempt): Promise<RunOutcome> => {
+  const runInNext = async (journey: Journey): Promise<RunOutcome> => {
     const askedAt = now();
-    const obtained = await obtain(pool, call.tool, terms.cancellation, now);
+    const obtained = await obtain(pool, journey, now);
     if ('failure' in obtained) return { kind: 'ended', outcome: failed(obtained.failure) };
     options.onWaited(now() - askedAt);
-    return runInHost(obtained.member, call, terms, attempt);
+    return runIn(obtained.member, journey);
   };
-  /** A host that is idle takes the call at once. */
-  const runInOne = (call: HostedCall, terms: HostedTerms, attempt: Attempt): Promise<RunOutcome> => {
-    const idle = terms.cancellation.causeAt(now()) === null ? pool.takeIdle(call.tool.file) : null;
-    if (idle === null) return runInNext(call, terms, attempt);
+  /** A host that has loaded the file and has a seat takes the call at once. */
+  const runInOne = (journey: Journey): Promise<RunOutcome> => {
+    const { call, terms, isAlone } = journey;
+    const isOver = terms.cancellation.causeAt(now()) !== null;
+    const member = isOver ? null : pool.takeSeat(call.tool.file, isAlone);
+    if (member === null) return runInNext(journey);
     options.onWaited(0);
-    return runInHost(idle, call, terms, attempt);
+    return runIn(member, journey);
   };
   return async (tool, input, terms) => {
     const call = toCall(tool, input, terms);
-    for (let host = 1; host < MAX_HOSTS; host += 1) {
-      // Each time with all its time: waiting for another process is not what its limit is for.
-      const end = await runInOne(call, terms, 'one_of_several');
-      if (end !== UNBEGUN) return end;
+    const isAlone = pool.isAlone(tool);
+    const journey: Journey = { call, terms, isAlone, lostHosts: 0, moves: 0, isSecondRun: false, spentMs: 0 };
+    for (;;) {
+      // Each time with all its time, unless its handler had begun: waiting for a process is not what its limit is for.
+      const end = await runInOne(journey);
+      if (end !== ELSEWHERE) return end;
+      journey.isAlone ||= pool.isAlone(tool);
     }
-    return runInOne(call, terms, 'last');
   };
 };
 
-/** The host had ended before it heard of the call: its handler has not run, so another host may run it. */
-const UNBEGUN: RunOutcome = { kind: 'threw', thrown: null };
+/** Another host is to run the call: its handler has not run, or it may run twice. */
+const ELSEWHERE: RunOutcome = { kind: 'threw', thrown: null };
 
-type Attempt = 'one_of_several' | 'last';
-// A tool that spoils its process with every call ends the host that its next call was just sent to, again and again.
-const MAX_HOSTS = 5;
+type Obtained = { readonly member: PoolMember } | { readonly failure: Failure };
 
-const obtain = (pool: HostPool, tool: HostedTool, cancellation: Cancellation, now: () => number): Promise<Obtained> =>
+const obtain = (pool: HostPool, { call, terms, isAlone }: Journey, now: () => number): Promise<Obtained> =>
   new Promise((resolve) => {
+    const { tool } = call;
+    const { cancellation }: { readonly cancellation: Cancellation } = terms;
     const giveUp = (cause: CancelCause): void => {
       const overloaded = toFailure('overloaded', OVERLOADED_TEXT, tool);
       resolve({ failure: cause === 'deadline' ? overloaded : toNotStarted(cause) });
@@ -89,6 +117,7 @@ const obtain = (pool: HostPool, tool: HostedTool, cancellation: Cancellation, no
       giveUp(cause);
     });
     const stopWaiting = pool.obtain(tool.file, {
+      isAlone,
       take: (member) => {
         unsubscribe();
         resolve({ member });
@@ -108,21 +137,53 @@ const toNotRun = (tool: HostedTool, thrown: Error, retryAfterMs: number): Failur
     thrown,
   });
 
+const toNotRunEnd = (tool: HostedTool, thrown: Error): RunOutcome => ({
+  kind: 'ended',
+  outcome: failed(toNotRun(tool, thrown, 0)),
+});
+
 type Running = {
-  member: PoolMember;
+  readonly member: PoolMember;
+  readonly call: RunningCall;
   /** The call has been answered without it. */
   isStopped: boolean;
 };
 
-/** What came of the call in its host; null where the host was ended after the call had been answered. */
-const toRunEnd = (ran: HostedEnd, tool: HostedTool, running: Running, attempt: Attempt): RunOutcome | null => {
-  if (ran.kind === 'ended') return ran;
-  if (ran.began || !isReplaceable(ran.death)) return toDeathEnd(ran.death, ran.began, tool);
+/** What came of the call in its host; null where there is nothing to say any more, for it has been answered. */
+const toRunEnd = (end: HostedEnd, running: Running, journey: Journey, tookMs: number): RunOutcome | null => {
+  if (end.kind === 'ended') return end;
+  if (end.kind === 'moved') journey.moves += 1;
+  else journey.lostHosts += 1;
   if (running.isStopped) return null;
-  return attempt === 'last' ? toDeathEnd(ran.death, ran.began, tool) : UNBEGUN;
+  if (!end.began || !mayRunAgain(end, running, journey)) return toUnfinishedEnd(end, journey);
+  journey.isSecondRun = true;
+  journey.spentMs = tookMs;
+  // What ended a host once among others may do so again, and then alone.
+  journey.isAlone ||= end.kind === 'died' && end.blame === 'unknown';
+  return ELSEWHERE;
 };
 
-const isReplaceable = ({ killedFor }: Death): boolean => killedFor === null || killedFor === 'recycle';
+const toUnfinishedEnd = (end: Unfinished, { call, moves, lostHosts }: Journey): RunOutcome => {
+  const { tool } = call;
+  if (end.kind === 'moved')
+    return moves <= MOST_MOVES ? ELSEWHERE : toNotRunEnd(tool, new Error('no process has begun it'));
+  const hasOthers = lostHosts < MOST_LOST_HOSTS && isReplaceable(end.death);
+  return !end.began && hasOthers ? ELSEWHERE : toDeathEnd(end.death, end.began, tool);
+};
+
+type Unfinished = Exclude<HostedEnd, { kind: 'ended' }>;
+
+/** A call that may run twice, and that others kept from its end; once. */
+const mayRunAgain = (
+  end: Exclude<HostedEnd, { kind: 'ended' }>,
+  { call }: Running,
+  { isSecondRun }: Journey,
+): boolean => {
+  if (!call.mayRunTwice || isSecondRun) return false;
+  return end.kind === 'moved' || (end.blame !== 'this' && end.death.killedFor !== 'shutdown');
+};
+
+const isReplaceable = ({ killedFor }: Death): boolean => killedFor !== 'shutdown';
 
 const toCall = (
   tool: HostedTool,
@@ -142,25 +203,24 @@ const toCall = (
   progress: context.progress,
 });
 
-const toDeathEnd = (death: Death, began: boolean, tool: HostedTool): RunOutcome | null => {
-  const { killedFor } = death;
-  if (killedFor === 'timeout' || killedFor === 'abort') return null;
+const toDeathEnd = (death: Death, began: boolean, tool: HostedTool): RunOutcome => {
   const thrown = toDeathError(death);
-  if (killedFor === 'shutdown')
+  if (death.killedFor === 'shutdown')
     return { kind: 'ended', outcome: failed(toFailure('cancelled', cutOffText(tool), tool, { thrown })) };
-  if (!began) return { kind: 'ended', outcome: failed(toNotRun(tool, thrown, 0)) };
+  if (!began) return toNotRunEnd(tool, thrown);
   const code = classifyDeath(death);
   const message = code === 'out_of_memory' ? outOfMemoryText(tool) : crashedText(tool);
   return { kind: 'ended', outcome: failed(toFailure(code, message, tool, { thrown })) };
 };
 
-/** Tells the handler that nobody waits, and ends its process group unless it ends by itself. */
-const stop = (running: Running, work: Promise<unknown>, { name }: Error): void => {
+/** Tells the handler that nobody waits, and has its process end unless it ends by itself. */
+const stop = (pool: HostPool, running: Running, work: Promise<unknown>, { name }: Error): void => {
+  const { member, call } = running;
   const reason = name === 'TimeoutError' ? 'TimeoutError' : 'AbortError';
   running.isStopped = true;
-  running.member.host.abort(reason);
+  member.host.abort(call, reason);
   const timer = setTimeout(
-    () => running.member.host.kill(reason === 'TimeoutError' ? 'timeout' : 'abort'),
+    () => pool.endOverdue(member, call, reason === 'TimeoutError' ? 'timeout' : 'abort'),
     GRACE_MS[reason],
   );
   void work.finally(() => clearTimeout(timer));

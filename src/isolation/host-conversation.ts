@@ -1,19 +1,27 @@
 import type { CallOutcome } from '../executor/call-outcome.ts';
 import { parseJson } from '../json/parse-json.ts';
-import type { LoadedToolFile } from '../tools/directory/load-tool-file.ts';
 import type { HostedTool, ToolLog, ToolProgress } from '../tools/tool.ts';
 import type { Frame } from './frames.ts';
 import { type HostMessage, LoadedBody, readHostMessage, type ThrownPart } from './host-messages.ts';
 import type { DroppedReason } from './isolation-observer.ts';
+import type { HostLoad } from './loadable-file.ts';
 import { readAnswer } from './read-answer.ts';
 
-/** Who hears of what a host does beside answering. */
+/** What goes on in a host although no call runs; `version`: of the file whose turn it was. */
+export type Unrest = { readonly version: string; readonly reason: string };
+
+/** Who hears of what a host does beside answering. `tool`: by what its call had started, where that is known. */
 export type HostListener = {
   readonly onDropped: (reason: DroppedReason) => void;
-  /** Something was thrown where nobody waited for it; `tool`: by what its call had started, where that is known. */
-  readonly onStray: (tool: string | null, thrown: readonly ThrownPart[]) => void;
+  /** Something was thrown where nobody waited for it. */
+  readonly onStray: (tool: HostedTool | null, thrown: readonly ThrownPart[]) => void;
   /** No further call begins in this host. */
-  readonly onUnfit: (tool: string | null, reason: string) => void;
+  readonly onUnfit: (tool: HostedTool | null, reason: string) => void;
+  /** No call runs and something goes on; null: it has ended. */
+  readonly onRest: (unrest: Unrest | null) => void;
+  /** Code of this tool is about to end the process. */
+  readonly onLeaving: (tool: HostedTool | null, nonce: string) => void;
+  readonly onPong: () => void;
 };
 
 /** What a call in a host hears. */
@@ -23,12 +31,13 @@ export type CallListener = {
   readonly progress: (update: ToolProgress) => void;
   /** From here on the handler may have run. */
   readonly onBegan: () => void;
+  readonly onRefused: () => void;
   readonly onEnd: (end: CallOutcome) => void;
 };
 
 export type LoadListener = {
   readonly onLoading: () => void;
-  readonly onLoaded: (loaded: LoadedToolFile) => void;
+  readonly onLoaded: (load: HostLoad) => void;
 };
 
 // A call may log and report progress a thousand times each; who says more does not come from our side of the host.
@@ -37,7 +46,11 @@ const MAX_MESSAGES = 4000;
 const MAX_MESSAGE_BYTES = 16_777_216;
 const MAX_FIELDS_LENGTH = 8192;
 const MAX_FORGED = 100;
-const MAX_REMEMBERED = 16;
+const MAX_REMEMBERED = 1024;
+
+/** How much was said, of one call or of the host as a whole since the last call was sent. */
+type Talk = { messages: number; bytes: number };
+type Listening = { readonly listener: CallListener; readonly talk: Talk };
 
 /**
  * Makes sense of what a host says. Each message is checked and counts only for the call whose nonce it carries, and
@@ -47,12 +60,12 @@ export class HostConversation {
   readonly #listener: HostListener;
   readonly #onAbuse: (kind: 'flood' | 'forgery') => void;
   readonly #maxResultBytes: number;
+  #ready: { readonly nonce: string; readonly onReady: () => void } | null = null;
   #load: { readonly nonce: string; readonly listener: LoadListener } | null = null;
-  #call: { readonly nonce: string; readonly listener: CallListener } | null = null;
+  readonly #calls = new Map<string, Listening>();
   /** The tools of the last calls, by nonce. */
-  readonly #past = new Map<string, string>();
-  #messages = 0;
-  #bytes = 0;
+  readonly #past = new Map<string, HostedTool>();
+  #talk: Talk = { messages: 0, bytes: 0 };
   #forged = 0;
   #isOver = false;
 
@@ -65,15 +78,19 @@ export class HostConversation {
     };
   }
 
+  expectReady(nonce: string, onReady: () => void): void {
+    this.#ready = { nonce, onReady };
+  }
+
   expectLoad(nonce: string, listener: LoadListener): void {
+    this.#talk = { messages: 0, bytes: 0 };
     this.#load = { nonce, listener };
   }
 
   expectCall(nonce: string, listener: CallListener): void {
-    this.#messages = 0;
-    this.#bytes = 0;
-    this.#call = { nonce, listener };
-    this.#past.set(nonce, listener.tool.name);
+    this.#talk = { messages: 0, bytes: 0 };
+    this.#calls.set(nonce, { listener, talk: { messages: 0, bytes: 0 } });
+    this.#past.set(nonce, listener.tool);
     if (this.#past.size > MAX_REMEMBERED) this.#forgetOldest();
   }
 
@@ -86,25 +103,37 @@ export class HostConversation {
 
   read({ head, body }: Frame): void {
     if (this.#isOver) return;
-    this.#messages += 1;
-    this.#bytes += head.length;
-    if (this.#messages > MAX_MESSAGES || this.#bytes > MAX_MESSAGE_BYTES) {
+    const message = readHostMessage(head);
+    const call = message === null ? undefined : this.#calls.get(message.nonce);
+    const talk = call?.talk ?? this.#talk;
+    // Asked for by the service, however long a call takes.
+    if (message?.type !== 'pong') talk.messages += 1;
+    talk.bytes += head.length + (message?.type === 'log' ? body.length : 0);
+    if (talk.messages > MAX_MESSAGES || talk.bytes > MAX_MESSAGE_BYTES) {
       this.#listener.onDropped('limit');
       this.#onAbuse('flood');
       return;
     }
-    const message = readHostMessage(head);
     if (message === null) this.#drop('');
-    else this.#hear(message, body);
+    else this.#hear(message, body, call);
   }
 
-  #hear(message: HostMessage, body: string): void {
+  #hear(message: HostMessage, body: string, call: Listening | undefined): void {
     switch (message.type) {
+      case 'ready':
+      case 'restless':
+      case 'quiet':
+      case 'pong':
+        this.#hearHost(message);
+        break;
       case 'stray':
         this.#listener.onStray(this.#past.get(message.nonce) ?? null, message.thrown);
         break;
       case 'unfit':
         this.#listener.onUnfit(this.#past.get(message.nonce) ?? null, message.reason);
+        break;
+      case 'leaving':
+        this.#listener.onLeaving(this.#past.get(message.nonce) ?? null, message.nonce);
         break;
       case 'loading':
       case 'loaded':
@@ -112,10 +141,24 @@ export class HostConversation {
         if (this.#load?.nonce === message.nonce) this.#hearLoad(message, body, this.#load.listener);
         else this.#drop(message.nonce);
         break;
+      case 'refused':
+        this.#hearRefused(message.nonce, call);
+        break;
       default:
-        if (this.#call?.nonce === message.nonce) this.#hearCall(message, body, this.#call.listener);
-        else this.#drop(message.nonce);
+        if (call === undefined) this.#drop(message.nonce);
+        else this.#hearCall(message, body, call.listener);
     }
+  }
+
+  #hearHost({ nonce, ...message }: Extract<HostMessage, { type: 'ready' | 'restless' | 'quiet' | 'pong' }>): void {
+    if (this.#ready?.nonce !== nonce) this.#drop(nonce);
+    else if (message.type === 'ready') this.#ready.onReady();
+    else if (message.type === 'pong') this.#listener.onPong();
+    else this.#listener.onRest(message.type === 'restless' ? message : null);
+  }
+
+  get nonce(): string {
+    return this.#ready?.nonce ?? '';
   }
 
   #drop(nonce: string): void {
@@ -139,7 +182,20 @@ export class HostConversation {
       return;
     }
     this.#load = null;
-    listener.onLoaded(message.type === 'loaded' ? toLoaded(body) : { kind: 'failed', reason: message.reason });
+    listener.onLoaded(
+      message.type === 'loaded' ? toLoaded(body, message.trace) : { kind: 'failed', reason: message.reason },
+    );
+  }
+
+  #hearRefused(nonce: string, call: Listening | undefined): void {
+    if (call !== undefined) {
+      this.#calls.delete(nonce);
+      call.listener.onRefused();
+    } else if (this.#load?.nonce === nonce) {
+      const { listener } = this.#load;
+      this.#load = null;
+      listener.onLoaded({ kind: 'refused' });
+    } else this.#drop(nonce);
   }
 
   #hearCall(message: CallMessage, body: string, listener: CallListener): void {
@@ -148,7 +204,6 @@ export class HostConversation {
         listener.onBegan();
         break;
       case 'log':
-        this.#bytes += body.length;
         listener.log()[message.level](message.message, body.length > MAX_FIELDS_LENGTH ? {} : toFields(body));
         break;
       case 'progress':
@@ -160,23 +215,23 @@ export class HostConversation {
     }
   }
 
-  #hearAnswer({ end }: Extract<CallMessage, { type: 'answer' }>, body: string, listener: CallListener): void {
+  #hearAnswer({ nonce, end }: Extract<CallMessage, { type: 'answer' }>, body: string, listener: CallListener): void {
     const ended = Buffer.byteLength(body) > this.#maxResultBytes ? null : readAnswer(end, body, listener.tool);
     if (ended === null) {
       this.#onAbuse('forgery');
       return;
     }
-    this.#call = null;
+    this.#calls.delete(nonce);
     listener.onEnd(ended);
   }
 }
 
 type CallMessage = Extract<HostMessage, { type: 'began' | 'answer' | 'log' | 'progress' }>;
 
-const toLoaded = (body: string): LoadedToolFile => {
+const toLoaded = (body: string, trace: string | null): HostLoad => {
   const loaded = LoadedBody.safeParse(toValue(body));
   return loaded.success
-    ? { kind: 'loaded', ...loaded.data }
+    ? { kind: 'loaded', ...loaded.data, trace }
     : { kind: 'failed', reason: 'what its tools say of themselves cannot be read' };
 };
 

@@ -19,7 +19,7 @@ export const toHostEnvironment = (
   asked: readonly string[],
   rules: EnvironmentRules,
 ): Readonly<Record<string, string>> => {
-  const names = [...ALWAYS, ...OF_NODE, ...rules.shared, ...asked.filter((name) => isAllowed(name, rules.allowed))];
+  const names = [...ALWAYS, ...OF_NODE, ...rules.shared, ...asked.filter((name) => isAllowedName(name, rules.allowed))];
   return Object.fromEntries(
     names.flatMap((name) => {
       const value = Object.hasOwn(rules.environment, name) ? rules.environment[name] : undefined;
@@ -28,5 +28,6 @@ export const toHostEnvironment = (
   );
 };
 
-const isAllowed = (name: string, allowed: readonly string[]): boolean =>
+/** Whether one of the rules is this name, or its beginning with `*`. */
+export const isAllowedName = (name: string, allowed: readonly string[]): boolean =>
   allowed.some((rule) => (rule.endsWith('*') ? name.startsWith(rule.slice(0, -1)) : name === rule));

@@ -6,17 +6,29 @@ import { parseJson } from '../json/parse-json.ts';
 
 /** What the service says to a host. The body carries sources (load) or the call's arguments (call). */
 export type HostOrder =
+  /** The first of all. */
+  | { readonly type: 'start'; readonly nonce: string; readonly maxResultBytes: number }
   | {
       readonly type: 'load';
       readonly nonce: string;
+      /** Names this version of the file in calls. */
+      readonly version: string;
       /** Absolute paths. */
       readonly path: string;
       readonly root: string;
-      readonly maxResultBytes: number;
+      /** Names the sources, which the body holds where this host has not been sent them before. */
+      readonly sources: string;
+      /** Whether other files may run in this host afterwards. */
+      readonly placing: 'shared' | 'own';
     }
+  /** No call of this version will come any more. */
+  | { readonly type: 'unload'; readonly version: string }
   | {
       readonly type: 'call';
       readonly nonce: string;
+      readonly version: string;
+      /** A moment of the system's monotonic clock, in milliseconds, after which the call must not begin; null = none. */
+      readonly beginBy: number | null;
       readonly role: 'tool' | 'reducer';
       readonly tool: string;
       readonly session: string | null;
@@ -28,7 +40,9 @@ export type HostOrder =
       readonly traceparent: string | null;
       readonly graceful: 'on' | 'off';
     }
-  | { readonly type: 'abort'; readonly nonce: string; readonly reason: 'TimeoutError' | 'AbortError' };
+  | { readonly type: 'abort'; readonly nonce: string; readonly reason: 'TimeoutError' | 'AbortError' }
+  /** To be answered at once: a host whose event loop is blocked does not. */
+  | { readonly type: 'ping'; readonly nonce: string };
 
 /** What a tool of a file says of itself, as it comes over the channel. */
 export const HostedFacts = z.object({
@@ -50,7 +64,7 @@ export const HostedFacts = z.object({
   upstream: z.null(),
   source: z.string(),
   exampleArguments: z.string(),
-  isolation: z.enum(['process', 'inline']),
+  isolation: z.enum(['process', 'own', 'inline']),
   env: z.array(z.string()),
   inlineOnly: z.literal('breakerKey').nullable(),
 });
@@ -103,10 +117,15 @@ export type HostEnd = z.infer<typeof HostEnd>;
  * line's fields. Everything here may be forged by a tool's code: it is checked, and bound to a call by its nonce.
  */
 export const HostMessage = z.discriminatedUnion('type', [
-  /** The process is up and begins to load: its time counts from here. */
+  /** The process is up. */
+  z.object({ type: z.literal('ready'), nonce: z.string() }),
+  /** A file begins to load: its time counts from here. */
   z.object({ type: z.literal('loading'), nonce: z.string() }),
-  z.object({ type: z.literal('loaded'), nonce: z.string() }),
+  /** `trace`: what loading it left behind that other files would meet. */
+  z.object({ type: z.literal('loaded'), nonce: z.string(), trace: z.string().max(MAX_TEXT).nullable() }),
   z.object({ type: z.literal('load_failed'), nonce: z.string(), reason: z.string().max(MAX_TEXT) }),
+  /** The load or the call under this nonce has not begun and will not begin here. */
+  z.object({ type: z.literal('refused'), nonce: z.string() }),
   /** From here on the handler may have run. */
   z.object({ type: z.literal('began'), nonce: z.string() }),
   z.object({ type: z.literal('answer'), nonce: z.string(), end: HostEnd }),
@@ -125,6 +144,18 @@ export const HostMessage = z.discriminatedUnion('type', [
   }),
   /** Code of a call has changed what others share: no further call begins in this host. */
   z.object({ type: z.literal('unfit'), nonce: z.string(), reason: z.string().max(MAX_TEXT) }),
+  /** No call runs, and something of theirs goes on: no other file may run here before it has ended. */
+  z.object({
+    type: z.literal('restless'),
+    nonce: z.string(),
+    /** Of the file whose turn it was. */
+    version: z.string().max(100),
+    reason: z.string().max(MAX_TEXT),
+  }),
+  z.object({ type: z.literal('quiet'), nonce: z.string() }),
+  /** Code of this call is about to end the process. */
+  z.object({ type: z.literal('leaving'), nonce: z.string() }),
+  z.object({ type: z.literal('pong'), nonce: z.string() }),
   /** Something was thrown or rejected where nobody waited for it; `nonce`: by what the call with it had started. */
   z.object({ type: z.literal('stray'), nonce: z.string(), thrown: Thrown }),
 ]);

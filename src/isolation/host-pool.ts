@@ -1,250 +1,247 @@
-import { availableParallelism } from 'node:os';
 import type { LoadedToolFile, ToolFileHosts } from '../tools/directory/load-tool-file.ts';
-import type { ToolFile } from '../tools/tool.ts';
-import { isOwnFault, toRestartReason } from './classify-death.ts';
-import {
-  countEnding,
-  countPhase,
-  createFileHosts,
-  type FileHosts,
-  findLeastServed,
-  findMember,
-  type HostPoolSettings,
-  type HostWaiter,
-  learnFrom,
-  noteTrouble,
-  type PoolMember,
-} from './file-hosts.ts';
-import type { Death } from './isolation-observer.ts';
+import type { HostedTool, Placing, ToolFile } from '../tools/tool.ts';
+import { isOwnFault, toOffence, toRestartReason } from './classify-death.ts';
+import { Discovery } from './discovery.ts';
+import type { HostPoolSettings } from './host-pool-settings.ts';
+import { HostStock } from './host-stock.ts';
+import { hasOwnHosts, learnFrom, noteBlock, noteOffence, noteTrouble, runsAlone, toGroup } from './hosted-file.ts';
+import { HostedFiles } from './hosted-files.ts';
+import type { Death, Offence, RestartReason } from './isolation-observer.ts';
+import type { HostLoad } from './loadable-file.ts';
+import { dropVersion, settleOverdue } from './pool-member.ts';
+import type { HostedFile, HostWaiter, PoolMember } from './pool-records.ts';
+import type { RunningCall } from './running-call.ts';
+import { Turns } from './turns.ts';
 
 const KEEPS_ENDING = 'its process keeps ending';
-const IDLE_MS = 30_000;
-// Starting is what costs a core; more at a time would only make each one later.
-const MAX_STARTING = Math.max(2, availableParallelism());
+// What goes on after a call for longer than this is there to stay.
+const UNREST_MS = 10_000;
 
 /**
- * Warm processes for tool files. Each belongs to one version of one file for its life, so that no tool ever runs in a
- * process that another file's code has touched. Grows where calls wait; shrinks to `minHosts` when nothing happens.
+ * Hosts for tool files. Files that were granted the same variables share theirs, each with a turn of its own; a file
+ * that asks for it or misbehaves has processes of its own. Grows where calls wait; shrinks to `minHosts` when nothing
+ * happens.
  */
 export class HostPool implements ToolFileHosts {
   readonly members: ReadonlySet<PoolMember>;
-  readonly #members = new Set<PoolMember>();
-  readonly #files = new Map<ToolFile, FileHosts>();
-  /** Also of versions that are gone: a call that was let in before still needs what was learned of them. */
-  readonly #known = new WeakMap<ToolFile, FileHosts>();
+  readonly #stock: HostStock;
+  readonly #turns: Turns;
+  readonly #discovery: Discovery;
+  readonly #files = new HostedFiles();
   readonly #settings: HostPoolSettings;
-  readonly #whenEmpty: (() => void)[] = [];
-  #isClosing = false;
 
   constructor(settings: HostPoolSettings) {
     this.#settings = settings;
-    this.members = this.#members;
+    this.#stock = new HostStock(settings, {
+      onReady: (member) => this.#onReady(member),
+      onBroken: (member, reason) => this.#onBroken(member, reason),
+      onState: (member) => this.#onState(member),
+      onEnded: (member, death) => this.#onEnded(member, death),
+    });
+    this.#turns = new Turns({
+      stock: this.#stock,
+      maxCalls: settings.maxCalls,
+      now: settings.now,
+      onLoaded: (member, hosted, load) => this.#onLoaded(member, hosted, load),
+    });
+    this.#discovery = new Discovery({ stock: this.#stock, onDone: (member) => this.#turns.settle(member) });
+    this.members = this.#stock.members;
   }
 
-  /** Loads a version in a process of its own, which stays as its first host. Never rejects. */
+  /** Reads what a version declares, in a process in which others are read, too. Never rejects. */
   async load(file: ToolFile): Promise<LoadedToolFile> {
-    const hosts = createFileHosts(file);
-    this.#files.set(file, hosts);
-    this.#known.set(file, hosts);
-    const member = this.#start(hosts);
-    const loaded: LoadedToolFile =
-      member === null ? { kind: 'failed', reason: 'no process could be started for it' } : await member.host.loaded;
-    if (loaded.kind === 'failed') this.retire(file);
-    else learnFrom(hosts, loaded);
-    // It had to start without the variables that its tools ask for.
-    if (hosts.asked.length > 0) member?.host.kill('recycle');
-    // Loads are not held up by a full pool, but do not leave it overfull.
-    if (this.#members.size > this.#settings.maxHosts) this.#evict();
+    const hosted = this.#files.create(file);
+    const loaded = await this.#discovery.load(hosted);
+    if (loaded.kind !== 'loaded') {
+      this.retire(file);
+      return { kind: 'failed', reason: loaded.reason };
+    }
+    learnFrom(hosted, loaded, this.#settings.isAllowed);
+    hosted.isOwn ||= loaded.tools.some(({ name }) => this.#settings.isOwn(name));
     this.#keepWarm();
-    return loaded;
+    return { kind: 'loaded', tools: loaded.tools, imported: loaded.imported };
   }
 
   retire(file: ToolFile): void {
-    const hosts = this.#files.get(file);
-    if (hosts === undefined) return;
-    hosts.retired = true;
-    for (const member of hosts.members) if (member.phase === 'idle') member.host.kill('surplus');
-    this.#forget(hosts);
-  }
-
-  /** A host of this file that is idle, busy from now on; null where there is none. */
-  takeIdle(file: ToolFile): PoolMember | null {
-    const idle = findMember(this.#hostsOf(file).members, 'idle', 'newest') ?? null;
-    if (idle !== null) this.#enter(idle, 'busy');
-    return idle;
-  }
-
-  /** Hands over a host of this file as soon as there is one; gives the way to stop waiting. */
-  obtain(file: ToolFile, waiter: HostWaiter): () => void {
-    const hosts = this.#hostsOf(file);
-    const idle = this.takeIdle(file);
-    const waitMs = hosts.restartAt - this.#settings.now();
-    if (idle !== null) waiter.take(idle);
-    else if (hosts.members.size === 0 && waitMs > 0) waiter.fail(KEEPS_ENDING, waitMs);
-    else {
-      hosts.waiting.add(waiter);
-      this.#grow(hosts);
+    const hosted = this.#files.retire(file);
+    if (hosted === undefined) return;
+    for (const member of this.members) {
+      if (member.phase !== 'idle') continue;
+      dropVersion(member, hosted);
+      this.#turns.settle(member);
     }
-    return () => void hosts.waiting.delete(waiter);
+    this.#files.forget(hosted);
   }
 
-  /** The call in this host has been answered, and the host may have another. */
-  giveBack(member: PoolMember): void {
-    member.hosts.troubles = 0;
-    member.hosts.restartAt = 0;
-    this.#settle(member);
+  /** The name of this version of the file in messages to hosts. */
+  versionOf(file: ToolFile): string {
+    return this.#files.find(file).version;
+  }
+
+  /** Whether calls of this tool have no other beside them. */
+  isAlone(tool: HostedTool): boolean {
+    return tool.concurrency === 1 || runsAlone(this.#files.find(tool.file), tool.name, this.#settings.now());
+  }
+
+  placingOf(tool: HostedTool): Placing {
+    if (this.isAlone(tool)) return 'alone';
+    return hasOwnHosts(this.#files.find(tool.file), this.#settings.now()) ? 'own' : 'shared';
+  }
+
+  /** A seat in a host that has loaded the file; null where the call must wait for one. */
+  takeSeat(file: ToolFile, isAlone: boolean): PoolMember | null {
+    return this.#turns.takeSeat(this.#files.find(file), isAlone);
+  }
+
+  /** Hands over a seat as soon as there is one; gives the way to stop waiting. */
+  obtain(file: ToolFile, waiter: HostWaiter): () => void {
+    const hosted = this.#files.find(file);
+    const member = this.#turns.takeSeat(hosted, waiter.isAlone);
+    const waitMs = hosted.restartAt - this.#settings.now();
+    if (member === null && (waitMs <= 0 || hosted.members.size > 0)) return this.#turns.wait(hosted, waiter);
+    if (member !== null) waiter.take(member);
+    else waiter.fail(KEEPS_ENDING, waitMs);
+    return () => undefined;
+  }
+
+  /** A call in this host has ended, and its seat is free. */
+  giveBack(member: PoolMember, end: 'answered' | 'moved'): void {
+    member.seats -= 1;
+    if (end === 'answered' && member.turn !== null) {
+      member.turn.troubles = 0;
+      member.turn.restartAt = 0;
+    }
+    if (member.closedFor === 'overdue') settleOverdue(member);
+    this.#turns.settle(member);
+  }
+
+  /** A call went on after its deadline: its host takes no more, and ends as soon as the others in it have ended. */
+  endOverdue(member: PoolMember, call: RunningCall, reason: 'timeout' | 'abort'): void {
+    if (call.isOver) return;
+    call.isOverdue = true;
+    member.closedFor = 'overdue';
+    if (reason === 'timeout' && member.turn !== null) this.#offend(member.turn, 'timeout');
+    settleOverdue(member);
+  }
+
+  /** This host answers again. */
+  reopen(member: PoolMember): void {
+    if (member.closedFor === 'silent') member.closedFor = null;
+    this.#turns.settle(member);
+  }
+
+  /** A call of this tool kept others of its host waiting. */
+  noteBlock({ file, name }: HostedTool): void {
+    noteBlock(this.#files.find(file), name, this.#settings.now());
   }
 
   /** Ends what has been idle for long, and starts what is missing. Called every few seconds. */
   tidy(): void {
-    let spare = this.#members.size - this.#settings.minHosts;
-    for (const member of this.#members) {
-      if (spare <= 0) break;
-      if (member.phase !== 'idle' || this.#settings.now() - member.since <= IDLE_MS || member.host.isEnding()) continue;
-      member.host.kill('surplus');
-      spare -= 1;
+    const now = this.#settings.now();
+    for (const member of this.members) {
+      const isRestless = member.phase === 'idle' && member.host.unrest() !== null && now - member.since > UNREST_MS;
+      if (isRestless && member.turn !== null && member.owner === null) this.#offend(member.turn, 'unrest');
     }
-    // For calls whose file had to pause.
-    this.#growAll();
-    this.#keepWarm();
+    this.#stock.tidy();
+    this.#fillUp();
   }
 
   /** Ends all processes at once; none starts any more. */
   killAll(): void {
-    this.#isClosing = true;
-    for (const { host } of this.#members) host.kill('shutdown');
+    this.#stock.killAll();
   }
 
   whenEmpty(): Promise<void> {
-    return this.#members.size === 0 ? Promise.resolve() : new Promise((done) => void this.#whenEmpty.push(done));
+    return this.#stock.whenEmpty();
   }
 
-  #start(hosts: FileHosts): PoolMember | null {
-    const host = this.#isClosing ? null : this.#settings.startHost(hosts);
-    if (host === null) {
-      noteTrouble(hosts, this.#settings.now());
-      this.#failWaiting(hosts, 'no process could be started for it');
-      return null;
+  #onReady(member: PoolMember): void {
+    if (this.#discovery.takes(member)) return;
+    member.phase = 'idle';
+    this.#turns.settle(member);
+    // Only so many start at once: now another may.
+    this.#fillUp();
+  }
+
+  #onBroken(member: PoolMember, reason: string): void {
+    if (this.#discovery.takes(member)) return;
+    const others = [...this.members].filter(({ host, group }) => group === member.group && !host.isEnding());
+    for (const hosted of this.#turns.waitingIn(member.group)) {
+      noteTrouble(hosted, this.#settings.now());
+      // As long as its files have others, their calls may still have one of them.
+      if (others.length === 0) this.#turns.failWaiting(hosted, reason);
     }
-    const member: PoolMember = { host, hosts, phase: 'starting', since: this.#settings.now() };
-    this.#members.add(member);
-    hosts.members.add(member);
-    void host.loaded.then((loaded) => this.#onLoaded(member, loaded));
-    void host.ended.then((death) => this.#onEnded(member, death));
-    return member;
   }
 
-  #onLoaded(member: PoolMember, loaded: LoadedToolFile): void {
-    if (loaded.kind === 'loaded') {
-      this.#settle(member);
-      // Only so many start at once: now another may.
-      this.#growAll();
+  #onLoaded(member: PoolMember, hosted: HostedFile, load: HostLoad): void {
+    if (load.kind === 'refused') return;
+    if (load.kind === 'loaded') {
+      if (load.trace !== null && member.owner === null) this.#offend(hosted, 'taint');
       return;
     }
-    const { host, hosts } = member;
-    host.kill('surplus');
-    noteTrouble(hosts, this.#settings.now());
+    noteTrouble(hosted, this.#settings.now());
+    hosted.members.delete(member);
+    member.turn = null;
     // As long as the file has others that work, its calls may still have one of them.
-    if (countPhase(hosts.members, 'starting') === hosts.members.size) this.#failWaiting(hosts, loaded.reason);
+    if (hosted.members.size === 0) this.#turns.failWaiting(hosted, load.reason);
   }
 
-  #failWaiting(hosts: FileHosts, reason: string): void {
-    const waiting = [...hosts.waiting];
-    hosts.waiting.clear();
-    for (const waiter of waiting) waiter.fail(reason, Math.max(0, hosts.restartAt - this.#settings.now()));
+  #onState(member: PoolMember): void {
+    const { host, turn } = member;
+    const tool = host.spoiler();
+    const hosted = tool === null ? turn : this.#files.find(tool.file);
+    if (host.isSpent() && hosted !== null) this.#offend(hosted, 'taint');
+    if (member.phase !== 'starting') this.#turns.settle(member);
   }
 
-  /** What becomes of a host that is free: the next call, a pause, or its end. */
-  #settle(member: PoolMember): void {
-    const { host, hosts } = member;
-    if (host.isEnding()) return;
-    const [waiter] = hosts.waiting;
-    if (host.isSpent() || host.answered() >= this.#settings.maxCalls) host.kill('recycle');
-    else if (waiter !== undefined) this.#occupy(member, waiter);
-    else if (hosts.retired || this.#isClosing) host.kill('surplus');
-    else this.#beIdle(member);
-  }
-
-  #beIdle(member: PoolMember): void {
-    this.#enter(member, 'idle');
-    // Another file's calls may have waited for somebody to make way.
-    if (this.#members.size >= this.#settings.maxHosts) this.#growAll();
-  }
-
-  #occupy(member: PoolMember, waiter: HostWaiter): void {
-    member.hosts.waiting.delete(waiter);
-    this.#enter(member, 'busy');
-    waiter.take(member);
-  }
-
-  #enter(member: PoolMember, phase: PoolMember['phase']): void {
-    member.phase = phase;
-    member.since = this.#settings.now();
+  #offend(hosted: HostedFile, offence: Offence): void {
+    noteOffence(hosted, this.#settings.now());
+    this.#settings.onOffence(hosted.file, offence);
+    const group = toGroup(hosted, this.#settings.now());
+    for (const member of hosted.members) Object.assign(member, { group, owner: hosted });
   }
 
   #onEnded(member: PoolMember, death: Death): void {
-    const { hosts } = member;
-    const { now, onEnded } = this.#settings;
-    this.#members.delete(member);
-    hosts.members.delete(member);
+    const { turn, phase } = member;
+    const { onEnded } = this.#settings;
     const restart = toRestartReason(death);
-    // One that ended while it loaded is counted as a failed start.
-    if (isOwnFault(restart) && member.phase !== 'starting') noteTrouble(hosts, now());
-    if (hosts.members.size === 0 && hosts.restartAt > now()) this.#failWaiting(hosts, KEEPS_ENDING);
-    onEnded(member, death, restart);
-    if (this.#members.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
-    this.#forget(hosts);
+    const hosted = death.leaver === null ? turn : this.#files.find(death.leaver.file);
+    turn?.members.delete(member);
+    const isKnown = phase === 'busy' || death.leaver !== null || death.exitCode !== null;
+    if (hosted !== null) this.#charge(hosted, restart, isKnown ? toOffence(restart) : null);
+    onEnded(member, death, restart, hosted?.file ?? null);
     // As warm as before: the next call should not pay for this one.
-    if (restart !== null && hosts.isLoaded) this.#replace(hosts);
-    this.#growAll();
+    if (restart !== null && hosted?.isLoaded) this.#replace(hosted);
+    this.#fillUp();
+  }
+
+  #fillUp(): void {
+    this.#turns.serve();
     this.#keepWarm();
   }
 
-  #replace(hosts: FileHosts): void {
-    const waitMs = hosts.restartAt - this.#settings.now();
-    if (hosts.retired) return;
-    if (waitMs > 0) setTimeout(() => this.#replace(hosts), waitMs).unref();
-    else if (this.#hasRoom() && [...hosts.members].every(({ phase }) => phase === 'busy')) this.#start(hosts);
+  /** A host ended while it ran this file. */
+  #charge(hosted: HostedFile, restart: RestartReason | null, offence: Offence | null): void {
+    const { now } = this.#settings;
+    if (offence !== null) this.#offend(hosted, offence);
+    if (isOwnFault(restart)) noteTrouble(hosted, now());
+    if (hosted.members.size === 0 && hosted.restartAt > now()) this.#turns.failWaiting(hosted, KEEPS_ENDING);
+    this.#files.forget(hosted);
   }
 
-  #hasRoom(): boolean {
-    return this.#members.size < this.#settings.maxHosts && countPhase(this.#members, 'starting') < MAX_STARTING;
-  }
-
-  /** Starts hosts for the calls that wait, as far as there is room; makes room where only idle hosts are in the way. */
-  #grow(hosts: FileHosts): void {
-    if (hosts.restartAt > this.#settings.now()) return;
-    let missing = hosts.waiting.size - countPhase(hosts.members, 'starting');
-    while (missing > 0 && this.#hasRoom() && this.#start(hosts) !== null) missing -= 1;
-    if (this.#members.size >= this.#settings.maxHosts && missing > countEnding(this.#members)) this.#evict();
-  }
-
-  #evict(): void {
-    findMember(this.#members, 'idle', 'oldest')?.host.kill('surplus');
-  }
-
-  #growAll(): void {
-    for (const hosts of this.#files.values()) if (hosts.waiting.size > 0) this.#grow(hosts);
+  #replace(hosted: HostedFile): void {
+    const waitMs = hosted.restartAt - this.#settings.now();
+    const group = toGroup(hosted, this.#settings.now());
+    const hasIdle = [...this.members].some((member) => member.group === group && member.phase !== 'busy');
+    if (hosted.retired || hasIdle) return;
+    if (waitMs > 0) setTimeout(() => this.#replace(hosted), waitMs).unref();
+    else if (this.#stock.hasRoom()) this.#stock.start(hosted);
   }
 
   #keepWarm(): void {
-    while (this.#members.size < this.#settings.minHosts && this.#hasRoom()) {
-      const hosts = findLeastServed(this.#files.values(), this.#settings.now());
-      if (hosts === undefined || this.#start(hosts) === null) return;
+    while (this.#stock.isShort() && this.#stock.hasRoom()) {
+      const hosted = this.#files.findLeastServed(this.members, this.#settings.now());
+      if (hosted === null || this.#stock.start(hosted) === null) return;
     }
-  }
-
-  /** A call may still come for a version that is gone: it was let in before. */
-  #hostsOf(file: ToolFile): FileHosts {
-    const serving = this.#files.get(file);
-    if (serving !== undefined) return serving;
-    const hosts = this.#known.get(file) ?? createFileHosts(file);
-    hosts.retired = true;
-    this.#files.set(file, hosts);
-    return hosts;
-  }
-
-  #forget(hosts: FileHosts): void {
-    if (hosts.retired && hosts.members.size === 0 && hosts.waiting.size === 0) this.#files.delete(hosts.file);
   }
 }

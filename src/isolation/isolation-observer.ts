@@ -1,3 +1,5 @@
+import type { HostedTool } from '../tools/tool.ts';
+
 /** Why the service itself ended a host. */
 export type KillReason =
   | 'timeout'
@@ -20,23 +22,39 @@ export type Death = {
   readonly killedFor: KillReason | null;
   /** The last lines it wrote to stderr. */
   readonly lastLines: readonly string[];
+  /** The tool whose code ended the process, where that said so. */
+  readonly leaver: HostedTool | null;
 };
 
 /** What the metrics call it. */
 export type RestartReason = 'timeout' | 'oom' | 'crash' | 'exit' | 'recycle' | 'flood';
 
+/** What a file cost its place among others. */
+export type Offence =
+  /** A call ended its process, or filled its memory. */
+  | 'crash'
+  | 'memory'
+  /** A call went on after its deadline until it was killed. */
+  | 'timeout'
+  /** It changed what all files share. */
+  | 'taint'
+  /** Something of it went on long after its calls: timers, sockets, processes. */
+  | 'unrest';
+
 /** Why a message of a host is not heard. */
 export type DroppedReason = 'forged' | 'second' | 'limit';
 
-/** Who hears of what tool hosts do beside answering. `file` is the absolute path of a host's tool file. */
+/** Who hears of what tool hosts do beside answering. `file`: the absolute path of a tool file. */
 export type IsolationObserver = {
-  /** `restart`: why it must be replaced; null where it need not be. */
-  readonly hostEnded: (file: string, death: Death, restart: RestartReason | null) => void;
+  /** `file`: null where the host ran none. `restart`: why it must be replaced; null where it need not be. */
+  readonly hostEnded: (file: string | null, death: Death, restart: RestartReason | null) => void;
   readonly messageDropped: (reason: DroppedReason) => void;
   /** A tool threw where nobody waited for it, mostly after its call had been answered. */
   readonly strayThrown: (tool: string | null, file: string, thrown: unknown) => void;
   /** A tool changed what calls of its process share: that process is replaced. */
   readonly hostUnfit: (tool: string | null, file: string, reason: string) => void;
+  /** A file lost its place among others, or goes on without it. */
+  readonly fileOffended: (file: string, offence: Offence) => void;
   /** A tool wrote a line to stdout or stderr. */
   readonly lineWritten: (file: string, stream: 'stdout' | 'stderr', line: string) => void;
   /** A call waited this long for a process. */

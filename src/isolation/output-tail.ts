@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { withLookahead } from '../tools/describe-value.ts';
+import { withoutVersions } from '../tools/directory/tool-imports.ts';
 
 export type OutputTail = {
   /** The last lines, oldest first. */
@@ -26,8 +27,9 @@ export const createOutputTail = (
   let lines: string[] = [];
   let begun = '';
   let bytes = 0;
-  const add = (line: string): void => {
-    if (line.trim() === '') return;
+  const add = (text: string): void => {
+    if (text.trim() === '') return;
+    const line = withoutVersions(text);
     lines.push(line);
     if (lines.length > MAX_LINES) lines.shift();
     onLine(line);

@@ -54,6 +54,12 @@ export const readResidentBytes = (pid: number): number => {
   return Number(fields[1] ?? 0) * PAGE_BYTES;
 };
 
+/** How long a process has waited for a processor since it started, in milliseconds; 0 where the system does not say. */
+export const readWaitedMs = (pid: number): number => {
+  const fields = attempt(() => readFileSync(`/proc/${pid}/schedstat`, 'latin1'))?.split(' ') ?? [];
+  return Number(fields[1] ?? 0) / 1_000_000;
+};
+
 // The service must answer while its tools compute.
 const NICER = 5;
 const NICEST = 19;

@@ -1,46 +1,72 @@
 import type { CallOutcome } from '../executor/call-outcome.ts';
+import { type HostedTool, isSafe } from '../tools/tool.ts';
 import type { Death } from './isolation-observer.ts';
 
-/** What came of a call in a host: its end, or the host's. `began`: the handler may have run. */
+/** Whether a host's death is the work of this call: `unknown` where several ran and nothing tells them apart. */
+export type Blame = 'this' | 'other' | 'unknown';
+
+/** What came of a call in a host. `began`: the handler may have run. */
 export type HostedEnd =
   | { readonly kind: 'ended'; readonly outcome: CallOutcome }
-  | { readonly kind: 'died'; readonly death: Death; readonly began: boolean };
+  | { readonly kind: 'died'; readonly death: Death; readonly began: boolean; readonly blame: Blame }
+  /** It did not begin, or its host is blocked by another call: another host may run it. */
+  | { readonly kind: 'moved'; readonly began: boolean };
 
-/** A call that was sent to a host. */
-export type RunningCall = {
+/** A call that was sent to a host. It ends once; what comes later is not heard. */
+export class RunningCall {
   readonly nonce: string;
-  readonly begin: () => void;
-  readonly hasBegun: () => boolean;
-  readonly die: (death: Death) => void;
-};
+  readonly tool: HostedTool;
+  /** A moment of the monotonic clock; the host does not begin the call after it. null = none. */
+  readonly beginBy: number | null;
+  /** It has been answered without its end, and its handler did not heed its signal. */
+  isOverdue = false;
+  #began = false;
+  #isOver = false;
+  readonly #resolve: (end: HostedEnd) => void;
 
-// A host that is free begins within a millisecond; a machine that is busy may keep it from that for a while.
-const LONGEST_SILENCE_MS = 2000;
-const SHORTEST_SILENCE_MS = 200;
+  constructor(nonce: string, tool: HostedTool, beginBy: number | null, resolve: (end: HostedEnd) => void) {
+    this.nonce = nonce;
+    this.tool = tool;
+    this.beginBy = beginBy;
+    this.#resolve = resolve;
+  }
 
-// A call with a short limit must have time left for another host.
-const toSilenceMs = (timeoutMs: number): number =>
-  Math.max(SHORTEST_SILENCE_MS, Math.min(LONGEST_SILENCE_MS, timeoutMs / 2));
+  get began(): boolean {
+    return this.#began;
+  }
 
-/** `onSilence`: what runs on from an earlier call holds it up; it has not begun, so another host may run it. */
-export const createRunningCall = (
-  { nonce, timeoutMs }: { readonly nonce: string; readonly timeoutMs: number },
-  onSilence: () => void,
-  resolve: (end: HostedEnd) => void,
-): RunningCall => {
-  let began = false;
-  // Only after another look at the channel: where this process itself was held up, the word is there already.
-  const timer = setTimeout(() => setImmediate(() => began || onSilence()), toSilenceMs(timeoutMs));
-  return {
-    nonce,
-    hasBegun: () => began,
-    begin: () => {
-      began = true;
-      clearTimeout(timer);
-    },
-    die: (death) => {
-      clearTimeout(timer);
-      resolve({ kind: 'died', death, began });
-    },
-  };
-};
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get mayRunTwice(): boolean {
+    return isSafe(this.tool);
+  }
+
+  begin(): void {
+    this.#began = true;
+  }
+
+  end(outcome: CallOutcome): void {
+    this.#settle({ kind: 'ended', outcome });
+  }
+
+  /** Its host said that it did not run the handler after all. */
+  refuse(): void {
+    this.#settle({ kind: 'moved', began: false });
+  }
+
+  leave(): void {
+    this.#settle({ kind: 'moved', began: this.#began });
+  }
+
+  die(death: Death, blame: Blame): void {
+    this.#settle({ kind: 'died', death, began: this.#began, blame });
+  }
+
+  #settle(end: HostedEnd): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#resolve(end);
+  }
+}

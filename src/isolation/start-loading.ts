@@ -1,36 +1,54 @@
-import type { LoadedToolFile } from '../tools/directory/load-tool-file.ts';
-import type { ToolFile } from '../tools/tool.ts';
 import type { HostConversation } from './host-conversation.ts';
 import type { HostOrder } from './host-messages.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
+import type { HostLoad } from './loadable-file.ts';
 
-// The clock of a file starts when its process is up: a busy machine is not the file's fault.
-const START_MS = 15_000;
-
-/** Has a host load its file; gives what its tools say of themselves, or why it could not. Never rejects. */
-export const startLoading = (terms: {
-  readonly file: ToolFile;
-  readonly sources: readonly (readonly [path: string, text: string])[];
-  readonly maxLoadMs: number;
-  readonly maxResultBytes: number;
-  readonly createNonce: () => string;
+type Line = {
   readonly conversation: HostConversation;
+  readonly createNonce: () => string;
   readonly send: (order: HostOrder, body: string) => void;
   readonly kill: (reason: KillReason) => void;
   readonly ended: Promise<Death>;
-}): Promise<LoadedToolFile> =>
+};
+
+// A busy machine is not the file's fault: the clock of a file starts when its process is up and takes it in hand.
+const START_MS = 15_000;
+
+/** Whether the process came up; null where it did, else why not. Never rejects. */
+export const startUp = ({ conversation, ...line }: Line, maxResultBytes: number): Promise<string | null> =>
   new Promise((resolve) => {
-    const { file, conversation, maxLoadMs, maxResultBytes } = terms;
-    const nonce = terms.createNonce();
-    const settle = (loaded: LoadedToolFile): void => {
+    const nonce = line.createNonce();
+    const timer = setTimeout(() => {
+      resolve(`its process did not start within ${START_MS / 1000} s`);
+      line.kill('timeout');
+    }, START_MS);
+    const settle = (problem: string | null): void => {
       clearTimeout(timer);
-      resolve(loaded);
+      resolve(problem);
     };
+    conversation.expectReady(nonce, () => settle(null));
+    void line.ended.then((death) => settle(toEndReason(death, 'starting')));
+    line.send({ type: 'start', nonce, maxResultBytes }, '');
+  });
+
+/** Has a host load a file; gives what its tools say of themselves, or why it could not. Never rejects. */
+export const startLoading = (
+  { conversation, ...line }: Line,
+  order: Omit<Extract<HostOrder, { type: 'load' }>, 'type' | 'nonce'>,
+  body: string,
+  maxLoadMs: number,
+): Promise<HostLoad> =>
+  new Promise((resolve) => {
+    const nonce = line.createNonce();
     const giveUp = (reason: string) => (): void => {
-      settle({ kind: 'failed', reason });
-      terms.kill('timeout');
+      settle({ kind: 'broken', reason });
+      line.kill('timeout');
     };
-    let timer = setTimeout(giveUp(`its process did not start within ${START_MS / 1000} s`), START_MS);
+    let timer = setTimeout(giveUp(`its process did not begin to load it within ${START_MS / 1000} s`), START_MS);
+    const settle = (load: HostLoad): void => {
+      clearTimeout(timer);
+      resolve(load);
+    };
     conversation.expectLoad(nonce, {
       onLoading: () => {
         clearTimeout(timer);
@@ -38,12 +56,11 @@ export const startLoading = (terms: {
       },
       onLoaded: settle,
     });
-    void terms.ended.then((death) => settle({ kind: 'failed', reason: toEndReason(death) }));
-    const order = { path: file.path, root: file.root, maxResultBytes };
-    terms.send({ type: 'load', nonce, ...order }, JSON.stringify(terms.sources));
+    void line.ended.then((death) => settle({ kind: 'broken', reason: toEndReason(death, 'loading') }));
+    line.send({ type: 'load', nonce, ...order }, body);
   });
 
-const toEndReason = ({ exitCode, signal, lastLines }: Death): string => {
+const toEndReason = ({ exitCode, signal, lastLines }: Death, doing: string): string => {
   const how = signal === null ? `exit code ${exitCode}` : `signal ${signal}`;
-  return [`its process ended while loading: ${how}`, ...lastLines.slice(-3)].join(' | ');
+  return [`its process ended while ${doing}: ${how}`, ...lastLines.slice(-3)].join(' | ');
 };

@@ -56,14 +56,17 @@ export const SETTINGS = {
   TOOLS_INLINE: list.describe(
     'Comma-separated names of tools of TOOLS_DIR that may run inside the service, as they ask to: their faults are then its own.',
   ),
+  TOOL_HOSTS_OWN: list.describe(
+    'Comma-separated names of tools, or beginnings such as `pdf_*`, whose files share their processes with no other file.',
+  ),
   TOOL_HOSTS_MIN: optionalWhole(0, 1024).describe(
     'Tool hosts that are kept warm. Unset: 2, or TOOL_HOSTS_MAX where that is less.',
   ),
   TOOL_HOSTS_MAX: optionalWhole(1, 1024).describe(
-    'Most tool hosts. Unset: two for each core, at least four, as far as half of the memory holds them at 96 MiB each. Idle ones beyond TOOL_HOSTS_MIN end after 30 s.',
+    'Most tool hosts. Unset: as many as half of the memory holds at 64 MiB each, at most 32. Idle ones beyond TOOL_HOSTS_MIN end after 30 s.',
   ),
-  TOOL_HOST_MEMORY_MB: whole(512, 160, 65_536).describe(
-    'Memory of one tool host in MiB; beyond it a call ends as `out_of_memory`.',
+  TOOL_HOST_MEMORY_MB: optionalWhole(160, 65_536).describe(
+    'Memory of one tool host in MiB; beyond it a call ends as `out_of_memory`. Unset: a quarter of the memory, from 160 to 512.',
   ),
   TOOL_HOST_MAX_CALLS: whole(10_000, 1).describe('Calls after which a tool host is replaced by a fresh one.'),
   TOOL_CONCURRENCY: whole(512, 1, 10_000).describe(

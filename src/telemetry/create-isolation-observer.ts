@@ -23,11 +23,12 @@ export const createIsolationObserver = (options: {
   const mayRepeat = createQuiet(now);
   const mayPrint = createAllowance(now, (leftOut) => log.info({ lines: leftOut }, 'tool output left out'));
   return {
-    hostEnded: (file, death, restart) => {
+    hostEnded: (path, death, restart) => {
+      const file = path === null ? null : basename(path);
       if (restart !== null) metrics.toolProcessRestarts.inc({ reason: restart });
-      const level = restart !== null && ALARMING.has(restart) ? 'warn' : 'debug';
-      if (level === 'debug' || mayRepeat(`${file} ${restart}`))
-        log[level]({ file: basename(file), restart, ...toDeathFields(death) }, 'tool host ended');
+      const level = toLevel(restart);
+      if (level === 'debug' || mayRepeat(`${path} ${restart}`))
+        log[level]({ file, restart, ...toDeathFields(death) }, 'tool host ended');
     },
     messageDropped: (reason) => metrics.toolMessagesDropped.inc({ reason }),
     strayThrown: (tool, file, thrown) => {
@@ -40,6 +41,11 @@ export const createIsolationObserver = (options: {
       if (mayRepeat(`${file} ${reason}`))
         log.info({ tool, file: basename(file), reason }, 'tool left its process unfit');
     },
+    fileOffended: (file, offence) => {
+      metrics.toolFileOffences.inc({ reason: offence });
+      if (mayRepeat(`${file} lost its place: ${offence}`))
+        log.info({ file: basename(file), reason: offence }, 'tool file has processes of its own from now on');
+    },
     lineWritten: (file, stream, line) => {
       if (mayPrint()) log.info({ file: basename(file), stream, line }, 'tool output');
     },
@@ -47,12 +53,15 @@ export const createIsolationObserver = (options: {
   };
 };
 
-const toDeathFields = ({ pid, exitCode, signal, killedFor, lastLines }: Death) => ({
+const toLevel = (restart: RestartReason | null) => (restart !== null && ALARMING.has(restart) ? 'warn' : 'debug');
+
+const toDeathFields = ({ pid, exitCode, signal, killedFor, lastLines, leaver }: Death) => ({
   pid,
   exit_code: exitCode,
   signal,
   killed_for: killedFor,
   last_lines: lastLines,
+  ended_by: leaver?.name ?? null,
 });
 
 /** Whether an equal line has not been written for a second. */

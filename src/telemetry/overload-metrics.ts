@@ -1,11 +1,13 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Pool, ShedReason } from '../executor/call-observer.ts';
+import type { Offence } from '../isolation/isolation-observer.ts';
 import { type CountSeries, createTallyCounter, createTallyHistogram } from './tally.ts';
 
 const QUEUE_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 const PROCESS_STATES = ['starting', 'idle', 'busy'] as const;
 const RESTART_REASONS = ['timeout', 'oom', 'crash', 'exit', 'recycle', 'flood'] as const;
 const FILE_STATES = ['serving', 'stale', 'unavailable'] as const;
+const OFFENCES = ['crash', 'memory', 'timeout', 'taint', 'unrest'] as const satisfies readonly Offence[];
 const MESSAGE_REASONS = ['forged', 'second', 'limit'] as const;
 
 /** Metrics of what runs where, what waits for it, and what is refused. */
@@ -145,6 +147,11 @@ const createProcessMetrics = (registry: Registry) => {
       'recourse_tool_process_restarts_total',
       'Tool hosts that were replaced, by why they ended.',
       RESTART_REASONS,
+    ),
+    toolFileOffences: counter(
+      'recourse_tool_file_offences_total',
+      'Times a tool file lost its place among others, or went on without it, by what it did.',
+      OFFENCES,
     ),
     toolMessagesDropped: counter(
       'recourse_tool_messages_dropped_total',

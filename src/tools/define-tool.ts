@@ -43,8 +43,11 @@ export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
   /** What all its calls go to, where other tools go there too. */
   readonly upstream?: Upstream;
   readonly source?: string;
-  /** `inline`: run inside the service. Only where the operator names the tool in TOOLS_INLINE. Default `process`. */
-  readonly isolation?: 'process' | 'inline';
+  /**
+   * `own`: its file shares its processes with no other. `inline`: run inside the service, only where the operator names the
+   * tool in TOOLS_INLINE. Default `process`.
+   */
+  readonly isolation?: 'process' | 'own' | 'inline';
   /** Environment variables the tool reads. It gets those that the operator's TOOLS_ENV_ALLOW matches. */
   readonly env?: readonly string[];
 };
@@ -163,7 +166,8 @@ const checkMembers = <Schema extends z.ZodType | JsonSchema>(
   if (typeof description !== 'string') refuse('description', 'must be a text');
   if (typeof run !== 'function') refuse('run', 'must be a function');
   if (polling !== undefined && typeof polling !== 'boolean') refuse('polling', 'must be true or false');
-  if (isolation !== 'process' && isolation !== 'inline') refuse('isolation', "must be 'process' or 'inline'");
+  if (isolation !== 'process' && isolation !== 'own' && isolation !== 'inline')
+    refuse('isolation', "must be 'process', 'own' or 'inline'");
   if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
 };
 

@@ -4,7 +4,7 @@ import { compareNames } from './compare-names.ts';
 import { describeOffer } from './describe-offer.ts';
 import { createNameIndex, type NameIndex } from './name-index.ts';
 import type { Tool } from './tool.ts';
-import type { ConcurrencyOf, ToolOffer, UnavailableTool } from './tool-offer.ts';
+import type { ConcurrencyOf, PlacingOf, ToolOffer, UnavailableTool } from './tool-offer.ts';
 
 /** The tools of the service by name. Names that a model sends are only ever keys of a Map here. */
 export type ToolRegistry = {
@@ -28,11 +28,13 @@ export type ToolRegistry = {
 /**
  * Throws where two tools, or two reducers, share a name, and names both sources: a silent winner would be the wrong one.
  * So it does where two tools come to one portable name: a model that calls it could mean either.
- * `concurrencyOf`: what the catalogue shows where the service limits a tool further than it asks for.
+ * `concurrencyOf`: what the catalogue shows where the service limits a tool further than it asks for. `placingOf`: where a
+ * tool's calls run; it is asked at each reading, for it changes with how tools behave.
  */
 export const createToolRegistry = (
   tools: Iterable<Tool>,
   concurrencyOf: ConcurrencyOf = ({ concurrency }) => concurrency,
+  placingOf: PlacingOf = () => null,
 ): ToolRegistry => {
   const fixed = [...tools];
   const toState = (offer: ToolOffer) => {
@@ -47,6 +49,7 @@ export const createToolRegistry = (
   };
   let state = toState({ tools: [], unavailable: [], outdated: new Map() });
   let descriptions: readonly ToolDescription[] | null = null;
+  let placings = '';
   return {
     find: (name) => state.byName.get(name),
     findPortable: (portableName) => state.byPortable.get(portableName),
@@ -55,7 +58,10 @@ export const createToolRegistry = (
     names: () => state.names,
     reducers: () => state.reducers,
     describe: () => {
-      descriptions ??= describeOffer(state.sorted, state.offer, concurrencyOf);
+      const now = state.sorted.map(placingOf).join();
+      if (now !== placings) descriptions = null;
+      placings = now;
+      descriptions ??= describeOffer(state.sorted, state.offer, concurrencyOf, placingOf);
       return descriptions;
     },
     offer: (offer) => {

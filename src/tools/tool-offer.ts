@@ -1,4 +1,4 @@
-import type { Tool, ToolFacts } from './tool.ts';
+import type { Placing, Tool, ToolFacts } from './tool.ts';
 
 /** Why somebody keeps a tool from being called that would serve: the configuration file, or a change nobody has approved. */
 export type Withholding = 'switched_off' | 'held';
@@ -24,3 +24,6 @@ export type ToolOffer = {
 
 /** How many calls of a tool run at once; null = as many as come. */
 export type ConcurrencyOf = (tool: Tool) => number | null;
+
+/** Where calls of a tool run now; null for a tool that runs inside the service. */
+export type PlacingOf = (tool: Tool) => Placing | null;

@@ -96,7 +96,7 @@ export type ToolFacts = {
   /** One valid-looking arguments object as JSON text, for messages. */
   readonly exampleArguments: string;
   /** What a tool of a tools directory asks for; the service's own tools always run inside it. */
-  readonly isolation: 'process' | 'inline';
+  readonly isolation: 'process' | 'own' | 'inline';
   /** Environment variables that its process should get beside those all get. */
   readonly env: readonly string[];
 };
@@ -129,6 +129,12 @@ export type ToolFile = {
 
 /** A tool whose code is only ever loaded by tool hosts, processes of their own. */
 export type HostedTool = ToolFacts & { readonly runsIn: 'host'; readonly file: ToolFile };
+
+/**
+ * Where calls of a hosted tool run: in processes that other files use in turn (`shared`), in processes of its file (`own`),
+ * in either with no other call beside it (`alone`).
+ */
+export type Placing = 'shared' | 'own' | 'alone';
 
 export type Tool = InlineTool | HostedTool;
 

@@ -7,7 +7,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { Publish, UpstreamState } from '../tools/offers/tool-source.ts';
 import { createToolRegistry, type ToolRegistry } from '../tools/registry.ts';
 import type { Tool } from '../tools/tool.ts';
-import type { ConcurrencyOf } from '../tools/tool-offer.ts';
+import type { ConcurrencyOf, PlacingOf } from '../tools/tool-offer.ts';
 import type { ConfigFileState } from './follow-config-file.ts';
 import type { HostLimits } from './host-limits.ts';
 import { type UpstreamsOptions, wireUpstreams } from './wire-upstreams.ts';
@@ -41,13 +41,19 @@ export type ToolsOptions = {
 export const wireTools = async (config: Config, options: ToolsOptions): Promise<WiredTools> => {
   const { metrics, observer } = options;
   // Without tools of its own: overrides change those of the service, too.
-  const registry = createToolRegistry([], options.limitOf);
+  // Known once the directory is wired, which offers its tools to the registry.
+  let placingOf: PlacingOf = () => null;
+  const registry = createToolRegistry([], options.limitOf, (tool) => placingOf(tool));
   const offer: Publish = (next) => {
     registry.offer(next);
     observer.toolsOffered(registry.list());
   };
   const { publishDirectory, start, close, kill, ...upstreams } = await wireUpstreams(config, { ...options, offer });
-  const hosts = await wireDirectory(config, { ...options, publish: publishDirectory });
+  const { placingOf: placingInHosts, ...hosts } = await wireDirectory(config, {
+    ...options,
+    publish: publishDirectory,
+  });
+  placingOf = placingInHosts;
   metrics.showUpstreamsBy(upstreams.upstreams);
   metrics.showConfigFileBy(() => upstreams.configFile().status === 'stale');
   // Last: nothing that fails here leaves their processes behind.
@@ -65,12 +71,13 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
   };
 };
 
-type WiredDirectory = Pick<WiredTools, 'runHosted' | 'killHosts' | 'close'>;
+type WiredDirectory = Pick<WiredTools, 'runHosted' | 'killHosts' | 'close'> & { readonly placingOf: PlacingOf };
 
 const NO_HOSTS: WiredDirectory = {
   runHosted: () => Promise.reject(new Error('There is no tools directory, and so no tool host.')),
   killHosts: () => undefined,
   close: async () => undefined,
+  placingOf: () => null,
 };
 
 /** The tools directory, where the settings name one, and its tool hosts. */
@@ -95,6 +102,7 @@ const wireDirectory = async (
     permissions: config.TOOLS_PERMISSIONS,
     sharedVariables: config.TOOLS_ENV,
     allowedVariables: config.TOOLS_ENV_ALLOW,
+    ownTools: config.TOOL_HOSTS_OWN,
     environment,
     now,
     observer: createIsolationObserver({ metrics, log, now, lateResult: observer.lateResult }),
@@ -118,7 +126,8 @@ const wireDirectory = async (
     await close();
     throw error;
   });
-  return { runHosted: isolation.runHosted, killHosts: isolation.killAll, close };
+  const placingOf: PlacingOf = (tool) => (tool.runsIn === 'host' ? isolation.placingOf(tool) : null);
+  return { runHosted: isolation.runHosted, killHosts: isolation.killAll, close, placingOf };
 };
 
 const PUBLIC_API = new URL(`../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;

@@ -219,7 +219,6 @@ const MAY_CATCH = [
   'executor/schedule.ts',
   'executor/settle.ts',
   'isolation/descendants-sweep.ts',
-  'isolation/inside/host-main.ts',
   'isolation/inside/taint-check.ts',
   'isolation/inside/thrown-parts.ts',
   'isolation/process-control.ts',

@@ -8,6 +8,7 @@ const death = (parts: Partial<Death>): Death => ({
   signal: null,
   killedFor: null,
   lastLines: [],
+  leaver: null,
   ...parts,
 });
 

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { createFileHosts, noteTrouble } from '#src/isolation/file-hosts.ts';
+import { createHostedFile, noteTrouble } from '#src/isolation/hosted-file.ts';
+import { createSourceSet } from '#src/isolation/loadable-file.ts';
 import { type LabFile, openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 const FILE = toolFile({
@@ -54,7 +55,7 @@ test('an answer ends the pauses: the next death is the first again', async () =>
 });
 
 test('no pause is longer than 30 s, however often it has ended', () => {
-  const hosts = createFileHosts({ path: '/t/a.ts', root: '/t', sources: new Map() });
+  const hosts = createHostedFile({ path: '/t/a.ts', root: '/t', sources: new Map() }, '1', createSourceSet('all', []));
   const pauses = Array.from({ length: 2000 }, () => {
     noteTrouble(hosts, 1000);
     return Math.max(0, hosts.restartAt - 1000);

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ToolFile } from '#src/tools/tool.ts';
 import { MAX_HOSTS, openPool, type ScriptedPool } from './scripted-pool.ts';
 
 type Step = readonly [what: string, at: number];
@@ -8,7 +7,7 @@ type Step = readonly [what: string, at: number];
 const STEPS: Readonly<Record<string, (lab: ScriptedPool, at: number) => unknown>> = {
   obtain: ({ files, pick, obtain }, at) => {
     const file = pick(files, at);
-    if (file !== undefined) obtain(file);
+    if (file !== undefined) obtain(file, at % 7 === 0);
   },
   stop: ({ asked, pick }, at) => {
     const waiting = pick(
@@ -20,8 +19,12 @@ const STEPS: Readonly<Record<string, (lab: ScriptedPool, at: number) => unknown>
     waiting.stop();
   },
   finish: ({ running, pick, finish }, at) => finish(pick(running(), at)),
+  start: ({ living, pick }, at) => pick(living(), at)?.start(),
   load: ({ living, pick }, at) => pick(living(), at)?.load('loaded'),
   fail: ({ living, pick }, at) => pick(living(), at)?.load('failed'),
+  spoil: ({ living, pick }, at) => pick(living(), at)?.spoil(),
+  unrest: ({ living, pick }, at) => pick(living(), at)?.setUnrest(String((at % 4) + 1)),
+  quiet: ({ living, pick }, at) => pick(living(), at)?.setUnrest(null),
   end: ({ living, pick, end }, at) => end(pick(living(), at)),
   reap: ({ living, end }) => {
     for (const scripted of living()) if (scripted.host.isEnding()) end(scripted);
@@ -34,15 +37,16 @@ const STEPS: Readonly<Record<string, (lab: ScriptedPool, at: number) => unknown>
     const file = pick(files, at);
     if (file !== undefined && files.length > 1) pool.retire(file);
   },
-  file: ({ files, load }) => (files.length < 5 ? load() : undefined),
 };
 
-const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
 /** Everything that is under way comes to its end, as it does in time. */
-const bringToRest = async ({ living, running, finish, end, state, pool }: ScriptedPool): Promise<void> => {
+const bringToRest = async ({ living, running, finish, end, state, pool, pause }: ScriptedPool): Promise<void> => {
   for (let round = 0; round < 60; round += 1) {
-    for (const scripted of living()) scripted.load('loaded');
+    for (const scripted of living()) {
+      scripted.start();
+      scripted.load('loaded');
+      scripted.setUnrest(null);
+    }
     await pause();
     for (const call of running()) finish(call);
     for (const scripted of living()) if (scripted.host.isEnding()) end(scripted);
@@ -56,16 +60,15 @@ const step = fc.tuple(fc.constantFrom('obtain', 'obtain', 'obtain', ...Object.ke
 
 const play = async (steps: readonly Step[]): Promise<ScriptedPool> => {
   const lab = openPool();
-  await lab.load();
-  await lab.load();
+  for (let n = 0; n < 4; n += 1) await lab.load();
   for (const [what, at] of steps) {
     await STEPS[what]?.(lab, at);
-    await pause();
+    await lab.pause();
   }
   return lab;
 };
 
-test('whatever happens, every call that waits is told once: a host of its own, or why there is none', async () => {
+test('whatever happens, every call that waits is told once: a seat among calls of its file, or why there is none', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const lab = await play(steps);
@@ -80,7 +83,7 @@ test('whatever happens, every call that waits is told once: a host of its own, o
   );
 });
 
-test('whatever happened before, after the end all processes are killed, none starts and nobody is left waiting', async () => {
+test('whatever happened before, after the end all processes are killed, none starts and no call is left waiting', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const lab = await play(steps);
@@ -98,84 +101,117 @@ test('whatever happened before, after the end all processes are killed, none sta
   );
 });
 
-/** Every host that is starting loads and every host that is killed ends, until nothing happens. No time passes. */
-const goOn = async ({ living, end }: ScriptedPool): Promise<void> => {
-  for (let round = 0; round < 12; round += 1) {
+/** Every host that is starting or loading does, and every host that is killed ends. No time passes. */
+const goOn = async ({ living, end, pause }: ScriptedPool): Promise<void> => {
+  for (let round = 0; round < 40; round += 1) {
     for (const scripted of living()) {
       if (scripted.host.isEnding()) end(scripted);
-      else scripted.load('loaded');
+      scripted.start();
+      scripted.load('loaded');
     }
     await pause();
   }
 };
 
-/** A pool with one loaded file for each name. */
-const openLoaded = async (
-  names: readonly string[],
-  maxHosts?: number,
-): Promise<{ lab: ScriptedPool; files: ToolFile[] }> => {
-  const lab = openPool(maxHosts);
-  for (const _name of names) await lab.load();
-  return { lab, files: lab.files };
-};
-
-test('a call that finds the pool full gets a host as soon as another file leaves one idle', async () => {
-  const { lab, files } = await openLoaded(['a', 'b']);
-  const [a, b] = files;
-  if (a === undefined || b === undefined) throw new Error('There are no files.');
-  for (let n = 0; n < 3; n += 1) lab.obtain(a);
+test('a file whose calls never pause gives its host to another file that waits, and then has its turn again', async () => {
+  const lab = openPool(1);
+  const [a, b] = [await lab.load(), await lab.load()];
   await goOn(lab);
-  expect(lab.running()).toHaveLength(3);
-  lab.obtain(b);
+  const first = lab.obtain(a);
   await goOn(lab);
-  expect(lab.asked[3]?.ends).toBe(0);
-  lab.finish(lab.asked[0]);
+  const waiting = lab.obtain(b);
+  const later = lab.obtain(a);
   await goOn(lab);
-  expect(lab.asked[3]?.taken?.hosts.file).toBe(b);
-  expect(lab.running()).toHaveLength(3);
+  expect([first, waiting, later].map(({ taken }) => taken !== null)).toEqual([true, false, false]);
+  lab.finish(first);
+  await goOn(lab);
+  expect([waiting, later].map(({ taken }) => taken !== null)).toEqual([true, false]);
+  lab.finish(waiting);
+  await goOn(lab);
+  expect(later.taken).not.toBeNull();
   expect(lab.faults).toEqual([]);
 });
 
-test('one waiting call makes one idle host give way, however often the pool looks', async () => {
-  const { lab, files } = await openLoaded(['a', 'b']);
-  const [a, b] = files;
-  if (a === undefined || b === undefined) throw new Error('There are no files.');
-  for (let n = 0; n < 3; n += 1) lab.obtain(a);
+test('sixteen calls of a file run in one host before another is sought, and more where there is none', async () => {
+  const lab = openPool(2);
+  const file = await lab.load();
   await goOn(lab);
-  for (const call of lab.running()) lab.finish(call);
-  lab.obtain(b);
-  for (let n = 0; n < 5; n += 1) lab.pool.tidy();
-  expect(lab.living().filter(({ host }) => host.isEnding())).toHaveLength(1);
+  for (let n = 0; n < 16; n += 1) lab.obtain(file);
+  expect(new Set(lab.running().map(({ taken }) => taken)).size).toBe(1);
+  for (let n = 0; n < 40; n += 1) lab.obtain(file);
+  expect(lab.running()).toHaveLength(56);
+  await goOn(lab);
+  // The first of these has the other host load the file.
+  for (let n = 0; n < 2; n += 1) {
+    lab.obtain(file);
+    await goOn(lab);
+  }
+  expect(new Set(lab.running().map(({ taken }) => taken)).size).toBe(2);
+});
+
+test('a host in which something goes on serves its own file, and no other', async () => {
+  const lab = openPool(1);
+  const [a, b] = [await lab.load(), await lab.load()];
+  await goOn(lab);
+  const first = lab.obtain(a);
+  await goOn(lab);
+  lab.finish(first);
+  lab.living()[0]?.setUnrest('1');
+  const own = lab.obtain(a);
+  expect(own.taken).not.toBeNull();
+  lab.finish(own);
+  const other = lab.obtain(b);
+  expect(other.taken).toBeNull();
+  await goOn(lab);
+  // By another process: the first made way.
+  expect(lab.started).toHaveLength(3);
+  expect(lab.living()).toHaveLength(1);
+});
+
+test('a file that spoiled its host has hosts of its own, until it has behaved for ten minutes', async () => {
+  const lab = openPool(3);
+  const [a, b] = [await lab.load(), await lab.load()];
+  await goOn(lab);
+  const first = lab.obtain(a);
+  await goOn(lab);
+  const spoiled = lab.living().find(({ host }) => host === first.taken?.host);
+  lab.finish(first);
+  spoiled?.spoil();
+  await goOn(lab);
+  const [ofA, ofB] = [lab.obtain(a), lab.obtain(b)];
+  await goOn(lab);
+  expect([ofA.taken?.group, ofB.taken?.group]).toEqual(['own 1', 'shared ']);
+  lab.finish(ofA);
+  lab.state.now += 600_001;
+  lab.finish(lab.obtain(a));
+  await goOn(lab);
+  const again = lab.obtain(a);
+  await goOn(lab);
+  expect(again.taken?.group).toBe('shared ');
 });
 
 test('where only a few may start at once, the next starts as soon as one has started', async () => {
-  const { lab, files } = await openLoaded(['a'], 40);
-  const [a] = files;
-  if (a === undefined) throw new Error('There is no file.');
-  for (let n = 0; n < 20; n += 1) lab.obtain(a);
-  // Two at a time on a small machine, and 19 to start.
+  const lab = openPool(40);
+  const file = await lab.load();
+  for (let n = 0; n < 20; n += 1) lab.obtain(file, true);
   await goOn(lab);
   expect(lab.running()).toHaveLength(20);
   expect(lab.faults).toEqual([]);
 });
 
-test('more files than hosts there may be are loaded, and leave no more hosts than that', async () => {
-  const { lab } = await openLoaded(['a', 'b', 'c', 'd', 'e']);
-  await goOn(lab);
-  expect(lab.pool.members.size).toBe(3);
-});
-
-test('the idle hosts of a version that is gone end at once, busy ones after their call', async () => {
-  const { lab, files } = await openLoaded(['a', 'b']);
-  const [a, b] = files;
-  if (a === undefined || b === undefined) throw new Error('There are no files.');
-  lab.obtain(a);
-  lab.obtain(a);
-  await goOn(lab);
-  lab.finish(lab.asked[0]);
-  lab.pool.retire(a);
-  const ofA = (): boolean[] => lab.living().flatMap(({ hosts, host }) => (hosts.file === a ? [host.isEnding()] : []));
-  expect(ofA().sort()).toEqual([false, true]);
-  lab.finish(lab.asked[1]);
-  expect(ofA()).toEqual([true, true]);
+test('a call that waits makes one idle host give way, however often the pool looks', async () => {
+  const lab = openPool(3);
+  const files = [await lab.load(), await lab.load()];
+  for (const file of files) {
+    for (const call of [1, 2, 3].map(() => lab.obtain(file, true))) {
+      await goOn(lab);
+      lab.finish(call);
+    }
+  }
+  lab.living()[0]?.setUnrest('1');
+  lab.living()[1]?.setUnrest('1');
+  lab.living()[2]?.setUnrest('1');
+  for (const file of files) lab.obtain(file, true);
+  for (let n = 0; n < 5; n += 1) lab.pool.tidy();
+  expect(lab.living().filter(({ host }) => host.isEnding()).length).toBeLessThanOrEqual(1);
 });

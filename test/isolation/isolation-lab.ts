@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { CallContext } from '#src/executor/call-context.ts';
 import type { RunOutcome } from '#src/executor/deadline.ts';
@@ -30,9 +31,15 @@ export type CallAbout = { readonly role?: 'tool' | 'reducer'; readonly idempoten
 export type Lab = {
   readonly isolation: Isolation;
   readonly processes: HostProcesses;
+  /** The tools directory. */
+  readonly root: string;
   readonly ended: readonly EndedHost[];
+  /** File and reason of each time that one lost its place among others. */
+  readonly offences: readonly string[];
   /** Loads this text as a version of `tools.ts`, or of the file named. */
   readonly load: (text: string, name?: string) => Promise<LabFile>;
+  /** Loads these texts together; of a file that fails the reason. */
+  readonly loadAll: (texts: ReadonlyMap<string, string>) => Promise<ReadonlyMap<string, LabFile | string>>;
   readonly hostCount: () => number;
 };
 
@@ -46,6 +53,7 @@ const SILENT = {
 export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
   const processes = watchHostProcesses();
   const ended: EndedHost[] = [];
+  const offences: string[] = [];
   const { now = () => performance.now() } = settings;
   const isolation = createIsolation({
     minHosts: 1,
@@ -57,12 +65,14 @@ export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
     environment: { ...process.env, ...processes.environment },
     sharedVariables: ['RECOURSE_TEST_RUN'],
     allowedVariables: [],
+    ownTools: [],
     now,
     observer: {
       hostEnded: (_file, death, restart) => void ended.push({ death, restart }),
       messageDropped: () => undefined,
       strayThrown: () => undefined,
       hostUnfit: () => undefined,
+      fileOffended: (file, offence) => void offences.push(`${basename(file)} ${offence}`),
       lineWritten: () => undefined,
       hostObtained: () => undefined,
     },
@@ -70,18 +80,29 @@ export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
   });
   onTestFinished(() => isolation.close());
   const { root, write } = makeDirectory();
+  const loadAll: Lab['loadAll'] = async (texts) => {
+    for (const [name, text] of texts) write(name, text);
+    const { sources } = await readDirectory(root);
+    const loading = [...texts.keys()].map(async (name) => {
+      const file: ToolFile = { path: `${root}/${name}`, root, sources };
+      const loaded = await isolation.hosts.load(file);
+      return [name, loaded.kind === 'failed' ? loaded.reason : toLabFile(isolation, file, loaded.tools, now)] as const;
+    });
+    return new Map(await Promise.all(loading));
+  };
   return {
     isolation,
     processes,
+    root,
     ended,
+    offences,
     load: async (text, name = 'tools.ts') => {
-      write(name, text);
-      const { sources } = await readDirectory(root);
-      const file: ToolFile = { path: `${root}/${name}`, root, sources };
-      const loaded = await isolation.hosts.load(file);
-      if (loaded.kind === 'failed') throw new Error(`${name}: ${loaded.reason}`);
-      return toLabFile(isolation, file, loaded.tools, now);
+      const loaded = await loadAll(new Map([[name, text]]));
+      const file = loaded.get(name);
+      if (file === undefined || typeof file === 'string') throw new Error(`${name}: ${file}`);
+      return file;
     },
+    loadAll,
     hostCount: () => isolation.count('starting') + isolation.count('idle') + isolation.count('busy'),
   };
 };

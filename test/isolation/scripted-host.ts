@@ -1,51 +1,95 @@
-import type { FileHosts } from '#src/isolation/file-hosts.ts';
+import type { Unrest } from '#src/isolation/host-conversation.ts';
 import type { Death, KillReason } from '#src/isolation/isolation-observer.ts';
+import type { HostLoad } from '#src/isolation/loadable-file.ts';
 import type { ToolHost } from '#src/isolation/tool-host.ts';
 
-/** A tool host without a process: loads, answers and ends when the test says so. */
+/** A tool host without a process: starts, loads, answers and ends when the test says so. */
 export type ScriptedHost = {
   readonly host: ToolHost;
-  readonly hosts: FileHosts;
-  readonly load: (kind: 'loaded' | 'failed') => void;
+  readonly start: () => void;
+  /** Ends the loads that wait. */
+  readonly load: (kind: 'loaded' | 'failed' | 'refused') => void;
   readonly answer: () => void;
+  readonly spoil: () => void;
+  /** Something of the file of this version goes on in it. */
+  readonly setUnrest: (version: string | null) => void;
   readonly end: () => void;
   readonly hasEnded: () => boolean;
 };
 
-export const createScriptedHost = (hosts: FileHosts, pid: number): ScriptedHost => {
-  const loaded = Promise.withResolvers<Awaited<ToolHost['loaded']>>();
+const LOADS = {
+  loaded: { kind: 'loaded', tools: [], imported: [], trace: null },
+  failed: { kind: 'failed', reason: 'no' },
+  refused: { kind: 'refused' },
+} as const;
+
+export const createScriptedHost = (pid: number): ScriptedHost => {
+  const ready = Promise.withResolvers<string | null>();
   const ended = Promise.withResolvers<Death>();
-  const state: { killedFor: KillReason | null; ended: boolean; answered: number } = {
+  const loads: ((load: HostLoad) => void)[] = [];
+  const state: {
+    killedFor: KillReason | null;
+    unrest: Unrest | null;
+    ended: boolean;
+    spent: boolean;
+    answered: number;
+  } = {
     killedFor: null,
+    unrest: null,
     ended: false,
+    spent: false,
     answered: 0,
   };
+  let listener = (): void => undefined;
+  const settleLoads = (load: HostLoad): void => {
+    for (const settle of loads.splice(0)) settle(load);
+  };
   return {
-    hosts,
-    load: (kind) =>
-      loaded.resolve(kind === 'loaded' ? { kind, tools: [], imported: [hosts.file.path] } : { kind, reason: 'no' }),
+    start: () => ready.resolve(null),
+    load: (kind) => settleLoads(LOADS[kind]),
     answer: () => {
       state.answered += 1;
+    },
+    spoil: () => {
+      state.spent = true;
+      listener();
+    },
+    setUnrest: (version) => {
+      state.unrest = version === null ? null : { version, reason: 'Timeout' };
+      listener();
     },
     end: () => {
       state.ended = true;
       const signal = state.killedFor === null ? null : 'SIGKILL';
-      loaded.resolve({ kind: 'failed', reason: 'ended' });
-      ended.resolve({ pid, exitCode: 1, signal, killedFor: state.killedFor, lastLines: [] });
+      ready.resolve('ended');
+      settleLoads({ kind: 'broken', reason: 'ended' });
+      ended.resolve({ pid, exitCode: 1, signal, killedFor: state.killedFor, lastLines: [], leaver: null });
     },
     hasEnded: () => state.ended,
     host: {
       pid,
-      loaded: loaded.promise,
-      run: () => Promise.reject(new Error('Calls are not run in scripted hosts.')),
+      ready: ready.promise,
+      load: () => new Promise((resolve) => void loads.push(resolve)),
+      unload: () => undefined,
+      run: () => {
+        throw new Error('Calls are not run in scripted hosts.');
+      },
+      calls: new Set(),
       abort: () => undefined,
+      ping: () => undefined,
+      heardAt: () => 0,
       kill: (reason) => {
         state.killedFor ??= reason;
       },
       ended: ended.promise,
       isEnding: () => state.ended || state.killedFor !== null,
-      isSpent: () => false,
+      isSpent: () => state.spent,
+      spoiler: () => null,
+      unrest: () => state.unrest,
       answered: () => state.answered,
+      onState: (next) => {
+        listener = next;
+      },
     },
   };
 };

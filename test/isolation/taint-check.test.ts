@@ -30,14 +30,14 @@ test.each<[what: string, target: object, key: PropertyKey, descriptor: PropertyD
   ['a new global that nothing enumerates', globalThis, 'sham', { value: 1, enumerable: false }, 'globalThis'],
   ['a new member under a symbol', Object.prototype, Symbol('sham'), { value: 1 }, 'Object.prototype'],
 ])('%s is found, and nothing once it is as before', (_what, target, key, descriptor, found) => {
-  const findTaint = createTaintCheck();
+  const { find: findTaint } = createTaintCheck();
   expect(findTaint()).toBeNull();
   expect(withMember(target, key, descriptor, findTaint)).toBe(found);
   expect(findTaint()).toBeNull();
 });
 
 test('a getter that throws is found', () => {
-  const findTaint = createTaintCheck();
+  const { find: findTaint } = createTaintCheck();
   const thrower = (): never => {
     throw new Error('sham');
   };
@@ -47,6 +47,6 @@ test('a getter that throws is found', () => {
 
 test('a member that was NaN and a name with a quote are no change by themselves', () => {
   const look = (): string | null =>
-    withMember(Math, 'it\'s "quoted"\\\n', { value: Number.NaN }, () => createTaintCheck()());
+    withMember(Math, 'it\'s "quoted"\\\n', { value: Number.NaN }, () => createTaintCheck().find());
   expect(look()).toBeNull();
 });

@@ -1,5 +1,12 @@
-/** What the code of a call has changed that every call of this process shares; null where nothing. */
-export type TaintCheck = () => string | null;
+/** What code has changed that every call of this process shares; null where nothing. */
+export type TaintCheck = {
+  /** Looks at globals, prototypes, environment, working directory. */
+  readonly find: () => string | null;
+  /** The same and the modules of Node, for another file is to run here. */
+  readonly findAll: () => string | null;
+  /** A module of Node that code is about to import, as it is now: `node:fs`. */
+  readonly watch: (url: string) => void;
+};
 
 const SHARED: ReadonlyMap<string, object> = new Map<string, object>([
   ['globalThis', globalThis],
@@ -51,11 +58,12 @@ const { is, isExtensible, getOwnPropertyNames, getOwnPropertyDescriptor } = Obje
 const Compile = Function;
 
 /**
- * Remembers prototypes, globals, environment and working directory as they are now. A seat belt against tools that
- * patch the world they run in: what it does not see (a patched module of Node) stays inside the same process, too.
+ * Remembers prototypes, globals, environment, working directory and modules of Node as they are now. A seat belt against
+ * tools that patch the world they run in, and no proof that nothing has changed.
  */
 export const createTaintCheck = (): TaintCheck => {
   const snapshots = [...SHARED].map(toSnapshot);
+  const modules = new Map<string, readonly Snapshot[]>(ALWAYS_WATCHED.map((url) => [url, toSnapshots(url)]));
   const environment = toEnvironmentText();
   const directory = process.cwd();
   const listeners = countListeners();
@@ -65,15 +73,50 @@ export const createTaintCheck = (): TaintCheck => {
     if (countListeners() !== listeners) return 'the listeners for what nobody caught';
     return snapshots.find(isChanged)?.name ?? null;
   };
-  return () => {
-    try {
-      return find();
-    } catch (_patched) {
-      // What used to be a value is now a getter that throws.
-      return 'globals';
-    }
+  const findInModules = (): string | null => {
+    for (const watched of modules.values())
+      for (const snapshot of watched) if (isChanged(snapshot)) return snapshot.name;
+    return null;
+  };
+  return {
+    find: () => attempt(find),
+    findAll: () => attempt(() => find() ?? findInModules()),
+    watch: (url) => {
+      if (!modules.has(url)) modules.set(url, toSnapshots(url));
+    },
   };
 };
+
+const attempt = (look: () => string | null): string | null => {
+  try {
+    return look();
+  } catch (_patched) {
+    // What used to be a value is now a getter that throws.
+    return 'globals';
+  }
+};
+
+// Loaded with the process itself, so code can reach them without an import of its own.
+const ALWAYS_WATCHED = ['node:events', 'node:fs', 'node:net', 'node:stream', 'node:timers', 'node:util'];
+
+// What these export changes by itself.
+const LIVELY: ReadonlySet<string> = new Set(['node:process', 'node:module', 'node:cluster']);
+
+/** What a module of Node exports, and the prototypes of its classes. */
+const toSnapshots = (url: string): readonly Snapshot[] => {
+  if (LIVELY.has(url)) return [];
+  const exported = process.getBuiltinModule(url);
+  if (!isTarget(exported)) return [];
+  const members: readonly unknown[] = keysOf(exported).map((key) => getOwnPropertyDescriptor(exported, key)?.value);
+  const prototypes = members.flatMap((member) => {
+    const prototype: unknown = typeof member === 'function' ? member.prototype : null;
+    return isTarget(prototype) && keysOf(prototype).length > 1 ? [prototype] : [];
+  });
+  return [exported, ...prototypes].map((target) => toSnapshot([url, target]));
+};
+
+const isTarget = (value: unknown): value is object =>
+  (typeof value === 'object' && value !== null) || typeof value === 'function';
 
 // Accessors are left alone: several globals of Node replace themselves by their value at the first use. So are the
 // global object's symbols: fetch keeps its agent under one from its first use on.

@@ -1,4 +1,5 @@
 import { withLookahead } from '../../tools/describe-value.ts';
+import { withoutVersions } from '../../tools/directory/tool-imports.ts';
 import type { ThrownPart } from '../host-messages.ts';
 
 const MAX_CAUSES = 8;
@@ -26,7 +27,7 @@ const toPart = (thrown: unknown): ThrownPart => {
   return {
     name: typeof name === 'string' ? withLookahead(name, MAX_NAME) : typeof thrown,
     message: withLookahead(typeof message === 'string' ? message : toText(thrown), MAX_MESSAGE),
-    stack: typeof stack === 'string' ? toWholeLines(stack) : '',
+    stack: typeof stack === 'string' ? toWholeLines(withoutVersions(stack)) : '',
   };
 };
 

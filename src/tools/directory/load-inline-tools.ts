@@ -1,10 +1,8 @@
-import { registerHooks } from 'node:module';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import type { InlineTool, ToolFile } from '../tool.ts';
 import { findExportedTools } from './exported-tools.ts';
-import { isOwnSource, serveToolImports } from './tool-imports.ts';
+import { isOwnSource, serveToolImports, withVersion } from './tool-imports.ts';
 
-const VERSION = 'recourse-version';
 const LOAD_MS = 2000;
 
 /**
@@ -16,37 +14,28 @@ export const createInlineLoader = ({ api }: { readonly api: string }) => {
   /** Version → the root of the directory that it was loaded from. */
   const versions = new Map<string, string>();
   return async (file: ToolFile): Promise<readonly InlineTool[]> => {
-    if (versions.size === 0) {
-      serveToolImports({ api, sourceOf: () => undefined, onImport: () => undefined });
-      carryVersions(versions);
-    }
+    if (versions.size === 0) carryVersions(api, versions);
     const version = String(versions.size + 1);
     versions.set(version, file.root);
-    const url = pathToFileURL(file.path);
-    url.searchParams.set(VERSION, version);
-    const exports: unknown = await withinLoadTime(import(url.href));
+    const url = withVersion(pathToFileURL(file.path).href, version);
+    const exports: unknown = await withinLoadTime(import(url));
     return typeof exports === 'object' && exports !== null ? findExportedTools(exports) : [];
   };
 };
 
 /** A module is loaded once per URL, so what a new version imports from its directory gets a new URL as well. */
-const carryVersions = (versions: ReadonlyMap<string, string>): void => {
-  registerHooks({
-    resolve: (specifier, context, next) => {
-      const resolved = next(specifier, context);
-      const version = versionOf(context.parentURL);
+const carryVersions = (api: string, versions: ReadonlyMap<string, string>): void =>
+  serveToolImports({
+    api,
+    versionOf: () => '',
+    isOwn: (path, version) => {
       const root = versions.get(version);
-      if (root === undefined || !resolved.url.startsWith('file:')) return resolved;
-      const url = new URL(resolved.url);
-      if (!isOwnSource(fileURLToPath(url), root)) return resolved;
-      url.searchParams.set(VERSION, version);
-      return { ...resolved, url: url.href };
+      return root !== undefined && isOwnSource(path, root);
     },
+    sourceOf: () => undefined,
+    onImport: () => undefined,
+    onBuiltin: () => undefined,
   });
-};
-
-const versionOf = (url: string | undefined): string =>
-  url === undefined || !URL.canParse(url) ? '' : (new URL(url).searchParams.get(VERSION) ?? '');
 
 const withinLoadTime = (loading: Promise<unknown>): Promise<unknown> => {
   const { promise, reject } = Promise.withResolvers<never>();

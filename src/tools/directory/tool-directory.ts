@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import type { ToolFacts, ToolFile } from '../tool.ts';
 import type { ToolOffer } from '../tool-offer.ts';
 import { countFiles, type FileCounts, type FileStates, loadChangedFiles, needsHosts } from './file-versions.ts';
@@ -24,7 +23,7 @@ export type ToolDirectoryOptions = {
   readonly log: DirectoryLog;
   /** How long to wait between two looks at the directory. Default 500. */
   readonly pollMs?: number;
-  /** How many files are loaded together. Default: twice the cores, at least 4. */
+  /** How many files are asked for together. Default 32. */
   readonly loadsAtOnce?: number;
 };
 
@@ -38,12 +37,15 @@ export type ToolDirectory = {
   readonly stop: () => void;
 };
 
+// Their processes load them one after another: enough that these need not wait for the next one.
+const LOADS_AT_ONCE = 32;
+
 /** Offers the tools of a directory, and what becomes of them while its files change. */
 export const createToolDirectory = (options: ToolDirectoryOptions): ToolDirectory => {
   const { root, hosts, log, pollMs = 500 } = options;
   const taken = new Set([...options.taken].map(toClaimKey));
   const load = createLoadVersion(options);
-  const loadsAtOnce = options.loadsAtOnce ?? Math.max(4, 2 * availableParallelism());
+  const loadsAtOnce = options.loadsAtOnce ?? LOADS_AT_ONCE;
   const state = { stopped: false, now: toMoment(new Map(), taken, new Map()) };
 
   const apply = async (snapshot: DirectorySnapshot): Promise<void> => {

@@ -5,9 +5,15 @@ import { fileURLToPath } from 'node:url';
 export type ToolImports = {
   /** URL of the module that `import … from 'recourse'` means, wherever the importing file lies. */
   readonly api: string;
+  /** The version of a tool file whose code imports, where the URL of the importing module does not say it; '' = none. */
+  readonly versionOf: (parentUrl: string | undefined) => string;
+  /** Whether this version has an instance of its own of the module at this absolute path. */
+  readonly isOwn: (path: string, version: string) => boolean;
   /** The text of a source file of the tools directory by its absolute path; undefined = as it is on disk. */
-  readonly sourceOf: (path: string) => string | undefined;
-  readonly onImport: (path: string) => void;
+  readonly sourceOf: (path: string, version: string) => string | undefined;
+  readonly onImport: (path: string, version: string) => void;
+  /** A module of Node is about to be imported. */
+  readonly onBuiltin: (url: string) => void;
 };
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -19,32 +25,61 @@ const FORMATS: Readonly<Record<string, string>> = {
   '.json': 'json',
 };
 const MODULE_SYNTAX = /^\s*(?:import\b(?!\s*\()|export\b)/m;
+const VERSION = 'recourse-version';
 
 /**
- * Makes the module loader of this process read the tools directory from kept texts, under its real URLs, and resolve
- * `recourse`. There is no way back: for processes that load one version of one file.
+ * Makes the module loader of this process keep a world of modules for each version of a tool file: what it imports of
+ * the directory and of packages is loaded again for each version, from kept texts where there are some, under its real
+ * URL with the version behind it. Resolves `recourse`. There is no way back.
  */
 export const serveToolImports = (imports: ToolImports): void => {
+  const versionOf = (url: string | undefined): string => readVersion(url) ?? imports.versionOf(url);
   registerHooks({
     resolve: (specifier, context, next) => {
       if (specifier === 'recourse') return { url: imports.api, shortCircuit: true };
-      const url = toKeptUrl(specifier, context.parentURL, imports.sourceOf);
+      const version = versionOf(context.parentURL);
+      const url = toKeptUrl(specifier, context.parentURL, (path) => imports.sourceOf(path, version));
       // Not asked of the disk: there the file may be gone by now, or a link may lead to another version.
-      return url === null ? next(specifier, context) : { url, shortCircuit: true };
+      if (url !== null) return { url: withVersion(url, version), shortCircuit: true };
+      const resolved = next(specifier, context);
+      if (resolved.url.startsWith('node:')) imports.onBuiltin(resolved.url);
+      const path = toPath(resolved.url);
+      const isOwn = path !== null && version !== '' && imports.isOwn(path, version);
+      return isOwn ? { ...resolved, url: withVersion(resolved.url, version) } : resolved;
     },
     load: (url, context, next) => {
       const path = toPath(url);
-      const source = path === null ? undefined : imports.sourceOf(path);
+      const version = versionOf(url);
+      const source = path === null ? undefined : imports.sourceOf(path, version);
       if (path === null || source === undefined) return next(url, context);
-      imports.onImport(path);
+      imports.onImport(path, version);
       return { format: context.format ?? toFormat(path, source), source, shortCircuit: true };
     },
   });
 };
 
+/** The URL under which this version's instance of a module is loaded. */
+export const withVersion = (href: string, version: string): string => {
+  const url = new URL(href);
+  if (version !== '') url.searchParams.set(VERSION, version);
+  return url.href;
+};
+
+const readVersion = (url: string | undefined): string | null =>
+  url !== undefined && URL.canParse(url) ? new URL(url).searchParams.get(VERSION) : null;
+
+const VERSION_IN_TEXT = new RegExp(`\\?${VERSION}=[\\w-]+`, 'g');
+
+/** Takes the versions out of a text that names modules, such as a stack. */
+export const withoutVersions = (text: string): string => text.replace(VERSION_IN_TEXT, '');
+
 const RELATIVE_OR_FILE = /^(?:\.{1,2}\/|file:)/;
 
-const toKeptUrl = (specifier: string, parent: string | undefined, sourceOf: ToolImports['sourceOf']): string | null => {
+const toKeptUrl = (
+  specifier: string,
+  parent: string | undefined,
+  sourceOf: (path: string) => string | undefined,
+): string | null => {
   if (!RELATIVE_OR_FILE.test(specifier) || !URL.canParse(specifier, parent)) return null;
   const { href } = new URL(specifier, parent);
   const path = toPath(href);

@@ -235,6 +235,11 @@ export interface components {
              */
             readonly unreachable?: true;
             readonly outdated_reason?: string;
+            /**
+             * @description Of a tool of a tools directory: its file shares processes with others in turn, has its own, or each of its calls has one to itself.
+             * @enum {string}
+             */
+            readonly placing?: "shared" | "own" | "alone";
             readonly source: string;
         };
         /** @description What goes into a request to the provider as its tools. */

@@ -1,0 +1,135 @@
+import { availableParallelism } from 'node:os';
+import type { LoadedToolFile } from '../tools/directory/load-tool-file.ts';
+import type { HostStock } from './host-stock.ts';
+import type { HostLoad } from './loadable-file.ts';
+import type { HostedFile, PoolMember } from './pool-records.ts';
+
+/** What a file declares, and what loading it left behind. */
+export type Discovered = Extract<HostLoad, { kind: 'loaded' }> | Extract<LoadedToolFile, { kind: 'failed' }>;
+
+type Job = { readonly hosted: HostedFile; readonly resolve: (end: Discovered) => void };
+
+// The service does not listen before all files are loaded. One that takes long among others is tried again alone, so
+// that the others need not wait for it.
+const AMONG_OTHERS_MS = 1000;
+const ALONE_MS = 2000;
+// Reading a declaration takes milliseconds once a process is up; what costs a core is starting one.
+const READERS = 2;
+const FILES_A_READER = 8;
+const READERS_OF_ONE = Math.max(4, 2 * availableParallelism());
+
+/**
+ * Reads what files declare: one after another in one or two processes, each with its own time. Where a process breaks
+ * at a file, the others go on in a fresh one, and that file is tried again alone.
+ */
+export class Discovery {
+  readonly #stock: HostStock;
+  readonly #onDone: (member: PoolMember) => void;
+  readonly #together: Job[] = [];
+  readonly #alone: Job[] = [];
+  readonly #members = new WeakSet<PoolMember>();
+  #readers = 0;
+  #readersOfOne = 0;
+
+  constructor(options: { readonly stock: HostStock; readonly onDone: (member: PoolMember) => void }) {
+    this.#stock = options.stock;
+    this.#onDone = options.onDone;
+  }
+
+  /** Whether this host is in the hands of the discovery. */
+  takes(member: PoolMember): boolean {
+    return this.#members.has(member);
+  }
+
+  /** Never rejects. */
+  load(hosted: HostedFile): Promise<Discovered> {
+    return new Promise((resolve) => {
+      this.#together.push({ hosted, resolve });
+      const wanted = Math.min(READERS, Math.ceil(this.#together.length / FILES_A_READER));
+      if (this.#readers < wanted) void this.#readTogether();
+    });
+  }
+
+  async #readTogether(): Promise<void> {
+    this.#readers += 1;
+    let member: PoolMember | null = null;
+    while (this.#together[0] !== undefined) {
+      member ??= await this.#start(this.#together[0].hosted);
+      // Another reader may have taken it meanwhile.
+      const job = this.#together.shift();
+      if (job !== undefined) member = await this.#readNext(member, job);
+    }
+    this.#readers -= 1;
+    this.#release(member);
+  }
+
+  /** Gives the host that the next file can be read in. */
+  async #readNext(member: PoolMember | null, job: Job): Promise<PoolMember | null> {
+    const isLast = this.#together.length === 0;
+    const isAlone = isLast && member?.loaded.size === 0;
+    const load = await this.#read(member, job.hosted, isLast ? ALONE_MS : AMONG_OTHERS_MS);
+    this.#settle(job, load, isAlone ? 'alone' : 'together');
+    const isFit = load.kind === 'failed' || (load.kind === 'loaded' && load.trace === null);
+    return isFit ? member : this.#end(member);
+  }
+
+  #settle(job: Job, load: HostLoad, how: 'alone' | 'together'): void {
+    if (load.kind === 'loaded' || load.kind === 'failed') job.resolve(load);
+    else if (how === 'alone') job.resolve(toFailed(load));
+    else {
+      this.#alone.push(job);
+      if (this.#readersOfOne < READERS_OF_ONE) void this.#readAlone();
+    }
+  }
+
+  async #readAlone(): Promise<void> {
+    this.#readersOfOne += 1;
+    for (let job = this.#alone.shift(); job !== undefined; job = this.#alone.shift()) {
+      const member = await this.#start(job.hosted);
+      const load = await this.#read(member, job.hosted, ALONE_MS);
+      job.resolve(load.kind === 'loaded' ? load : toFailed(load));
+      if (load.kind === 'loaded' && load.trace === null) this.#release(member);
+      else this.#end(member);
+    }
+    this.#readersOfOne -= 1;
+  }
+
+  async #start(hosted: HostedFile): Promise<PoolMember | null> {
+    const member = this.#stock.start(hosted);
+    if (member === null) return null;
+    this.#members.add(member);
+    await member.host.ready;
+    member.phase = 'busy';
+    member.isLoading = true;
+    return member;
+  }
+
+  async #read(member: PoolMember | null, hosted: HostedFile, maxLoadMs: number): Promise<HostLoad> {
+    if (member === null) return { kind: 'broken', reason: 'no process could be started for it' };
+    const problem = await member.host.ready;
+    if (problem !== null) return { kind: 'broken', reason: problem };
+    const load = await member.host.load(hosted, { placing: 'shared', maxLoadMs });
+    if (load.kind === 'loaded') member.loaded.add(hosted);
+    return load;
+  }
+
+  #end(member: PoolMember | null): null {
+    if (member !== null) this.#members.delete(member);
+    member?.host.kill('surplus');
+    return null;
+  }
+
+  /** From now on the host is one of the pool, if there is room for it. */
+  #release(member: PoolMember | null): void {
+    if (member === null || member.host.isEnding()) return;
+    this.#members.delete(member);
+    member.isLoading = false;
+    this.#onDone(member);
+    if (this.#stock.isOverfull()) this.#stock.makeRoom(1);
+  }
+}
+
+const toFailed = (load: Exclude<HostLoad, { kind: 'loaded' }>): Discovered => ({
+  kind: 'failed',
+  reason: load.kind === 'refused' ? 'its process did not begin to load it' : load.reason,
+});

@@ -1,0 +1,122 @@
+import { availableParallelism } from 'node:os';
+import { hasOwnHosts, toGroup } from './hosted-file.ts';
+import type { Death } from './isolation-observer.ts';
+import { chooseVictim, countEnding, countPhase, createMember } from './pool-member.ts';
+import type { HostedFile, PoolMember } from './pool-records.ts';
+import type { ToolHost } from './tool-host.ts';
+
+export type StockSettings = {
+  /** Starts a process that has what this file and those of its group are granted; null where the system gives none. */
+  readonly startHost: (hosted: HostedFile) => ToolHost | null;
+  readonly minHosts: number;
+  readonly maxHosts: number;
+  readonly now: () => number;
+};
+
+export type StockListener = {
+  /** The process of this host is up. */
+  readonly onReady: (member: PoolMember) => void;
+  /** It did not come up; it is ending. */
+  readonly onBroken: (member: PoolMember, reason: string) => void;
+  /** It has become spent, restless or quiet. */
+  readonly onState: (member: PoolMember) => void;
+  readonly onEnded: (member: PoolMember, death: Death) => void;
+};
+
+const IDLE_MS = 30_000;
+// Starting is what costs a core; more at a time would only make each one later.
+const MAX_STARTING = Math.max(2, availableParallelism());
+
+/** The processes there are: as many as may be, started a few at a time, ended where nothing needs them. */
+export class HostStock {
+  readonly members = new Set<PoolMember>();
+  readonly #settings: StockSettings;
+  readonly #listener: StockListener;
+  readonly #whenEmpty: (() => void)[] = [];
+  #isClosing = false;
+
+  constructor(settings: StockSettings, listener: StockListener) {
+    this.#settings = settings;
+    this.#listener = listener;
+  }
+
+  get isClosing(): boolean {
+    return this.#isClosing;
+  }
+
+  hasRoom(): boolean {
+    return this.members.size < this.#settings.maxHosts && countPhase(this.members, 'starting') < MAX_STARTING;
+  }
+
+  isFull(): boolean {
+    return this.members.size >= this.#settings.maxHosts;
+  }
+
+  isOverfull(): boolean {
+    return this.members.size > this.#settings.maxHosts;
+  }
+
+  isShort(): boolean {
+    return this.members.size < this.#settings.minHosts;
+  }
+
+  countStarting(group: string): number {
+    let count = 0;
+    for (const member of this.members)
+      if (member.phase === 'starting' && member.group === group && !member.host.isEnding()) count += 1;
+    return count;
+  }
+
+  /** A host for the group of this file; null where the system gives no process. */
+  start(hosted: HostedFile): PoolMember | null {
+    const host = this.#isClosing ? null : this.#settings.startHost(hosted);
+    if (host === null) return null;
+    const now = this.#settings.now();
+    const member = createMember(host, toGroup(hosted, now), hasOwnHosts(hosted, now) ? hosted : null, now);
+    this.members.add(member);
+    host.onState(() => this.#listener.onState(member));
+    void host.ready.then((problem) => this.#onStarted(member, problem));
+    void host.ended.then((death) => this.#onEnded(member, death));
+    return member;
+  }
+
+  #onStarted(member: PoolMember, problem: string | null): void {
+    if (problem === null) this.#listener.onReady(member);
+    else {
+      member.host.kill('surplus');
+      this.#listener.onBroken(member, problem);
+    }
+  }
+
+  #onEnded(member: PoolMember, death: Death): void {
+    this.members.delete(member);
+    this.#listener.onEnded(member, death);
+    if (this.members.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
+  }
+
+  /** Ends an idle host where `missing` more are wanted than are about to make room. */
+  makeRoom(missing: number): void {
+    if (this.isFull() && missing > countEnding(this.members)) chooseVictim(this.members)?.host.kill('surplus');
+  }
+
+  /** Ends what has been idle for long, down to those that are to be kept warm; of single files' hosts all. */
+  tidy(): void {
+    let spare = this.members.size - this.#settings.minHosts;
+    for (const member of this.members) {
+      const isOld = member.phase === 'idle' && this.#settings.now() - member.since > IDLE_MS;
+      if (!isOld || member.host.isEnding() || (spare <= 0 && member.owner === null)) continue;
+      member.host.kill('surplus');
+      spare -= 1;
+    }
+  }
+
+  /** Ends all processes at once; none starts any more. */
+  killAll(): void {
+    this.#isClosing = true;
+    for (const { host } of this.members) host.kill('shutdown');
+  }
+
+  whenEmpty(): Promise<void> {
+    return this.members.size === 0 ? Promise.resolve() : new Promise((done) => void this.#whenEmpty.push(done));
+  }
+}

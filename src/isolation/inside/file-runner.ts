@@ -1,0 +1,243 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { flushCompileCache } from 'node:module';
+import { parseJson } from '../../json/parse-json.ts';
+import type { InlineTool } from '../../tools/tool.ts';
+import type { Frame } from '../frames.ts';
+import type { HostOrder } from '../host-messages.ts';
+import { type CallOrder, createHostCall, type HostCall } from './answer-call.ts';
+import type { Channel } from './channel.ts';
+import { toFailedLoad, toKey, toLoadedBody, toToolMap } from './load-report.ts';
+import { createSharedState, type SharedState } from './shared-state.ts';
+import { toThrownParts } from './thrown-parts.ts';
+
+type LoadOrder = Extract<HostOrder, { type: 'load' }>;
+
+// Kept here, before a tool's code could put its own in their place.
+const { hrtime } = process;
+const soon = setImmediate;
+const later = setTimeout;
+
+const API = new URL(`../../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
+// What goes on after a call has mostly ended within a few turns; what stays is looked at no more often than this.
+const LOOK_AGAIN_MS = [2, 5, 10, 20, 50] as const;
+const LOOK_AT_MOST_EVERY_MS = 100;
+
+/** Loads files and runs calls, those of one file at a time, and tells what becomes of them and of this process. */
+export class FileRunner {
+  readonly #channel: Channel;
+  /** Whose code is running: what a call started long ago is told apart by it from what runs now. */
+  readonly #caller = new AsyncLocalStorage<string>();
+  #shared: SharedState | null = null;
+  #maxResultBytes = 0;
+  /** Of the first order: what is said of this process as a whole carries it. */
+  #nonce = '';
+  readonly #versions = new Map<string, ReadonlyMap<string, InlineTool>>();
+  readonly #sources = new Map<string, ReadonlyMap<string, string>>();
+  /** Calls that run, by nonce: all of the version whose turn it is. */
+  readonly #running = new Map<string, HostCall>();
+  #turn = '';
+  /** Of the last call that began. */
+  #lastNonce = '';
+  #isLoading = false;
+  /** No call must begin here any more. */
+  #isUnfit = false;
+  /** The service has been told that no other file may run here. */
+  #isRestless = false;
+
+  constructor(channel: Channel) {
+    this.#channel = channel;
+  }
+
+  hear({ head, body }: Frame): void {
+    const parsed = parseJson(head);
+    if (!parsed.ok || !isOrder(parsed.value)) return;
+    const order = parsed.value;
+    if (this.#shared !== null) this.#obey(order, body, this.#shared);
+    else if (order.type === 'start') void this.#start(order);
+  }
+
+  #obey(order: HostOrder, body: string, shared: SharedState): void {
+    switch (order.type) {
+      case 'start':
+        break;
+      case 'load':
+        void this.#load(order, body, shared);
+        break;
+      case 'unload':
+        this.#versions.delete(order.version);
+        shared.worlds.forget(order.version);
+        break;
+      case 'call':
+        this.#hearCall(order, body, shared);
+        break;
+      case 'abort':
+        this.#abort(order);
+        break;
+      case 'ping':
+        this.#channel.send({ type: 'pong', nonce: order.nonce });
+        break;
+    }
+  }
+
+  async #start({ nonce, maxResultBytes }: Extract<HostOrder, { type: 'start' }>): Promise<void> {
+    this.#nonce = nonce;
+    this.#maxResultBytes = maxResultBytes;
+    // Here once, for all files, and before anything is remembered of how this process was.
+    await import(API);
+    this.#shared = createSharedState(API, () => {
+      const caller = this.#caller.getStore();
+      if (caller !== undefined) this.#channel.send({ type: 'leaving', nonce: caller });
+    });
+    this.#channel.send({ type: 'ready', nonce });
+    // A host is killed, not ended, and would never write it: the next one starts in half the time.
+    soon(() => flushCompileCache());
+  }
+
+  async #load(order: LoadOrder, body: string, shared: SharedState): Promise<void> {
+    const { nonce, version, path, root } = order;
+    if (body !== '') this.#sources.set(order.sources, new Map(JSON.parse(body)));
+    if (!this.#takeTurn(version, shared)) {
+      this.#refuse(nonce);
+      return;
+    }
+    this.#isLoading = true;
+    this.#channel.send({ type: 'loading', nonce });
+    const sources = this.#sources.get(order.sources) ?? new Map();
+    const end = await this.#caller
+      .run(nonce, () => shared.worlds.load({ version, path, root, sources }))
+      .then((found) => ({ ok: true as const, ...found }), toFailedLoad);
+    const trace = await shared.findTraceOfLoad();
+    this.#isLoading = false;
+    this.#versions.set(version, toToolMap(end.ok ? end.tools : []));
+    if (trace !== null && order.placing === 'own') shared.accept();
+    else if (trace !== null) this.#beUnfit(nonce, trace);
+    if (!end.ok) this.#channel.send({ type: 'load_failed', nonce, reason: end.reason });
+    else this.#channel.send({ type: 'loaded', nonce, trace }, toLoadedBody(end));
+  }
+
+  #hearCall(order: CallOrder, body: string, shared: SharedState): void {
+    const { nonce, version, role, tool } = order;
+    const loaded = this.#versions.get(version);
+    const found = loaded?.get(toKey(role, tool));
+    if (found === undefined || !this.#takeTurn(version, shared)) this.#refuse(nonce);
+    else this.#caller.run(nonce, () => this.#begin(found, order, body, shared));
+  }
+
+  /** Whether this version may run here from now on: nothing of another one is left. */
+  #takeTurn(version: string, shared: SharedState): boolean {
+    if (this.#isUnfit) return false;
+    if (this.#turn === version) return true;
+    if (this.#running.size > 0 || this.#isLoading) return false;
+    if (this.#turn !== '' && !this.#isClean(shared)) return false;
+    shared.worlds.enter(version);
+    this.#turn = version;
+    return true;
+  }
+
+  #isClean(shared: SharedState): boolean {
+    const taint = shared.findDeepTaint();
+    if (taint !== null) this.#beUnfit(this.#lastNonce, taint);
+    const unrest = taint === null ? shared.findUnrest() : null;
+    if (unrest !== null) this.#beRestless(unrest, shared);
+    return taint === null && unrest === null;
+  }
+
+  #begin(tool: InlineTool, order: CallOrder, body: string, shared: SharedState): void {
+    const { nonce, beginBy } = order;
+    const input = parseJson(body);
+    const taint = shared.findTaint();
+    if (taint !== null) this.#beUnfit(nonce, taint);
+    if (this.#isUnfit || !input.ok || !isRecord(input.value)) {
+      this.#refuse(nonce);
+      return;
+    }
+    this.#channel.send({ type: 'began', nonce });
+    // Looked at when the word is out: if the service had not heard it by then, it gives the call to another host.
+    if (beginBy !== null && toNow() > beginBy) {
+      this.#refuse(nonce);
+      return;
+    }
+    const onAnswered = (spoiled: boolean): void => this.#onAnswered(nonce, spoiled, shared);
+    const call = createHostCall(tool, order, {
+      channel: this.#channel,
+      maxResultBytes: this.#maxResultBytes,
+      onAnswered,
+    });
+    this.#running.set(nonce, call);
+    this.#lastNonce = nonce;
+    call.start(input.value);
+  }
+
+  #onAnswered(nonce: string, spoiled: boolean, shared: SharedState): void {
+    this.#running.delete(nonce);
+    if (spoiled) this.#beUnfit(nonce, 'an exception that nobody caught');
+    shared.noteAnswer();
+    // Looked for only once the answer is out, so that no caller waits for it.
+    soon(() => this.#lookAround(nonce, shared));
+  }
+
+  #lookAround(nonce: string, shared: SharedState): void {
+    const taint = shared.findTaint();
+    if (taint !== null) this.#beUnfit(nonce, taint);
+    if (this.#running.size > 0 || this.#isUnfit) return;
+    const unrest = shared.findUnrest();
+    if (unrest !== null) this.#beRestless(unrest, shared);
+  }
+
+  #beUnfit(nonce: string, reason: string): void {
+    if (this.#isUnfit) return;
+    this.#isUnfit = true;
+    this.#channel.send({ type: 'unfit', nonce, reason });
+  }
+
+  #beRestless(reason: string, shared: SharedState): void {
+    if (this.#isRestless) return;
+    this.#isRestless = true;
+    this.#channel.send({ type: 'restless', nonce: this.#nonce, version: this.#turn, reason });
+    this.#lookAgain(0, shared);
+  }
+
+  #lookAgain(times: number, shared: SharedState): void {
+    const look = (): void => {
+      const isQuiet = this.#running.size === 0 && shared.findUnrest() === null;
+      if (!isQuiet) {
+        this.#lookAgain(times + 1, shared);
+        return;
+      }
+      this.#isRestless = false;
+      this.#channel.send({ type: 'quiet', nonce: this.#nonce });
+    };
+    later(look, LOOK_AGAIN_MS[times] ?? LOOK_AT_MOST_EVERY_MS).unref();
+  }
+
+  #refuse(nonce: string): void {
+    this.#channel.send({ type: 'refused', nonce });
+  }
+
+  #abort({ nonce, reason }: Extract<HostOrder, { type: 'abort' }>): void {
+    const text =
+      reason === 'TimeoutError' ? 'The deadline of this call passed.' : 'Nobody waits for this call any more.';
+    this.#running.get(nonce)?.context.abort(new DOMException(text, reason));
+  }
+
+  /** What was thrown where nobody waited: it ends the call that started it if that runs, and else is told. */
+  onStray(thrown: unknown, kind: 'exception' | 'rejection'): void {
+    // Where nothing says whose it is, the only call that runs is the one.
+    const [only] = this.#running.size === 1 ? this.#running.keys() : [];
+    const nonce = this.#caller.getStore() ?? only ?? '';
+    const call = this.#running.get(nonce);
+    if (call !== undefined && kind === 'exception') call.fail(thrown);
+    else this.#channel.send({ type: 'stray', nonce, thrown: [...toThrownParts(thrown)] });
+    // What threw may have left anything half done.
+    if (call === undefined) this.#beUnfit(nonce, 'something was thrown after its call');
+  }
+}
+
+/** The system's monotonic clock, the same in all processes, in milliseconds. */
+const toNow = (): number => Number(hrtime.bigint()) / 1_000_000;
+
+// The service's word is taken for it: nobody else writes on this side of the channel.
+const isOrder = (value: unknown): value is HostOrder => typeof value === 'object' && value !== null && 'type' in value;
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
