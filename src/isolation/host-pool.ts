@@ -135,6 +135,9 @@ export class HostPool implements ToolFileHosts {
     noteBlock(this.#files.find(file), name, this.#settings.now());
   }
 
+  /** Looks again at files whose calls wait. Called ten times a second. */
+  serve = (): void => this.#turns.serve();
+
   /** Ends what has been idle for long, and starts what is missing. Called every few seconds. */
   tidy(): void {
     const now = this.#settings.now();

@@ -26,6 +26,7 @@ export type StockListener = {
 const IDLE_MS = 30_000;
 // Starting is what costs a core; more at a time would only make each one later.
 const MAX_STARTING = Math.max(2, availableParallelism());
+const AMPLE = Math.max(4, 2 * availableParallelism());
 
 /** The processes there are: as many as may be, started a few at a time, ended where nothing needs them. */
 export class HostStock {
@@ -46,6 +47,11 @@ export class HostStock {
 
   hasRoom(): boolean {
     return this.members.size < this.#settings.maxHosts && countPhase(this.members, 'starting') < MAX_STARTING;
+  }
+
+  /** Whether there are as many as keep the processors busy: more are only for files whose calls wait for something else. */
+  isAmple(): boolean {
+    return this.members.size >= AMPLE;
   }
 
   isFull(): boolean {

@@ -23,7 +23,7 @@ const HEARD_MS = 50;
 /** What a host had said and waited for when it was asked for a sign of life. */
 type Asked = { readonly at: number; readonly waitedMs: number };
 
-/** Looks at hosts ten times a second: at their memory, and whether those that are busy still answer. */
+/** Looks at hosts ten times a second: at their memory, whether those that are busy still answer, and who waits for one. */
 export const watchHosts = (options: HostWatchOptions): HostWatch => {
   const { pool, monotonic } = options;
   const asked = new WeakMap<PoolMember, Asked>();
@@ -38,6 +38,7 @@ export const watchHosts = (options: HostWatchOptions): HostWatch => {
       endLarge(member, options);
       if (!isLate) askForLife(member, now);
     }
+    pool.serve();
   };
   const askForLife = (member: PoolMember, now: number): void => {
     const { host } = member;

@@ -30,6 +30,8 @@ const MOST_DEAD_VERSIONS = 50;
 // One that has been loaded before may take its time: where it does, the machine is busy, and giving up would only begin
 // it all again.
 const LOAD_AGAIN_MS = 10_000;
+// About what it takes to start a process.
+const LONG_MS = 100;
 
 /**
  * Whose turn it is in which host. A host runs calls of one file; when all of these have ended and nothing of them goes
@@ -68,11 +70,12 @@ export class Turns {
     const { stock } = this.#options;
     if (countLoading(hosted) > 0) return;
     if (idle !== null) this.#beginLoad(idle, hosted);
-    else if (stock.countStarting(group) === 0 && stock.hasRoom()) stock.start(hosted);
+    else if (stock.countStarting(group) === 0 && stock.hasRoom() && !stock.isAmple()) stock.start(hosted);
   }
 
   /** Hands over a seat as soon as there is one; gives the way to stop waiting. */
   wait(hosted: HostedFile, waiter: HostWaiter): () => void {
+    if (hosted.waiting.size === 0) hosted.waitingSince = this.#options.now();
     hosted.waiting.add(waiter);
     this.#queue.add(hosted);
     this.serve();
@@ -204,6 +207,7 @@ export class Turns {
     const starting = stock.countStarting(group);
     for (const hosted of files.slice(starting)) {
       if (!stock.hasRoom()) break;
+      if (stock.isAmple() && !this.#hasWaitedLong(hosted)) continue;
       if (stock.start(hosted) !== null) continue;
       noteTrouble(hosted, this.#options.now());
       this.failWaiting(hosted, 'no process could be started for it');
@@ -211,6 +215,11 @@ export class Turns {
     const missing = files.length - stock.countStarting(group);
     stock.makeRoom(missing);
     if (stock.isFull()) this.#askToYield(group, missing);
+  }
+
+  /** What soon has its turn is not worth a process more. */
+  #hasWaitedLong({ waitingSince }: HostedFile): boolean {
+    return this.#options.now() - waitingSince >= LONG_MS;
   }
 
   #askToYield(group: string, missing: number): void {

@@ -92,12 +92,13 @@ const wireDirectory = async (
   const { createToolDirectory } = await import('../tools/directory/tool-directory.ts');
   const { createInlineLoader } = await import('../tools/directory/load-inline-tools.ts');
   const { log, metrics, observer, own, now, environment, guard, publish, hostLimits } = options;
-  log.info({ max: hostLimits.max, kept_warm: hostLimits.min, reckoned: hostLimits.reason }, 'tool hosts');
+  const { min, max, memoryMb, reason } = hostLimits;
+  log.info({ max, kept_warm: min, memory_mb: memoryMb, reckoned: reason }, 'tool hosts');
   const isolation = createIsolation({
-    minHosts: hostLimits.min,
-    maxHosts: hostLimits.max,
+    minHosts: min,
+    maxHosts: max,
     maxCalls: config.TOOL_HOST_MAX_CALLS,
-    memoryMb: config.TOOL_HOST_MEMORY_MB,
+    memoryMb,
     maxResultBytes: config.MAX_RESULT_BYTES,
     permissions: config.TOOLS_PERMISSIONS,
     sharedVariables: config.TOOLS_ENV,

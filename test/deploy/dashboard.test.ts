@@ -89,8 +89,8 @@ test('the faults of the service are red, and those of nobody else are', () => {
 });
 
 test('there are panels, and every one has a title of its own, a unit, a description and a query', () => {
-  expect(panels).toHaveLength(73);
-  expect(new Set(panels.map(({ title }) => title)).size).toBe(73);
+  expect(panels).toHaveLength(74);
+  expect(new Set(panels.map(({ title }) => title)).size).toBe(74);
   expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
   for (const panel of panels) {
     expect(panel.description, panel.title).toMatch(/^[A-Z0-9].{20,}\.$/);
