@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MAX_HOSTS, openPool, type ScriptedPool } from './scripted-pool.ts';
@@ -194,9 +195,41 @@ test('where only a few may start at once, the next starts as soon as one has sta
   const lab = openPool(40);
   const file = await lab.load();
   for (let n = 0; n < 20; n += 1) lab.obtain(file, true);
+  lab.state.now += 100;
+  lab.pool.serve();
   await goOn(lab);
   expect(lab.running()).toHaveLength(20);
   expect(lab.faults).toEqual([]);
+});
+
+test('beyond two hosts a core another one starts only for a file whose calls have waited for 100 ms', async () => {
+  const lab = openPool(40);
+  const busy = Math.max(4, 2 * availableParallelism());
+  const file = await lab.load();
+  for (let n = 0; n <= busy; n += 1) lab.obtain(file, true);
+  await goOn(lab);
+  lab.state.now += 99;
+  lab.pool.serve();
+  await goOn(lab);
+  expect(lab.running()).toHaveLength(busy);
+  lab.state.now += 1;
+  lab.pool.serve();
+  await goOn(lab);
+  expect(lab.running()).toHaveLength(busy + 1);
+});
+
+test('calls that crowd the hosts of their file do not start more of them than two a core', async () => {
+  const lab = openPool(40);
+  const busy = Math.max(4, 2 * availableParallelism());
+  const file = await lab.load();
+  for (let n = 0; n < 40 * busy; n += 1) {
+    lab.obtain(file);
+    await goOn(lab);
+  }
+  lab.state.now += 1000;
+  lab.pool.serve();
+  await goOn(lab);
+  expect([lab.living().length, lab.running().length]).toEqual([busy, 40 * busy]);
 });
 
 test('a call that waits makes one idle host give way, however often the pool looks', async () => {
