@@ -13,9 +13,9 @@ export type LoadedToolFile =
   /** `reason`: one line for people: what the file threw, or that it did not end. */
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Where the code of tool files lives: processes of their own. */
+/** Where the code of tool files lives: other processes. */
 export type ToolFileHosts = {
-  /** Loads the file in a process of its own and gives what its tools say of themselves; at most 2 s once that is up; never rejects. */
+  /** Loads the file in a tool host and gives what its tools say of themselves; at most 2 s once that is up; never rejects. */
   readonly load: (file: ToolFile) => Promise<LoadedToolFile>;
   /** No call of this version will come any more: its idle processes end now, busy ones after their call. */
   readonly retire: (file: ToolFile) => void;
