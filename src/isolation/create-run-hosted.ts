@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { toNotStarted } from '../executor/admit.ts';
 import { failed } from '../executor/call-outcome.ts';
 import type { CancelCause, Cancellation, RunOutcome } from '../executor/deadline.ts';
@@ -25,6 +26,9 @@ const BEGIN_WITHIN_MS = [250, 500, 1000, 2000, 4000] as const;
 
 // Each host that refuses a call is not asked again before it is quiet.
 const MOST_MOVES = 20;
+// After so many a call pauses before it goes on, each time for longer: some 5 s in all.
+const FREE_MOVES = 4;
+const LONGEST_PAUSE_MS = 500;
 
 /** A call on its way through hosts. */
 type Journey = {
@@ -90,6 +94,8 @@ export const createRunHosted = (options: {
       const end = await runInOne(journey);
       if (end !== ELSEWHERE) return end;
       journey.isAlone ||= pool.isAlone(tool);
+      // Where host after host does not take it, what keeps them from it may be over in a while.
+      if (journey.moves > FREE_MOVES) await sleep(Math.min(LONGEST_PAUSE_MS, 2 ** (journey.moves - FREE_MOVES)));
     }
   };
 };
