@@ -22,6 +22,10 @@ export const watchOutput = (
       stdout.reset();
       stderr.reset();
     },
+    renew: (): void => {
+      stdout.renew();
+      stderr.renew();
+    },
   };
 };
 

@@ -66,7 +66,7 @@ export class HostPool implements ToolFileHosts {
     const hosted = this.#files.retire(file);
     if (hosted === undefined) return;
     for (const member of this.members) {
-      if (member.phase !== 'idle') continue;
+      if (member.phase === 'busy' && member.turn === hosted) continue;
       dropVersion(member, hosted);
       this.#turns.settle(member);
     }
@@ -119,8 +119,8 @@ export class HostPool implements ToolFileHosts {
   endOverdue(member: PoolMember, call: RunningCall, reason: 'timeout' | 'abort'): void {
     if (call.isOver) return;
     call.isOverdue = true;
-    member.closedFor = 'overdue';
-    if (reason === 'timeout' && member.turn !== null) this.#offend(member.turn, 'timeout');
+    if (member.closedFor !== 'left') member.closedFor = 'overdue';
+    if (reason === 'timeout' && call.began && member.turn !== null) this.#offend(member.turn, 'timeout');
     settleOverdue(member);
   }
 
@@ -146,6 +146,7 @@ export class HostPool implements ToolFileHosts {
       if (isRestless && member.turn !== null && member.owner === null) this.#offend(member.turn, 'unrest');
     }
     this.#stock.tidy();
+    this.#files.tidy();
     this.#fillUp();
   }
 
@@ -171,7 +172,6 @@ export class HostPool implements ToolFileHosts {
     const others = [...this.members].filter(({ host, group }) => group === member.group && !host.isEnding());
     for (const hosted of this.#turns.waitingIn(member.group)) {
       noteTrouble(hosted, this.#settings.now());
-      // As long as its files have others, their calls may still have one of them.
       if (others.length === 0) this.#turns.failWaiting(hosted, reason);
     }
   }
@@ -185,6 +185,7 @@ export class HostPool implements ToolFileHosts {
     noteTrouble(hosted, this.#settings.now());
     hosted.members.delete(member);
     member.turn = null;
+    member.host.kill('recycle'); // Node keeps what came of an import: here it would fail for ever.
     // As long as the file has others that work, its calls may still have one of them.
     if (hosted.members.size === 0) this.#turns.failWaiting(hosted, load.reason);
   }
@@ -206,13 +207,12 @@ export class HostPool implements ToolFileHosts {
 
   #onEnded(member: PoolMember, death: Death): void {
     const { turn, phase } = member;
-    const { onEnded } = this.#settings;
     const restart = toRestartReason(death);
     const hosted = death.leaver === null ? turn : this.#files.find(death.leaver.file);
     turn?.members.delete(member);
     const isKnown = phase === 'busy' || death.leaver !== null || death.exitCode !== null;
     if (hosted !== null) this.#charge(hosted, restart, isKnown ? toOffence(restart) : null);
-    onEnded(member, death, restart, hosted?.file ?? null);
+    this.#settings.onEnded(member, death, restart, hosted?.file ?? null);
     // As warm as before: the next call should not pay for this one.
     if (restart !== null && hosted?.isLoaded) this.#replace(hosted);
     this.#fillUp();

@@ -66,6 +66,11 @@ export class HostStock {
     return this.members.size < this.#settings.minHosts;
   }
 
+  has(group: string): boolean {
+    for (const member of this.members) if (member.group === group) return true;
+    return false;
+  }
+
   countStarting(group: string): number {
     let count = 0;
     for (const member of this.members)

@@ -28,8 +28,7 @@ export const watchHosts = (options: HostWatchOptions): HostWatch => {
   const { pool, monotonic } = options;
   const asked = new WeakMap<PoolMember, Asked>();
   let lookedAt = monotonic();
-  const look = (): void => {
-    const now = monotonic();
+  const look = (now: number): void => {
     // Where this process itself was held up, what hosts said meanwhile has not been read.
     const isLate = now - lookedAt > 2 * LOOK_EVERY_MS;
     lookedAt = now;
@@ -58,7 +57,11 @@ export const watchHosts = (options: HostWatchOptions): HostWatch => {
     const silentMs = now - last.at - (readWaitedMs(host.pid) - last.waitedMs);
     if (silentMs >= SILENT_MS) endSilence(member, now, pool);
   };
-  const timer = setInterval(look, LOOK_EVERY_MS).unref();
+  const timer = setInterval(() => {
+    const now = monotonic();
+    // What hosts have said up to this moment is read first.
+    setImmediate(() => look(now));
+  }, LOOK_EVERY_MS).unref();
   return { stop: () => clearInterval(timer) };
 };
 
@@ -68,7 +71,7 @@ const endSilence = (member: PoolMember, now: number, pool: HostPool): void => {
   const calls = [...host.calls];
   member.closedFor ??= 'silent';
   const begun = calls.filter(({ began }) => began);
-  if (begun.length === 0 || calls.some(({ isOverdue }) => isOverdue)) {
+  if (begun.length === 0 || begun.some(({ isOverdue }) => isOverdue)) {
     // What blocks it is over its time, or was left by a call that has been answered.
     host.kill(begun.length === 0 ? 'recycle' : 'timeout');
     return;
@@ -77,13 +80,19 @@ const endSilence = (member: PoolMember, now: number, pool: HostPool): void => {
   if (host.calls.size === 0) host.kill('recycle');
 };
 
-const moveAway = ({ host }: PoolMember, begun: readonly RunningCall[], now: number, pool: HostPool): void => {
+const moveAway = (member: PoolMember, begun: readonly RunningCall[], now: number, pool: HostPool): void => {
+  const { host } = member;
   // Of several that have begun nothing tells which one blocks: each runs again, alone.
   const blocker = begun.length === 1 ? begun[0] : undefined;
   const others = [...host.calls].filter((call) => call !== blocker);
   if (others.length === 0) return;
   for (const { tool } of begun) pool.noteBlock(tool);
-  for (const call of others) if (canLeave(call, now)) call.leave();
+  for (const call of others) {
+    if (!canLeave(call, now)) continue;
+    // It may go on here: when the others have ended, so does this host.
+    member.closedFor = 'left';
+    call.leave();
+  }
 };
 
 const canLeave = ({ began, mayRunTwice, beginBy }: RunningCall, now: number): boolean =>

@@ -1,5 +1,5 @@
 import type { ToolFile } from '../tools/tool.ts';
-import { createHostedFile, toGroup } from './hosted-file.ts';
+import { createHostedFile, hasOwnHosts, toGroup } from './hosted-file.ts';
 import { createSourceSet, type SourceSet } from './loadable-file.ts';
 import type { HostedFile, PoolMember } from './pool-records.ts';
 
@@ -45,6 +45,11 @@ export class HostedFiles {
     if (hosted.retired && hosted.members.size === 0 && hosted.waiting.size === 0) this.#files.delete(hosted.file);
   }
 
+  /** Forgets what nothing needs any more. */
+  tidy(): void {
+    for (const hosted of this.#files.values()) this.forget(hosted);
+  }
+
   /** A file that may have another host without a call for it, of the group that has the fewest. */
   findLeastServed(members: Iterable<PoolMember>, now: number): HostedFile | null {
     const counts = Map.groupBy(members, ({ group }) => group);
@@ -53,6 +58,8 @@ export class HostedFiles {
     for (const hosted of this.#files.values()) {
       const count = counts.get(toGroup(hosted, now))?.length ?? 0;
       if (!hosted.isLoaded || hosted.retired || hosted.restartAt > now || count >= fewest) continue;
+      // A host of its own would end unused, and start again.
+      if (hasOwnHosts(hosted, now)) continue;
       [least, fewest] = [hosted, count];
     }
     return least;

@@ -25,7 +25,7 @@ class HostedProcess implements ToolHost {
   readonly calls = new Set<RunningCall>();
   readonly #settings: HostSettings;
   readonly #conversation: HostConversation;
-  readonly #output: { readonly lines: () => readonly string[]; readonly reset: () => void };
+  readonly #output: ReturnType<typeof watchOutput>;
   readonly #channel: HostProcess['channel'];
   /** Names of the sources that it has been sent. */
   readonly #sources = new Set<string>();
@@ -48,14 +48,15 @@ class HostedProcess implements ToolHost {
     this.#settings = settings;
     this.#channel = started.channel;
     this.#heardAt = settings.monotonic();
-    this.#conversation = new HostConversation(this.#createListener(), settings.maxResultBytes, kill);
+    const stopListening = this.#stopListening.bind(this);
+    this.#conversation = new HostConversation(this.#createListener(), settings.maxResultBytes, stopListening);
     const reader = createFrameReader({
       maxBodyBytes: Math.max(settings.maxResultBytes, MIN_BODY_BYTES),
       onFrame: (frame) => {
         this.#heardAt = settings.monotonic();
         this.#conversation.read(frame);
       },
-      onFault: () => kill('flood'),
+      onFault: () => stopListening('flood'),
     });
     const { onLine } = settings.listener;
     this.#output = watchOutput(started, (stream, line) => onLine(this.#file, stream, line), kill);
@@ -91,6 +92,7 @@ class HostedProcess implements ToolHost {
     const beginBy = beginWithinMs === null ? null : this.#settings.monotonic() + beginWithinMs;
     // Of calls that run side by side nothing tells whose a line is.
     if (this.calls.size === 0) this.#output.reset();
+    else this.#output.renew();
     const { promise, resolve } = Promise.withResolvers<HostedEnd>();
     const running = new RunningCall(nonce, call.tool, beginBy, (end) => {
       this.calls.delete(running);
@@ -129,6 +131,12 @@ class HostedProcess implements ToolHost {
     const isFirst = this.#killedFor === null;
     this.#killedFor ??= reason;
     if (isFirst) endFamily(this.pid);
+  }
+
+  /** Nothing is heard of it any more, and so not which calls begin: each may have. */
+  #stopListening(reason: 'flood' | 'forgery'): void {
+    for (const call of this.calls) call.begin();
+    this.kill(reason);
   }
 
   isEnding(): boolean {

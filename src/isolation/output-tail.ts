@@ -8,6 +8,8 @@ export type OutputTail = {
   readonly lines: () => readonly string[];
   /** A new call begins: what is said from now on counts anew. */
   readonly reset: () => void;
+  /** A further call begins beside others: it may say as much as they may. */
+  readonly renew: () => void;
 };
 
 const MAX_LINES = 20;
@@ -54,6 +56,9 @@ export const createOutputTail = (
     reset: () => {
       bytes = 0;
       lines = [];
+    },
+    renew: () => {
+      bytes = 0;
     },
   };
 };

@@ -153,3 +153,14 @@ export const returnTurn = (member: PoolMember): void => {
   member.turn = [...member.loaded].find((hosted) => hosted.version === version) ?? null;
   member.turn?.members.add(member);
 };
+
+/** Whether a call more is likely to begin at once. */
+export const isPrompt = (member: PoolMember): boolean => member.seats < ROOMY_CALLS && countUnbegun(member) === 0;
+
+/** How many more hosts the calls that wait for this file could use than are loading it. */
+export const countMissing = (hosted: HostedFile): number => {
+  let alone = 0;
+  for (const { isAlone } of hosted.waiting) if (isAlone) alone += 1;
+  const wanted = alone + (hosted.waiting.size > alone ? 1 : 0);
+  return Math.max(0, wanted - countLoading(hosted));
+};

@@ -59,8 +59,11 @@ export type PoolMember = {
   isAlone: boolean;
   /** Another file waits for it: it takes no more calls of this one. */
   isYielding: boolean;
-  /** `overdue`: a call in it did not end at its deadline. `silent`: it answers nothing. */
-  closedFor: 'overdue' | 'silent' | null;
+  /**
+   * `overdue`: a call in it did not end at its deadline. `silent`: it answers nothing. `left`: a call that it may still
+   * run was given to another host.
+   */
+  closedFor: 'overdue' | 'silent' | 'left' | null;
   /** Versions that it holds and nobody calls any more. */
   deadVersions: number;
 };

@@ -1,13 +1,15 @@
+import { FileQueue } from './file-queue.ts';
 import type { HostStock } from './host-stock.ts';
 import { noteTrouble, toGroup } from './hosted-file.ts';
 import type { HostLoad } from './loadable-file.ts';
 import {
   chooseIdle,
   countLoading,
-  countUnbegun,
+  countMissing,
   dropVersion,
   enterTurn,
   findRoomiest,
+  isPrompt,
   listIdle,
   ROOMY_CALLS,
   returnTurn,
@@ -32,14 +34,14 @@ const MOST_DEAD_VERSIONS = 50;
 const LOAD_AGAIN_MS = 10_000;
 // About what it takes to start a process.
 const LONG_MS = 100;
+const VERY_LONG_MS = 1000;
 
 /**
  * Whose turn it is in which host. A host runs calls of one file; when all of these have ended and nothing of them goes
  * on, it is the turn of the file whose calls have waited longest. A file that never pauses yields where others wait.
  */
 export class Turns {
-  /** Files whose calls wait for a seat, the one that has waited longest first. */
-  readonly #queue = new Set<HostedFile>();
+  readonly #queue = new FileQueue();
   readonly #options: TurnsOptions;
 
   constructor(options: TurnsOptions) {
@@ -75,26 +77,19 @@ export class Turns {
 
   /** Hands over a seat as soon as there is one; gives the way to stop waiting. */
   wait(hosted: HostedFile, waiter: HostWaiter): () => void {
-    if (hosted.waiting.size === 0) hosted.waitingSince = this.#options.now();
-    hosted.waiting.add(waiter);
-    this.#queue.add(hosted);
+    this.#queue.add(hosted, waiter, this.#options.now());
     this.serve();
-    return () => {
-      hosted.waiting.delete(waiter);
-      if (hosted.waiting.size === 0) this.#queue.delete(hosted);
-    };
+    return () => this.#queue.remove(hosted, waiter);
   }
 
   failWaiting(hosted: HostedFile, reason: string): void {
-    const waiting = [...hosted.waiting];
-    hosted.waiting.clear();
-    this.#queue.delete(hosted);
-    for (const waiter of waiting) waiter.fail(reason, Math.max(0, hosted.restartAt - this.#options.now()));
+    for (const waiter of this.#queue.drain(hosted))
+      waiter.fail(reason, Math.max(0, hosted.restartAt - this.#options.now()));
   }
 
   /** The files of a group whose calls wait. */
   waitingIn(group: string): readonly HostedFile[] {
-    return [...this.#queue].filter((hosted) => this.#groupOf(hosted) === group);
+    return this.#queue.list().filter((hosted) => this.#groupOf(hosted) === group);
   }
 
   /** What becomes of a host: further calls of its file, another file's turn, a pause, or its end. */
@@ -102,31 +97,48 @@ export class Turns {
     const { host } = member;
     if (host.isEnding() || member.phase === 'starting') return;
     if (member.seats > 0 || member.isLoading) {
+      // Never without calls, it would never end.
+      if (host.answered() >= this.#options.maxCalls) member.isYielding = true;
       if (member.turn !== null) this.#fill(member, member.turn);
-      return;
-    }
+    } else this.#release(member);
+  }
+
+  /** What becomes of a host without calls. */
+  #release(member: PoolMember): void {
     returnTurn(member);
+    const isLeft = member.closedFor === 'left';
     member.isAlone = false;
     member.isYielding = false;
     member.closedFor = null;
     const { turn } = member;
     if (turn?.retired && turn.waiting.size === 0) dropVersion(member, turn);
-    const reason = this.#findReasonToEnd(member);
+    const reason = isLeft ? 'recycle' : this.#findReasonToEnd(member);
     if (reason === null) this.#giveTurn(member);
-    else host.kill(reason);
+    else member.host.kill(reason);
   }
 
   #findReasonToEnd(member: PoolMember): 'recycle' | 'surplus' | null {
     const { host, deadVersions } = member;
     const { maxCalls, stock } = this.#options;
     if (host.isSpent() || host.answered() >= maxCalls || deadVersions > MOST_DEAD_VERSIONS) return 'recycle';
-    return stock.isClosing || this.#isAbandoned(member) ? 'surplus' : null;
+    return stock.isClosing || this.#isAbandoned(member) || this.#isInTheWay(member) ? 'surplus' : null;
   }
 
   /** It was one file's own, and that has its place among others again, or is gone. */
   #isAbandoned({ owner, group }: PoolMember): boolean {
     if (owner === null) return false;
     return this.#groupOf(owner) !== group || (owner.retired && owner.waiting.size === 0);
+  }
+
+  /** Calls of another group have waited for long, and there is neither a host of theirs nor room for one. */
+  #isInTheWay({ group }: PoolMember): boolean {
+    const { stock, now } = this.#options;
+    const isStarving = (hosted: HostedFile): boolean => {
+      const other = this.#groupOf(hosted);
+      const isDue = hosted.restartAt <= now() && now() - hosted.waitingSince >= VERY_LONG_MS;
+      return isDue && other !== group && !stock.has(other);
+    };
+    return stock.isFull() && this.#queue.list().some(isStarving);
   }
 
   #giveTurn(member: PoolMember): void {
@@ -139,7 +151,7 @@ export class Turns {
   #findNext(member: PoolMember): HostedFile | undefined {
     const { now } = this.#options;
     const isRestless = member.host.unrest() !== null;
-    for (const hosted of this.#queue) {
+    for (const hosted of this.#queue.list()) {
       if (hosted.restartAt > now() || this.#groupOf(hosted) !== member.group) continue;
       if (isRestless ? hosted === member.turn : hosted === member.turn || countMissing(hosted) > 0) return hosted;
     }
@@ -155,12 +167,10 @@ export class Turns {
 
   /** As many of the calls that wait as have a seat in this host. */
   #fill(member: PoolMember, hosted: HostedFile): void {
-    for (const waiter of hosted.waiting) {
-      if (!takesAnother(member, waiter.isAlone)) break;
-      hosted.waiting.delete(waiter);
-      waiter.take(sit(member, hosted, waiter.isAlone, this.#options.now()));
-    }
-    if (hosted.waiting.size === 0) this.#queue.delete(hosted);
+    const now = this.#options.now();
+    const sitHere = ({ isAlone }: HostWaiter): PoolMember | null =>
+      takesAnother(member, isAlone) ? sit(member, hosted, isAlone, now) : null;
+    this.#queue.give(hosted, sitHere);
   }
 
   #beginLoad(member: PoolMember, hosted: HostedFile): void {
@@ -179,8 +189,8 @@ export class Turns {
   /** Finds seats for the calls that wait; starts hosts for them, or has others make way, as far as there is room. */
   serve(): void {
     const wanted = new Map<string, HostedFile[]>();
-    for (const hosted of [...this.#queue]) {
-      this.#seatWaiting(hosted);
+    for (const hosted of this.#queue.list()) {
+      this.#queue.give(hosted, ({ isAlone }) => this.#findSeat(hosted, isAlone));
       if (hosted.waiting.size === 0 || hosted.restartAt > this.#options.now()) continue;
       const group = this.#groupOf(hosted);
       const idle = listIdle(this.#options.stock.members, group).slice(0, countMissing(hosted));
@@ -189,16 +199,6 @@ export class Turns {
       wanted.set(group, [...(wanted.get(group) ?? []), ...missing]);
     }
     for (const [group, files] of wanted) this.#grow(group, files);
-  }
-
-  #seatWaiting(hosted: HostedFile): void {
-    for (const waiter of hosted.waiting) {
-      const member = this.#findSeat(hosted, waiter.isAlone);
-      if (member === null) break;
-      hosted.waiting.delete(waiter);
-      waiter.take(member);
-    }
-    if (hosted.waiting.size === 0) this.#queue.delete(hosted);
   }
 
   /** One host for each of these. */
@@ -235,14 +235,3 @@ export class Turns {
     return toGroup(hosted, this.#options.now());
   }
 }
-
-/** Whether a call more is likely to begin at once. */
-const isPrompt = (member: PoolMember): boolean => member.seats < ROOMY_CALLS && countUnbegun(member) === 0;
-
-/** How many more hosts the calls that wait for this file could use than are loading it. */
-const countMissing = (hosted: HostedFile): number => {
-  let alone = 0;
-  for (const { isAlone } of hosted.waiting) if (isAlone) alone += 1;
-  const wanted = alone + (hosted.waiting.size > alone ? 1 : 0);
-  return Math.max(0, wanted - countLoading(hosted));
-};

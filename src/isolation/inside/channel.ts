@@ -6,6 +6,8 @@ import type { HostMessage } from '../host-messages.ts';
 export type Channel = {
   /** Sends a message; `body` is text that the service does not parse with it. */
   readonly send: (message: HostMessage, body?: string) => void;
+  /** Sends a message and goes on when it has left this process: at once, unless a large answer is still on its way. */
+  readonly sendOut: (message: HostMessage, then: () => void) => void;
 };
 
 const CHANNEL_FD = 3;
@@ -24,5 +26,15 @@ export const openChannel = (onFrame: (frame: Frame) => void): Channel => {
   socket.on('data', reader.read);
   socket.on('end', end);
   socket.on('error', end);
-  return { send: (message, body = '') => void socket.write(encodeFrame(stringify(message), body)) };
+  return {
+    send: (message, body = '') => void socket.write(encodeFrame(stringify(message), body)),
+    sendOut: (message, then) => {
+      let isWaiting = false;
+      socket.write(encodeFrame(stringify(message)), () => {
+        if (isWaiting) then();
+      });
+      isWaiting = socket.writableLength > 0;
+      if (!isWaiting) then();
+    },
+  };
 };

@@ -7,13 +7,13 @@ import type { HostOrder } from '../host-messages.ts';
 import { type CallOrder, createHostCall, type HostCall } from './answer-call.ts';
 import type { Channel } from './channel.ts';
 import { toFailedLoad, toKey, toLoadedBody, toToolMap } from './load-report.ts';
+import { isOrder, isRecord, toNow } from './read-order.ts';
 import { createSharedState, type SharedState } from './shared-state.ts';
 import { toThrownParts } from './thrown-parts.ts';
 
 type LoadOrder = Extract<HostOrder, { type: 'load' }>;
 
 // Kept here, before a tool's code could put its own in their place.
-const { hrtime } = process;
 const soon = setImmediate;
 const later = setTimeout;
 
@@ -39,6 +39,8 @@ export class FileRunner {
   /** Of the last call that began. */
   #lastNonce = '';
   #isLoading = false;
+  /** Calls of which the word that they begin is on its way out. */
+  #beginning = 0;
   /** No call must begin here any more. */
   #isUnfit = false;
   /** The service has been told that no other file may run here. */
@@ -127,7 +129,7 @@ export class FileRunner {
   #takeTurn(version: string, shared: SharedState): boolean {
     if (this.#isUnfit) return false;
     if (this.#turn === version) return true;
-    if (this.#running.size > 0 || this.#isLoading) return false;
+    if (this.#running.size > 0 || this.#beginning > 0 || this.#isLoading) return false;
     if (this.#turn !== '' && !this.#isClean(shared)) return false;
     shared.worlds.enter(version);
     this.#turn = version;
@@ -143,7 +145,7 @@ export class FileRunner {
   }
 
   #begin(tool: InlineTool, order: CallOrder, body: string, shared: SharedState): void {
-    const { nonce, beginBy } = order;
+    const { nonce } = order;
     const input = parseJson(body);
     const taint = shared.findTaint();
     if (taint !== null) this.#beUnfit(nonce, taint);
@@ -151,9 +153,19 @@ export class FileRunner {
       this.#refuse(nonce);
       return;
     }
-    this.#channel.send({ type: 'began', nonce });
+    const { value } = input;
+    this.#beginning += 1;
+    // The handler must not run before the word is out: if this process ended then, another host would run the call, too.
+    this.#channel.sendOut({ type: 'began', nonce }, () => {
+      this.#beginning -= 1;
+      this.#caller.run(nonce, () => this.#run(tool, order, value, shared));
+    });
+  }
+
+  #run(tool: InlineTool, order: CallOrder, input: Readonly<Record<string, unknown>>, shared: SharedState): void {
+    const { nonce, beginBy } = order;
     // Looked at when the word is out: if the service had not heard it by then, it gives the call to another host.
-    if (beginBy !== null && toNow() > beginBy) {
+    if (this.#isUnfit || (beginBy !== null && toNow() > beginBy)) {
       this.#refuse(nonce);
       return;
     }
@@ -165,7 +177,7 @@ export class FileRunner {
     });
     this.#running.set(nonce, call);
     this.#lastNonce = nonce;
-    call.start(input.value);
+    call.start(input);
   }
 
   #onAnswered(nonce: string, spoiled: boolean, shared: SharedState): void {
@@ -232,12 +244,3 @@ export class FileRunner {
     if (call === undefined) this.#beUnfit(nonce, 'something was thrown after its call');
   }
 }
-
-/** The system's monotonic clock, the same in all processes, in milliseconds. */
-const toNow = (): number => Number(hrtime.bigint()) / 1_000_000;
-
-// The service's word is taken for it: nobody else writes on this side of the channel.
-const isOrder = (value: unknown): value is HostOrder => typeof value === 'object' && value !== null && 'type' in value;
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
