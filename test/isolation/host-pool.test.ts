@@ -248,3 +248,30 @@ test('a call that waits makes one idle host give way, however often the pool loo
   for (let n = 0; n < 5; n += 1) lab.pool.tidy();
   expect(lab.living().filter(({ host }) => host.isEnding()).length).toBeLessThanOrEqual(1);
 });
+
+test('a file with a line of calls lets other files have their turn between them', async () => {
+  const lab = openPool(1);
+  const [first, second] = [await lab.load(), await lab.load()];
+  for (const file of [first, first, first, second]) lab.obtain(file, true);
+  const order: string[] = [];
+  for (let n = 0; n < 4; n += 1) {
+    await goOn(lab);
+    for (const call of lab.running()) {
+      order.push(call.file === first ? 'first' : 'second');
+      lab.finish(call);
+    }
+  }
+  expect(order).toEqual(['first', 'second', 'first', 'first']);
+});
+
+test('a host that is never without calls takes no more once it has answered as many as it may', async () => {
+  const lab = openPool(1);
+  const file = await lab.load();
+  const [first, second] = [lab.obtain(file), lab.obtain(file)];
+  await goOn(lab);
+  for (let n = 0; n < 40; n += 1) lab.living()[0]?.answer();
+  lab.finish(first);
+  const third = lab.obtain(file);
+  await lab.pause();
+  expect([second.taken === null, third.taken === null]).toEqual([false, true]);
+});

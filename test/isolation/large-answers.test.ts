@@ -1,0 +1,34 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
+import { openLab, toOutcome } from './isolation-lab.ts';
+
+const FILE = `
+  import { appendFileSync } from 'node:fs';
+  import { defineTool } from 'recourse';
+  const input = { type: 'object', additionalProperties: true };
+  export const tools = [
+    defineTool({ name: 'large', description: '', effects: 'read', input, run: () => 'x'.repeat(1_000_000) }),
+    defineTool({
+      name: 'mark',
+      description: '',
+      effects: 'write',
+      input,
+      run: ({ path }) => {
+        appendFileSync(path, 'ran\\n');
+        process.kill(process.pid, 'SIGKILL');
+      },
+    }),
+  ];
+`;
+
+test('a write whose host ends is not run again, though the word that it begins stood behind a large answer', async () => {
+  const lab = openLab({ maxHosts: 2, minHosts: 1 });
+  const file = await lab.load(FILE);
+  const path = join(makeDirectory().root, 'marks');
+  await file.call('large');
+  const [, mark] = await Promise.all([file.call('large'), file.call('mark', { path })]);
+  expect(existsSync(path) ? readFileSync(path, 'utf8') : '').toBe('ran\n');
+  expect(toOutcome(mark)).toEqual({ code: 'tool_crashed', executed: 'maybe', retryAfterMs: null });
+});
