@@ -18,7 +18,7 @@ test('the filesystem server of the registry reads a file, and its mistakes are f
   expect(lab.tool('fs_read_text_file')).toMatchObject({
     effects: 'read',
     source: 'mcp:lab',
-    upstream: { name: 'mcp:lab', concurrency: 8 },
+    upstream: { name: 'mcp:lab', concurrency: 512 },
   });
   expect(lab.tool('fs_write_file').effects).toBe('idempotent');
   const read = await lab.call('fs_read_text_file', { path: join(root, 'notes.md') });
