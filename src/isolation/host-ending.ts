@@ -43,7 +43,8 @@ export const whenEnded = (
         for (const stream of Object.values(streams)) stream.destroy();
         resolve({ pid, exitCode, signal, ...circumstances() });
       };
-      const timer = setTimeout(tell, LAST_WORDS_MS);
+      // Where this process was held up meanwhile, the last words are there and have not been read: that comes before immediates.
+      const timer = setTimeout(() => setImmediate(tell), LAST_WORDS_MS);
       child.once('close', tell);
     });
   });
