@@ -163,7 +163,6 @@ export class HostPool implements ToolFileHosts {
     if (this.#discovery.takes(member)) return;
     member.phase = 'idle';
     this.#turns.settle(member);
-    // Only so many start at once: now another may.
     this.#fillUp();
   }
 
@@ -186,8 +185,9 @@ export class HostPool implements ToolFileHosts {
     hosted.members.delete(member);
     member.turn = null;
     member.host.kill('recycle'); // Node keeps what came of an import: here it would fail for ever.
-    // As long as the file has others that work, its calls may still have one of them.
-    if (hosted.members.size === 0) this.#turns.failWaiting(hosted, load.reason);
+    // A process may end for what another file did; and where the file has others, its calls may still have one of them.
+    const isItsFault = load.kind === 'failed' || hosted.restartAt > this.#settings.now();
+    if (isItsFault && hosted.members.size === 0) this.#turns.failWaiting(hosted, load.reason);
   }
 
   #onState(member: PoolMember): void {

@@ -13,6 +13,8 @@ type Line = {
 
 // A busy machine is not the file's fault: the clock of a file starts when its process is up and takes it in hand.
 const START_MS = 15_000;
+// What still holds up a process that is up may go on for ever.
+const BEGIN_MS = 5000;
 
 /** Whether the process came up; null where it did, else why not. Never rejects. */
 export const startUp = ({ conversation, ...line }: Line, maxResultBytes: number): Promise<string | null> =>
@@ -44,7 +46,7 @@ export const startLoading = (
       settle({ kind: 'broken', reason });
       line.kill('timeout');
     };
-    let timer = setTimeout(giveUp(`its process did not begin to load it within ${START_MS / 1000} s`), START_MS);
+    let timer = setTimeout(giveUp(`its process did not begin to load it within ${BEGIN_MS / 1000} s`), BEGIN_MS);
     const settle = (load: HostLoad): void => {
       clearTimeout(timer);
       resolve(load);
