@@ -4,6 +4,7 @@ import { noteTrouble, toGroup } from './hosted-file.ts';
 import type { HostLoad } from './loadable-file.ts';
 import {
   chooseIdle,
+  countEnding,
   countLoading,
   countMissing,
   dropVersion,
@@ -34,7 +35,8 @@ const MOST_DEAD_VERSIONS = 50;
 const LOAD_AGAIN_MS = 10_000;
 // About what it takes to start a process.
 const LONG_MS = 100;
-const VERY_LONG_MS = 1000;
+// A process that makes way takes with it what its files took to load: after one second it halved what a full pool answers.
+const VERY_LONG_MS = 5000;
 
 /**
  * Whose turn it is in which host. A host runs calls of one file; when all of these have ended and nothing of them goes
@@ -138,7 +140,7 @@ export class Turns {
       const isDue = hosted.restartAt <= now() && now() - hosted.waitingSince >= VERY_LONG_MS;
       return isDue && other !== group && !stock.has(other);
     };
-    return stock.isFull() && this.#queue.list().some(isStarving);
+    return stock.isFull() && countEnding(stock.members) === 0 && this.#queue.list().some(isStarving);
   }
 
   #giveTurn(member: PoolMember): void {
