@@ -32,11 +32,15 @@ export class FileQueue {
     return waiting;
   }
 
-  /** Gives seats to the file's calls, in their order, as long as there are any. Where some go on waiting, the calls of other files come first now. */
+  /**
+   * Gives seats to the file's calls, in their order, as long as there are any; a call that must run alone holds up none
+   * of the others. Where some go on waiting, the calls of other files come first now.
+   */
   give(hosted: HostedFile, seatOf: (waiter: HostWaiter) => PoolMember | null): void {
     let given = 0;
     for (const waiter of hosted.waiting) {
       const member = seatOf(waiter);
+      if (member === null && waiter.isAlone) continue;
       if (member === null) break;
       hosted.waiting.delete(waiter);
       waiter.take(member);

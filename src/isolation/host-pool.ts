@@ -141,9 +141,9 @@ export class HostPool implements ToolFileHosts {
   /** Ends what has been idle for long, and starts what is missing. Called every few seconds. */
   tidy(): void {
     const now = this.#settings.now();
-    for (const member of this.members) {
-      const isRestless = member.phase === 'idle' && member.host.unrest() !== null && now - member.since > UNREST_MS;
-      if (isRestless && member.turn !== null && member.owner === null) this.#offend(member.turn, 'unrest');
+    for (const { restlessSince, turn, owner } of this.members) {
+      const isRestless = restlessSince !== null && now - restlessSince > UNREST_MS;
+      if (isRestless && turn !== null && owner === null) this.#offend(turn, 'unrest');
     }
     this.#stock.tidy();
     this.#files.tidy();
@@ -192,6 +192,7 @@ export class HostPool implements ToolFileHosts {
 
   #onState(member: PoolMember): void {
     const { host, turn } = member;
+    member.restlessSince = host.unrest() === null ? null : (member.restlessSince ?? this.#settings.now());
     const tool = host.spoiler();
     const hosted = tool === null ? turn : this.#files.find(tool.file);
     if (host.isSpent() && hosted !== null) this.#offend(hosted, 'taint');

@@ -7,6 +7,7 @@ export const createMember = (host: ToolHost, group: string, owner: HostedFile | 
   owner,
   phase: 'starting',
   since: now,
+  restlessSince: null,
   turn: null,
   loaded: new Set(),
   isLoading: false,
@@ -157,10 +158,16 @@ export const returnTurn = (member: PoolMember): void => {
 /** Whether a call more is likely to begin at once. */
 export const isPrompt = (member: PoolMember): boolean => member.seats < ROOMY_CALLS && countUnbegun(member) === 0;
 
+/** How many of the calls that wait for this file must run alone. */
+export const countAlone = ({ waiting }: HostedFile): number => {
+  let count = 0;
+  for (const { isAlone } of waiting) if (isAlone) count += 1;
+  return count;
+};
+
 /** How many more hosts the calls that wait for this file could use than are loading it. */
 export const countMissing = (hosted: HostedFile): number => {
-  let alone = 0;
-  for (const { isAlone } of hosted.waiting) if (isAlone) alone += 1;
+  const alone = countAlone(hosted);
   const wanted = alone + (hosted.waiting.size > alone ? 1 : 0);
   return Math.max(0, wanted - countLoading(hosted));
 };

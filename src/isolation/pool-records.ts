@@ -49,6 +49,8 @@ export type PoolMember = {
   phase: 'starting' | 'idle' | 'busy';
   /** Since when, in milliseconds of the pool's clock. */
   since: number;
+  /** Since when something has gone on in it after calls; null where nothing does. */
+  restlessSince: number | null;
   /** The file whose calls it runs, or ran last. */
   turn: HostedFile | null;
   readonly loaded: Set<HostedFile>;

@@ -4,6 +4,7 @@ import { noteTrouble, toGroup } from './hosted-file.ts';
 import type { HostLoad } from './loadable-file.ts';
 import {
   chooseIdle,
+  countAlone,
   countEnding,
   countLoading,
   countMissing,
@@ -190,6 +191,7 @@ export class Turns {
 
   /** Finds seats for the calls that wait; starts hosts for them, or has others make way, as far as there is room. */
   serve(): void {
+    this.#takeBackYields();
     const wanted = new Map<string, HostedFile[]>();
     for (const hosted of this.#queue.list()) {
       this.#queue.give(hosted, ({ isAlone }) => this.#findSeat(hosted, isAlone));
@@ -201,6 +203,15 @@ export class Turns {
       wanted.set(group, [...(wanted.get(group) ?? []), ...missing]);
     }
     for (const [group, files] of wanted) this.#grow(group, files);
+  }
+
+  /** Those for whom hosts were asked to make way may have found a seat elsewhere, or given up. */
+  #takeBackYields(): void {
+    for (const member of this.#options.stock.members) {
+      if (!member.isYielding || member.host.answered() >= this.#options.maxCalls) continue;
+      const isOther = (hosted: HostedFile): boolean => hosted !== member.turn || countAlone(hosted) > 0;
+      member.isYielding = this.waitingIn(member.group).some(isOther);
+    }
   }
 
   /** One host for each of these. */

@@ -169,6 +169,52 @@ test('a host in which something goes on serves its own file, and no other', asyn
   expect(lab.living()).toHaveLength(1);
 });
 
+test('a host in which something goes on beneath a stream of calls becomes its file’s own after ten seconds', async () => {
+  const lab = openPool(3);
+  const [a, b] = [await lab.load(), await lab.load()];
+  await goOn(lab);
+  const first = lab.obtain(a);
+  await goOn(lab);
+  const restless = lab.living().find(({ host }) => host === first.taken?.host);
+  restless?.setUnrest('1');
+  lab.state.now += 10_000;
+  lab.pool.tidy();
+  expect(first.taken?.group).toBe('shared ');
+  lab.state.now += 1;
+  lab.pool.tidy();
+  expect(first.taken?.group).toBe('own 1');
+  const other = lab.obtain(b);
+  await goOn(lab);
+  expect(other.taken?.group).toBe('shared ');
+});
+
+test('a host that was asked to make way serves its file again when the call that waited has gone', async () => {
+  const lab = openPool(1);
+  const [a, b] = [await lab.load(), await lab.load()];
+  await goOn(lab);
+  lab.obtain(a);
+  await goOn(lab);
+  const waiting = lab.obtain(b);
+  const later = lab.obtain(a);
+  await goOn(lab);
+  expect(later.taken).toBeNull();
+  waiting.stopped = true;
+  waiting.stop();
+  lab.pool.serve();
+  expect(later.taken).not.toBeNull();
+});
+
+test('a call that must run alone holds up none of its file that need not', async () => {
+  const lab = openPool(2);
+  const a = await lab.load();
+  await goOn(lab);
+  const first = lab.obtain(a);
+  // It waits for the other host, which has not started.
+  const alone = lab.obtain(a, true);
+  const beside = lab.obtain(a);
+  expect([alone.taken, beside.taken === first.taken]).toEqual([null, true]);
+});
+
 test('a file that spoiled its host has hosts of its own, until it has behaved for ten minutes', async () => {
   const lab = openPool(3);
   const [a, b] = [await lab.load(), await lab.load()];
