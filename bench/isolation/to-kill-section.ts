@@ -5,7 +5,7 @@ import { percentileOf } from './percentile.ts';
 
 /** The part of the report about calls that never end. */
 export const toKillSection = (kills: Kills): readonly string[] => [
-  `## ${kills.wholeAfterMs.length} calls that never end, ms`,
+  `## ${kills.wholeAfterMs.length} pairs of calls that never end, ms`,
   toKillTable(kills),
 ];
 
@@ -20,7 +20,7 @@ const toKillTable = ({ answeredAfterMs, wholeAfterMs }: Kills): string => {
     ['figure', 'p50', 'p99', 'highest', 'target', ''],
     [
       row('from the deadline to the answer', answeredAfterMs, MAX_ANSWER_AFTER_DEADLINE_MS),
-      row('from the answer to as many idle hosts as before', wholeAfterMs, MAX_WHOLE_AGAIN_MS),
+      row('from the answer until the next call of the tool has a process', wholeAfterMs, MAX_WHOLE_AGAIN_MS),
     ],
   );
 };

@@ -163,6 +163,7 @@ export class HostPool implements ToolFileHosts {
     if (this.#discovery.takes(member)) return;
     member.phase = 'idle';
     this.#turns.settle(member);
+    this.#turns.prepare(member);
     this.#fillUp();
   }
 

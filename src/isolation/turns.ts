@@ -4,7 +4,6 @@ import { noteTrouble, toGroup } from './hosted-file.ts';
 import type { HostLoad } from './loadable-file.ts';
 import {
   chooseIdle,
-  countAlone,
   countEnding,
   countLoading,
   countMissing,
@@ -19,6 +18,7 @@ import {
   takesAnother,
 } from './pool-member.ts';
 import type { HostedFile, HostWaiter, PoolMember } from './pool-records.ts';
+import { askToYield, takeBackYields } from './yields.ts';
 
 export type TurnsOptions = {
   readonly stock: HostStock;
@@ -189,9 +189,15 @@ export class Turns {
     });
   }
 
+  /** A host of a single file loads it before it is called. */
+  prepare(member: PoolMember): void {
+    if (member.phase === 'idle' && member.owner !== null && !member.host.isEnding())
+      this.#beginLoad(member, member.owner);
+  }
+
   /** Finds seats for the calls that wait; starts hosts for them, or has others make way, as far as there is room. */
   serve(): void {
-    this.#takeBackYields();
+    takeBackYields(this.#options.stock.members, this.#options.maxCalls, (group) => this.waitingIn(group));
     const wanted = new Map<string, HostedFile[]>();
     for (const hosted of this.#queue.list()) {
       this.#queue.give(hosted, ({ isAlone }) => this.#findSeat(hosted, isAlone));
@@ -203,15 +209,6 @@ export class Turns {
       wanted.set(group, [...(wanted.get(group) ?? []), ...missing]);
     }
     for (const [group, files] of wanted) this.#grow(group, files);
-  }
-
-  /** Those for whom hosts were asked to make way may have found a seat elsewhere, or given up. */
-  #takeBackYields(): void {
-    for (const member of this.#options.stock.members) {
-      if (!member.isYielding || member.host.answered() >= this.#options.maxCalls) continue;
-      const isOther = (hosted: HostedFile): boolean => hosted !== member.turn || countAlone(hosted) > 0;
-      member.isYielding = this.waitingIn(member.group).some(isOther);
-    }
   }
 
   /** One host for each of these. */
@@ -227,21 +224,12 @@ export class Turns {
     }
     const missing = files.length - stock.countStarting(group);
     stock.makeRoom(missing);
-    if (stock.isFull()) this.#askToYield(group, missing);
+    if (stock.isFull()) askToYield(stock.members, group, missing);
   }
 
   /** What soon has its turn is not worth a process more. */
   #hasWaitedLong({ waitingSince }: HostedFile): boolean {
     return this.#options.now() - waitingSince >= LONG_MS;
-  }
-
-  #askToYield(group: string, missing: number): void {
-    const busy = [...this.#options.stock.members].filter(
-      (member) => member.group === group && member.seats > 0 && member.closedFor === null,
-    );
-    const asked = busy.filter(({ isYielding }) => isYielding).length;
-    const able = busy.filter(({ isYielding }) => !isYielding).sort((a, b) => a.seats - b.seats);
-    for (const member of able.slice(0, Math.max(0, missing - asked))) member.isYielding = true;
   }
 
   #groupOf(hosted: HostedFile): string {

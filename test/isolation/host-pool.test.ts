@@ -188,6 +188,21 @@ test('a host in which something goes on beneath a stream of calls becomes its fi
   expect(other.taken?.group).toBe('shared ');
 });
 
+test('the next host of a file with hosts of its own has loaded it before it is called', async () => {
+  const lab = openPool(3);
+  const a = await lab.load();
+  await goOn(lab);
+  const first = lab.obtain(a);
+  await goOn(lab);
+  const spoiled = lab.living().find(({ host }) => host === first.taken?.host);
+  spoiled?.spoil();
+  lab.end(spoiled);
+  await goOn(lab);
+  const next = [...lab.pool.members].find(({ group }) => group === 'own 1');
+  expect(next?.loaded.size).toBe(1);
+  expect(lab.pool.takeSeat(a, false)).toBe(next);
+});
+
 test('a host that was asked to make way serves its file again when the call that waited has gone', async () => {
   const lab = openPool(1);
   const [a, b] = [await lab.load(), await lab.load()];
