@@ -8,7 +8,7 @@ import { hasOwnHosts, learnFrom, noteBlock, noteOffence, noteTrouble, runsAlone,
 import { HostedFiles } from './hosted-files.ts';
 import type { Death, Offence, RestartReason } from './isolation-observer.ts';
 import type { HostLoad } from './loadable-file.ts';
-import { dropVersion, settleOverdue } from './pool-member.ts';
+import { dropVersion, isSpare, listGroup, settleOverdue } from './pool-member.ts';
 import type { HostedFile, HostWaiter, PoolMember } from './pool-records.ts';
 import type { RunningCall } from './running-call.ts';
 import { Turns } from './turns.ts';
@@ -141,10 +141,8 @@ export class HostPool implements ToolFileHosts {
   /** Ends what has been idle for long, and starts what is missing. Called every few seconds. */
   tidy(): void {
     const now = this.#settings.now();
-    for (const { restlessSince, turn, owner } of this.members) {
-      const isRestless = restlessSince !== null && now - restlessSince > UNREST_MS;
-      if (isRestless && turn !== null && owner === null) this.#offend(turn, 'unrest');
-    }
+    for (const { restlessSince, turn, owner } of this.members)
+      if (now - (restlessSince ?? now) > UNREST_MS && turn !== null && owner === null) this.#offend(turn, 'unrest');
     this.#stock.tidy();
     this.#files.tidy();
     this.#fillUp();
@@ -234,12 +232,12 @@ export class HostPool implements ToolFileHosts {
     this.#files.forget(hosted);
   }
 
-  #replace(hosted: HostedFile): void {
+  #replace(hosted: HostedFile, when: 'at once' | 'after a pause' = 'at once'): void {
     const waitMs = hosted.restartAt - this.#settings.now();
-    const group = toGroup(hosted, this.#settings.now());
-    const hasIdle = [...this.members].some((member) => member.group === group && member.phase !== 'busy');
-    if (hosted.retired || hasIdle) return;
-    if (waitMs > 0) setTimeout(() => this.#replace(hosted), waitMs).unref();
+    const others = listGroup(this.members, toGroup(hosted, this.#settings.now()));
+    // After a pause its calls may have started one themselves.
+    if (hosted.retired || others.some((member) => when === 'after a pause' || isSpare(member))) return;
+    if (waitMs > 0) setTimeout(() => this.#replace(hosted, 'after a pause'), waitMs).unref();
     else if (this.#stock.hasRoom()) this.#stock.start(hosted);
   }
 

@@ -26,7 +26,7 @@ class HostedProcess implements ToolHost {
   readonly #settings: HostSettings;
   readonly #conversation: HostConversation;
   readonly #output: ReturnType<typeof watchOutput>;
-  readonly #channel: HostProcess['channel'];
+  readonly #orders: HostProcess['orders'];
   /** Names of the sources that it has been sent. */
   readonly #sources = new Set<string>();
   #killedFor: KillReason | null = null;
@@ -46,7 +46,7 @@ class HostedProcess implements ToolHost {
     const kill = this.kill.bind(this);
     this.pid = started.pid;
     this.#settings = settings;
-    this.#channel = started.channel;
+    this.#orders = started.orders;
     this.#heardAt = settings.monotonic();
     const stopListening = this.#stopListening.bind(this);
     this.#conversation = new HostConversation(this.#createListener(), settings.maxResultBytes, stopListening);
@@ -65,10 +65,10 @@ class HostedProcess implements ToolHost {
       lastLines: this.#output.lines(),
       leaver: this.#leaver?.tool ?? null,
     })).then((death) => this.#die(death));
-    started.channel.on('data', reader.read);
-    started.channel.on('error', () => undefined);
+    started.words.on('data', reader.read);
+    for (const line of [started.words, started.orders]) line.on('error', () => undefined);
     // Its code may have closed the line. Where it is only ending, what it ended with is told shortly.
-    started.channel.on('end', () => setTimeout(() => this.#ending ?? kill('forgery'), LAST_WORDS_MS * 2).unref());
+    started.words.on('end', () => setTimeout(() => this.#ending ?? kill('forgery'), LAST_WORDS_MS * 2).unref());
     this.ready = startUp(this.#toLine(), settings.maxResultBytes);
   }
 
@@ -200,7 +200,7 @@ class HostedProcess implements ToolHost {
   }
 
   #send(order: HostOrder, body: string): void {
-    this.#channel.write(encodeFrame(JSON.stringify(order), body));
+    this.#orders.write(encodeFrame(JSON.stringify(order), body));
   }
 
   #die(death: Death): Death {

@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import type { Duplex, Readable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { findHostEntry } from './host-entry.ts';
 import { startProcess, stepBehind } from './process-control.ts';
@@ -16,13 +16,17 @@ export type HostLaunch = {
   readonly root: string;
 };
 
-/** A started host: its process, and the channel to it. */
+/**
+ * A started host: its process, and the two lines to it. They are two because a socket that cannot be written to any more
+ * is no longer read by Node either, and what a host said before it ended must be heard.
+ */
 export type HostProcess = {
   readonly child: ChildProcess;
   readonly pid: number;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  readonly channel: Duplex;
+  readonly orders: Writable;
+  readonly words: Readable;
 };
 
 /** src/ or dist/, and node_modules beside it. */
@@ -46,19 +50,17 @@ export const launchHost = (launch: HostLaunch): HostProcess | null => {
   entry ??= findHostEntry();
   const child = startProcess(process.execPath, [...toFlags(launch), entry], {
     env: { ...launch.environment },
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe'],
     detached: true,
   });
   if (child === null) return null;
   const { pid, stdout, stderr } = child;
-  const channel = child.stdio[3];
-  if (pid === undefined || stdout === null || stderr === null || !isDuplex(channel)) return null;
+  const [, , , orders, words] = child.stdio;
+  if (pid === undefined || stdout === null || stderr === null) return null;
+  if (!(orders instanceof Writable && words instanceof Readable)) return null;
   stepBehind(pid);
-  return { child, pid, stdout, stderr, channel };
+  return { child, pid, stdout, stderr, orders, words };
 };
-
-const isDuplex = (stream: unknown): stream is Duplex =>
-  typeof stream === 'object' && stream !== null && 'write' in stream;
 
 const toFlags = ({ permissions, memoryMb, root }: HostLaunch): readonly string[] => [
   // The heap gets three quarters: a process is more than its heap, and V8 says clearly when that is full.

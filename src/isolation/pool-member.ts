@@ -63,6 +63,12 @@ export const findRoomiest = (members: Iterable<PoolMember>, isAlone: boolean): P
   return best;
 };
 
+export const listGroup = (members: Iterable<PoolMember>, group: string): readonly PoolMember[] =>
+  [...members].filter((member) => member.group === group);
+
+/** It has no calls, or will be free of what it does before it has any. */
+export const isSpare = ({ phase, isLoading }: PoolMember): boolean => phase !== 'busy' || isLoading;
+
 /** Idle hosts of a group that may run another file than the last one. */
 export const listIdle = (members: Iterable<PoolMember>, group: string): readonly PoolMember[] => {
   const idle: PoolMember[] = [];

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { createFrameReader, encodeFrame, type Frame } from '../frames.ts';
 import type { HostMessage } from '../host-messages.ts';
 
-/** The host's end of the line to the service. */
+/** The host's ends of the lines to the service. */
 export type Channel = {
   /** Sends a message; `body` is text that the service does not parse with it. */
   readonly send: (message: HostMessage, body?: string) => void;
@@ -10,7 +10,8 @@ export type Channel = {
   readonly sendOut: (message: HostMessage, then: () => void) => void;
 };
 
-const CHANNEL_FD = 3;
+const ORDERS_FD = 3;
+const WORDS_FD = 4;
 // An argument object fits a request body; the sources of a tools directory are bounded by the service.
 const MAX_BODY_BYTES = 536_870_912;
 
@@ -18,22 +19,23 @@ const MAX_BODY_BYTES = 536_870_912;
 const { stringify } = JSON;
 const kill = process.kill.bind(process);
 
-/** Opens the line. When the service is gone the whole process group ends: nobody would ever read an answer again. */
+/** Opens the lines. When the service is gone the whole process group ends: nobody would ever read an answer again. */
 export const openChannel = (onFrame: (frame: Frame) => void): Channel => {
-  const socket = new Socket({ fd: CHANNEL_FD, readable: true, writable: true });
+  const orders = new Socket({ fd: ORDERS_FD, readable: true, writable: false });
+  const words = new Socket({ fd: WORDS_FD, readable: false, writable: true });
   const end = (): void => void kill(-process.pid, 'SIGKILL');
   const reader = createFrameReader({ maxBodyBytes: MAX_BODY_BYTES, onFrame, onFault: end });
-  socket.on('data', reader.read);
-  socket.on('end', end);
-  socket.on('error', end);
+  orders.on('data', reader.read);
+  orders.on('end', end);
+  for (const line of [orders, words]) line.on('error', end);
   return {
-    send: (message, body = '') => void socket.write(encodeFrame(stringify(message), body)),
+    send: (message, body = '') => void words.write(encodeFrame(stringify(message), body)),
     sendOut: (message, then) => {
       let isWaiting = false;
-      socket.write(encodeFrame(stringify(message)), () => {
+      words.write(encodeFrame(stringify(message)), () => {
         if (isWaiting) then();
       });
-      isWaiting = socket.writableLength > 0;
+      isWaiting = words.writableLength > 0;
       if (!isWaiting) then();
     },
   };

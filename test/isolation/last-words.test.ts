@@ -32,3 +32,20 @@ test('a write whose host ends is not run again, though the word that it begins s
   expect(existsSync(path) ? readFileSync(path, 'utf8') : '').toBe('ran\n');
   expect(toOutcome(mark)).toEqual({ code: 'tool_crashed', executed: 'maybe', retryAfterMs: null });
 });
+
+test('a write whose host ends is not run again, though further calls were sent to that host before its last words were read', async () => {
+  const lab = openLab({ maxHosts: 2, minHosts: 1 });
+  const file = await lab.load(FILE);
+  const path = join(makeDirectory().root, 'marks');
+  await file.call('large');
+  const marked = file.call('mark', { path });
+  // This process is busy while the host runs the call and ends.
+  const giveUpAt = Date.now() + 5000;
+  while (!existsSync(path) && Date.now() < giveUpAt);
+  const goOnAt = Date.now() + 100;
+  while (Date.now() < goOnAt);
+  const [mark, large] = await Promise.all([marked, file.call('large')]);
+  expect(readFileSync(path, 'utf8')).toBe('ran\n');
+  expect(toOutcome(mark)).toEqual({ code: 'tool_crashed', executed: 'maybe', retryAfterMs: null });
+  expect(toOutcome(large)).toBe('x'.repeat(1_000_000));
+});
