@@ -7,7 +7,7 @@ import { type HostedCall, toCallOrder } from './hosted-call.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
 import { type HostProcess, launchHost } from './launch-host.ts';
 import type { HostLoad, LoadableFile } from './loadable-file.ts';
-import { endFamily } from './process-control.ts';
+import { endFamily, readWaitedMs } from './process-control.ts';
 import { type HostedEnd, RunningCall } from './running-call.ts';
 import { startLoading, startUp } from './start-loading.ts';
 import type { HostSettings, LoadTerms, StartedCall, ToolHost } from './tool-host.ts';
@@ -196,6 +196,8 @@ class HostedProcess implements ToolHost {
       send: (order, body) => this.#send(order, body),
       kill: (reason) => this.kill(reason),
       ended: this.ended,
+      waitedMs: () => readWaitedMs(this.pid),
+      now: this.#settings.monotonic,
     };
   }
 

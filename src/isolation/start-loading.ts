@@ -1,6 +1,7 @@
 import type { HostConversation } from './host-conversation.ts';
 import type { HostOrder } from './host-messages.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
+import { startLoadClock } from './load-clock.ts';
 import type { HostLoad } from './loadable-file.ts';
 
 type Line = {
@@ -9,6 +10,9 @@ type Line = {
   readonly send: (order: HostOrder, body: string) => void;
   readonly kill: (reason: KillReason) => void;
   readonly ended: Promise<Death>;
+  /** How long the process has waited for a processor. */
+  readonly waitedMs: () => number;
+  readonly now: () => number;
 };
 
 // A busy machine is not the file's fault: the clock of a file starts when its process is up and takes it in hand.
@@ -46,15 +50,17 @@ export const startLoading = (
       settle({ kind: 'broken', reason });
       line.kill('timeout');
     };
-    let timer = setTimeout(giveUp(`its process did not begin to load it within ${BEGIN_MS / 1000} s`), BEGIN_MS);
+    const startClock = (maxMs: number, reason: string): (() => void) =>
+      startLoadClock({ maxMs, waitedMs: line.waitedMs, now: line.now, onOver: giveUp(reason) });
+    let stopClock = startClock(BEGIN_MS, `its process did not begin to load it within ${BEGIN_MS / 1000} s`);
     const settle = (load: HostLoad): void => {
-      clearTimeout(timer);
+      stopClock();
       resolve(load);
     };
     conversation.expectLoad(nonce, {
       onLoading: () => {
-        clearTimeout(timer);
-        timer = setTimeout(giveUp(`it did not finish loading within ${maxLoadMs / 1000} s`), maxLoadMs);
+        stopClock();
+        stopClock = startClock(maxLoadMs, `it did not finish loading within ${maxLoadMs / 1000} s`);
       },
       onLoaded: settle,
     });

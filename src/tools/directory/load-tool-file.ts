@@ -15,7 +15,7 @@ export type LoadedToolFile =
 
 /** Where the code of tool files lives: other processes. */
 export type ToolFileHosts = {
-  /** Loads the file in a tool host and gives what its tools say of themselves; at most 2 s once that is up; never rejects. */
+  /** Loads the file in a tool host and gives what its tools say of themselves; at most 2 s once that is up, without what it waits for a processor; never rejects. */
   readonly load: (file: ToolFile) => Promise<LoadedToolFile>;
   /** No call of this version will come any more: its idle processes end now, busy ones after their call. */
   readonly retire: (file: ToolFile) => void;
