@@ -112,6 +112,15 @@ describe.each(['memory', 'redis'] as const)('limits on %s', (store) => {
     expect((await lab.session(id)).session.calls).toBe(2);
   });
 
+  test('a call with bad arguments takes no place from the calls behind it in its batch', async () => {
+    const one = createActor('one', { maxCallsPerSession: 1, retries: 9 });
+    const look = createActor('look', { retries: 9 });
+    const lab = await start([one, look], { SESSION_MAX_CALLS: '2' });
+    const calls = ['one', 'look'].flatMap((name) => [{ name, arguments: '[]' }, { name }]);
+    const answer = await lab.post({ session_id: freshName(), calls });
+    expect(codesOf(answer)).toEqual(['invalid_arguments', 'ok', 'invalid_arguments', 'ok']);
+  });
+
   test('calls that an earlier failure stopped give their place back', async () => {
     const [bad, look] = [createActor('bad', {}, fail), createActor('look')];
     const lab = await start([bad, look], { SESSION_MAX_CALLS: '3' });
