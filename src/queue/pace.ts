@@ -1,10 +1,12 @@
+import type { CallEnding } from '../executor/call-slots.ts';
+
 /** How long calls take, as learned from those that have ended. In milliseconds; 0 while too few have. */
 export type Pace = {
   readonly meanMs: () => number;
   /** What half of the calls need at least. One call in ten that takes minutes does not move it, as it does the mean. */
   readonly usualMs: () => number;
   /** `cut_off`: it would have taken longer, so that only the mean learns from it. */
-  readonly learn: (durationMs: number, ended: 'by_itself' | 'cut_off') => void;
+  readonly learn: (durationMs: number, ended: CallEnding) => void;
 };
 
 // Fewer say nothing yet, and a guess must not cost a call its run.

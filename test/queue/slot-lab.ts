@@ -29,11 +29,22 @@ export type SlotLab = {
   readonly want: (name: string, tool: Tool, caller: string, terms?: Partial<SlotRequest>) => () => void;
   readonly release: (tool: Tool, caller: string) => void;
   readonly advance: (ms: number) => void;
+  /** The event loop is busy for so long. */
+  readonly compute: (ms: number) => void;
+  /** The turn of the event loop is over. */
+  readonly endTurn: () => void;
+};
+
+export const tellNow = (tell: () => void): (() => void) => {
+  tell();
+  return () => undefined;
 };
 
 /** Slots with a clock that only the test moves. */
 export const createSlotLab = (options: Partial<CallSlotsOptions> = {}): SlotLab => {
   let moment = 0;
+  let busy = 0;
+  const turns: (() => void)[] = [];
   const slots = createCallSlots({
     maxConcurrentCalls: 100,
     callerConcurrency: 100,
@@ -41,6 +52,9 @@ export const createSlotLab = (options: Partial<CallSlotsOptions> = {}): SlotLab 
     maxHostedCalls: 100,
     maxQueuedCalls: 100,
     now: () => moment,
+    busyMs: () => busy,
+    nextTurn: (listener) => turns.push(listener),
+    pace: { tell: tellNow, tellAll: () => undefined },
     ...options,
   });
   const story: string[] = [];
@@ -70,6 +84,13 @@ export const createSlotLab = (options: Partial<CallSlotsOptions> = {}): SlotLab 
     },
     advance: (ms) => {
       moment += ms;
+    },
+    compute: (ms) => {
+      moment += ms;
+      busy += ms;
+    },
+    endTurn: () => {
+      for (const listener of turns.splice(0)) listener();
     },
   };
 };
