@@ -31,8 +31,8 @@ export type CallSlots = {
   readonly tryTake: (tool: Tool, caller: string, moment?: number) => boolean;
   /** Waits for the slots or is dropped, either of which may happen at once; gives the way to stop waiting. */
   readonly wait: (request: SlotRequest) => () => void;
-  /** The handler has begun and waits for something. */
-  readonly gaveWay: (tool: Tool) => void;
+  /** The handler that began `workMs` ago waits for something. */
+  readonly gaveWay: (tool: Tool, workMs: number, moment: number) => void;
   /** How long a call took, so that no later one is begun in vain. */
   readonly learn: (tool: Tool, durationMs: number, ended: CallEnding, moment?: number) => void;
   /** The call has its answer. Once for each that was taken. */

@@ -139,7 +139,9 @@ const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void
       : services.runHosted(tool, input, { ...terms, graceful: gracefulOf(tool, batch) });
   const start: Start = { pass, startedAt, timeoutMs, ended: ran instanceof Promise ? 'by_itself' : 'at_once' };
   if (!(ran instanceof Promise)) return finish(call, ran, start);
-  services.slots.gaveWay(tool);
+  // It may have worked for a while before it gave a promise.
+  batch.moment = services.now();
+  services.slots.gaveWay(tool, batch.moment - startedAt, batch.moment);
   return ran.then((outcome) =>
     services.turns.inTurn(outcome.kind === 'returned' ? leastLength(outcome.value) : 0, () =>
       finish(call, outcome, start),

@@ -56,7 +56,7 @@ export const createCallSlots = (options: CallSlotsOptions): SlotQueue => {
   const turns = createTurnCounts();
   const moves = createMoves({ options, counts, waiting, estimate, loop, turns });
   return {
-    tryTake: (tool, callerKey, moment) => {
+    tryTake: (tool, callerKey, moment = now()) => {
       const lane = counts.renewedLaneOf(tool);
       const caller = counts.callerOf(callerKey);
       if (!loop.hasRoom(moment) || !counts.isOpen(lane) || counts.isAtLimit(caller)) return false;
@@ -75,10 +75,11 @@ export const createCallSlots = (options: CallSlotsOptions): SlotQueue => {
         call.takeBack();
       };
     },
-    gaveWay: (tool) => loop.gaveWay(counts.laneOf(tool).work),
+    gaveWay: (tool, workMs, moment) => loop.gaveWay(counts.laneOf(tool).work, workMs, moment),
     learn: (tool, durationMs, ended, moment = now()) => {
       const { work, pace } = counts.laneOf(tool);
-      loop.end(work, { durationMs, ended, moment });
+      if (ended === 'at_once') loop.endAtOnce(work, durationMs, moment);
+      else loop.endLater(work, { durationMs, ended, moment });
       pace.learn(durationMs, ended);
       estimate.pace.learn(durationMs, ended);
     },
@@ -131,7 +132,7 @@ const createMoves = ({ options, counts, waiting, estimate, loop, turns }: Parts)
     startWaiting: (): void => {
       if (waiting.size() === 0) return;
       const moment = now();
-      while (loop.hasRoom()) {
+      while (loop.hasRoom(moment)) {
         const call = waiting.next(counts);
         if (call === null) return;
         startOne(call, moment);

@@ -1,7 +1,7 @@
 import type { SlotRequest } from '../executor/call-slots.ts';
 import type { ConcurrencySettings } from './concurrency-limit.ts';
 import { createPace, type Pace } from './pace.ts';
-import { isFull, type SlotCounts, widthOf } from './slot-counts.ts';
+import { hasRoom, isFull, type SlotCounts, widthOf } from './slot-counts.ts';
 import type { Caller, Lane, WaitingCalls } from './waiting-calls.ts';
 
 /** What can be told of the time ahead, from how long calls took so far. Rather too hopeful than too strict. */
@@ -61,7 +61,7 @@ export const createWaitEstimate = (
       moment - busySince > Math.max(2 * lane.tool.timeoutMs, LEAST_STUCK_MS);
     const { upstream } = lane;
     return (
-      (lane.running >= widthOf(lane) && sinceLong(lane.busySince)) ||
+      (!hasRoom(lane) && sinceLong(lane.busySince)) ||
       (upstream !== null && isFull(upstream) && sinceLong(upstream.busySince))
     );
   };

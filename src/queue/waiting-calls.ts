@@ -2,7 +2,7 @@ import type { SlotRequest } from '../executor/call-slots.ts';
 import type { Tool } from '../tools/tool.ts';
 import { append, createLinkedList, type Link, type LinkedList, moveToEnd, remove } from './linked-list.ts';
 import { createPace, type Pace } from './pace.ts';
-import { createToolWork, type ToolWork } from './tool-work.ts';
+import { ToolWork } from './tool-work.ts';
 
 /** What runs at one upstream, whichever of its tools it is of. */
 export type UpstreamUse = {
@@ -86,7 +86,7 @@ export const createLane = (tool: Tool, limit: number, upstream: UpstreamUse | nu
   waiting: 0,
   busySince: 0,
   pace: createPace(),
-  work: createToolWork(),
+  work: new ToolWork(),
   lines: createLinkedList(),
   place: null,
 });

@@ -12,7 +12,7 @@ const runAtOnce = (lab: SlotLab, tool: Tool, ms: number): void => {
 /** A call that waits and computes at its end, alone in its turn. */
 const runAfterWait = (lab: SlotLab, tool: Tool, waitMs: number, computeMs: number): void => {
   lab.slots.tryTake(tool, 'a');
-  lab.slots.gaveWay(tool);
+  lab.slots.gaveWay(tool, 0, lab.now());
   lab.advance(waitMs);
   lab.compute(computeMs);
   lab.slots.learn(tool, waitMs + computeMs, 'by_itself');

@@ -28,6 +28,7 @@ export type SlotLab = {
   /** Takes a slot, or waits for one under this name; gives the way to stop waiting. */
   readonly want: (name: string, tool: Tool, caller: string, terms?: Partial<SlotRequest>) => () => void;
   readonly release: (tool: Tool, caller: string) => void;
+  readonly now: () => number;
   readonly advance: (ms: number) => void;
   /** The event loop is busy for so long. */
   readonly compute: (ms: number) => void;
@@ -82,6 +83,7 @@ export const createSlotLab = (options: Partial<CallSlotsOptions> = {}): SlotLab 
       slots.answered(caller);
       slots.ended(tool);
     },
+    now: () => moment,
     advance: (ms) => {
       moment += ms;
     },
