@@ -67,7 +67,7 @@ export const createLoopTurns = ({ now, busyMs, nextTurn, onTurn }: LoopTurnsOpti
   const learnStart = (work: ToolWork, workMs: number): void => {
     if (work.isBrief && workMs < LEAST_COUNTED_MS) return;
     // What was charged when it began was a guess.
-    const charged = work.isBrief ? 0 : work.startMs;
+    const charged = work.startMs();
     if (charged > 0 || workMs >= LEAST_COUNTED_MS) spend(workMs - charged);
     work.learnStart(workMs);
   };
@@ -77,7 +77,8 @@ export const createLoopTurns = ({ now, busyMs, nextTurn, onTurn }: LoopTurnsOpti
       return !isFull;
     },
     begin: (work) => {
-      if (!work.isBrief && work.startMs > 0) spend(work.startMs);
+      const startMs = work.startMs();
+      if (startMs > 0) spend(startMs);
     },
     gaveWay: (work, workMs, moment) => {
       away += 1;

@@ -1,6 +1,6 @@
-import { createPace } from './pace.ts';
+import { createPace, LEAST_SAMPLES } from './pace.ts';
+import { Usual } from './usual.ts';
 
-const WEIGHT = 0.1;
 // Less is not counted: a call that works no longer costs no immediate, and no question for how long the loop was idle.
 export const LEAST_COUNTED_MS = 0.2;
 // What may stand ready for the event loop beside the calls that wait for something else.
@@ -10,20 +10,22 @@ const LEAST_WORK_MS = 1;
 
 /** What one call of a tool takes of the event loop, as learned from those that have ended. In milliseconds. */
 export class ToolWork {
-  /** Until its handler gives way: that is charged before it begins. */
-  startMs = 0;
   /** Its handlers are known to take too little until they give way to be counted. */
   isBrief = false;
   /** So many calls at once keep the event loop busy; more would only wait for one another on it. */
   width = Number.POSITIVE_INFINITY;
+  readonly #starts = new Usual();
   readonly #ends = createPace();
   readonly #durations = createPace();
-  #hasStarted = false;
+
+  /** Until its handler gives way: that is charged before it begins. */
+  startMs(): number {
+    return this.isBrief ? 0 : this.#starts.value;
+  }
 
   learnStart(workMs: number): void {
-    this.startMs = this.#hasStarted ? this.startMs + (workMs - this.startMs) * WEIGHT : workMs;
-    this.#hasStarted = true;
-    this.isBrief = this.startMs < LEAST_COUNTED_MS;
+    this.#starts.learn(workMs);
+    this.isBrief = this.#starts.samples >= LEAST_SAMPLES && this.#starts.value < LEAST_COUNTED_MS;
   }
 
   /** The call has ended, `durationMs` after it began; `workMs`: what the loop did last for it. */
@@ -39,14 +41,16 @@ export class ToolWork {
     this.#renewWidth();
   }
 
-  /** All that one call takes; 0 where it computes nothing worth the name. */
+  /** All that one call takes; 0 where it computes nothing worth the name, and as long as too few have ended. */
   wholeMs(): number {
-    const work = this.startMs + this.#ends.usualMs();
+    const start = this.#starts.samples < LEAST_SAMPLES ? 0 : this.#starts.value;
+    const work = start + this.#ends.usualMs();
     return work < LEAST_WORK_MS ? 0 : work;
   }
 
   #renewWidth(): void {
     const work = this.wholeMs();
-    this.width = work === 0 ? Number.POSITIVE_INFINITY : Math.ceil((this.#durations.meanMs() + BACKLOG_MS) / work);
+    const duration = this.#durations.meanMs();
+    this.width = work === 0 || duration === 0 ? Number.POSITIVE_INFINITY : Math.ceil((duration + BACKLOG_MS) / work);
   }
 }

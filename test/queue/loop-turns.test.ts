@@ -57,6 +57,36 @@ test('a tool that only waits runs as many calls as its limit allows, however lon
   expect(takenOf(lab, wait, 200)).toBe(100);
 });
 
+test('a burst is not narrowed by the first call, whose code has to be compiled', () => {
+  const lab = createSlotLab();
+  const wait = inlineTool('wait');
+  lab.slots.tryTake(wait, 'a');
+  lab.compute(50);
+  lab.slots.gaveWay(wait, 50, lab.now());
+  lab.advance(1000);
+  lab.compute(20);
+  lab.slots.learn(wait, 1070, 'by_itself');
+  lab.release(wait, 'a');
+  lab.endTurn();
+  for (let call = 0; call < 100; call += 1) {
+    expect(lab.slots.tryTake(wait, 'a')).toBe(true);
+    lab.compute(0.3);
+    lab.slots.gaveWay(wait, 0.3, lab.now());
+  }
+});
+
+test('a tool whose calls take little does not wait for the next turn because one of them took long', () => {
+  const lab = createSlotLab();
+  const quick = inlineTool('quick');
+  const runOne = (ms: number): void => {
+    expect(lab.slots.tryTake(quick, 'a')).toBe(true);
+    runAtOnce(lab, quick, ms);
+  };
+  for (let call = 0; call < 30; call += 1) runOne(0.1);
+  runOne(45);
+  for (let call = 0; call < 1000; call += 1) runOne(0.1);
+});
+
 test('a call whose turn would come too late, for those ahead of it compute, is refused at once', () => {
   const lab = createSlotLab();
   const spin = inlineTool('spin');
