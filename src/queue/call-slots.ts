@@ -10,7 +10,10 @@ import { type Caller, createWaitingCalls, type Lane, type WaitingCall, type Wait
 
 /** The slots of the service, and what the gate at its door asks of them. */
 export type SlotQueue = CallSlots & {
-  /** Whether so many calls wait that another one of this caller, who has its share already, would be dropped. */
+  /**
+   * Whether so many calls wait that another one of this caller, who has its share already, would be dropped, or whether
+   * nearly all of its latest ones were.
+   */
   readonly isFullFor: (caller: string) => boolean;
   /**
    * How many calls were started, and how many dropped while all slots of the service or all hosts were taken, since it
@@ -92,8 +95,9 @@ export const createCallSlots = (options: CallSlotsOptions): SlotQueue => {
       moves.startWaiting();
     },
     isFullFor: (callerKey) => {
-      if (waiting.size() < maxQueuedCalls) return false;
       const caller = counts.callerOf(callerKey);
+      if (caller.drops.refusesNext(now)) return true;
+      if (waiting.size() < maxQueuedCalls) return false;
       const isFull = counts.areAllTaken('service') || counts.areAllTaken('hosts') || counts.isAtLimit(caller);
       return isFull && caller.waiting * waiting.callers() >= waiting.size();
     },
@@ -108,12 +112,14 @@ const createMoves = ({ options, counts, waiting, estimate, loop, turns }: Parts)
   const { maxQueuedCalls, pace, now } = options;
   const take = (tool: Tool, lane: Lane, caller: Caller): void => {
     turns.start();
+    caller.drops.start();
     counts.take(tool, lane, caller);
     loop.begin(lane.work);
   };
   /** Gives the way to take it back as long as it is not told. */
   const drop = (request: SlotRequest, reason: DropReason): (() => void) => {
     if (counts.isSaturatedFor(request.tool) || loop.turnMs() > 0) turns.drop();
+    counts.callerOf(request.caller).drops.drop(now());
     const retryAfterMs = estimate.retryAfterMs(counts.laneOf(request.tool));
     return pace.tell(() => request.dropped({ reason, retryAfterMs }));
   };

@@ -1,5 +1,6 @@
 import type { SlotRequest } from '../executor/call-slots.ts';
 import type { Tool } from '../tools/tool.ts';
+import { DropShare } from './drop-share.ts';
 import { append, createLinkedList, type Link, type LinkedList, moveToEnd, remove } from './linked-list.ts';
 import { createPace, type Pace } from './pace.ts';
 import { ToolWork } from './tool-work.ts';
@@ -33,6 +34,7 @@ export type Lane = {
 export type Caller = {
   running: number;
   waiting: number;
+  readonly drops: DropShare;
   readonly lines: Map<Lane, Line>;
   place: Link<Caller> | null;
 };
@@ -93,7 +95,7 @@ export const createLane = (tool: Tool, limit: number, upstream: UpstreamUse | nu
 
 const NOTHING_TO_TAKE_BACK = (): void => undefined;
 
-export const createCaller = (): Caller => ({ running: 0, waiting: 0, lines: new Map(), place: null });
+export const createCaller = (): Caller => ({ running: 0, waiting: 0, drops: new DropShare(), lines: new Map(), place: null });
 
 export const createWaitingCalls = (): WaitingCalls => {
   const lanes = createLinkedList<Lane>();
