@@ -9,6 +9,7 @@ export class DropShare {
   }
 
   drop(moment: number): void {
+    if (moment - this.#droppedAt > REMEMBERED_MS) this.#share = 0;
     this.#share += (1 - this.#share) * WEIGHT;
     this.#droppedAt = moment;
   }

@@ -75,7 +75,7 @@ test('a burst is not narrowed by the first call, whose code has to be compiled',
   }
 });
 
-test('a tool whose calls take little does not wait for the next turn because one of them took long', () => {
+test('calls that take little do not fill a turn, and are no reason to wait after one that took long; those that take long again are', () => {
   const lab = createSlotLab();
   const quick = inlineTool('quick');
   const runOne = (ms: number): void => {
@@ -85,6 +85,8 @@ test('a tool whose calls take little does not wait for the next turn because one
   for (let call = 0; call < 30; call += 1) runOne(0.1);
   runOne(45);
   for (let call = 0; call < 1000; call += 1) runOne(0.1);
+  runOne(10);
+  expect(lab.slots.tryTake(quick, 'a')).toBe(false);
 });
 
 test('a call whose turn would come too late, for those ahead of it compute, is refused at once', () => {
