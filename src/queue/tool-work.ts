@@ -3,7 +3,9 @@ import { Usual } from './usual.ts';
 
 // Less is not counted: a call that works no longer costs no immediate, and no question for how long the loop was idle.
 export const LEAST_COUNTED_MS = 0.2;
-// What may stand ready for the event loop beside the calls that wait for something else.
+// By Little's law duration / work keep the loop busy; twice as many, and 50 ms of work that may stand ready, because a
+// burst leaves the loop idle until its first call ends.
+const DURATIONS = 2;
 const BACKLOG_MS = 50;
 // What less takes is no computing but what every call costs, and such calls may all run.
 const LEAST_WORK_MS = 1;
@@ -51,6 +53,6 @@ export class ToolWork {
   #renewWidth(): void {
     const work = this.wholeMs();
     const duration = this.#durations.meanMs();
-    this.width = work === 0 || duration === 0 ? Number.POSITIVE_INFINITY : Math.ceil((duration + BACKLOG_MS) / work);
+    this.width = work === 0 || duration === 0 ? Number.POSITIVE_INFINITY : Math.ceil((DURATIONS * duration + BACKLOG_MS) / work);
   }
 }
