@@ -12,7 +12,7 @@ import { type Caller, createWaitingCalls, type Lane, type WaitingCall, type Wait
 export type SlotQueue = CallSlots & {
   /**
    * Whether so many calls wait that another one of this caller, who has its share already, would be dropped, or whether
-   * nearly all of its latest ones were.
+   * nearly all of its latest ones were, and the event loop did nothing else.
    */
   readonly isFullFor: (caller: string) => boolean;
   /**
@@ -119,7 +119,8 @@ const createMoves = ({ options, counts, waiting, estimate, loop, turns }: Parts)
   /** Gives the way to take it back as long as it is not told. */
   const drop = (request: SlotRequest, reason: DropReason): (() => void) => {
     if (counts.isSaturatedFor(request.tool) || loop.turnMs() > 0) turns.drop();
-    counts.callerOf(request.caller).drops.drop(now());
+    const moment = now();
+    if (loop.dropIsLate(moment)) counts.callerOf(request.caller).drops.drop(moment);
     const retryAfterMs = estimate.retryAfterMs(counts.laneOf(request.tool));
     return pace.tell(() => request.dropped({ reason, retryAfterMs }));
   };

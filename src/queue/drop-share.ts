@@ -1,4 +1,4 @@
-/** How many of a caller's latest calls were dropped, and so whether its next batch is worth reading. */
+/** How many of a caller's latest calls were dropped while the event loop was late, and so whether its next batch is worth reading. */
 export class DropShare {
   #share = 0;
   #droppedAt = Number.NEGATIVE_INFINITY;

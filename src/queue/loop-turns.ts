@@ -15,6 +15,8 @@ export type LoopTurns = {
   readonly endAtOnce: (work: ToolWork, workMs: number, moment: number) => void;
   /** A handler that gave way has ended. */
   readonly endLater: (work: ToolWork, run: EndedRun) => void;
+  /** A call is dropped. Whether it was one of so many that this turn has lasted too long. */
+  readonly dropIsLate: (moment: number) => boolean;
   /** How long turns are of late; 0 where calls leave the loop room. */
   readonly turnMs: () => number;
 };
@@ -29,6 +31,8 @@ export type LoopTurnsOptions = {
   readonly onTurn: () => void;
 };
 
+// As long as it takes to read and drop five hundred calls: fewer keep nobody waiting.
+const LATE_MS = 100;
 // After so much work of calls in one turn requests, timers and refusals come first.
 const MOST_WORK_MS = 50;
 const TURN_WEIGHT = 0.2;
@@ -59,9 +63,11 @@ export const createLoopTurns = ({ now, busyMs, nextTurn, onTurn }: LoopTurnsOpti
   const spend = (ms: number): void => {
     spent = Math.max(0, spent + ms);
     isFull = spent >= MOST_WORK_MS;
-    if (isCounting || spent === 0) return;
+    if (!isCounting && spent > 0) beginTurn(now());
+  };
+  const beginTurn = (moment: number): void => {
     isCounting = true;
-    startedAt = now();
+    startedAt = moment;
     nextTurn(endTurn);
   };
   const learnStart = (work: ToolWork, workMs: number): void => {
@@ -97,6 +103,10 @@ export const createLoopTurns = ({ now, busyMs, nextTurn, onTurn }: LoopTurnsOpti
       // The calls that worked before it in this turn only held it up.
       work.learnEnd(Math.max(0, durationMs - spent), workMs);
       if (workMs >= LEAST_COUNTED_MS) spend(workMs);
+    },
+    dropIsLate: (moment) => {
+      if (!isCounting) beginTurn(moment);
+      return moment - startedAt > LATE_MS;
     },
     turnMs,
   };
