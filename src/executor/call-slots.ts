@@ -1,5 +1,8 @@
 import type { Tool } from '../tools/tool.ts';
 
+/** How a handler ended: `at_once`, it never gave way. */
+export type CallEnding = 'at_once' | 'by_itself' | 'cut_off';
+
 /** Why a call is not going to get a slot: too many wait, or its time would not be enough. */
 export type DropReason = 'queue_full' | 'deadline';
 
@@ -24,12 +27,14 @@ export type SlotRequest = {
  * the handler really ends.
  */
 export type CallSlots = {
-  /** Takes the slots for a call now; false where one of them is not free. */
-  readonly tryTake: (tool: Tool, caller: string) => boolean;
+  /** Takes the slots for a call now; false where one of them is not free. `moment`: now, where it is known. */
+  readonly tryTake: (tool: Tool, caller: string, moment?: number) => boolean;
   /** Waits for the slots or is dropped, either of which may happen at once; gives the way to stop waiting. */
   readonly wait: (request: SlotRequest) => () => void;
+  /** The handler that began `workMs` ago waits for something. */
+  readonly gaveWay: (tool: Tool, workMs: number, moment: number) => void;
   /** How long a call took, so that no later one is begun in vain. */
-  readonly learn: (tool: Tool, durationMs: number, ended: 'by_itself' | 'cut_off') => void;
+  readonly learn: (tool: Tool, durationMs: number, ended: CallEnding, moment?: number) => void;
   /** The call has its answer. Once for each that was taken. */
   readonly answered: (caller: string) => void;
   /** The handler has ended, and its host is free. Once for each that was taken. */

@@ -27,7 +27,7 @@ export const runCall = (call: Call): Promise<void> | undefined => {
   if (!isReady(call)) throw new Error('A call that is not ready has no reason.');
   const parsed = readArguments(call);
   if (!parsed.ok) return end(call, parsed.failure);
-  if (services.slots.tryTake(call.tool, request.caller)) return begin(call, askedAt, 0);
+  if (services.slots.tryTake(call.tool, request.caller, askedAt)) return begin(call, askedAt, 0);
   return waitForSlot(call, askedAt);
 };
 
@@ -119,6 +119,7 @@ type Start = {
   readonly pass: Extract<CircuitPass, { kind: 'passed' }>;
   readonly startedAt: number;
   readonly timeoutMs: number;
+  readonly ended: 'at_once' | 'by_itself';
 };
 
 const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void> | undefined => {
@@ -136,8 +137,11 @@ const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void
     tool.runsIn === 'service'
       ? invokeTool(tool, input, terms)
       : services.runHosted(tool, input, { ...terms, graceful: gracefulOf(tool, batch) });
-  const start: Start = { pass, startedAt, timeoutMs };
+  const start: Start = { pass, startedAt, timeoutMs, ended: ran instanceof Promise ? 'by_itself' : 'at_once' };
   if (!(ran instanceof Promise)) return finish(call, ran, start);
+  // It may have worked for a while before it gave a promise.
+  batch.moment = services.now();
+  services.slots.gaveWay(tool, batch.moment - startedAt, batch.moment);
   return ran.then((outcome) =>
     services.turns.inTurn(outcome.kind === 'returned' ? leastLength(outcome.value) : 0, () =>
       finish(call, outcome, start),
@@ -186,7 +190,7 @@ const gracefulOf = (tool: Tool, { services }: Batch): 'on' | 'off' =>
 // A service that keeps its promises answers within this of a call's time limit.
 const OVERRUN_MS = 250;
 
-const finish = (call: ReadyCall, ran: RunOutcome, { pass, startedAt, timeoutMs }: Start): undefined => {
+const finish = (call: ReadyCall, ran: RunOutcome, { pass, startedAt, timeoutMs, ended }: Start): undefined => {
   const { tool, batch } = call;
   const { services, size, request } = batch;
   const { slots, observer } = services;
@@ -199,7 +203,7 @@ const finish = (call: ReadyCall, ran: RunOutcome, { pass, startedAt, timeoutMs }
   services.turns.spend(outcome.valueJson.length);
   pass.ended(outcome, timeoutMs < tool.timeoutMs ? 'shortened' : 'own');
   if (durationMs > timeoutMs + OVERRUN_MS) observer.deadlineOverrun(tool.name);
-  slots.learn(tool, durationMs, 'late' in ran ? 'cut_off' : 'by_itself');
+  slots.learn(tool, durationMs, 'late' in ran ? 'cut_off' : ended, batch.moment);
   slots.answered(request.caller);
   if (!('late' in ran)) {
     handlerEnded(call);

@@ -82,8 +82,6 @@ class RunningCalls {
       if (call.late !== null) this.#occupy(call.late);
       return;
     }
-    // Its handler may have worked for a while before it gave a promise.
-    call.batch.moment = call.batch.services.now();
     const answered = running.then(() => {
       if (call.late !== null) this.#occupy(call.late);
     });

@@ -50,7 +50,7 @@ export const createSlotCounts = (settings: ConcurrencySettings & { readonly now:
     callerOf: createCallerLookup(),
     isOpen: (lane) =>
       running < maxConcurrentCalls &&
-      lane.running < lane.limit &&
+      hasRoom(lane) &&
       !isFull(lane.upstream) &&
       (lane.tool.runsIn === 'service' || hosted < maxHostedCalls),
     isAtLimit: (caller) => caller.running >= callerConcurrency,
@@ -59,7 +59,7 @@ export const createSlotCounts = (settings: ConcurrencySettings & { readonly now:
       caller.running += 1;
       lane.running += 1;
       if (tool.runsIn === 'host') hosted += 1;
-      if (lane.running >= lane.limit) lane.busySince = now();
+      if (!hasRoom(lane)) lane.busySince = now();
       takeOf(useOf(tool), now);
     },
     giveBackOfService: (caller) => {
@@ -67,7 +67,7 @@ export const createSlotCounts = (settings: ConcurrencySettings & { readonly now:
       caller.running -= 1;
     },
     giveBackOfTool: (tool, lane) => {
-      if (lane.running >= lane.limit) lane.busySince = now();
+      if (!hasRoom(lane)) lane.busySince = now();
       lane.running -= 1;
       if (tool.runsIn === 'host') hosted -= 1;
       giveBackOf(useOf(tool), now);
@@ -77,6 +77,11 @@ export const createSlotCounts = (settings: ConcurrencySettings & { readonly now:
     running: () => running,
   };
 };
+
+/** How many calls of the tool may run at once now: its limit, or fewer where those keep the event loop busy. */
+export const widthOf = (lane: Lane): number => Math.min(lane.limit, lane.work.width);
+
+export const hasRoom = ({ running, limit, work }: Lane): boolean => running < limit && running < work.width;
 
 /** By the upstream's name, and with its latest limit. It outlives versions of its tools, as what runs there does. */
 const createUpstreamLookup = (): ((tool: Tool) => UpstreamUse | null) => {

@@ -1,7 +1,7 @@
 import type { SlotRequest } from '../executor/call-slots.ts';
 import type { ConcurrencySettings } from './concurrency-limit.ts';
 import { createPace, type Pace } from './pace.ts';
-import { isFull, type SlotCounts } from './slot-counts.ts';
+import { hasRoom, isFull, type SlotCounts, widthOf } from './slot-counts.ts';
 import type { Caller, Lane, WaitingCalls } from './waiting-calls.ts';
 
 /** What can be told of the time ahead, from how long calls took so far. Rather too hopeful than too strict. */
@@ -32,6 +32,7 @@ export const createWaitEstimate = (
   { maxConcurrentCalls, callerConcurrency, maxHostedCalls }: ConcurrencySettings,
   counts: SlotCounts,
   waiting: WaitingCalls,
+  turnMs: () => number,
 ): WaitEstimate => {
   const pace = createPace();
   /** Before a caller's next call each other caller has as many turns as itself. */
@@ -48,17 +49,19 @@ export const createWaitEstimate = (
   const toWaitMs = (lane: Lane, caller: Caller): number =>
     Math.max(
       (aheadInLane(lane, caller) * lane.pace.meanMs()) / toLaneWidth(lane),
+      aheadInLane(lane, caller) * lane.work.wholeMs(),
       counts.isAtLimit(caller) ? (caller.waiting * pace.meanMs()) / callerConcurrency : 0,
       counts.areAllTaken('service') ? (aheadOfAll(caller) * pace.meanMs()) / maxConcurrentCalls : 0,
     );
+  // A batch may have lain unread for as long as a turn takes, and its client has counted that.
   const needsMs = (request: SlotRequest, lane: Lane): number =>
-    Math.min(lane.pace.usualMs() * RUN_MARGIN, request.timeoutMs);
+    Math.min(Math.max(lane.pace.usualMs() * RUN_MARGIN, lane.pace.usualMs() + turnMs()), request.timeoutMs);
   const isStuck = (lane: Lane, moment: number): boolean => {
     const sinceLong = (busySince: number): boolean =>
       moment - busySince > Math.max(2 * lane.tool.timeoutMs, LEAST_STUCK_MS);
     const { upstream } = lane;
     return (
-      (lane.running >= lane.limit && sinceLong(lane.busySince)) ||
+      (!hasRoom(lane) && sinceLong(lane.busySince)) ||
       (upstream !== null && isFull(upstream) && sinceLong(upstream.busySince))
     );
   };
@@ -69,8 +72,9 @@ export const createWaitEstimate = (
     isTooLate: (request, lane, moment) => moment >= request.endsAt || moment + needsMs(request, lane) > request.endsAt,
     retryAfterMs: (lane) => {
       const ofService = (waiting.size() * pace.meanMs()) / maxConcurrentCalls;
-      const ofLane = lane === null ? 0 : (lane.waiting * lane.pace.meanMs()) / lane.limit;
-      const ms = Math.ceil(Math.max(ofService, ofLane));
+      const ofLane = lane === null ? 0 : (lane.waiting * lane.pace.meanMs()) / widthOf(lane);
+      const ofLoop = lane === null ? 0 : lane.waiting * lane.work.wholeMs();
+      const ms = Math.ceil(Math.max(ofService, ofLane, ofLoop));
       return ms === 0 ? USUAL_RETRY_MS : Math.min(Math.max(ms, LEAST_RETRY_MS), LONGEST_RETRY_MS);
     },
   };

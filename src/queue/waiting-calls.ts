@@ -1,7 +1,9 @@
 import type { SlotRequest } from '../executor/call-slots.ts';
 import type { Tool } from '../tools/tool.ts';
+import { DropShare } from './drop-share.ts';
 import { append, createLinkedList, type Link, type LinkedList, moveToEnd, remove } from './linked-list.ts';
 import { createPace, type Pace } from './pace.ts';
+import { ToolWork } from './tool-work.ts';
 
 /** What runs at one upstream, whichever of its tools it is of. */
 export type UpstreamUse = {
@@ -23,6 +25,7 @@ export type Lane = {
   /** Since when all slots have been taken, or when one last came free. */
   busySince: number;
   readonly pace: Pace;
+  readonly work: ToolWork;
   readonly lines: LinkedList<Line>;
   place: Link<Lane> | null;
 };
@@ -31,6 +34,7 @@ export type Lane = {
 export type Caller = {
   running: number;
   waiting: number;
+  readonly drops: DropShare;
   readonly lines: Map<Lane, Line>;
   place: Link<Caller> | null;
 };
@@ -50,6 +54,8 @@ export type WaitingCall = {
   /** Rises with every call that ever waited. */
   readonly order: number;
   place: Link<WaitingCall> | null;
+  /** Keeps a drop from being told that was not told yet. */
+  takeBack: () => void;
 };
 
 /** Whose call may run now. */
@@ -82,11 +88,14 @@ export const createLane = (tool: Tool, limit: number, upstream: UpstreamUse | nu
   waiting: 0,
   busySince: 0,
   pace: createPace(),
+  work: new ToolWork(),
   lines: createLinkedList(),
   place: null,
 });
 
-export const createCaller = (): Caller => ({ running: 0, waiting: 0, lines: new Map(), place: null });
+const NOTHING_TO_TAKE_BACK = (): void => undefined;
+
+export const createCaller = (): Caller => ({ running: 0, waiting: 0, drops: new DropShare(), lines: new Map(), place: null });
 
 export const createWaitingCalls = (): WaitingCalls => {
   const lanes = createLinkedList<Lane>();
@@ -134,7 +143,7 @@ export const createWaitingCalls = (): WaitingCalls => {
     add: (request, lane, caller) => {
       const line = caller.lines.get(lane) ?? openLine(lane, caller);
       order += 1;
-      const call: WaitingCall = { request, line, order, place: null };
+      const call: WaitingCall = { request, line, order, place: null, takeBack: NOTHING_TO_TAKE_BACK };
       call.place = append(line.calls, call);
       count(line, 1);
       return call;

@@ -13,6 +13,7 @@ import { type AnswerHold, NO_ROOM } from './answer-hold.ts';
 import { type Door, doorOf, operationOf, type RouteOperation } from './doors.ts';
 import { addServerProblems, type ProblemError } from './problem-handler.ts';
 import type { RequestTrace } from './request-tracing.ts';
+import { type PaceRefusal, tellAtPace } from './tell-at-pace.ts';
 
 /** Whoever calls, as far as the routes care. */
 export type RequestCaller = {
@@ -82,6 +83,8 @@ export type GateOptions = {
   readonly isDraining: () => boolean;
   /** Whether the service has too much to do for a batch of this caller; null where it has not. */
   readonly shed: (caller: string) => Shed | null;
+  /** Tells now or later that there is too much to do, and gives the way to call that off; left out: now. */
+  readonly paceRefusal?: PaceRefusal;
   /** Takes memory for the answer to a request of this caller; null where there is none. Left out: there always is. */
   readonly holdAnswer?: (caller: string, answer: 'of a batch' | 'other') => AnswerHold | null;
   readonly createId: () => string;
@@ -102,8 +105,13 @@ export const addRequestGate = (app: FastifyInstance, options: GateOptions): void
     void reply.header('x-request-id', request.id);
     request.door = doorOf(request.method, request.route);
     const refusal = findRefusal(request, options);
-    if (refusal instanceof Promise) void settleLater(refusal, request, reply).then(done, done);
-    else done(refusal);
+    const settle = (known: Refusal): void => {
+      if (known?.code === 'overloaded' && options.paceRefusal !== undefined)
+        tellAtPace(reply, options.paceRefusal, () => done(known));
+      else done(known);
+    };
+    if (refusal instanceof Promise) void settleLater(refusal, request, reply).then(settle, done);
+    else settle(refusal);
   });
 };
 

@@ -16,7 +16,7 @@ import type { wireReading } from './wire-reading.ts';
 /** What is ready, as long as the service does not drain. */
 export type Readiness = Ready & { readonly status: 'ready' | 'degraded' };
 
-export type HttpParts = Pick<WiredLoad, 'shed' | 'holdAnswer'> &
+export type HttpParts = Pick<WiredLoad, 'shed' | 'refusals' | 'holdAnswer'> &
   ReturnType<typeof wireReading> &
   Pick<AppOptions, 'version' | 'createId' | 'describeTools' | 'readProviderCalls' | 'onResponse' | 'beginTrace'> &
   AccessParts & {
@@ -57,6 +57,7 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     },
     opsPort: config.OPS_PORT === undefined ? 'shared' : 'own',
     ...access,
+    paceRefusal: parts.refusals.tell,
     isDraining: () => state.draining,
     consoleFiles: config.CONSOLE ? loadConsoleFiles() : null,
     docs: config.DOCS ? 'on' : 'off',
@@ -75,6 +76,7 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     drain: () => {
       state.draining = true;
       executor.drain();
+      parts.refusals.tellAll();
     },
     closeAccess: access.close,
   };

@@ -3,6 +3,7 @@ import type { CallObserver } from '../executor/call-observer.ts';
 import { createCallSlots, type SlotQueue } from '../queue/call-slots.ts';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../queue/concurrency-limit.ts';
 import { createLoadGate, type LoadGate } from '../queue/load-gate.ts';
+import { createRefusalPace, type RefusalPace } from '../queue/refusal-pace.ts';
 import type { Config } from '../settings/config.ts';
 import { startLoadSampler } from '../telemetry/load-sampler.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -13,6 +14,8 @@ export type WiredLoad = {
   /** What a tool's own limit comes to, and how many hosts there may be. */
   readonly toolLimits: { readonly limitOf: ConcurrencyLimit; readonly hostLimits: HostLimits };
   readonly shed: LoadGate['shed'];
+  /** When a batch that is shed is told. */
+  readonly refusals: RefusalPace;
   /** Takes memory for an answer of this caller; null where there is none. */
   readonly holdAnswer: (caller: string, answer: 'of a batch' | 'other') => ByteHold | null;
   /** Measures no longer. */
@@ -31,13 +34,22 @@ export const wireLoad = (config: Config, metrics: Metrics, observer: CallObserve
     toolConcurrency: config.TOOL_CONCURRENCY,
     maxHostedCalls: hostLimits.max * MOST_CALLS_A_HOST,
   };
-  const slots = createCallSlots({ ...concurrency, maxQueuedCalls: config.MAX_QUEUED_CALLS, now });
+  const pace = createRefusalPace({ now, later: setTimeout });
+  const slots = createCallSlots({
+    ...concurrency,
+    maxQueuedCalls: config.MAX_QUEUED_CALLS,
+    pace,
+    now,
+    busyMs: () => performance.eventLoopUtilization().active,
+    nextTurn: setImmediate,
+  });
   const gate = createLoadGate({ slots, maxLagMs: config.MAX_EVENT_LOOP_LAG_MS, now, onShed: observer.shed });
   const sampler = startLoadSampler({ metrics, onSample: gate.observe });
   return {
     slots,
     toolLimits: { limitOf: createConcurrencyLimit(concurrency), hostLimits },
     shed: gate.shed,
+    refusals: pace,
     holdAnswer: createHoldAnswer(config, metrics, observer),
     stop: sampler.stop,
   };

@@ -26,6 +26,12 @@ export const settings = {
   journal: 20,
 };
 
+// A drop may be taken back before it is told.
+const tellSoon = (tell: () => void): (() => void) => {
+  const held = setImmediate(tell);
+  return () => clearImmediate(held);
+};
+
 /** An executor with all its parts but hosts, and what its observer was told of bugs. */
 export const createSubject = (
   tools: readonly Tool[],
@@ -53,6 +59,9 @@ export const createSubject = (
       maxHostedCalls: 1,
       maxQueuedCalls: 5,
       now,
+      busyMs: () => performance.eventLoopUtilization().active,
+      nextTurn: setImmediate,
+      pace: { tell: tellSoon, tellAll: () => undefined },
     }),
     runHosted: async () => {
       throw new Error('There are no hosted tools here.');

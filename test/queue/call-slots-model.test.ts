@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createCallSlots } from '#src/queue/call-slots.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { hostedTool, inlineTool } from './slot-lab.ts';
+import { hostedTool, inlineTool, tellNow } from './slot-lab.ts';
 
 const LIMITS = {
   maxConcurrentCalls: 4,
@@ -54,11 +54,18 @@ type Call = {
   stop: () => void;
 };
 
+// The event loop has room, and a drop is told at once.
+const AT_REST = {
+  busyMs: () => 0,
+  nextTurn: setImmediate,
+  pace: { tell: tellNow, tellAll: () => undefined },
+};
+
 /** The slots and a plain account of what should be so: lists that are looked through, with nothing clever in them. */
 const createModel = () => {
   let moment = 0;
   const calls: Call[] = [];
-  const slots = createCallSlots({ ...LIMITS, now: () => moment });
+  const slots = createCallSlots({ ...LIMITS, ...AT_REST, now: () => moment });
   const unanswered = (caller?: string): number =>
     calls.filter(({ state, ...call }) => state === 'running' && (caller ?? call.caller) === call.caller).length;
   const handlers = (accepts: (tool: Tool) => boolean): number =>

@@ -81,6 +81,37 @@ test('however many callers are at their limit, the one behind them that is not h
   expect(story).toEqual(['next taken']);
 });
 
+test('a caller nearly all of whose calls are dropped in a turn that lasts is refused at the door, but for one batch in sixteen, and no other is', () => {
+  const { slots, want, advance, endTurn } = createSlotLab({ maxQueuedCalls: 1 });
+  const hanging = inlineTool('hanging', 1);
+  for (let call = 0; call < 500; call += 1) want(`early${call}`, hanging, 'a');
+  endTurn();
+  want('first', hanging, 'a');
+  expect(slots.isFullFor('a')).toBe(false);
+  advance(101);
+  for (let call = 0; call < 160; call += 1) want(`a${call}`, hanging, 'a');
+  expect(Array.from({ length: 32 }, () => slots.isFullFor('a')).filter((isFull) => isFull)).toHaveLength(30);
+  expect(slots.isFullFor('b')).toBe(false);
+  advance(251);
+  expect(slots.isFullFor('a')).toBe(false);
+  want('later', hanging, 'a');
+  expect(slots.isFullFor('a')).toBe(false);
+});
+
+test('a caller one in eight of whose calls is started is not refused at the door', () => {
+  const { slots, want, release, advance } = createSlotLab({ maxQueuedCalls: 1 });
+  const hanging = inlineTool('hanging', 1);
+  for (const name of ['runs', 'waits', 'dropped']) want(name, hanging, 'a');
+  advance(101);
+  for (let call = 0; call < 400; call += 1) {
+    want(`a${call}`, hanging, 'a');
+    expect(slots.isFullFor('a')).toBe(false);
+    if (call % 8 > 0) continue;
+    want('other', search, 'a');
+    release(search, 'a');
+  }
+});
+
 test('a caller at its limit with a full queue of its own calls is refused at the door, and no other is', () => {
   const { slots, want } = createSlotLab({ maxConcurrentCalls: 9, callerConcurrency: 1, maxQueuedCalls: 2 });
   for (const name of ['a1', 'a2', 'a3']) want(name, search, 'a');

@@ -28,12 +28,24 @@ export type SlotLab = {
   /** Takes a slot, or waits for one under this name; gives the way to stop waiting. */
   readonly want: (name: string, tool: Tool, caller: string, terms?: Partial<SlotRequest>) => () => void;
   readonly release: (tool: Tool, caller: string) => void;
+  readonly now: () => number;
   readonly advance: (ms: number) => void;
+  /** The event loop is busy for so long. */
+  readonly compute: (ms: number) => void;
+  /** The turn of the event loop is over. */
+  readonly endTurn: () => void;
+};
+
+export const tellNow = (tell: () => void): (() => void) => {
+  tell();
+  return () => undefined;
 };
 
 /** Slots with a clock that only the test moves. */
 export const createSlotLab = (options: Partial<CallSlotsOptions> = {}): SlotLab => {
   let moment = 0;
+  let busy = 0;
+  const turns: (() => void)[] = [];
   const slots = createCallSlots({
     maxConcurrentCalls: 100,
     callerConcurrency: 100,
@@ -41,6 +53,9 @@ export const createSlotLab = (options: Partial<CallSlotsOptions> = {}): SlotLab 
     maxHostedCalls: 100,
     maxQueuedCalls: 100,
     now: () => moment,
+    busyMs: () => busy,
+    nextTurn: (listener) => turns.push(listener),
+    pace: { tell: tellNow, tellAll: () => undefined },
     ...options,
   });
   const story: string[] = [];
@@ -68,8 +83,16 @@ export const createSlotLab = (options: Partial<CallSlotsOptions> = {}): SlotLab 
       slots.answered(caller);
       slots.ended(tool);
     },
+    now: () => moment,
     advance: (ms) => {
       moment += ms;
+    },
+    compute: (ms) => {
+      moment += ms;
+      busy += ms;
+    },
+    endTurn: () => {
+      for (const listener of turns.splice(0)) listener();
     },
   };
 };
