@@ -53,6 +53,7 @@ export class ToolWork {
   #renewWidth(): void {
     const work = this.wholeMs();
     const duration = this.#durations.meanMs();
-    this.width = work === 0 || duration === 0 ? Number.POSITIVE_INFINITY : Math.ceil((DURATIONS * duration + BACKLOG_MS) / work);
+    this.width =
+      work === 0 || duration === 0 ? Number.POSITIVE_INFINITY : Math.ceil((DURATIONS * duration + BACKLOG_MS) / work);
   }
 }

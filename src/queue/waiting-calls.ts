@@ -95,7 +95,13 @@ export const createLane = (tool: Tool, limit: number, upstream: UpstreamUse | nu
 
 const NOTHING_TO_TAKE_BACK = (): void => undefined;
 
-export const createCaller = (): Caller => ({ running: 0, waiting: 0, drops: new DropShare(), lines: new Map(), place: null });
+export const createCaller = (): Caller => ({
+  running: 0,
+  waiting: 0,
+  drops: new DropShare(),
+  lines: new Map(),
+  place: null,
+});
 
 export const createWaitingCalls = (): WaitingCalls => {
   const lanes = createLinkedList<Lane>();
