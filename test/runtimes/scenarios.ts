@@ -58,7 +58,7 @@ const THREE_PARALLEL: Scenario = {
   read: [
     [
       { id: 'call_1', text: '5', isError: false },
-      { id: 'call_2', text: `${DECLINED} This was attempt 1 of 2; one retry is left.`, isError: true },
+      { id: 'call_2', text: `${DECLINED}. This was attempt 1 of 2; one retry is left.`, isError: true },
       { id: 'call_3', text: '{"text":"hello"}', isError: false },
     ],
   ],
@@ -121,10 +121,10 @@ const BUDGET: Scenario = {
   answer: 'The card cannot be charged.',
   read: [
     [
-      { id: 'call_1', text: `${DECLINED} This was attempt 1 of 2; one retry is left.`, isError: true },
-      { id: 'call_2', text: `${DECLINED} This was attempt 1 of 2; one retry is left.`, isError: true },
+      { id: 'call_1', text: `${DECLINED}. This was attempt 1 of 2; one retry is left.`, isError: true },
+      { id: 'call_2', text: `${DECLINED}. This was attempt 1 of 2; one retry is left.`, isError: true },
     ],
-    [{ id: 'call_3', text: `${DECLINED} No retries are left for 'charge_card'.`, isError: true }],
+    [{ id: 'call_3', text: `${DECLINED}. No retries are left for 'charge_card'.`, isError: true }],
     [{ id: 'call_4', text: BLOCKED, isError: true }],
   ],
   charges: [1, 2, 3],
@@ -136,8 +136,8 @@ const BUDGET_ONE_BY_ONE: Scenario = {
   ...BUDGET,
   script: chargeUntilBlocked([call('call_1', 'charge_card', { amount: 1 })]),
   read: [
-    [{ id: 'call_1', text: `${DECLINED} This was attempt 1 of 2; one retry is left.`, isError: true }],
-    [{ id: 'call_2', text: `${DECLINED} No retries are left for 'charge_card'.`, isError: true }],
+    [{ id: 'call_1', text: `${DECLINED}. This was attempt 1 of 2; one retry is left.`, isError: true }],
+    [{ id: 'call_2', text: `${DECLINED}. No retries are left for 'charge_card'.`, isError: true }],
     [{ id: 'call_3', text: BLOCKED, isError: true }],
   ],
   charges: [1, 2],
