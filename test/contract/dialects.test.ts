@@ -132,7 +132,7 @@ test.each([
   expectProblem(await postTurn(service, { calls: [] }, query), expected);
 });
 
-const FORMATS = 'native, openai-chat, openai-responses, anthropic, gemini, vapi, langchain, text';
+const FORMATS = 'native, openai-chat, openai-responses, openai-realtime, anthropic, gemini, bedrock, mistral, cohere, ollama, ai-sdk, vapi, langchain, text';
 
 test.each([
   ['?format=openai', {}],
@@ -152,7 +152,7 @@ test.each([
 });
 
 const ACCEPTED =
-  'Send an object with calls, or the message of a model as it is (openai-chat, openai-responses, anthropic, gemini, vapi, langchain).';
+  'Send an object with calls, or the message of a model as it is (openai-chat, openai-responses, openai-realtime, anthropic, gemini, bedrock, mistral, cohere, ollama, ai-sdk, vapi, langchain).';
 
 test.each([
   [{}, 'calls: Invalid input: expected array, received undefined'],

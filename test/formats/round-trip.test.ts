@@ -6,7 +6,21 @@ import { DIALECTS } from '#src/formats/dialects.ts';
 import { toObservation } from '#src/formats/observation.ts';
 import { failed, retriesLeft, succeeded } from '#test/formats/results.ts';
 
-const FORMATS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'vapi', 'langchain', 'text'] as const;
+const FORMATS = [
+  'openai-chat',
+  'openai-responses',
+  'openai-realtime',
+  'anthropic',
+  'gemini',
+  'bedrock',
+  'mistral',
+  'cohere',
+  'ollama',
+  'ai-sdk',
+  'vapi',
+  'langchain',
+  'text',
+] as const;
 
 const CALLS = fc.array(
   fc.record({
@@ -112,8 +126,14 @@ test('a success that reads as a failure is kept apart wherever the provider has 
   expect(Object.fromEntries(flags)).toEqual({
     'openai-chat': false,
     'openai-responses': false,
+    'openai-realtime': false,
     anthropic: true,
     gemini: true,
+    bedrock: true,
+    mistral: false,
+    cohere: false,
+    ollama: false,
+    'ai-sdk': true,
     vapi: true,
     langchain: true,
     text: true,
