@@ -80,10 +80,6 @@ export const camelFormatOf = (message: unknown): 'mistral' | 'cohere' | null => 
   return isMistral ? 'mistral' : null;
 };
 
-// Where the formats that are known keep their calls, and what stands around the message.
-const LISTS = ['tool_calls', 'invalid_tool_calls', 'content', 'parts', 'output', 'toolCallList'] as const;
-const AROUND = ['message', 'delta', 'output', 'response', 'content', 'data', 'kwargs', 'item'] as const;
-const LISTS_AROUND = ['choices', 'candidates', 'messages'] as const;
 const MAX_DEPTH = 4;
 
 /**
@@ -98,29 +94,64 @@ export const spellingsIn = (body: unknown): readonly MessageFormat[] => {
 
 const collect = (value: unknown, found: Set<MessageFormat>, depth: number): void => {
   if (depth > MAX_DEPTH) return;
-  if (isArray(value)) {
-    for (const item of value) collect(item, found, depth + 1);
-    return;
+  if (isArray(value)) for (const item of value) collect(item, found, depth + 1);
+  if (isObject(value)) collectFromObject(value, found, depth);
+};
+
+const collectFromObject = (value: JsonObject, found: Set<MessageFormat>, depth: number): void => {
+  addAll(toList(spellingOf(value)), found);
+  for (const [key, inner] of Object.entries(value)) {
+    addAll(readMember(key, inner, value), found);
+    if (isArray(inner) ? MESSAGES.has(key) : AROUND.has(key)) collect(inner, found, depth + 1);
   }
-  if (!isObject(value)) return;
-  for (const format of [...toList(spellingOf(value)), ...spellingsOfMessage(value)]) found.add(format);
-  for (const key of AROUND) if (isObject(member(value, key))) collect(member(value, key), found, depth + 1);
-  for (const key of LISTS_AROUND) collect(listOf(value, key), found, depth + 1);
+};
+
+const readMember = (key: string, value: unknown, message: unknown): readonly MessageFormat[] => {
+  if (isArray(value)) return LISTS.get(key)?.(value, message) ?? NO_FORMATS;
+  return key === 'function_call' && isObject(value) && Object.hasOwn(value, 'arguments') ? ['openai-chat'] : NO_FORMATS;
+};
+
+const NO_FORMATS: readonly MessageFormat[] = [];
+
+const addAll = (formats: readonly MessageFormat[], found: Set<MessageFormat>): void => {
+  for (const format of formats) found.add(format);
 };
 
 const toList = (format: MessageFormat | null): readonly MessageFormat[] => (format === null ? [] : [format]);
 
-const spellingsOfMessage = (message: JsonObject): readonly MessageFormat[] => [
-  ...LISTS.flatMap((key) => spellingsOf(listOf(message, key))),
-  ...spellingsOfCamel(message),
-  ...(listOf(message, 'functionCalls').some(isObject) ? ['gemini' as const] : []),
-  ...(listOf(message, 'tool_calls').some((call) => Object.hasOwn(Object(call), 'args')) ? ['langchain' as const] : []),
-  ...(Object.hasOwn(Object(member(message, 'function_call')), 'arguments') ? ['openai-chat' as const] : []),
-];
+/** The formats that the entries of a list of a message are calls of. */
+type ReadList = (entries: readonly unknown[], message: unknown) => readonly MessageFormat[];
 
-const spellingsOfCamel = (message: JsonObject): readonly MessageFormat[] =>
-  spellingsOf(listOf(message, 'toolCalls')).flatMap((format) => {
+const readCamel: ReadList = (entries, message) =>
+  spellingsOf(entries).flatMap((format) => {
     if (format !== 'openai-chat') return [format];
     const camel = camelFormatOf(message);
     return camel === null ? ['mistral', 'cohere'] : [camel];
   });
+
+// LangChain's calls need no type.
+const readCalls: ReadList = (entries) => [
+  ...spellingsOf(entries),
+  ...(entries.some((entry) => Object.hasOwn(Object(entry), 'args')) ? ['langchain' as const] : []),
+];
+
+const readFunctionCalls: ReadList = (entries) => (entries.some(isObject) ? ['gemini'] : []);
+
+// Where the formats that are known keep their calls, and what stands around a message, or holds several.
+const LISTS: ReadonlyMap<string, ReadList> = new Map([
+  ...['invalid_tool_calls', 'content', 'parts', 'output', 'toolCallList'].map((key) => [key, spellingsOf] as const),
+  ['tool_calls', readCalls],
+  ['toolCalls', readCamel],
+  ['functionCalls', readFunctionCalls],
+]);
+const AROUND: ReadonlySet<string> = new Set([
+  'message',
+  'delta',
+  'output',
+  'response',
+  'content',
+  'data',
+  'kwargs',
+  'item',
+]);
+const MESSAGES: ReadonlySet<string> = new Set(['choices', 'candidates', 'messages']);

@@ -80,7 +80,7 @@ test.for(FORMATS)('%s: what is written as a turn is read back as the same calls'
       );
       expect(asObjects).toEqual(JSON.parse(JSON.stringify(calls.map((call) => call.arguments))));
     }),
-    { numRuns: 300 },
+    { numRuns: 120 },
   );
 });
 
@@ -112,7 +112,7 @@ test.for(FORMATS)('%s: ids, order, success and text survive the messages', (form
         for (const { text } of answers) expect(text.trim()).not.toBe('');
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 120 },
   );
 });
 
