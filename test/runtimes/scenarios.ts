@@ -190,3 +190,9 @@ export const SCENARIOS: readonly Scenario[] = [ONE_CALL, THREE_PARALLEL, BAD_ARG
 export const SCENARIOS_WITHOUT_ROUNDS: readonly Scenario[] = SCENARIOS.map((scenario) =>
   scenario === BUDGET ? BUDGET_ONE_BY_ONE : scenario,
 );
+
+/** Several calls at once of which one fails, and a mistake that the next turn mends. */
+export const TWO_SCENARIOS: readonly Scenario[] = [THREE_PARALLEL, BAD_ARGUMENTS];
+
+/** A mistake and a budget, where no answer of the model quotes JSON. */
+export const SCENARIOS_IN_WORDS: readonly Scenario[] = [BAD_ARGUMENTS, BUDGET];
