@@ -2,9 +2,8 @@ import type { ToolDescription } from './wire.ts';
 
 /** What the conversation goes on with, by the format the model's message came in: one entry of the answer's `messages`. */
 export type MessageOf = {
-  readonly 'openai-chat':
-    | { role: 'tool'; tool_call_id: string; content: string }
-    | { role: 'function'; name: string; content: string };
+  /** A `function_call` of old is answered by `{role: 'function', name, content}`, which is not typed here. */
+  readonly 'openai-chat': { role: 'tool'; tool_call_id: string; content: string };
   readonly 'openai-responses':
     | { type: 'function_call_output'; call_id: string; output: string }
     | { type: 'custom_tool_call_output'; call_id: string; output: string };
