@@ -6,8 +6,14 @@ export const MESSAGE_FORMATS = [
   'native',
   'openai-chat',
   'openai-responses',
+  'openai-realtime',
   'anthropic',
   'gemini',
+  'bedrock',
+  'mistral',
+  'cohere',
+  'ollama',
+  'ai-sdk',
   'vapi',
   'langchain',
   'text',
@@ -15,5 +21,18 @@ export const MESSAGE_FORMATS = [
 export type MessageFormat = (typeof MESSAGE_FORMATS)[number];
 
 /** How the catalogue of tools can be written. */
-export const CATALOGUE_FORMATS = ['native', 'openai-chat', 'openai-responses', 'anthropic', 'gemini', 'mcp'] as const;
+export const CATALOGUE_FORMATS = [
+  'native',
+  'openai-chat',
+  'openai-responses',
+  'openai-realtime',
+  'anthropic',
+  'gemini',
+  'bedrock',
+  'mistral',
+  'cohere',
+  'ollama',
+  'ai-sdk',
+  'mcp',
+] as const;
 export type CatalogueFormat = (typeof CATALOGUE_FORMATS)[number];

@@ -1,5 +1,5 @@
 import type { Executed } from '../contract/failure.ts';
-import { withLookahead } from '../tools/describe-value.ts';
+import { endSentence, withLookahead } from '../tools/describe-value.ts';
 import type { Tool } from '../tools/tool.ts';
 import { TOOL_ERROR } from '../tools/tool-errors.ts';
 import { type Failure, toFailure } from './failure.ts';
@@ -87,7 +87,7 @@ const withHint = (thrown: unknown, tool: Thrower): string => {
   const text = textOf(thrown);
   const { hint } = detailsOf(thrown);
   const said = text === '' ? noMessageText(tool.name) : text;
-  return hint === null ? said : withLookahead(`${said} ${hint}`, MAX_MESSAGE_LENGTH);
+  return hint === null ? said : withLookahead(`${endSentence(said)} ${hint}`, MAX_MESSAGE_LENGTH);
 };
 
 const textOf = (thrown: unknown): string => {

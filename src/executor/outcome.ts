@@ -93,7 +93,8 @@ const unpack = (returned: unknown): Unpacked | null => {
   if (typeof returned !== 'object' || returned === null) return { value: returned, message: '', marks: NO_MARKS };
   try {
     if (!isToldValue(returned)) return { value: returned, message: '', marks: NO_MARKS };
-    const message = withLookahead(String(returned.message), MAX_MESSAGE_LENGTH);
+    // A copy of this module in another version may have let anything through.
+    const message = typeof returned.message === 'string' ? withLookahead(returned.message, MAX_MESSAGE_LENGTH) : '';
     return { value: returned.value, message, marks: toldKind(returned) === 'empty' ? ['empty'] : NO_MARKS };
   } catch (_hostile) {
     // A revoked proxy: not even `in` works on it.

@@ -42,11 +42,10 @@ const bindTool = (call: Call, tool: Tool, entry: object): Call => {
   const limit: unknown = Reflect.get(entry, 'timeout_ms') ?? tool.timeoutMs;
   if (typeof limit !== 'number' || !(limit > 0))
     return refuse(call, 'timeout_ms must be a positive number of milliseconds.');
-  const sent: unknown = Reflect.get(entry, 'arguments');
   call.kind = 'ready';
   call.tool = tool;
   call.timeoutMs = Math.ceil(Math.min(limit, tool.timeoutMs));
-  call.rawArguments = reading === null ? sent : reading.readArguments(sent, tool);
+  call.rawArguments = reading === null ? Reflect.get(entry, 'arguments') : reading.readArguments(entry, tool);
   return call;
 };
 

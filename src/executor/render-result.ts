@@ -1,7 +1,7 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { RetryState, Warning } from '../contract/tool-result.ts';
 import { toJsonString } from '../json/json-text.ts';
-import { cutText } from '../tools/describe-value.ts';
+import { cutText, endSentence } from '../tools/describe-value.ts';
 import type { Call } from './call.ts';
 import type { FailureOutcome, SuccessOutcome } from './call-outcome.ts';
 import type { Failure } from './failure.ts';
@@ -88,8 +88,10 @@ const toHundredths = (ms: number): string => {
 };
 
 /** What the model reads: never empty, within 2 000 characters, the budget's word last. */
-const toMessage = (failure: Failure, suffix: string): string =>
-  `${cutText(failure.message, MAX_MESSAGE_LENGTH - suffix.length)}${suffix}`;
+const toMessage = ({ message }: Failure, suffix: string): string =>
+  suffix === ''
+    ? cutText(message, MAX_MESSAGE_LENGTH)
+    : `${cutText(endSentence(message), MAX_MESSAGE_LENGTH - suffix.length)}${suffix}`;
 
 /**
  * The budget's word on a failure: only where trying again is on the table and the failure was charged. Of what may have

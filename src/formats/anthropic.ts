@@ -1,16 +1,7 @@
-import { type Answer, type AskedCall, defineDialect } from './define-dialect.ts';
+import { type Answer, type AskedCall, defineDialect, foundIn } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { type ImageType, toImageBlocks } from './images.ts';
-import {
-  isArray,
-  isObject,
-  type JsonObject,
-  listOf,
-  member,
-  textOfBlocks,
-  toAskedId,
-  toAskedName,
-} from './json-access.ts';
+import { isArray, listOf, member, textOfBlocks, toAskedId, toAskedName } from './json-access.ts';
 import type { Part } from './media.ts';
 
 /** Anthropic's TextBlockParam and ImageBlockParam. */
@@ -38,7 +29,11 @@ export type ToolResultMessage = { readonly role: 'user'; readonly content: ToolR
  */
 export const anthropic = defineDialect({
   format: 'anthropic',
-  readCalls: (body) => findContent(body)?.filter(isToolUse).map(toAsked) ?? null,
+  spellings: ['anthropic'],
+  readCalls: (body) => {
+    const content = findContent(body);
+    return content === null ? null : foundIn(content, toAsked);
+  },
   writeAnswers: (answers): readonly ToolResultMessage[] => [{ role: 'user', content: answers.map(toBlock) }],
   writeTurn: (calls) => ({
     role: 'assistant',
@@ -56,12 +51,11 @@ const findContent = (body: unknown): readonly unknown[] | null => {
   return role === 'assistant' && typeof content === 'string' ? [] : null;
 };
 
-const isToolUse = (block: unknown): block is JsonObject => isObject(block) && member(block, 'type') === 'tool_use';
-
-const toAsked = (block: JsonObject): AskedCall => {
+const toAsked = (block: unknown): readonly AskedCall[] => {
+  if (member(block, 'type') !== 'tool_use') return [];
   const id = member(block, 'id');
   const name = member(block, 'name');
-  return { id: toAskedId(id), name: toAskedName(name), call: { id, name, arguments: member(block, 'input') } };
+  return [{ id: toAskedId(id), name: toAskedName(name), call: { id, name, arguments: member(block, 'input') } }];
 };
 
 const IMAGE_TYPES: readonly ImageType[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];

@@ -4,6 +4,7 @@ import type { Dialect, ParsedTurn, ReadAnswer, TurnCall } from './dialect.ts';
 import type { Part } from './media.ts';
 import { toTold } from './observation.ts';
 import type { ObservedResult } from './observed-result.ts';
+import { spellingsIn, spellingsOf } from './spelling.ts';
 
 /** A call as the provider's body has it. */
 export type AskedCall = {
@@ -26,10 +27,24 @@ export type Answer<Call extends AskedCall = AskedCall> = {
   readonly result: ObservedResult | null;
 };
 
+/** The calls of a body, in order, and the entries of all lists that they stand in. */
+export type FoundCalls<Call extends AskedCall> = {
+  readonly entries: readonly unknown[];
+  readonly calls: readonly Call[];
+};
+
+/** The calls of one list. */
+export const foundIn = <Call extends AskedCall>(
+  entries: readonly unknown[],
+  toCalls: (entry: unknown) => readonly Call[],
+): FoundCalls<Call> => ({ entries, calls: entries.flatMap(toCalls) });
+
 export type DialectParts<Call extends AskedCall> = {
   readonly format: MessageFormat;
-  /** The calls of a body that is no native envelope, in order; null where it is not this dialect's. */
-  readonly readCalls: (body: unknown) => readonly Call[] | null;
+  /** How an entry of a list is spelled that is a call of this dialect, as `spellingOf` says it. */
+  readonly spellings: readonly MessageFormat[];
+  /** The calls of a body that is no native envelope; null where it is not this dialect's. */
+  readonly readCalls: (body: unknown) => FoundCalls<Call> | null;
   /** Never asked for no answers. */
   readonly writeAnswers: (answers: readonly Answer<Call>[]) => readonly unknown[];
   readonly writeTurn: (calls: readonly TurnCall[]) => unknown;
@@ -39,17 +54,34 @@ export type DialectParts<Call extends AskedCall> = {
 };
 
 /** Makes a dialect whose answers carry the ids and names that were asked, one answer a call, whatever the results are. */
-export const defineDialect = <Call extends AskedCall>(parts: DialectParts<Call>): Dialect => ({
-  format: parts.format,
-  detects: (body) => detectFormat(body) === parts.format,
-  parse: (body) => {
-    const asked = isNative(body) ? null : parts.readCalls(body);
-    return asked === null ? null : toTurn(asked, parts.writeAnswers);
-  },
-  toRaw: parts.toRaw ?? ((messages) => messages),
-  writeTurn: parts.writeTurn,
-  readMessages: (messages) => messages.flatMap(parts.readMessage),
-});
+export const defineDialect = <Call extends AskedCall>(parts: DialectParts<Call>): Dialect => {
+  const parse = (body: unknown): ParsedTurn | null => {
+    const found = isNative(body) ? null : parts.readCalls(body);
+    return found === null || missesCalls(found, body, parts.spellings) ? null : toTurn(found.calls, parts.writeAnswers);
+  };
+  return {
+    format: parts.format,
+    detects: (body) => detectFormat(body) === parts.format && parse(body) !== null,
+    parse,
+    toRaw: parts.toRaw ?? ((messages) => messages),
+    writeTurn: parts.writeTurn,
+    readMessages: (messages) => messages.flatMap(parts.readMessage),
+  };
+};
+
+/**
+ * Whether the body holds calls that would get no answer: entries of another format among those that were read, or, where
+ * none was read that has a name, calls anywhere else.
+ */
+const missesCalls = (
+  { entries, calls }: FoundCalls<AskedCall>,
+  body: unknown,
+  spellings: readonly MessageFormat[],
+): boolean => {
+  const among = spellingsOf(entries);
+  if (among.some((format) => !spellings.includes(format))) return true;
+  return among.length === 0 && calls.every(({ name }) => name === null) && spellingsIn(body).length > 0;
+};
 
 /** The calls, and how their results are told. */
 export const toTurn = <Call extends AskedCall>(

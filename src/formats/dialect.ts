@@ -32,7 +32,7 @@ export type Dialect = {
   readonly format: MessageFormat;
   /** Whether the body is unmistakably this dialect's. Never true for a body with `calls`. */
   readonly detects: (body: unknown) => boolean;
-  /** null where the body is not this dialect's; no calls where it is and holds none. */
+  /** null where the body is not this dialect's, or holds calls in another format; no calls where it is and holds none. */
   readonly parse: (body: unknown) => ParsedTurn | null;
   /** All that is answered with raw=true: the messages, or what the provider wants around them. */
   readonly toRaw: (messages: readonly unknown[]) => unknown;

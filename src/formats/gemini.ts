@@ -1,4 +1,4 @@
-import { type Answer, type AskedCall, defineDialect } from './define-dialect.ts';
+import { type Answer, type AskedCall, defineDialect, type FoundCalls, foundIn } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { type Image, type ImageType, toImageBlocks } from './images.ts';
 import { isArray, isObject, listOf, member, toAskedName } from './json-access.ts';
@@ -33,12 +33,16 @@ type AskedPart = AskedCall & {
 };
 
 /**
- * Gemini: a GenerateContentResponse, of whose candidates the first with calls is taken, a Content, its parts, or the
- * SDK's `functionCalls`. All answers stand in one user content, as many as calls and in their order.
+ * Gemini: a GenerateContentResponse or the list of those that a stream has given, of whose candidates the first with calls
+ * is taken, a Content, its parts, or the SDK's `functionCalls`. All answers stand in one user content, as many as calls and in their order.
  */
 export const gemini = defineDialect<AskedPart>({
   format: 'gemini',
-  readCalls: (body) => findCalls(body),
+  spellings: ['gemini'],
+  readCalls: (body) => {
+    const found = findCalls(body);
+    return found?.entries.some(isPiece) === true ? null : found;
+  },
   writeAnswers: (answers): readonly FunctionResponseContent[] => [{ role: 'user', parts: answers.map(toPart) }],
   writeTurn: (calls) => ({
     role: 'model',
@@ -47,20 +51,40 @@ export const gemini = defineDialect<AskedPart>({
   readMessage: (message) => listOf(message, 'parts').flatMap(toReadAnswer),
 });
 
-const findCalls = (body: unknown): readonly AskedPart[] | null => {
-  if (isArray(body)) return readParts(body);
-  const candidates = member(body, 'candidates');
-  if (isArray(candidates)) {
-    for (const candidate of candidates) {
-      const calls = readParts(listOf(member(candidate, 'content'), 'parts'));
-      if (calls.length > 0) return calls.map((call) => ({ ...call, looksAt: toLooksAt(body) }));
-    }
-    return [];
-  }
+const findCalls = (body: unknown): FoundCalls<AskedPart> | null => {
+  if (isArray(body)) return body.some(isResponse) ? readResponses(body) : readParts(body);
+  if (isResponse(body)) return readResponses([body]);
   const parts = member(body, 'parts');
   if (isArray(parts)) return readParts(parts);
   const calls = member(body, 'functionCalls');
-  return isArray(calls) ? calls.map((call) => toAsked(call, 'camel')) : null;
+  return isArray(calls) ? readParts(calls.map((functionCall) => ({ functionCall }))) : null;
+};
+
+const isResponse = (body: unknown): boolean => isArray(member(body, 'candidates'));
+
+// Where the arguments of a call are streamed as well, no part of it holds all of them.
+const isPiece = (part: unknown): boolean => {
+  const call = member(part, 'functionCall') ?? member(part, 'function_call');
+  return PIECE.some((key) => (member(call, key) ?? null) !== null && member(call, key) !== false);
+};
+const PIECE = ['partialArgs', 'partial_args', 'willContinue', 'will_continue'];
+
+/** The calls of the first candidate that has any, in all responses of a stream. */
+const readResponses = (responses: readonly unknown[]): FoundCalls<AskedPart> => {
+  const parts = new Map<unknown, unknown[]>();
+  for (const response of responses)
+    for (const [place, candidate] of listOf(response, 'candidates').entries()) {
+      const index = member(candidate, 'index') ?? place;
+      const own = parts.get(index) ?? [];
+      own.push(...listOf(member(candidate, 'content'), 'parts'));
+      parts.set(index, own);
+    }
+  const looksAt = responses.some((response) => toLooksAt(response) === 'images') ? 'images' : 'text';
+  for (const own of parts.values()) {
+    const { entries, calls } = readParts(own);
+    if (calls.length > 0) return { entries, calls: calls.map((call) => ({ ...call, looksAt })) };
+  }
+  return { entries: [], calls: [] };
 };
 
 // Models before Gemini 3 refuse a request with `functionResponse.parts`; only a whole response says whose it is.
@@ -70,8 +94,8 @@ const toLooksAt = (response: unknown): AskedPart['looksAt'] => {
 };
 
 // Dumped by Python, a part without a call says null.
-const readParts = (parts: readonly unknown[]): readonly AskedPart[] =>
-  parts.flatMap((part) => {
+const readParts = (parts: readonly unknown[]): FoundCalls<AskedPart> =>
+  foundIn(parts, (part) => {
     const camel = member(part, 'functionCall') ?? null;
     if (camel !== null) return [toAsked(camel, 'camel')];
     const snake = member(part, 'function_call') ?? null;

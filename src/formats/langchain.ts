@@ -1,4 +1,4 @@
-import { type Answer, type AskedCall, defineDialect } from './define-dialect.ts';
+import { type Answer, type AskedCall, defineDialect, foundIn } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { isArray, isObject, listOf, member, toAskedId, toAskedName } from './json-access.ts';
 
@@ -18,11 +18,14 @@ export type LangchainToolMessage = {
  */
 export const langchain = defineDialect({
   format: 'langchain',
+  spellings: ['langchain'],
   readCalls: (body) => {
-    if (isArray(body)) return body.map(toAsked);
+    if (isArray(body)) return foundIn(body, (item) => [toAsked(item)]);
     const fields = findFields(body);
     if (fields === null) return null;
-    return [...listOf(fields, 'tool_calls').map(toAsked), ...listOf(fields, 'invalid_tool_calls').map(toAskedInvalid)];
+    const parsed = listOf(fields, 'tool_calls');
+    const broken = listOf(fields, 'invalid_tool_calls');
+    return { entries: [...parsed, ...broken], calls: [...parsed.map(toAsked), ...broken.map(toAskedInvalid)] };
   },
   writeAnswers: (answers) => answers.map(toMessage),
   writeTurn: (calls) => ({

@@ -1,4 +1,5 @@
-import { type Answer, type AskedCall, defineDialect } from './define-dialect.ts';
+import { toChatCall, writeChatCall } from './chat-calls.ts';
+import { type Answer, type AskedCall, defineDialect, type FoundCalls } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { isArray, isObject, listOf, member, toAskedId, toAskedName } from './json-access.ts';
 import { isFailureText } from './observation.ts';
@@ -10,58 +11,61 @@ export type ChatToolMessage = {
   readonly content: string;
 };
 
+/** The answer to the `function_call` of old: ChatCompletionFunctionMessageParam. */
+export type ChatFunctionMessage = { readonly role: 'function'; readonly name: string; readonly content: string };
+
+/** `function`: the one `function_call` that a message could have before there were `tool_calls`. */
+type ChatCall = AskedCall & { readonly kind: 'tool' | 'function' };
+
 /**
  * OpenAI chat completions: a `tool_calls` array, an assistant message, or a whole completion, of whose choices the
- * first with tool calls is taken.
+ * first with calls is taken. The `function_call` of old is answered as such.
  */
-export const openaiChat = defineDialect({
+export const openaiChat = defineDialect<ChatCall>({
   format: 'openai-chat',
-  readCalls: (body) => findToolCalls(body)?.map(toAsked) ?? null,
+  spellings: ['openai-chat'],
+  readCalls: (body) => {
+    if (isArray(body)) return { entries: body, calls: body.map(toToolCall) };
+    if (!isObject(body)) return null;
+    const choices = member(body, 'choices');
+    if (!isArray(choices)) return readMessage(body);
+    const messages = choices.flatMap((choice) => readMessage(member(choice, 'message')) ?? []);
+    return messages.find(({ calls }) => calls.length > 0) ?? { entries: [], calls: [] };
+  },
   writeAnswers: (answers) => answers.map(toMessage),
-  writeTurn: (calls) => ({
-    role: 'assistant',
-    content: null,
-    tool_calls: calls.map((call) => ({
-      id: call.id,
-      type: 'function',
-      function: { name: call.name, arguments: JSON.stringify(call.arguments) },
-    })),
-  }),
+  writeTurn: (calls) => ({ role: 'assistant', content: null, tool_calls: calls.map(writeChatCall) }),
   readMessage: (message) => toReadAnswer(message),
 });
 
-const findToolCalls = (body: unknown): readonly unknown[] | null => {
-  if (isArray(body)) return body;
-  if (!isObject(body)) return null;
-  const choices = member(body, 'choices');
-  if (isArray(choices)) {
-    const lists = choices.map((choice) => listOf(member(choice, 'message'), 'tool_calls'));
-    return lists.find((calls) => calls.length > 0) ?? [];
-  }
-  const calls = member(body, 'tool_calls');
-  if (isArray(calls)) return calls;
-  return member(body, 'role') === 'assistant' ? [] : null;
+const readMessage = (message: unknown): FoundCalls<ChatCall> | null => {
+  const entries = listOf(message, 'tool_calls');
+  const single = member(message, 'function_call');
+  const calls = [...entries.map(toToolCall), ...(isObject(single) ? [toFunctionCall(single)] : [])];
+  const isTurn = isArray(member(message, 'tool_calls')) || member(message, 'role') === 'assistant' || isObject(single);
+  return isTurn ? { entries, calls } : null;
 };
 
-const toAsked = (item: unknown): AskedCall => {
-  if (!isObject(item)) return { id: '', name: null, call: item };
-  const id = member(item, 'id');
-  const custom = member(item, 'custom');
-  const inner = isObject(custom) ? custom : member(item, 'function');
-  const name = member(inner, 'name');
-  const given = member(inner, isObject(custom) ? 'input' : 'arguments');
-  return { id: toAskedId(id), name: toAskedName(name), call: { id, name, arguments: given } };
+const toToolCall = (item: unknown): ChatCall => ({ ...toChatCall(item), kind: 'tool' });
+
+const toFunctionCall = (given: object): ChatCall => {
+  const name = member(given, 'name');
+  const call = { id: undefined, name, arguments: member(given, 'arguments') };
+  return { id: '', name: toAskedName(name), call, kind: 'function' };
 };
 
-const toMessage = ({ asked, text }: Answer): ChatToolMessage => ({
-  role: 'tool',
-  tool_call_id: String(asked.id),
-  content: text,
-});
+// The API refuses an answer without a name.
+const UNNAMED = 'unknown';
+
+const toMessage = ({ asked, text }: Answer<ChatCall>): ChatToolMessage | ChatFunctionMessage =>
+  asked.kind === 'tool'
+    ? { role: 'tool', tool_call_id: String(asked.id), content: text }
+    : { role: 'function', name: asked.name ?? UNNAMED, content: text };
 
 const toReadAnswer = (message: unknown): readonly ReadAnswer[] => {
   const content = member(message, 'content');
-  if (member(message, 'role') !== 'tool' || typeof content !== 'string') return [];
-  const id = toAskedId(member(message, 'tool_call_id'));
-  return [{ id, name: null, success: !isFailureText(content), text: content }];
+  const role = member(message, 'role');
+  if ((role !== 'tool' && role !== 'function') || typeof content !== 'string') return [];
+  const success = !isFailureText(content);
+  if (role === 'function') return [{ id: null, name: toAskedName(member(message, 'name')), success, text: content }];
+  return [{ id: toAskedId(member(message, 'tool_call_id')), name: null, success, text: content }];
 };

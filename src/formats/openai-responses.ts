@@ -1,7 +1,7 @@
-import { type Answer, type AskedCall, defineDialect } from './define-dialect.ts';
+import { type Answer, type AskedCall, defineDialect, type FoundCalls, foundIn } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { type ImageType, toImageBlocks } from './images.ts';
-import { isArray, isObject, type JsonObject, member, textOfBlocks, toAskedId, toAskedName } from './json-access.ts';
+import { isArray, isObject, member, textOfBlocks, toAskedId, toAskedName } from './json-access.ts';
 import type { Part } from './media.ts';
 import { isFailureText } from './observation.ts';
 
@@ -17,7 +17,7 @@ export type FunctionCallOutput = {
   readonly output: string | ShownItem[];
 };
 
-type AskedItem = AskedCall & { readonly outputType: FunctionCallOutput['type'] };
+export type AskedItem = AskedCall & { readonly outputType: FunctionCallOutput['type'] };
 
 /**
  * OpenAI responses: a response, its output items, or one item. What is not a function or custom tool call is left out:
@@ -25,7 +25,8 @@ type AskedItem = AskedCall & { readonly outputType: FunctionCallOutput['type'] }
  */
 export const openaiResponses = defineDialect<AskedItem>({
   format: 'openai-responses',
-  readCalls: (body) => findItems(body)?.flatMap(toAsked) ?? null,
+  spellings: ['openai-responses', 'openai-realtime'],
+  readCalls: (body) => readItems(isEndOfStream(body) ? member(body, 'response') : body),
   writeAnswers: (answers) => answers.map(toOutput),
   writeTurn: (calls) =>
     calls.map((call) => ({
@@ -37,6 +38,15 @@ export const openaiResponses = defineDialect<AskedItem>({
   readMessage: (message) => toReadAnswer(message),
 });
 
+// The last event of a stream holds the whole response.
+const isEndOfStream = (body: unknown): boolean => member(body, 'type') === 'response.completed';
+
+/** The calls of a response, of its items, or of one item. */
+export const readItems = (body: unknown): FoundCalls<AskedItem> | null => {
+  const items = findItems(body);
+  return items === null ? null : foundIn(items, toAsked);
+};
+
 const findItems = (body: unknown): readonly unknown[] | null => {
   if (isArray(body)) return body;
   const output = member(body, 'output');
@@ -45,22 +55,15 @@ const findItems = (body: unknown): readonly unknown[] | null => {
 };
 
 const toAsked = (item: unknown): readonly AskedItem[] => {
-  if (!isObject(item)) return [];
   const type = member(item, 'type');
-  if (type === 'function_call') return [toAskedItem(item, 'arguments', 'function_call_output')];
-  if (type === 'custom_tool_call') return [toAskedItem(item, 'input', 'custom_tool_call_output')];
-  return [];
-};
-
-const toAskedItem = (
-  item: JsonObject,
-  argumentsKey: 'arguments' | 'input',
-  outputType: AskedItem['outputType'],
-): AskedItem => {
+  if (type !== 'function_call' && type !== 'custom_tool_call') return [];
   const id = member(item, 'call_id');
   const name = member(item, 'name');
-  const call = { id, name, arguments: member(item, argumentsKey) };
-  return { id: toAskedId(id), name: toAskedName(name), call, outputType };
+  const head = { id: toAskedId(id), name: toAskedName(name) };
+  if (type === 'function_call')
+    return [{ ...head, call: { id, name, arguments: member(item, 'arguments') }, outputType: 'function_call_output' }];
+  const call = { id, name, arguments: member(item, 'input'), written: 'freely' };
+  return [{ ...head, call, outputType: 'custom_tool_call_output' }];
 };
 
 // A GIF is taken where it does not move, which its first bytes do not tell.

@@ -1,4 +1,4 @@
-import { type Answer, type AskedCall, defineDialect } from './define-dialect.ts';
+import { type Answer, type AskedCall, defineDialect, foundIn } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { isArray, isObject, member, toAskedId, toAskedName } from './json-access.ts';
 
@@ -14,7 +14,11 @@ export type ToolCallResult = { readonly toolCallId: string; readonly name?: stri
  */
 export const vapi = defineDialect({
   format: 'vapi',
-  readCalls: (body) => findToolCallList(body)?.map(toAsked) ?? null,
+  spellings: ['openai-chat'],
+  readCalls: (body) => {
+    const list = findToolCallList(body);
+    return list === null ? null : foundIn(list, (item) => [toAsked(item)]);
+  },
   writeAnswers: (answers) => answers.map(toResult),
   writeTurn: (calls) => ({
     message: {

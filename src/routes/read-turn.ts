@@ -4,6 +4,7 @@ import { ToolCallsRequest } from '../contract/tool-call.ts';
 import type { ProviderHabit } from '../executor/provider-calls.ts';
 import type { Dialect, ParsedTurn } from '../formats/dialect.ts';
 import { DIALECTS, detectDialect } from '../formats/dialects.ts';
+import { spellingsIn } from '../formats/spelling.ts';
 import { ProblemError } from './problem-handler.ts';
 import { type Members, readPlainEnvelope } from './read-envelope.ts';
 
@@ -53,14 +54,20 @@ const readAnyTurn = (body: unknown, members: Members, asked: Members): Turn => {
   };
 };
 
-// A strict model of OpenAI's names every property. LangChain and Vapi hand its calls on; Anthropic's and Gemini's may leave
-// properties out. Who writes the envelope itself knows the names.
+// A strict model of OpenAI's names every property, and so do models that were taught by its answers. LangChain, the AI SDK and
+// Vapi hand its calls on; Anthropic's, Bedrock's and Gemini's may leave properties out. Who writes the envelope itself knows the names.
 const HABITS = {
   native: null,
   'openai-chat': 'strict',
   'openai-responses': 'strict',
+  'openai-realtime': 'strict',
   anthropic: 'plain',
   gemini: 'plain',
+  bedrock: 'plain',
+  mistral: 'strict',
+  cohere: 'strict',
+  ollama: 'strict',
+  'ai-sdk': 'strict',
   vapi: 'strict',
   langchain: 'strict',
   text: null,
@@ -112,7 +119,7 @@ const readNative = (body: unknown, said: Members): ToolCallsRequest => {
   if (parsed.success) return parsed.data;
   const detail = toDetail(parsed.error.issues);
   const isOther = !Object.hasOwn(toMembers(body), 'calls');
-  throw refuseEnvelope(isOther ? `${detail}. ${ACCEPTED_SHAPES}` : detail);
+  throw refuseEnvelope(isOther ? (toUntold(body) ?? `${detail}. ${ACCEPTED_SHAPES}`) : detail);
 };
 
 const readEnvelope = (envelope: Members): ToolCallsRequest => {
@@ -131,7 +138,13 @@ const SHAPES = {
   'openai-chat': 'a tool_calls array, the assistant message that holds it, or the whole completion',
   'openai-responses': 'function_call items with a call_id, or the whole response',
   anthropic: 'tool_use blocks, the assistant message that holds them, or the whole response',
-  gemini: 'functionCall parts, the content that holds them, or the whole response',
+  'openai-realtime': 'the event response.done, its response, or the function_call items of its output',
+  gemini: 'functionCall parts, the content that holds them, the whole response, or the list of responses of a stream',
+  bedrock: 'toolUse blocks, the message that holds them, or the whole response of Converse',
+  mistral: 'toolCalls, the message that holds them, or the whole response',
+  cohere: 'toolCalls, the message that holds them, or the whole response of version 2',
+  ollama: 'tool_calls, the message that holds them, or the whole response of /api/chat',
+  'ai-sdk': 'tool-call parts, the message that holds them, or the messages of a response',
   vapi: 'the tool-calls message of the server URL',
   langchain: 'an AI message with tool_calls, or those alone',
   text: 'an object with calls',
@@ -141,8 +154,34 @@ const PROVIDERS = MESSAGE_FORMATS.filter((format) => SHAPES[format] !== SHAPES.n
 const ACCEPTED_SHAPES = `Send ${SHAPES.native}, or the message of a model as it is (${PROVIDERS.join(', ')}).`;
 
 const toMismatch = (format: MessageFormat, body: unknown): string => {
+  const found = spellingsIn(body);
+  const readers = findReaders(body, found).filter((reader) => reader !== format);
+  const isNot = `The body is not of the format ${format}`;
+  if (readers.length > 0)
+    return `${isNot}: it holds calls of the format ${readers.join(' or ')}. Send it with format=${readers.join(' or format=')}.`;
+  if (found.length > 0)
+    return `${isNot}: it holds calls of the format ${found.join(' and ')}${NOT_READ}. Send ${SHAPES[format]}.`;
   // What is wrong with the service's own envelope can be said in its own words.
   const parsed = SHAPES[format] === SHAPES.native ? ToolCallsRequest.safeParse(body) : null;
   if (parsed?.success === false) return toDetail(parsed.error.issues);
-  return `The body is not of the format ${format}. Send ${SHAPES[format]}.`;
+  return `${isNot}. Send ${SHAPES[format]}.`;
+};
+
+/** The same for a body whose format was not named; null where it holds no calls of any format. */
+const toUntold = (body: unknown): string | null => {
+  const found = spellingsIn(body);
+  if (found.length === 0) return null;
+  const readers = findReaders(body, found);
+  return readers.length === 0
+    ? `The body holds calls of the format ${found.join(' and ')}${NOT_READ}. ${ACCEPTED_SHAPES}`
+    : `The body holds calls that could be of the format ${readers.join(' or ')}. Name it: format=${readers.join(' or format=')}.`;
+};
+
+const NOT_READ =
+  ' where they are not read: in the pieces of a stream, in a list of messages, or beside those of another format';
+
+const findReaders = (body: unknown, found: readonly MessageFormat[]): readonly MessageFormat[] => {
+  const detected = detectDialect(body)?.format;
+  const formats = new Set(detected === undefined ? found : [detected, ...found]);
+  return [...formats].filter((format) => (DIALECTS.get(format)?.parse(body) ?? null) !== null);
 };

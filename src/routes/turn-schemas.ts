@@ -49,6 +49,19 @@ const AnthropicCall = z.looseObject({
 const GeminiCall = z.looseObject({
   functionCall: z.looseObject({ id: Id.optional(), name: Name, args: z.record(z.string(), z.unknown()).optional() }),
 });
+const BedrockCall = z.looseObject({
+  toolUse: z.looseObject({ toolUseId: Id, name: Name, input: z.record(z.string(), z.unknown()) }),
+});
+const IndexedCall = ChatCall.extend({ index: z.number().int() });
+const OllamaCall = z.looseObject({
+  function: z.looseObject({ name: Name, arguments: z.record(z.string(), z.unknown()) }),
+});
+const AiSdkCall = z.looseObject({
+  type: z.literal('tool-call'),
+  toolCallId: Id,
+  toolName: Name,
+  input: z.record(z.string(), z.unknown()),
+});
 const LangchainCall = z.looseObject({
   type: z.literal('tool_call'),
   id: Id,
@@ -70,6 +83,10 @@ export const TurnBody = z.union([
     object: z.literal('response'),
     output: z.array(ResponsesCall).max(1024),
   }),
+  toBody('openai-realtime', 'OpenAI realtime: the event `response.done`, or its response.', {
+    type: z.literal('response.done'),
+    response: z.looseObject({ output: z.array(ResponsesCall).max(1024) }),
+  }),
   toBody('anthropic', 'Anthropic: the assistant message as the API answers it, or its content.', {
     type: z.literal('message'),
     role: z.literal('assistant'),
@@ -79,6 +96,27 @@ export const TurnBody = z.union([
   toBody('gemini', 'Gemini: the content of a candidate, the whole response, or its parts.', {
     role: z.literal('model'),
     parts: z.array(GeminiCall).max(1024),
+  }),
+  toBody('bedrock', "Bedrock: what Converse answers, its message, or the message's content.", {
+    role: z.literal('assistant'),
+    content: z.array(BedrockCall).min(1).max(1024),
+  }),
+  toBody('mistral', "Mistral: the message as its client for TypeScript has it, or the client's whole answer.", {
+    role: z.literal('assistant'),
+    toolCalls: z.array(IndexedCall).min(1).max(1024),
+  }),
+  toBody('cohere', "Cohere: the message as its client for TypeScript has it, or the client's whole answer.", {
+    role: z.literal('assistant'),
+    toolPlan: z.string(),
+    toolCalls: z.array(ChatCall).min(1).max(1024),
+  }),
+  toBody('ollama', 'Ollama: what `/api/chat` answers, or its message.', {
+    message: z.looseObject({ role: z.literal('assistant'), tool_calls: z.array(OllamaCall).max(1024) }),
+    done: z.boolean(),
+  }),
+  toBody('ai-sdk', "Vercel's AI SDK: the message of the assistant, or its parts.", {
+    role: z.literal('assistant'),
+    content: z.array(AiSdkCall).min(1).max(1024),
   }),
   toBody('vapi', 'Vapi: the tool-calls message that its server URL is sent.', {
     message: z.looseObject({ type: z.literal('tool-calls'), toolCallList: z.array(VapiCall).max(1024) }),
@@ -92,6 +130,8 @@ export const TurnBody = z.union([
   listOf(ResponsesCall, 'Output items of an OpenAI response alone.'),
   listOf(AnthropicCall, 'Content blocks of Anthropic alone.'),
   listOf(GeminiCall, 'Parts of a Gemini content alone.'),
+  listOf(BedrockCall, 'Content blocks of Bedrock alone.'),
+  listOf(AiSdkCall, 'Parts of the AI SDK alone.'),
   listOf(LangchainCall, '`tool_calls` of LangChain alone.'),
 ]);
 

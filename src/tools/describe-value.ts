@@ -35,6 +35,10 @@ export const LOOKAHEAD = 4096;
 export const withLookahead = (text: string, limit: number): string =>
   text.length <= limit + LOOKAHEAD ? text : text.slice(0, limit + LOOKAHEAD);
 
+/** A text that another one may follow: with a full stop where it has no end of a sentence. */
+export const endSentence = (text: string): string => (text === '' || ENDED.test(text.slice(-4)) ? text : `${text}.`);
+const ENDED = /[.!?…]["'”’)\]]{0,3}$/;
+
 /** "a number", "an array": the JSON type of a value with its article. */
 export const withArticle = (noun: string): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 

@@ -7,11 +7,18 @@ export type ToldValue = {
   readonly message: string;
 };
 
-/** A successful value and the text the model should read with it. */
-export const ok = (value: unknown, message: string): ToldValue => ({ [TOLD]: 'ok', value, message });
+/** A successful value and the text the model should read with it; without one it reads the value. */
+export const ok = (value: unknown, message?: string): ToldValue => ({ [TOLD]: 'ok', value, message: toText(message) });
 
 /** "The query was fine, nothing matched" (seed 004): a success that never costs a retry. */
-export const empty = (message: string, value: unknown = null): ToldValue => ({ [TOLD]: 'empty', value, message });
+export const empty = (message?: string, value: unknown = null): ToldValue => ({
+  [TOLD]: 'empty',
+  value,
+  message: toText(message),
+});
+
+// A tool in JavaScript may give anything: what is no text is none.
+const toText = (message: unknown): string => (typeof message === 'string' ? message : '');
 
 /** Whether `ok` or `empty` made this value. Throws where `value` is a revoked proxy. */
 export const isToldValue = (value: object): value is ToldValue => TOLD in value;

@@ -37,8 +37,8 @@ const toSkeleton = (messages: readonly unknown[]): unknown =>
 
 const FILES = globSync('*/*.json', { cwd: EXAMPLES }).sort();
 
-test('there are examples of all seven formats', () => {
-  expect(new Set(FILES.map((file) => file.split('/')[0])).size).toBe(7);
+test('there are examples of all thirteen formats', () => {
+  expect(new Set(FILES.map((file) => file.split('/')[0])).size).toBe(13);
 });
 
 test.each(FILES)(

@@ -145,7 +145,10 @@ test.each<readonly [number, number]>([
     for (const status of ['400', '401', '403', '404', '405', '413', '414', '415', '417', '422', '429', '431'])
       expect(statuses).toContain(status);
 
-    const dialects = ['anthropic', 'gemini', 'langchain', 'openai-chat', 'openai-responses', 'text', 'vapi'];
+    const dialects = [
+      ...['ai-sdk', 'anthropic', 'bedrock', 'cohere', 'gemini', 'langchain', 'mistral', 'ollama'],
+      ...['openai-chat', 'openai-realtime', 'openai-responses', 'text', 'vapi'],
+    ];
     expect([...formats].sort()).toEqual(dialects);
 
     expect(await readMetric(service.url, 'recourse_contract_violations_total')).toBe('0');

@@ -39,7 +39,7 @@ test('a POST without a body, and without a length or a type, is refused', async 
 });
 
 const ACCEPTED =
-  'Send an object with calls, or the message of a model as it is (openai-chat, openai-responses, anthropic, gemini, vapi, langchain).';
+  'Send an object with calls, or the message of a model as it is (openai-chat, openai-responses, openai-realtime, anthropic, gemini, bedrock, mistral, cohere, ollama, ai-sdk, vapi, langchain).';
 
 test.each([
   ['[]', `Invalid input: expected object, received array. ${ACCEPTED}`],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answerOne } from '#test/support/check-answer.ts';
+import { askTurn } from '#test/support/dialect-client.ts';
 import { createMisbehavingTools, RETURNED } from '#test/support/misbehaving-tools.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 
@@ -85,6 +86,24 @@ test.each([
     }
 });
 
+const WITHOUT_TEXT: readonly (readonly [returned: string, value: unknown, read: string])[] = [
+  ['ok_of_nothing', null, 'SUCCESS: The tool succeeded; there is nothing to show.'],
+  ['ok_without_text', { count: 2 }, 'SUCCESS: {"count":2}'],
+  ['ok_with_a_number', { count: 2 }, 'SUCCESS: {"count":2}'],
+  ['empty_without_text', null, 'SUCCESS: Nothing was found.'],
+  ['empty_with_null', [], 'SUCCESS: Nothing was found.'],
+];
+
+test.each(WITHOUT_TEXT)(
+  'a tool that returns %s is a success without a text, and the model reads none',
+  async (returned, value, read) => {
+    const name = `returns_${returned}`;
+    expect(await answerOne(service, { name, arguments: {} })).toMatchObject({ outcome: 'success', value, message: '' });
+    const { messages } = await askTurn(service, { calls: [{ name }], format: 'text' });
+    expect(messages).toEqual([read]);
+  },
+);
+
 const TOO_LARGE = ['two_megabytes', 'two_megabytes_of_rows', 'euros_over_the_cap', 'six_hundred_megabytes'];
 
 test.each(TOO_LARGE)('a tool that returns %s is asked for less', async (returned) => {
@@ -125,6 +144,11 @@ test('a value of a hundred thousand levels costs its neighbours nothing', async 
 
 test('everything that is returned has its expectation', () => {
   const others = ['revoked_proxy', 'trap', 'undefined', 'not_a_number', 'error_text', 'error_object', 'date', 'deep'];
-  const expected = [...UNUSABLE.map(([returned]) => returned), ...TOO_LARGE, ...others, 'euros_at_the_cap'];
+  const expected = [
+    ...[...UNUSABLE, ...WITHOUT_TEXT].map(([returned]) => returned),
+    ...TOO_LARGE,
+    ...others,
+    'euros_at_the_cap',
+  ];
   expect(expected.sort()).toEqual(Object.keys(RETURNED).sort());
 });

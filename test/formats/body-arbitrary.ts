@@ -4,12 +4,14 @@ const KEYS = [
   ...['calls', 'tool_calls', 'invalid_tool_calls', 'choices', 'message', 'function', 'custom', 'arguments', 'args'],
   ...['id', 'call_id', 'name', 'type', 'role', 'input', 'output', 'object', 'content', 'stop_reason', 'parts'],
   ...['candidates', 'functionCall', 'function_call', 'functionCalls', 'toolCallList', 'toolCalls', 'lc', 'kwargs'],
+  ...['toolUse', 'toolCallId', 'toolName', 'toolPlan', 'finishReason', 'done', 'prefix', 'index', 'response', 'delta'],
   ...['data', '__proto__', 'constructor', 'toString', 'parameters'],
 ];
 
 const VALUES = [
   ...['tool_use', 'function', 'custom', 'function_call', 'custom_tool_call', 'tool_call', 'invalid_tool_call'],
   ...['tool-calls', 'ai', 'AIMessageChunk', 'constructor', 'message', 'assistant', 'model', 'user', 'response'],
+  ...['tool-call', 'response.done', 'realtime.response', 'realtime.item', 'TOOL_CALL'],
   ...['chat.completion', 'echo', '{}', '{', '', 'call_1', 1, 0, -1, Number.POSITIVE_INFINITY, null, true, false],
 ];
 
@@ -27,10 +29,23 @@ const CALLS = [
   { functionCall: { name: 'echo', args: {} } },
   { function_call: { name: 'echo', args: {} } },
   { name: 'echo', args: {}, id: 'call_1', type: 'tool_call' },
+  { toolUse: { toolUseId: 'tooluse_1', name: 'echo', input: {} } },
+  { type: 'tool-call', toolCallId: 'call_1', toolName: 'echo', input: {} },
+  { function: { name: 'echo', arguments: {} } },
+  { type: 'function_call', call_id: 'call_1', name: 'echo', arguments: '{}', object: 'realtime.item' },
   { type: 'text', text: 'Hm' },
   42,
 ];
-const CONTAINERS = ['tool_calls', 'invalid_tool_calls', 'output', 'content', 'parts', 'functionCalls', 'candidates'];
+const CONTAINERS = [
+  'toolCalls',
+  'tool_calls',
+  'invalid_tool_calls',
+  'output',
+  'content',
+  'parts',
+  'functionCalls',
+  'candidates',
+];
 const CALL_LIST = fc.array(fc.constantFrom(...CALLS), { maxLength: 4 });
 
 const MIXED: fc.Arbitrary<unknown> = fc.oneof(

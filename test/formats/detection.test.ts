@@ -8,6 +8,9 @@ const CHAT_CALL = { id: 'call_1', type: 'function', function: { name: 'echo', ar
 const TOOL_USE = { type: 'tool_use', id: 'toolu_1', name: 'echo', input: {} };
 const ITEM = { type: 'function_call', call_id: 'call_1', name: 'echo', arguments: '{}' };
 const PART = { functionCall: { name: 'echo', args: {} } };
+const TOOL_BLOCK = { toolUse: { toolUseId: 'tooluse_1', name: 'echo', input: {} } };
+const OLLAMA_CALL = { function: { name: 'echo', arguments: {} } };
+const SDK_PART = { type: 'tool-call', toolCallId: 'call_1', toolName: 'echo', input: {} };
 const LANGCHAIN_CALL = { name: 'echo', args: {}, id: 'call_1', type: 'tool_call' };
 
 const ROWS: readonly (readonly [string, unknown, string | null])[] = [
@@ -51,6 +54,67 @@ const ROWS: readonly (readonly [string, unknown, string | null])[] = [
     'langchain',
   ],
 
+  [
+    'the function_call of old',
+    { role: 'assistant', content: null, function_call: { name: 'echo', arguments: '{}' } },
+    'openai-chat',
+  ],
+  ['the end of a response of the Realtime API', { type: 'response.done', response: { output: [] } }, 'openai-realtime'],
+  ['a response of the Realtime API', { object: 'realtime.response', output: [] }, 'openai-realtime'],
+  ['items of the Realtime API', [{ ...ITEM, object: 'realtime.item' }], 'openai-realtime'],
+  [
+    'the responses of a stream of Gemini',
+    [{ candidates: [] }, { candidates: [{ content: { parts: [PART] } }] }],
+    'gemini',
+  ],
+  [
+    'what Converse answers',
+    { output: { message: { role: 'assistant', content: [{ text: 'Hi' }] } }, stopReason: 'end_turn' },
+    'bedrock',
+  ],
+  ['a message of Bedrock', { role: 'assistant', content: [{ text: 'Hm' }, TOOL_BLOCK] }, 'bedrock'],
+  ['blocks of Bedrock', [{ text: 'Hm' }, TOOL_BLOCK], 'bedrock'],
+  ["a message of Mistral's client", { role: 'assistant', toolCalls: [CHAT_CALL], prefix: false }, 'mistral'],
+  [
+    "a message of Mistral's client, by the index of its calls",
+    { role: 'assistant', toolCalls: [{ ...CHAT_CALL, index: 0 }] },
+    'mistral',
+  ],
+  ["a message of Cohere's client", { role: 'assistant', toolCalls: [CHAT_CALL], toolPlan: 'Hm' }, 'cohere'],
+  ['a message of Cohere', { role: 'assistant', tool_calls: [CHAT_CALL], tool_plan: 'Hm' }, 'cohere'],
+  [
+    'what Cohere answers',
+    { finish_reason: 'TOOL_CALL', message: { role: 'assistant', tool_calls: [CHAT_CALL] } },
+    'cohere',
+  ],
+  [
+    'what Cohere answers without calls',
+    { finishReason: 'COMPLETE', message: { role: 'assistant', content: [] } },
+    'cohere',
+  ],
+  ['what Ollama answers', { message: { role: 'assistant', content: 'Hi' }, done: true }, 'ollama'],
+  ['a message of Ollama', { role: 'assistant', content: '', tool_calls: [OLLAMA_CALL] }, 'ollama'],
+  ['calls of Ollama', [OLLAMA_CALL], 'ollama'],
+  ['a tool call with a type and its arguments as an object', [{ type: 'function', ...OLLAMA_CALL }], 'openai-chat'],
+  ['a message of the AI SDK', { role: 'assistant', content: [{ type: 'text', text: 'Hm' }, SDK_PART] }, 'ai-sdk'],
+  ['the messages of a response of the AI SDK', [{ role: 'assistant', content: [SDK_PART] }], 'ai-sdk'],
+  ['the calls of a result of the AI SDK', { toolCalls: [SDK_PART] }, 'ai-sdk'],
+  ['parts of the AI SDK', [SDK_PART], 'ai-sdk'],
+  ['one part of the AI SDK', SDK_PART, 'ai-sdk'],
+  [
+    'chunks of Mastra',
+    [{ type: 'tool-call', runId: 'r', from: 'AGENT', payload: { toolCallId: 'a', toolName: 'echo', args: {} } }],
+    'ai-sdk',
+  ],
+
+  ['a message that could be of Mistral or of Cohere', { role: 'assistant', toolCalls: [CHAT_CALL] }, null],
+  [
+    'one choice of a completion',
+    { index: 0, message: { role: 'assistant', tool_calls: [CHAT_CALL] }, finish_reason: 'tool_calls' },
+    null,
+  ],
+  ['calls of several formats', [CHAT_CALL, TOOL_USE], null],
+  ['calls of several formats in a message', { role: 'assistant', content: [TOOL_USE, SDK_PART] }, null],
   ['calls beside tool_calls are the native envelope', { calls: [], tool_calls: [CHAT_CALL] }, null],
   ['calls that are no array are the native envelope too', { calls: 1, candidates: [] }, null],
   ['an empty object', {}, null],
@@ -73,7 +137,20 @@ test.for(ROWS)('%s', ([, body, format]) => {
   expect(detectDialect(body)?.format ?? null).toBe(format);
 });
 
-const FORMATS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'vapi', 'langchain'] as const;
+const FORMATS = [
+  'openai-chat',
+  'openai-responses',
+  'openai-realtime',
+  'anthropic',
+  'gemini',
+  'bedrock',
+  'mistral',
+  'cohere',
+  'ollama',
+  'ai-sdk',
+  'vapi',
+  'langchain',
+] as const;
 
 test.for(FORMATS)('a published turn of %s is nobody else’s, and native once it has calls', (format) => {
   for (const name of ['one-call', 'parallel-one-fails'] as const) {

@@ -67,6 +67,37 @@ test('a Gemini call without a name is answered under one, as the API wants it', 
   ]);
 });
 
+test('a call without an id is answered by its name where there is one, and a function_call of old as such', () => {
+  const call = { function: { name: 'echo', arguments: {} } };
+  expect(
+    answersOf('ollama', { message: { role: 'assistant', tool_calls: [call, 42] }, done: true }, ['1', '2']),
+  ).toEqual([
+    { role: 'tool', content: '1', tool_name: 'echo' },
+    { role: 'tool', content: '2', tool_name: 'unknown' },
+  ]);
+  const legacy = { role: 'assistant', content: null, function_call: { name: 'echo', arguments: '{}' } };
+  expect(answersOf('openai-chat', legacy, ['1'])).toEqual([{ role: 'function', name: 'echo', content: '1' }]);
+});
+
+test('Mistral and Cohere are answered in the spelling they were asked in', () => {
+  const call = { id: 'a', type: 'function', function: { name: 'echo', arguments: '{}' } };
+  const both = (format: 'mistral' | 'cohere') => [
+    ...answersOf(format, { role: 'assistant', toolCalls: [call] }, ['1']),
+    ...answersOf(format, { role: 'assistant', tool_calls: [call] }, ['2']),
+    ...answersOf(format, [call], ['3']),
+  ];
+  expect(both('mistral')).toEqual([
+    { role: 'tool', toolCallId: 'a', name: 'echo', content: '1' },
+    { role: 'tool', tool_call_id: 'a', name: 'echo', content: '2' },
+    { role: 'tool', toolCallId: 'a', name: 'echo', content: '3' },
+  ]);
+  expect(both('cohere')).toEqual([
+    { role: 'tool', toolCallId: 'a', content: '1' },
+    { role: 'tool', tool_call_id: 'a', content: '2' },
+    { role: 'tool', toolCallId: 'a', content: '3' },
+  ]);
+});
+
 test('what LangChain could not parse is answered after the rest, and never runs with {}', () => {
   const body = {
     type: 'ai',

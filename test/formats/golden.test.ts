@@ -11,7 +11,21 @@ const EXAMPLES = join(import.meta.dirname, '../../openapi/examples/formats');
 
 const Golden = z.strictObject({ request: z.unknown(), results: z.array(ToolResult), messages: z.array(z.unknown()) });
 
-const FORMATS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'vapi', 'langchain', 'text'] as const;
+const FORMATS = [
+  'openai-chat',
+  'openai-responses',
+  'openai-realtime',
+  'anthropic',
+  'gemini',
+  'bedrock',
+  'mistral',
+  'cohere',
+  'ollama',
+  'ai-sdk',
+  'vapi',
+  'langchain',
+  'text',
+] as const;
 const NAMES = ['one-call', 'parallel-one-fails', 'bad-arguments', 'budget-exhausted', 'nothing-found'] as const;
 const ALL = FORMATS.flatMap((format) => NAMES.map((name) => [format, name] as const));
 

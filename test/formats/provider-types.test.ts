@@ -1,13 +1,25 @@
 import type Anthropic from '@anthropic-ai/sdk';
+import type { Message } from '@aws-sdk/client-bedrock-runtime';
 import type { Content } from '@google/genai';
 import { AIMessage, coerceMessageLikeToMessage, ToolMessage } from '@langchain/core/messages';
+import type { ToolMessage as ToolMessageOfMistral } from '@mistralai/mistralai/models/components';
+import type { ModelMessage } from 'ai';
+import type { Cohere } from 'cohere-ai';
+import type { Message as OllamaMessage } from 'ollama';
 import type OpenAI from 'openai';
+import type { ConversationItemCreateEvent } from 'openai/resources/realtime/realtime';
 import { expect, expectTypeOf, test } from 'vitest';
+import type { ToolModelMessage } from '#src/formats/ai-sdk.ts';
 import type { ToolResultMessage } from '#src/formats/anthropic.ts';
+import type { BedrockMessage } from '#src/formats/bedrock.ts';
+import type { CohereToolMessage } from '#src/formats/cohere.ts';
 import { DIALECTS } from '#src/formats/dialects.ts';
 import type { FunctionResponseContent } from '#src/formats/gemini.ts';
 import type { LangchainToolMessage } from '#src/formats/langchain.ts';
-import type { ChatToolMessage } from '#src/formats/openai-chat.ts';
+import type { MistralToolMessage } from '#src/formats/mistral.ts';
+import type { OllamaToolMessage } from '#src/formats/ollama.ts';
+import type { ChatFunctionMessage, ChatToolMessage } from '#src/formats/openai-chat.ts';
+import type { ItemCreateEvent } from '#src/formats/openai-realtime.ts';
 import type { FunctionCallOutput } from '#src/formats/openai-responses.ts';
 import { failed, succeeded } from '#test/formats/results.ts';
 
@@ -18,6 +30,13 @@ test('the messages are of the types of the providers’ clients', () => {
   expectTypeOf<Extract<FunctionResponseContent['parts'][number], { functionResponse: unknown }>>().toExtend<
     NonNullable<Content['parts']>[number]
   >();
+  expectTypeOf<ChatFunctionMessage>().toExtend<OpenAI.ChatCompletionMessageParam>();
+  expectTypeOf<ItemCreateEvent>().toExtend<ConversationItemCreateEvent>();
+  expectTypeOf<BedrockMessage>().toExtend<Message>();
+  expectTypeOf<Extract<MistralToolMessage, { toolCallId: string }>>().toExtend<ToolMessageOfMistral>();
+  expectTypeOf<Extract<CohereToolMessage, { toolCallId: string }>>().toExtend<Cohere.ChatMessageV2>();
+  expectTypeOf<OllamaToolMessage>().toExtend<OllamaMessage>();
+  expectTypeOf<ToolModelMessage>().toExtend<ModelMessage>();
   expectTypeOf<LangchainToolMessage>().toExtend<{
     content: string;
     tool_call_id: string;

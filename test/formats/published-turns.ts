@@ -1,7 +1,13 @@
 import type Anthropic from '@anthropic-ai/sdk';
+import type { ConverseCommandOutput } from '@aws-sdk/client-bedrock-runtime';
 import type { Content, GenerateContentResponse } from '@google/genai';
 import type { StoredMessage, ToolCall } from '@langchain/core/messages';
+import type { ChatCompletionResponse } from '@mistralai/mistralai/models/components';
+import type { AssistantModelMessage } from 'ai';
+import type { Cohere } from 'cohere-ai';
+import type { ChatResponse } from 'ollama';
 import type OpenAI from 'openai';
+import type { ResponseDoneEvent } from 'openai/resources/realtime/realtime';
 
 export type PublishedCall = { readonly id: string; readonly name: string; readonly arguments: string };
 
@@ -146,6 +152,138 @@ export const langchainMessage = (calls: readonly PublishedCall[]) => {
   const stored = { type: 'ai', data: { ...data, tool_calls: toolCalls, invalid_tool_calls: [] } };
   return stored satisfies StoredMessage;
 };
+
+/** The event that ends a response of OpenAI's Realtime API. */
+export const realtimeEvent = (calls: readonly PublishedCall[]) =>
+  ({
+    type: 'response.done',
+    event_id: 'event_CCXHM8jD',
+    response: {
+      object: 'realtime.response',
+      id: 'resp_CCXHLsXo',
+      status: 'completed',
+      output_modalities: ['audio'],
+      output: calls.map((call, index) => ({
+        id: `item_CCXHM${index}`,
+        object: 'realtime.item',
+        type: 'function_call',
+        status: 'completed',
+        call_id: call.id,
+        name: call.name,
+        arguments: call.arguments,
+      })),
+    },
+  }) satisfies ResponseDoneEvent;
+
+type ToolInput = string | number | boolean | null | ToolInput[] | { [name: string]: ToolInput };
+
+const toToolInput = (json: string): ToolInput => JSON.parse(json);
+
+/** What Converse answers, as AWS's client for JavaScript gives it. */
+export const converseOutput = (calls: readonly PublishedCall[]) =>
+  ({
+    $metadata: { httpStatusCode: 200, requestId: 'b1c7f1a0', attempts: 1, totalRetryDelay: 0 },
+    metrics: { latencyMs: 1_142 },
+    output: {
+      message: {
+        role: 'assistant',
+        content: [
+          { text: 'I will look into the workspace.' },
+          ...calls.map((call) => ({
+            toolUse: { toolUseId: call.id, name: call.name, input: toToolInput(call.arguments) },
+          })),
+        ],
+      },
+    },
+    stopReason: 'tool_use',
+    usage: { inputTokens: 321, outputTokens: 42, totalTokens: 363 },
+  }) satisfies ConverseCommandOutput;
+
+/** What Mistral's client gives: the API's answer with its names in camelCase. */
+export const mistralResponse = (calls: readonly PublishedCall[]) => {
+  const response: ChatCompletionResponse = {
+    id: 'e5cc70bb28c444948073e77776eb30ef',
+    object: 'chat.completion',
+    model: 'mistral-large-latest',
+    created: 1_793_870_000,
+    usage: { promptTokens: 321, completionTokens: 42, totalTokens: 363 },
+    choices: [
+      {
+        index: 0,
+        finishReason: 'tool_calls',
+        message: {
+          role: 'assistant',
+          content: '',
+          prefix: false,
+          toolCalls: calls.map((call, index) => ({
+            id: call.id,
+            type: 'function',
+            function: { name: call.name, arguments: call.arguments },
+            index,
+          })),
+        },
+      },
+    ],
+  };
+  return response;
+};
+
+/** What Cohere's client gives. */
+export const cohereResponse = (calls: readonly PublishedCall[]) => {
+  const response: Cohere.V2ChatResponse = {
+    id: '8a3f2d',
+    finishReason: 'TOOL_CALL',
+    message: {
+      role: 'assistant',
+      toolPlan: 'I will look into the workspace.',
+      toolCalls: calls.map((call) => ({
+        id: call.id,
+        type: 'function',
+        function: { name: call.name, arguments: call.arguments },
+      })),
+    },
+    usage: { tokens: { inputTokens: 321, outputTokens: 42 } },
+  };
+  return response;
+};
+
+/** What Ollama's `/api/chat` answers, which has ids since its version 0.12. */
+export const ollamaResponse = (calls: readonly PublishedCall[]) =>
+  ({
+    model: 'qwen3',
+    created_at: new Date('2026-11-05T09:00:00.000Z'),
+    message: {
+      role: 'assistant',
+      content: '',
+      tool_calls: calls.map((call) => ({
+        id: call.id,
+        function: { name: call.name, arguments: toObject(call.arguments) },
+      })),
+    },
+    done: true,
+    done_reason: 'stop',
+    total_duration: 1,
+    load_duration: 1,
+    prompt_eval_count: 1,
+    prompt_eval_duration: 1,
+    eval_count: 1,
+    eval_duration: 1,
+  }) satisfies ChatResponse;
+
+/** The message that the AI SDK puts into `response.messages`. */
+export const aiSdkMessage = (calls: readonly PublishedCall[]) =>
+  ({
+    role: 'assistant',
+    content: [
+      { type: 'text', text: 'I will look into the workspace.' },
+      ...calls.map((call) => ({
+        type: 'tool-call' as const,
+        toolCallId: call.id,
+        toolName: call.name,
+        input: toObject(call.arguments),
+      })),
+    ],
+  }) satisfies AssistantModelMessage;
 
 /** The native envelope, which plain text observations take. */
 export const nativeEnvelope = (calls: readonly PublishedCall[]) => ({ session_id: 'agent_1', calls });

@@ -6,7 +6,21 @@ import { DIALECTS } from '#src/formats/dialects.ts';
 import { toObservation } from '#src/formats/observation.ts';
 import { failed, retriesLeft, succeeded } from '#test/formats/results.ts';
 
-const FORMATS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'vapi', 'langchain', 'text'] as const;
+const FORMATS = [
+  'openai-chat',
+  'openai-responses',
+  'openai-realtime',
+  'anthropic',
+  'gemini',
+  'bedrock',
+  'mistral',
+  'cohere',
+  'ollama',
+  'ai-sdk',
+  'vapi',
+  'langchain',
+  'text',
+] as const;
 
 const CALLS = fc.array(
   fc.record({
@@ -66,7 +80,7 @@ test.for(FORMATS)('%s: what is written as a turn is read back as the same calls'
       );
       expect(asObjects).toEqual(JSON.parse(JSON.stringify(calls.map((call) => call.arguments))));
     }),
-    { numRuns: 300 },
+    { numRuns: 120 },
   );
 });
 
@@ -98,7 +112,7 @@ test.for(FORMATS)('%s: ids, order, success and text survive the messages', (form
         for (const { text } of answers) expect(text.trim()).not.toBe('');
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 120 },
   );
 });
 
@@ -112,8 +126,14 @@ test('a success that reads as a failure is kept apart wherever the provider has 
   expect(Object.fromEntries(flags)).toEqual({
     'openai-chat': false,
     'openai-responses': false,
+    'openai-realtime': false,
     anthropic: true,
     gemini: true,
+    bedrock: true,
+    mistral: false,
+    cohere: false,
+    ollama: false,
+    'ai-sdk': true,
     vapi: true,
     langchain: true,
     text: true,

@@ -1,11 +1,17 @@
 import {
+  aiSdkMessage,
   anthropicMessage,
   chatCompletion,
+  cohereResponse,
+  converseOutput,
   geminiResponse,
   langchainMessage,
+  mistralResponse,
   nativeEnvelope,
+  ollamaResponse,
   openaiResponse,
   type PublishedCall,
+  realtimeEvent,
   vapiServerMessage,
 } from '#test/formats/published-turns.ts';
 
@@ -13,8 +19,14 @@ import {
 export const PUBLISHED = {
   'openai-chat': { prefix: 'call_', toTurn: chatCompletion },
   'openai-responses': { prefix: 'call_', toTurn: openaiResponse },
+  'openai-realtime': { prefix: 'call_', toTurn: realtimeEvent },
   anthropic: { prefix: 'toolu_01', toTurn: anthropicMessage },
   gemini: { prefix: 'fc-', toTurn: geminiResponse },
+  bedrock: { prefix: 'tooluse_', toTurn: converseOutput },
+  mistral: { prefix: '', toTurn: mistralResponse },
+  cohere: { prefix: 'read_file_', toTurn: cohereResponse },
+  ollama: { prefix: 'call_', toTurn: ollamaResponse },
+  'ai-sdk': { prefix: 'call_', toTurn: aiSdkMessage },
   vapi: { prefix: 'toolu_01', toTurn: vapiServerMessage },
   langchain: { prefix: 'call_', toTurn: langchainMessage },
   text: { prefix: 'step_', toTurn: nativeEnvelope },

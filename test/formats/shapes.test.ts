@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { DIALECTS } from '#src/formats/dialects.ts';
 import { succeeded } from '#test/formats/results.ts';
 
-type Format = 'openai-chat' | 'openai-responses' | 'anthropic' | 'gemini' | 'vapi' | 'langchain' | 'text';
+type Format = Parameters<typeof DIALECTS.get>[0];
 type Row = readonly [string, Format, unknown, readonly unknown[] | null];
 
 const CHAT_CALL = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{"text":"a"}' } };
@@ -10,6 +10,15 @@ const CUSTOM_CALL = { id: 'call_2', type: 'custom', custom: { name: 'echo', inpu
 const TOOL_USE = { type: 'tool_use', id: 'toolu_1', name: 'echo', input: { text: 'a' } };
 const ITEM = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'echo', arguments: '{"text":"a"}' };
 const PART = { functionCall: { name: 'echo', args: { text: 'a' } } };
+const TOOL_BLOCK = { toolUse: { toolUseId: 'tooluse_1', name: 'echo', input: { text: 'a' } } };
+const SDK_PART = { type: 'tool-call', toolCallId: 'call_1', toolName: 'echo', input: { text: 'a' } };
+// Two candidates side by side, as streamGenerateContent gives them in a list.
+const STREAM = [
+  { candidates: [{ content: { role: 'model', parts: [{ text: 'Hm' }] }, index: 0 }] },
+  { candidates: [{ content: { role: 'model', parts: [PART] }, index: 1 }], modelVersion: 'gemini-3-pro' },
+  { candidates: [{ content: { parts: [{ functionCall: { name: 'add', args: { text: 'a' } } }] }, index: 1 }] },
+  { usageMetadata: { totalTokenCount: 5 } },
+];
 const LANGCHAIN_CALL = { name: 'echo', args: { text: 'a' }, id: 'call_1', type: 'tool_call' };
 
 const AS_TEXT = { id: 'call_1', name: 'echo', arguments: '{"text":"a"}' };
@@ -38,7 +47,7 @@ const ROWS: readonly Row[] = [
     'a custom tool call, its input as it is',
     'openai-chat',
     [CUSTOM_CALL],
-    [{ id: 'call_2', name: 'echo', arguments: 'free text' }],
+    [{ id: 'call_2', name: 'echo', arguments: 'free text', written: 'freely' }],
   ],
   ['a native envelope', 'openai-chat', { calls: [], tool_calls: [CHAT_CALL] }, null],
   ['something else', 'openai-chat', { candidates: [] }, null],
@@ -73,6 +82,86 @@ const ROWS: readonly Row[] = [
   ],
   ["a user's message", 'anthropic', { role: 'user', content: [TOOL_USE] }, null],
 
+  [
+    'the function_call of old',
+    'openai-chat',
+    { role: 'assistant', content: null, function_call: { name: 'echo', arguments: '{"text":"a"}' } },
+    [{ ...AS_TEXT, id: undefined }],
+  ],
+  ['the end of a stream', 'openai-responses', { type: 'response.completed', response: { output: [ITEM] } }, [AS_TEXT]],
+  [
+    'the event',
+    'openai-realtime',
+    { type: 'response.done', response: { output: [{ type: 'message' }, ITEM] } },
+    [AS_TEXT],
+  ],
+  ['its response', 'openai-realtime', { object: 'realtime.response', output: [ITEM] }, [AS_TEXT]],
+  ['an event without calls', 'openai-realtime', { type: 'response.done', response: { output: [] } }, []],
+  ['another event', 'openai-realtime', { type: 'response.created', response: { output: [] } }, null],
+
+  [
+    'a message',
+    'bedrock',
+    { role: 'assistant', content: [{ text: 'Hm' }, TOOL_BLOCK] },
+    [{ ...AS_OBJECT, id: 'tooluse_1' }],
+  ],
+  ['content', 'bedrock', [TOOL_BLOCK], [{ ...AS_OBJECT, id: 'tooluse_1' }]],
+  ['a message without calls', 'bedrock', { role: 'assistant', content: [{ text: 'Hi' }] }, []],
+  ["a user's message", 'bedrock', { role: 'user', content: [TOOL_BLOCK] }, null],
+
+  ['calls alone', 'mistral', [CHAT_CALL], [AS_TEXT]],
+  [
+    'arguments as an object',
+    'mistral',
+    { toolCalls: [{ id: 'call_1', function: { name: 'echo', arguments: { text: 'a' } } }] },
+    [AS_OBJECT],
+  ],
+  ['the message of the API', 'mistral', { role: 'assistant', tool_calls: [CHAT_CALL] }, [AS_TEXT]],
+  ['a message without calls', 'mistral', { role: 'assistant', content: 'Hi', toolCalls: null }, []],
+  ['an answer without calls', 'mistral', { choices: [{ message: { role: 'assistant', content: 'Hi' } }] }, []],
+  [
+    'the answer of the API',
+    'cohere',
+    { finish_reason: 'TOOL_CALL', message: { role: 'assistant', tool_calls: [CHAT_CALL] } },
+    [AS_TEXT],
+  ],
+  ['a message', 'cohere', { role: 'assistant', toolCalls: [CHAT_CALL] }, [AS_TEXT]],
+  ['calls alone', 'ollama', [{ function: { name: 'echo', arguments: { text: 'a' } } }], [NO_ID]],
+  [
+    'a message',
+    'ollama',
+    { role: 'assistant', content: '', tool_calls: [{ function: { name: 'echo', arguments: { text: 'a' } } }] },
+    [NO_ID],
+  ],
+  ['a message without calls', 'ollama', { role: 'assistant', content: 'Hi' }, []],
+
+  ['one part', 'ai-sdk', SDK_PART, [AS_OBJECT]],
+  ['the calls of a result', 'ai-sdk', { text: '', toolCalls: [SDK_PART] }, [AS_OBJECT]],
+  [
+    'the last of the messages of a response',
+    'ai-sdk',
+    [
+      { role: 'assistant', content: 'Hm' },
+      { role: 'assistant', content: [SDK_PART] },
+    ],
+    [AS_OBJECT],
+  ],
+  [
+    'the args of version 4',
+    'ai-sdk',
+    [{ type: 'tool-call', toolCallId: 'call_1', toolName: 'echo', args: { text: 'a' } }],
+    [AS_OBJECT],
+  ],
+  ['the input that a model gives as text', 'ai-sdk', [{ ...SDK_PART, input: '{"text":"a"}' }], [AS_TEXT]],
+  [
+    'chunks of Mastra',
+    'ai-sdk',
+    [{ type: 'tool-call', runId: 'r', payload: { toolCallId: 'call_1', toolName: 'echo', args: { text: 'a' } } }],
+    [AS_OBJECT],
+  ],
+  ['a message of a text', 'ai-sdk', { role: 'assistant', content: 'Hi' }, []],
+
+  ['the responses of a stream', 'gemini', STREAM, [NO_ID, { ...NO_ID, name: 'add' }]],
   ['a parts array', 'gemini', [{ text: 'Hm' }, PART], [NO_ID]],
   ['a content', 'gemini', { role: 'model', parts: [PART] }, [NO_ID]],
   [
@@ -178,8 +267,14 @@ test('what is sent raw is the messages, and for Vapi what its webhook must retur
   expect(Object.fromEntries(raws)).toEqual({
     'openai-chat': ['x'],
     'openai-responses': ['x'],
+    'openai-realtime': ['x'],
     anthropic: ['x'],
     gemini: ['x'],
+    bedrock: ['x'],
+    mistral: ['x'],
+    cohere: ['x'],
+    ollama: ['x'],
+    'ai-sdk': ['x'],
     vapi: { results: ['x'] },
     langchain: ['x'],
     text: ['x'],

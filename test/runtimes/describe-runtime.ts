@@ -15,6 +15,8 @@ export type Runtime = {
   readonly runAgent: (question: string) => Promise<string>;
   /** false where the provider's calls have no ids. */
   readonly hasIds?: boolean;
+  /** What the model reads of a text, where the runtime's client writes it anew. Default: the text as it is. */
+  readonly rewrite?: (text: string, isError: boolean) => string;
   /** Default: all of them. */
   readonly scenarios?: readonly Scenario[];
 };
@@ -94,11 +96,11 @@ const countCalls = async (serviceUrl: string): Promise<number> => {
   return counted.reduce((sum, count) => sum + count, 0);
 };
 
-const expectedOf = ({ read }: Scenario, { hasIds = true }: Runtime, hasErrorFlags: boolean) =>
+const expectedOf = ({ read }: Scenario, { hasIds = true, rewrite }: Runtime, hasErrorFlags: boolean) =>
   read.map((round) =>
     round.map(({ id, text, isError }) => ({
       id: hasIds ? id : null,
-      text,
+      text: rewrite?.(text, isError) ?? text,
       isError: hasErrorFlags ? isError : null,
     })),
   );

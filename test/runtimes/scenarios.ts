@@ -58,7 +58,7 @@ const THREE_PARALLEL: Scenario = {
   read: [
     [
       { id: 'call_1', text: '5', isError: false },
-      { id: 'call_2', text: `${DECLINED} This was attempt 1 of 2; one retry is left.`, isError: true },
+      { id: 'call_2', text: `${DECLINED}. This was attempt 1 of 2; one retry is left.`, isError: true },
       { id: 'call_3', text: '{"text":"hello"}', isError: false },
     ],
   ],
@@ -121,10 +121,10 @@ const BUDGET: Scenario = {
   answer: 'The card cannot be charged.',
   read: [
     [
-      { id: 'call_1', text: `${DECLINED} This was attempt 1 of 2; one retry is left.`, isError: true },
-      { id: 'call_2', text: `${DECLINED} This was attempt 1 of 2; one retry is left.`, isError: true },
+      { id: 'call_1', text: `${DECLINED}. This was attempt 1 of 2; one retry is left.`, isError: true },
+      { id: 'call_2', text: `${DECLINED}. This was attempt 1 of 2; one retry is left.`, isError: true },
     ],
-    [{ id: 'call_3', text: `${DECLINED} No retries are left for 'charge_card'.`, isError: true }],
+    [{ id: 'call_3', text: `${DECLINED}. No retries are left for 'charge_card'.`, isError: true }],
     [{ id: 'call_4', text: BLOCKED, isError: true }],
   ],
   charges: [1, 2, 3],
@@ -136,8 +136,8 @@ const BUDGET_ONE_BY_ONE: Scenario = {
   ...BUDGET,
   script: chargeUntilBlocked([call('call_1', 'charge_card', { amount: 1 })]),
   read: [
-    [{ id: 'call_1', text: `${DECLINED} This was attempt 1 of 2; one retry is left.`, isError: true }],
-    [{ id: 'call_2', text: `${DECLINED} No retries are left for 'charge_card'.`, isError: true }],
+    [{ id: 'call_1', text: `${DECLINED}. This was attempt 1 of 2; one retry is left.`, isError: true }],
+    [{ id: 'call_2', text: `${DECLINED}. No retries are left for 'charge_card'.`, isError: true }],
     [{ id: 'call_3', text: BLOCKED, isError: true }],
   ],
   charges: [1, 2],
@@ -190,3 +190,9 @@ export const SCENARIOS: readonly Scenario[] = [ONE_CALL, THREE_PARALLEL, BAD_ARG
 export const SCENARIOS_WITHOUT_ROUNDS: readonly Scenario[] = SCENARIOS.map((scenario) =>
   scenario === BUDGET ? BUDGET_ONE_BY_ONE : scenario,
 );
+
+/** Several calls at once of which one fails, and a mistake that the next turn mends. */
+export const TWO_SCENARIOS: readonly Scenario[] = [THREE_PARALLEL, BAD_ARGUMENTS];
+
+/** A mistake and a budget, where no answer of the model quotes JSON. */
+export const SCENARIOS_IN_WORDS: readonly Scenario[] = [BAD_ARGUMENTS, BUDGET];

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { defineTool, type ToolDefinition } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
-import { ok } from '#src/tools/tool-values.ts';
+import { empty, ok } from '#src/tools/tool-values.ts';
 
 const fail = (text: string): never => {
   throw new Error(text);
@@ -88,6 +88,12 @@ export const RETURNED = {
   bigint: () => 1n,
   nested_bigint: () => ({ rows: [1n] }),
   told_bigint: () => ok(1n, 'One.'),
+  // As a tool in JavaScript may call them.
+  ok_of_nothing: () => Reflect.apply(ok, null, []),
+  ok_without_text: () => Reflect.apply(ok, null, [{ count: 2 }]),
+  ok_with_a_number: () => Reflect.apply(ok, null, [{ count: 2 }, 42]),
+  empty_without_text: () => Reflect.apply(empty, null, []),
+  empty_with_null: () => Reflect.apply(empty, null, [null, []]),
   circular: toCircular,
   deep: () => toDeep(100_000),
   function: () => () => 1,

@@ -37,3 +37,34 @@ export type GeminiTool = {
     readonly parametersJsonSchema: JsonSchema;
   }[];
 };
+
+/** A tool as Mistral, Cohere (version 2) and Ollama take it. */
+export type FunctionTool = {
+  readonly type: 'function';
+  readonly function: { readonly name: string; readonly description: string; readonly parameters: ObjectSchema };
+};
+
+/** A tool as a session of OpenAI's Realtime API takes it: RealtimeFunctionTool. */
+export type RealtimeTool = {
+  readonly type: 'function';
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: ObjectSchema;
+};
+
+/** A tool as `toolConfig` of Bedrock's Converse takes it, which refuses a description that is empty. */
+export type BedrockTool = {
+  readonly toolSpec: {
+    readonly name: string;
+    readonly description?: string;
+    readonly inputSchema: { readonly json: ObjectSchema };
+  };
+};
+
+/** A tool as the AI SDK hands it to a model: LanguageModelV4FunctionTool. */
+export type AiSdkTool = {
+  readonly type: 'function';
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: ObjectSchema;
+};

@@ -5,7 +5,15 @@ import { toGeminiSchema } from './gemini-schema.ts';
 import { isOffered } from './is-offered.ts';
 import { toObjectRoot } from './object-root.ts';
 import { OPENAI_RULES } from './openai-rules.ts';
-import type { GeminiTool, OpenaiChatTool, OpenaiResponsesTool } from './provider-tools.ts';
+import type {
+  AiSdkTool,
+  BedrockTool,
+  FunctionTool,
+  GeminiTool,
+  OpenaiChatTool,
+  OpenaiResponsesTool,
+  RealtimeTool,
+} from './provider-tools.ts';
 import { remembering } from './remembering.ts';
 import { toStrictSchema } from './strict-schema.ts';
 import { findAnthropicRefusal, toAnthropicTools } from './to-anthropic-tools.ts';
@@ -35,7 +43,7 @@ export const toCatalogue = (
   style: SchemaStyle,
 ): ProviderCatalogue => {
   const offered = tools.filter(isOffered);
-  const leftOut = format === 'anthropic' ? offered.flatMap(findAnthropicRefusal) : [];
+  const leftOut = HAS_CLAUDE.has(format) ? offered.flatMap(findAnthropicRefusal) : [];
   if (leftOut.length === 0) return { tools: WRITERS[format](offered, style) };
   const names = new Set(leftOut.map(({ name }) => name));
   return {
@@ -46,6 +54,9 @@ export const toCatalogue = (
     left_out: leftOut,
   };
 };
+
+// Whose request may go to a model of Anthropic's.
+const HAS_CLAUDE: ReadonlySet<ProviderFormat> = new Set(['anthropic', 'bedrock'] as const);
 
 /** Tools of Chat Completions. */
 export const toOpenaiChatTools = (tools: readonly ToolDescription[], style: SchemaStyle): readonly OpenaiChatTool[] =>
@@ -77,6 +88,31 @@ export const toGeminiTools = (tools: readonly ToolDescription[]): readonly Gemin
   return functionDeclarations.length === 0 ? [] : [{ functionDeclarations }];
 };
 
+const toDeclared = ({ name, description, input_schema }: ToolDescription) => ({
+  name: toPortableName(name),
+  description,
+  parameters: toObjectRoot(input_schema),
+});
+
+const toFunctionTools = (tools: readonly ToolDescription[]): readonly FunctionTool[] =>
+  tools.map((tool) => ({ type: 'function', function: toDeclared(tool) }));
+
+const toRealtimeTools = (tools: readonly ToolDescription[]): readonly RealtimeTool[] =>
+  tools.map((tool) => ({ type: 'function', ...toDeclared(tool) }));
+
+const toBedrockTools = (tools: readonly ToolDescription[]): readonly BedrockTool[] =>
+  tools.map(toDeclared).map(({ name, description, parameters }) => ({
+    toolSpec: { name, ...(description === '' ? {} : { description }), inputSchema: { json: parameters } },
+  }));
+
+const toAiSdkTools = (tools: readonly ToolDescription[]): readonly AiSdkTool[] =>
+  tools.map(toDeclared).map(({ name, description, parameters }) => ({
+    type: 'function',
+    name,
+    description,
+    inputSchema: parameters,
+  }));
+
 // More was refused by the Chat Completions API when last reported (January 2025), with the whole request.
 const MAX_OPENAI_DESCRIPTION = 1024;
 
@@ -88,8 +124,14 @@ const cutDescription = (text: string): string =>
 const WRITERS = {
   'openai-chat': toOpenaiChatTools,
   'openai-responses': toOpenaiResponsesTools,
+  'openai-realtime': toRealtimeTools,
   anthropic: toAnthropicTools,
   gemini: toGeminiTools,
+  bedrock: toBedrockTools,
+  mistral: toFunctionTools,
+  cohere: toFunctionTools,
+  ollama: toFunctionTools,
+  'ai-sdk': toAiSdkTools,
   mcp: toMcpTools,
 } as const satisfies Readonly<
   Record<ProviderFormat, (tools: readonly ToolDescription[], style: SchemaStyle) => readonly unknown[]>

@@ -1,5 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import type { Effects } from '../../contract/failure.ts';
+import { endSentence } from '../describe-value.ts';
 import { codeOf } from '../http/error-code.ts';
 import { showText } from '../http/show-url.ts';
 import { toSeconds } from '../http/to-seconds.ts';
@@ -122,7 +123,7 @@ const toProtocolFailure = ({ code, message, data }: ProtocolError, facts: CallFa
   return thrown(
     'works',
     new TerminalToolError(
-      `The MCP server '${facts.server}' answered with error ${code}: ${showText(text)} Use another tool, or say what could not be done.`,
+      `The MCP server '${facts.server}' answered with error ${code}: ${endSentence(showText(text))} Use another tool, or say what could not be done.`,
     ),
   );
 };

@@ -1,7 +1,11 @@
 import type Anthropic from '@anthropic-ai/sdk';
+import type { Tool as BedrockTool } from '@aws-sdk/client-bedrock-runtime';
 import type { Tool as GeminiClientTool } from '@google/genai';
+import type { Tool as MistralTool } from '@mistralai/mistralai/models/components';
+import type { Cohere } from 'cohere-ai';
 import type OpenAI from 'openai';
-import { expect, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
+import type { BedrockTool as BedrockCatalogueTool, FunctionTool } from '#src/formats/catalogue/provider-tools.ts';
 import { toAnthropicTools } from '#src/formats/catalogue/to-anthropic-tools.ts';
 import {
   toCatalogue,
@@ -207,4 +211,35 @@ test('a description longer than OpenAI takes is cut, for OpenAI alone', () => {
   const [tool] = toOpenaiResponsesTools([wordy], 'plain');
   expect(tool?.description).toBe(`${'x'.repeat(1023)}…`);
   expect(toAnthropicTools([wordy], 'plain')[0]?.description).toHaveLength(1500);
+});
+
+const DECLARED = { name: 'search_files', description: 'Does search.files.', parameters: PLAIN } as const;
+
+test.each(['mistral', 'cohere', 'ollama'] as const)('%s: functions without a word about strictness', (format) => {
+  const tools = [{ type: 'function', function: DECLARED }] as const;
+  expectTypeOf<FunctionTool>().toExtend<MistralTool>();
+  expectTypeOf<FunctionTool>().toExtend<Cohere.ToolV2>();
+  expectTypeOf<BedrockCatalogueTool['toolSpec']['name']>().toExtend<NonNullable<BedrockTool['toolSpec']>['name']>();
+  expect(toCatalogue([SEARCH], format, 'strict')).toEqual({ tools });
+});
+
+test('what a session of the Realtime API, the AI SDK and Bedrock take', () => {
+  const { parameters, ...head } = DECLARED;
+  const realtime = [{ type: 'function', ...DECLARED }] as const;
+  const bedrock = [{ toolSpec: { ...head, inputSchema: { json: { ...parameters } } } }];
+  const aiSdk = [{ type: 'function', ...head, inputSchema: parameters }];
+  expect(toCatalogue([SEARCH], 'openai-realtime', 'plain')).toEqual({ tools: realtime });
+  expect(toCatalogue([SEARCH], 'bedrock', 'plain')).toEqual({ tools: bedrock });
+  expect(toCatalogue([SEARCH], 'ai-sdk', 'plain')).toEqual({ tools: aiSdk });
+});
+
+test('Bedrock refuses an empty description, and its Claude what Anthropic refuses', () => {
+  const silent = { ...SEARCH, description: '' };
+  const odd = describe('odd', { type: 'object', properties: { 'a b': {} } });
+  expect(toCatalogue([silent, odd], 'bedrock', 'plain')).toEqual({
+    tools: [{ toolSpec: { name: 'search_files', inputSchema: { json: PLAIN } } }],
+    left_out: [
+      { name: 'odd', reason: "Anthropic takes no argument called 'a b': it must match ^[a-zA-Z0-9_.-]{1,64}$." },
+    ],
+  });
 });

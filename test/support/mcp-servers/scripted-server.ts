@@ -95,7 +95,7 @@ const ANSWERS: Readonly<Record<string, (call: Call) => unknown>> = {
 const ERRORS: Readonly<Record<string, readonly [number, string]>> = {
   bad_params: [-32_602, 'The path must be absolute.'],
   bad_params_writing: [-32_602, 'The path must be absolute.'],
-  odd_error: [-32_050, 'The moon is in the wrong phase.'],
+  odd_error: [-32_050, 'The moon is in the wrong phase'],
 };
 
 const call = async (id: unknown, params: Arguments): Promise<void> => {

@@ -477,7 +477,7 @@ export interface components {
             /** @description One per call, in the order of the calls. */
             readonly results: readonly components["schemas"]["ToolResult"][];
             /** @enum {string} */
-            readonly format: "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "vapi" | "langchain" | "text";
+            readonly format: "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "vapi" | "langchain" | "text";
             /** @description What the conversation goes on with: each call answered once, under its own id. */
             readonly messages: readonly unknown[];
         };
@@ -494,7 +494,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description How the body is written, and so the answer. Told by the shape of the body, if left out. */
-                readonly format?: "native" | "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "vapi" | "langchain" | "text";
+                readonly format?: "native" | "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "vapi" | "langchain" | "text";
                 /** @description `true`: answer with the messages alone. */
                 readonly raw?: "true" | "false";
                 /** @description As in the body. */
@@ -601,6 +601,48 @@ export interface operations {
                     readonly [key: string]: unknown;
                 }) | ({
                     /** @enum {string} */
+                    readonly type: "response.done";
+                    readonly response: {
+                        readonly output: readonly ({
+                            /** @enum {string} */
+                            readonly type: "function_call";
+                            readonly call_id: string;
+                            readonly name: string;
+                            readonly arguments: string;
+                        } & {
+                            readonly [key: string]: unknown;
+                        })[];
+                    } & {
+                        readonly [key: string]: unknown;
+                    };
+                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    readonly session_id?: string | null;
+                    /** @description Batches of a session with one round_id are one round of the retry budget. */
+                    readonly round_id?: string | null;
+                    /**
+                     * @default parallel
+                     * @enum {string}
+                     */
+                    readonly order?: "parallel" | "sequential";
+                    /**
+                     * @description With "sequential": "stop" answers the rest with not_executed.
+                     * @default continue
+                     * @enum {string}
+                     */
+                    readonly on_error?: "continue" | "stop";
+                    /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
+                    readonly deadline_ms?: number | null;
+                    /**
+                     * @description Told by the shape of the body, if left out.
+                     * @enum {string}
+                     */
+                    readonly format?: "openai-realtime";
+                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    readonly raw?: boolean;
+                } & {
+                    readonly [key: string]: unknown;
+                }) | ({
+                    /** @enum {string} */
                     readonly type: "message";
                     /** @enum {string} */
                     readonly role: "assistant";
@@ -681,6 +723,220 @@ export interface operations {
                      * @enum {string}
                      */
                     readonly format?: "gemini";
+                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    readonly raw?: boolean;
+                } & {
+                    readonly [key: string]: unknown;
+                }) | ({
+                    /** @enum {string} */
+                    readonly role: "assistant";
+                    readonly content: readonly ({
+                        readonly toolUse: {
+                            readonly toolUseId: string;
+                            readonly name: string;
+                            readonly input: {
+                                readonly [key: string]: unknown;
+                            };
+                        } & {
+                            readonly [key: string]: unknown;
+                        };
+                    } & {
+                        readonly [key: string]: unknown;
+                    })[];
+                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    readonly session_id?: string | null;
+                    /** @description Batches of a session with one round_id are one round of the retry budget. */
+                    readonly round_id?: string | null;
+                    /**
+                     * @default parallel
+                     * @enum {string}
+                     */
+                    readonly order?: "parallel" | "sequential";
+                    /**
+                     * @description With "sequential": "stop" answers the rest with not_executed.
+                     * @default continue
+                     * @enum {string}
+                     */
+                    readonly on_error?: "continue" | "stop";
+                    /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
+                    readonly deadline_ms?: number | null;
+                    /**
+                     * @description Told by the shape of the body, if left out.
+                     * @enum {string}
+                     */
+                    readonly format?: "bedrock";
+                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    readonly raw?: boolean;
+                } & {
+                    readonly [key: string]: unknown;
+                }) | ({
+                    /** @enum {string} */
+                    readonly role: "assistant";
+                    readonly toolCalls: readonly ({
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly type: "function";
+                        readonly function: {
+                            readonly name: string;
+                            readonly arguments: string;
+                        } & {
+                            readonly [key: string]: unknown;
+                        };
+                        readonly index: number;
+                    } & {
+                        readonly [key: string]: unknown;
+                    })[];
+                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    readonly session_id?: string | null;
+                    /** @description Batches of a session with one round_id are one round of the retry budget. */
+                    readonly round_id?: string | null;
+                    /**
+                     * @default parallel
+                     * @enum {string}
+                     */
+                    readonly order?: "parallel" | "sequential";
+                    /**
+                     * @description With "sequential": "stop" answers the rest with not_executed.
+                     * @default continue
+                     * @enum {string}
+                     */
+                    readonly on_error?: "continue" | "stop";
+                    /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
+                    readonly deadline_ms?: number | null;
+                    /**
+                     * @description Told by the shape of the body, if left out.
+                     * @enum {string}
+                     */
+                    readonly format?: "mistral";
+                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    readonly raw?: boolean;
+                } & {
+                    readonly [key: string]: unknown;
+                }) | ({
+                    /** @enum {string} */
+                    readonly role: "assistant";
+                    readonly toolPlan: string;
+                    readonly toolCalls: readonly ({
+                        readonly id: string;
+                        /** @enum {string} */
+                        readonly type: "function";
+                        readonly function: {
+                            readonly name: string;
+                            readonly arguments: string;
+                        } & {
+                            readonly [key: string]: unknown;
+                        };
+                    } & {
+                        readonly [key: string]: unknown;
+                    })[];
+                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    readonly session_id?: string | null;
+                    /** @description Batches of a session with one round_id are one round of the retry budget. */
+                    readonly round_id?: string | null;
+                    /**
+                     * @default parallel
+                     * @enum {string}
+                     */
+                    readonly order?: "parallel" | "sequential";
+                    /**
+                     * @description With "sequential": "stop" answers the rest with not_executed.
+                     * @default continue
+                     * @enum {string}
+                     */
+                    readonly on_error?: "continue" | "stop";
+                    /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
+                    readonly deadline_ms?: number | null;
+                    /**
+                     * @description Told by the shape of the body, if left out.
+                     * @enum {string}
+                     */
+                    readonly format?: "cohere";
+                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    readonly raw?: boolean;
+                } & {
+                    readonly [key: string]: unknown;
+                }) | ({
+                    readonly message: {
+                        /** @enum {string} */
+                        readonly role: "assistant";
+                        readonly tool_calls: readonly ({
+                            readonly function: {
+                                readonly name: string;
+                                readonly arguments: {
+                                    readonly [key: string]: unknown;
+                                };
+                            } & {
+                                readonly [key: string]: unknown;
+                            };
+                        } & {
+                            readonly [key: string]: unknown;
+                        })[];
+                    } & {
+                        readonly [key: string]: unknown;
+                    };
+                    readonly done: boolean;
+                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    readonly session_id?: string | null;
+                    /** @description Batches of a session with one round_id are one round of the retry budget. */
+                    readonly round_id?: string | null;
+                    /**
+                     * @default parallel
+                     * @enum {string}
+                     */
+                    readonly order?: "parallel" | "sequential";
+                    /**
+                     * @description With "sequential": "stop" answers the rest with not_executed.
+                     * @default continue
+                     * @enum {string}
+                     */
+                    readonly on_error?: "continue" | "stop";
+                    /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
+                    readonly deadline_ms?: number | null;
+                    /**
+                     * @description Told by the shape of the body, if left out.
+                     * @enum {string}
+                     */
+                    readonly format?: "ollama";
+                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    readonly raw?: boolean;
+                } & {
+                    readonly [key: string]: unknown;
+                }) | ({
+                    /** @enum {string} */
+                    readonly role: "assistant";
+                    readonly content: readonly ({
+                        /** @enum {string} */
+                        readonly type: "tool-call";
+                        readonly toolCallId: string;
+                        readonly toolName: string;
+                        readonly input: {
+                            readonly [key: string]: unknown;
+                        };
+                    } & {
+                        readonly [key: string]: unknown;
+                    })[];
+                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    readonly session_id?: string | null;
+                    /** @description Batches of a session with one round_id are one round of the retry budget. */
+                    readonly round_id?: string | null;
+                    /**
+                     * @default parallel
+                     * @enum {string}
+                     */
+                    readonly order?: "parallel" | "sequential";
+                    /**
+                     * @description With "sequential": "stop" answers the rest with not_executed.
+                     * @default continue
+                     * @enum {string}
+                     */
+                    readonly on_error?: "continue" | "stop";
+                    /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
+                    readonly deadline_ms?: number | null;
+                    /**
+                     * @description Told by the shape of the body, if left out.
+                     * @enum {string}
+                     */
+                    readonly format?: "ai-sdk";
                     /** @description Answer with the messages alone. Changes nothing for `native`. */
                     readonly raw?: boolean;
                 } & {
@@ -806,6 +1062,28 @@ export interface operations {
                             readonly [key: string]: unknown;
                         };
                     } & {
+                        readonly [key: string]: unknown;
+                    };
+                } & {
+                    readonly [key: string]: unknown;
+                })[] | readonly ({
+                    readonly toolUse: {
+                        readonly toolUseId: string;
+                        readonly name: string;
+                        readonly input: {
+                            readonly [key: string]: unknown;
+                        };
+                    } & {
+                        readonly [key: string]: unknown;
+                    };
+                } & {
+                    readonly [key: string]: unknown;
+                })[] | readonly ({
+                    /** @enum {string} */
+                    readonly type: "tool-call";
+                    readonly toolCallId: string;
+                    readonly toolName: string;
+                    readonly input: {
                         readonly [key: string]: unknown;
                     };
                 } & {
@@ -1116,7 +1394,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description How the tools are written; `native` if left out. A provider is not told of tools that are switched off or refused, but of those that only cannot be reached now; under names it can carry, in the form of the `tools` of a request to it. */
-                readonly format?: "native" | "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "mcp";
+                readonly format?: "native" | "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "mcp";
                 /** @description OpenAI and Anthropic: hold the model to each schema that can be said in the strict subset. Else, and for schemas that cannot, `strict` is off. */
                 readonly strict?: "true" | "false";
                 /** @description Only these tools: names, and beginnings of names with a `*` behind, with `|` between them (`crm_*|search`). A name that no tool has adds nothing. */
@@ -1235,7 +1513,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description How the tools are written; `native` if left out. A provider is not told of tools that are switched off or refused, but of those that only cannot be reached now; under names it can carry, in the form of the `tools` of a request to it. */
-                readonly format?: "native" | "openai-chat" | "openai-responses" | "anthropic" | "gemini" | "mcp";
+                readonly format?: "native" | "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "mcp";
                 /** @description OpenAI and Anthropic: hold the model to each schema that can be said in the strict subset. Else, and for schemas that cannot, `strict` is off. */
                 readonly strict?: "true" | "false";
             };
