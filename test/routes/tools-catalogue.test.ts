@@ -110,7 +110,8 @@ test('one tool comes as it goes into a request, alone', async () => {
 test.each(['?format=openai', '?format=', '?format=text', '?format=mcp&format=mcp', '?format=__proto__'])(
   'an unknown format is refused with the list: %s',
   async (query) => {
-    const detail = 'format must be one of native, openai-chat, openai-responses, openai-realtime, anthropic, gemini, bedrock, mistral, cohere, ollama, ai-sdk, mcp.';
+    const detail =
+      'format must be one of native, openai-chat, openai-responses, openai-realtime, anthropic, gemini, bedrock, mistral, cohere, ollama, ai-sdk, mcp.';
     const expected = { status: 400, title: 'Bad Request', code: 'unknown_format', detail };
     expectProblem(await get(`/tools${query}`), expected);
     expectProblem(await get(`/tools/echo${query}`), expected);
