@@ -1,5 +1,5 @@
 import type { ToolResult } from '../contract/tool-result.ts';
-import { type Media, type Part, toBlocks, toPlainText, toTextPart } from '../formats/media.ts';
+import { type Media, type Part, type TextResource, toBlocks, toPlainText, toTextPart } from '../formats/media.ts';
 import { toObservation, toParts } from '../formats/observation.ts';
 
 /** The key of `_meta` under which a result says what the protocol has no word for. */
@@ -11,8 +11,13 @@ export type Content =
   | { readonly type: 'image' | 'audio'; readonly mimeType: string; readonly data: string }
   | {
       readonly type: 'resource';
-      readonly resource: { readonly uri: string; readonly mimeType?: string; readonly blob: string };
+      readonly resource: ResourceContents;
     };
+
+type ResourceContents = { readonly uri: string; readonly mimeType?: string } & (
+  | { readonly blob: string }
+  | { readonly text: string }
+);
 
 /** A result of `tools/call`, in every revision of the protocol since 2025-03-26. */
 export type CallResult = {
@@ -51,7 +56,7 @@ export const toCallResult = ({ result, requestId, promises }: CalledTool): CallR
 
 const toContents = (result: ToolResult, first: readonly Part[], parts: readonly Part[] | null): Content[] => {
   const all = [...first, ...(parts ?? [toTextPart(toObservation(result))])];
-  return toBlocks<Content>(all, { text: toText, media: toContent }) ?? [toText(toPlainText(all))];
+  return toBlocks<Content>(all, { text: toText, media: toContent, resource: toResource }) ?? [toText(toPlainText(all))];
 };
 
 const toText = (text: string): Content => ({ type: 'text', text });
@@ -59,11 +64,17 @@ const toText = (text: string): Content => ({ type: 'text', text });
 const toContent = ({ kind, mimeType, data, uri }: Media): Content | null => {
   if (data === null) return null;
   if (kind !== 'resource') return { type: kind, mimeType, data };
-  const type = mimeType === '' ? {} : { mimeType };
-  return uri === null ? null : { type: 'resource', resource: { uri, ...type, blob: data } };
+  return uri === null ? null : { type: 'resource', resource: { uri, ...toType(mimeType), blob: data } };
 };
 
-const isShown = (part: Part): boolean => part.kind === 'text' || toContent(part.media) !== null;
+const toResource = ({ text, mimeType, uri }: TextResource): Content => ({
+  type: 'resource',
+  resource: { uri, ...toType(mimeType), text },
+});
+
+const toType = (mimeType: string): { readonly mimeType?: string } => (mimeType === '' ? {} : { mimeType });
+
+const isShown = (part: Part): boolean => part.kind !== 'media' || toContent(part.media) !== null;
 
 const toDetail = (result: ToolResult): Readonly<Record<string, unknown>> => {
   const { index: _index, id: _id, name: _name, success, message: _message, value, ...rest } = result;

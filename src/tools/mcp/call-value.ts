@@ -27,9 +27,14 @@ export const toCallValue = ({ structuredContent, content }: CallToolResult, maxD
   return text === '' ? empty('The tool has answered, without any content.') : text;
 };
 
-/** The text parts of an answer, a line break between two. */
+/** The texts of an answer, those of its resources too, a line break between two. */
 export const textOf = (content: readonly ContentBlock[]): string =>
-  content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
+  content
+    .flatMap((part) => {
+      if (part.type === 'text') return [part.text];
+      return part.type === 'resource' && 'text' in part.resource ? [part.resource.text] : [];
+    })
+    .join('\n');
 
 const withParts = (structured: unknown, others: readonly Part[]): unknown => {
   if (!isRecord(structured)) return ok(structured, toNote(others));

@@ -1,6 +1,7 @@
 import { realpath, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { connect } from '../../mcp/mcp-clients.ts';
 import { createCountFile, servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
 
 test('the filesystem server of the registry reads a file, and its mistakes are for the model', async () => {
@@ -66,6 +67,43 @@ test('the server of all features works as it is', async () => {
       ],
     },
   ]);
+});
+
+test('a text resource of a server reaches MCP clients as one, and models as its text; `$schema` stays', async () => {
+  await using lab = await startMcpLab(servers.everything());
+  const service = await lab.service();
+  const args = { resourceType: 'Text', resourceId: 7 };
+  const resource = {
+    uri: 'demo://resource/dynamic/text/7',
+    mimeType: 'text/plain',
+    text: expect.stringMatching(/^Resource 7: This is a plaintext resource/),
+  };
+
+  const { client } = await connect(service.url, 'modern');
+  expect((await client.callTool({ name: 'lab_get-resource-reference', arguments: args })).content).toEqual([
+    { type: 'text', text: 'Returning resource reference for Resource 7:' },
+    { type: 'resource', resource },
+    { type: 'text', text: 'You can access this resource using the URI: demo://resource/dynamic/text/7' },
+  ]);
+  const turn = [
+    { id: 'a', type: 'function', function: { name: 'lab_get-resource-reference', arguments: JSON.stringify(args) } },
+  ];
+  const answer = await fetch(`${service.url}/tool-calls?format=openai-chat&raw=true`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(turn),
+  });
+  expect(await answer.json()).toMatchObject([
+    {
+      tool_call_id: 'a',
+      content: expect.stringMatching(/^Returning resource .* 7:\nResource 7: This is a plaintext .*\nYou can access/),
+    },
+  ]);
+  const { tools } = await client.listTools();
+  expect(tools.find(({ name }) => name === 'lab_get-sum')?.inputSchema).toMatchObject({
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    required: ['a', 'b'],
+  });
 });
 
 test.each(['both', 'modern'])('a server of the 2026 revision is spoken to in its own way (%s)', async (mode) => {

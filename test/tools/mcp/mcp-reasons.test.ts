@@ -75,6 +75,25 @@ test('last words that differ with every try are told once', async () => {
   expect(lab.logged.filter(({ message }) => message === 'an MCP server is down')).toHaveLength(1);
 });
 
+test('a server that cannot list its tools says why, and is logged ever more rarely', async () => {
+  await using lab = await startMcpLab(servers.scripted('unlisted'), {
+    timing: { listLogMs: 400, maxBackoffMs: 50, startMs: 100 },
+  });
+  const lines = () => lab.logged.filter(({ message }) => message === 'the tools of an MCP server could not be listed');
+  await until(() => expect(lines()).toHaveLength(3));
+  expect(lab.upstream.state()).toMatchObject({
+    status: 'down',
+    reason: 'its tools could not be listed: error -32603: The database is locked.',
+    tools: 0,
+  });
+  const [first, second, third] = lines().map(({ fields }) => fields);
+  const cause = 'error -32603: The database is locked.';
+  expect(first).toEqual({ cause });
+  expect(second).toEqual({ cause, not_logged: expect.any(Number) });
+  expect(third).toEqual({ cause, not_logged: expect.any(Number) });
+  expect(lab.logged.filter(({ message }) => message === 'an MCP server is down')).toHaveLength(1);
+});
+
 test('a secret in the last words is shown nowhere', async () => {
   const secret = 'sk-live-4f9a8b7c6d5e4f3a2b1c';
   const settings = dying('console.error("bad key " + process.env.LAB_TOKEN); process.exitCode = 1');
