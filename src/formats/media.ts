@@ -19,10 +19,21 @@ export type TextResource = {
   readonly uri: string;
 };
 
-/** A piece of what a tool has to say or to show. */
+/** Where something is that a tool does not show itself, as MCP's links to resources. */
+export type Link = {
+  readonly uri: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly size?: number;
+};
+
+/** A piece of what a tool has to say or to show. `text` of a link: all that is known of it, as JSON. */
 export type Part =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'resource'; readonly resource: TextResource }
+  | { readonly kind: 'link'; readonly link: Link; readonly text: string }
   | { readonly kind: 'media'; readonly media: Media };
 
 export const toTextPart = (text: string): Part => ({ kind: 'text', text });
@@ -35,7 +46,7 @@ const MARK = '"mimeType":';
 const MARK_END = 'Type":';
 
 /**
- * What a value says and shows, in its order; null where neither media nor text resources are in it. They are the value
+ * What a value says and shows, in its order; null where neither media, text resources nor links are in it. They are the value
  * itself, members of it, or items of it or of its `content`.
  */
 export const readParts = (value: unknown): readonly Part[] | null => {
@@ -52,7 +63,12 @@ const mayHoldMedia = (value: unknown): boolean => {
   return isObject(value) && [value, ...Object.values(value), ...listOf(value, 'content')].some(mayBeMedia);
 };
 
-const mayBeMedia = (given: unknown): boolean => isKind(member(given, 'type')) && hasType(given);
+const mayBeMedia = (given: unknown): boolean => {
+  const type = member(given, 'type');
+  return (isKind(type) || type === LINK) && hasType(given);
+};
+
+const LINK = 'resource_link';
 
 const isKind = (type: unknown): type is Media['kind'] => type === 'image' || type === 'audio' || type === 'resource';
 
@@ -80,13 +96,27 @@ const toMemberParts = (value: JsonObject): readonly Part[] => {
 };
 
 const toItemPart = (item: unknown): Part => {
-  const shown = toShownPart(item);
+  const shown = toShownPart(item) ?? toLinkPart(item);
   if (shown !== null) return shown;
   const text = member(item, 'type') === 'text' ? member(item, 'text') : item;
   return toTextPart(typeof text === 'string' ? text : (JSON.stringify(item) ?? ''));
 };
 
-type ShownPart = Exclude<Part, { readonly kind: 'text' }>;
+type ShownPart = Exclude<Part, { readonly kind: 'text' | 'link' }>;
+
+const toLinkPart = (given: unknown): Part | null => {
+  const [uri, name] = [member(given, 'uri'), member(given, 'name')];
+  if (member(given, 'type') !== LINK || typeof uri !== 'string' || typeof name !== 'string') return null;
+  const texts = ['title', 'description', 'mimeType'].map((key) => [key, member(given, key)] as const);
+  const size = member(given, 'bytes');
+  const link = {
+    uri,
+    name,
+    ...Object.fromEntries(texts.filter(([, text]) => typeof text === 'string')),
+    ...(typeof size === 'number' ? { size } : {}),
+  };
+  return { kind: 'link', link, text: JSON.stringify(given) };
+};
 
 const toShownPart = (given: unknown): ShownPart | null => {
   const resource = toTextResource(given);
@@ -144,7 +174,7 @@ const describeHidden = (media: Media): string => `${describeMedia(media)}, not s
 export const toPlainText = (parts: readonly Part[]): string => parts.map(toPartText).join('\n');
 
 const toPartText = (part: Part): string => {
-  if (part.kind === 'text') return part.text;
+  if (part.kind === 'text' || part.kind === 'link') return part.text;
   return part.kind === 'resource' ? part.resource.text : describeHidden(part.media);
 };
 
@@ -155,6 +185,8 @@ export type BlockWriter<Block> = {
   readonly media: (media: Media) => Block | null;
   /** Left out where a text resource is a text like any other. */
   readonly resource?: (resource: TextResource) => Block;
+  /** Left out where a link is told of as text. */
+  readonly link?: ((link: Link) => Block) | undefined;
 };
 
 /** Texts and media as a provider writes them, in their order; null where nothing but texts can be shown. */
@@ -182,6 +214,7 @@ export const toBlocks = <Block>(parts: readonly Part[], write: BlockWriter<Block
 };
 
 const toShownBlock = <Block>(part: Part, write: BlockWriter<Block>): Block | null => {
-  if (part.kind === 'text') return null;
-  return part.kind === 'media' ? write.media(part.media) : (write.resource?.(part.resource) ?? null);
+  if (part.kind === 'media') return write.media(part.media);
+  if (part.kind === 'resource') return write.resource?.(part.resource) ?? null;
+  return part.kind === 'link' ? (write.link?.(part.link) ?? null) : null;
 };

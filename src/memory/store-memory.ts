@@ -20,6 +20,8 @@ const PERCENT = {
   pages: 2,
   // Pages that Redis refused. Two stores: the tokens, and the session each was kept for.
   refused_pages: 0.5,
+  // Sessions of `/mcp` that clients have ended. Forgotten, one begins anew.
+  ended_sessions: 0.5,
   // At 1 GiB some 3 000 callers in their windows, in bytes of the process; Redis counts without this.
   rates: 2,
   // Callers that are over their rate: forgotten, one costs a count.
@@ -38,6 +40,7 @@ export const STORE_NAMES: readonly StoreName[] = [
   'answers',
   'pages',
   'refused_pages',
+  'ended_sessions',
   'rates',
   'blocked',
   'circuits',

@@ -165,7 +165,7 @@ test.each(['', 'has blank', 'ümlaut', 'x'.repeat(257)])('%j is no session', asy
 
   expect(await post(url, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, { 'mcp-session-id': id })).toMatchObject({
     status: 400,
-    messages: [{ code: 'invalid_session_id' }],
+    messages: [{ id: 1, error: { code: -32000, data: { code: 'invalid_session_id' } } }],
   });
 });
 

@@ -8,6 +8,8 @@ type Descriptor = {
   readonly bytes: number | null;
   readonly uri: string | null;
   readonly name?: string;
+  readonly title?: string;
+  readonly description?: string;
   readonly text?: string;
   readonly data?: string;
 };
@@ -88,6 +90,8 @@ const toPart = (part: ContentBlock, keep: Keep): Part => {
         bytes: part.size ?? null,
         uri: part.uri,
         name: part.name,
+        ...(part.title === undefined ? {} : { title: part.title }),
+        ...(part.description === undefined ? {} : { description: part.description }),
       };
     case 'resource': {
       const { resource } = part;
