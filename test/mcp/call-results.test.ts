@@ -1,3 +1,5 @@
+import { callTool } from '@llamaindex/core/agent';
+import { FunctionTool } from '@llamaindex/core/tools';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
@@ -33,6 +35,11 @@ const TOOLS = [
     'read',
     throwing(() => new RetryableToolError('Choose another row.', { value: { by: 'ann' } })),
     z.object({ id: z.number() }),
+  ),
+  tool(
+    'stubborn_write',
+    'write',
+    throwing(() => new RetryableToolError('The row is locked.')),
   ),
   tool('wrong_write', 'write', () => ({ id: 'seven' }), z.object({ id: z.number() })),
   tool('wrong_read', 'read', () => ({ id: 'seven' }), z.object({ id: z.number() })),
@@ -276,4 +283,32 @@ test('a plain success has nothing of ours in `_meta`, and nothing else has a nul
       expect(Object.keys(meta)).toEqual(['recourse/result']);
       expect(withoutNulls(meta)).toBe(true);
     }
+});
+
+test('without a session nothing is said of retries, for nobody counts them', async () => {
+  const params = { name: 'stubborn_write', arguments: {} };
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+  const text = 'ERROR: retry_requested: The row is locked.';
+
+  for (const answer of [await post(service.url, call), await postModern(service.url, 'tools/call', params)])
+    expect(answer.messages).toMatchObject([{ result: { content: [{ type: 'text', text }] } }]);
+  expect(await post(service.url, call, { 'mcp-session-id': 'counted' })).toMatchObject({
+    messages: [{ result: { content: [{ text: `${text} This was attempt 1 of 2; one retry is left.` }] } }],
+  });
+});
+
+test('LlamaIndex reads a result as one, and not as a value that it cannot take', async () => {
+  const { client } = await connect(service.url, 'modern');
+  // As @llamaindex/tools makes tools of an MCP server.
+  const toTool = (name: string) =>
+    FunctionTool.from(async () => Object(await client.callTool({ name, arguments: {} })), {
+      name,
+      description: name,
+      parameters: { type: 'object', properties: {} },
+    });
+  const quiet = { log: () => undefined, error: () => undefined, warn: () => undefined };
+  for (const name of ['row', 'nothing', 'payload', 'typed_payload']) {
+    const called = await callTool(toTool(name), { id: 'a', name, input: {} }, quiet);
+    expect(called).toMatchObject({ isError: false, output: { content: [{ type: 'text' }] } });
+  }
 });
