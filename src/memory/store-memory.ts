@@ -8,7 +8,7 @@ const PERCENT = {
   // Budgets, streaks and limits: 2 to 3 kB a session whose rounds had ten calls.
   sessions: 30,
   // 200 to 1,000 bytes a call. A session that loses its journal keeps its budgets.
-  journals: 33.5,
+  journals: 33,
   // Of keyed batches. A record that loses its results keeps its marks.
   results: 12,
   // Which keyed calls ran: the last to go.

@@ -123,7 +123,9 @@ test('a bug behind a stream that has begun is told of, and ends the stream with 
     executeBatch: () => new Promise((_resolve, reject) => setTimeout(() => reject(new Error('secret')), 50)),
   });
   const { text } = await ask(url, 'application/json, text/event-stream');
-  expect(text).toMatch(/data: \{"jsonrpc":"2.0","id":7,"error":\{"code":-32603,"message":"The service failed\..*\}\n\n$/);
+  expect(text).toMatch(
+    /data: \{"jsonrpc":"2.0","id":7,"error":\{"code":-32603,"message":"The service failed\..*\}\n\n$/,
+  );
   expect(text).not.toContain('secret');
   expect(bugs).toEqual([new Error('secret')]);
 });

@@ -70,7 +70,13 @@ test.each([
   ['no revision in the headers', modern(), { 'mcp-method': 'tools/call', 'mcp-name': 'echo' }, 400, -32020],
   ['no capabilities', modern({}, { 'io.modelcontextprotocol/clientCapabilities': undefined }), NAMED, 400, -32602],
   ['capabilities of no form', modern({}, { 'io.modelcontextprotocol/clientCapabilities': 7 }), NAMED, 400, -32602],
-  ['a client without a version', modern({}, { 'io.modelcontextprotocol/clientInfo': { name: 'a' } }), NAMED, 400, -32602],
+  [
+    'a client without a version',
+    modern({}, { 'io.modelcontextprotocol/clientInfo': { name: 'a' } }),
+    NAMED,
+    400,
+    -32602,
+  ],
   ['the revision in the header alone', earlier, NAMED, 400, -32602],
   ['a revision that nobody knows', earlier, { 'mcp-protocol-version': '1999-01-01' }, 400, -32000],
   ['events alone', earlier, { accept: 'text/event-stream' }, 406, -32000],
@@ -86,7 +92,11 @@ test.each([
   ['of the other', modern(), NAMED],
   ['with an encoded name', modern(), { ...NAMED, 'mcp-name': '=?base64?ZWNobw==?=' }],
   ['that asks for progress', modern({}, { progressToken: 1 }), NAMED],
-  ['with what a client can do', modern({}, { 'io.modelcontextprotocol/clientCapabilities': { roots: { listChanged: true }, sampling: {} } }), NAMED],
+  [
+    'with what a client can do',
+    modern({}, { 'io.modelcontextprotocol/clientCapabilities': { roots: { listChanged: true }, sampling: {} } }),
+    NAMED,
+  ],
   ['with a log level', modern({}, { 'io.modelcontextprotocol/logLevel': 'debug' }), NAMED],
 ] as const)('a call %s is answered, by whichever part of the door', async (_what, body, headers) => {
   const { status, messages } = await post(service.url, body, headers);
