@@ -31,7 +31,7 @@ test('the filesystem server of the registry reads a file, and its mistakes are f
   });
 });
 
-test('the server of all features works as it is', async () => {
+test('the server of all features works as it is: images and text resources reach models and MCP clients, `$schema` stays', async () => {
   await using lab = await startMcpLab({ ...servers.everything(), effects: { 'get-sum': 'read' }, timeoutMs: 5_000 });
   expect(lab.tool('lab_get-sum')).toMatchObject({ effects: 'read', timeoutMs: 5_000 });
   expect(await lab.call('lab_get-sum', { a: 2, b: 3 })).toMatchObject({
@@ -47,13 +47,16 @@ test('the server of all features works as it is', async () => {
     content: [{ type: 'text' }, { type: 'image', mimeType: 'image/png' }, { type: 'text' }],
   });
   const service = await lab.service();
-  const turn = [{ type: 'tool_use', id: 'toolu_1', name: 'lab_get-tiny-image', input: {} }];
-  const answer = await fetch(`${service.url}/tool-calls?format=anthropic&raw=true`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(turn),
-  });
-  expect(await answer.json()).toMatchObject([
+  const postTurn = async (format: string, turn: readonly unknown[]): Promise<unknown> => {
+    const answer = await fetch(`${service.url}/tool-calls?format=${format}&raw=true`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(turn),
+    });
+    return answer.json();
+  };
+  const look = { type: 'tool_use', id: 'toolu_1', name: 'lab_get-tiny-image', input: {} };
+  expect(await postTurn('anthropic', [look])).toMatchObject([
     {
       content: [
         {
@@ -67,11 +70,7 @@ test('the server of all features works as it is', async () => {
       ],
     },
   ]);
-});
 
-test('a text resource of a server reaches MCP clients as one, and models as its text; `$schema` stays', async () => {
-  await using lab = await startMcpLab(servers.everything());
-  const service = await lab.service();
   const args = { resourceType: 'Text', resourceId: 7 };
   const resource = {
     uri: 'demo://resource/dynamic/text/7',
@@ -85,15 +84,8 @@ test('a text resource of a server reaches MCP clients as one, and models as its 
     { type: 'resource', resource },
     { type: 'text', text: 'You can access this resource using the URI: demo://resource/dynamic/text/7' },
   ]);
-  const turn = [
-    { id: 'a', type: 'function', function: { name: 'lab_get-resource-reference', arguments: JSON.stringify(args) } },
-  ];
-  const answer = await fetch(`${service.url}/tool-calls?format=openai-chat&raw=true`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(turn),
-  });
-  expect(await answer.json()).toMatchObject([
+  const refer = { name: 'lab_get-resource-reference', arguments: JSON.stringify(args) };
+  expect(await postTurn('openai-chat', [{ id: 'a', type: 'function', function: refer }])).toMatchObject([
     {
       tool_call_id: 'a',
       content: expect.stringMatching(/^Returning resource .* 7:\nResource 7: This is a plaintext .*\nYou can access/),
