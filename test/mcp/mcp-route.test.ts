@@ -8,7 +8,7 @@ import { addJsonBodyParser } from '#src/routes/json-body.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
-import { post, postModern } from './mcp-clients.ts';
+import { connect, connectEarlier, post, postModern } from './mcp-clients.ts';
 
 const ANYONE: RequestCaller = {
   tenant: 'a',
@@ -116,6 +116,9 @@ test('a call that takes long shows a sign of life to who takes events, and is an
   expect(streamed.text).toMatch(/^(: the call is still running\n\n)+event: message\ndata: /);
   expect(streamed.text.endsWith(`data: ${message}\n\n`)).toBe(true);
   expect(await ask(url, '*/*')).toEqual({ type: 'application/json; charset=utf-8', text: message });
+  const clients = [(await connect(url, 'modern')).client, (await connect(url, 'legacy')).client];
+  for (const client of [...clients, (await connectEarlier(url)).client])
+    expect(await client.callTool(CALL)).toMatchObject({ structuredContent: { n: 1 } });
 });
 
 test('a bug behind a stream that has begun is told of, and ends the stream with an error', async () => {
