@@ -29,6 +29,9 @@ export const MIN_LEFT_BY_METRICS_AND_LOG = 0.85;
 /** Least share of native batches where a batch is a provider's own message, answered in kind. */
 export const MIN_RAW_TO_NATIVE = 0.85;
 
+/** Least share of the calls of the MCP SDK's own server that `/mcp` answers with the same processor time. */
+export const MIN_SHARE_OF_MCP_SDK = 0.9;
+
 /** Least share of the peak that is left of it under ten times as much. */
 export const MIN_GOODPUT = 0.8;
 /** From a deadline to its answer, and from there until the hosts are as they were: at most, in 99 of 100 cases. */

@@ -115,7 +115,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const tracing = await wireTracing(config, { version, log, environment, now, redactor });
   const { closeAccess, ...http } = await wireHttp(config, {
     ...load,
-    ...wireReading(config, { sessions, keys, registry, runHosted: tools.runHosted, redactor, now }),
+    ...wireReading(config, { ...store, sessions, keys, registry, runHosted: tools.runHosted, redactor, now }),
     version,
     createId,
     executor,

@@ -128,8 +128,8 @@ const renderCall = (call: Call, event: ToolInvoked): string => {
 const NOT_ASKED: ReadonlySet<string> = new Set(['circuit_open', 'outcome_unknown']);
 
 const budgetOf = (call: Call, code: string): Budget | undefined => {
-  if (call.kind === 'refused' || NOT_ASKED.has(code)) return undefined;
-  const { admission, budgets } = call.batch;
+  const { admission, budgets, request } = call.batch;
+  if (call.kind === 'refused' || NOT_ASKED.has(code) || request.retries === 'untold') return undefined;
   const permit = admission?.permits.get(bucketOf(call));
   const admitted = permit === undefined || permit.decision === 'unavailable' ? null : permit.budget;
   return budgets?.get(bucketOf(call)) ?? admitted ?? undefined;

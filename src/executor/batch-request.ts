@@ -40,6 +40,8 @@ export type BatchRequest = {
   /** Opaque key of tenant and session; null without a session. */
   readonly sessionKey: string | null;
   readonly roundId: string | null;
+  /** `untold`: results say nothing of retries that are left, for no later batch would find them counted. Left out: `told`. */
+  readonly retries?: 'told' | 'untold';
   /** As they were asked for: what an Idempotency-Key stands for, and what the results are named by. */
   readonly calls: readonly unknown[];
   /** What is meant by their names and arguments; null where they are taken as they stand. */

@@ -11,12 +11,34 @@ export type Media = {
   readonly uri: string | null;
 };
 
-/** A piece of what a tool has to say or to show. */
-export type Part = { readonly kind: 'text'; readonly text: string } | { readonly kind: 'media'; readonly media: Media };
+/** A text that has an address of its own, as MCP's text resources: models read it as any text, `/mcp` passes it on whole. */
+export type TextResource = {
+  readonly text: string;
+  /** "" where nobody said. */
+  readonly mimeType: string;
+  readonly uri: string;
+};
+
+/** Where something is that a tool does not show itself, as MCP's links to resources. */
+export type Link = {
+  readonly uri: string;
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly mimeType?: string;
+  readonly size?: number;
+};
+
+/** A piece of what a tool has to say or to show. `text` of a link: all that is known of it, as JSON. */
+export type Part =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'resource'; readonly resource: TextResource }
+  | { readonly kind: 'link'; readonly link: Link; readonly text: string }
+  | { readonly kind: 'media'; readonly media: Media };
 
 export const toTextPart = (text: string): Part => ({ kind: 'text', text });
 
-/** Whether a JSON text may hold media, before it is parsed. */
+/** Whether a JSON text may hold media or text resources, before it is parsed. */
 export const mayTellMedia = (json: string): boolean => json.includes(MARK_END) && json.includes(MARK);
 
 const MARK = '"mimeType":';
@@ -24,8 +46,8 @@ const MARK = '"mimeType":';
 const MARK_END = 'Type":';
 
 /**
- * What a value says and shows, in its order; null where no media are in it. They are the value itself, members of it, or
- * items of it or of its `content`.
+ * What a value says and shows, in its order; null where neither media, text resources nor links are in it. They are the value
+ * itself, members of it, or items of it or of its `content`.
  */
 export const readParts = (value: unknown): readonly Part[] | null => {
   if (!mayHoldMedia(value)) return null;
@@ -33,7 +55,7 @@ export const readParts = (value: unknown): readonly Part[] | null => {
   return parts.some(isShown) ? parts : null;
 };
 
-const isShown = ({ kind }: Part): boolean => kind === 'media';
+const isShown = ({ kind }: Part): boolean => kind !== 'text';
 
 // Most values hold none, and nothing is written for them.
 const mayHoldMedia = (value: unknown): boolean => {
@@ -41,7 +63,12 @@ const mayHoldMedia = (value: unknown): boolean => {
   return isObject(value) && [value, ...Object.values(value), ...listOf(value, 'content')].some(mayBeMedia);
 };
 
-const mayBeMedia = (given: unknown): boolean => isKind(member(given, 'type')) && hasType(given);
+const mayBeMedia = (given: unknown): boolean => {
+  const type = member(given, 'type');
+  return (isKind(type) || type === LINK) && hasType(given);
+};
+
+const LINK = 'resource_link';
 
 const isKind = (type: unknown): type is Media['kind'] => type === 'image' || type === 'audio' || type === 'resource';
 
@@ -53,26 +80,57 @@ const hasType = (given: unknown): boolean => {
 const toValueParts = (value: unknown): readonly Part[] => {
   if (isArray(value)) return value.map(toItemPart);
   if (!isObject(value)) return [];
-  const whole = toMedia(value);
-  return whole === null ? toMemberParts(value) : [{ kind: 'media', media: whole }];
+  const whole = toShownPart(value);
+  return whole === null ? toMemberParts(value) : [whole];
 };
 
 const toMemberParts = (value: JsonObject): readonly Part[] => {
   const items = listOf(value, 'content').map(toItemPart);
   const content = items.some(isShown) ? items : [];
   const entries = Object.entries(value).filter(([key]) => key !== 'content' || content.length === 0);
-  const found = entries.map(([key, inner]) => ({ key, inner, media: toMedia(inner) }));
-  const rest = found.map(({ key, inner, media }) => [key, media === null ? inner : describeMedia(media)] as const);
-  const shown = found.flatMap(({ media }): readonly Part[] => (media === null ? [] : [{ kind: 'media', media }]));
+  const found = entries.map(([key, inner]) => ({ key, inner, part: toShownPart(inner) }));
+  const rest = found.map(({ key, inner, part }) => [key, part === null ? inner : describePart(part)] as const);
+  const shown = found.flatMap(({ part }) => (part === null ? [] : [part]));
   const said = rest.length === 0 ? [] : [toTextPart(JSON.stringify(Object.fromEntries(rest)))];
   return [...said, ...shown, ...content];
 };
 
 const toItemPart = (item: unknown): Part => {
-  const media = toMedia(item);
-  if (media !== null) return { kind: 'media', media };
+  const shown = toShownPart(item) ?? toLinkPart(item);
+  if (shown !== null) return shown;
   const text = member(item, 'type') === 'text' ? member(item, 'text') : item;
   return toTextPart(typeof text === 'string' ? text : (JSON.stringify(item) ?? ''));
+};
+
+type ShownPart = Exclude<Part, { readonly kind: 'text' | 'link' }>;
+
+const toLinkPart = (given: unknown): Part | null => {
+  const [uri, name] = [member(given, 'uri'), member(given, 'name')];
+  if (member(given, 'type') !== LINK || typeof uri !== 'string' || typeof name !== 'string') return null;
+  const texts = ['title', 'description', 'mimeType'].map((key) => [key, member(given, key)] as const);
+  const size = member(given, 'bytes');
+  const link = {
+    uri,
+    name,
+    ...Object.fromEntries(texts.filter(([, text]) => typeof text === 'string')),
+    ...(typeof size === 'number' ? { size } : {}),
+  };
+  return { kind: 'link', link, text: JSON.stringify(given) };
+};
+
+const toShownPart = (given: unknown): ShownPart | null => {
+  const resource = toTextResource(given);
+  if (resource !== null) return { kind: 'resource', resource };
+  const media = toMedia(given);
+  return media === null ? null : { kind: 'media', media };
+};
+
+const toTextResource = (given: unknown): TextResource | null => {
+  const text = member(given, 'text');
+  const uri = member(given, 'uri');
+  if (member(given, 'type') !== 'resource' || typeof text !== 'string' || typeof uri !== 'string') return null;
+  const mimeType = member(given, 'mimeType');
+  return hasType(given) ? { text, mimeType: typeof mimeType === 'string' ? mimeType : '', uri } : null;
 };
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
@@ -105,20 +163,33 @@ const MIME_TYPE = /^[a-z]+\/[\w.+-]{1,80}$/i;
 const describeMedia = ({ kind, mimeType, bytes }: Media): string =>
   `${MIME_TYPE.test(mimeType) ? mimeType : kind}, ${bytes} bytes`;
 
+const describePart = (part: ShownPart): string =>
+  part.kind === 'media'
+    ? describeMedia(part.media)
+    : `${MIME_TYPE.test(part.resource.mimeType) ? part.resource.mimeType : 'resource'}, below`;
+
 const describeHidden = (media: Media): string => `${describeMedia(media)}, not shown here`;
 
 /** All of it as text, for whom media cannot be shown. */
-export const toPlainText = (parts: readonly Part[]): string =>
-  parts.map((part) => (part.kind === 'text' ? part.text : describeHidden(part.media))).join('\n');
+export const toPlainText = (parts: readonly Part[]): string => parts.map(toPartText).join('\n');
+
+const toPartText = (part: Part): string => {
+  if (part.kind === 'text' || part.kind === 'link') return part.text;
+  return part.kind === 'resource' ? part.resource.text : describeHidden(part.media);
+};
 
 export type BlockWriter<Block> = {
   /** Never asked for a blank text. */
   readonly text: (text: string) => Block;
   /** null: it cannot be shown, and is told of as text. */
   readonly media: (media: Media) => Block | null;
+  /** Left out where a text resource is a text like any other. */
+  readonly resource?: (resource: TextResource) => Block;
+  /** Left out where a link is told of as text. */
+  readonly link?: ((link: Link) => Block) | undefined;
 };
 
-/** Texts and media as a provider writes them, in their order; null where none of the media can be shown. */
+/** Texts and media as a provider writes them, in their order; null where nothing but texts can be shown. */
 export const toBlocks = <Block>(parts: readonly Part[], write: BlockWriter<Block>): Block[] | null => {
   const blocks: Block[] = [];
   let texts: string[] = [];
@@ -129,9 +200,9 @@ export const toBlocks = <Block>(parts: readonly Part[], write: BlockWriter<Block
     texts = [];
   };
   for (const part of parts) {
-    const block = part.kind === 'media' ? write.media(part.media) : null;
+    const block = toShownBlock(part, write);
     if (block === null) {
-      texts.push(part.kind === 'media' ? describeHidden(part.media) : part.text);
+      texts.push(toPartText(part));
       continue;
     }
     endText();
@@ -140,4 +211,10 @@ export const toBlocks = <Block>(parts: readonly Part[], write: BlockWriter<Block
   }
   endText();
   return shown === 0 ? null : blocks;
+};
+
+const toShownBlock = <Block>(part: Part, write: BlockWriter<Block>): Block | null => {
+  if (part.kind === 'media') return write.media(part.media);
+  if (part.kind === 'resource') return write.resource?.(part.resource) ?? null;
+  return part.kind === 'link' ? (write.link?.(part.link) ?? null) : null;
 };

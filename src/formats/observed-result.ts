@@ -53,7 +53,7 @@ const PLAIN = { success: true, outcome: 'success', executed: 'yes', message: '',
  * quotes are escaped: what stands around the value cannot be found there, and the first key that ends like `success` is that
  * one. A member of the value may look like the end, but only the last is followed by nothing more than a number.
  */
-const cutPlainValue = (json: string): string | null => {
+export const cutPlainValue = (json: string): string | null => {
   // By few characters, for V8 looks for six of them forty times as fast as for seven; the rest is only compared.
   const before = json.indexOf(SUCCESS);
   if (before < 0 || !json.startsWith(BEFORE_VALUE, before)) return null;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { addMcpRoute } from '../mcp/mcp-route.ts';
+import { addMcpRoute, type McpRouteOptions } from '../mcp/mcp-route.ts';
 import { addRequestTracing } from '../routes/add-request-tracing.ts';
 import { addConsoleRoutes, type ConsoleFiles } from '../routes/console.ts';
 import { addKeptResultsRoute, type KeptResultsOptions } from '../routes/kept-results.ts';
@@ -17,7 +17,8 @@ export type AppOptions = OpsOptions &
   Omit<ToolCallsOptions, 'callerOf'> &
   Omit<SessionsOptions, 'callerOf'> &
   Omit<KeptResultsOptions, 'callerOf'> &
-  Omit<ToolsOptions, 'callerOf'> & {
+  Omit<ToolsOptions, 'callerOf'> &
+  Pick<McpRouteOptions, 'findTool' | 'mcpDefaultSession' | 'endedSessions'> & {
     readonly version: string;
     /** `own`: health and metrics are served on a port of their own, and not here. */
     readonly opsPort: 'own' | 'shared';

@@ -1,10 +1,12 @@
 import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@modelcontextprotocol/server';
+import type { ToolDescription } from '../contract/tool-description.ts';
 import { isOffered } from '../formats/catalogue/is-offered.ts';
 import { toMcpTools } from '../formats/catalogue/to-mcp-tools.ts';
 import type { CatalogueTexts } from '../routes/catalogue-texts.ts';
+import type { CallOptions } from './call-batch.ts';
 import { CallParams } from './call-params.ts';
-import { type CallToolOptions, callTool } from './call-tool.ts';
-import type { Exchange } from './exchange.ts';
+import { callTool } from './call-tool.ts';
+import type { SdkExchange } from './sdk-exchange.ts';
 
 /**
  * What stands in an answer of the SDK for the tools, which are put there as the text that they are kept as: to check and
@@ -12,7 +14,8 @@ import type { Exchange } from './exchange.ts';
  */
 export const NO_TOOLS = '"tools":[]';
 
-export type McpServerOptions = CallToolOptions & {
+export type McpServerOptions = CallOptions & {
+  readonly describeTools: () => readonly ToolDescription[];
   readonly catalogueTexts: CatalogueTexts;
   readonly version: string;
   readonly onBug: (error: unknown, requestId: string) => void;
@@ -27,7 +30,7 @@ const NO_VALIDATOR = {
  * The protocol's side of one HTTP request; nothing of it is left when that is answered. The low-level server of the
  * SDK: the other one wants each tool registered with a schema, and would check arguments in the executor's place.
  */
-export const createMcpServer = (exchange: Exchange, options: McpServerOptions): Server => {
+export const createMcpServer = (exchange: SdkExchange, options: McpServerOptions): Server => {
   const { describeTools, running, toSessionKey, catalogueTexts } = options;
   const { tenant, sessionId, mayUse } = exchange;
   const server = new Server(
@@ -54,7 +57,7 @@ export const createMcpServer = (exchange: Exchange, options: McpServerOptions): 
 const answerCall = async (
   params: CallParams,
   context: ServerContext,
-  exchange: Exchange,
+  exchange: SdkExchange,
   options: McpServerOptions,
 ): Promise<Record<string, unknown>> => {
   try {

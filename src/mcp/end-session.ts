@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { EndedSessions } from '../executor/ended-sessions.ts';
 import { ignoreBodies } from '../routes/ignore-bodies.ts';
 import { ProblemError } from '../routes/problem-handler.ts';
 import { type GateOptions, type RequestCaller, tellRefused } from '../routes/request-gate.ts';
@@ -9,11 +10,12 @@ export type EndSessionOptions = Pick<GateOptions, 'onRefused'> & {
   readonly callerOf: (request: FastifyRequest) => RequestCaller;
   readonly toSessionKey: (tenant: string, sessionId: string) => string;
   readonly endSession: (sessionKey: string) => Promise<void>;
+  readonly endedSessions: Pick<EndedSessions, 'add'>;
   /** Whether ending it rejected because the store cannot answer now. */
   readonly isUnavailable: (error: unknown) => boolean;
 };
 
-/** DELETE with `Mcp-Session-Id` ends that session as DELETE /sessions/{id} does, for keys that may do that. */
+/** DELETE with `Mcp-Session-Id` ends that session as DELETE /sessions/{id} does, and for good, for keys that may do that. */
 export const addEndSessionRoute = (app: FastifyInstance, path: string, options: EndSessionOptions): void => {
   const addRoute: FastifyPluginAsync = async (routes) => {
     ignoreBodies(routes);
@@ -42,6 +44,7 @@ const tenantOf = (request: FastifyRequest, options: EndSessionOptions): string =
 const endSession = async (sessionKey: string, options: EndSessionOptions): Promise<void> => {
   try {
     await options.endSession(sessionKey);
+    await options.endedSessions.add(sessionKey);
   } catch (error) {
     throw options.isUnavailable(error) ? createStoreProblem() : error;
   }

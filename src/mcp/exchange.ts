@@ -1,5 +1,9 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AnswerMemory, BatchRequest } from '../executor/batch-request.ts';
-import type { AnswerHold } from '../routes/answer-hold.ts';
+import { type AnswerHold, toAnswerMemory } from '../routes/answer-hold.ts';
+import { callerKeyOf, type RequestCaller } from '../routes/request-gate.ts';
+import { sessionIdOf } from './session-header.ts';
 
 /** One request of a client to the door, after the gate, and what the calls in it have in common. */
 export type Exchange = {
@@ -11,17 +15,43 @@ export type Exchange = {
   readonly mayUse: (tool: string) => boolean;
   /** What its `Mcp-Session-Id` says; null without one. */
   readonly sessionId: string | null;
+  /** Whether the revision that it names has links to resources. */
+  readonly links: 'shown' | 'told';
   /** The text of the body. */
   readonly source: string;
-  /** Arguments that are no object, by the id of their JSON-RPC request: the executor judges them, not the SDK. */
-  readonly argumentsAside: ReadonlyMap<unknown, unknown>;
   /** What the request takes of the memory for answers. */
   readonly hold: AnswerHold | null;
   readonly memory: AnswerMemory | null;
-  /** The tools of `tools/list` as JSON text, where that was asked for: they stand in the answer in place of none. */
-  catalogue: string | null;
-  /** Aborted when nobody waits for the answer any more. */
-  readonly ending: AbortController;
+  /** What it is answered by. */
+  readonly answer: ServerResponse;
   /** `session` is the opaque key of the session a call belongs to. */
   readonly toTrace: (session: string | null) => Pick<BatchRequest, 'trace' | 'traceId'>;
 };
+
+/** Opens an exchange. Throws a problem where its `Mcp-Session-Id` can be no session. */
+export const openExchange = (
+  { request, raw }: FastifyReply,
+  source: string,
+  callerOf: (request: FastifyRequest) => RequestCaller,
+): Exchange => {
+  const { tenant, key, mayUse } = callerOf(request);
+  const { trace } = request;
+  return {
+    requestId: request.id,
+    tenant,
+    key,
+    caller: callerKeyOf(request),
+    mayUse,
+    sessionId: sessionIdOf(request),
+    links: WITH_LINKS.has(request.headers['mcp-protocol-version']) ? 'shown' : 'told',
+    source,
+    hold: request.hold,
+    memory: toAnswerMemory(request, 'messages'),
+    answer: raw,
+    toTrace: (session) => (trace === null ? NO_TRACE : { traceId: trace.traceId, trace: trace.ofBatch({ session }) }),
+  };
+};
+
+// Earlier ones do not name themselves in a header, and their clients refuse a block that they do not know.
+const WITH_LINKS: ReadonlySet<unknown> = new Set(['2025-06-18', '2025-11-25', '2026-07-28']);
+const NO_TRACE = { trace: null, traceId: null } as const;

@@ -1,24 +1,98 @@
-import type { FastifyInstance } from 'fastify';
-import { refuseOtherMethods } from '../routes/problem-handler.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { findParamMismatch, readParamHeaders } from '../contract/param-headers.ts';
+import type { EndedSessions } from '../executor/ended-sessions.ts';
+import { remembering } from '../formats/catalogue/remembering.ts';
+import type { JsonBody } from '../routes/json-body.ts';
+import { ProblemError, refuseOtherMethods } from '../routes/problem-handler.ts';
+import type { RequestCaller } from '../routes/request-gate.ts';
+import { createAnswerPlainCall, type PlainCallOptions } from './answer-plain-call.ts';
 import type { AnswerMcpOptions } from './create-answer-mcp.ts';
 import { addEndSessionRoute, type EndSessionOptions } from './end-session.ts';
+import { type Exchange, openExchange } from './exchange.ts';
 import { keepLoaded } from './keep-loaded.ts';
+import { CURRENT_REVISION, readPlainCall } from './read-plain-call.ts';
+import { createRpcErrorHandler, isJsonBody } from './rpc-errors.ts';
+import { createRunningCalls } from './running-calls.ts';
 
-export type McpRouteOptions = AnswerMcpOptions & EndSessionOptions;
+export type McpRouteOptions = Omit<AnswerMcpOptions & PlainCallOptions, 'running'> &
+  EndSessionOptions & {
+    readonly callerOf: (request: FastifyRequest) => RequestCaller;
+    readonly endedSessions: EndedSessions;
+  };
 
 const PATH = '/mcp';
 
 /**
  * The Model Context Protocol over Streamable HTTP, all revisions that the SDK knows. Each POST stands alone: a session
- * is what the executor's store knows of its id, so that any replica answers any request.
+ * is what the executor's store knows of its id, so that any replica answers any request. Plain calls are answered here,
+ * everything else by the SDK.
  */
-export const addMcpRoute = (app: FastifyInstance, options: McpRouteOptions): void => {
-  // With the first request: the SDK is 10 MB and 50 ms that a service without MCP clients need not pay.
+export const addMcpRoute = (app: FastifyInstance, given: McpRouteOptions): void => {
+  const options = { ...given, running: createRunningCalls() };
+  const answerPlainCall = createAnswerPlainCall(options);
+  // With the first request that needs it: the SDK is 10 MB and 50 ms.
   const load = keepLoaded(async () => (await import('./create-answer-mcp.ts')).createAnswerMcp(options));
-  app.post(PATH, async (request, reply) => {
-    const answer = await load();
-    return answer(request, reply);
+  const answer = ({ value }: JsonBody, exchange: Exchange, reply: FastifyReply): undefined | Promise<unknown> => {
+    const { headers } = reply.request;
+    if (headers['mcp-protocol-version'] === CURRENT_REVISION)
+      checkParamHeaders(value, exchange, reply.request, options);
+    const call = readPlainCall(value, headers);
+    if (call !== null) return answerPlainCall(call, exchange, reply);
+    return load().then((answerMcp) => answerMcp(value, exchange, reply));
+  };
+  // Not async: it sends at once what is there at once.
+  app.post(PATH, { errorHandler: createRpcErrorHandler(options.onBug) }, (request, reply) => {
+    const body = isJsonBody(request.body) ? request.body : NO_BODY;
+    const exchange = openExchange(reply, body.source, options.callerOf);
+    const ended = hasEnded(body.value, exchange, request, options);
+    if (!(ended instanceof Promise)) return answer(requireSession(body, ended), exchange, reply);
+    return ended.then((known) => answer(requireSession(body, known), exchange, reply));
   });
   addEndSessionRoute(app, PATH, options);
   refuseOtherMethods(app, PATH, ['POST', 'DELETE']);
 };
+
+// The SDK is told of it as of any body that is no message.
+const NO_BODY: JsonBody = { value: undefined, source: '' };
+
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+
+/** Whether the request goes on with a session that its client has ended. Revision 2026-07-28 has none that could end. */
+const hasEnded = (
+  body: unknown,
+  { tenant, sessionId }: Exchange,
+  { headers }: FastifyRequest,
+  { endedSessions, toSessionKey }: Pick<McpRouteOptions, 'endedSessions' | 'toSessionKey'>,
+): boolean | Promise<boolean> => {
+  if (sessionId === null || headers['mcp-protocol-version'] === CURRENT_REVISION) return false;
+  return memberOf(body, 'method') === 'initialize' ? false : endedSessions.has(toSessionKey(tenant, sessionId));
+};
+
+const requireSession = (body: JsonBody, hasEnded: boolean): JsonBody => {
+  if (!hasEnded) return body;
+  throw new ProblemError(404, 'session_not_found', 'This session has ended. Begin another one with initialize.');
+};
+
+const toParamHeaders = remembering((schema) => readParamHeaders(schema).headers);
+
+/** Throws where a call's `Mcp-Param-*` headers, by which proxies may have let it pass, do not say what its arguments say. */
+const checkParamHeaders = (
+  body: unknown,
+  { mayUse }: Exchange,
+  { headers }: FastifyRequest,
+  { findTool }: Pick<McpRouteOptions, 'findTool'>,
+): void => {
+  const params = memberOf(body, 'method') === 'tools/call' ? memberOf(body, 'params') : undefined;
+  const name = memberOf(params, 'name');
+  // Of a tool that the key may not use nothing is told.
+  const tool = typeof name === 'string' && mayUse(name) ? findTool(name) : undefined;
+  const declared = tool === undefined ? [] : toParamHeaders(tool.inputSchema);
+  if (declared.length === 0) return;
+  const mismatch = findParamMismatch(declared, memberOf(params, 'arguments'), (header) => textOf(headers[header]));
+  if (mismatch === null) return;
+  throw new ProblemError(400, 'header_mismatch', `The headers and the body disagree: ${mismatch}. Nothing has run.`);
+};
+
+const textOf = (header: string | readonly string[] | undefined): string | undefined =>
+  typeof header === 'string' ? header : header?.[0];

@@ -4,7 +4,7 @@ export type CallName = { readonly sessionKey: string; readonly requestId: string
 /** The calls that `notifications/cancelled` of another request may end: those of a session that run in this process. */
 export type RunningCalls = {
   /** Takes a call in; gives the way to take it out again. */
-  readonly add: (name: CallName, ending: AbortController) => () => void;
+  readonly add: (name: CallName, end: () => void) => () => void;
   /** Ends the call of that name; nothing where none runs here. */
   readonly cancel: (name: CallName) => void;
   readonly size: () => number;
@@ -12,17 +12,17 @@ export type RunningCalls = {
 
 /** Holds nothing of a call that has ended. */
 export const createRunningCalls = (): RunningCalls => {
-  const running = new Map<string, AbortController>();
+  const running = new Map<string, () => void>();
   return {
-    add: (name, ending) => {
+    add: (name, end) => {
       const key = toKey(name);
       // Ids are unique in a session; where a client does not keep to that, it can cancel the last one.
-      running.set(key, ending);
+      running.set(key, end);
       return () => {
-        if (running.get(key) === ending) running.delete(key);
+        if (running.get(key) === end) running.delete(key);
       };
     },
-    cancel: (name) => running.get(toKey(name))?.abort(),
+    cancel: (name) => running.get(toKey(name))?.(),
     size: () => running.size,
   };
 };

@@ -8,7 +8,7 @@ const PERCENT = {
   // Budgets, streaks and limits: 2 to 3 kB a session whose rounds had ten calls.
   sessions: 30,
   // 200 to 1,000 bytes a call. A session that loses its journal keeps its budgets.
-  journals: 33.5,
+  journals: 33,
   // Of keyed batches. A record that loses its results keeps its marks.
   results: 12,
   // Which keyed calls ran: the last to go.
@@ -20,6 +20,8 @@ const PERCENT = {
   pages: 2,
   // Pages that Redis refused. Two stores: the tokens, and the session each was kept for.
   refused_pages: 0.5,
+  // Sessions of `/mcp` that clients have ended. Forgotten, one begins anew.
+  ended_sessions: 0.5,
   // At 1 GiB some 3 000 callers in their windows, in bytes of the process; Redis counts without this.
   rates: 2,
   // Callers that are over their rate: forgotten, one costs a count.
@@ -38,6 +40,7 @@ export const STORE_NAMES: readonly StoreName[] = [
   'answers',
   'pages',
   'refused_pages',
+  'ended_sessions',
   'rates',
   'blocked',
   'circuits',

@@ -63,7 +63,7 @@ export const toPayload = ({ request: { hold } }: FastifyReply, json: string): st
 
 /** Throws a problem where there is no room for results that were kept: they did not run now, and can be asked for again. */
 export const requireRoomForReplay = (
-  { hold }: FastifyRequest,
+  { hold }: Pick<FastifyRequest, 'hold'>,
   results: readonly string[],
   form: keyof typeof COPIES,
 ): void => {

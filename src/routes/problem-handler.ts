@@ -57,19 +57,33 @@ const statusOf = (error: unknown): number => {
 
 const INTERNAL_ERROR: Words = ['internal_error', 'The service failed. It is not your fault; try again.'];
 
+/** An error of the HTTP layer, in whichever form it is answered. */
+export type HttpFailure = {
+  readonly problem: Problem;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly isBug: boolean;
+};
+
+/** What an error comes to. `throw null` reaches an error handler as it is: nothing is read from it unchecked. */
+export const toHttpFailure = (error: unknown, requestId: string): HttpFailure => {
+  if (error instanceof ProblemError) {
+    const { status, code, message, headers } = error;
+    return { problem: toProblem(status, code, message, requestId), headers, isBug: false };
+  }
+  const given = statusOf(error);
+  const isBug = given >= 500 && !WORDS.has(given);
+  const status = isBug ? 500 : given;
+  const [code, detail] = isBug ? INTERNAL_ERROR : wordsOf(status);
+  return { problem: toProblem(status, code, detail, requestId), headers: {}, isBug };
+};
+
 /** Answers every error of the HTTP layer as problem+json. `onBug` hears of those that are ours. */
 export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, requestId: string) => void): void => {
-  // `throw null` reaches an error handler as it is: nothing may be read from it unchecked.
   app.setErrorHandler((error: FastifyError | null, request, reply) => {
-    if (error instanceof ProblemError) {
-      void reply.headers(error.headers);
-      return sendProblem(request, reply, error.status, [error.code, error.message]);
-    }
-    const status = statusOf(error);
-    if (status < 500 || WORDS.has(status)) return sendHttpProblem(request, reply, status);
-    const sent = sendProblem(request, reply, 500, INTERNAL_ERROR);
+    const { problem, headers, isBug } = toHttpFailure(error, request.id);
+    const sent = reply.code(problem.status).headers(headers).type(PROBLEM_TYPE).send(JSON.stringify(problem));
     // After the answer: what fails while a bug is told of must not take its place.
-    onBug(error, request.id);
+    if (isBug) onBug(error, request.id);
     return sent;
   });
   app.setNotFoundHandler((request, reply) => sendHttpProblem(request, reply, 404));

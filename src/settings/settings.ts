@@ -40,6 +40,11 @@ export const SETTINGS = {
       'The configuration file for MCP servers, OpenAPI imports and tools: YAML or JSON. Unset: `recourse.config.yaml`, `.yml` or `.json` of the working directory, if there is one.',
     ),
   MCP_SERVER: flag(true).describe('Whether `/mcp` serves the tools to MCP clients (Streamable HTTP).'),
+  MCP_DEFAULT_SESSION: oneOf(['none', 'key'])
+    .default('none')
+    .describe(
+      'The session of a call at `/mcp` that names none: none, so that its retries are not counted, or one that all such calls of an API key share.',
+    ),
   TOOLS_DIR: z
     .string()
     .optional()

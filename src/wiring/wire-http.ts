@@ -19,6 +19,7 @@ export type Readiness = Ready & { readonly status: 'ready' | 'degraded' };
 export type HttpParts = Pick<WiredLoad, 'shed' | 'refusals' | 'holdAnswer'> &
   ReturnType<typeof wireReading> &
   Pick<AppOptions, 'version' | 'createId' | 'describeTools' | 'readProviderCalls' | 'onResponse' | 'beginTrace'> &
+  Pick<AppOptions, 'findTool' | 'endedSessions'> &
   AccessParts & {
     readonly executor: Executor;
     /** How long one collection of metrics answers all who ask, in milliseconds; left out: a second. */
@@ -62,6 +63,7 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     consoleFiles: config.CONSOLE ? loadConsoleFiles() : null,
     docs: config.DOCS ? 'on' : 'off',
     mcpServer: config.MCP_SERVER ? 'on' : 'off',
+    mcpDefaultSession: config.MCP_DEFAULT_SESSION,
     executeBatch: executor.executeBatch,
     readiness: () => (state.draining ? { ...parts.readiness(), status: 'draining' } : parts.readiness()),
     exposition: {

@@ -1,3 +1,4 @@
+import type { EndedSessions } from '../executor/ended-sessions.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import type { RunHosted } from '../executor/run-hosted.ts';
@@ -11,14 +12,18 @@ import { toSessionSettings } from './wire-store.ts';
 export type ReadingParts = {
   readonly sessions: SessionStore;
   readonly keys: KeyedStore;
+  readonly endedSessions: EndedSessions;
   readonly registry: ToolRegistry;
   readonly runHosted: RunHosted;
   readonly redactor: Redactor;
   readonly now: () => number;
 };
 
-/** What the routes need to show sessions and kept results, and to reset them. */
-export const wireReading = (config: Config, { sessions, keys, registry, runHosted, redactor, now }: ReadingParts) => ({
+/** What the routes need to show sessions and kept results, to reset and end them, and to know tools. */
+export const wireReading = (
+  config: Config,
+  { sessions, keys, endedSessions, registry, runHosted, redactor, now }: ReadingParts,
+) => ({
   readSession: createSessionReader({
     sessions,
     findTool: registry.find,
@@ -26,7 +31,9 @@ export const wireReading = (config: Config, { sessions, keys, registry, runHoste
     runReducer: createRunReducer({ runHosted, maxResultBytes: config.MAX_RESULT_BYTES, redactor, now }),
     settings: toSessionSettings(config),
   }),
+  findTool: registry.find,
   endSession: sessions.end,
+  endedSessions,
   resetBudgets: sessions.reset,
   // Redacted when they were kept; this service may know of other secrets.
   findResults: async (requestKey: string) => {

@@ -1,10 +1,12 @@
 import type { Logger } from 'pino';
+import type { EndedSessions } from '../executor/ended-sessions.ts';
 import { createUnpackRound } from '../executor/journal/round-journal.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import type { SessionSettings, SessionStore } from '../executor/session-store.ts';
 import type { SpaceObserver, StoreObserver } from '../executor/store-observer.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
+import { createMemoryEndedSessions, createRedisEndedSessions } from '../sessions/ended-sessions.ts';
 import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
 import { createMemoryPageTokens } from '../sessions/memory-page-tokens.ts';
 import { createMemorySessionStore, createRequestSessionStore } from '../sessions/memory-session-store.ts';
@@ -31,6 +33,8 @@ export type WiredStore = Stores & {
   readonly rates: RateStore | null;
   /** What pages of lists are found again with. */
   readonly pageTokens: PageTokens;
+  /** Which sessions of `/mcp` have ended. */
+  readonly endedSessions: EndedSessions;
   readonly close: () => void;
 };
 
@@ -74,8 +78,10 @@ export const wireStore = async (
     const keys = createMemoryKeyedStore({ memory, now });
     const pageTokens = createMemoryPageTokens({ ttlMs: settings.ttlMs, memory, now });
     const sessions = withPages(store, pageTokens);
+    const endedSessions = createMemoryEndedSessions({ ttlMs: settings.ttlMs, memory, now });
     const close = (): void => undefined;
-    return { mode: 'memory', sessions, keys, requests, isUp: () => true, rates: null, pageTokens, close };
+    const kept = { sessions, keys, pageTokens, endedSessions };
+    return { mode: 'memory', ...kept, requests, isUp: () => true, rates: null, close };
   }
   const terms = { settings, observer, spaceObserver, memory, redactor, now };
   return { ...(await wireRedis(config.REDIS_URL, config, terms)), mode: 'redis', requests };
@@ -147,9 +153,10 @@ const wireRedis = async (
   client.connect();
   space.start();
   const sessions = withPages(store, pageTokens);
+  const endedSessions = createRedisEndedSessions({ client, availability, ttlMs: settings.ttlMs });
   const close = (): void => {
     space.stop();
     client.disconnect();
   };
-  return { sessions, keys, rates, pageTokens, isUp: availability.isUp, close };
+  return { sessions, keys, rates, pageTokens, endedSessions, isUp: availability.isUp, close };
 };

@@ -103,6 +103,7 @@ test('the settings that operators rely on are there, once each, with their defau
     CIRCUIT_OPEN_MS: '10000',
     CONFIG_FILE: '',
     MCP_SERVER: 'true',
+    MCP_DEFAULT_SESSION: 'none',
     SHUTDOWN_GRACE_MS: '25000',
   });
 });

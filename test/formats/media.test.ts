@@ -195,6 +195,16 @@ test.each([
   expect(anthropicContent(value)).toBe(JSON.stringify(value));
 });
 
+test('a text resource is read as its text, escaped once, wherever it stands', () => {
+  const resource = { type: 'resource', mimeType: 'application/json', uri: 'test://a', bytes: 7, text: '{"a":1}' };
+  expect(anthropicContent({ content: [text('Found it.'), resource] })).toBe('Found it.\n{"a":1}');
+  expect(anthropicContent(resource)).toBe('{"a":1}');
+  expect(anthropicContent({ page: 2, file: resource })).toBe('{"page":2,"file":"application/json, below"}\n{"a":1}');
+  expect(anthropicContent([resource, png])).toEqual([text('{"a":1}'), shownByAnthropic(PNG)]);
+  const { uri: _uri, ...record } = resource;
+  expect(anthropicContent(record)).toBe(JSON.stringify(record));
+});
+
 test('at most twenty images are shown, and the others told of', () => {
   const content = anthropicContent({ content: Array.from({ length: 22 }, () => png) });
   expect(content).toHaveLength(21);

@@ -1,11 +1,13 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { callTool } from '@llamaindex/core/agent';
+import { FunctionTool } from '@llamaindex/core/tools';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
 import { empty, ok } from '#src/tools/tool-values.ts';
-import { startService } from '#test/support/start-service.ts';
-import { connect, detailOf, post, postModern } from './mcp-clients.ts';
+import { type RunningService, startService } from '#test/support/start-service.ts';
+import { connect, detailOf, type McpAnswer, post, postModern } from './mcp-clients.ts';
 
 const NO_INPUT = z.object({});
 const tool = (name: string, effects: 'read' | 'idempotent' | 'write', run: () => unknown, output?: z.ZodType): Tool =>
@@ -34,20 +36,25 @@ const TOOLS = [
     throwing(() => new RetryableToolError('Choose another row.', { value: { by: 'ann' } })),
     z.object({ id: z.number() }),
   ),
+  tool(
+    'stubborn_write',
+    'write',
+    throwing(() => new RetryableToolError('The row is locked.')),
+  ),
   tool('wrong_write', 'write', () => ({ id: 'seven' }), z.object({ id: z.number() })),
   tool('wrong_read', 'read', () => ({ id: 'seven' }), z.object({ id: z.number() })),
 ];
 
-const start = async () => {
-  const service = await startService({}, TOOLS);
-  onTestFinished(service.stop);
-  return service;
-};
+let service: RunningService;
+beforeAll(async () => {
+  service = await startService({}, TOOLS);
+});
+afterAll(() => service.stop());
 
 const ERAS = ['modern', 'legacy'] as const;
 
 test.each(ERAS)('an object is structured content and its JSON is the text (%s)', async (era) => {
-  const { client } = await connect((await start()).url, era);
+  const { client } = await connect(service.url, era);
   await client.listTools();
 
   for (const name of ['row', 'loose_row'])
@@ -63,7 +70,7 @@ test.each(ERAS)('an object is structured content and its JSON is the text (%s)',
 });
 
 test.each(ERAS)('what is no object is text alone, and an empty result is a success with words (%s)', async (era) => {
-  const { client } = await connect((await start()).url, era);
+  const { client } = await connect(service.url, era);
   await client.listTools();
 
   const text = await client.callTool({ name: 'text' });
@@ -74,19 +81,19 @@ test.each(ERAS)('what is no object is text alone, and an empty result is a succe
   expect(list).not.toHaveProperty('structuredContent');
   const nothing = await client.callTool({ name: 'nothing' });
   expect(nothing).toMatchObject({ content: [{ text: 'No rows match.' }], isError: false });
-  expect(detailOf(nothing)).toMatchObject({
+  expect(detailOf(nothing)).toEqual({
+    request_id: expect.stringMatching(/^[0-9A-Z]{26}$/),
     outcome: 'success',
     executed: 'yes',
     empty: true,
-    code: null,
-    retry: null,
+    duration_ms: expect.any(Number),
   });
   const { content } = await client.callTool({ name: 'null' });
   expect(content).toEqual([{ type: 'text', text: expect.stringMatching(/\S/) }]);
 });
 
 test.each(ERAS)('every failure is a result with isError, and says the same to programs (%s)', async (era) => {
-  const { client } = await connect((await start()).url, era);
+  const { client } = await connect(service.url, era);
 
   const unknown = await client.callTool({ name: 'serach_files' });
   expect(unknown).toMatchObject({
@@ -102,16 +109,18 @@ test.each(ERAS)('every failure is a result with isError, and says the same to pr
   expect(detailOf(wrong)).toMatchObject({
     code: 'invalid_arguments',
     executed: 'no',
-    retry: { allowed: true, remaining: 3 },
     error: { issues: [{ path: 'text' }, { path: 'txet' }] },
   });
+  expect(detailOf(wrong)['retry']).toEqual(
+    era === 'modern' ? undefined : expect.objectContaining({ allowed: true, remaining: 3, scope: 'session' }),
+  );
   expect(await client.callTool({ name: 'echo', arguments: { text: 'right' } })).toMatchObject({ isError: false });
 });
 
 test.each(ERAS)(
   "a failure's own payload is kept, and never where a schema promises something else (%s)",
   async (era) => {
-    const { client } = await connect((await start()).url, era);
+    const { client } = await connect(service.url, era);
     await client.listTools();
 
     const free = await client.callTool({ name: 'payload' });
@@ -125,7 +134,7 @@ test.each(ERAS)(
 );
 
 test.each(ERAS)('a write whose answer breaks its schema is told as done, and not to be repeated (%s)', async (era) => {
-  const { client } = await connect((await start()).url, era);
+  const { client } = await connect(service.url, era);
   await client.listTools();
 
   const written = await client.callTool({ name: 'wrong_write' });
@@ -143,7 +152,7 @@ test.each(ERAS)('a write whose answer breaks its schema is told as done, and not
 });
 
 test('the list says what a tool does: annotations by its effects, an output schema where that is an object', async () => {
-  const { url } = await start();
+  const { url } = service;
 
   const { messages } = await post(url, { jsonrpc: '2.0', id: 1, method: 'tools/list' });
   const List = z.object({ result: z.object({ tools: z.array(z.looseObject({ name: z.string() })) }) });
@@ -169,7 +178,7 @@ test('the list says what a tool does: annotations by its effects, an output sche
 });
 
 test('arguments that no schema should see are the result of their call alone', async () => {
-  const { url } = await start();
+  const { url } = service;
   const call = (id: number, args: string): string =>
     `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":${args}}}`;
   const deep = `${'{"a":'.repeat(200)}1${'}'.repeat(200)}`;
@@ -195,7 +204,7 @@ test('arguments that no schema should see are the result of their call alone', a
 test.each([{}, { name: 7 }, { arguments: [1] }])(
   'what is no call of the protocol is an error of the protocol: %j',
   async (params) => {
-    const { url } = await start();
+    const { url } = service;
 
     const answer = await post(url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
     expect(answer).toMatchObject({ status: 200, messages: [{ id: 1, error: { code: -32602 } }] });
@@ -210,7 +219,7 @@ test.each([
   [true, 'must be a JSON object'],
   [null, "Required parameter 'text' missing"],
 ])('arguments that are no object are judged as anywhere, and not by the protocol: %j', async (given, problem) => {
-  const { url } = await start();
+  const { url } = service;
   const params = { name: 'echo', arguments: given };
 
   const legacy = await post(url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
@@ -232,7 +241,7 @@ test.each([
 });
 
 test('a JSON text of an object is arguments, as with POST /tool-calls', async () => {
-  const { url } = await start();
+  const { url } = service;
   const call = (id: number | string, given: unknown) => ({
     jsonrpc: '2.0',
     id,
@@ -250,4 +259,56 @@ test('a JSON text of an object is arguments, as with POST /tool-calls', async ()
       [2, expect.objectContaining({ isError: true })],
     ]),
   );
+});
+
+const withoutNulls = (value: unknown): boolean =>
+  typeof value === 'object' ? value !== null && Object.values(value).every(withoutNulls) : true;
+
+test('a plain success has nothing of ours in `_meta`, and nothing else has a null there', async () => {
+  const call = (name: string) => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } });
+  const resultOf = ({ messages }: McpAnswer) => Object(messages[0]?.['result']);
+
+  for (const name of ['row', 'text', 'list', 'told']) {
+    expect(resultOf(await post(service.url, call(name)))).not.toHaveProperty('_meta');
+    expect(resultOf(await postModern(service.url, 'tools/call', { name, arguments: {} }))).toMatchObject({
+      resultType: 'complete',
+      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'recourse', version: '0.1.0' } },
+    });
+  }
+  const modern = resultOf(await postModern(service.url, 'tools/call', { name: 'row', arguments: {} }));
+  expect(Object.keys(modern._meta)).toEqual(['io.modelcontextprotocol/serverInfo']);
+  for (const name of ['nothing', 'payload', 'typed_payload', 'wrong_write', 'wrong_read', 'serach_files'])
+    for (const headers of [{}, { 'mcp-session-id': 's' }]) {
+      const { _meta: meta } = resultOf(await post(service.url, call(name), headers));
+      expect(Object.keys(meta)).toEqual(['recourse/result']);
+      expect(withoutNulls(meta)).toBe(true);
+    }
+});
+
+test('without a session nothing is said of retries, for nobody counts them', async () => {
+  const params = { name: 'stubborn_write', arguments: {} };
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+  const text = 'ERROR: retry_requested: The row is locked.';
+
+  for (const answer of [await post(service.url, call), await postModern(service.url, 'tools/call', params)])
+    expect(answer.messages).toMatchObject([{ result: { content: [{ type: 'text', text }] } }]);
+  expect(await post(service.url, call, { 'mcp-session-id': 'counted' })).toMatchObject({
+    messages: [{ result: { content: [{ text: `${text} This was attempt 1 of 2; one retry is left.` }] } }],
+  });
+});
+
+test('LlamaIndex reads a result as one, and not as a value that it cannot take', async () => {
+  const { client } = await connect(service.url, 'modern');
+  // As @llamaindex/tools makes tools of an MCP server.
+  const toTool = (name: string) =>
+    FunctionTool.from(async () => Object(await client.callTool({ name, arguments: {} })), {
+      name,
+      description: name,
+      parameters: { type: 'object', properties: {} },
+    });
+  const quiet = { log: () => undefined, error: () => undefined, warn: () => undefined };
+  for (const name of ['row', 'nothing', 'payload', 'typed_payload']) {
+    const called = await callTool(toTool(name), { id: 'a', name, input: {} }, quiet);
+    expect(called).toMatchObject({ isError: false, output: { content: [{ type: 'text' }] } });
+  }
 });

@@ -14,7 +14,7 @@ test('a service that drains answers the calls that run, takes no more, and ends'
   await running.logged('draining');
   expect(await post(url, { jsonrpc: '2.0', id: 2, method: 'tools/list' })).toMatchObject({
     status: 503,
-    messages: [{ code: 'draining' }],
+    messages: [{ id: null, error: { code: -32000, data: { code: 'draining' } } }],
   });
   tell();
   for (const answer of await Promise.all(open))

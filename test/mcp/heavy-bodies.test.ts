@@ -27,7 +27,7 @@ test('a request with more in it than the protocol has is refused in few words', 
   const url = await start();
   const { status, text } = await post(url, initialize({ icons: Array.from({ length: 300_000 }, () => ({})) }));
   expect(status).toBe(400);
-  expect(JSON.parse(text)).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32_600 } });
+  expect(JSON.parse(text)).toMatchObject({ jsonrpc: '2.0', id: 1, error: { code: -32_600 } });
   expect(text.length).toBeLessThan(1_000);
 });
 

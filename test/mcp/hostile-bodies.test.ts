@@ -1,19 +1,21 @@
 import { queryObjects } from 'node:v8';
 import { Server } from '@modelcontextprotocol/server';
 import fc from 'fast-check';
-import { expect, onTestFinished, test } from 'vitest';
-import { startService } from '#test/support/start-service.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type RunningService, startService } from '#test/support/start-service.ts';
 import { MODERN_META, post, postModern } from './mcp-clients.ts';
 
-const start = async (environment: Readonly<Record<string, string>> = {}): Promise<string> => {
-  const service = await startService({ LOG_LEVEL: 'fatal', ...environment });
-  onTestFinished(service.stop);
-  return service.url;
-};
+let service: RunningService;
+let url: string;
+beforeAll(async () => {
+  service = await startService({ LOG_LEVEL: 'fatal' });
+  url = service.url;
+});
+afterAll(() => service.stop());
 
 /** Posts a body as it is. Rejects where the request is left open. */
-const send = async (url: string, body: string, headers: Readonly<Record<string, string>> = {}) => {
-  const answer = await fetch(`${url}/mcp`, {
+const send = async (to: string, body: string, headers: Readonly<Record<string, string>> = {}) => {
+  const answer = await fetch(`${to}/mcp`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body,
@@ -84,8 +86,6 @@ const headers = fc.record(
 );
 
 test('whatever is sent is answered to its end, and never with a 5xx', async () => {
-  const url = await start();
-
   await fc.assert(
     fc.asyncProperty(body, headers, async (sent, sentHeaders) => {
       const { status } = await send(url, JSON.stringify(sent), sentHeaders);
@@ -117,21 +117,19 @@ test.each([
   ],
   ['an id of 100 000 characters', `{"jsonrpc":"2.0","id":"${'i'.repeat(100_000)}","method":"ping"}`, 200],
 ])('%s is answered', async (_what, text, status) => {
-  const url = await start();
-
   expect((await send(url, text)).status).toBe(status);
 });
 
 test('only JSON is taken, and no more of it than anywhere', async () => {
-  const url = await start({ MAX_BODY_BYTES: '2000' });
+  const small = await startService({ LOG_LEVEL: 'fatal', MAX_BODY_BYTES: '2000' });
+  onTestFinished(small.stop);
 
-  expect((await send(url, '{}', { 'content-type': 'text/plain' })).status).toBe(415);
-  expect((await send(url, '{}', { 'content-type': 'application/json; charset=utf-16' })).status).toBe(415);
-  expect((await send(url, `"${'x'.repeat(2000)}"`)).status).toBe(413);
+  expect((await send(small.url, '{}', { 'content-type': 'text/plain' })).status).toBe(415);
+  expect((await send(small.url, '{}', { 'content-type': 'application/json; charset=utf-16' })).status).toBe(415);
+  expect((await send(small.url, `"${'x'.repeat(2000)}"`)).status).toBe(413);
 });
 
 test('ten thousand sessions that are opened and left leave nothing behind', async () => {
-  const url = await start();
   const open = {
     jsonrpc: '2.0',
     id: 0,
@@ -149,7 +147,6 @@ test('ten thousand sessions that are opened and left leave nothing behind', asyn
 }, 120_000);
 
 test('neither do calls, however they ended', async () => {
-  const url = await start();
   const call = (n: number) => ({
     name: n % 2 === 0 ? 'echo' : 'no such tool',
     arguments: { text: 'x' },

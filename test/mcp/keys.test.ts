@@ -32,7 +32,10 @@ test('without a key, and with one that nobody has, there is no door', async () =
   const url = await start();
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 
-  expect(await post(url, list)).toMatchObject({ status: 401, messages: [{ code: 'unauthorized' }] });
+  expect(await post(url, list)).toMatchObject({
+    status: 401,
+    messages: [{ id: null, error: { code: -32000, data: { code: 'unauthorized' } } }],
+  });
   expect(await post(url, list, bearer('nobody'))).toMatchObject({ status: 401 });
   expect((await fetch(`${url}/mcp`, { method: 'DELETE', headers: { 'mcp-session-id': 's' } })).status).toBe(401);
 });
@@ -43,7 +46,7 @@ test('a page of another origin is refused, as everywhere', async () => {
 
   expect(await post(url, list, { ...ACME, origin: 'https://evil.example' })).toMatchObject({
     status: 403,
-    messages: [{ code: 'forbidden_origin' }],
+    messages: [{ error: { data: { code: 'forbidden_origin' } } }],
   });
 });
 

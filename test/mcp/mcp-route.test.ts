@@ -8,7 +8,7 @@ import { addJsonBodyParser } from '#src/routes/json-body.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
-import { post, postModern } from './mcp-clients.ts';
+import { connect, connectEarlier, post, postModern } from './mcp-clients.ts';
 
 const ANYONE: RequestCaller = {
   tenant: 'a',
@@ -48,12 +48,16 @@ const startRoute = async ({
     endSession,
     isUnavailable: (error) => error instanceof Error && error.message === 'away',
     describeTools: () => tools,
+    findTool: () => undefined,
+    mcpDefaultSession: 'none',
+    endedSessions: { add: () => undefined, has: () => false },
     toSessionKey: (tenant, id) => `${tenant}:${id}`,
     toRecordKey: (tenant, key) => `${tenant}:${key}`,
     toRequestKey: (tenant, id) => `${tenant}:${id}`,
     createId: () => 'id',
     maxDeadlineMs: 1000,
     version: '1',
+    keepAliveMs: 20,
     callerOf,
     onBug,
   });
@@ -84,6 +88,49 @@ test('a key whose call still runs is an error that says when to ask again', asyn
   const data = { code: 'idempotency_key_in_flight', retry_after_ms: 1500 };
   expect(await postModern(url, 'tools/call', CALL)).toMatchObject({ messages: [{ error: { code: -32000, data } }] });
   expect(bugs).toEqual([]);
+});
+
+const RESULT =
+  '{"index":0,"id":null,"name":"echo","success":true,"outcome":"success","executed":"yes","value":{"n":1},"message":"","error":null,"retry":null,"duration_ms":1}';
+
+/** Posts a call as a client that takes `accept`, and gives all that it was sent. */
+const ask = async (url: string, accept: string) => {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: CALL });
+  const headers = { 'content-type': 'application/json', accept };
+  const answer = await fetch(`${url}/mcp`, { method: 'POST', headers, body });
+  return { type: answer.headers.get('content-type'), text: await answer.text() };
+};
+
+test('a call that takes long shows a sign of life to who takes events, and is answered by one body to others', async () => {
+  const { url } = await startRoute({
+    executeBatch: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 70));
+      return { kind: 'results', results: [RESULT], origin: 'run' };
+    },
+  });
+  const message =
+    '{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"{\\"n\\":1}"}],"structuredContent":{"n":1},"isError":false}}';
+
+  const streamed = await ask(url, 'application/json, text/event-stream');
+  expect(streamed.type).toBe('text/event-stream');
+  expect(streamed.text).toMatch(/^(: the call is still running\n\n)+event: message\ndata: /);
+  expect(streamed.text.endsWith(`data: ${message}\n\n`)).toBe(true);
+  expect(await ask(url, '*/*')).toEqual({ type: 'application/json; charset=utf-8', text: message });
+  const clients = [(await connect(url, 'modern')).client, (await connect(url, 'legacy')).client];
+  for (const client of [...clients, (await connectEarlier(url)).client])
+    expect(await client.callTool(CALL)).toMatchObject({ structuredContent: { n: 1 } });
+});
+
+test('a bug behind a stream that has begun is told of, and ends the stream with an error', async () => {
+  const { url, bugs } = await startRoute({
+    executeBatch: () => new Promise((_resolve, reject) => setTimeout(() => reject(new Error('secret')), 50)),
+  });
+  const { text } = await ask(url, 'application/json, text/event-stream');
+  expect(text).toMatch(
+    /data: \{"jsonrpc":"2.0","id":7,"error":\{"code":-32603,"message":"The service failed\..*\}\n\n$/,
+  );
+  expect(text).not.toContain('secret');
+  expect(bugs).toEqual([new Error('secret')]);
 });
 
 test('a session that cannot be ended now is a 503, and any other trouble a bug', async () => {

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { ok } from '#src/tools/tool-values.ts';
 import { startService } from '#test/support/start-service.ts';
-import { connect } from './mcp-clients.ts';
+import { connect, post } from './mcp-clients.ts';
 
 const PNG = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgoAAAANSUhEUgAA' };
 const SOUND = { type: 'audio', mimeType: 'audio/mpeg', data: 'SUQzBAAAAAAAI1RTU0UAAAAP' };
@@ -13,7 +13,11 @@ const UNNAMED = { ...FILE, uri: null };
 const tool = (name: string, run: () => unknown, output?: z.ZodType) =>
   defineTool({ name, description: name, effects: 'read', input: z.object({}), run, ...(output ? { output } : {}) });
 
+const LINK = { type: 'resource_link', uri: 'file:///b.txt', name: 'b.txt', mimeType: 'text/plain' };
+const TEXT = { type: 'resource', mimeType: 'text/plain', uri: 'file:///c.txt', text: 'to "c"' };
+
 const TOOLS = [
+  tool('point', () => ({ content: [{ type: 'text', text: 'There:' }, { ...LINK, bytes: null }, TEXT] })),
   tool('look', () => ({ content: [{ type: 'text', text: 'Before.' }, PNG, SOUND, FILE] })),
   tool('told', () => ok(PNG, 'A map.')),
   tool('unnamed', () => ({ content: [UNNAMED] })),
@@ -43,4 +47,25 @@ test.each(['modern', 'legacy'] as const)('media are content of their own, and ar
     structuredContent: { page: 'Home', screenshot: PNG },
     isError: false,
   });
+});
+
+test('links are blocks of their own where the revision that a request names has them, and else told of', async () => {
+  const service = await startService({}, TOOLS);
+  onTestFinished(service.stop);
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'point', arguments: {} } };
+  const contentOf = async (headers: Readonly<Record<string, string>>) =>
+    Object((await post(service.url, call, headers)).messages[0]?.['result']).content;
+  const resource = { type: 'resource', resource: { uri: 'file:///c.txt', mimeType: 'text/plain', text: 'to "c"' } };
+
+  for (const revision of ['2025-06-18', '2025-11-25'])
+    expect(await contentOf({ 'mcp-protocol-version': revision })).toEqual([
+      { type: 'text', text: 'There:' },
+      LINK,
+      resource,
+    ]);
+  for (const headers of [{}, { 'mcp-protocol-version': '2025-03-26' }])
+    expect(await contentOf(headers)).toEqual([
+      { type: 'text', text: `There:\n${JSON.stringify({ ...LINK, bytes: null })}` },
+      resource,
+    ]);
 });

@@ -1,12 +1,14 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { startService } from '#test/support/start-service.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type RunningService, startService } from '#test/support/start-service.ts';
 import { connect, connectEarlier, post, postModern } from './mcp-clients.ts';
 
-const start = async (environment: Readonly<Record<string, string>> = {}): Promise<string> => {
-  const service = await startService(environment);
-  onTestFinished(service.stop);
-  return service.url;
-};
+let service: RunningService;
+let url: string;
+beforeAll(async () => {
+  service = await startService();
+  url = service.url;
+});
+afterAll(() => service.stop());
 
 const ECHO = { name: 'echo', arguments: { text: 'hello' } };
 const ECHOED = {
@@ -17,7 +19,7 @@ const ECHOED = {
 const NAMES = ['echo', 'fetch_url', 'list_files', 'read_file', 'search_files', 'write_file'];
 
 test("the SDK's client of revision 2026-07-28 lists and calls tools, without a session", async () => {
-  const { client, transport } = await connect(await start(), 'modern');
+  const { client, transport } = await connect(url, 'modern');
 
   expect(client.getNegotiatedProtocolVersion()).toBe('2026-07-28');
   expect(transport.sessionId).toBeUndefined();
@@ -26,7 +28,7 @@ test("the SDK's client of revision 2026-07-28 lists and calls tools, without a s
 });
 
 test("the SDK's client of revision 2025-11-25 gets a session, lists and calls tools", async () => {
-  const { client, transport } = await connect(await start(), 'legacy');
+  const { client, transport } = await connect(url, 'legacy');
 
   expect(client.getNegotiatedProtocolVersion()).toBe('2025-11-25');
   expect(transport.sessionId).toMatch(/^[0-9a-f-]{36}$/);
@@ -36,7 +38,7 @@ test("the SDK's client of revision 2025-11-25 gets a session, lists and calls to
 });
 
 test("the client of the SDK's first major version works as it is", async () => {
-  const { client, sessionId } = await connectEarlier(await start());
+  const { client, sessionId } = await connectEarlier(url);
 
   expect(sessionId).toMatch(/^[0-9a-f-]{36}$/);
   expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(NAMES);
@@ -46,7 +48,6 @@ test("the client of the SDK's first major version works as it is", async () => {
 test.each(['2025-11-25', '2025-06-18', '2025-03-26'])(
   'revision %s is agreed on, and its requests need no initialize and no session',
   async (revision) => {
-    const url = await start();
     const params = { protocolVersion: revision, capabilities: {}, clientInfo: { name: 'test', version: '1' } };
     const { headers, messages } = await post(url, { jsonrpc: '2.0', id: 0, method: 'initialize', params });
     expect(messages).toMatchObject([
@@ -66,8 +67,6 @@ test.each(['2025-11-25', '2025-06-18', '2025-03-26'])(
 );
 
 test('a request of revision 2026-07-28 by plain HTTP is answered as one JSON body', async () => {
-  const url = await start();
-
   const called = await postModern(url, 'tools/call', ECHO);
   expect(called).toMatchObject({ status: 200, messages: [{ id: 1, result: { ...ECHOED, resultType: 'complete' } }] });
   expect(called.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -79,7 +78,6 @@ test('a request of revision 2026-07-28 by plain HTTP is answered as one JSON bod
 });
 
 test('a client that takes anything is answered; one that takes events only is told what it must take', async () => {
-  const url = await start();
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 
   expect(await post(url, list, { accept: '*/*' })).toMatchObject({ status: 200, messages: [{ id: 1 }] });
@@ -87,8 +85,6 @@ test('a client that takes anything is answered; one that takes events only is to
 });
 
 test('a notification is accepted with 202, an unknown method and an unknown revision are errors of the protocol', async () => {
-  const url = await start();
-
   expect(await post(url, { jsonrpc: '2.0', method: 'notifications/initialized' })).toMatchObject({
     status: 202,
     messages: [],
@@ -100,8 +96,6 @@ test('a notification is accepted with 202, an unknown method and an unknown revi
 });
 
 test('there is no stream to subscribe to: GET is 405, and a subscription ends at once with nothing granted', async () => {
-  const url = await start();
-
   const got = await fetch(`${url}/mcp`, { headers: { accept: 'text/event-stream' } });
   expect(got.status).toBe(405);
   expect(got.headers.get('allow')).toBe('POST, DELETE');
@@ -113,10 +107,11 @@ test('there is no stream to subscribe to: GET is 405, and a subscription ends at
 });
 
 test('with MCP_SERVER=false there is nothing at /mcp', async () => {
-  const url = await start({ MCP_SERVER: 'false' });
+  const closed = await startService({ MCP_SERVER: 'false' });
+  onTestFinished(closed.stop);
 
   for (const method of ['POST', 'GET', 'DELETE']) {
     const body = method === 'POST' ? { body: '{}', headers: { 'content-type': 'application/json' } } : {};
-    expect((await fetch(`${url}/mcp`, { method, ...body })).status).toBe(404);
+    expect((await fetch(`${closed.url}/mcp`, { method, ...body })).status).toBe(404);
   }
 });

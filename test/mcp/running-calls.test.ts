@@ -4,8 +4,8 @@ import { createRunningCalls } from '#src/mcp/running-calls.ts';
 test('a call can be cancelled by its session and id while it runs, and nothing of it is kept afterwards', () => {
   const running = createRunningCalls();
   const [first, second] = [new AbortController(), new AbortController()];
-  const forget = running.add({ sessionKey: 'a', requestId: 1 }, first);
-  const forgetSecond = running.add({ sessionKey: 'a', requestId: '1' }, second);
+  const forget = running.add({ sessionKey: 'a', requestId: 1 }, () => first.abort());
+  const forgetSecond = running.add({ sessionKey: 'a', requestId: '1' }, () => second.abort());
   expect(running.size()).toBe(2);
 
   for (const sessionKey of ['b', '']) running.cancel({ sessionKey, requestId: 1 });
@@ -23,8 +23,8 @@ test('where a client gives one id twice, the end of the earlier call leaves the 
   const running = createRunningCalls();
   const [earlier, later] = [new AbortController(), new AbortController()];
   const name = { sessionKey: 'a', requestId: 1 };
-  const forgetEarlier = running.add(name, earlier);
-  const forgetLater = running.add(name, later);
+  const forgetEarlier = running.add(name, () => earlier.abort());
+  const forgetLater = running.add(name, () => later.abort());
 
   forgetEarlier();
   running.cancel(name);

@@ -1,8 +1,8 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { SessionView } from '#src/contract/session.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { startProcess } from '#test/support/start-process.ts';
-import { startService } from '#test/support/start-service.ts';
+import { type RunningService, startService } from '#test/support/start-service.ts';
 import { type ConnectedClient, connect, detailOf, post, postModern } from './mcp-clients.ts';
 
 let misses = 0;
@@ -21,11 +21,14 @@ const codesOf = async (calls: number, call: () => ReturnType<typeof miss>): Prom
 const viewOf = async (url: string, id: string): Promise<SessionView> =>
   SessionView.parse(await (await fetch(`${url}/sessions/${id}`)).json());
 
-const start = async (): Promise<string> => {
-  const service = await startService();
-  onTestFinished(service.stop);
-  return service.url;
-};
+let shared: RunningService;
+beforeAll(async () => {
+  shared = await startService();
+});
+afterAll(() => shared.stop());
+
+// Each test names sessions of its own.
+const start = (): string => shared.url;
 
 const sessionOf = ({ transport: { sessionId } }: ConnectedClient): string => {
   if (sessionId === undefined) throw new Error('The client has no session.');
@@ -33,7 +36,7 @@ const sessionOf = ({ transport: { sessionId } }: ConnectedClient): string => {
 };
 
 test('the session of the transport is a session of the service: its budget runs out, and GET /sessions shows it', async () => {
-  const url = await start();
+  const url = start();
   const connected = await connect(url, 'legacy');
 
   expect(await codesOf(5, () => miss(connected.client))).toEqual([
@@ -85,7 +88,21 @@ test('two replicas share the sessions of one Redis, whichever of them opened it'
   expect(detailOf(await miss(opened.client))).toMatchObject({ code: 'tool_exception', retry: { used: 3 } });
   expect(await missAt(second.url)).toMatchObject({ code: 'retry_budget_exhausted', executed: 'no' });
   expect(await missAt(first.url)).toMatchObject({ code: 'retry_budget_exhausted' });
+
+  await opened.transport.terminateSession();
+  expect(await post(second.url, { jsonrpc: '2.0', id: 7, method: 'tools/list' }, session)).toMatchObject(ENDED);
+  expect(await post(first.url, { jsonrpc: '2.0', id: 7, method: 'ping' }, session)).toMatchObject(ENDED);
 });
+
+const ENDED = {
+  status: 404,
+  messages: [
+    {
+      id: 7,
+      error: { code: -32001, message: 'This session has ended. Begin another one with initialize.' },
+    },
+  ],
+};
 
 // In a session of its own each time: which store it is kept in, once Redis has answered.
 const missAtFresh = async (url: string): Promise<unknown> => {
@@ -101,7 +118,7 @@ const missAtFresh = async (url: string): Promise<unknown> => {
 };
 
 test('a request without a session has a budget of its own; one that names a session in _meta has that', async () => {
-  const url = await start();
+  const url = start();
   const { client } = await connect(url, 'modern');
 
   expect(await codesOf(6, () => miss(client))).toEqual(Array.from({ length: 6 }, () => 'tool_exception'));
@@ -111,8 +128,21 @@ test('a request without a session has a budget of its own; one that names a sess
   expect(detailOf(await miss(client, { 'recourse/session_id': 'agent 2' }))['code']).toBe('tool_exception');
 });
 
+test('in revision 2026-07-28 a header names the session too, and by setting all calls of a key share one', async () => {
+  const service = await startService({ MCP_DEFAULT_SESSION: 'key' });
+  onTestFinished(service.stop);
+  const { url } = service;
+  const byHeader = await connect(url, 'modern', { 'mcp-session-id': 'by-header' });
+  const byKey = await connect(url, 'modern');
+
+  expect((await codesOf(5, () => miss(byHeader.client))).at(-1)).toBe('retry_budget_exhausted');
+  expect(await viewOf(url, 'by-header')).toMatchObject({ tools: [{ name: 'read_file', exhausted: true }] });
+  expect((await codesOf(5, () => miss(byKey.client))).at(-1)).toBe('retry_budget_exhausted');
+  expect(await viewOf(url, 'mcp')).toMatchObject({ tools: [{ name: 'read_file', exhausted: true }] });
+});
+
 test('calls of one model turn that name one round count once', async () => {
-  const { client } = await connect(await start(), 'legacy');
+  const { client } = await connect(start(), 'legacy');
   const inRound = (round: string) => () => miss(client, { 'recourse/round_id': round });
 
   expect(await codesOf(6, inRound('turn 1'))).toEqual(Array.from({ length: 6 }, () => 'tool_exception'));
@@ -120,7 +150,7 @@ test('calls of one model turn that name one round count once', async () => {
 });
 
 test('a call with an idempotency key runs once; the same key with another call is a mistake of the request', async () => {
-  const url = await start();
+  const url = start();
   const { client } = await connect(url, 'modern');
   const write = (content: string) =>
     client.callTool({
@@ -150,7 +180,7 @@ test.each([
   ['recourse/idempotency_key', 'a\nb'],
   ['recourse/idempotency_key', {}],
 ])('a bad %s (%j) is a mistake of the request, and nothing runs', async (key, value) => {
-  const url = await start();
+  const url = start();
   const params = { name: 'echo', arguments: { text: 'x' }, _meta: { [key]: value } };
 
   for (const answer of [
@@ -161,16 +191,16 @@ test.each([
 });
 
 test.each(['', 'has blank', 'ümlaut', 'x'.repeat(257)])('%j is no session', async (id) => {
-  const url = await start();
+  const url = start();
 
   expect(await post(url, { jsonrpc: '2.0', id: 1, method: 'tools/list' }, { 'mcp-session-id': id })).toMatchObject({
     status: 400,
-    messages: [{ code: 'invalid_session_id' }],
+    messages: [{ id: 1, error: { code: -32000, data: { code: 'invalid_session_id' } } }],
   });
 });
 
-test('DELETE ends the session: what it has used up is fresh again', async () => {
-  const url = await start();
+test('DELETE ends the session: what it has used up is fresh again, and whoever goes on with it is told', async () => {
+  const url = start();
   const connected = await connect(url, 'legacy');
   const id = sessionOf(connected);
   expect((await codesOf(5, () => miss(connected.client))).at(-1)).toBe('retry_budget_exhausted');
@@ -179,4 +209,10 @@ test('DELETE ends the session: what it has used up is fresh again', async () => 
   expect(await viewOf(url, id)).toMatchObject({ session: { rounds: 0 }, tools: [], calls: [] });
   const { status } = await fetch(`${url}/mcp`, { method: 'DELETE' });
   expect(status).toBe(400);
+  const session = { 'mcp-session-id': id };
+  for (const method of ['tools/list', 'ping', 'tools/call'])
+    expect(await post(url, { jsonrpc: '2.0', id: 7, method, params: { name: 'echo' } }, session)).toMatchObject(ENDED);
+  // It goes on as what it is elsewhere, a name.
+  expect(await postModern(url, 'tools/list', {}, session)).toMatchObject({ status: 200 });
+  expect((await connect(url, 'legacy')).transport.sessionId).not.toBe(id);
 });

@@ -14,6 +14,7 @@ const DEFAULTS = {
   DOCS: true,
   CONSOLE: true,
   MCP_SERVER: true,
+  MCP_DEFAULT_SESSION: 'none',
   ALLOWED_ORIGINS: [],
   LOG_LEVEL: 'info',
   TOOLS_ENV: [],

@@ -97,15 +97,16 @@ const build = (one: Named, options: Parts): Built => {
   const { server, link, maxResultBytes } = options;
   const facts = { server, effects: toEffects(listed, options.settings), maxResultBytes };
   try {
+    const { checked, dialect } = toInputSchema(listed.inputSchema);
     const tool = defineTool({
       ...toDeclaration(one, options),
       name,
-      input: toInputSchema(listed.inputSchema),
+      input: checked,
       // Its output schema is neither checked nor shown: one that lies would cost a write tool its answer, and all tools
       // of the server their breaker; a promise that nobody checks is not passed on.
       run: (input, context) => callTool(listed, input, { context, link, facts }),
     });
-    return { tool };
+    return { tool: { ...tool, inputSchema: { ...dialect, ...tool.inputSchema } } };
   } catch (error) {
     return toUnavailable(one, `it cannot be declared: ${describe(error)}`, options);
   }

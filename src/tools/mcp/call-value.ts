@@ -8,6 +8,8 @@ type Descriptor = {
   readonly bytes: number | null;
   readonly uri: string | null;
   readonly name?: string;
+  readonly title?: string;
+  readonly description?: string;
   readonly text?: string;
   readonly data?: string;
 };
@@ -27,9 +29,14 @@ export const toCallValue = ({ structuredContent, content }: CallToolResult, maxD
   return text === '' ? empty('The tool has answered, without any content.') : text;
 };
 
-/** The text parts of an answer, a line break between two. */
+/** The texts of an answer, those of its resources too, a line break between two. */
 export const textOf = (content: readonly ContentBlock[]): string =>
-  content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
+  content
+    .flatMap((part) => {
+      if (part.type === 'text') return [part.text];
+      return part.type === 'resource' && 'text' in part.resource ? [part.resource.text] : [];
+    })
+    .join('\n');
 
 const withParts = (structured: unknown, others: readonly Part[]): unknown => {
   if (!isRecord(structured)) return ok(structured, toNote(others));
@@ -83,6 +90,8 @@ const toPart = (part: ContentBlock, keep: Keep): Part => {
         bytes: part.size ?? null,
         uri: part.uri,
         name: part.name,
+        ...(part.title === undefined ? {} : { title: part.title }),
+        ...(part.description === undefined ? {} : { description: part.description }),
       };
     case 'resource': {
       const { resource } = part;

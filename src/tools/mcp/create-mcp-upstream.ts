@@ -6,6 +6,7 @@ import { createOfferBuilder } from './build-offer.ts';
 import type { ConnectionVerdict } from './call-failure.ts';
 import type { Link } from './call-tool.ts';
 import { createChangeGuard, type KnownDigests } from './change-guard.ts';
+import { createFadingLog } from './fading-log.ts';
 import { type Keeper, keepConnected } from './keep-connected.ts';
 import { createListReader } from './list-reader.ts';
 import { type McpServerSettings, unknownMembersOf } from './mcp-server-settings.ts';
@@ -45,6 +46,8 @@ export type McpUpstream = ToolSource & {
   readonly kill: () => void;
 };
 
+const UNLISTED = 'the tools of an MCP server could not be listed';
+
 // Waiting costs memory, not turns: a server that can bear fewer says so in its settings.
 const DEFAULT_CONCURRENCY = 512;
 // Beyond what a result may hold, for what JSON and base64 add; and for the envelope.
@@ -65,6 +68,7 @@ export const createMcpUpstream = (options: McpUpstreamOptions): McpUpstream => {
   };
   const readList = createListReader({
     log,
+    failures: createFadingLog(log, { message: UNLISTED, firstPauseMs: timing.listLogMs, now }),
     limitMs: timing.listMs,
     gapMs: timing.refreshGapMs,
     client: clientNow,
@@ -75,7 +79,7 @@ export const createMcpUpstream = (options: McpUpstreamOptions): McpUpstream => {
   const link = toLink({
     keeper: () => keeper,
     health,
-    stillHas: async (tool) => !(await readList()) || offers.has(tool),
+    stillHas: async (tool) => (await readList()).kind !== 'read' || offers.has(tool),
   });
   const offers = createOfferKeeper({
     publish: options.publish,
@@ -88,9 +92,11 @@ export const createMcpUpstream = (options: McpUpstreamOptions): McpUpstream => {
     onFault: health.check,
     onUp: (client) => {
       health.watch(client);
-      void readList().then((isRead) => {
-        if (isRead) log.info('an MCP server is up', { tools: offers.state().tools });
-        else keeper.drop(client, 'it did not give its list of tools');
+      void readList().then((reading) => {
+        if (reading.kind === 'failed') keeper.drop(client, `its tools could not be listed: ${reading.cause}`);
+        if (reading.kind !== 'read') return;
+        keeper.served(client);
+        log.info('an MCP server is up', { tools: offers.state().tools });
       });
     },
     onDown: ({ reason }) => {

@@ -11,14 +11,23 @@ const NAMED: ReadonlySet<string> = new Set([
   'dependentSchemas',
 ]);
 
+/** A server's schema without its `$schema`, as draft 2020-12, and what its `$schema` says for those who read it. */
+export type InputSchema = { readonly checked: JsonSchema; readonly dialect: JsonSchema };
+
 /**
  * A server's schema as draft 2020-12, by which arguments are checked. Most servers say draft-07 in `$schema`; what differs
- * for them are tuples: `items` with a list is `prefixItems`, and `additionalItems` is `items`.
+ * for them are tuples: `items` with a list is `prefixItems`, and `additionalItems` is `items`. The validator knows no other
+ * dialect by its name, so `$schema` is kept apart: as the server wrote it, unless tuples were rewritten.
  */
-export const toInputSchema = (schema: JsonSchema): JsonSchema => {
-  const { $schema: _dialect, ...rest } = schema;
-  return toCurrent(rest);
+export const toInputSchema = (schema: JsonSchema): InputSchema => {
+  const { $schema: dialect, ...rest } = schema;
+  const checked = toCurrent(rest);
+  if (typeof dialect !== 'string') return { checked, dialect: {} };
+  const isAsWritten = JSON.stringify(checked) === JSON.stringify(rest);
+  return { checked, dialect: { $schema: isAsWritten ? dialect : CURRENT } };
 };
+
+const CURRENT = 'https://json-schema.org/draft/2020-12/schema';
 
 const isRecord = (value: unknown): value is JsonSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

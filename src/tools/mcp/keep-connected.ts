@@ -27,6 +27,8 @@ export type Keeper = {
   readonly state: () => LinkState;
   /** Gives up a connection that is still the one in use, and makes a new one. */
   readonly drop: (client: Client, why: string) => void;
+  /** A connection has given what it is for: only from then on its time counts for a good one. */
+  readonly served: (client: Client) => void;
   /** How often the connection was made again. */
   readonly reconnects: () => number;
 };
@@ -42,6 +44,7 @@ export const keepConnected = (options: KeeperOptions): Keeper => {
   let failure = UNTRIED;
   let nextTryAt = now() + timing.firstBackoffMs;
   let connections = 0;
+  let servedSince: number | null = null;
   let running: Promise<void> = Promise.resolve();
   const onTransport = (made: ServerTransport): void => {
     server = made;
@@ -59,12 +62,12 @@ export const keepConnected = (options: KeeperOptions): Keeper => {
   const live = async (live: Connected): Promise<boolean> => {
     connections += 1;
     connected = live;
-    const since = now();
+    servedSince = null;
     options.onUp(live.client);
     const reason = await live.closed;
     await live.close();
     fail({ reason, refusedStatus: null });
-    return now() - since >= timing.stableMs;
+    return servedSince !== null && now() - servedSince >= timing.stableMs;
   };
   const connect = async (): Promise<boolean> => {
     const opened = await connectServer({ ...options, signal: stopping.signal, onTransport, onError });
@@ -100,6 +103,9 @@ export const keepConnected = (options: KeeperOptions): Keeper => {
         : { kind: 'up', client: connected.client },
     drop: (client, why) => {
       if (connected?.client === client) connected.breakOff(why);
+    },
+    served: (client) => {
+      if (connected?.client === client) servedSince ??= now();
     },
     reconnects: () => Math.max(0, connections - 1),
   };

@@ -5,6 +5,8 @@ export type McpTiming = {
   /** For one connection; `npx` may have to fetch a package first. */
   readonly connectMs: number;
   readonly listMs: number;
+  /** Between the first two lines of the log about a list that cannot be read; each further pause is twice as long. */
+  readonly listLogMs: number;
   readonly firstBackoffMs: number;
   readonly maxBackoffMs: number;
   /** A connection that lasted so long was a good one: the next death begins with the first back-off. */
@@ -24,6 +26,7 @@ export const DEFAULT_TIMING: McpTiming = {
   startMs: 10_000,
   connectMs: 60_000,
   listMs: 30_000,
+  listLogMs: 60_000,
   firstBackoffMs: 500,
   maxBackoffMs: 30_000,
   stableMs: 10_000,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Client } from '@modelcontextprotocol/client';
 import * as z from 'zod';
 import { hasMoreNodes } from '../../contract/json-weight.ts';
+import { readParamHeaders } from '../../contract/param-headers.ts';
 import { cutText } from '../describe-value.ts';
 import { toCanonical } from './canonical-json.ts';
 
@@ -129,9 +130,11 @@ const toTool = ({
     inputSchema: schema.data,
     hints,
     digest: toDigest([text, canonical, hints.readOnly, hints.idempotent]),
-    fault: execution?.taskSupport === 'required' ? 'it can only be run as an MCP task, which is not supported' : null,
+    fault: execution?.taskSupport === 'required' ? ONLY_AS_TASK : readParamHeaders(schema.data).fault,
   };
 };
+
+const ONLY_AS_TASK = 'it can only be run as an MCP task, which is not supported';
 
 const Schema = z.looseObject({ type: z.literal('object').default('object') });
 

@@ -131,6 +131,7 @@ const handle = async (line: string): Promise<void> => {
     case 'ping':
       return send({ id, result: {} });
     case 'tools/list':
+      if (start === 'unlisted') return send({ id, error: { code: -32_603, message: 'The database is locked.' } });
       return send({ id, result: { tools: tools.map((tool) => ({ inputSchema: { type: 'object' }, ...tool })) } });
     case 'tools/call':
       return call(id, params);

@@ -40,5 +40,10 @@ export const SCRIPTED_TOOLS: readonly ScriptedTool[] = [
     description: 'Cannot be compiled.',
     inputSchema: { type: 'object', properties: { a: { $ref: '#/nowhere' } } },
   },
+  {
+    name: 'wrong_header',
+    description: 'No client may offer it.',
+    inputSchema: { type: 'object', properties: { a: { type: 'array', 'x-mcp-header': 'A' } } },
+  },
   { name: 'x'.repeat(100), description: 'A long name.' },
 ];

@@ -116,6 +116,8 @@ test('arguments are checked before the server hears of them, against a schema of
     error: { code: 'invalid_arguments' },
   });
   expect(await lab.call('lab_echo', { text: 'a', pair: [1, 'x'] })).toMatchObject({ success: true });
+  // Its tuples are shown in the words of the current draft.
+  expect(lab.tool('lab_echo').inputSchema['$schema']).toBe('https://json-schema.org/draft/2020-12/schema');
 });
 
 test('progress of the server reaches whoever watches', async () => {
@@ -179,6 +181,7 @@ test('names are made fit, and two tools that come to one name are both unavailab
       'lab_broken',
       "it cannot be declared: Tool 'lab_broken': input is no usable schema. can't resolve reference #/nowhere from id #",
     ],
+    ['lab_wrong_header', "its x-mcp-header is not valid: at 'a' the type is none of string, integer and boolean"],
   ]);
 });
 

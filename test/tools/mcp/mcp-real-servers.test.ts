@@ -1,6 +1,7 @@
 import { realpath, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { connect } from '../../mcp/mcp-clients.ts';
 import { createCountFile, servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
 
 test('the filesystem server of the registry reads a file, and its mistakes are for the model', async () => {
@@ -30,7 +31,7 @@ test('the filesystem server of the registry reads a file, and its mistakes are f
   });
 });
 
-test('the server of all features works as it is', async () => {
+test('the server of all features works as it is: images and text resources reach models and MCP clients, `$schema` stays', async () => {
   await using lab = await startMcpLab({ ...servers.everything(), effects: { 'get-sum': 'read' }, timeoutMs: 5_000 });
   expect(lab.tool('lab_get-sum')).toMatchObject({ effects: 'read', timeoutMs: 5_000 });
   expect(await lab.call('lab_get-sum', { a: 2, b: 3 })).toMatchObject({
@@ -46,13 +47,16 @@ test('the server of all features works as it is', async () => {
     content: [{ type: 'text' }, { type: 'image', mimeType: 'image/png' }, { type: 'text' }],
   });
   const service = await lab.service();
-  const turn = [{ type: 'tool_use', id: 'toolu_1', name: 'lab_get-tiny-image', input: {} }];
-  const answer = await fetch(`${service.url}/tool-calls?format=anthropic&raw=true`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(turn),
-  });
-  expect(await answer.json()).toMatchObject([
+  const postTurn = async (format: string, turn: readonly unknown[]): Promise<unknown> => {
+    const answer = await fetch(`${service.url}/tool-calls?format=${format}&raw=true`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(turn),
+    });
+    return answer.json();
+  };
+  const look = { type: 'tool_use', id: 'toolu_1', name: 'lab_get-tiny-image', input: {} };
+  expect(await postTurn('anthropic', [look])).toMatchObject([
     {
       content: [
         {
@@ -66,6 +70,32 @@ test('the server of all features works as it is', async () => {
       ],
     },
   ]);
+
+  const args = { resourceType: 'Text', resourceId: 7 };
+  const resource = {
+    uri: 'demo://resource/dynamic/text/7',
+    mimeType: 'text/plain',
+    text: expect.stringMatching(/^Resource 7: This is a plaintext resource/),
+  };
+
+  const { client } = await connect(service.url, 'modern');
+  expect((await client.callTool({ name: 'lab_get-resource-reference', arguments: args })).content).toEqual([
+    { type: 'text', text: 'Returning resource reference for Resource 7:' },
+    { type: 'resource', resource },
+    { type: 'text', text: 'You can access this resource using the URI: demo://resource/dynamic/text/7' },
+  ]);
+  const refer = { name: 'lab_get-resource-reference', arguments: JSON.stringify(args) };
+  expect(await postTurn('openai-chat', [{ id: 'a', type: 'function', function: refer }])).toMatchObject([
+    {
+      tool_call_id: 'a',
+      content: expect.stringMatching(/^Returning resource .* 7:\nResource 7: This is a plaintext .*\nYou can access/),
+    },
+  ]);
+  const { tools } = await client.listTools();
+  expect(tools.find(({ name }) => name === 'lab_get-sum')?.inputSchema).toMatchObject({
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    required: ['a', 'b'],
+  });
 });
 
 test.each(['both', 'modern'])('a server of the 2026 revision is spoken to in its own way (%s)', async (mode) => {

@@ -75,6 +75,22 @@ test('last words that differ with every try are told once', async () => {
   expect(lab.logged.filter(({ message }) => message === 'an MCP server is down')).toHaveLength(1);
 });
 
+test('a server that cannot list its tools says why, and is logged once for many tries', async () => {
+  await using lab = await startMcpLab(servers.scripted('unlisted'), { timing: { maxBackoffMs: 50, startMs: 100 } });
+  await until(() => expect(lab.upstream.state().reconnects).toBeGreaterThan(2));
+  const cause = 'error -32603: The database is locked.';
+  expect(lab.upstream.state()).toMatchObject({
+    status: 'down',
+    reason: `its tools could not be listed: ${cause}`,
+    tools: 0,
+  });
+  const lines = lab.logged.filter(({ level }) => level === 'warn');
+  expect(lines.map(({ message, fields }) => ({ message, ...fields }))).toEqual([
+    { message: 'the tools of an MCP server could not be listed', cause },
+    { message: 'an MCP server is down', reason: `its tools could not be listed: ${cause}` },
+  ]);
+});
+
 test('a secret in the last words is shown nowhere', async () => {
   const secret = 'sk-live-4f9a8b7c6d5e4f3a2b1c';
   const settings = dying('console.error("bad key " + process.env.LAB_TOKEN); process.exitCode = 1');
