@@ -32,6 +32,7 @@ const ANSWERS = new Map<string, object>([
   ],
   ['test_error_handling', { content: [text('This tool intentionally returns an error for testing')], isError: true }],
   ['test_tool_with_progress', { content: [text('All three steps are done.')] }],
+  ['test_reconnection', { content: [text('Reconnection test completed successfully.')] }],
   ['json_schema_2020_12_tool', { content: [text('Taken.')] }],
   ['test_custom_header', { content: [text('Taken.')] }],
 ]);

@@ -32,6 +32,8 @@ export const content = [
       toResource('test://mixed-content-resource', 'application/json', '{"test":"data","value":123}'),
     ],
   })),
+  // The suite's own closes its stream before it answers; a tool of Recourse has none to close.
+  toTool('test_reconnection', 'Answers.', () => 'Reconnection test completed successfully.'),
   toTool('test_error_handling', 'Always fails.', () => {
     throw new TerminalToolError('This tool intentionally returns an error for testing.');
   }),

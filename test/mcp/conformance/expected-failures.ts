@@ -1,0 +1,138 @@
+import type { RunName } from './suite-runs.ts';
+
+/** Checks that fail for one reason, by scenario. */
+export type ExpectedFailures = {
+  /** For docs/mcp-conformance.md. */
+  readonly reason: string;
+  readonly checks: Readonly<Record<string, readonly string[]>>;
+  /** Left out: in every run that has the scenario. */
+  readonly runs?: readonly RunName[];
+};
+
+const UPSTREAM_RUNS = ['upstream stable', 'upstream 2025-11-25', 'upstream 2026-07-28'] as const;
+
+/**
+ * The baseline of the conformance suite: which checks fail, and why. A check that fails and is not here makes a test
+ * red, and so does one that is here and passes, is skipped, or is gone.
+ */
+export const EXPECTED_FAILURES: readonly ExpectedFailures[] = [
+  {
+    reason: 'Recourse serves tools and no prompts.',
+    checks: {
+      'prompts-list': ['prompts-list'],
+      'prompts-get-simple': ['prompts-get-simple'],
+      'prompts-get-with-args': ['prompts-get-with-args'],
+      'prompts-get-embedded-resource': ['prompts-get-embedded-resource'],
+      'prompts-get-with-image': ['prompts-get-with-image'],
+      'completion-complete': ['completion-complete'],
+    },
+  },
+  {
+    reason: 'Recourse serves tools and no resources; a tool may answer with some.',
+    checks: {
+      'resources-list': ['resources-list'],
+      'resources-read-text': ['resources-read-text'],
+      'resources-read-binary': ['resources-read-binary'],
+      'resources-templates-read': ['resources-templates-read'],
+      'resources-subscribe': ['resources-subscribe'],
+      'resources-unsubscribe': ['resources-unsubscribe'],
+    },
+  },
+  {
+    reason: 'The caching hints are missing on lists of prompts and resources alone, which are not served.',
+    checks: {
+      caching: [
+        'sep-2549-prompts-list-caching-hints',
+        'sep-2549-resources-list-caching-hints',
+        'sep-2549-resources-templates-list-caching-hints',
+      ],
+    },
+  },
+  {
+    reason: "A tool's log is written as it is, secrets included: it goes to the operator, and to no client.",
+    checks: {
+      'logging-set-level': ['logging-set-level'],
+      'tools-call-with-logging': ['tools-call-with-logging'],
+    },
+  },
+  {
+    reason: 'A tool of Recourse asks the client for nothing: no sampling, no elicitation, no roots.',
+    checks: {
+      'tools-call-sampling': ['tools-call-sampling'],
+      'tools-call-elicitation': ['tools-call-elicitation'],
+      'elicitation-sep1034-defaults': ['elicitation-sep1034-general'],
+      'elicitation-sep1330-enums': ['elicitation-sep1330-general'],
+      'input-required-result-basic-elicitation': ['sep-2322-elicitation-incomplete'],
+      'input-required-result-basic-list-roots': ['sep-2322-list-roots-incomplete'],
+      'input-required-result-basic-sampling': ['sep-2322-sampling-incomplete'],
+      'input-required-result-capability-check': ['sep-2322-respect-client-capabilities'],
+      'input-required-result-multi-round': ['sep-2322-multi-round-r1'],
+      'input-required-result-multiple-input-requests': ['sep-2322-multiple-inputs-incomplete'],
+      'input-required-result-non-tool-request': ['sep-2322-non-tool-incomplete'],
+      'input-required-result-request-state': ['sep-2322-request-state-incomplete'],
+      'input-required-result-result-type': ['sep-2322-result-type-included'],
+      'input-required-result-tampered-state': ['sep-2322-reject-tampered-state'],
+      'server-stateless': ['sep-2575-missing-capability-http-400', 'sep-2575-server-rejects-undeclared-capability'],
+    },
+  },
+  {
+    reason: 'An upstream that asks for input gets none: nobody is there to answer, and the call fails.',
+    checks: {
+      'elicitation-sep1034-client-defaults': [
+        'client-elicitation-sep1034-boolean-default',
+        'client-elicitation-sep1034-enum-default',
+        'client-elicitation-sep1034-general',
+        'client-elicitation-sep1034-integer-default',
+        'client-elicitation-sep1034-number-default',
+        'client-elicitation-sep1034-string-default',
+      ],
+      'sep-2322-client-request-state': [
+        'sep-2322-client-jsonrpc-id-different',
+        'sep-2322-client-no-state-omitted',
+        'sep-2322-client-request-state-echoed',
+      ],
+    },
+  },
+  {
+    reason: 'To be mended: a session that was ended goes on under its id instead of being 404.',
+    checks: { 'server-session-lifecycle': ['server-session-terminated-returns-404'] },
+  },
+  {
+    reason: 'To be mended: the headers `Mcp-Param-*` are not compared with the arguments.',
+    checks: {
+      'http-custom-header-server-validation': [
+        'sep-2243-server-reject-invalid-param-chars',
+        'sep-2243-server-reject-param-mismatch',
+        'sep-2243-server-validate-param-match',
+      ],
+    },
+  },
+  {
+    reason: 'To be mended: a resource with text that an upstream answers does not reach the client as one.',
+    checks: {
+      'tools-call-embedded-resource': ['tools-call-embedded-resource'],
+      'tools-call-mixed-content': ['tools-call-mixed-content'],
+    },
+    runs: UPSTREAM_RUNS,
+  },
+  {
+    reason: "To be mended: `$schema` is taken out of an upstream's schemas.",
+    checks: { 'json-schema-2020-12': ['json-schema-2020-12-$schema'] },
+    runs: UPSTREAM_RUNS,
+  },
+  {
+    reason: "To be mended: `$schema` is taken out of an upstream's schemas.",
+    checks: { 'json-schema-2020-12-preservation': ['json-schema-2020-12-client-$schema-preserved'] },
+  },
+  {
+    reason: 'To be mended: tools of an upstream whose `x-mcp-header` is invalid are offered.',
+    checks: {
+      'http-invalid-tool-headers': [
+        'sep-2243-x-mcp-header-charset',
+        'sep-2243-x-mcp-header-not-empty',
+        'sep-2243-x-mcp-header-primitive-only',
+        'sep-2243-x-mcp-header-unique',
+      ],
+    },
+  },
+];
