@@ -26,8 +26,12 @@ type Call = { readonly name: string; readonly arguments: Readonly<Record<string,
  * upstream, and is asked to call its tools by `POST /tool-calls`.
  */
 export const openClientDesk = async (): Promise<ClientDesk> => {
+  // One at a time: the suite starts all its clients at once, and measures when some of them are there again.
+  let last: Promise<unknown> = Promise.resolve();
   const desk = createServer((request, response) => {
-    void playRequest(request).then(
+    const played = last.then(() => playRequest(request));
+    last = played.catch(() => undefined);
+    void played.then(
       (told) => response.end(told),
       (error: unknown) => response.writeHead(500).end(String(error)),
     );

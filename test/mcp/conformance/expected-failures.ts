@@ -2,6 +2,8 @@ import type { RunName } from './suite-runs.ts';
 
 /** Checks that fail for one reason, by scenario. */
 export type ExpectedFailures = {
+  /** `never`: of what the service does not offer. `open`: it should not be so. */
+  readonly kind: 'never' | 'open';
   /** For docs/mcp-conformance.md. */
   readonly reason: string;
   readonly checks: Readonly<Record<string, readonly string[]>>;
@@ -17,7 +19,8 @@ const UPSTREAM_RUNS = ['upstream stable', 'upstream 2025-11-25', 'upstream 2026-
  */
 export const EXPECTED_FAILURES: readonly ExpectedFailures[] = [
   {
-    reason: 'Recourse serves tools and no prompts.',
+    kind: 'never',
+    reason: 'The service offers tools and no prompts.',
     checks: {
       'prompts-list': ['prompts-list'],
       'prompts-get-simple': ['prompts-get-simple'],
@@ -28,7 +31,8 @@ export const EXPECTED_FAILURES: readonly ExpectedFailures[] = [
     },
   },
   {
-    reason: 'Recourse serves tools and no resources; a tool may answer with some.',
+    kind: 'never',
+    reason: 'The service offers tools and no resources; the answer of a tool may hold some.',
     checks: {
       'resources-list': ['resources-list'],
       'resources-read-text': ['resources-read-text'],
@@ -39,7 +43,8 @@ export const EXPECTED_FAILURES: readonly ExpectedFailures[] = [
     },
   },
   {
-    reason: 'The caching hints are missing on lists of prompts and resources alone, which are not served.',
+    kind: 'never',
+    reason: 'The lists of prompts and resources, which are not offered, have no caching hints.',
     checks: {
       caching: [
         'sep-2549-prompts-list-caching-hints',
@@ -49,6 +54,7 @@ export const EXPECTED_FAILURES: readonly ExpectedFailures[] = [
     },
   },
   {
+    kind: 'never',
     reason: "A tool's log is written as it is, secrets included: it goes to the operator, and to no client.",
     checks: {
       'logging-set-level': ['logging-set-level'],
@@ -56,7 +62,8 @@ export const EXPECTED_FAILURES: readonly ExpectedFailures[] = [
     },
   },
   {
-    reason: 'A tool of Recourse asks the client for nothing: no sampling, no elicitation, no roots.',
+    kind: 'never',
+    reason: 'Tools ask the client for nothing: no sampling, no elicitation, no roots.',
     checks: {
       'tools-call-sampling': ['tools-call-sampling'],
       'tools-call-elicitation': ['tools-call-elicitation'],
@@ -76,7 +83,8 @@ export const EXPECTED_FAILURES: readonly ExpectedFailures[] = [
     },
   },
   {
-    reason: 'An upstream that asks for input gets none: nobody is there to answer, and the call fails.',
+    kind: 'never',
+    reason: 'A call whose upstream asks for input fails: there is no person to ask.',
     checks: {
       'elicitation-sep1034-client-defaults': [
         'client-elicitation-sep1034-boolean-default',
@@ -94,11 +102,13 @@ export const EXPECTED_FAILURES: readonly ExpectedFailures[] = [
     },
   },
   {
-    reason: 'To be mended: a session that was ended goes on under its id instead of being 404.',
+    kind: 'open',
+    reason: 'A session that was ended goes on under its id instead of being 404.',
     checks: { 'server-session-lifecycle': ['server-session-terminated-returns-404'] },
   },
   {
-    reason: 'To be mended: the headers `Mcp-Param-*` are not compared with the arguments.',
+    kind: 'open',
+    reason: 'The headers `Mcp-Param-*` are not compared with the arguments.',
     checks: {
       'http-custom-header-server-validation': [
         'sep-2243-server-reject-invalid-param-chars',
@@ -108,7 +118,8 @@ export const EXPECTED_FAILURES: readonly ExpectedFailures[] = [
     },
   },
   {
-    reason: 'To be mended: a resource with text that an upstream answers does not reach the client as one.',
+    kind: 'open',
+    reason: 'A resource with text that an upstream answers does not reach the client as one.',
     checks: {
       'tools-call-embedded-resource': ['tools-call-embedded-resource'],
       'tools-call-mixed-content': ['tools-call-mixed-content'],
@@ -116,16 +127,19 @@ export const EXPECTED_FAILURES: readonly ExpectedFailures[] = [
     runs: UPSTREAM_RUNS,
   },
   {
-    reason: "To be mended: `$schema` is taken out of an upstream's schemas.",
+    kind: 'open',
+    reason: "`$schema` is taken out of an upstream's schemas.",
     checks: { 'json-schema-2020-12': ['json-schema-2020-12-$schema'] },
     runs: UPSTREAM_RUNS,
   },
   {
-    reason: "To be mended: `$schema` is taken out of an upstream's schemas.",
+    kind: 'open',
+    reason: "`$schema` is taken out of an upstream's schemas.",
     checks: { 'json-schema-2020-12-preservation': ['json-schema-2020-12-client-$schema-preserved'] },
   },
   {
-    reason: 'To be mended: tools of an upstream whose `x-mcp-header` is invalid are offered.',
+    kind: 'open',
+    reason: 'Tools of an upstream whose `x-mcp-header` is invalid are offered.',
     checks: {
       'http-invalid-tool-headers': [
         'sep-2243-x-mcp-header-charset',

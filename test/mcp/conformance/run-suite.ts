@@ -10,8 +10,14 @@ import { ROOT } from '#test/support/start-process.ts';
 /** A version of the suite, by the name under which package.json has it. */
 export type SuiteVersion = 'mcp-conformance-stable' | 'mcp-conformance-next';
 
-/** The ids of the checks that failed, sorted, each once, by scenario. A scenario that passed has none. */
-export type SuiteResults = ReadonlyMap<string, readonly string[]>;
+export type ScenarioResult = {
+  /** The ids of the checks that failed, sorted, each once. */
+  readonly failed: readonly string[];
+  /** Whether another check of the scenario's own passed. */
+  readonly passedAny: boolean;
+};
+
+export type SuiteResults = ReadonlyMap<string, ScenarioResult>;
 
 const Checks = z.array(z.object({ id: z.string(), status: z.string() }));
 
@@ -37,13 +43,22 @@ export const runSuite = async (version: SuiteVersion, words: readonly string[]):
 };
 
 const readResults = async (folder: string): Promise<SuiteResults> => {
-  const results = new Map<string, readonly string[]>();
-  for await (const path of glob('**/checks.json', { cwd: folder })) {
-    const checks = Checks.parse(JSON.parse(await readFile(join(folder, path), 'utf8')));
-    const failed = checks.filter(({ status }) => status === 'FAILURE').map(({ id }) => id);
-    if (!path.startsWith('auth/')) results.set(toScenario(path), [...new Set(failed)].sort());
-  }
+  const results = new Map<string, ScenarioResult>();
+  for await (const path of glob('**/checks.json', { cwd: folder }))
+    if (!path.startsWith('auth/'))
+      results.set(toScenario(path), toResult(Checks.parse(JSON.parse(await readFile(join(folder, path), 'utf8')))));
   return results;
+};
+
+// Of every scenario: whether each message that was sent is one of the protocol.
+const WIRE_CHECK = 'wire-schema-valid';
+
+const toResult = (checks: z.infer<typeof Checks>): ScenarioResult => {
+  const idsOf = (status: string): ReadonlySet<string> =>
+    new Set(checks.filter((check) => check.status === status).map(({ id }) => id));
+  const failed = idsOf('FAILURE');
+  const passed = [...idsOf('SUCCESS')].filter((id) => id !== WIRE_CHECK && !failed.has(id));
+  return { failed: [...failed].sort(), passedAny: passed.length > 0 };
 };
 
 /** Of `server-tools-list-2026-11-23T08-44-08-744Z/checks.json`: `tools-list`. */
