@@ -68,7 +68,7 @@ const renderNote = (note: string, index: number, isOpen: boolean, told: Told): s
     told.expected.filter(({ reason }) => reason === note).flatMap(({ checks }) => Object.keys(checks)),
   );
   const whole = [...scenarios].filter((scenario) => isNotOffered(scenario, told)).map((scenario) => `\`${scenario}\``);
-  return `${index + 1}. ${isOpen ? 'To be mended: ' : ''}${note}${whole.length === 0 ? '' : ` (${whole.join(', ')})`}`;
+  return `${index + 1}. ${isOpen ? 'To be mended. ' : ''}${note}${whole.length === 0 ? '' : ` (${whole.join(', ')})`}`;
 };
 
 const renderTable = (columns: readonly Column[], told: Told): string => {
