@@ -40,7 +40,7 @@ export const openClientDesk = async (): Promise<ClientDesk> => {
   await once(desk, 'listening');
   const address = desk.address();
   if (address === null || typeof address === 'string') throw new Error('The desk has no port.');
-  const client = `${process.execPath} ${join(import.meta.dirname, 'suite-client.ts')} http://127.0.0.1:${address.port}`;
+  const client = `"${process.execPath}" "${join(import.meta.dirname, 'suite-client.ts')}" http://127.0.0.1:${address.port}`;
   return {
     // The service has no OAuth to play those scenarios with.
     command: `case $MCP_CONFORMANCE_SCENARIO in auth/*) exit 1 ;; esac; exec ${client}`,
