@@ -17,6 +17,8 @@ export type PlanOptions = {
   readonly log: Logger;
   /** Of this service. */
   readonly version: string;
+  /** Whether a file, by its real path, lies where tools do not write. */
+  readonly mayRead: (path: string) => Promise<boolean>;
   /** Of each MCP server what it was seen to offer: a server that is made anew must not forget it. */
   readonly known: Map<string, KnownDigests>;
 };
@@ -71,7 +73,7 @@ const knownOf = (name: string, { known }: PlanOptions): KnownDigests => {
 const toImportPlans = async ({ openapi }: ConfigContent, options: PlanOptions): Promise<readonly SourcePlan[]> => {
   if (openapi.length === 0) return [];
   const { createOpenApiImport } = await import('../tools/openapi/openapi-import.ts');
-  const { directory, log } = options;
+  const { directory, log, mayRead } = options;
   return openapi.map(({ name, settings, written }) => ({
     name: toImportName(name),
     settings: written,
@@ -80,6 +82,7 @@ const toImportPlans = async ({ openapi }: ConfigContent, options: PlanOptions): 
         name,
         settings,
         directory,
+        mayRead,
         publish,
         log: toSourceLog(log, toImportName(name)),
         now: Date.now,

@@ -77,6 +77,7 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
     holdsSecret: options.redaction.redactor.holds,
     log,
     version,
+    mayRead: async (path: string) => (await guard.check('a file of a document', [path])).length === 0,
     known: new Map(),
   };
   const toPlans = (content: ConfigContent) => toSourcePlans(content, surroundings);

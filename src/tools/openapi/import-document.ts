@@ -4,6 +4,7 @@ import type { Lookup } from '../http/lookup.ts';
 import { objectionTo } from '../http/target-url.ts';
 import { createArgumentChecks } from './argument-checks.ts';
 import { DocumentProblem } from './document/document-problem.ts';
+import type { LinkedFiles } from './document/linked-files.ts';
 import { parseOpenApiDocument } from './document/openapi-document.ts';
 import { chooseBase } from './document/server-url.ts';
 import { type LoadedOperations, loadOperations } from './load-operations.ts';
@@ -18,6 +19,8 @@ export type ImportContext = {
   readonly pinned: URL | null;
   readonly means: Omit<ImportMeans, 'base' | 'checkFor'>;
   readonly lookup: Lookup;
+  /** What the document may refer to. */
+  readonly files: LinkedFiles;
 };
 
 export type ImportedDocument = LoadedOperations & { readonly base: URL };
@@ -25,7 +28,7 @@ export type ImportedDocument = LoadedOperations & { readonly base: URL };
 /** One version of a document as tools. Throws a DocumentProblem, or what the parsers throw, where it cannot serve. */
 export const importDocument = async (text: string, context: ImportContext): Promise<ImportedDocument> => {
   const { settings, documentUrl, pinned, means } = context;
-  const document = await parseOpenApiDocument(text);
+  const document = await parseOpenApiDocument(text, context.files);
   const sendsCredentials = settings.auth === undefined ? 'no' : 'yes';
   const base = chooseBase({ root: document.root, documentUrl, baseUrl: settings.baseUrl, sendsCredentials });
   if (pinned !== null && pinned.href !== base.href)

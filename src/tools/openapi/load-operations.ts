@@ -87,7 +87,7 @@ const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => 
   return (operation: Selected, charactersLeft: number): InlineTool | UnavailableTool => {
     const id = operation.operationId ?? operation.derivedId;
     const name = toOperationToolName(settings.prefix ?? means.importName, id);
-    const label = `${operation.method.toUpperCase()} ${operation.path}`;
+    const label = `${operation.method === 'path' ? '' : `${operation.method.toUpperCase()} `}${operation.path}`;
     const source = `openapi:${means.importName} ${label}`.slice(0, 200);
     const effects = toEffects(operation.method, id, settings.effects);
     const sendsKey = fitsAny(operation, settings.idempotencyKeys) ? 'yes' : 'no';

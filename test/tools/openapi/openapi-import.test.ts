@@ -14,6 +14,7 @@ test.each([
   ['[1]', 'The document is not an object.'],
   ['{ "a": 1 }', 'The document has no member openapi: it is no OpenAPI document.'],
   ['{ "openapi": ', expect.stringContaining('The document cannot be parsed')],
+  ['openapi: 3.1.0\npaths: {/a: {get: {operationId: a', expect.stringContaining('The document cannot be parsed')],
   [null, expect.stringMatching(/^The document cannot be read: \/.+\/openapi\.json is not there\.$/)],
 ])('a document that cannot be used leaves the import down with the reason: %j', async (text, reason) => {
   const { source, offers, lines } = await startImport(text, BASE);

@@ -10,18 +10,18 @@ import { createRequestSchemas, MOST_SCHEMA, TOO_LARGE } from '../document/reques
 import { toBase, toServerUrl } from '../document/server-url.ts';
 import { sizeOf } from '../document/value-size.ts';
 import { describeOperation } from './describe-operation.ts';
-import { type DocumentedOperation, parametersOf } from './list-operations.ts';
+import { type DocumentedOperation, type Method, parametersOf } from './list-operations.ts';
 import { type Parameter, toParameter, withDistinctArguments } from './parameters.ts';
+import { checkTemplate, type PathTemplate, settleQuery, toPathTemplate } from './path-template.ts';
 import { type RequestBody, toRequestBody } from './request-body.ts';
 import { isWithheld } from './withheld-parameters.ts';
 
 /** All that a call of one operation needs. Holds nothing of the document. */
-export type OperationPlan = {
+export type OperationPlan = PathTemplate & {
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly effects: Effects;
   readonly method: HttpMethod;
-  readonly path: string;
   readonly parameters: readonly Parameter[];
   readonly body: RequestBody | null;
   /** The Accept header. */
@@ -54,26 +54,27 @@ const METHOD_NAMES = {
   patch: 'PATCH',
   delete: 'DELETE',
   trace: 'TRACE',
-} as const satisfies Record<DocumentedOperation['method'], HttpMethod>;
+} as const satisfies Record<Method, HttpMethod>;
 
 /** Makes the plan of one operation. Throws an OperationProblem where it cannot be a tool. */
 export const toOperationPlan = (operation: DocumentedOperation, options: PlanOptions): OperationPlan => {
   const { document, credentials, effects, sendsKey } = options;
-  const { source, path } = operation;
+  const { source, method, problem } = operation;
+  if (problem !== null || method === 'path') throw new OperationProblem(problem ?? 'Its method is not known.');
   refuseOtherServers(operation, options);
-  if (operation.method === 'trace') throw new OperationProblem('TRACE requests are not sent.');
+  if (method === 'trace') throw new OperationProblem('TRACE requests are not sent.');
   const schemas = createRequestSchemas(document);
   const documented = parametersOf(document.root, operation);
   const keyHeader = documented.find((one) => isKeyHeader(one));
   const offered = documented.filter(
     (one) => one !== keyHeader && !isWithheld(textAt(one, 'in') ?? '', textAt(one, 'name') ?? '', credentials),
   );
-  const parameters = withDistinctArguments(
-    offered
-      .map((one) => toParameter(one, schemas))
-      .filter((one) => one.in !== 'path' || path.includes(`{${one.name}}`)),
+  const settled = settleQuery(
+    toPathTemplate(operation.path),
+    offered.map((one) => toParameter(one, schemas)),
   );
-  checkPath(path, parameters);
+  const parameters = withDistinctArguments(settled.parameters);
+  checkTemplate(settled, parameters);
   const body = toRequestBody(document.root, source, schemas, new Set(parameters.map(({ argument }) => argument)));
   const inputSchema = toInputSchema(parameters, body, schemas.definitions());
   if (isNestedDeeper(inputSchema, MOST_NESTING))
@@ -84,8 +85,9 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
     description: describeOperation(document.root, operation),
     inputSchema,
     effects,
-    method: METHOD_NAMES[operation.method],
-    path,
+    method: METHOD_NAMES[method],
+    path: settled.path,
+    query: settled.query,
     parameters,
     body,
     ...toAnswers(document.root, source),
@@ -109,15 +111,6 @@ const refuseOtherServers = (
   throw new OperationProblem(
     `It is served by another server (${there?.origin ?? 'not a URL'}), which this import does not ask.`,
   );
-};
-
-const checkPath = (path: string, parameters: readonly Parameter[]): void => {
-  const literal = path.replace(/\{[^{}]*\}/g, 'x');
-  if (/[?#\\{}]/.test(literal) || literal.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment)))
-    throw new OperationProblem(`Its path ${path.slice(0, 200)} is not one that can be asked.`);
-  for (const [, name] of path.matchAll(/\{([^{}]*)\}/g))
-    if (!parameters.some((parameter) => parameter.in === 'path' && parameter.name === name))
-      throw new OperationProblem(`Its path needs {${name}}, for which it has no parameter.`);
 };
 
 const toInputSchema = (

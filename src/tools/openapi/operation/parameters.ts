@@ -15,6 +15,8 @@ export type Parameter = {
   readonly argument: string;
   readonly in: Place;
   readonly required: boolean;
+  /** What is sent of a required parameter for which the model gives nothing; undefined = nothing. */
+  readonly fallback: unknown;
   readonly style: Style;
   readonly explode: boolean;
   readonly reserved: 'encode' | 'keep';
@@ -45,13 +47,23 @@ export const toParameter = (source: JsonRecord, schemas: RequestSchemas): Parame
     name,
     argument: name,
     in: place,
-    required: place === 'path' || source['required'] === true,
+    ...toDemand(place === 'path' || source['required'] === true, schema, schemas),
     style,
     explode: typeof explode === 'boolean' ? explode : style === 'form',
     reserved: source['allowReserved'] === true ? 'keep' : 'encode',
     asJson: content !== undefined && /json/i.test(content[0]),
     schema: description === undefined ? schema : { ...schema, description },
   };
+};
+
+/** What has a default is not demanded of the model: where the API demands it, the default is sent. */
+export const toDemand = (
+  isRequired: boolean,
+  schema: JsonSchema,
+  schemas: RequestSchemas,
+): { readonly required: boolean; readonly fallback: unknown } => {
+  const fallback = isRequired ? (schemas.defaultOf(schema) ?? undefined) : undefined;
+  return { required: isRequired && fallback === undefined, fallback };
 };
 
 const toNamedPlace = (source: JsonRecord): { readonly name: string; readonly place: Place } => {
@@ -69,23 +81,36 @@ const toParameterSchema = (source: JsonRecord, content: unknown): unknown => {
   return memberOf(source, 'schema') ?? {};
 };
 
-/** Gives each parameter an argument of its own: where two would share a name, the later is called `{name}_{in}`. */
+/**
+ * Gives each parameter an argument of its own: where two would share a name, the later is called `{name}_{in}`, and
+ * where that is taken, too, `{name}_{in}_2` and so on.
+ */
 export const withDistinctArguments = (parameters: readonly Parameter[]): readonly Parameter[] => {
   const sorted = parameters.toSorted((a, b) => PLACES.indexOf(a.in) - PLACES.indexOf(b.in));
   const taken = new Set<string>();
   return sorted.map((parameter) => {
     const own = toArgumentName(parameter.name);
-    const argument = taken.has(own) ? `${own}_${parameter.in}` : own;
-    if (taken.has(argument)) throw new OperationProblem(`It has several parameters called ${argument}.`);
+    const argument = taken.has(own) ? toFreeName(`${own}_${parameter.in}`, taken) : own;
     taken.add(argument);
     return { ...parameter, argument };
   });
 };
 
-/** `filter[status]` → `filter_status`, `$top` → `top`: Anthropic refuses all tools of a request for one name outside this. */
+const toFreeName = (stem: string, taken: ReadonlySet<string>): string => {
+  let name = stem;
+  for (let count = 2; taken.has(name); count += 1) name = `${stem}_${count}`;
+  return name;
+};
+
+/** Whether every provider takes an argument of this name: for another one Anthropic refuses all tools of a request. */
+export const isPortable = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name);
+
+/** `filter[status]` → `filter_status`, `$top` → `top`, `DateSent<` → `DateSent_lt`, `DateSent>` → `DateSent_gt`. */
 const toArgumentName = (name: string): string => {
-  if (/^[A-Za-z0-9_.-]{1,64}$/.test(name)) return name;
+  if (isPortable(name)) return name;
   const plain = name
+    .replaceAll('<', '_lt')
+    .replaceAll('>', '_gt')
     .replace(/[^A-Za-z0-9_.-]+/g, '_')
     .replace(/^_+|_+$/g, '')
     .slice(0, 50);

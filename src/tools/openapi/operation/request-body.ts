@@ -3,7 +3,7 @@ import { isRecord, type JsonRecord, memberOf, recordAt, textAt } from '../docume
 import { followReferences, OperationProblem } from '../document/references.ts';
 import type { RequestSchemas } from '../document/request-schema.ts';
 import { toFlatObject, withAllRequired } from './flat-object.ts';
-import { STYLES, type Style } from './parameters.ts';
+import { isPortable, STYLES, type Style, toDemand } from './parameters.ts';
 
 export type BodyKind = 'json' | 'form' | 'multipart' | 'text';
 /** How one member of a form is written where the document says so. */
@@ -20,6 +20,8 @@ export type RequestBody = {
   /** Argument → its schema. */
   readonly arguments: ReadonlyMap<string, JsonSchema>;
   readonly requiredArguments: readonly string[];
+  /** What is sent of a required member for which the model gives nothing. */
+  readonly fallbacks: ReadonlyMap<string, unknown>;
   readonly encodings: ReadonlyMap<string, MemberEncoding>;
 };
 
@@ -54,7 +56,7 @@ export const toRequestBody = (
     encodings: toEncodings(content),
   };
   const members = chosen.kind === 'text' ? null : toMembers(root, content, chosen.kind);
-  const fits = members !== null && [...members.properties.keys()].every((name) => !taken.has(name));
+  const fits = members !== null && [...members.properties.keys()].every((name) => isPortable(name) && !taken.has(name));
   // Of an optional body all or nothing is sent: beside the others, its required members would seem optional.
   if (members !== null && fits && (required || members.required.size === 0))
     return { ...whole, ...toOwnArguments(members, schemas) };
@@ -81,6 +83,8 @@ const toMembers = (root: JsonRecord, content: JsonRecord, kind: BodyKind): Membe
   const flat = toFlatObject(root, memberOf(content, 'schema'));
   if (flat === null) return null;
   const found = withAllRequired(flat);
+  // An object of which nothing is said takes any members: the model gives all of it.
+  if (found.properties.size === 0) return null;
   const kept = [...found.properties].filter(([name, schema]) => {
     const resolved = isRecord(schema) ? followReferences(root, schema) : {};
     const isFile = kind === 'multipart' && holdsFile(root, resolved);
@@ -101,11 +105,16 @@ const holdsFile = (root: JsonRecord, schema: JsonRecord): boolean => {
   );
 };
 
-const toOwnArguments = ({ properties, required }: Members, schemas: RequestSchemas) => ({
-  argument: null,
-  arguments: new Map([...properties].map(([name, schema]) => [name, schemas.toSchema(schema)])),
-  requiredArguments: [...required],
-});
+const toOwnArguments = ({ properties, required }: Members, schemas: RequestSchemas) => {
+  const members = new Map([...properties].map(([name, schema]) => [name, schemas.toSchema(schema)]));
+  const demands = [...members].map(([name, schema]) => [name, toDemand(required.has(name), schema, schemas)] as const);
+  return {
+    argument: null,
+    arguments: members,
+    requiredArguments: demands.filter(([, demand]) => demand.required).map(([name]) => name),
+    fallbacks: new Map(demands.flatMap(([name, { fallback }]) => (fallback === undefined ? [] : [[name, fallback]]))),
+  };
+};
 
 const toOneArgument = (
   content: JsonRecord,
@@ -116,7 +125,12 @@ const toOneArgument = (
   const argument = ['body', 'request_body', 'request_body_2'].find((name) => !taken.has(name)) ?? 'the_request_body';
   const source = memberOf(content, 'schema') ?? {};
   const schema = kind === 'text' ? { type: 'string', description: 'The text that is sent.' } : schemas.toSchema(source);
-  return { argument, arguments: new Map([[argument, schema]]), requiredArguments: required ? [argument] : [] };
+  return {
+    argument,
+    arguments: new Map([[argument, schema]]),
+    requiredArguments: required ? [argument] : [],
+    fallbacks: new Map<string, unknown>(),
+  };
 };
 
 const toEncodings = (content: JsonRecord): ReadonlyMap<string, MemberEncoding> =>

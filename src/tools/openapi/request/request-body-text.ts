@@ -25,9 +25,10 @@ export const toBodyText = (body: RequestBody, given: Arguments): SentBody | null
 
 const toBodyValue = (body: RequestBody, given: Arguments): unknown => {
   if (body.argument !== null) return Object.hasOwn(given, body.argument) ? given[body.argument] : undefined;
-  const members = [...body.arguments.keys()].filter((name) => Object.hasOwn(given, name));
-  if (members.length === 0 && !body.required) return undefined;
-  return Object.fromEntries(members.map((name) => [name, given[name]]));
+  const sent = [...body.arguments.keys()].filter((name) => Object.hasOwn(given, name));
+  if (sent.length === 0 && !body.required) return undefined;
+  const standIns = [...body.fallbacks].filter(([name]) => !Object.hasOwn(given, name));
+  return Object.fromEntries([...sent.map((name) => [name, given[name]]), ...standIns]);
 };
 
 const entriesOf = (value: unknown): readonly (readonly [string, unknown])[] =>

@@ -7,9 +7,9 @@ import { type Pair, toPairs, toPiece, toStyledText } from './style-parameter.ts'
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** What was sent for a parameter; undefined where nothing was. */
+/** What was sent for a parameter, or stands in where nothing was; undefined where neither is. */
 export const argumentOf = (parameter: Parameter, given: Arguments): unknown => {
-  const value = Object.hasOwn(given, parameter.argument) ? given[parameter.argument] : undefined;
+  const value = Object.hasOwn(given, parameter.argument) ? given[parameter.argument] : parameter.fallback;
   return parameter.asJson && value !== undefined ? JSON.stringify(value) : value;
 };
 
@@ -19,7 +19,7 @@ export const argumentOf = (parameter: Parameter, given: Arguments): unknown => {
  */
 export const toRequestUrl = (
   base: URL,
-  plan: Pick<OperationPlan, 'path' | 'parameters'>,
+  plan: Pick<OperationPlan, 'path' | 'query' | 'parameters'>,
   given: Arguments,
   credentials: readonly Pair[],
 ): URL => {
@@ -31,9 +31,19 @@ export const toRequestUrl = (
   // Parsing removes dot segments: another path than was put together is one that somebody led astray.
   if (!isBelow(url, base) || url.pathname.split('/').length !== wanted.split('/').length || hasDotSegment(wanted))
     throw toArgumentRefusal("The path parameters lead out of the API's path. Send plain values.");
-  url.search = [...toQuery(plan.parameters, given, credentials), ...credentials.map(encodePair)].join('&');
+  const own = toQuery(plan.parameters, given, credentials);
+  const fixed = plan.query === '' ? [] : [toFixedQuery(plan, given)];
+  url.search = [...fixed, ...own, ...credentials.map(encodePair)].join('&');
   return url;
 };
+
+/** What the document itself puts behind the path, with a value wherever a placeholder stands. */
+const toFixedQuery = ({ query, parameters }: Pick<OperationPlan, 'query' | 'parameters'>, given: Arguments): string =>
+  query.replace(/\{([^{}]*)\}|[^{}]+/g, (literal, name: string | undefined) => {
+    if (name === undefined) return toLiteral(literal);
+    const parameter = parameters.find((one) => one.in === 'path' && one.name === name);
+    return percentEncode(toPiece(parameter === undefined ? '' : argumentOf(parameter, given)));
+  });
 
 // The document's own part of the path, as it is but for what no URL may hold.
 const toLiteral = (text: string): string =>
