@@ -6,7 +6,7 @@ import { createArgumentChecks } from './argument-checks.ts';
 import { DocumentProblem } from './document/document-problem.ts';
 import type { LinkedFiles } from './document/linked-files.ts';
 import { parseOpenApiDocument } from './document/openapi-document.ts';
-import { chooseBase } from './document/server-url.ts';
+import { chooseBase, toBase } from './document/server-url.ts';
 import { type LoadedOperations, loadOperations } from './load-operations.ts';
 import type { OpenApiImportSettings } from './operation/openapi-import-settings.ts';
 import type { ImportMeans } from './operation-tool.ts';
@@ -33,12 +33,13 @@ export const importDocument = async (text: string, context: ImportContext): Prom
   const base = chooseBase({ root: document.root, documentUrl, baseUrl: settings.baseUrl, sendsCredentials });
   if (pinned !== null && pinned.href !== base.href)
     throw new DocumentProblem(`The document now names the server ${base.href}, and the import goes to ${pinned.href}.`);
-  await checkBase(base, context);
+  for (const place of [base, ...settings.servers.map((server) => toBase(new URL(server)))])
+    await checkBase(place, context);
   const loaded = await loadOperations({
     document,
     documentUrl,
     settings,
-    means: { ...means, base, checkFor: createArgumentChecks() },
+    means: { ...means, base, checkFor: createArgumentChecks(settings.formats) },
   });
   return { ...loaded, base };
 };

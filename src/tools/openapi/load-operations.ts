@@ -6,6 +6,7 @@ import type { UnavailableTool } from '../tool-offer.ts';
 import type { JsonRecord } from './document/json-record.ts';
 import type { OpenApiDocument } from './document/openapi-document.ts';
 import { OperationProblem } from './document/references.ts';
+import { toBase } from './document/server-url.ts';
 import { type DocumentedOperation, listOperations } from './operation/list-operations.ts';
 import type { OpenApiImportSettings } from './operation/openapi-import-settings.ts';
 import { toEffects } from './operation/operation-effects.ts';
@@ -82,6 +83,8 @@ const createGiveWay = (): GiveWay => {
 const toCharacters = ({ inputSchema }: InlineTool): number => JSON.stringify(inputSchema).length;
 
 const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => {
+  const { base } = means;
+  const allowed = settings.servers.map((server) => toBase(new URL(server)));
   const credentials = toCredentialKeys(document.root, settings.auth);
   const takenBy = new Map<string, string>();
   return (operation: Selected, charactersLeft: number): InlineTool | UnavailableTool => {
@@ -95,7 +98,7 @@ const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => 
     const planned = attempt(() => {
       if (other !== undefined) throw new OperationProblem(`${other} is called '${name}' already.`);
       if (charactersLeft <= 0) throw new OperationProblem(FULL);
-      const plan = toOperationPlan(operation, { document, documentUrl, credentials, effects, sendsKey });
+      const plan = toOperationPlan(operation, { document, documentUrl, base, allowed, credentials, effects, sendsKey });
       return createOperationTool({ name, source }, plan, means);
     });
     if (typeof planned === 'string') return toUnavailable({ name, source, effects, means }, planned);

@@ -64,7 +64,7 @@ export const createOperationTool = (
 };
 
 const createRun = (plan: OperationPlan, means: ImportMeans) => {
-  const { importName, auth, base, maxResponseBytes, now } = means;
+  const { importName, auth, maxResponseBytes, now } = means;
   const removeSecrets = {
     fromAnswer: createSecretRemover(auth, LEAST_SECRET_IN_ANSWER),
     fromFailure: createSecretRemover(auth, LEAST_SECRET_IN_FAILURE),
@@ -80,7 +80,7 @@ const createRun = (plan: OperationPlan, means: ImportMeans) => {
       // Before the call's own end, so that a slow API is told as such.
       limitMs: toWorkMs(context.timeoutMs),
       wantedBytes: (status) => toWantedBytes(status, maxResponseBytes),
-      nextHop: toPinnedRedirects(base, effects),
+      nextHop: toPinnedRedirects(plan.base, effects),
       repeats: effects === 'read' && isSafeMethod ? 'transport' : 'never',
     });
     if (fetched.kind === 'answer') await means.turnFor(fetched.body.bytes.byteLength);

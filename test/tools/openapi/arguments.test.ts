@@ -123,3 +123,21 @@ test('what stands behind a ? of a path is sent with each call, and a fragment is
     '/one?part=..%2Fc&id=a%26b',
   ]);
 });
+
+test('a format of texts is advice unless the import wants it checked; that of numbers is checked', async () => {
+  const schemas = { at: { type: 'string', format: 'date-time' }, id: { type: 'string', format: 'uuid' } };
+  const parameters = Object.entries({ ...schemas, n: { type: 'integer', format: 'int32' } }).map(([name, schema]) => ({
+    ...{ name, in: 'query', schema },
+  }));
+  const document = documentOf({ '/a': { get: { operationId: 'a', parameters } } });
+  const base = { baseUrl: 'http://127.0.0.1:9' };
+  const advising = (await startImport(document, base)).tool('a');
+  expect(advising.inputSchema['properties']).toMatchObject(schemas);
+  expect((await advising.prepare({ at: '2026-11-23', id: 'latest' })).ok).toBe(true);
+  expect((await advising.prepare({ n: 2 ** 31 })).ok).toBe(false);
+  const checking = (await startImport(document, { ...base, formats: 'check' })).tool('a');
+  expect(await checking.prepare({ at: '2026-11-23', id: 'latest' })).toMatchObject({
+    ok: false,
+    issues: [{ path: 'at' }, { path: 'id' }],
+  });
+});

@@ -228,7 +228,7 @@ test('an operation of another server and one that refers elsewhere are unavailab
   );
   expect(offer().tools.map(({ name }) => name)).toEqual(['a']);
   expect(offer().unavailable.map(({ facts, reason }) => `${facts.name}: ${reason}`)).toEqual([
-    'b: It is served by another server (https://evil.example), which this import does not ask.',
+    'b: It is served by another server (https://evil.example): name it in servers if it may be asked.',
     "c: It refers to 'https://evil.example/p.json', which is not below the directory of the document.",
     "a: GET /a is called 'a' already.",
     'e: Its path /../e is not one that can be asked.',

@@ -1,5 +1,7 @@
+import { isBelow } from '../../http/pinned-redirects.ts';
 import { DocumentProblem } from './document-problem.ts';
 import { isRecord, type JsonRecord, listAt, recordAt, textAt } from './json-record.ts';
+import { OperationProblem } from './references.ts';
 
 /** The URL of a server with the defaults of its variables, made absolute by where the document is; null where it is none. */
 export const toServerUrl = (server: unknown, documentUrl: URL | null): URL | null => {
@@ -18,6 +20,37 @@ export const toBase = (url: URL): URL => {
     throw new DocumentProblem('The base URL must not hold a user name or password: use auth.');
   return new URL(url.origin + url.pathname.replace(/\/+$/, ''));
 };
+
+export type OperationBaseOptions = {
+  /** The `servers` of the operation itself, or of its path. */
+  readonly own: readonly unknown[];
+  readonly root: JsonRecord;
+  readonly documentUrl: URL | null;
+  readonly base: URL;
+  /** Where requests may go beside the base. */
+  readonly allowed: readonly URL[];
+};
+
+/**
+ * What the requests of one operation stay below: the first of its own servers that is the document's, lies below the
+ * base, or on a server that the settings allow. Throws an OperationProblem where none is.
+ */
+export const chooseOperationBase = ({ own, root, documentUrl, base, allowed }: OperationBaseOptions): URL => {
+  if (own.length === 0) return base;
+  const near = documentUrl ?? base;
+  const usual = toServerUrl(listAt(root, 'servers')[0] ?? { url: '/' }, near);
+  const servers = own.map((server) => toServerUrl(server, near)).filter((url) => url !== null);
+  for (const server of servers.filter(({ username, password }) => username === '' && password === '')) {
+    const place = toBase(server);
+    if (usual !== null && isSamePlace(place, usual)) return base;
+    if ([base, ...allowed].some((one) => isBelow(place, one))) return place;
+  }
+  const shown = servers[0]?.origin ?? 'not a URL';
+  throw new OperationProblem(`It is served by another server (${shown}): name it in servers if it may be asked.`);
+};
+
+const isSamePlace = (one: URL, other: URL): boolean =>
+  one.origin === other.origin && one.pathname.replace(/\/+$/, '') === other.pathname.replace(/\/+$/, '');
 
 export type BaseOptions = {
   readonly root: JsonRecord;

@@ -35,12 +35,16 @@ export type OpenApiAuth = z.infer<typeof Auth>;
 
 const isWebUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '');
 
+const WebUrl = z.string().refine(isWebUrl, 'must be an absolute http or https URL');
+
 /** One import of an OpenAPI document: where it is, which of its operations become tools, and how they are called. */
 export const OpenApiImportSettings = z.strictObject({
   /** A file, relative to the configuration file, or an http(s) URL. JSON or YAML; OpenAPI 3.0, 3.1 or 3.2. */
   document: z.string().min(1),
   /** All requests stay below it. Default: the first server of the document. */
-  baseUrl: z.string().refine(isWebUrl, 'must be an absolute http or https URL').optional(),
+  baseUrl: WebUrl.optional(),
+  /** Where else requests may go: operations that the document puts on one of these, or below it, are served from there. */
+  servers: z.array(WebUrl).max(100).default([]),
   /** A tool is called `{prefix}_{operationId}`. Default: the name of the import; "" = no prefix. */
   prefix: z
     .string()
@@ -56,6 +60,8 @@ export const OpenApiImportSettings = z.strictObject({
   effects: z.record(z.string().min(1), z.enum(EFFECTS)).default({}),
   /** Writes of these operations (patterns with `*`) send the key of the call in a header `Idempotency-Key`, beside those that declare it. */
   idempotencyKeys: Patterns.default([]),
+  /** `check`: a text that is not of the `format` that the document gives (date, uuid, email, …) is refused. */
+  formats: z.enum(['advise', 'check']).default('advise'),
   /** Milliseconds of one call, retries of the transport included. */
   timeoutMs: z.int().min(100).max(600_000).default(30_000),
   /** How many calls of the import run at once in one process. */

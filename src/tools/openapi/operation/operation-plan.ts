@@ -7,7 +7,7 @@ import { type JsonRecord, listAt, recordAt, textAt } from '../document/json-reco
 import type { OpenApiDocument } from '../document/openapi-document.ts';
 import { followReferences, OperationProblem } from '../document/references.ts';
 import { createRequestSchemas, MOST_SCHEMA, TOO_LARGE } from '../document/request-schema.ts';
-import { toBase, toServerUrl } from '../document/server-url.ts';
+import { chooseOperationBase } from '../document/server-url.ts';
 import { sizeOf } from '../document/value-size.ts';
 import { describeOperation } from './describe-operation.ts';
 import { type DocumentedOperation, type Method, parametersOf } from './list-operations.ts';
@@ -20,6 +20,8 @@ import { isWithheld } from './withheld-parameters.ts';
 export type OperationPlan = PathTemplate & {
   readonly description: string;
   readonly inputSchema: JsonSchema;
+  /** What its requests stay below. */
+  readonly base: URL;
   readonly effects: Effects;
   readonly method: HttpMethod;
   readonly parameters: readonly Parameter[];
@@ -35,6 +37,10 @@ export type OperationPlan = PathTemplate & {
 export type PlanOptions = {
   readonly document: OpenApiDocument;
   readonly documentUrl: URL | null;
+  /** Of the import. */
+  readonly base: URL;
+  /** Where requests may go beside the base. */
+  readonly allowed: readonly URL[];
   /** As `toCredentialKeys` gives them. */
   readonly credentials: ReadonlySet<string>;
   readonly effects: Effects;
@@ -61,7 +67,8 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
   const { document, credentials, effects, sendsKey } = options;
   const { source, method, problem } = operation;
   if (problem !== null || method === 'path') throw new OperationProblem(problem ?? 'Its method is not known.');
-  refuseOtherServers(operation, options);
+  const { root } = document;
+  const base = chooseOperationBase({ ...options, root, own: ownServersOf(operation) });
   if (method === 'trace') throw new OperationProblem('TRACE requests are not sent.');
   const schemas = createRequestSchemas(document);
   const documented = parametersOf(document.root, operation);
@@ -84,6 +91,7 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
   return {
     description: describeOperation(document.root, operation),
     inputSchema,
+    base,
     effects,
     method: METHOD_NAMES[method],
     path: settled.path,
@@ -98,19 +106,10 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
 const isKeyHeader = (parameter: JsonRecord): boolean =>
   parameter['in'] === 'header' && textAt(parameter, 'name')?.toLowerCase() === 'idempotency-key';
 
-/** One origin serves an import: an operation that the document puts elsewhere must not be sent there, nor here. */
-const refuseOtherServers = (
-  { source, pathItem }: DocumentedOperation,
-  { document, documentUrl }: PlanOptions,
-): void => {
-  const [own] = [...listAt(source, 'servers'), ...listAt(pathItem, 'servers')];
-  if (own === undefined) return;
-  const [first] = listAt(document.root, 'servers');
-  const [there, here] = [toServerUrl(own, documentUrl), toServerUrl(first, documentUrl)];
-  if (there !== null && here !== null && toBase(there).href === toBase(here).href) return;
-  throw new OperationProblem(
-    `It is served by another server (${there?.origin ?? 'not a URL'}), which this import does not ask.`,
-  );
+/** The servers of the operation, else those of its path. */
+const ownServersOf = ({ source, pathItem }: DocumentedOperation): readonly unknown[] => {
+  const own = listAt(source, 'servers');
+  return own.length > 0 ? own : listAt(pathItem, 'servers');
 };
 
 const toInputSchema = (

@@ -17,7 +17,7 @@ const USER_AGENT = 'recourse-openapi';
 export const toOperationRequest = (
   plan: OperationPlan,
   given: Arguments,
-  { base, credentials }: { readonly base: URL; readonly credentials: Credentials },
+  { credentials }: { readonly credentials: Credentials },
   context: Pick<ToolContext, 'effects' | 'idempotencyKey' | 'traceparent'>,
 ): Hop => {
   const body = plan.body === null ? null : toBodyText(plan.body, given);
@@ -35,7 +35,7 @@ export const toOperationRequest = (
     // Last: nothing that a model sends stands in for what the settings say.
     ...credentials.headers,
   };
-  const url = toRequestUrl(base, plan, given, credentials.query);
+  const url = toRequestUrl(plan, given, credentials.query);
   return { url, headers, method: plan.method, ...(body === null ? {} : { body: body.text }) };
 };
 

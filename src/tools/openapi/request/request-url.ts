@@ -14,15 +14,15 @@ export const argumentOf = (parameter: Parameter, given: Arguments): unknown => {
 };
 
 /**
- * The URL of a request, always below `base`. Throws a RetryableToolError where a path parameter is empty or would lead
+ * The URL of a request, always below the base of the plan. Throws a RetryableToolError where a path parameter is empty or would lead
  * out of its segment. `credentials`: pairs of the query that come from the settings; an argument never stands in for one.
  */
 export const toRequestUrl = (
-  base: URL,
-  plan: Pick<OperationPlan, 'path' | 'query' | 'parameters'>,
+  plan: Pick<OperationPlan, 'base' | 'path' | 'query' | 'parameters'>,
   given: Arguments,
   credentials: readonly Pair[],
 ): URL => {
+  const { base } = plan;
   const path = plan.path.replace(/\{([^{}]*)\}|[^{}]+/g, (literal, name: string | undefined) =>
     name === undefined ? toLiteral(literal) : toPathText(name, plan.parameters, given),
   );
