@@ -69,7 +69,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   'tools/http': /^(ipaddr\.js|undici|node:.*)$/,
   'tools/mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
   'tools/offers': /^(zod|fastest-levenshtein)$/,
-  'tools/openapi': /^(zod|yaml|undici|node:.*)$/,
+  'tools/openapi': /^(zod|yaml|undici|@scalar\/openapi-upgrader\/2.0-to-3.0|node:.*)$/,
   'tools/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(zod|fastest-levenshtein|node:crypto|node:util)$/,
   'executor/circuit': /^cockatiel$/,

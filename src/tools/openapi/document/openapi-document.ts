@@ -3,6 +3,7 @@ import { joinLinkedFiles, type ParsedFile } from './join-linked-files.ts';
 import { countParts } from './json-parts.ts';
 import { isRecord, type JsonRecord, textAt } from './json-record.ts';
 import type { LinkedFiles } from './linked-files.ts';
+import { runInThread } from './run-in-thread.ts';
 import { type JsonText, toJsonTexts } from './yaml-to-json.ts';
 
 /** A document whose version is known. In 3.0 schemas are a dialect of their own, from 3.1 on they are JSON Schema. */
@@ -28,8 +29,18 @@ export const parseOpenApiDocument = async (text: string, files: LinkedFiles): Pr
   checkVersion(root);
   if (REFERS_ELSEWHERE.test(json.json))
     await joinLinkedFiles(root, { files, parse: (texts) => parseFiles(texts, budget) });
+  if (textAt(root, 'openapi') === undefined) return { root: await upgradeSwagger(root, files), schemas: 'of_3_0' };
   const version = textAt(root, 'openapi') ?? '';
   return { root, schemas: version.startsWith('3.0') ? 'of_3_0' : 'json_schema' };
+};
+
+/** Loads the converter into a thread, where it stays: few documents are of 2.0. */
+const upgradeSwagger = async (root: JsonRecord, { home }: LinkedFiles): Promise<JsonRecord> => {
+  const late = 'The document is Swagger 2.0 that takes longer to convert than';
+  const scheme = home.protocol === 'http:' ? 'http' : 'https';
+  const upgraded = await runInThread({ file: 'swagger-worker', data: { root, scheme }, late });
+  if (!isRecord(upgraded)) throw new DocumentProblem('The document is Swagger 2.0 that cannot be converted.');
+  return upgraded;
 };
 
 const REFERS_ELSEWHERE = /"\$ref"\s*:\s*"[^#"]/;
@@ -43,11 +54,13 @@ const isBeyond = (json: string, budget: Budget): boolean => {
 
 const checkVersion = (root: JsonRecord): void => {
   const version = textAt(root, 'openapi');
-  if (version === undefined && 'swagger' in root)
-    throw new DocumentProblem('The document is Swagger 2.0, which is not supported: convert it to OpenAPI 3.');
-  if (version === undefined)
+  // 2.0 is a number in YAML.
+  const swagger = root['swagger'] === 2 ? '2.0' : textAt(root, 'swagger');
+  if (version === undefined && swagger !== undefined && !/^2\.0/.test(swagger))
+    throw new DocumentProblem(`The document is Swagger ${swagger.slice(0, 20)}; of Swagger only 2.0 is supported.`);
+  if (version === undefined && swagger === undefined)
     throw new DocumentProblem('The document has no member openapi: it is no OpenAPI document.');
-  if (!/^3\.[0-2](\.|$)/.test(version))
+  if (version !== undefined && !/^3\.[0-2](\.|$)/.test(version))
     throw new DocumentProblem(`The document is OpenAPI ${version.slice(0, 20)}; 3.0, 3.1 and 3.2 are supported.`);
 };
 

@@ -1,16 +1,9 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import { DocumentProblem } from './document-problem.ts';
 import { isRecord } from './json-record.ts';
-
-/** The file of the thread, in src and in the built dist alike. */
-const YAML_WORKER = new URL(`./yaml-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+import { runInThread } from './run-in-thread.ts';
 
 const MOST_CHARACTERS = 4_194_304;
 // Each may become a value, and a value takes half a kilobyte of the parser.
 const MOST_SIGNS = 400_000;
-// Half a second a megabyte, and more where the processors are busy. Two megabytes of aliases took minutes.
-const MOST_MS = 30_000;
 
 /** A text of JSON, or why there is none. */
 export type JsonText = { readonly json: string } | { readonly problem: string };
@@ -38,21 +31,9 @@ const objectionTo = (yaml: string): string | null => {
 
 const parseInThread = async (yamls: readonly string[]): Promise<readonly JsonText[]> => {
   if (yamls.length === 0) return [];
-  // No limit of its heap: passing one ends the process now and then, not the thread (nodejs/node#65019).
-  const worker = new Worker(YAML_WORKER, { name: 'openapi-yaml', env: {}, execArgv: [], workerData: yamls });
-  const ending = new AbortController();
-  const limit = setTimeout(() => ending.abort(), MOST_MS).unref();
-  try {
-    const [texts]: readonly unknown[] = await once(worker, 'message', { signal: ending.signal });
-    return Array.isArray(texts) ? texts.map(toJsonText) : [];
-  } catch (thrown) {
-    if (ending.signal.aborted)
-      throw new DocumentProblem(`The document is YAML that takes longer than ${MOST_MS / 1_000} s to parse.`);
-    throw thrown;
-  } finally {
-    clearTimeout(limit);
-    await worker.terminate();
-  }
+  const late = 'The document is YAML that takes longer to parse than';
+  const texts = await runInThread({ file: 'yaml-worker', data: yamls, late });
+  return Array.isArray(texts) ? texts.map(toJsonText) : [];
 };
 
 const toJsonText = (given: unknown): JsonText =>

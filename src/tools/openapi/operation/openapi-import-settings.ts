@@ -39,7 +39,7 @@ const WebUrl = z.string().refine(isWebUrl, 'must be an absolute http or https UR
 
 /** One import of an OpenAPI document: where it is, which of its operations become tools, and how they are called. */
 export const OpenApiImportSettings = z.strictObject({
-  /** A file, relative to the configuration file, or an http(s) URL. JSON or YAML; OpenAPI 3.0, 3.1 or 3.2. */
+  /** A file, relative to the configuration file, or an http(s) URL. JSON or YAML; OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0. */
   document: z.string().min(1),
   /** All requests stay below it. Default: the first server of the document. */
   baseUrl: WebUrl.optional(),
