@@ -6,7 +6,7 @@ import type { UnavailableTool } from '../tool-offer.ts';
 import type { JsonRecord } from './document/json-record.ts';
 import type { OpenApiDocument } from './document/openapi-document.ts';
 import { OperationProblem } from './document/references.ts';
-import { toBase } from './document/server-url.ts';
+import { toBase, usualServerOf } from './document/server-url.ts';
 import { type DocumentedOperation, listOperations } from './operation/list-operations.ts';
 import type { OpenApiImportSettings } from './operation/openapi-import-settings.ts';
 import { toEffects } from './operation/operation-effects.ts';
@@ -84,6 +84,7 @@ const toCharacters = ({ inputSchema }: InlineTool): number => JSON.stringify(inp
 
 const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => {
   const { base } = means;
+  const usual = usualServerOf(document.root);
   const allowed = settings.servers.map((server) => toBase(new URL(server)));
   const credentials = toCredentialKeys(document.root, settings.auth);
   const takenBy = new Map<string, string>();
@@ -98,7 +99,10 @@ const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => 
     const planned = attempt(() => {
       if (other !== undefined) throw new OperationProblem(`${other} is called '${name}' already.`);
       if (charactersLeft <= 0) throw new OperationProblem(FULL);
-      const plan = toOperationPlan(operation, { document, documentUrl, base, allowed, credentials, effects, sendsKey });
+      const plan = toOperationPlan(operation, {
+        ...{ document, documentUrl, usual, base, allowed, credentials, effects, sendsKey },
+        maxSchemaBytes: settings.maxSchemaBytes,
+      });
       return createOperationTool({ name, source }, plan, means);
     });
     if (typeof planned === 'string') return toUnavailable({ name, source, effects, means }, planned);

@@ -39,7 +39,9 @@ test('a redirect from a server of its own stays there', async () => {
   const api = await startHttpTarget(answering(204));
   const uploads = await startHttpTarget(answering(307, { location: `${api.origin}/files` }));
   const { tool } = await startImport(
-    documentOf({ '/files': { get: { operationId: 'list', servers: [{ url: uploads.origin }] } } }),
+    documentOf({
+      '/files': { get: { operationId: 'list', servers: [{ url: uploads.origin }] }, put: { operationId: 'put' } },
+    }),
     { baseUrl: api.origin, servers: [uploads.origin] },
   );
   await expect(callTool(tool('list'))).rejects.toThrow('which is not followed');
@@ -52,4 +54,20 @@ test('a private address among the servers is refused as that of the API is', asy
     servers: ['http://10.0.0.1/up'],
   });
   expect(source.state()).toMatchObject({ status: 'down', reason: expect.stringContaining('http://10.0.0.1') });
+});
+
+test('where the document names no server and each operation does, the first of theirs is that of the document', async () => {
+  const api = await startHttpTarget(answering(204));
+  const at = (operationId: string, url: string) => ({ get: { operationId, servers: [{ url }] } });
+  const { tool, offer } = await startImport(
+    documentOf({
+      '/a': at('a', 'https://k8s.local'),
+      '/b': at('b', 'https://k8s.local'),
+      '/c': at('c', 'https://c.example'),
+    }),
+    { baseUrl: api.origin },
+  );
+  await callTool(tool('b'));
+  expect(offer().tools.map(({ name }) => name)).toEqual(['a', 'b']);
+  expect(api.requests.map(({ path }) => path)).toEqual(['/b']);
 });

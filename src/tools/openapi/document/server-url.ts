@@ -1,6 +1,6 @@
 import { isBelow } from '../../http/pinned-redirects.ts';
 import { DocumentProblem } from './document-problem.ts';
-import { isRecord, type JsonRecord, listAt, recordAt, textAt } from './json-record.ts';
+import { isRecord, type JsonRecord, listAt, memberOf, recordAt, textAt } from './json-record.ts';
 import { OperationProblem } from './references.ts';
 
 /** The URL of a server with the defaults of its variables, made absolute by where the document is; null where it is none. */
@@ -21,10 +21,27 @@ export const toBase = (url: URL): URL => {
   return new URL(url.origin + url.pathname.replace(/\/+$/, ''));
 };
 
+/** The first server of the document; where it has none, and each of its operations has, the first of theirs. */
+export const usualServerOf = (root: JsonRecord): unknown => {
+  const [own] = listAt(root, 'servers');
+  if (own !== undefined) return own;
+  const firsts = Object.values(recordAt(root, 'paths')).filter(isRecord).flatMap(firstServersOf);
+  return firsts.length > 0 && firsts.every((server) => server !== undefined) ? firsts[0] : { url: '/' };
+};
+
+const firstServersOf = (item: JsonRecord): readonly unknown[] =>
+  OPERATIONS.flatMap((method) => {
+    const operation = memberOf(item, method);
+    return isRecord(operation) ? [listAt(operation, 'servers')[0] ?? listAt(item, 'servers')[0]] : [];
+  });
+
+const OPERATIONS = ['get', 'head', 'options', 'put', 'post', 'patch', 'delete', 'trace'] as const;
+
 export type OperationBaseOptions = {
   /** The `servers` of the operation itself, or of its path. */
   readonly own: readonly unknown[];
-  readonly root: JsonRecord;
+  /** As `usualServerOf` gives it. */
+  readonly usual: unknown;
   readonly documentUrl: URL | null;
   readonly base: URL;
   /** Where requests may go beside the base. */
@@ -35,14 +52,14 @@ export type OperationBaseOptions = {
  * What the requests of one operation stay below: the first of its own servers that is the document's, lies below the
  * base, or on a server that the settings allow. Throws an OperationProblem where none is.
  */
-export const chooseOperationBase = ({ own, root, documentUrl, base, allowed }: OperationBaseOptions): URL => {
+export const chooseOperationBase = ({ own, usual, documentUrl, base, allowed }: OperationBaseOptions): URL => {
   if (own.length === 0) return base;
   const near = documentUrl ?? base;
-  const usual = toServerUrl(listAt(root, 'servers')[0] ?? { url: '/' }, near);
+  const usualUrl = toServerUrl(usual, near);
   const servers = own.map((server) => toServerUrl(server, near)).filter((url) => url !== null);
   for (const server of servers.filter(({ username, password }) => username === '' && password === '')) {
     const place = toBase(server);
-    if (usual !== null && isSamePlace(place, usual)) return base;
+    if (usualUrl !== null && isSamePlace(place, usualUrl)) return base;
     if ([base, ...allowed].some((one) => isBelow(place, one))) return place;
   }
   const shown = servers[0]?.origin ?? 'not a URL';
@@ -65,7 +82,7 @@ export type BaseOptions = {
  */
 export const chooseBase = ({ root, documentUrl, baseUrl, sendsCredentials }: BaseOptions): URL => {
   if (baseUrl !== undefined) return toBase(new URL(baseUrl));
-  const server = toServerUrl(listAt(root, 'servers')[0] ?? { url: '/' }, documentUrl);
+  const server = toServerUrl(usualServerOf(root), documentUrl);
   if (server === null) throw new DocumentProblem('The document names no absolute server: set baseUrl.');
   const base = toBase(server);
   if (sendsCredentials === 'yes' && documentUrl !== null && documentUrl.origin !== base.origin)

@@ -68,6 +68,8 @@ export const OpenApiImportSettings = z.strictObject({
   concurrency: z.int().min(1).max(1024).default(512),
   /** Bytes of one answer, decompressed. */
   maxResponseBytes: z.int().min(1).max(67_108_864).default(1_048_576),
+  /** Bytes of the JSON of one operation's schema. What is larger is cut. */
+  maxSchemaBytes: z.int().min(4_096).max(1_048_576).default(65_536),
   /** `allow`: the API, and the document, may be at an address that is not public. */
   privateAddresses: z.enum(['refuse', 'allow']).default('refuse'),
 });

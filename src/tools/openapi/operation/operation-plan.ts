@@ -10,6 +10,7 @@ import { createRequestSchemas, MOST_SCHEMA, TOO_LARGE } from '../document/reques
 import { chooseOperationBase } from '../document/server-url.ts';
 import { sizeOf } from '../document/value-size.ts';
 import { describeOperation } from './describe-operation.ts';
+import { type FittedSchema, fitSchema } from './fit-schema.ts';
 import { type DocumentedOperation, type Method, parametersOf } from './list-operations.ts';
 import { type Parameter, toParameter, withDistinctArguments } from './parameters.ts';
 import { checkTemplate, type PathTemplate, settleQuery, toPathTemplate } from './path-template.ts';
@@ -37,10 +38,14 @@ export type OperationPlan = PathTemplate & {
 export type PlanOptions = {
   readonly document: OpenApiDocument;
   readonly documentUrl: URL | null;
+  /** As `usualServerOf` gives it. */
+  readonly usual: unknown;
   /** Of the import. */
   readonly base: URL;
   /** Where requests may go beside the base. */
   readonly allowed: readonly URL[];
+  /** Of the JSON of its schema. */
+  readonly maxSchemaBytes: number;
   /** As `toCredentialKeys` gives them. */
   readonly credentials: ReadonlySet<string>;
   readonly effects: Effects;
@@ -50,6 +55,15 @@ export type PlanOptions = {
 
 // Schemas of the document come to less; a `default` or an `enum` may be of any depth, and whoever writes it is not.
 const MOST_NESTING = 256;
+
+const toFitted = (schema: JsonSchema, most: number): FittedSchema => {
+  if (isNestedDeeper(schema, MOST_NESTING))
+    throw new OperationProblem(`Its schema holds values that are nested more than ${MOST_NESTING} levels deep.`);
+  if (sizeOf(schema, MOST_SCHEMA) === null) throw new OperationProblem(TOO_LARGE);
+  return fitSchema(schema, most);
+};
+
+const CUT = 'Parts of the schema are too large to be shown.';
 
 const METHOD_NAMES = {
   get: 'GET',
@@ -67,8 +81,7 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
   const { document, credentials, effects, sendsKey } = options;
   const { source, method, problem } = operation;
   if (problem !== null || method === 'path') throw new OperationProblem(problem ?? 'Its method is not known.');
-  const { root } = document;
-  const base = chooseOperationBase({ ...options, root, own: ownServersOf(operation) });
+  const base = chooseOperationBase({ ...options, own: ownServersOf(operation) });
   if (method === 'trace') throw new OperationProblem('TRACE requests are not sent.');
   const schemas = createRequestSchemas(document);
   const documented = parametersOf(document.root, operation);
@@ -84,13 +97,11 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
   checkTemplate(settled, parameters);
   const body = toRequestBody(document.root, source, schemas, new Set(parameters.map(({ argument }) => argument)));
   const inputSchema = toInputSchema(parameters, body, schemas.definitions());
-  if (isNestedDeeper(inputSchema, MOST_NESTING))
-    throw new OperationProblem(`Its schema holds values that are nested more than ${MOST_NESTING} levels deep.`);
-  if (sizeOf(inputSchema, MOST_SCHEMA) === null) throw new OperationProblem(TOO_LARGE);
+  const fitted = toFitted(inputSchema, options.maxSchemaBytes);
   const wished = sendsKey === 'yes' ? 'of_writes' : 'none';
   return {
-    description: describeOperation(document.root, operation),
-    inputSchema,
+    description: describeOperation(document.root, operation, fitted.cut === 'schemas' ? CUT : ''),
+    inputSchema: fitted.schema,
     base,
     effects,
     method: METHOD_NAMES[method],

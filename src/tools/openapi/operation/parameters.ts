@@ -1,6 +1,7 @@
 import type { JsonSchema } from '../../../contract/tool-description.ts';
 import { showText } from '../../http/show-url.ts';
 import { type JsonRecord, memberOf, recordAt, textAt } from '../document/json-record.ts';
+import { toPlainText } from '../document/plain-text.ts';
 import { OperationProblem } from '../document/references.ts';
 import type { RequestSchemas } from '../document/request-schema.ts';
 
@@ -42,7 +43,8 @@ export const toParameter = (source: JsonRecord, schemas: RequestSchemas): Parame
   const explode = source['explode'];
   const [content] = Object.entries(recordAt(source, 'content'));
   const schema = schemas.toSchema(toParameterSchema(source, content?.[1]));
-  const description = textAt(source, 'description')?.trim() ?? schema['description'];
+  const own = toPlainText(textAt(source, 'description') ?? '');
+  const description = own === '' ? schema['description'] : own;
   return {
     name,
     argument: name,
