@@ -15,6 +15,7 @@ import { type FirstConfigFile, readFirstConfigFile } from './first-config-file.t
 import { type ConfigFileState, followConfigFile } from './follow-config-file.ts';
 import { toSourceOrder, toSourcePlans } from './to-source-plans.ts';
 import { matchesNames, type WiredRedaction } from './wire-redaction.ts';
+import { createWorkspaceReader } from './workspace-file.ts';
 import type { WorkspaceGuard } from './workspace-guard.ts';
 
 export type WiredUpstreams = {
@@ -78,6 +79,7 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
     log,
     version,
     mayRead: async (path: string) => (await guard.check('a file of a document', [path])).length === 0,
+    readWorkspaceFile: createWorkspaceReader(config),
     known: new Map(),
   };
   const toPlans = (content: ConfigContent) => toSourcePlans(content, surroundings);

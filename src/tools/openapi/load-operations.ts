@@ -13,6 +13,7 @@ import { toEffects } from './operation/operation-effects.ts';
 import { toDerivedId, toOperationToolName } from './operation/operation-name.ts';
 import { type OperationPlan, toOperationPlan } from './operation/operation-plan.ts';
 import { fitsAny, isSelected } from './operation/select-operations.ts';
+import { createSetParameters } from './operation/set-parameters.ts';
 import { toCredentialKeys } from './operation/withheld-parameters.ts';
 import { createOperationTool, type ImportMeans } from './operation-tool.ts';
 
@@ -101,7 +102,8 @@ const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => 
       if (charactersLeft <= 0) throw new OperationProblem(FULL);
       const plan = toOperationPlan(operation, {
         ...{ document, documentUrl, usual, base, allowed, credentials, effects, sendsKey },
-        maxSchemaBytes: settings.maxSchemaBytes,
+        ...{ maxSchemaBytes: settings.maxSchemaBytes, uploads: settings.uploads },
+        set: createSetParameters(settings.parameters.filter((rule) => fitsAny(operation, rule.operations ?? ['*']))),
       });
       return createOperationTool({ name, source }, plan, means);
     });

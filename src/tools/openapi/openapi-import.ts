@@ -29,6 +29,8 @@ export type OpenApiImportOptions = {
   readonly lookup?: Lookup;
   /** Whether a file that the document refers to may be read, by its real path. Default: all below its directory. */
   readonly mayRead?: (path: string) => Promise<boolean>;
+  /** All of a file of the workspace, for `uploads: workspace`, or one byte more than `most`. Default: none are sent. */
+  readonly readWorkspaceFile?: (path: string, most: number) => Promise<Uint8Array>;
   /** Milliseconds between two looks at the document. Default 2 000 for a file, 300 000 for a URL. */
   readonly refreshMs?: number;
   /** Milliseconds until the first try again after a failure; doubles up to a minute. Default 1 000. */
@@ -57,6 +59,10 @@ export const createOpenApiImport = (options: OpenApiImportOptions): ToolSource =
     importName: name,
     auth: settings.auth,
     credentials: toCredentials(settings.auth),
+    files: {
+      maxUploadBytes: settings.maxUploadBytes,
+      readWorkspaceFile: settings.uploads === 'workspace' ? (options.readWorkspaceFile ?? null) : null,
+    },
     upstream: { name: `openapi:${name}`, concurrency: settings.concurrency },
     timeoutMs: settings.timeoutMs,
     maxResponseBytes: settings.maxResponseBytes,

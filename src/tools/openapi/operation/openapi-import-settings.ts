@@ -37,6 +37,20 @@ const isWebUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.pr
 
 const WebUrl = z.string().refine(isWebUrl, 'must be an absolute http or https URL');
 
+/** A parameter, or a member of a body, that no model is told of: `value` is always sent for it, or nothing (`hidden`). */
+const ParameterRule = z
+  .strictObject({
+    name: z.string().min(1),
+    /** Only where it is there. Default: wherever it is. */
+    in: z.enum(['path', 'query', 'header', 'cookie', 'body']).optional(),
+    /** Only of these operations (patterns with `*`). Default: all that have it. */
+    operations: Patterns.optional(),
+    value: z.json().optional(),
+    hidden: z.literal(true).optional(),
+  })
+  .refine(({ value, hidden }) => (value === undefined) !== (hidden === undefined), 'must have either value or hidden');
+export type ParameterRule = z.infer<typeof ParameterRule>;
+
 /** One import of an OpenAPI document: where it is, which of its operations become tools, and how they are called. */
 export const OpenApiImportSettings = z.strictObject({
   /** A file, relative to the configuration file, or an http(s) URL. JSON or YAML; OpenAPI 3.0, 3.1 or 3.2, or Swagger 2.0. */
@@ -62,6 +76,12 @@ export const OpenApiImportSettings = z.strictObject({
   idempotencyKeys: Patterns.default([]),
   /** `check`: a text that is not of the `format` that the document gives (date, uuid, email, …) is refused. */
   formats: z.enum(['advise', 'check']).default('advise'),
+  /** Parameters that are the same for each call, or left out of all: no model is told of them. */
+  parameters: z.array(ParameterRule).max(200).default([]),
+  /** Files that are sent: `content`, which the model gives; `workspace`: also files of the workspace, by their paths. */
+  uploads: z.enum(['content', 'workspace']).default('content'),
+  /** Bytes of one file that is sent. */
+  maxUploadBytes: z.int().min(1).max(104_857_600).default(10_485_760),
   /** Milliseconds of one call, retries of the transport included. */
   timeoutMs: z.int().min(100).max(600_000).default(30_000),
   /** How many calls of the import run at once in one process. */

@@ -10,11 +10,13 @@ import { createRequestSchemas, MOST_SCHEMA, TOO_LARGE } from '../document/reques
 import { chooseOperationBase } from '../document/server-url.ts';
 import { sizeOf } from '../document/value-size.ts';
 import { describeOperation } from './describe-operation.ts';
+import type { Uploads } from './file-argument.ts';
 import { type FittedSchema, fitSchema } from './fit-schema.ts';
 import { type DocumentedOperation, type Method, parametersOf } from './list-operations.ts';
 import { type Parameter, toParameter, withDistinctArguments } from './parameters.ts';
 import { checkTemplate, type PathTemplate, settleQuery, toPathTemplate } from './path-template.ts';
-import { type RequestBody, toRequestBody } from './request-body.ts';
+import { hiddenProblem, type RequestBody, toRequestBody } from './request-body.ts';
+import type { SetParameters } from './set-parameters.ts';
 import { isWithheld } from './withheld-parameters.ts';
 
 /** All that a call of one operation needs. Holds nothing of the document. */
@@ -44,6 +46,8 @@ export type PlanOptions = {
   readonly base: URL;
   /** Where requests may go beside the base. */
   readonly allowed: readonly URL[];
+  readonly set: SetParameters;
+  readonly uploads: Uploads;
   /** Of the JSON of its schema. */
   readonly maxSchemaBytes: number;
   /** As `toCredentialKeys` gives them. */
@@ -55,6 +59,15 @@ export type PlanOptions = {
 
 // Schemas of the document come to less; a `default` or an `enum` may be of any depth, and whoever writes it is not.
 const MOST_NESTING = 256;
+
+/** A parameter as the settings want it: as it is, with their value, or not at all. */
+const toSet = (parameter: Parameter, set: SetParameters): readonly Parameter[] => {
+  const rule = set.find(parameter.name, parameter.in);
+  if (rule === null) return [parameter];
+  if (rule.kind === 'value') return [{ ...parameter, argument: null, fallback: rule.value }];
+  if (parameter.required) throw new OperationProblem(hiddenProblem(parameter.name));
+  return parameter.fallback === undefined ? [] : [{ ...parameter, argument: null }];
+};
 
 const toFitted = (schema: JsonSchema, most: number): FittedSchema => {
   if (isNestedDeeper(schema, MOST_NESTING))
@@ -91,11 +104,14 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
   );
   const settled = settleQuery(
     toPathTemplate(operation.path),
-    offered.map((one) => toParameter(one, schemas)),
+    offered.flatMap((one) => toSet(toParameter(one, schemas), options.set)),
   );
   const parameters = withDistinctArguments(settled.parameters);
   checkTemplate(settled, parameters);
-  const body = toRequestBody(document.root, source, schemas, new Set(parameters.map(({ argument }) => argument)));
+  const body = toRequestBody(source, {
+    ...{ root: document.root, schemas, uploads: options.uploads, set: options.set },
+    taken: new Set(parameters.flatMap(({ argument }) => argument ?? [])),
+  });
   const inputSchema = toInputSchema(parameters, body, schemas.definitions());
   const fitted = toFitted(inputSchema, options.maxSchemaBytes);
   const wished = sendsKey === 'yes' ? 'of_writes' : 'none';
@@ -130,9 +146,11 @@ const toInputSchema = (
 ): JsonSchema => {
   const endless = findEndlessSchema(definitions);
   if (endless !== null) throw new OperationProblem(`Its schema ${endless} refers to itself without end.`);
-  const own = parameters.map(({ argument, schema }): readonly [string, JsonSchema] => [argument, schema]);
+  const own = parameters.flatMap(({ argument, schema }): readonly (readonly [string, JsonSchema])[] =>
+    argument === null ? [] : [[argument, schema]],
+  );
   const required = [
-    ...parameters.filter((parameter) => parameter.required).map(({ argument }) => argument),
+    ...parameters.flatMap((parameter) => (parameter.required ? (parameter.argument ?? []) : [])),
     ...(body?.requiredArguments ?? []),
   ];
   return {

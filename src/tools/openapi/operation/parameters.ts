@@ -13,10 +13,11 @@ export type Place = (typeof PLACES)[number];
 /** One parameter: the argument it is taken from, and how it is written into the request (OpenAPI, "Style Values"). */
 export type Parameter = {
   readonly name: string;
-  readonly argument: string;
+  /** null: the model is not told of it, and `fallback` is sent. */
+  readonly argument: string | null;
   readonly in: Place;
   readonly required: boolean;
-  /** What is sent of a required parameter for which the model gives nothing; undefined = nothing. */
+  /** What is sent where the model gives nothing: a default, or what the settings say; undefined = nothing. */
   readonly fallback: unknown;
   readonly style: Style;
   readonly explode: boolean;
@@ -91,6 +92,7 @@ export const withDistinctArguments = (parameters: readonly Parameter[]): readonl
   const sorted = parameters.toSorted((a, b) => PLACES.indexOf(a.in) - PLACES.indexOf(b.in));
   const taken = new Set<string>();
   return sorted.map((parameter) => {
+    if (parameter.argument === null) return parameter;
     const own = toArgumentName(parameter.name);
     const argument = taken.has(own) ? toFreeName(`${own}_${parameter.in}`, taken) : own;
     taken.add(argument);

@@ -9,7 +9,8 @@ export type Arguments = Readonly<Record<string, unknown>>;
 
 /** What was sent for a parameter, or stands in where nothing was; undefined where neither is. */
 export const argumentOf = (parameter: Parameter, given: Arguments): unknown => {
-  const value = Object.hasOwn(given, parameter.argument) ? given[parameter.argument] : parameter.fallback;
+  const { argument, fallback } = parameter;
+  const value = argument !== null && Object.hasOwn(given, argument) ? given[argument] : fallback;
   return parameter.asJson && value !== undefined ? JSON.stringify(value) : value;
 };
 
