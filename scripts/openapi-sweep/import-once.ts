@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { createOpenApiImport } from '../../src/tools/openapi/openapi-import.ts';
 import { OpenApiImportSettings } from '../../src/tools/openapi/operation/openapi-import-settings.ts';
 import type { ToolOffer } from '../../src/tools/tool-offer.ts';
@@ -9,6 +10,8 @@ export type Imported = {
   readonly reason: string | null;
   readonly stop: () => Promise<void>;
 };
+
+const MOST_WAITS = 1_200;
 
 /** The tools of one document, as the service would offer them; calls go to `baseUrl`. */
 export const importOnce = async (path: string, settings: Readonly<Record<string, unknown>> = {}): Promise<Imported> => {
@@ -30,5 +33,7 @@ export const importOnce = async (path: string, settings: Readonly<Record<string,
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
   });
   await source.start();
+  // A start waits for 10 s at most; the largest documents take longer.
+  for (let waits = 0; source.state().status === 'connecting' && waits < MOST_WAITS; waits += 1) await setTimeout(100);
   return { offer, reason: source.state().reason, stop: source.stop };
 };

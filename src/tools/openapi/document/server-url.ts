@@ -21,6 +21,8 @@ export const toBase = (url: URL): URL => {
   return new URL(url.origin + url.pathname.replace(/\/+$/, ''));
 };
 
+const isOfAnyScheme = (server: unknown): boolean => isRecord(server) && (textAt(server, 'url') ?? '').startsWith('//');
+
 /** The first server of the document; where it has none, and each of its operations has, the first of theirs. */
 export const usualServerOf = (root: JsonRecord): unknown => {
   const [own] = listAt(root, 'servers');
@@ -59,15 +61,17 @@ export const chooseOperationBase = ({ own, usual, documentUrl, base, allowed }: 
   const servers = own.map((server) => toServerUrl(server, near)).filter((url) => url !== null);
   for (const server of servers.filter(({ username, password }) => username === '' && password === '')) {
     const place = toBase(server);
-    if (usualUrl !== null && isSamePlace(place, usualUrl)) return base;
+    if (usualUrl !== null && isSamePlace(place, usualUrl, usual)) return base;
     if ([base, ...allowed].some((one) => isBelow(place, one))) return place;
   }
   const shown = servers[0]?.origin ?? 'not a URL';
   throw new OperationProblem(`It is served by another server (${shown}): name it in servers if it may be asked.`);
 };
 
-const isSamePlace = (one: URL, other: URL): boolean =>
-  one.origin === other.origin && one.pathname.replace(/\/+$/, '') === other.pathname.replace(/\/+$/, '');
+// `//api.example/v1` is served by either scheme.
+const isSamePlace = (one: URL, other: URL, usual: unknown): boolean =>
+  (one.origin === other.origin || (one.host === other.host && isOfAnyScheme(usual))) &&
+  one.pathname.replace(/\/+$/, '') === other.pathname.replace(/\/+$/, '');
 
 export type BaseOptions = {
   readonly root: JsonRecord;
