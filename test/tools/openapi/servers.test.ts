@@ -74,7 +74,10 @@ test('where the document names no server and each operation does, the first of t
 
 test('a document at either scheme is that of operations which name one, as in the bundled document of Kubernetes', async () => {
   const { offer } = await startImport(
-    documentOf({ '/a': { get: { operationId: 'a', servers: [{ url: 'https://kubernetes.local' }] } } }, { servers: [{ url: '//kubernetes.local' }] }),
+    documentOf(
+      { '/a': { get: { operationId: 'a', servers: [{ url: 'https://kubernetes.local' }] } } },
+      { servers: [{ url: '//kubernetes.local' }] },
+    ),
     { baseUrl: 'http://127.0.0.1:9' },
   );
   expect(offer().tools.map(({ name }) => name)).toEqual(['a']);
