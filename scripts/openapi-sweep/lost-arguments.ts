@@ -20,7 +20,8 @@ export const findLostArguments = (
     const item = follow(given);
     return METHODS.flatMap((method) => {
       const label = `${method.toUpperCase()} ${path}`;
-      const found = counts.get(`openapi:api ${label}`.slice(0, 200));
+      // Longer ones are cut where tools show them, and then several operations share one.
+      const found = counts.get(`openapi:api ${label}`);
       if (found === undefined || !isJson(item[method])) return [];
       const expected =
         parametersOf(item, follow(item[method]), { path, follow, credentials }) + bodyOf(follow(item[method]), follow);

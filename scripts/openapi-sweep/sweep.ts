@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
+import { isWithheld, toCredentialKeys } from '../../src/tools/openapi/operation/withheld-parameters.ts';
 import { createDocumentView, isJson, type Json } from '../../test/support/openapi-stand-in-schemas.ts';
 import { openStandIn } from '../../test/support/openapi-stand-in-server.ts';
 import { type CallOutcome, callOnStandIn } from './call-tools.ts';
@@ -75,25 +76,29 @@ const readDocument = (path: string): Json | null => {
 };
 
 const callChosen = async (path: string, document: Json, chosen: ReadonlySet<string>) => {
-  const standIn = await openStandIn(document);
+  const credentials = toCredentialKeys(createDocumentView(document).root, undefined);
+  // No import of the sweep has credentials.
+  const standIn = await openStandIn(document, '', (place, name) => !isWithheld(place, name, credentials));
   const { offer, stop } = await importOnce(path, { baseUrl: standIn.origin });
   const calls: (CallOutcome & { readonly source: string })[] = [];
   for (const tool of offer.tools)
     if (tool.runsIn === 'service' && chosen.has(tool.name))
-      calls.push({ source: tool.source, ...(await callOnStandIn(tool, standIn)) });
+      calls.push({ source: tool.source, ...(await callOnStandIn(tool, standIn).catch(toNotJudged)) });
   await stop();
   await standIn.close();
   return calls;
 };
 
+// A pattern for which no text is found, an answer that cannot be made of the document.
+const toNotJudged = (): CallOutcome => ({ kind: 'no arguments' });
+
 const [from = 0, of = 1] = values.shard.split('/').map(Number);
 const files = positionals.flatMap((root) => filesBelow(root).map((path) => ({ path, name: relative(root, path) })));
-const lines: string[] = [];
-for (const [place, { path, name }] of files.toSorted((a, b) => (a.name < b.name ? -1 : 1)).entries())
-  if (place % of === from)
-    lines.push(
-      JSON.stringify(await sweepOne(path, name).catch((thrown: unknown) => ({ name, error: String(thrown) }))),
-    );
-const text = `${lines.join('\n')}\n`;
-if (values.out === undefined) process.stdout.write(text);
-else writeFileSync(values.out, text);
+if (values.out !== undefined) writeFileSync(values.out, '');
+for (const [place, { path, name }] of files.toSorted((a, b) => (a.name < b.name ? -1 : 1)).entries()) {
+  if (place % of !== from) continue;
+  const row = await sweepOne(path, name).catch((thrown: unknown) => ({ name, error: String(thrown) }));
+  // One by one: what is done is not lost where the rest is cut off.
+  if (values.out === undefined) process.stdout.write(`${JSON.stringify(row)}\n`);
+  else appendFileSync(values.out, `${JSON.stringify(row)}\n`);
+}

@@ -20,10 +20,20 @@ export type OpenStandIn = {
   readonly judged: readonly Judged[];
 };
 
-/** A server on loopback made from a document: it checks what comes against the document and answers its examples. */
-export const openStandIn = async (source: Json, basePath = ''): Promise<OpenStandIn> => {
+/**
+ * A server on loopback made from a document: it checks what comes against the document and answers its examples.
+ * `isExpected`: which parameters callers can be expected to send.
+ */
+export const openStandIn = async (
+  source: Json,
+  basePath = '',
+  isExpected: (place: string, name: string) => boolean = () => true,
+): Promise<OpenStandIn> => {
   const document = createStandInDocument(source);
-  const routes = toRoutes(document);
+  const routes = toRoutes(document).map((route) => ({
+    ...route,
+    parameters: route.parameters.filter((one) => isExpected(String(one['in']), String(one['name']))),
+  }));
   const judged: Judged[] = [];
   const respond = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const request = await toCameIn(incoming, basePath);
