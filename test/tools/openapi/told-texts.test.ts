@@ -77,13 +77,12 @@ test('and then what lies furthest from them: any value is taken there, and the t
       ...Object.fromEntries(Array.from({ length: 120 }, (_, one) => [`member_${one}`, { type: 'string' }])),
     },
   });
-  const Leaf = { oneOf: [{ type: 'string' }, { not: refer('Far') }] };
   const { tool } = await startImport(
     documentOf(
       { '/a': takes({ type: 'object', properties: { near: refer('Near') } }) },
       {
         components: {
-          schemas: { Near: wide(refer('Far')), Far: wide({ oneOf: [refer('Leaf'), refer('Near')] }), Leaf },
+          schemas: { Near: wide({ oneOf: [{ type: 'string' }, refer('Far')] }), Far: wide(refer('Near')) },
         },
       },
     ),
@@ -93,7 +92,7 @@ test('and then what lies furthest from them: any value is taken there, and the t
   expect(JSON.stringify(inputSchema).length).toBeLessThan(4_096);
   expect(Object.keys(Object(inputSchema['$defs']))).toEqual(['Near']);
   expect(Object(inputSchema['$defs']).Near.properties.next).toEqual({
-    description: 'Its schema is too large to be shown.',
+    anyOf: [{ type: 'string' }, { description: 'Its schema is too large to be shown.' }],
   });
   expect(description).toBe('POST /a.\nParts of the schema are too large to be shown.');
   expect((await tool('a').prepare({ near: { next: 'anything' } })).ok).toBe(true);
