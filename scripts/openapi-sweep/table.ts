@@ -66,7 +66,7 @@ imported with a \`baseUrl\` and no other setting. [openapi-import.md](openapi-im
 
 \`\`\`sh
 folder=$(sh scripts/openapi-sweep/fetch-documents.sh)
-node --max-old-space-size=4000 scripts/openapi-sweep/sweep.ts --calls 2000 --seed 1 --out /tmp/sweep.jsonl "$folder"
+node --max-old-space-size=4000 scripts/openapi-sweep/sweep.ts --calls 2900 --seed 1 --out /tmp/sweep.jsonl "$folder"
 node scripts/openapi-sweep/table.ts /tmp/sweep.jsonl
 \`\`\`
 

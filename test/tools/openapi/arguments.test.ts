@@ -105,13 +105,17 @@ test('what stands behind a ? of a path is sent with each call, and a fragment is
   const id = { name: 'id', in: 'query', required: true, schema: { type: 'string' } };
   const part = { name: 'part', in: 'path', required: true, schema: { type: 'string' } };
   const more = { name: 'more', in: 'query', schema: { type: 'string' } };
-  const { target, tool } = await start({
+  const { target, tool, offer } = await start({
     '/objects?uploads': { post: { operationId: 'begin', parameters: [more] } },
     '/?Action=List#Action=List': { get: { operationId: 'list', parameters: [action, more] } },
     '/#X-Amz-Target=Service.Approve': { post: { operationId: 'approve' } },
     '/one?id={id}&part={part}': { get: { operationId: 'one', parameters: [id, part] } },
+    '/send/#env/v1/{part}': { get: { operationId: 'sandbox', parameters: [part] } },
   });
   expect(Object.keys(Object(tool('list').inputSchema['properties']))).toEqual(['more']);
+  expect(offer().unavailable.map(({ reason }) => reason)).toEqual([
+    'Its path /send/#env/v1/{part} is not one that can be asked.',
+  ]);
   await callTool(tool('begin'), { more: 'x' });
   await callTool(tool('list'));
   await callTool(tool('approve'));

@@ -10,7 +10,9 @@ export type PathTemplate = {
 
 /** `/a?b=c#d`: the path, what stands behind its `?`, and no fragment: that only tells two operations of a document apart. */
 export const toPathTemplate = (text: string): PathTemplate => {
-  const [whole = ''] = text.split('#', 1);
+  const [whole = '', fragment = ''] = text.split('#', 2);
+  // A path goes on behind it: what that is to be is not known.
+  if (/[/{]/.test(fragment)) throw new OperationProblem(`Its path ${text.slice(0, 200)} is not one that can be asked.`);
   const [path = ''] = whole.split('?', 1);
   return { path, query: whole.slice(path.length + 1) };
 };
