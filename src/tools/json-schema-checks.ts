@@ -19,6 +19,9 @@ export type JsonSchemaCheck = (value: unknown) => readonly Issue[];
  */
 export type SchemaOrigin = 'own' | 'foreign';
 
+/** Whether texts are refused that are not of the `format` that a schema gives; numbers are in any case. */
+export type FormatRule = 'check' | 'advise';
+
 // Beyond, the first problem is told and not all of them: a list of a hundred thousand mistakes in a schema of sixty
 // alternatives is six million problems.
 const MOST_NODES_TOLD_IN_FULL = 2_000;
@@ -27,9 +30,12 @@ const MOST_NODES_TOLD_IN_FULL = 2_000;
  * Makes checks that share one validator. Throws where a schema cannot be compiled. Checking takes time in the order of
  * the value's size: whether there is a problem is decided by the first one, and all of them are only looked for in small values.
  */
-export const createJsonSchemaChecks = (origin: SchemaOrigin): ((schema: JsonSchema) => JsonSchemaCheck) => {
-  const first = createAjv(origin, 'first');
-  const findAllBy = createFullValidators(origin);
+export const createJsonSchemaChecks = (
+  origin: SchemaOrigin,
+  formats: FormatRule = 'check',
+): ((schema: JsonSchema) => JsonSchemaCheck) => {
+  const first = createAjv({ origin, formats, problems: 'first' });
+  const findAllBy = createFullValidators({ origin, formats, problems: 'all' });
   return (given) => {
     const schema = withoutAsync(given);
     const run = origin === 'foreign' && mayTakeLong(schema) ? runInTime : runAtOnce;
@@ -57,12 +63,12 @@ const createCheck = (schema: JsonSchema, { findFirst, toFindAll, run }: Means): 
 };
 
 /** Validators that find all problems, each made when it is asked for first. */
-const createFullValidators = (origin: SchemaOrigin): ((schema: JsonSchema) => () => Ajv.ValidateFunction) => {
+const createFullValidators = (options: AjvOptions): ((schema: JsonSchema) => () => Ajv.ValidateFunction) => {
   let ajv: Ajv.Ajv2020 | undefined;
   return (schema) => {
     let validator: Ajv.ValidateFunction | undefined;
     return () => {
-      ajv ??= createAjv(origin, 'all');
+      ajv ??= createAjv(options);
       validator ??= ajv.compile(schema);
       return validator;
     };
@@ -91,8 +97,16 @@ const runInTime: Run = (work) => runInTimeBox(MOST_TIME_MS, work);
 // thousand properties.
 const MOST_INLINED = 20;
 
+type AjvOptions = {
+  readonly origin: SchemaOrigin;
+  readonly formats: FormatRule;
+  readonly problems: 'first' | 'all';
+};
+
+const FORMATS_OF_NUMBERS = ['int32', 'int64', 'float', 'double'] as const;
+
 // Loaded with the first JSON Schema: 9 MB and 30 ms that a process with zod schemas alone need not pay.
-const createAjv = (origin: SchemaOrigin, problems: 'first' | 'all'): Ajv.Ajv2020 => {
+const createAjv = ({ origin, formats: rule, problems }: AjvOptions): Ajv.Ajv2020 => {
   const load = createRequire(import.meta.url);
   const { Ajv2020 }: typeof Ajv = load('ajv/dist/2020.js');
   const formats: typeof AjvFormats = load('ajv-formats');
@@ -105,7 +119,7 @@ const createAjv = (origin: SchemaOrigin, problems: 'first' | 'all'): Ajv.Ajv2020
     ownProperties: true,
     ...(origin === 'own' ? {} : { code: { regExp: createLinearRegExp(load('re2js')) }, inlineRefs: MOST_INLINED }),
   });
-  formats.default.default(ajv);
+  formats.default.default(ajv, rule === 'check' ? {} : [...FORMATS_OF_NUMBERS]);
   // Ajv's own compares every two items.
   ajv.removeKeyword('uniqueItems');
   ajv.addKeyword({

@@ -17,6 +17,10 @@ export type PlanOptions = {
   readonly log: Logger;
   /** Of this service. */
   readonly version: string;
+  /** Whether a file, by its real path, lies where tools do not write. */
+  readonly mayRead: (path: string) => Promise<boolean>;
+  /** All of a file of the workspace, or one byte more than `most`. */
+  readonly readWorkspaceFile: (path: string, most: number) => Promise<Uint8Array>;
   /** Of each MCP server what it was seen to offer: a server that is made anew must not forget it. */
   readonly known: Map<string, KnownDigests>;
 };
@@ -71,7 +75,7 @@ const knownOf = (name: string, { known }: PlanOptions): KnownDigests => {
 const toImportPlans = async ({ openapi }: ConfigContent, options: PlanOptions): Promise<readonly SourcePlan[]> => {
   if (openapi.length === 0) return [];
   const { createOpenApiImport } = await import('../tools/openapi/openapi-import.ts');
-  const { directory, log } = options;
+  const { directory, log, mayRead, readWorkspaceFile } = options;
   return openapi.map(({ name, settings, written }) => ({
     name: toImportName(name),
     settings: written,
@@ -80,6 +84,8 @@ const toImportPlans = async ({ openapi }: ConfigContent, options: PlanOptions): 
         name,
         settings,
         directory,
+        mayRead,
+        readWorkspaceFile,
         publish,
         log: toSourceLog(log, toImportName(name)),
         now: Date.now,

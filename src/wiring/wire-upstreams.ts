@@ -15,6 +15,7 @@ import { type FirstConfigFile, readFirstConfigFile } from './first-config-file.t
 import { type ConfigFileState, followConfigFile } from './follow-config-file.ts';
 import { toSourceOrder, toSourcePlans } from './to-source-plans.ts';
 import { matchesNames, type WiredRedaction } from './wire-redaction.ts';
+import { createWorkspaceReader } from './workspace-file.ts';
 import type { WorkspaceGuard } from './workspace-guard.ts';
 
 export type WiredUpstreams = {
@@ -77,6 +78,8 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
     holdsSecret: options.redaction.redactor.holds,
     log,
     version,
+    mayRead: async (path: string) => (await guard.check('a file of a document', [path])).length === 0,
+    readWorkspaceFile: createWorkspaceReader(config),
     known: new Map(),
   };
   const toPlans = (content: ConfigContent) => toSourcePlans(content, surroundings);

@@ -18,8 +18,8 @@ export const toStandInAnswer = (document: StandInDocument, operation: Json): Sta
   const contents = jsonAt(document.follow(chosen?.[1]), 'content');
   const [media, content] = Object.entries(contents)[0] ?? [];
   if (media === undefined || status === 204 || status === 205) return { status, headers: {}, body: '' };
-  const body = toBody(media, exampleOf(document, content));
-  return { status, headers: { 'content-type': media.includes('*') ? 'application/json' : media }, body };
+  const sent = media.includes('*') ? 'application/json' : media;
+  return { status, headers: { 'content-type': sent }, body: toBody(sent, exampleOf(document, content)) };
 };
 
 const toBody = (media: string, value: unknown): string => {

@@ -28,6 +28,9 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: '123e4567-e89b-42d3-a456-426614174000',
   byte: 'dGV4dA==',
   duration: 'P1D',
+  url: 'https://example.com/',
+  'json-pointer': '/a',
+  'relative-json-pointer': '1/a',
 };
 
 const sampleOf = (source: unknown, place: Place): unknown => {

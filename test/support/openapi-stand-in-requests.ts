@@ -15,6 +15,8 @@ export type Route = {
   readonly method: string;
   readonly template: string;
   readonly pattern: RegExp;
+  /** What the document puts behind a `?` of the path, without placeholders. */
+  readonly fixedQuery: readonly (readonly [string, string])[];
   readonly literals: number;
   readonly operation: Json;
   readonly parameters: readonly Json[];
@@ -29,12 +31,13 @@ export const toRoutes = ({ root, follow }: StandInDocument): readonly Route[] =>
       if (!isJson(item) || !(method in item)) return [];
       const all = [item['parameters'], operation['parameters']].flat().filter(isJson).map(follow);
       const parameters = [...new Map(all.map((one) => [`${one['in']} ${one['name']}`, one])).values()];
-      const literal = template.replace(/\{[^{}]*\}/g, '');
+      const literal = (template.split(/[?#]/, 1)[0] ?? '').replace(/\{[^{}]*\}/g, '');
       return [
         {
           method: method.toUpperCase(),
           template,
-          pattern: toPattern(template),
+          pattern: toPattern(template.split(/[?#]/, 1)[0] ?? ''),
+          fixedQuery: toFixedQuery(template, parameters),
           literals: literal.length,
           operation,
           parameters,
@@ -55,10 +58,22 @@ const toPattern = (template: string): RegExp => {
   return new RegExp(`^${parts.join('')}$`);
 };
 
-export const findRoute = (routes: readonly Route[], { method, path }: CameIn): Route | undefined =>
-  routes
-    .filter((route) => route.method === method && route.pattern.test(path))
-    .toSorted((a, b) => b.literals - a.literals)[0];
+const toFixedQuery = (template: string, parameters: readonly Json[]): Route['fixedQuery'] => {
+  const pairs = [...new URLSearchParams(template.split('#', 1)[0]?.split('?')[1] ?? '')];
+  return pairs.filter(([name, value]) => !/[{}]/.test(value) && !parameters.some((one) => one['name'] === name));
+};
+
+/** The routes of the path with the most literals. */
+export const findRoutes = (routes: readonly Route[], { method, path, query }: CameIn): readonly Route[] => {
+  const fitting = routes.filter(
+    (route) =>
+      route.method === method &&
+      route.pattern.test(path) &&
+      route.fixedQuery.every(([name, value]) => query.getAll(name).includes(value)),
+  );
+  const most = Math.max(...fitting.map(({ literals }) => literals));
+  return fitting.filter(({ literals }) => literals === most);
+};
 
 /** Everything that is wrong with a request by the document; empty where it fits. */
 export const faultsOf = (document: StandInDocument, route: Route, request: CameIn): readonly string[] => [
@@ -81,7 +96,9 @@ const faultsOfParameter = (
   const label = `${parameter['in']} parameter ${name}`;
   if (texts.length === 0) return parameter['required'] === true ? [`${label} is missing`] : [];
   const schema = jsonAt(parameter, 'schema');
-  if (Object.keys(schema).length === 0 || parameter['style'] === 'deepObject') return [];
+  // How an object is written is judged by other tests: its members cannot be told from its values here.
+  const isObject = [document.follow(schema)['type']].flat().includes('object') && !('content' in parameter);
+  if (Object.keys(schema).length === 0 || parameter['style'] === 'deepObject' || isObject) return [];
   const validate = document.validatorOf(schema);
   return toReadings(texts, parameter).some((reading) => validate(reading))
     ? []

@@ -25,17 +25,33 @@ export type StandInDocument = {
 };
 
 const NAME = 'document';
+const MOST_STEPS = 100;
+
+/** A document of OpenAPI 3, and what its references lead to; one of Swagger 2.0 is upgraded first. */
+export const createDocumentView = (source: Json): Pick<StandInDocument, 'root' | 'follow'> => {
+  const root: unknown = 'swagger' in source ? upgrade(structuredClone(source), '3.1') : source;
+  if (!isJson(root)) throw new Error('The document could not be upgraded.');
+  const follow = (value: unknown): Json => {
+    let current = value;
+    for (let step = 0; step < MOST_STEPS && isJson(current) && typeof current['$ref'] === 'string'; step += 1)
+      current = pointed(root, current['$ref']);
+    return isJson(current) ? current : {};
+  };
+  return { root, follow };
+};
 
 export const createStandInDocument = (source: Json): StandInDocument => {
   const upgraded: unknown = upgrade(structuredClone(source), '3.1');
   if (!isJson(upgraded)) throw new Error('The document could not be upgraded.');
-  const follow = (value: unknown): Json => {
-    let current = value;
-    while (isJson(current) && typeof current['$ref'] === 'string') current = pointed(upgraded, current['$ref']);
-    return isJson(current) ? current : {};
-  };
+  const { follow } = createDocumentView(upgraded);
   const forRequests = toRequestForm(upgraded, follow);
-  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false, logger: false });
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    validateSchema: false,
+    logger: false,
+    unicodeRegExp: false,
+  });
   formats.default(ajv);
   ajv.addSchema({ $id: NAME, ...(isJson(forRequests) ? forRequests : {}) });
   return {

@@ -10,7 +10,7 @@ export type Hop = {
   readonly url: URL;
   readonly headers: RequestHeaders;
   readonly method?: HttpMethod;
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
 };
 
 /** The hop that an answer of this status with this `Location` leads to; null where it is not followed. May throw. */

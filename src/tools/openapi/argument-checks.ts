@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
 import type { Issue } from '../../contract/tool-result.ts';
-import { createJsonSchemaChecks, type JsonSchemaCheck } from '../json-schema-checks.ts';
+import { createJsonSchemaChecks, type FormatRule, type JsonSchemaCheck } from '../json-schema-checks.ts';
 import type { Checked } from '../schema-check.ts';
 import { runInTimeBox } from '../time-box.ts';
 
@@ -22,10 +22,10 @@ const NO_VALIDATOR: Issue = {
  * megabyte, and a document has a thousand. It goes with the tools of the version. A schema that cannot be compiled, or
  * not in five seconds, refuses all arguments and is not tried again.
  */
-export const createArgumentChecks = (): ((schema: JsonSchema) => ArgumentCheck) => {
+export const createArgumentChecks = (formats: FormatRule): ((schema: JsonSchema) => ArgumentCheck) => {
   let toCheck: ReturnType<typeof createJsonSchemaChecks> | undefined;
   const compile = (schema: JsonSchema): JsonSchemaCheck => {
-    toCheck ??= createJsonSchemaChecks('foreign');
+    toCheck ??= createJsonSchemaChecks('foreign', formats);
     const validator = toCheck;
     const compiled = runInTimeBox(MOST_COMPILE_MS, () => orNull(() => validator(schema)));
     if (typeof compiled === 'function') return compiled;

@@ -4,8 +4,9 @@ import type { Lookup } from '../http/lookup.ts';
 import { objectionTo } from '../http/target-url.ts';
 import { createArgumentChecks } from './argument-checks.ts';
 import { DocumentProblem } from './document/document-problem.ts';
+import type { LinkedFiles } from './document/linked-files.ts';
 import { parseOpenApiDocument } from './document/openapi-document.ts';
-import { chooseBase } from './document/server-url.ts';
+import { chooseBase, toBase } from './document/server-url.ts';
 import { type LoadedOperations, loadOperations } from './load-operations.ts';
 import type { OpenApiImportSettings } from './operation/openapi-import-settings.ts';
 import type { ImportMeans } from './operation-tool.ts';
@@ -18,6 +19,8 @@ export type ImportContext = {
   readonly pinned: URL | null;
   readonly means: Omit<ImportMeans, 'base' | 'checkFor'>;
   readonly lookup: Lookup;
+  /** What the document may refer to. */
+  readonly files: LinkedFiles;
 };
 
 export type ImportedDocument = LoadedOperations & { readonly base: URL };
@@ -25,17 +28,18 @@ export type ImportedDocument = LoadedOperations & { readonly base: URL };
 /** One version of a document as tools. Throws a DocumentProblem, or what the parsers throw, where it cannot serve. */
 export const importDocument = async (text: string, context: ImportContext): Promise<ImportedDocument> => {
   const { settings, documentUrl, pinned, means } = context;
-  const document = await parseOpenApiDocument(text);
+  const document = await parseOpenApiDocument(text, context.files);
   const sendsCredentials = settings.auth === undefined ? 'no' : 'yes';
   const base = chooseBase({ root: document.root, documentUrl, baseUrl: settings.baseUrl, sendsCredentials });
   if (pinned !== null && pinned.href !== base.href)
     throw new DocumentProblem(`The document now names the server ${base.href}, and the import goes to ${pinned.href}.`);
-  await checkBase(base, context);
+  for (const place of [base, ...settings.servers.map((server) => toBase(new URL(server)))])
+    await checkBase(place, context);
   const loaded = await loadOperations({
     document,
     documentUrl,
     settings,
-    means: { ...means, base, checkFor: createArgumentChecks() },
+    means: { ...means, base, checkFor: createArgumentChecks(settings.formats) },
   });
   return { ...loaded, base };
 };

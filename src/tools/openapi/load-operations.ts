@@ -6,12 +6,14 @@ import type { UnavailableTool } from '../tool-offer.ts';
 import type { JsonRecord } from './document/json-record.ts';
 import type { OpenApiDocument } from './document/openapi-document.ts';
 import { OperationProblem } from './document/references.ts';
+import { toBase, usualServerOf } from './document/server-url.ts';
 import { type DocumentedOperation, listOperations } from './operation/list-operations.ts';
 import type { OpenApiImportSettings } from './operation/openapi-import-settings.ts';
 import { toEffects } from './operation/operation-effects.ts';
 import { toDerivedId, toOperationToolName } from './operation/operation-name.ts';
 import { type OperationPlan, toOperationPlan } from './operation/operation-plan.ts';
 import { fitsAny, isSelected } from './operation/select-operations.ts';
+import { createSetParameters } from './operation/set-parameters.ts';
 import { toCredentialKeys } from './operation/withheld-parameters.ts';
 import { createOperationTool, type ImportMeans } from './operation-tool.ts';
 
@@ -82,12 +84,15 @@ const createGiveWay = (): GiveWay => {
 const toCharacters = ({ inputSchema }: InlineTool): number => JSON.stringify(inputSchema).length;
 
 const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => {
+  const { base } = means;
+  const usual = usualServerOf(document.root);
+  const allowed = settings.servers.map((server) => toBase(new URL(server)));
   const credentials = toCredentialKeys(document.root, settings.auth);
   const takenBy = new Map<string, string>();
   return (operation: Selected, charactersLeft: number): InlineTool | UnavailableTool => {
     const id = operation.operationId ?? operation.derivedId;
     const name = toOperationToolName(settings.prefix ?? means.importName, id);
-    const label = `${operation.method.toUpperCase()} ${operation.path}`;
+    const label = `${operation.method === 'path' ? '' : `${operation.method.toUpperCase()} `}${operation.path}`;
     const source = `openapi:${means.importName} ${label}`.slice(0, 200);
     const effects = toEffects(operation.method, id, settings.effects);
     const sendsKey = fitsAny(operation, settings.idempotencyKeys) ? 'yes' : 'no';
@@ -95,7 +100,11 @@ const createLoad = ({ document, documentUrl, settings, means }: LoadOptions) => 
     const planned = attempt(() => {
       if (other !== undefined) throw new OperationProblem(`${other} is called '${name}' already.`);
       if (charactersLeft <= 0) throw new OperationProblem(FULL);
-      const plan = toOperationPlan(operation, { document, documentUrl, credentials, effects, sendsKey });
+      const plan = toOperationPlan(operation, {
+        ...{ document, documentUrl, usual, base, allowed, credentials, effects, sendsKey },
+        ...{ maxSchemaBytes: settings.maxSchemaBytes, uploads: settings.uploads },
+        set: createSetParameters(settings.parameters.filter((rule) => fitsAny(operation, rule.operations ?? ['*']))),
+      });
       return createOperationTool({ name, source }, plan, means);
     });
     if (typeof planned === 'string') return toUnavailable({ name, source, effects, means }, planned);

@@ -5,7 +5,8 @@ import { type RetryClock, systemRetryClock } from '../http/transport-retries.ts'
 import type { Publish, ToolSource } from '../offers/tool-source.ts';
 import type { ToolLog } from '../tool.ts';
 import { createAnswerTurns } from './answer/answer-turns.ts';
-import { createDocumentReader, toDocumentPlace } from './document/read-document.ts';
+import { createLinkedFiles, type LinkedFiles } from './document/linked-files.ts';
+import { readDocument, toDocumentPlace, toDocumentSubject } from './document/read-document.ts';
 import { importDocument } from './import-document.ts';
 import { createImportProgress } from './import-progress.ts';
 import type { OpenApiImportSettings } from './operation/openapi-import-settings.ts';
@@ -26,6 +27,10 @@ export type OpenApiImportOptions = {
   readonly clock?: RetryClock;
   /** How names become addresses. Default: the name servers; with `privateAddresses: allow` the operating system. */
   readonly lookup?: Lookup;
+  /** Whether a file that the document refers to may be read, by its real path. Default: all below its directory. */
+  readonly mayRead?: (path: string) => Promise<boolean>;
+  /** All of a file of the workspace, for `uploads: workspace`, or one byte more than `most`. Default: none are sent. */
+  readonly readWorkspaceFile?: (path: string, most: number) => Promise<Uint8Array>;
   /** Milliseconds between two looks at the document. Default 2 000 for a file, 300 000 for a URL. */
   readonly refreshMs?: number;
   /** Milliseconds until the first try again after a failure; doubles up to a minute. Default 1 000. */
@@ -42,18 +47,22 @@ const ACCESS = {
 
 /** The operations of one OpenAPI document as tools. Reads nothing before `start`; ends its connections with `stop`. */
 export const createOpenApiImport = (options: OpenApiImportOptions): ToolSource => {
-  const { name, settings, clock = systemRetryClock } = options;
+  const { name, settings, clock = systemRetryClock, mayRead = async () => true } = options;
   const now = options.now ?? clock.now;
   const place = toDocumentPlace(settings.document, options.directory);
   const lookup = options.lookup ?? (settings.privateAddresses === 'allow' ? lookupBySystem : createDnsLookup());
   const client = createClientOpener({ ...ACCESS[settings.privateAddresses], lookup, clock: { ...clock, now } });
-  const reader = createDocumentReader(place, { importName: name, openClient: client.open });
+  const reading = { importName: name, openClient: client.open };
   const progress = createImportProgress(options);
   const ending = new AbortController();
   const means = {
     importName: name,
     auth: settings.auth,
     credentials: toCredentials(settings.auth),
+    files: {
+      maxUploadBytes: settings.maxUploadBytes,
+      readWorkspaceFile: settings.uploads === 'workspace' ? (options.readWorkspaceFile ?? null) : null,
+    },
     upstream: { name: `openapi:${name}`, concurrency: settings.concurrency },
     timeoutMs: settings.timeoutMs,
     maxResponseBytes: settings.maxResponseBytes,
@@ -61,9 +70,14 @@ export const createOpenApiImport = (options: OpenApiImportOptions): ToolSource =
     turnFor: createAnswerTurns(),
     now,
   };
+  // What the version that serves refers to.
+  let linked: LinkedFiles | null = null;
   const read = async (): Promise<void> => {
-    const found = await reader.read(progress.tag(), ending.signal);
-    if (found === null || progress.holds(found.version)) return progress.unchanged(found);
+    const isStale = (await linked?.hasChanged(ending.signal)) === true;
+    const found = await readDocument(toDocumentSubject(place), isStale ? '' : progress.tag(), ending.signal, reading);
+    if (found === null || (!isStale && progress.holds(found.version))) return progress.unchanged(found);
+    const files = createLinkedFiles({ ...reading, place, signal: ending.signal, mayRead });
+    linked = files;
     const documentUrl = place.kind === 'url' ? place.url : null;
     const imported = await importDocument(found.text, {
       importName: name,
@@ -72,6 +86,7 @@ export const createOpenApiImport = (options: OpenApiImportOptions): ToolSource =
       pinned: progress.pinned(),
       means,
       lookup,
+      files,
     });
     progress.imported(imported, found);
   };

@@ -14,6 +14,7 @@ import type { OperationPlan } from './operation/operation-plan.ts';
 import { type Credentials, createSecretRemover } from './request/credentials.ts';
 import { toOperationRequest } from './request/operation-request.ts';
 import type { Arguments } from './request/request-url.ts';
+import type { FileReading } from './request/sent-file.ts';
 
 /** What all tools of one import share. */
 export type ImportMeans = {
@@ -21,6 +22,7 @@ export type ImportMeans = {
   readonly base: URL;
   readonly auth: OpenApiAuth | undefined;
   readonly credentials: Credentials;
+  readonly files: FileReading;
   readonly upstream: Upstream;
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
@@ -64,7 +66,7 @@ export const createOperationTool = (
 };
 
 const createRun = (plan: OperationPlan, means: ImportMeans) => {
-  const { importName, auth, base, maxResponseBytes, now } = means;
+  const { importName, auth, maxResponseBytes, now } = means;
   const removeSecrets = {
     fromAnswer: createSecretRemover(auth, LEAST_SECRET_IN_ANSWER),
     fromFailure: createSecretRemover(auth, LEAST_SECRET_IN_FAILURE),
@@ -72,7 +74,7 @@ const createRun = (plan: OperationPlan, means: ImportMeans) => {
   const isSafeMethod = plan.method === 'GET' || plan.method === 'HEAD';
   return async (given: Arguments, context: ToolContext): Promise<unknown> => {
     const { effects } = context;
-    const request = toOperationRequest(plan, given, means, context);
+    const request = await toOperationRequest(plan, given, means, context);
     const client = await means.openClient();
     const fetched = await client.send({
       ...request,
@@ -80,7 +82,7 @@ const createRun = (plan: OperationPlan, means: ImportMeans) => {
       // Before the call's own end, so that a slow API is told as such.
       limitMs: toWorkMs(context.timeoutMs),
       wantedBytes: (status) => toWantedBytes(status, maxResponseBytes),
-      nextHop: toPinnedRedirects(base, effects),
+      nextHop: toPinnedRedirects(plan.base, effects),
       repeats: effects === 'read' && isSafeMethod ? 'transport' : 'never',
     });
     if (fetched.kind === 'answer') await means.turnFor(fetched.body.bytes.byteLength);

@@ -19,7 +19,7 @@ const startLogged = async (written: Readonly<Record<string, unknown>>) => {
     { mcpServers: [{ name: 'lab', settings, written: '' }], openapi: [], tools: new Map() },
     {
       ...{ config: { MAX_RESULT_BYTES: 100_000 }, directory: '/', environment: {}, version: '0', known: new Map() },
-      ...{ log, holdsSecret: () => false },
+      ...{ log, holdsSecret: () => false, mayRead: async () => true, readWorkspaceFile: async () => new Uint8Array() },
     },
   );
   const source = plan?.create(() => undefined);

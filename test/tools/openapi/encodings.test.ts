@@ -103,12 +103,12 @@ test.each([
   expect(target.requests[0]?.headers['content-type']).toBe(contentType);
 });
 
-test('multipart sends text fields, and a file that need not be there is no argument', async () => {
+test('multipart sends fields and files', async () => {
   const { bodies, tool } = await startBody('multipart/form-data', {
     type: 'object',
     properties: { name: { type: 'string' }, picture: { type: 'string', format: 'binary' } },
   });
-  expect(Object.keys(Object(tool.inputSchema['properties']))).toEqual(['name']);
+  expect(Object.keys(Object(tool.inputSchema['properties']))).toEqual(['name', 'picture']);
   await callTool(tool, { name: 'a\r\n--b' });
   expect(bodies[0]).toMatch(
     /^--(recourse-[\w-]+)\r\nContent-Disposition: form-data; name="name"\r\n\r\na\r\n--b\r\n--\1--\r\n$/,

@@ -221,17 +221,17 @@ test('an operation of another server and one that refers elsewhere are unavailab
         '/c': { get: { operationId: 'c', parameters: [{ $ref: 'https://evil.example/p.json' }] } },
         '/d': { get: { operationId: 'a' } },
         '/../e': { get: { operationId: 'e' } },
-        '/f': { post: { operationId: 'f', requestBody: { required: true, content: { 'image/png': {} } } } },
+        '/f': { post: { operationId: 'f', requestBody: { required: true, content: { 'application/xml': {} } } } },
       },
       { servers: [{ url: 'http://127.0.0.1:9' }] },
     ),
   );
   expect(offer().tools.map(({ name }) => name)).toEqual(['a']);
   expect(offer().unavailable.map(({ facts, reason }) => `${facts.name}: ${reason}`)).toEqual([
-    'b: It is served by another server (https://evil.example), which this import does not ask.',
-    "c: It refers to 'https://evil.example/p.json', which is outside of the document.",
+    'b: It is served by another server (https://evil.example): name it in servers if it may be asked.',
+    "c: It refers to 'https://evil.example/p.json', which is not below the directory of the document.",
     "a: GET /a is called 'a' already.",
     'e: Its path /../e is not one that can be asked.',
-    'f: It takes a body of image/png, which cannot be written here.',
+    'f: It takes a body of application/xml, which cannot be written here.',
   ]);
 });

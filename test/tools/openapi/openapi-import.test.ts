@@ -9,11 +9,16 @@ const withOperations = (...names: readonly string[]) =>
   documentOf(Object.fromEntries(names.map((name) => [`/${name}`, { get: { operationId: name } }])));
 
 test.each([
-  ['{ "swagger": "2.0" }', 'The document is Swagger 2.0, which is not supported: convert it to OpenAPI 3.'],
+  ['{ "swagger": "1.2" }', 'The document is Swagger 1.2; of Swagger only 2.0 is supported.'],
+  [
+    '{ "swagger": "2.0", "paths": { "/a": { "get": { "responses": { "200": null } } } } }',
+    expect.stringContaining('parsed'),
+  ],
   ['{ "openapi": "4.0.0" }', 'The document is OpenAPI 4.0.0; 3.0, 3.1 and 3.2 are supported.'],
   ['[1]', 'The document is not an object.'],
   ['{ "a": 1 }', 'The document has no member openapi: it is no OpenAPI document.'],
   ['{ "openapi": ', expect.stringContaining('The document cannot be parsed')],
+  ['openapi: 3.1.0\npaths: {/a: {get: {operationId: a', expect.stringContaining('The document cannot be parsed')],
   [null, expect.stringMatching(/^The document cannot be read: \/.+\/openapi\.json is not there\.$/)],
 ])('a document that cannot be used leaves the import down with the reason: %j', async (text, reason) => {
   const { source, offers, lines } = await startImport(text, BASE);

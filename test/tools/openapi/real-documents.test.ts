@@ -54,7 +54,7 @@ test.each([
       operations: 1_223,
       imported: 1_222,
       unavailable: [
-        'repos_upload-release-asset: It is served by another server (https://uploads.github.com), which this import does not ask.',
+        'repos_upload-release-asset: It is served by another server (https://uploads.github.com): name it in servers if it may be asked.',
       ],
     },
   },

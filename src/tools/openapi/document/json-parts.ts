@@ -1,18 +1,21 @@
 const [QUOTE, COMMA, COLON, BACKSLASH, OPEN_LIST, OPEN_OBJECT] = [34, 44, 58, 92, 91, 123] as const;
 
+/** Whether a text of JSON has more than so many parts. */
+export const hasMoreParts = (json: string, most: number): boolean => countParts(json, most) > most;
+
 /**
- * Whether a text of JSON has more than so many parts (values and names of members), counted by its signs before anything
- * parses it: three bytes of text can be a hundred of memory.
+ * How many parts (values and names of members) a text of JSON has, counted by its signs before anything parses it: three
+ * bytes of text can be a hundred of memory. Of more than `most` it gives one more.
  */
-export const hasMoreParts = (json: string, most: number): boolean => {
+export const countParts = (json: string, most: number): number => {
   let parts = 0;
   for (let at = 0; at < json.length; at += 1) {
     const sign = json.charCodeAt(at);
     if (sign === QUOTE) at = toStringEnd(json, at);
     else if (sign === COMMA || sign === COLON || sign === OPEN_LIST || sign === OPEN_OBJECT) parts += 1;
-    if (parts > most) return true;
+    if (parts > most) return parts;
   }
-  return false;
+  return parts;
 };
 
 /** Where the string ends that begins here; the end of the text where it does not. */

@@ -16,12 +16,24 @@ export type DocumentPlace =
   | { readonly kind: 'file'; readonly path: string };
 
 /** A document as it was read. `version` differs where its text does; `tag` is what the next look may send or compare. */
-export type ReadDocument = { readonly text: string; readonly version: string; readonly tag: string };
-
-export type DocumentReader = {
-  /** null where nothing changed since the look that gave `tag`. Throws a DocumentProblem, or what the system says. */
-  readonly read: (tag: string, signal: AbortSignal) => Promise<ReadDocument | null>;
+export type ReadDocument = {
+  readonly text: string;
+  readonly version: string;
+  readonly tag: string;
+  /** Of a URL: the one that answered in the end. */
+  readonly from?: URL;
 };
+
+/** What is read: where it is, and how a failure speaks of it. */
+export type ReadSubject = {
+  readonly place: DocumentPlace;
+  /** The words that `cannot be read` follows. */
+  readonly subject: string;
+  /** The path or address as a failure shows it. */
+  readonly shown: string;
+};
+
+export type ReadMeans = { readonly importName: string; readonly openClient: () => Promise<HttpClient> };
 
 const MOST_BYTES = 67_108_864;
 const READ_LIMIT_MS = 9_000;
@@ -31,33 +43,47 @@ export const toDocumentPlace = (document: string, directory: string): DocumentPl
   return url === null ? { kind: 'file', path: resolve(directory, document) } : { kind: 'url', url };
 };
 
-export const createDocumentReader = (
-  place: DocumentPlace,
-  means: { readonly importName: string; readonly openClient: () => Promise<HttpClient> },
-): DocumentReader => ({
-  read: (tag, signal) =>
-    place.kind === 'file' ? readDocumentFile(place.path, tag) : readDocumentUrl(place.url, tag, signal, means),
+export const toDocumentSubject = (place: DocumentPlace): ReadSubject => ({
+  place,
+  subject: 'The document',
+  // Of a URL without its query, which may hold a key.
+  shown: showText(place.kind === 'file' ? place.path : place.url.origin + place.url.pathname),
 });
+
+/**
+ * Reads a document, or a file that one refers to. null where nothing changed since the look that gave `tag`. Throws a
+ * DocumentProblem, or what the system says.
+ */
+export const readDocument = (
+  subject: ReadSubject,
+  tag: string,
+  signal: AbortSignal,
+  means: ReadMeans,
+): Promise<ReadDocument | null> =>
+  subject.place.kind === 'file'
+    ? readDocumentFile(subject, subject.place.path, tag)
+    : readDocumentUrl(subject, subject.place.url, { tag, signal, means });
 
 const versionOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
-const readDocumentFile = async (path: string, tag: string): Promise<ReadDocument | null> => {
-  const found = await orFileProblem(path, stat(path));
-  if (!found.isFile()) throw new DocumentProblem(`The document cannot be read: ${showText(path)} is not a file.`);
-  if (found.size > MOST_BYTES) throw new DocumentProblem(`The document is larger than ${MOST_BYTES} bytes.`);
+const readDocumentFile = async (about: ReadSubject, path: string, tag: string): Promise<ReadDocument | null> => {
+  const { subject, shown } = about;
+  const found = await orFileProblem(about, stat(path));
+  if (!found.isFile()) throw new DocumentProblem(`${subject} cannot be read: ${shown} is not a file.`);
+  if (found.size > MOST_BYTES) throw new DocumentProblem(`${subject} is larger than ${MOST_BYTES} bytes.`);
   const seen = `${found.ino} ${found.size} ${found.mtimeMs}`;
   if (seen === tag) return null;
-  const text = await orFileProblem(path, readFile(path, 'utf8'));
+  const text = await orFileProblem(about, readFile(path, 'utf8'));
   return { text, version: versionOf(text), tag: seen };
 };
 
-const orFileProblem = <Found>(path: string, work: Promise<Found>): Promise<Found> =>
+const orFileProblem = <Found>({ subject, shown }: ReadSubject, work: Promise<Found>): Promise<Found> =>
   work.then(
     (found) => found,
     (thrown: unknown): never => {
       const code = codeOf(thrown);
       const problem = FILE_PROBLEMS.get(code) ?? `(${code})`;
-      throw new DocumentProblem(`The document cannot be read: ${showText(path)} ${problem}.`);
+      throw new DocumentProblem(`${subject} cannot be read: ${shown} ${problem}.`);
     },
   );
 
@@ -67,11 +93,12 @@ const FILE_PROBLEMS: ReadonlyMap<string, string> = new Map([
   ['EACCES', 'may not be read by this user'],
 ]);
 
+type Asking = { readonly tag: string; readonly signal: AbortSignal; readonly means: ReadMeans };
+
 const readDocumentUrl = async (
+  { subject, shown }: ReadSubject,
   url: URL,
-  tag: string,
-  signal: AbortSignal,
-  { openClient, importName }: { readonly importName: string; readonly openClient: () => Promise<HttpClient> },
+  { tag, signal, means }: Asking,
 ): Promise<ReadDocument | null> => {
   const headers = {
     accept: 'application/json, application/yaml;q=0.9, */*;q=0.5',
@@ -79,19 +106,18 @@ const readDocumentUrl = async (
     'user-agent': 'recourse-openapi',
     ...(tag === '' ? {} : { 'if-none-match': tag }),
   };
-  const client = await openClient();
+  const client = await means.openClient();
   const fetched = await client.get({ url, headers, maxBytes: MOST_BYTES, limitMs: READ_LIMIT_MS, signal });
-  if (fetched.kind === 'no_answer') throw toUrlProblem(url, toReason(toSilenceFailure(fetched, importName)));
+  const refuse = (reason: string): never => {
+    throw new DocumentProblem(`${subject} cannot be read from ${shown}: ${reason}`);
+  };
+  if (fetched.kind === 'no_answer') return refuse(toReason(toSilenceFailure(fetched, means.importName)));
   if (fetched.status === 304) return null;
-  if (!isSuccess(fetched.status)) throw toUrlProblem(url, `HTTP ${fetched.status}.`);
-  if (fetched.body.cut !== null) throw toUrlProblem(url, 'It is too large, or came too slowly.');
+  if (!isSuccess(fetched.status)) return refuse(`HTTP ${fetched.status}.`);
+  if (fetched.body.cut !== null) return refuse('It is too large, or came too slowly.');
   const text = toText(fetched.body.bytes, 'text/plain; charset=utf-8', 'complete') ?? '';
-  return { text, version: versionOf(text), tag: fetched.headers.get('etag') ?? '' };
+  return { text, version: versionOf(text), tag: fetched.headers.get('etag') ?? '', from: fetched.url };
 };
-
-// Without its query, which may hold a key.
-const toUrlProblem = ({ origin, pathname }: URL, reason: string): DocumentProblem =>
-  new DocumentProblem(`The document cannot be read from ${showText(origin + pathname)}: ${reason}`);
 
 const toReason = ({ message, hint }: ReturnType<typeof toSilenceFailure>): string =>
   hint === undefined ? message : `${message} ${hint}`;

@@ -1,4 +1,5 @@
-import { isRecord, type JsonRecord, memberOf } from './json-record.ts';
+import { unescape as decodePercent } from 'node:querystring';
+import { isRecord, type JsonRecord, memberOf, recordAt, textAt } from './json-record.ts';
 
 /** Why an operation cannot become a tool: one line for people. */
 export class OperationProblem extends Error {
@@ -7,24 +8,48 @@ export class OperationProblem extends Error {
 
 const MOST_STEPS = 32;
 
-/** What a local reference leads to. Nothing is ever loaded for one: throws an OperationProblem where it is not local. */
+/** Where `joinLinkedFiles` puts what was read for references, and says why a reference was not followed. */
+export const LINKED_FILES = 'x-recourse-files';
+export const UNFOLLOWED = 'x-recourse-unfollowed';
+
+/** What a reference leads to within a joined document. Throws an OperationProblem where that is nothing. */
 export const resolveReference = (root: JsonRecord, reference: string): unknown => {
   const shown = reference.slice(0, 200);
   if (!reference.startsWith('#'))
-    throw new OperationProblem(`It refers to '${shown}', which is outside of the document.`);
-  const steps = decodeFragment(reference.slice(1)).split('/').slice(1);
-  let target: unknown = root;
-  for (const step of steps) target = childOf(target, step.replaceAll('~1', '/').replaceAll('~0', '~'));
+    throw new OperationProblem(
+      textAt(recordAt(root, UNFOLLOWED), reference) ?? `It refers to '${shown}', which is outside of the document.`,
+    );
+  if (!reference.startsWith('#/'))
+    throw new OperationProblem(`It refers to '${shown}', which is not a path within the document.`);
+  const target = followPointer(root, reference.slice(1));
   if (target === undefined) throw new OperationProblem(`It refers to '${shown}', which the document does not hold.`);
   return target;
 };
 
-const decodeFragment = (fragment: string): string =>
-  /%(?![0-9a-f]{2})/i.test(fragment) ? fragment : decodeURIComponent(fragment);
+/** What a JSON Pointer in the form of a fragment leads to (RFC 6901, section 6); undefined where that is nothing. */
+export const followPointer = (root: unknown, fragment: string): unknown => {
+  let target = root;
+  for (const step of decodeFragment(fragment).split('/').slice(1))
+    target = childOf(target, step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return target;
+};
+
+// What is no percent code, or one of no UTF-8, stands for itself or for nothing that is there.
+const decodeFragment = (fragment: string): string => decodePercent(fragment);
 
 const childOf = (parent: unknown, name: string): unknown => {
   if (Array.isArray(parent)) return /^\d+$/.test(name) ? parent[Number(name)] : undefined;
   return isRecord(parent) ? memberOf(parent, name) : undefined;
+};
+
+/** As `followReferences`; the sentence of the problem where there is one. */
+export const findReferred = (root: JsonRecord, value: unknown): JsonRecord | string => {
+  try {
+    return followReferences(root, value);
+  } catch (thrown) {
+    if (thrown instanceof OperationProblem) return thrown.message;
+    throw thrown;
+  }
 };
 
 /** The object itself, or the one that its `$ref` leads to in the end. Throws an OperationProblem where that is none. */

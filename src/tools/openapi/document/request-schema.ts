@@ -9,6 +9,8 @@ import { type MostOfValue, sizeOf } from './value-size.ts';
 export type RequestSchemas = {
   /** Refers to definitions by `#/$defs/…`. Throws an OperationProblem. */
   readonly toSchema: (source: unknown) => JsonSchema;
+  /** The default of a schema that `toSchema` gave, or of what it refers to; undefined where there is none. */
+  readonly defaultOf: (schema: JsonSchema) => unknown;
   /** All definitions that the schemas so far refer to, by name. */
   readonly definitions: () => Readonly<Record<string, JsonSchema>>;
 };
@@ -28,8 +30,19 @@ export const createRequestSchemas = (document: OpenApiDocument): RequestSchemas 
   };
   return {
     toSchema: (source) => convert(work, source, { readOnly: NO_NAMES, level: 0, depth: 0 }),
+    defaultOf: (schema) => defaultOf(work, schema),
     definitions: () => Object.fromEntries(work.definitions),
   };
+};
+
+const defaultOf = ({ definitions }: Pick<Work, 'definitions'>, schema: JsonSchema): unknown => {
+  const seen = new Set<JsonSchema>();
+  let current: JsonSchema | undefined = schema;
+  while (current !== undefined && current['default'] === undefined && !seen.has(current)) {
+    seen.add(current);
+    current = definitions.get(String(current['$ref']).replace('#/$defs/', ''));
+  }
+  return current?.['default'];
 };
 
 type Work = OpenApiDocument & {

@@ -1,6 +1,7 @@
 import type { JsonSchema } from '../../../contract/tool-description.ts';
 import { type JsonRecord, listAt, textAt, textsAt } from './json-record.ts';
 import type { OpenApiDocument } from './openapi-document.ts';
+import { toPlainText } from './plain-text.ts';
 import { sizeOf } from './value-size.ts';
 
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
@@ -51,14 +52,19 @@ const toTypeWords = (source: JsonRecord): readonly Word[] => {
 };
 
 const toTextWords = (source: JsonRecord): readonly Word[] => {
-  const description = textAt(source, 'description')?.trim();
+  const description = toTextAt(source, 'description');
   const pattern = textAt(source, 'pattern');
   return [
-    ['title', description === undefined ? textAt(source, 'title') : undefined],
+    ['title', description === undefined ? toTextAt(source, 'title') : undefined],
     ['description', description],
     ['pattern', pattern !== undefined && isRegularExpression(pattern) ? pattern : undefined],
     ['deprecated', source['deprecated'] === true ? true : undefined],
   ];
+};
+
+const toTextAt = (source: JsonRecord, name: string): string | undefined => {
+  const text = toPlainText(textAt(source, name) ?? '');
+  return text === '' ? undefined : text;
 };
 
 // With the flag that the validator uses.

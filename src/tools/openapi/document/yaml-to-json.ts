@@ -1,41 +1,45 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import { DocumentProblem } from './document-problem.ts';
-
-/** The file of the thread, in src and in the built dist alike. */
-const YAML_WORKER = new URL(`./yaml-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
+import { isRecord } from './json-record.ts';
+import { runInThread } from './run-in-thread.ts';
 
 const MOST_CHARACTERS = 4_194_304;
 // Each may become a value, and a value takes half a kilobyte of the parser.
 const MOST_SIGNS = 400_000;
-// Half a second a megabyte, and more where the processors are busy. Two megabytes of aliases took minutes.
-const MOST_MS = 30_000;
+
+/** A text of JSON, or why there is none. */
+export type JsonText = { readonly json: string } | { readonly problem: string };
 
 /**
- * A document of YAML as a text of JSON. Made in a thread that is ended after 30 s: other work of the process goes on.
- * Throws a DocumentProblem where the text is too large, or the parser's error.
+ * Texts of YAML as texts of JSON, in their order. Made in a thread that is ended after 30 s: other work of the process
+ * goes on. Rejects with a DocumentProblem where that is not enough.
  */
-export const toJsonText = async (yaml: string): Promise<string> => {
-  if (yaml.length > MOST_CHARACTERS)
-    throw new DocumentProblem('The document is YAML of more than 4 MiB: convert it to JSON.');
-  if (hasMoreSigns(yaml, MOST_SIGNS))
-    throw new DocumentProblem('The document is YAML of too many values: convert it to JSON.');
-  // No limit of its heap: passing one ends the process now and then, not the thread (nodejs/node#65019).
-  const worker = new Worker(YAML_WORKER, { name: 'openapi-yaml', env: {}, execArgv: [], workerData: yaml });
-  const ending = new AbortController();
-  const limit = setTimeout(() => ending.abort(), MOST_MS).unref();
-  try {
-    const [json]: readonly unknown[] = await once(worker, 'message', { signal: ending.signal });
-    return String(json);
-  } catch (thrown) {
-    if (ending.signal.aborted)
-      throw new DocumentProblem(`The document is YAML that takes longer than ${MOST_MS / 1_000} s to parse.`);
-    throw thrown;
-  } finally {
-    clearTimeout(limit);
-    await worker.terminate();
-  }
+export const toJsonTexts = async (yamls: readonly string[]): Promise<readonly JsonText[]> => {
+  const objections = yamls.map(objectionTo);
+  const parsed = await parseInThread(yamls.filter((_, place) => objections[place] === null));
+  let next = 0;
+  return objections.map((objection) => {
+    if (objection !== null) return { problem: objection };
+    next += 1;
+    return parsed[next - 1] ?? { problem: 'it was not parsed.' };
+  });
 };
+
+const objectionTo = (yaml: string): string | null => {
+  if (yaml.length > MOST_CHARACTERS) return 'is YAML of more than 4 MiB: convert it to JSON.';
+  if (hasMoreSigns(yaml, MOST_SIGNS)) return 'is YAML of too many values: convert it to JSON.';
+  return null;
+};
+
+const parseInThread = async (yamls: readonly string[]): Promise<readonly JsonText[]> => {
+  if (yamls.length === 0) return [];
+  const late = 'The document is YAML that takes longer to parse than';
+  const texts = await runInThread({ file: 'yaml-worker', data: yamls, late });
+  return Array.isArray(texts) ? texts.map(toJsonText) : [];
+};
+
+const toJsonText = (given: unknown): JsonText =>
+  isRecord(given) && typeof given['json'] === 'string'
+    ? { json: given['json'] }
+    : { problem: `cannot be parsed: ${isRecord(given) ? String(given['problem']) : ''}` };
 
 const SIGNS: ReadonlySet<number> = new Set([...'\n,:[{'].map((sign) => sign.charCodeAt(0)));
 

@@ -1,5 +1,6 @@
 import { cutText } from '../../describe-value.ts';
 import { isRecord, type JsonRecord, memberOf, recordAt, textAt } from '../document/json-record.ts';
+import { toPlainText } from '../document/plain-text.ts';
 import { followReferences } from '../document/references.ts';
 import type { DocumentedOperation } from './list-operations.ts';
 
@@ -8,25 +9,42 @@ const MOST_CHARACTERS = 1_000;
 const MOST_OF_ANSWER = 300;
 const MOST_MEMBERS = 12;
 
-/** For the model: what the document says of the operation, cut at the end of a sentence, and what the answer is. */
-export const describeOperation = (root: JsonRecord, { source, method, path }: DocumentedOperation): string => {
-  const summary = beginningAt(source, 'summary').trim();
-  const told = beginningAt(source, 'description').trim();
-  const answer = describeAnswer(root, source);
+/**
+ * For the model: what the document says of the operation, as text, cut at the end of a sentence, what the answer is, and
+ * a `note`.
+ */
+export const describeOperation = (
+  root: JsonRecord,
+  { source, method, path }: DocumentedOperation,
+  note: string,
+): string => {
+  const summary = beginningAt(source, 'summary');
+  const told = beginningAt(source, 'description');
+  const answer = [describeAnswer(root, source), note].filter((part) => part !== '').join(' ');
   const parts = [
     source['deprecated'] === true ? 'Deprecated.' : '',
-    told.startsWith(summary) ? '' : endSentence(summary),
-    cutSentence(told.replace(/\s+/g, ' '), MOST_CHARACTERS - summary.length - answer.length - 20),
-  ].filter((part) => part !== '');
+    withoutEnd(told).startsWith(withoutEnd(summary)) ? '' : endSentence(summary),
+    cutSentence(told, MOST_CHARACTERS - summary.length - answer.length - 20),
+  ].filter((part) => /[\p{L}\p{N}]/u.test(part));
   const text = parts.length > 0 ? parts.join(' ') : `${method.toUpperCase()} ${path}`;
   return cutText(answer === '' ? text : `${endSentence(text)}\n${answer}`, MOST_CHARACTERS);
 };
 
 // Of megabytes, for each of five thousand operations, no more is read than may be shown.
 const beginningAt = (source: JsonRecord, name: string): string =>
-  textAt(source, name)?.slice(0, 4 * MOST_CHARACTERS) ?? '';
+  toPlainText(textAt(source, name)?.slice(0, 4 * MOST_CHARACTERS) ?? '')
+    .replace(/\s+/g, ' ')
+    // A dot that ends nothing.
+    .replace(/^(?:[.,;:] )+|(?<=[.!?…:])(?: \.)+(?= |$)/g, '')
+    .replace(/ \.(?= |$)/g, '.')
+    .trim();
 
-const endSentence = (text: string): string => (text === '' || /[.!?…:]$/.test(text) ? text : `${text}.`);
+const withoutEnd = (text: string): string => text.replace(/[\s.!?…:]+$/, '');
+
+const endSentence = (text: string): string => {
+  const trimmed = text.trimEnd();
+  return trimmed === '' || /[.!?…:](["'’”)\]`*_]*)$/.test(trimmed) ? trimmed : `${trimmed}.`;
+};
 
 const cutSentence = (text: string, limit: number): string => {
   if (text.length <= limit) return text;

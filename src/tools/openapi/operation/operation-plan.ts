@@ -7,21 +7,26 @@ import { type JsonRecord, listAt, recordAt, textAt } from '../document/json-reco
 import type { OpenApiDocument } from '../document/openapi-document.ts';
 import { followReferences, OperationProblem } from '../document/references.ts';
 import { createRequestSchemas, MOST_SCHEMA, TOO_LARGE } from '../document/request-schema.ts';
-import { toBase, toServerUrl } from '../document/server-url.ts';
+import { chooseOperationBase } from '../document/server-url.ts';
 import { sizeOf } from '../document/value-size.ts';
 import { describeOperation } from './describe-operation.ts';
-import { type DocumentedOperation, parametersOf } from './list-operations.ts';
+import type { Uploads } from './file-argument.ts';
+import { type FittedSchema, fitSchema } from './fit-schema.ts';
+import { type DocumentedOperation, type Method, parametersOf } from './list-operations.ts';
 import { type Parameter, toParameter, withDistinctArguments } from './parameters.ts';
-import { type RequestBody, toRequestBody } from './request-body.ts';
+import { checkTemplate, type PathTemplate, settleQuery, toPathTemplate } from './path-template.ts';
+import { hiddenProblem, type RequestBody, toRequestBody } from './request-body.ts';
+import type { SetParameters } from './set-parameters.ts';
 import { isWithheld } from './withheld-parameters.ts';
 
 /** All that a call of one operation needs. Holds nothing of the document. */
-export type OperationPlan = {
+export type OperationPlan = PathTemplate & {
   readonly description: string;
   readonly inputSchema: JsonSchema;
+  /** What its requests stay below. */
+  readonly base: URL;
   readonly effects: Effects;
   readonly method: HttpMethod;
-  readonly path: string;
   readonly parameters: readonly Parameter[];
   readonly body: RequestBody | null;
   /** The Accept header. */
@@ -35,6 +40,16 @@ export type OperationPlan = {
 export type PlanOptions = {
   readonly document: OpenApiDocument;
   readonly documentUrl: URL | null;
+  /** As `usualServerOf` gives it. */
+  readonly usual: unknown;
+  /** Of the import. */
+  readonly base: URL;
+  /** Where requests may go beside the base. */
+  readonly allowed: readonly URL[];
+  readonly set: SetParameters;
+  readonly uploads: Uploads;
+  /** Of the JSON of its schema. */
+  readonly maxSchemaBytes: number;
   /** As `toCredentialKeys` gives them. */
   readonly credentials: ReadonlySet<string>;
   readonly effects: Effects;
@@ -45,6 +60,24 @@ export type PlanOptions = {
 // Schemas of the document come to less; a `default` or an `enum` may be of any depth, and whoever writes it is not.
 const MOST_NESTING = 256;
 
+/** A parameter as the settings want it: as it is, with their value, or not at all. */
+const toSet = (parameter: Parameter, set: SetParameters): readonly Parameter[] => {
+  const rule = set.find(parameter.name, parameter.in);
+  if (rule === null) return [parameter];
+  if (rule.kind === 'value') return [{ ...parameter, argument: null, fallback: rule.value }];
+  if (parameter.required) throw new OperationProblem(hiddenProblem(parameter.name));
+  return parameter.fallback === undefined ? [] : [{ ...parameter, argument: null }];
+};
+
+const toFitted = (schema: JsonSchema, most: number): FittedSchema => {
+  if (isNestedDeeper(schema, MOST_NESTING))
+    throw new OperationProblem(`Its schema holds values that are nested more than ${MOST_NESTING} levels deep.`);
+  if (sizeOf(schema, MOST_SCHEMA) === null) throw new OperationProblem(TOO_LARGE);
+  return fitSchema(schema, most);
+};
+
+const CUT = 'Parts of the schema are too large to be shown.';
+
 const METHOD_NAMES = {
   get: 'GET',
   head: 'HEAD',
@@ -54,38 +87,42 @@ const METHOD_NAMES = {
   patch: 'PATCH',
   delete: 'DELETE',
   trace: 'TRACE',
-} as const satisfies Record<DocumentedOperation['method'], HttpMethod>;
+} as const satisfies Record<Method, HttpMethod>;
 
 /** Makes the plan of one operation. Throws an OperationProblem where it cannot be a tool. */
 export const toOperationPlan = (operation: DocumentedOperation, options: PlanOptions): OperationPlan => {
   const { document, credentials, effects, sendsKey } = options;
-  const { source, path } = operation;
-  refuseOtherServers(operation, options);
-  if (operation.method === 'trace') throw new OperationProblem('TRACE requests are not sent.');
+  const { source, method, problem } = operation;
+  if (problem !== null || method === 'path') throw new OperationProblem(problem ?? 'Its method is not known.');
+  const base = chooseOperationBase({ ...options, own: ownServersOf(operation) });
+  if (method === 'trace') throw new OperationProblem('TRACE requests are not sent.');
   const schemas = createRequestSchemas(document);
   const documented = parametersOf(document.root, operation);
   const keyHeader = documented.find((one) => isKeyHeader(one));
   const offered = documented.filter(
     (one) => one !== keyHeader && !isWithheld(textAt(one, 'in') ?? '', textAt(one, 'name') ?? '', credentials),
   );
-  const parameters = withDistinctArguments(
-    offered
-      .map((one) => toParameter(one, schemas))
-      .filter((one) => one.in !== 'path' || path.includes(`{${one.name}}`)),
+  const settled = settleQuery(
+    toPathTemplate(operation.path),
+    offered.flatMap((one) => toSet(toParameter(one, schemas), options.set)),
   );
-  checkPath(path, parameters);
-  const body = toRequestBody(document.root, source, schemas, new Set(parameters.map(({ argument }) => argument)));
+  const parameters = withDistinctArguments(settled.parameters);
+  checkTemplate(settled, parameters);
+  const body = toRequestBody(source, {
+    ...{ root: document.root, schemas, uploads: options.uploads, set: options.set },
+    taken: new Set(parameters.flatMap(({ argument }) => argument ?? [])),
+  });
   const inputSchema = toInputSchema(parameters, body, schemas.definitions());
-  if (isNestedDeeper(inputSchema, MOST_NESTING))
-    throw new OperationProblem(`Its schema holds values that are nested more than ${MOST_NESTING} levels deep.`);
-  if (sizeOf(inputSchema, MOST_SCHEMA) === null) throw new OperationProblem(TOO_LARGE);
+  const fitted = toFitted(inputSchema, options.maxSchemaBytes);
   const wished = sendsKey === 'yes' ? 'of_writes' : 'none';
   return {
-    description: describeOperation(document.root, operation),
-    inputSchema,
+    description: describeOperation(document.root, operation, fitted.cut === 'schemas' ? CUT : ''),
+    inputSchema: fitted.schema,
+    base,
     effects,
-    method: METHOD_NAMES[operation.method],
-    path,
+    method: METHOD_NAMES[method],
+    path: settled.path,
+    query: settled.query,
     parameters,
     body,
     ...toAnswers(document.root, source),
@@ -96,28 +133,10 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
 const isKeyHeader = (parameter: JsonRecord): boolean =>
   parameter['in'] === 'header' && textAt(parameter, 'name')?.toLowerCase() === 'idempotency-key';
 
-/** One origin serves an import: an operation that the document puts elsewhere must not be sent there, nor here. */
-const refuseOtherServers = (
-  { source, pathItem }: DocumentedOperation,
-  { document, documentUrl }: PlanOptions,
-): void => {
-  const [own] = [...listAt(source, 'servers'), ...listAt(pathItem, 'servers')];
-  if (own === undefined) return;
-  const [first] = listAt(document.root, 'servers');
-  const [there, here] = [toServerUrl(own, documentUrl), toServerUrl(first, documentUrl)];
-  if (there !== null && here !== null && toBase(there).href === toBase(here).href) return;
-  throw new OperationProblem(
-    `It is served by another server (${there?.origin ?? 'not a URL'}), which this import does not ask.`,
-  );
-};
-
-const checkPath = (path: string, parameters: readonly Parameter[]): void => {
-  const literal = path.replace(/\{[^{}]*\}/g, 'x');
-  if (/[?#\\{}]/.test(literal) || literal.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment)))
-    throw new OperationProblem(`Its path ${path.slice(0, 200)} is not one that can be asked.`);
-  for (const [, name] of path.matchAll(/\{([^{}]*)\}/g))
-    if (!parameters.some((parameter) => parameter.in === 'path' && parameter.name === name))
-      throw new OperationProblem(`Its path needs {${name}}, for which it has no parameter.`);
+/** The servers of the operation, else those of its path. */
+const ownServersOf = ({ source, pathItem }: DocumentedOperation): readonly unknown[] => {
+  const own = listAt(source, 'servers');
+  return own.length > 0 ? own : listAt(pathItem, 'servers');
 };
 
 const toInputSchema = (
@@ -127,9 +146,11 @@ const toInputSchema = (
 ): JsonSchema => {
   const endless = findEndlessSchema(definitions);
   if (endless !== null) throw new OperationProblem(`Its schema ${endless} refers to itself without end.`);
-  const own = parameters.map(({ argument, schema }): readonly [string, JsonSchema] => [argument, schema]);
+  const own = parameters.flatMap(({ argument, schema }): readonly (readonly [string, JsonSchema])[] =>
+    argument === null ? [] : [[argument, schema]],
+  );
   const required = [
-    ...parameters.filter((parameter) => parameter.required).map(({ argument }) => argument),
+    ...parameters.flatMap((parameter) => (parameter.required ? (parameter.argument ?? []) : [])),
     ...(body?.requiredArguments ?? []),
   ];
   return {

@@ -1,6 +1,7 @@
 import type { JsonSchema } from '../../../contract/tool-description.ts';
 import { showText } from '../../http/show-url.ts';
 import { type JsonRecord, memberOf, recordAt, textAt } from '../document/json-record.ts';
+import { toPlainText } from '../document/plain-text.ts';
 import { OperationProblem } from '../document/references.ts';
 import type { RequestSchemas } from '../document/request-schema.ts';
 
@@ -12,9 +13,12 @@ export type Place = (typeof PLACES)[number];
 /** One parameter: the argument it is taken from, and how it is written into the request (OpenAPI, "Style Values"). */
 export type Parameter = {
   readonly name: string;
-  readonly argument: string;
+  /** null: the model is not told of it, and `fallback` is sent. */
+  readonly argument: string | null;
   readonly in: Place;
   readonly required: boolean;
+  /** What is sent where the model gives nothing: a default, or what the settings say; undefined = nothing. */
+  readonly fallback: unknown;
   readonly style: Style;
   readonly explode: boolean;
   readonly reserved: 'encode' | 'keep';
@@ -40,18 +44,29 @@ export const toParameter = (source: JsonRecord, schemas: RequestSchemas): Parame
   const explode = source['explode'];
   const [content] = Object.entries(recordAt(source, 'content'));
   const schema = schemas.toSchema(toParameterSchema(source, content?.[1]));
-  const description = textAt(source, 'description')?.trim() ?? schema['description'];
+  const own = toPlainText(textAt(source, 'description') ?? '');
+  const description = own === '' ? schema['description'] : own;
   return {
     name,
     argument: name,
     in: place,
-    required: place === 'path' || source['required'] === true,
+    ...toDemand(place === 'path' || source['required'] === true, schema, schemas),
     style,
     explode: typeof explode === 'boolean' ? explode : style === 'form',
     reserved: source['allowReserved'] === true ? 'keep' : 'encode',
     asJson: content !== undefined && /json/i.test(content[0]),
     schema: description === undefined ? schema : { ...schema, description },
   };
+};
+
+/** What has a default is not demanded of the model: where the API demands it, the default is sent. */
+export const toDemand = (
+  isRequired: boolean,
+  schema: JsonSchema,
+  schemas: RequestSchemas,
+): { readonly required: boolean; readonly fallback: unknown } => {
+  const fallback = isRequired ? (schemas.defaultOf(schema) ?? undefined) : undefined;
+  return { required: isRequired && fallback === undefined, fallback };
 };
 
 const toNamedPlace = (source: JsonRecord): { readonly name: string; readonly place: Place } => {
@@ -69,23 +84,37 @@ const toParameterSchema = (source: JsonRecord, content: unknown): unknown => {
   return memberOf(source, 'schema') ?? {};
 };
 
-/** Gives each parameter an argument of its own: where two would share a name, the later is called `{name}_{in}`. */
+/**
+ * Gives each parameter an argument of its own: where two would share a name, the later is called `{name}_{in}`, and
+ * where that is taken, too, `{name}_{in}_2` and so on.
+ */
 export const withDistinctArguments = (parameters: readonly Parameter[]): readonly Parameter[] => {
   const sorted = parameters.toSorted((a, b) => PLACES.indexOf(a.in) - PLACES.indexOf(b.in));
   const taken = new Set<string>();
   return sorted.map((parameter) => {
+    if (parameter.argument === null) return parameter;
     const own = toArgumentName(parameter.name);
-    const argument = taken.has(own) ? `${own}_${parameter.in}` : own;
-    if (taken.has(argument)) throw new OperationProblem(`It has several parameters called ${argument}.`);
+    const argument = taken.has(own) ? toFreeName(`${own}_${parameter.in}`, taken) : own;
     taken.add(argument);
     return { ...parameter, argument };
   });
 };
 
-/** `filter[status]` → `filter_status`, `$top` → `top`: Anthropic refuses all tools of a request for one name outside this. */
+const toFreeName = (stem: string, taken: ReadonlySet<string>): string => {
+  let name = stem;
+  for (let count = 2; taken.has(name); count += 1) name = `${stem}_${count}`;
+  return name;
+};
+
+/** Whether every provider takes an argument of this name: for another one Anthropic refuses all tools of a request. */
+export const isPortable = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name);
+
+/** `filter[status]` → `filter_status`, `$top` → `top`, `DateSent<` → `DateSent_lt`, `DateSent>` → `DateSent_gt`. */
 const toArgumentName = (name: string): string => {
-  if (/^[A-Za-z0-9_.-]{1,64}$/.test(name)) return name;
+  if (isPortable(name)) return name;
   const plain = name
+    .replaceAll('<', '_lt')
+    .replaceAll('>', '_gt')
     .replace(/[^A-Za-z0-9_.-]+/g, '_')
     .replace(/^_+|_+$/g, '')
     .slice(0, 50);

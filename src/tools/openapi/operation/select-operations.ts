@@ -13,12 +13,15 @@ const escapeLiteral = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]
 export const fitsAny = ({ operationId, derivedId }: Selectable, patterns: readonly string[]): boolean =>
   patterns.some((pattern) => fitsPattern(operationId ?? derivedId, pattern));
 
-/** `include` must fit in every list that it has, `exclude` may fit in none. */
+/**
+ * `include` must fit in every list that it has, `exclude` may fit in none. Of a path that cannot be read nobody knows
+ * what `include` would say of its operations: it is shown.
+ */
 export const isSelected = (
   operation: Selectable,
   { include, exclude }: { readonly include?: Selection | undefined; readonly exclude?: Selection | undefined },
 ): boolean =>
-  (include === undefined || toAnswers(operation, include).every(Boolean)) &&
+  (include === undefined || operation.method === 'path' || toAnswers(operation, include).every(Boolean)) &&
   (exclude === undefined || !toAnswers(operation, exclude).some(Boolean));
 
 const toAnswers = (operation: Selectable, selection: Selection): readonly boolean[] => {
@@ -26,7 +29,7 @@ const toAnswers = (operation: Selectable, selection: Selection): readonly boolea
   return [
     ...(operations === undefined ? [] : [fitsAny(operation, operations)]),
     ...(tags === undefined ? [] : [operation.tags.some((tag) => tags.includes(tag))]),
-    ...(methods === undefined ? [] : [methods.includes(operation.method)]),
+    ...(methods === undefined ? [] : [methods.some((method) => method === operation.method)]),
   ];
 };
 

@@ -7,20 +7,23 @@ import type { Parameter } from '../operation/parameters.ts';
 import { toArgumentRefusal } from './argument-refusal.ts';
 import type { Credentials } from './credentials.ts';
 import { percentEncode } from './percent-encode.ts';
-import { toBodyText } from './request-body-text.ts';
+import { toSentBody } from './request-body-text.ts';
 import { type Arguments, argumentOf, toRequestUrl } from './request-url.ts';
+import type { FileReading } from './sent-file.ts';
 import { type Pair, toPairs, toStyledText } from './style-parameter.ts';
 
 const USER_AGENT = 'recourse-openapi';
 
 /** The request that a call makes. Throws a RetryableToolError where an argument cannot be written. */
-export const toOperationRequest = (
+export const toOperationRequest = async (
   plan: OperationPlan,
   given: Arguments,
-  { base, credentials }: { readonly base: URL; readonly credentials: Credentials },
+  { credentials, files }: { readonly credentials: Credentials; readonly files: FileReading },
   context: Pick<ToolContext, 'effects' | 'idempotencyKey' | 'traceparent'>,
-): Hop => {
-  const body = plan.body === null ? null : toBodyText(plan.body, given);
+): Promise<Hop> => {
+  // Before a file is read for it: what is wrong with the address is told first.
+  const url = toRequestUrl(plan, given, credentials.query);
+  const body = plan.body === null ? null : await toSentBody(plan.body, given, files);
   const cookie = toCookie(plan.parameters, given, credentials.cookies);
   const key = toIdempotencyKey(plan, context);
   const headers = {
@@ -35,8 +38,7 @@ export const toOperationRequest = (
     // Last: nothing that a model sends stands in for what the settings say.
     ...credentials.headers,
   };
-  const url = toRequestUrl(base, plan, given, credentials.query);
-  return { url, headers, method: plan.method, ...(body === null ? {} : { body: body.text }) };
+  return { url, headers, method: plan.method, ...(body === null ? {} : { body: body.content }) };
 };
 
 const toIdempotencyKey = (
@@ -66,7 +68,7 @@ const toHeaderText = (parameter: Parameter, value: unknown): string => {
   const text = toStyledText(value, { ...parameter, style: 'simple', encode: (piece) => piece });
   if (!HEADER_TEXT.test(text))
     throw toArgumentRefusal(
-      `The parameter '${parameter.argument}' goes into a header and must not hold line ends or characters beyond Latin-1.`,
+      `The parameter '${parameter.argument ?? parameter.name}' goes into a header and must not hold line ends or characters beyond Latin-1.`,
     );
   return text;
 };

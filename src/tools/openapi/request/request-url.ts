@@ -7,22 +7,23 @@ import { type Pair, toPairs, toPiece, toStyledText } from './style-parameter.ts'
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** What was sent for a parameter; undefined where nothing was. */
+/** What was sent for a parameter, or stands in where nothing was; undefined where neither is. */
 export const argumentOf = (parameter: Parameter, given: Arguments): unknown => {
-  const value = Object.hasOwn(given, parameter.argument) ? given[parameter.argument] : undefined;
+  const { argument, fallback } = parameter;
+  const value = argument !== null && Object.hasOwn(given, argument) ? given[argument] : fallback;
   return parameter.asJson && value !== undefined ? JSON.stringify(value) : value;
 };
 
 /**
- * The URL of a request, always below `base`. Throws a RetryableToolError where a path parameter is empty or would lead
+ * The URL of a request, always below the base of the plan. Throws a RetryableToolError where a path parameter is empty or would lead
  * out of its segment. `credentials`: pairs of the query that come from the settings; an argument never stands in for one.
  */
 export const toRequestUrl = (
-  base: URL,
-  plan: Pick<OperationPlan, 'path' | 'parameters'>,
+  plan: Pick<OperationPlan, 'base' | 'path' | 'query' | 'parameters'>,
   given: Arguments,
   credentials: readonly Pair[],
 ): URL => {
+  const { base } = plan;
   const path = plan.path.replace(/\{([^{}]*)\}|[^{}]+/g, (literal, name: string | undefined) =>
     name === undefined ? toLiteral(literal) : toPathText(name, plan.parameters, given),
   );
@@ -31,9 +32,19 @@ export const toRequestUrl = (
   // Parsing removes dot segments: another path than was put together is one that somebody led astray.
   if (!isBelow(url, base) || url.pathname.split('/').length !== wanted.split('/').length || hasDotSegment(wanted))
     throw toArgumentRefusal("The path parameters lead out of the API's path. Send plain values.");
-  url.search = [...toQuery(plan.parameters, given, credentials), ...credentials.map(encodePair)].join('&');
+  const own = toQuery(plan.parameters, given, credentials);
+  const fixed = plan.query === '' ? [] : [toFixedQuery(plan, given)];
+  url.search = [...fixed, ...own, ...credentials.map(encodePair)].join('&');
   return url;
 };
+
+/** What the document itself puts behind the path, with a value wherever a placeholder stands. */
+const toFixedQuery = ({ query, parameters }: Pick<OperationPlan, 'query' | 'parameters'>, given: Arguments): string =>
+  query.replace(/\{([^{}]*)\}|[^{}]+/g, (literal, name: string | undefined) => {
+    if (name === undefined) return toLiteral(literal);
+    const parameter = parameters.find((one) => one.in === 'path' && one.name === name);
+    return percentEncode(toPiece(parameter === undefined ? '' : argumentOf(parameter, given)));
+  });
 
 // The document's own part of the path, as it is but for what no URL may hold.
 const toLiteral = (text: string): string =>
