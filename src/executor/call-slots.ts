@@ -31,6 +31,8 @@ export type CallSlots = {
   readonly tryTake: (tool: Tool, caller: string, moment?: number) => boolean;
   /** Waits for the slots or is dropped, either of which may happen at once; gives the way to stop waiting. */
   readonly wait: (request: SlotRequest) => () => void;
+  /** A call that was let in is not run after all; its slots are given back beside. */
+  readonly gaveUp: (tool: Tool) => void;
   /** The handler that began `workMs` ago waits for something. */
   readonly gaveWay: (tool: Tool, workMs: number, moment: number) => void;
   /** How long a call took, so that no later one is begun in vain. */

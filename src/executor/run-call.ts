@@ -62,6 +62,7 @@ const toTakenOver = (tool: Tool): Failure => toFailure('outcome_unknown', text.t
 /** Gives back the slots of a call that does not run after all. */
 const giveUpSlots = (call: ReadyCall, failure: Failure): undefined => {
   const { services, request } = call.batch;
+  services.slots.gaveUp(call.tool);
   services.slots.answered(request.caller);
   services.slots.ended(call.tool);
   call.fail(failure);

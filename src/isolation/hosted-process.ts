@@ -66,9 +66,10 @@ class HostedProcess implements ToolHost {
       leaver: this.#leaver?.tool ?? null,
     })).then((death) => this.#die(death));
     started.words.on('data', reader.read);
-    for (const line of [started.words, started.orders]) line.on('error', () => undefined);
-    // Its code may have closed the line. Where it is only ending, what it ended with is told shortly.
-    started.words.on('end', () => setTimeout(() => this.#ending ?? kill('forgery'), LAST_WORDS_MS * 2).unref());
+    // Its code may have closed a line. Where it is only ending, what it ended with is told shortly.
+    const onLost = (): void => void setTimeout(() => this.#ending ?? kill('forgery'), LAST_WORDS_MS * 2).unref();
+    started.words.on('end', onLost).on('error', onLost);
+    started.orders.on('error', onLost);
     this.ready = startUp(this.#toLine(), settings.maxResultBytes);
   }
 

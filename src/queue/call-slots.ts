@@ -3,7 +3,7 @@ import type { Tool } from '../tools/tool.ts';
 import type { ConcurrencySettings } from './concurrency-limit.ts';
 import { createLoopTurns, type LoopTurns, type LoopTurnsOptions } from './loop-turns.ts';
 import type { RefusalPace } from './refusal-pace.ts';
-import { createSlotCounts, type SlotCounts } from './slot-counts.ts';
+import { createSlotCounts, hasRoom, type SlotCounts } from './slot-counts.ts';
 import { createTurnCounts, type TurnCounts, type Turns } from './turn-counts.ts';
 import { createWaitEstimate, type WaitEstimate } from './wait-estimate.ts';
 import { type Caller, createWaitingCalls, type Lane, type WaitingCall, type WaitingCalls } from './waiting-calls.ts';
@@ -78,11 +78,15 @@ export const createCallSlots = (options: CallSlotsOptions): SlotQueue => {
         call.takeBack();
       };
     },
+    gaveUp: (tool) => loop.giveUp(counts.laneOf(tool).work),
     gaveWay: (tool, workMs, moment) => loop.gaveWay(counts.laneOf(tool).work, workMs, moment),
     learn: (tool, durationMs, ended, moment = now()) => {
-      const { work, pace } = counts.laneOf(tool);
+      const lane = counts.laneOf(tool);
+      const { work, pace } = lane;
+      const hadRoom = hasRoom(lane);
       if (ended === 'at_once') loop.endAtOnce(work, durationMs, moment);
       else loop.endLater(work, { durationMs, ended, moment });
+      if (hadRoom && !hasRoom(lane)) lane.busySince = moment;
       pace.learn(durationMs, ended);
       estimate.pace.learn(durationMs, ended);
     },

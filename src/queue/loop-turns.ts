@@ -9,6 +9,8 @@ export type LoopTurns = {
   readonly hasRoom: (moment: number) => boolean;
   /** A call begins, and takes of this turn what its tool's handlers usually do until they give way. */
   readonly begin: (work: ToolWork) => void;
+  /** The call that began does not run after all. */
+  readonly giveUp: (work: ToolWork) => void;
   /** The handler that began `workMs` ago waits for something. */
   readonly gaveWay: (work: ToolWork, workMs: number, moment: number) => void;
   /** The handler that began `workMs` ago has ended without giving way. */
@@ -85,6 +87,10 @@ export const createLoopTurns = ({ now, busyMs, nextTurn, onTurn }: LoopTurnsOpti
     begin: (work) => {
       const startMs = work.startMs();
       if (startMs > 0) spend(startMs);
+    },
+    giveUp: (work) => {
+      const startMs = work.startMs();
+      if (startMs > 0) spend(-startMs);
     },
     gaveWay: (work, workMs, moment) => {
       away += 1;

@@ -43,7 +43,8 @@ export const createRefusalPace = ({ now, later }: RefusalPaceOptions): RefusalPa
     if (first === null) return;
     remove(held, first);
     first.item.isHeld = false;
-    left -= 1;
+    // Those that are told because too many are held run up no debt: the others would wait for it.
+    left = Math.max(0, left - 1);
     first.item.tell();
   };
   const tick = (): void => {

@@ -42,9 +42,12 @@ export const createSlotCounts = (settings: ConcurrencySettings & { readonly now:
     renewedLaneOf: (tool) => {
       const lane = laneOf(tool);
       if (lane.tool === tool) return lane;
+      const hadRoom = hasRoom(lane);
       lane.tool = tool;
       lane.limit = limitOf(tool);
       lane.upstream = useOf(tool);
+      // A limit that narrows beneath the calls that run is no sign that they hang.
+      if (hadRoom && !hasRoom(lane)) lane.busySince = now();
       return lane;
     },
     callerOf: createCallerLookup(),

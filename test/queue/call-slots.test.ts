@@ -296,6 +296,14 @@ test('nobody is made to wait for a tool that has given back no slot for twice it
   expect(lab.story).toEqual(['a2 deadline', 'a1 taken']);
 });
 
+test('a limit that narrows beneath the calls that run is no sign that they hang', () => {
+  const lab = createSlotLab();
+  lab.advance(100_000);
+  for (let call = 0; call < 20; call += 1) lab.want(`a${call}`, inlineTool('search', 30), 'a');
+  lab.want('next', inlineTool('search', 10), 'b');
+  expect(lab.story).toEqual([]);
+});
+
 test('without anything learned a dropped call is asked to come again after a second', () => {
   const lab = createSlotLab({ maxConcurrentCalls: 1, maxQueuedCalls: 0 });
   lab.want('a0', search, 'a');

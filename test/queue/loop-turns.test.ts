@@ -40,6 +40,22 @@ test('after 50 ms of work in one turn calls of every tool wait for the next, whi
   expect(lab.story).toHaveLength(7);
 });
 
+test('a call that was let in and does not run takes nothing of its turn', () => {
+  const lab = createSlotLab();
+  const spin = inlineTool('spin');
+  for (let call = 0; call < 25; call += 1) {
+    lab.slots.tryTake(spin, 'a');
+    runAtOnce(lab, spin, 20);
+    lab.endTurn();
+  }
+  expect(takenOf(lab, spin, 5)).toBe(3);
+  for (const _ of [1, 2, 3]) {
+    lab.slots.gaveUp(spin);
+    lab.release(spin, 'a');
+  }
+  expect(takenOf(lab, spin, 5)).toBe(3);
+});
+
 test('of a tool that computes after it waited, as many calls run at once as keep the event loop busy', () => {
   const lab = createSlotLab();
   const search = inlineTool('search');

@@ -49,6 +49,14 @@ test('no more than 4096 are held: one more and the first is told', () => {
   expect(told.slice(100)).toEqual([100, 101]);
 });
 
+test('however many were told because too many were held, those that are held go on being told', () => {
+  const { told, refuse, advance } = createLab();
+  refuse(0, 10_000);
+  expect(told).toHaveLength(10_000 - 4096);
+  advance(10);
+  expect(told).toHaveLength(10_000 - 4096 + 5);
+});
+
 test('a service that ends tells of all at once', () => {
   const { pace, told, refuse } = createLab();
   refuse(0, 150);

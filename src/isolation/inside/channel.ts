@@ -36,7 +36,8 @@ export const openChannel = (onFrame: (frame: Frame) => void): Channel => {
         if (isWaiting) then();
       });
       isWaiting = words.writableLength > 0;
-      if (!isWaiting) then();
+      // Where it could not be written this process is about to end, and another one runs the call.
+      if (!isWaiting && words.errored === null) then();
     },
   };
 };

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 
-/** The line between a host and its service. No tool should know it; one that means harm finds it. */
-export const CHANNEL = 3;
+/** The line on which a host speaks to its service. No tool should know it; one that means harm finds it. */
+export const CHANNEL = 4;
 
 /** Bytes that look like a message: lengths of head and body, then both. */
 export const toFrame = (head: object, body = ''): Buffer => {
