@@ -53,6 +53,6 @@ test('an operation whose path needs an object of which no member may be sent is 
     { baseUrl: 'http://127.0.0.1:9' },
   );
   expect(offer().unavailable.map(({ reason }) => reason)).toEqual([
-    'Its path parameter version has no value that a request may hold.',
+    'Its parameter version of the path has no value that a request may hold.',
   ]);
 });

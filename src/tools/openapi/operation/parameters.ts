@@ -73,7 +73,7 @@ export const toDemand = (
 // A path has no room for nothing.
 const checkSendable = (name: string, schema: JsonSchema, schemas: RequestSchemas): void => {
   if (schemas.isForEmptyObjects(schema))
-    throw new OperationProblem(`Its path parameter ${name} has no value that a request may hold.`);
+    throw new OperationProblem(`Its parameter ${name} of the path has no value that a request may hold.`);
 };
 
 const toNamedPlace = (source: JsonRecord): { readonly name: string; readonly place: Place } => {
