@@ -7,13 +7,13 @@ import type { OpenStandIn } from '../../test/support/openapi-stand-in-server.ts'
 export type CallOutcome =
   | { readonly kind: 'right' }
   /** No arguments were found that the schema takes: a limit of the sweep, not of the tool. */
-  | { readonly kind: 'no arguments' }
+  | { readonly kind: 'no arguments'; readonly what: string }
   | { readonly kind: 'wrong'; readonly what: string };
 
 /** Calls one tool with sample arguments, and judges what reached the stand-in and what came back. */
 export const callOnStandIn = async (tool: InlineTool, standIn: OpenStandIn): Promise<CallOutcome> => {
   const input = await toFitting(tool);
-  if (input === null) return { kind: 'no arguments' };
+  if (typeof input === 'string') return { kind: 'no arguments', what: input };
   const before = standIn.judged.length;
   const value = await call(tool, input).then(toBare, (thrown: unknown) => thrown);
   const judged = standIn.judged[before];
@@ -31,12 +31,16 @@ export const callOnStandIn = async (tool: InlineTool, standIn: OpenStandIn): Pro
 const isSamePlace = (one: string, other: string): boolean => toPlace(one) === toPlace(other);
 const toPlace = (label: string): string => (label.split(/[?#]/, 1)[0] ?? '').replace(/\{[^{}]*\}/g, '{}');
 
-const toFitting = async (tool: InlineTool): Promise<Json | null> => {
+/** The arguments, or why there are none. */
+const toFitting = async (tool: InlineTool): Promise<Json | string> => {
+  let why = '';
   for (const extent of ['all', 'required'] as const) {
-    const sample = toSampleArguments(tool.inputSchema, extent);
-    if ((await tool.prepare(withFiles(sample))).ok) return withFiles(sample);
+    const sample = withFiles(toSampleArguments(tool.inputSchema, extent));
+    const prepared = await tool.prepare(sample);
+    if (prepared.ok) return sample;
+    why = prepared.issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
   }
-  return null;
+  return why;
 };
 
 /** A file has one content. */
@@ -69,5 +73,9 @@ const isSame = (value: unknown, { status, headers, body }: Answer): boolean => {
   if (status >= 300) return isJson(value) && value['status'] === status;
   if (body === '') return value === null || isJson(value);
   if (!/json/.test(headers['content-type'] ?? '')) return isJson(value);
-  return JSON.stringify(value) === JSON.stringify(JSON.parse(body));
+  return JSON.stringify(value) === JSON.stringify(JSON.parse(body, toExact));
 };
+
+// Integers that a double cannot hold come back as texts.
+const toExact = (_key: string, value: unknown): unknown =>
+  Number.isInteger(value) && !Number.isSafeInteger(value) ? String(value) : value;

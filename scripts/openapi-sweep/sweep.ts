@@ -90,7 +90,7 @@ const callChosen = async (path: string, document: Json, chosen: ReadonlySet<stri
 };
 
 // A pattern for which no text is found, an answer that cannot be made of the document.
-const toNotJudged = (): CallOutcome => ({ kind: 'no arguments' });
+const toNotJudged = (thrown: unknown): CallOutcome => ({ kind: 'no arguments', what: String(thrown) });
 
 const [from = 0, of = 1] = values.shard.split('/').map(Number);
 const files = positionals.flatMap((root) => filesBelow(root).map((path) => ({ path, name: relative(root, path) })));

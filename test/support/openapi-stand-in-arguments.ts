@@ -35,30 +35,41 @@ const FORMATS: Readonly<Record<string, string>> = {
 
 const sampleOf = (source: unknown, place: Place): unknown => {
   if (!isJson(source)) return 'text';
-  const reference = source['$ref'];
-  if (typeof reference === 'string') {
-    const target = jsonAt(place.root, '$defs', reference.replace('#/$defs/', ''));
-    return sampleOf(target, { ...place, level: place.level + 1 });
-  }
-  const values = [source['const'], [source['enum']].flat().find((value) => value !== null)];
+  const joined = joinParts(partsOf(source, place.root, 0));
+  const values = [joined['const'], [joined['enum']].flat().find((value) => value !== null)];
   const given = values.find((value) => value !== undefined);
-  return given === undefined ? sampleOfForm(source, place) : given;
+  if (given !== undefined) return given;
+  return sampleOfType(joined, '$ref' in source ? { ...place, level: place.level + 1 } : place);
 };
 
-const sampleOfForm = (source: Json, place: Place): unknown => {
-  const ways = [source['oneOf'], source['anyOf']].flat().filter(isJson);
+const MOST_COMBINED = 8;
+
+/** A schema, the first of its alternatives that is more than a list of names, and all that it combines by `allOf`. */
+const partsOf = (source: Json, root: Json, level: number): readonly Json[] => {
+  const target = String(source['$ref'] ?? '').replace('#/$defs/', '');
+  const own = { ...jsonAt(root, '$defs', target), ...source };
+  const ways = [own['oneOf'], own['anyOf']].flat().filter(isJson);
   const [way] = ways.filter((one) => one['type'] !== 'null' && Object.keys(one).some((word) => word !== 'required'));
-  const parts = [source['allOf']].flat().filter(isJson);
-  if (way !== undefined || parts.length > 0) {
-    const own = 'properties' in source ? [sampleOfType(source, place)] : [];
-    const all = [...own, ...[way, ...parts].filter(isJson).map((part) => sampleOf(part, place))];
-    return all.every(isJson) ? Object.assign({}, ...all) : all.at(-1);
-  }
-  return sampleOfType(source, place);
+  const { $ref: next } = jsonAt(root, '$defs', target);
+  const others = [typeof next === 'string' ? { $ref: next } : undefined, way, own['allOf']].flat().filter(isJson);
+  if (level > MOST_COMBINED) return [own];
+  return [own, ...others.flatMap((part) => partsOf(part, root, level + 1))];
 };
+
+const joinParts = (parts: readonly Json[]): Json => {
+  const properties = Object.assign({}, ...parts.map((part) => jsonAt(part, 'properties')));
+  const required = parts.flatMap((part) => [part['required'] ?? []].flat());
+  return {
+    ...Object.assign({}, ...parts),
+    ...(Object.keys(properties).length === 0 ? {} : { properties }),
+    ...(required.length === 0 ? {} : { required }),
+  };
+};
+
+const isObject = (schema: Json): boolean => 'properties' in schema || 'required' in schema;
 
 const sampleOfType = (schema: Json, place: Place): unknown => {
-  const type = [schema['type']].flat().find((one) => one !== 'null') ?? ('properties' in schema ? 'object' : 'string');
+  const type = [schema['type']].flat().find((one) => one !== 'null') ?? (isObject(schema) ? 'object' : 'string');
   switch (type) {
     case 'integer':
     case 'number':
@@ -85,11 +96,39 @@ const numberOf = (schema: Json): number => {
 
 const textOf = (schema: Json): string => {
   const { format, pattern } = schema;
-  if (typeof format === 'string' && format in FORMATS) return FORMATS[format] ?? '';
-  if (typeof pattern === 'string')
-    return fc.sample(fc.stringMatching(new RegExp(pattern, 'u')), { seed: SEED, numRuns: 1 })[0] ?? '';
-  const least = Number(schema['minLength'] ?? 0);
-  return 'text'.padEnd(least, 'x').slice(0, Math.max(Number(schema['maxLength'] ?? 4), least) || 4);
+  const [least, most] = [Number(schema['minLength'] ?? 0), Number(schema['maxLength'] ?? Number.POSITIVE_INFINITY)];
+  const expression = typeof pattern === 'string' ? toExpression(pattern) : null;
+  const fits = (text: string): boolean => {
+    const length = [...text].length;
+    return length >= least && length <= most && (expression === null || expression.test(text));
+  };
+  const ofFormat = typeof format === 'string' ? (FORMATS[format] ?? []) : [];
+  const ofLength = (text: string): readonly string[] => [
+    ...[text, text.padEnd(least, 'x'), text.padEnd(least, '1'), text.slice(0, most)],
+  ];
+  const simple = [ofFormat, 'text', '1', 'T', '/text'].flat().flatMap(ofLength);
+  const [usual = 'text'] = simple;
+  const found = simple.find(fits) ?? (expression === null ? [] : generate(expression)).flatMap(ofLength).find(fits);
+  return found ?? usual.padEnd(least, 'x').slice(0, Math.max(most, least));
+};
+
+const toExpression = (pattern: string): RegExp | null => attempt(() => new RegExp(pattern, 'u'));
+
+// Texts for an expression without what it looks around for: whether one fits all of it is judged by the expression.
+const generate = ({ source }: RegExp): readonly string[] =>
+  attempt(() => {
+    const plain = new RegExp(source.replace(/\(\?<?[=!](?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)/g, ''), 'u');
+    return fc.sample(fc.stringMatching(plain, { size: 'small' }), { seed: SEED, numRuns: 40 });
+  }) ?? [];
+
+/** null where it is none, or one for which no texts can be made. */
+const attempt = <Result>(make: () => Result): Result | null => {
+  try {
+    return make();
+  } catch (thrown) {
+    if (thrown instanceof Error) return null;
+    throw thrown;
+  }
 };
 
 const listOf = (schema: Json, place: Place): readonly unknown[] => {
@@ -115,5 +154,10 @@ const objectOf = (schema: Json, place: Place): Json => {
     .filter(([name]) => !unwanted(name))
     .filter(([name]) => required.has(name) || (place.extent === 'all' && place.level < MOST_LEVELS));
   const deeper = { ...place, level: place.level + 1 };
-  return Object.fromEntries(members.map(([name, member]) => [name, sampleOf(member, deeper)]));
+  const missing = Math.max(0, Number(schema['minProperties'] ?? 0) - members.length);
+  const further = Array.from(
+    { length: missing },
+    (_, index) => [`key${index + 1}`, schema['additionalProperties']] as const,
+  );
+  return Object.fromEntries([...members, ...further].map(([name, member]) => [name, sampleOf(member, deeper)]));
 };

@@ -36,7 +36,7 @@ export const toRoutes = ({ root, follow }: StandInDocument): readonly Route[] =>
         {
           method: method.toUpperCase(),
           template,
-          pattern: toPattern(template.split(/[?#]/, 1)[0] ?? ''),
+          pattern: toPattern(template.split(/[?#]/, 1)[0] ?? '', parameters),
           fixedQuery: toFixedQuery(template, parameters),
           literals: literal.length,
           operation,
@@ -46,22 +46,36 @@ export const toRoutes = ({ root, follow }: StandInDocument): readonly Route[] =>
     }),
   );
 
-// A placeholder is filled by one segment or a part of one, percent-encoded, and never by nothing.
-const toPattern = (template: string): RegExp => {
+// A placeholder is filled by one of its values, else by one segment or a part of one, percent-encoded, and never by nothing.
+const toPattern = (template: string, parameters: readonly Json[]): RegExp => {
   const parts = template
     .split(/(\{[^{}]*\})/)
     .map((part) =>
-      part.startsWith('{')
-        ? "((?:[A-Za-z0-9\\-._~,;=:@$&'()*+!]|%[0-9A-F]{2})+)"
-        : part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'),
+      part.startsWith('{') ? `(${valuesOf(part.slice(1, -1), parameters) ?? ANY_TEXT})` : toLiteralPattern(part),
     );
   return new RegExp(`^${parts.join('')}$`);
+};
+
+const ANY_TEXT = "(?:[A-Za-z0-9\\-._~,;=:@$&'()*+!]|%[0-9A-F]{2})+";
+const toLiteralPattern = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+
+// Where two placeholders are neighbours, only the values tell them apart.
+const valuesOf = (name: string, parameters: readonly Json[]): string | null => {
+  const values = jsonAt(
+    parameters.find((one) => one['in'] === 'path' && one['name'] === name),
+    'schema',
+  )['enum'];
+  return Array.isArray(values) && values.length === 1 ? toLiteralPattern(encodeURIComponent(String(values[0]))) : null;
 };
 
 const toFixedQuery = (template: string, parameters: readonly Json[]): Route['fixedQuery'] => {
   const pairs = [...new URLSearchParams(template.split('#', 1)[0]?.split('?')[1] ?? '')];
   return pairs.filter(([name, value]) => !/[{}]/.test(value) && !parameters.some((one) => one['name'] === name));
 };
+
+/** What a path asks behind its `?` with a placeholder: `?lat={latitude}` is `lat`, `latitude`. */
+const fillingsOf = (template: string): readonly (readonly [string, string])[] =>
+  [...(template.split('?')[1] ?? '').matchAll(/([^&=]+)=\{([^{}]*)\}/g)].map(([, key = '', name = '']) => [key, name]);
 
 /** The routes of the path with the most literals. */
 export const findRoutes = (routes: readonly Route[], { method, path, query }: CameIn): readonly Route[] => {
@@ -77,9 +91,13 @@ export const findRoutes = (routes: readonly Route[], { method, path, query }: Ca
 
 /** Everything that is wrong with a request by the document; empty where it fits. */
 export const faultsOf = (document: StandInDocument, route: Route, request: CameIn): readonly string[] => [
-  ...route.parameters.flatMap((parameter) => faultsOfParameter(document, route, parameter, request)),
+  ...faultsOfParameters(document, route, request),
   ...faultsOfBody(document, route, request),
 ];
+
+/** The same of what tells operations at one place apart. */
+export const faultsOfParameters = (document: StandInDocument, route: Route, request: CameIn): readonly string[] =>
+  route.parameters.flatMap((parameter) => faultsOfParameter(document, route, parameter, request));
 
 const IGNORED = new Set(['accept', 'content-type', 'authorization']);
 
@@ -94,10 +112,11 @@ const faultsOfParameter = (
   if (parameter['in'] === 'header' && IGNORED.has(name.toLowerCase())) return [];
   const texts = textsOf(route, parameter, request);
   const label = `${parameter['in']} parameter ${name}`;
-  if (texts.length === 0) return parameter['required'] === true ? [`${label} is missing`] : [];
   const schema = jsonAt(parameter, 'schema');
-  // How an object is written is judged by other tests: its members cannot be told from its values here.
+  // How an object is written is judged by other tests: its members cannot be told from its values here, and in a query
+  // they stand for themselves, without its name.
   const isObject = [document.follow(schema)['type']].flat().includes('object') && !('content' in parameter);
+  if (texts.length === 0) return isMissed(parameter, isObject) ? [`${label} is missing`] : [];
   if (Object.keys(schema).length === 0 || parameter['style'] === 'deepObject' || isObject) return [];
   const validate = document.validatorOf(schema);
   return toReadings(texts, parameter).some((reading) => validate(reading))
@@ -105,11 +124,18 @@ const faultsOfParameter = (
     : [`${label} is ${JSON.stringify(texts)}, which does not fit`];
 };
 
+const isMissed = (parameter: Json, isObject: boolean): boolean =>
+  parameter['required'] === true && !(isObject && parameter['in'] === 'query');
+
 const textsOf = (route: Route, parameter: Json, request: CameIn): readonly string[] => {
   const name = String(parameter['name']);
   switch (parameter['in']) {
     case 'path': {
-      const names = [...route.template.matchAll(/\{([^{}]*)\}/g)].map(([, found]) => found);
+      const names = [...(route.template.split('?', 1)[0] ?? '').matchAll(/\{([^{}]*)\}/g)].map(([, found]) => found);
+      const asked = fillingsOf(route.template).flatMap(([key, filled]) =>
+        filled === name ? request.query.getAll(key) : [],
+      );
+      if (asked.length > 0) return asked;
       const value = route.pattern.exec(request.path)?.[names.indexOf(name) + 1];
       return value === undefined ? [] : [decodeURIComponent(value)];
     }
@@ -135,7 +161,8 @@ const toReadings = (texts: readonly string[], { explode }: Json): readonly unkno
     Number(text),
     text === 'true' ? true : text === 'false' ? false : text,
   ]);
-  return [...scalars, ...lists, ...texts.flatMap((text) => [text.split(',')])];
+  const objects = texts.every((text) => text.startsWith('{')) ? [texts.map((text): unknown => JSON.parse(text))] : [];
+  return [...scalars, ...lists, ...objects, ...texts.flatMap((text) => [text.split(',')])];
 };
 
 const faultsOfBody = (document: StandInDocument, route: Route, request: CameIn): readonly string[] => {

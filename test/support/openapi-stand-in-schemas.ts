@@ -50,7 +50,7 @@ export const createStandInDocument = (source: Json): StandInDocument => {
     allErrors: true,
     validateSchema: false,
     logger: false,
-    unicodeRegExp: false,
+    code: { regExp: Object.assign(toExpression, { code: 'toExpression' }) },
   });
   formats.default(ajv);
   ajv.addSchema({ $id: NAME, ...(isJson(forRequests) ? forRequests : {}) });
@@ -61,6 +61,19 @@ export const createStandInDocument = (source: Json): StandInDocument => {
     validatorOf: (schema) =>
       ajv.compile(JSON.parse(JSON.stringify(toRequestForm(schema, follow)).replaceAll('"#/', `"${NAME}#/`))),
   };
+};
+
+// A pattern is one of Unicode (JSON Schema, section 6.4) where it can be: `\p{L}` is a letter. Of a literal, `/^a$/i`, what is
+// between the slashes is meant.
+const toExpression = (pattern: string): RegExp => {
+  const [, literal, flags = ''] = /^\/(\^.*\$)\/([a-z]*)$/s.exec(pattern) ?? [];
+  try {
+    return new RegExp(literal ?? pattern, flags.includes('i') ? 'iu' : 'u');
+  } catch (thrown) {
+    // A class of another language, such as \p{Alnum}, is not judged.
+    if (thrown instanceof SyntaxError) return pattern.includes('\\p{') ? /(?:)/ : new RegExp(literal ?? pattern);
+    throw thrown;
+  }
 };
 
 const toPointerStep = (step: string): string => encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'));

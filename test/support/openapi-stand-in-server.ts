@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type StandInAnswer, toStandInAnswer } from './openapi-stand-in-answers.ts';
-import { type CameIn, faultsOf, findRoutes, toRoutes } from './openapi-stand-in-requests.ts';
+import { type CameIn, faultsOf, faultsOfParameters, findRoutes, toRoutes } from './openapi-stand-in-requests.ts';
 import { createStandInDocument, type Json } from './openapi-stand-in-schemas.ts';
 
 /** One request and what the document says of it. */
@@ -37,10 +37,14 @@ export const openStandIn = async (
   const judged: Judged[] = [];
   const respond = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const request = await toCameIn(incoming, basePath);
-    // Of operations at one place the one counts that the request fits best.
+    // Of operations at one place the one counts whose parameters fit best, and of those the one whose body does.
     const [best] = findRoutes(routes, request)
-      .map((one) => ({ route: one, faults: faultsOf(document, one, request) }))
-      .toSorted((a, b) => a.faults.length - b.faults.length);
+      .map((one) => ({
+        route: one,
+        faults: faultsOf(document, one, request),
+        misplaced: faultsOfParameters(document, one, request).length,
+      }))
+      .toSorted((a, b) => a.misplaced - b.misplaced || a.faults.length - b.faults.length);
     const { route, faults } = best ?? { route: undefined, faults: ['there is no such operation'] };
     const answer = route === undefined ? NOWHERE : toStandInAnswer(document, route.operation);
     const operation = route === undefined ? null : `${route.method} ${route.template}`;

@@ -100,6 +100,56 @@ test('what is required and has a default is not demanded of the model, and the d
   expect(bodies).toEqual(['{"name":"n","size":3}', '{"name":"n","size":4}']);
 });
 
+test('what a member deep in a body must have and has a default for is sent where the model leaves it out', async () => {
+  const Line = {
+    type: 'object',
+    required: ['unit', 'count'],
+    properties: {
+      unit: { type: 'string', default: 'piece' },
+      count: { type: 'integer' },
+      next: { $ref: '#/components/schemas/Line' },
+    },
+  };
+  const Kind = { type: 'object', required: ['kind'], properties: { kind: { type: 'string', default: 'gift' } } };
+  const order = {
+    allOf: [{ required: ['currency'], properties: { currency: { $ref: '#/components/schemas/Currency' } } }],
+    required: ['lines'],
+    properties: { lines: { type: 'array', items: { $ref: '#/components/schemas/Line' } } },
+  };
+  const way = { oneOf: [{ $ref: '#/components/schemas/Kind' }, { type: 'object', required: ['other'] }] };
+  const { bodies, tool } = await start(
+    {
+      '/a': {
+        post: {
+          operationId: 'a',
+          requestBody: bodyOf({
+            type: 'object',
+            required: ['order'],
+            properties: { order, way, kind: { $ref: '#/components/schemas/Kind' } },
+          }),
+        },
+      },
+      '/b': {
+        post: {
+          operationId: 'b',
+          requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Line' } } } },
+        },
+      },
+    },
+    { components: { schemas: { Line, Kind, Currency: { type: 'string', default: 'EUR' } } } },
+  );
+  await callTool(tool('a'), { order: { lines: [{ count: 1 }, { count: 2, unit: 'box', next: { count: 3 } }] } });
+  await callTool(tool('b'), { body: { count: 4 } });
+  expect(bodies).toEqual([
+    '{"order":{"lines":[{"count":1,"unit":"piece"},{"count":2,"unit":"box","next":{"count":3,"unit":"piece"}}],"currency":"EUR"}}',
+    '{"count":4,"unit":"piece"}',
+  ]);
+  // Which of two alternatives is meant is told by what they must have.
+  expect((await tool('a').prepare({ order: { lines: [] }, way: {} })).ok).toBe(false);
+  expect((await tool('a').prepare({ order: { lines: [] }, kind: {} })).ok).toBe(false);
+  expect((await tool('b').prepare({ body: { unit: 'box' } })).ok).toBe(false);
+});
+
 test('what stands behind a ? of a path is sent with each call, and a fragment is not', async () => {
   const action = { name: 'Action', in: 'query', required: true, schema: { type: 'string' } };
   const id = { name: 'id', in: 'query', required: true, schema: { type: 'string' } };

@@ -11,6 +11,8 @@ export type RequestSchemas = {
   readonly toSchema: (source: unknown) => JsonSchema;
   /** The default of a schema that `toSchema` gave, or of what it refers to; undefined where there is none. */
   readonly defaultOf: (schema: JsonSchema) => unknown;
+  /** Whether nothing but an object without members fits a schema that `toSchema` gave. */
+  readonly isForEmptyObjects: (schema: JsonSchema) => boolean;
   /** All definitions that the schemas so far refer to, by name. */
   readonly definitions: () => Readonly<Record<string, JsonSchema>>;
 };
@@ -31,6 +33,7 @@ export const createRequestSchemas = (document: OpenApiDocument): RequestSchemas 
   return {
     toSchema: (source) => convert(work, source, { readOnly: NO_NAMES, level: 0, depth: 0 }),
     defaultOf: (schema) => defaultOf(work, schema),
+    isForEmptyObjects: (schema) => isForEmptyObjects(work, schema),
     definitions: () => Object.fromEntries(work.definitions),
   };
 };
@@ -43,6 +46,11 @@ const defaultOf = ({ definitions }: Pick<Work, 'definitions'>, schema: JsonSchem
     current = definitions.get(String(current['$ref']).replace('#/$defs/', ''));
   }
   return current?.['default'];
+};
+
+const isForEmptyObjects = ({ definitions }: Pick<Work, 'definitions'>, schema: JsonSchema): boolean => {
+  const target = definitions.get(String(schema['$ref']).replace('#/$defs/', '')) ?? schema;
+  return target['type'] === 'object' && target['additionalProperties'] === false && !('properties' in target);
 };
 
 type Work = OpenApiDocument & {

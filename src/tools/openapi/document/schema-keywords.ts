@@ -44,7 +44,8 @@ type Word = readonly [string, unknown];
 
 const toTypeWords = (source: JsonRecord): readonly Word[] => {
   const types = [...new Set([source['type']].flat())].filter((type) => TYPES.has(type));
-  const format = source['format'];
+  // The format is called `uri`; documents that call it `url` are many.
+  const format = source['format'] === 'url' ? 'uri' : source['format'];
   return [
     ['type', types.length > 1 ? types : types[0]],
     ['format', FORMATS.has(format) ? format : undefined],
@@ -53,7 +54,7 @@ const toTypeWords = (source: JsonRecord): readonly Word[] => {
 
 const toTextWords = (source: JsonRecord): readonly Word[] => {
   const description = toTextAt(source, 'description');
-  const pattern = textAt(source, 'pattern');
+  const pattern = toPattern(textAt(source, 'pattern'));
   return [
     ['title', description === undefined ? toTextAt(source, 'title') : undefined],
     ['description', description],
@@ -66,6 +67,23 @@ const toTextAt = (source: JsonRecord, name: string): string | undefined => {
   const text = toPlainText(textAt(source, name) ?? '');
   return text === '' ? undefined : text;
 };
+
+/**
+ * `/^a$/` is the literal of a language: as an expression it fits no text at all, since nothing stands before a beginning.
+ * What is between the slashes is meant; with flags that JSON Schema cannot say the API alone judges.
+ */
+const toPattern = (pattern: string | undefined): string | undefined => {
+  const [, expression, flags] = /^\/(\^.*\$)\/([a-z]*)$/s.exec(pattern ?? '') ?? [];
+  const plain = expression === undefined || /^[gu]*$/.test(flags ?? '') ? (expression ?? pattern) : undefined;
+  return plain === undefined || isRegularExpression(plain) ? plain : withoutNeedlessEscapes(plain);
+};
+
+// With the validator's flag, `u`, signs that mean nothing else must not be escaped, and a dash only within `[]`.
+const withoutNeedlessEscapes = (pattern: string): string =>
+  pattern.replace(/\\(.)/gs, (escaped, sign: string) => {
+    if (sign === '-') return '\\x2d';
+    return /[\^$\\.*+?()[\]{}|/A-Za-z0-9]/.test(sign) ? escaped : sign;
+  });
 
 // With the flag that the validator uses.
 const isRegularExpression = (pattern: string): boolean => {

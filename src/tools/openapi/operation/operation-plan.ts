@@ -13,6 +13,7 @@ import { describeOperation } from './describe-operation.ts';
 import type { Uploads } from './file-argument.ts';
 import { type FittedSchema, fitSchema } from './fit-schema.ts';
 import { type DocumentedOperation, type Method, parametersOf } from './list-operations.ts';
+import { type EasedSchemas, easeNestedDefaults } from './nested-defaults.ts';
 import { type Parameter, toParameter, withDistinctArguments } from './parameters.ts';
 import { checkTemplate, type PathTemplate, settleQuery, toPathTemplate } from './path-template.ts';
 import { hiddenProblem, type RequestBody, toRequestBody } from './request-body.ts';
@@ -29,6 +30,8 @@ export type OperationPlan = PathTemplate & {
   readonly method: HttpMethod;
   readonly parameters: readonly Parameter[];
   readonly body: RequestBody | null;
+  /** The arguments with the defaults of what lies within the body and is not given. */
+  readonly fill: (given: JsonRecord) => JsonRecord;
   /** The Accept header. */
   readonly accept: string;
   /** Statuses of redirects that the document gives as answers. */
@@ -112,7 +115,12 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
     ...{ root: document.root, schemas, uploads: options.uploads, set: options.set },
     taken: new Set(parameters.flatMap(({ argument }) => argument ?? [])),
   });
-  const inputSchema = toInputSchema(parameters, body, schemas.definitions());
+  const eased = easeNestedDefaults(
+    body?.arguments ?? new Map(),
+    parameters.map(({ schema }) => schema),
+    { definitions: schemas.definitions(), defaultOf: schemas.defaultOf },
+  );
+  const inputSchema = toInputSchema(parameters, body, eased);
   const fitted = toFitted(inputSchema, options.maxSchemaBytes);
   const wished = sendsKey === 'yes' ? 'of_writes' : 'none';
   return {
@@ -125,6 +133,7 @@ export const toOperationPlan = (operation: DocumentedOperation, options: PlanOpt
     query: settled.query,
     parameters,
     body,
+    fill: eased.fill,
     ...toAnswers(document.root, source),
     idempotencyKey: keyHeader === undefined ? wished : keyHeader['required'] === true ? 'required' : 'optional',
   };
@@ -142,7 +151,7 @@ const ownServersOf = ({ source, pathItem }: DocumentedOperation): readonly unkno
 const toInputSchema = (
   parameters: readonly Parameter[],
   body: RequestBody | null,
-  definitions: Readonly<Record<string, JsonSchema>>,
+  { arguments: ofBody, definitions }: EasedSchemas,
 ): JsonSchema => {
   const endless = findEndlessSchema(definitions);
   if (endless !== null) throw new OperationProblem(`Its schema ${endless} refers to itself without end.`);
@@ -155,7 +164,7 @@ const toInputSchema = (
   ];
   return {
     type: 'object',
-    properties: Object.fromEntries([...own, ...(body?.arguments ?? [])]),
+    properties: Object.fromEntries([...own, ...ofBody]),
     ...(required.length === 0 ? {} : { required }),
     additionalProperties: false,
     ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions }),

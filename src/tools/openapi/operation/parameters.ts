@@ -44,6 +44,7 @@ export const toParameter = (source: JsonRecord, schemas: RequestSchemas): Parame
   const explode = source['explode'];
   const [content] = Object.entries(recordAt(source, 'content'));
   const schema = schemas.toSchema(toParameterSchema(source, content?.[1]));
+  if (place === 'path') checkSendable(name, schema, schemas);
   const own = toPlainText(textAt(source, 'description') ?? '');
   const description = own === '' ? schema['description'] : own;
   return {
@@ -67,6 +68,12 @@ export const toDemand = (
 ): { readonly required: boolean; readonly fallback: unknown } => {
   const fallback = isRequired ? (schemas.defaultOf(schema) ?? undefined) : undefined;
   return { required: isRequired && fallback === undefined, fallback };
+};
+
+// A path has no room for nothing.
+const checkSendable = (name: string, schema: JsonSchema, schemas: RequestSchemas): void => {
+  if (schemas.isForEmptyObjects(schema))
+    throw new OperationProblem(`Its parameter ${name} of the path has no value that a request may hold.`);
 };
 
 const toNamedPlace = (source: JsonRecord): { readonly name: string; readonly place: Place } => {

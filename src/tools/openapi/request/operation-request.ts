@@ -23,7 +23,7 @@ export const toOperationRequest = async (
 ): Promise<Hop> => {
   // Before a file is read for it: what is wrong with the address is told first.
   const url = toRequestUrl(plan, given, credentials.query);
-  const body = plan.body === null ? null : await toSentBody(plan.body, given, files);
+  const body = plan.body === null ? null : await toSentBody(plan.body, plan.fill(given), files);
   const cookie = toCookie(plan.parameters, given, credentials.cookies);
   const key = toIdempotencyKey(plan, context);
   const headers = {
