@@ -40,7 +40,8 @@ export const openaiChat = defineDialect<ChatCall>({
 const readMessage = (message: unknown): FoundCalls<ChatCall> | null => {
   const entries = listOf(message, 'tool_calls');
   const single = member(message, 'function_call');
-  const calls = [...entries.map(toToolCall), ...(isObject(single) ? [toFunctionCall(single)] : [])];
+  // Beside a list it is a copy, and would run twice.
+  const calls = entries.length === 0 && isObject(single) ? [toFunctionCall(single)] : entries.map(toToolCall);
   const isTurn = isArray(member(message, 'tool_calls')) || member(message, 'role') === 'assistant' || isObject(single);
   return isTurn ? { entries, calls } : null;
 };

@@ -88,6 +88,12 @@ const ROWS: readonly Row[] = [
     { role: 'assistant', content: null, function_call: { name: 'echo', arguments: '{"text":"a"}' } },
     [{ ...AS_TEXT, id: undefined }],
   ],
+  [
+    'a function_call beside the same call in tool_calls',
+    'openai-chat',
+    { role: 'assistant', tool_calls: [CHAT_CALL], function_call: { name: 'echo', arguments: '{"text":"a"}' } },
+    [AS_TEXT],
+  ],
   ['the end of a stream', 'openai-responses', { type: 'response.completed', response: { output: [ITEM] } }, [AS_TEXT]],
   [
     'the event',
@@ -171,6 +177,12 @@ const ROWS: readonly Row[] = [
       candidates: [{ finishReason: 'SAFETY' }, { content: { parts: [PART] } }, { content: { parts: [1, PART, PART] } }],
     },
     [NO_ID],
+  ],
+  [
+    'more parts than a function takes arguments',
+    'gemini',
+    { candidates: [{ content: { parts: Array.from({ length: 130_000 }, () => 0) } }] },
+    [],
   ],
   ['a blocked prompt', 'gemini', { candidates: [] }, []],
   ['functionCalls of the SDK', 'gemini', { functionCalls: [{ id: 'call_1', ...PART.functionCall }] }, [AS_OBJECT]],
