@@ -108,6 +108,9 @@ const collectFromObject = (value: JsonObject, found: Set<MessageFormat>, depth: 
 
 const readMember = (key: string, value: unknown, message: unknown): readonly MessageFormat[] => {
   if (isArray(value)) return LISTS.get(key)?.(value, message) ?? NO_FORMATS;
+  // Calls that are no list are read by none.
+  if (value !== null && key === 'tool_calls') return ['openai-chat'];
+  if (value !== null && key === 'toolCalls') return ['mistral', 'cohere'];
   return key === 'function_call' && isObject(value) && Object.hasOwn(value, 'arguments') ? ['openai-chat'] : NO_FORMATS;
 };
 
