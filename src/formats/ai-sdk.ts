@@ -1,3 +1,4 @@
+import { withoutCutOff } from './cut-off.ts';
 import { type Answer, type AskedCall, defineDialect, foundIn } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { isArray, isObject, listOf, member, toAskedId, toAskedName } from './json-access.ts';
@@ -23,7 +24,7 @@ export const aiSdk = defineDialect({
   spellings: ['ai-sdk'],
   readCalls: (body) => {
     const parts = findParts(body);
-    return parts === null ? null : foundIn(parts, toAsked);
+    return parts === null ? null : withoutCutOff(foundIn(parts, toAsked), body);
   },
   writeAnswers: (answers): readonly ToolModelMessage[] => [{ role: 'tool', content: answers.map(toPart) }],
   writeTurn: (calls) => ({

@@ -1,3 +1,4 @@
+import { withoutCutOff } from './cut-off.ts';
 import { type Answer, type AskedCall, defineDialect, foundIn } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { type ImageType, toImageBlocks } from './images.ts';
@@ -32,7 +33,7 @@ export const anthropic = defineDialect({
   spellings: ['anthropic'],
   readCalls: (body) => {
     const content = findContent(body);
-    return content === null ? null : foundIn(content, toAsked);
+    return content === null ? null : withoutCutOff(foundIn(content, toAsked), body);
   },
   writeAnswers: (answers): readonly ToolResultMessage[] => [{ role: 'user', content: answers.map(toBlock) }],
   writeTurn: (calls) => ({

@@ -1,3 +1,4 @@
+import { withoutCutOff } from './cut-off.ts';
 import { type Answer, type AskedCall, defineDialect, foundIn } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { isArray, isObject, listOf, member, textOfBlocks, toAskedId, toAskedName } from './json-access.ts';
@@ -23,7 +24,7 @@ export const bedrock = defineDialect({
   spellings: ['bedrock'],
   readCalls: (body) => {
     const content = findContent(body);
-    return content === null ? null : foundIn(content, toAsked);
+    return content === null ? null : withoutCutOff(foundIn(content, toAsked), body);
   },
   writeAnswers: (answers): readonly BedrockMessage[] => [{ role: 'user', content: answers.map(toBlock) }],
   writeTurn: (calls) => ({

@@ -1,4 +1,5 @@
 import { readSpelledCalls, readToolMessage, type SpelledCall, toSpelledId, writeChatCall } from './chat-calls.ts';
+import { withoutCutOff } from './cut-off.ts';
 import { type Answer, defineDialect } from './define-dialect.ts';
 import { isObject, member } from './json-access.ts';
 
@@ -17,7 +18,8 @@ export const cohere = defineDialect<SpelledCall>({
   spellings: ['openai-chat'],
   readCalls: (body) => {
     const message = member(body, 'message');
-    return readSpelledCalls(isObject(message) ? message : body);
+    const found = readSpelledCalls(isObject(message) ? message : body);
+    return found === null ? null : withoutCutOff(found, body);
   },
   writeAnswers: (answers) => answers.map(toMessage),
   writeTurn: (calls) => ({ role: 'assistant', toolPlan: '', toolCalls: calls.map(writeChatCall) }),

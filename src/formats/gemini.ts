@@ -71,17 +71,17 @@ const PIECE = ['partialArgs', 'partial_args', 'willContinue', 'will_continue'];
 
 /** The calls of the first candidate that has any, in all responses of a stream. */
 const readResponses = (responses: readonly unknown[]): FoundCalls<AskedPart> => {
-  const parts = new Map<unknown, unknown[]>();
+  const parts = new Map<unknown, (readonly unknown[])[]>();
   for (const response of responses)
     for (const [place, candidate] of listOf(response, 'candidates').entries()) {
       const index = member(candidate, 'index') ?? place;
       const own = parts.get(index) ?? [];
-      own.push(...listOf(member(candidate, 'content'), 'parts'));
+      own.push(listOf(member(candidate, 'content'), 'parts'));
       parts.set(index, own);
     }
   const looksAt = responses.some((response) => toLooksAt(response) === 'images') ? 'images' : 'text';
   for (const own of parts.values()) {
-    const { entries, calls } = readParts(own);
+    const { entries, calls } = readParts(own.flat());
     if (calls.length > 0) return { entries, calls: calls.map((call) => ({ ...call, looksAt })) };
   }
   return { entries: [], calls: [] };

@@ -1,4 +1,6 @@
-import { type Answer, type AskedCall, defineDialect, foundIn } from './define-dialect.ts';
+import { parseJson } from '../json/parse-json.ts';
+import { LOST_ARGUMENTS, withoutArguments, withoutCutOff } from './cut-off.ts';
+import { type Answer, type AskedCall, defineDialect, type FoundCalls, foundIn } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { isArray, isObject, listOf, member, toAskedId, toAskedName } from './json-access.ts';
 
@@ -25,7 +27,8 @@ export const langchain = defineDialect({
     if (fields === null) return null;
     const parsed = listOf(fields, 'tool_calls');
     const broken = listOf(fields, 'invalid_tool_calls');
-    return { entries: [...parsed, ...broken], calls: [...parsed.map(toAsked), ...broken.map(toAskedInvalid)] };
+    const whole = withoutCutOff(readParsed(parsed, fields), member(fields, 'response_metadata'));
+    return { entries: [...parsed, ...broken], calls: [...whole.calls, ...broken.map(toAskedInvalid)] };
   },
   writeAnswers: (answers) => answers.map(toMessage),
   writeTurn: (calls) => ({
@@ -44,13 +47,26 @@ const findFields = (body: unknown): unknown => {
   return isArray(member(body, 'tool_calls')) || isArray(member(body, 'invalid_tool_calls')) ? body : null;
 };
 
+// Of a call whose piece of JSON had no end, LangChain makes an object of what there was.
+const readParsed = (parsed: readonly unknown[], fields: unknown): FoundCalls<AskedCall> => {
+  const cut = new Set<unknown>(
+    listOf(fields, 'tool_call_chunks')
+      .filter(isCutChunk)
+      .map((chunk) => member(chunk, 'id')),
+  );
+  const toWhole = (item: unknown) => (cut.has(member(item, 'id')) ? withoutArguments(toAsked(item)) : toAsked(item));
+  return { entries: parsed, calls: parsed.map(toWhole) };
+};
+
+const isCutChunk = (chunk: unknown): boolean => {
+  const given = member(chunk, 'args');
+  return typeof given === 'string' && given.trim() !== '' && !parseJson(given).ok;
+};
+
 const toAsked = (item: unknown): AskedCall => {
   if (member(item, 'type') === 'invalid_tool_call') return toAskedInvalid(item);
   return isObject(item) ? toAskedCall(item, member(item, 'args')) : { id: '', name: null, call: item };
 };
-
-// A call whose arguments were lost must not run with {}: an unfinished object is what they amount to.
-const LOST_ARGUMENTS = '{';
 
 const toAskedInvalid = (item: unknown): AskedCall => {
   if (!isObject(item)) return { id: '', name: null, call: item };

@@ -1,4 +1,5 @@
 import { readSpelledCalls, readToolMessage, type SpelledCall, toSpelledId, writeChatCall } from './chat-calls.ts';
+import { withoutCutOff } from './cut-off.ts';
 import { type Answer, defineDialect } from './define-dialect.ts';
 import { isArray, member } from './json-access.ts';
 
@@ -19,7 +20,10 @@ export const mistral = defineDialect<SpelledCall>({
   readCalls: (body) => {
     const choices = member(body, 'choices');
     if (!isArray(choices)) return readSpelledCalls(body);
-    const messages = choices.flatMap((choice) => readSpelledCalls(member(choice, 'message')) ?? []);
+    const messages = choices.flatMap((choice) => {
+      const found = readSpelledCalls(member(choice, 'message'));
+      return found === null ? [] : [withoutCutOff(found, choice)];
+    });
     return messages.find(({ entries }) => entries.length > 0) ?? { entries: [], calls: [] };
   },
   writeAnswers: (answers) => answers.map(toMessage),

@@ -1,4 +1,5 @@
 import { toChatCall } from './chat-calls.ts';
+import { withoutCutOff } from './cut-off.ts';
 import { type Answer, type AskedCall, defineDialect, type FoundCalls, foundIn } from './define-dialect.ts';
 import { isArray, isObject, member, toAskedId, toAskedName } from './json-access.ts';
 import { isFailureText } from './observation.ts';
@@ -17,7 +18,8 @@ export const ollama = defineDialect({
   spellings: ['openai-chat'],
   readCalls: (body) => {
     const message = member(body, 'message');
-    return readMessage(isObject(message) ? message : body);
+    const found = readMessage(isObject(message) ? message : body);
+    return found === null ? null : withoutCutOff(found, body);
   },
   writeAnswers: (answers) => answers.map(toMessage),
   writeTurn: (calls) => ({

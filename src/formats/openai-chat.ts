@@ -1,4 +1,5 @@
 import { toChatCall, writeChatCall } from './chat-calls.ts';
+import { withoutCutOff } from './cut-off.ts';
 import { type Answer, type AskedCall, defineDialect, type FoundCalls } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { isArray, isObject, listOf, member, toAskedId, toAskedName } from './json-access.ts';
@@ -29,7 +30,7 @@ export const openaiChat = defineDialect<ChatCall>({
     if (!isObject(body)) return null;
     const choices = member(body, 'choices');
     if (!isArray(choices)) return readMessage(body);
-    const messages = choices.flatMap((choice) => readMessage(member(choice, 'message')) ?? []);
+    const messages = choices.flatMap((choice) => readChoice(choice) ?? []);
     return messages.find(({ calls }) => calls.length > 0) ?? { entries: [], calls: [] };
   },
   writeAnswers: (answers) => answers.map(toMessage),
@@ -37,10 +38,16 @@ export const openaiChat = defineDialect<ChatCall>({
   readMessage: (message) => toReadAnswer(message),
 });
 
+const readChoice = (choice: unknown): FoundCalls<ChatCall> | null => {
+  const found = readMessage(member(choice, 'message'));
+  return found === null ? null : withoutCutOff(found, choice);
+};
+
 const readMessage = (message: unknown): FoundCalls<ChatCall> | null => {
   const entries = listOf(message, 'tool_calls');
   const single = member(message, 'function_call');
-  const calls = [...entries.map(toToolCall), ...(isObject(single) ? [toFunctionCall(single)] : [])];
+  // Beside a list it is a copy, and would run twice.
+  const calls = entries.length === 0 && isObject(single) ? [toFunctionCall(single)] : entries.map(toToolCall);
   const isTurn = isArray(member(message, 'tool_calls')) || member(message, 'role') === 'assistant' || isObject(single);
   return isTurn ? { entries, calls } : null;
 };

@@ -1,3 +1,4 @@
+import { withoutArguments, withoutCutOff } from './cut-off.ts';
 import { type Answer, type AskedCall, defineDialect, type FoundCalls, foundIn } from './define-dialect.ts';
 import type { ReadAnswer } from './dialect.ts';
 import { type ImageType, toImageBlocks } from './images.ts';
@@ -44,7 +45,7 @@ const isEndOfStream = (body: unknown): boolean => member(body, 'type') === 'resp
 /** The calls of a response, of its items, or of one item. */
 export const readItems = (body: unknown): FoundCalls<AskedItem> | null => {
   const items = findItems(body);
-  return items === null ? null : foundIn(items, toAsked);
+  return items === null ? null : withoutCutOff(foundIn(items, toWhole), body);
 };
 
 const findItems = (body: unknown): readonly unknown[] | null => {
@@ -53,6 +54,10 @@ const findItems = (body: unknown): readonly unknown[] | null => {
   if (isArray(output)) return output;
   return isObject(body) && toAsked(body).length > 0 ? [body] : null;
 };
+
+// An item that was cut off says so itself.
+const toWhole = (item: unknown): readonly AskedItem[] =>
+  member(item, 'status') === 'incomplete' ? toAsked(item).map(withoutArguments) : toAsked(item);
 
 const toAsked = (item: unknown): readonly AskedItem[] => {
   const type = member(item, 'type');

@@ -80,7 +80,36 @@ export const camelFormatOf = (message: unknown): 'mistral' | 'cohere' | null => 
   return isMistral ? 'mistral' : null;
 };
 
-const MAX_DEPTH = 4;
+/**
+ * The format of what no dialect reads as it stands, but is a call all the same: the event of a stream, or a call without
+ * the marks of its format. What has a type of its own may be run by the provider.
+ */
+const looseSpellingOf = (item: unknown): MessageFormat | null => {
+  if (isObject(member(item, 'functionCall'))) return 'gemini';
+  const type = member(item, 'type');
+  if (type === 'tool-input-available') return member(item, 'providerExecuted') === true ? null : 'ai-sdk';
+  const isNamed = isObject(item) && typeof member(item, 'name') === 'string';
+  return isNamed && (type === undefined || LOOSE_TYPES.has(type)) ? formatOfArguments(item, type) : null;
+};
+
+const formatOfArguments = (item: JsonObject, type: unknown): MessageFormat | null => {
+  if (Object.hasOwn(item, 'args')) return 'langchain';
+  if (Object.hasOwn(item, 'input')) return 'anthropic';
+  if (!Object.hasOwn(item, 'arguments')) return null;
+  if (type === 'response.function_call_arguments.done') return 'openai-realtime';
+  return type === 'function_call' ? 'openai-responses' : 'text';
+};
+
+const LOOSE_TYPES: ReadonlySet<unknown> = new Set([
+  'function',
+  'function_call',
+  'response.function_call_arguments.done',
+]);
+
+const readLoosely = (entries: readonly unknown[]): readonly MessageFormat[] =>
+  entries.flatMap((entry) => toList(spellingOf(entry) ?? looseSpellingOf(entry)));
+
+const MAX_DEPTH = 6;
 
 /**
  * The formats whose calls a body holds wherever any of the formats has them, each once. It looks where no dialect would:
@@ -94,7 +123,10 @@ export const spellingsIn = (body: unknown): readonly MessageFormat[] => {
 
 const collect = (value: unknown, found: Set<MessageFormat>, depth: number): void => {
   if (depth > MAX_DEPTH) return;
-  if (isArray(value)) for (const item of value) collect(item, found, depth + 1);
+  if (isArray(value)) {
+    addAll(readLoosely(value), found);
+    for (const item of value) collect(item, found, depth + 1);
+  }
   if (isObject(value)) collectFromObject(value, found, depth);
 };
 
@@ -108,6 +140,9 @@ const collectFromObject = (value: JsonObject, found: Set<MessageFormat>, depth: 
 
 const readMember = (key: string, value: unknown, message: unknown): readonly MessageFormat[] => {
   if (isArray(value)) return LISTS.get(key)?.(value, message) ?? NO_FORMATS;
+  // Calls that are no list are read by none.
+  if (value !== null && key === 'tool_calls') return ['openai-chat'];
+  if (value !== null && key === 'toolCalls') return ['mistral', 'cohere'];
   return key === 'function_call' && isObject(value) && Object.hasOwn(value, 'arguments') ? ['openai-chat'] : NO_FORMATS;
 };
 
@@ -139,7 +174,8 @@ const readFunctionCalls: ReadList = (entries) => (entries.some(isObject) ? ['gem
 
 // Where the formats that are known keep their calls, and what stands around a message, or holds several.
 const LISTS: ReadonlyMap<string, ReadList> = new Map([
-  ...['invalid_tool_calls', 'content', 'parts', 'output', 'toolCallList'].map((key) => [key, spellingsOf] as const),
+  ...['invalid_tool_calls', 'content', 'parts', 'output', 'toolCallList'].map((key) => [key, readLoosely] as const),
+  ['tool_call_chunks', readCalls],
   ['tool_calls', readCalls],
   ['toolCalls', readCamel],
   ['functionCalls', readFunctionCalls],
@@ -153,5 +189,16 @@ const AROUND: ReadonlySet<string> = new Set([
   'data',
   'kwargs',
   'item',
+  'content_block',
+  'contentBlockStart',
+  'start',
+  'additional_kwargs',
+  'toolCall',
 ]);
-const MESSAGES: ReadonlySet<string> = new Set(['choices', 'candidates', 'messages']);
+const MESSAGES: ReadonlySet<string> = new Set([
+  'choices',
+  'candidates',
+  'messages',
+  'contents',
+  'toolWithToolCallList',
+]);

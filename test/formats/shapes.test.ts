@@ -25,6 +25,9 @@ const AS_TEXT = { id: 'call_1', name: 'echo', arguments: '{"text":"a"}' };
 const AS_OBJECT = { id: 'call_1', name: 'echo', arguments: { text: 'a' } };
 const NO_ID = { id: undefined, name: 'echo', arguments: { text: 'a' } };
 
+const BLANK_CHAT = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '' } };
+const LOST = { id: 'call_1', name: 'echo', arguments: '{' };
+
 const ROWS: readonly Row[] = [
   ['a bare array', 'openai-chat', [CHAT_CALL], [AS_TEXT]],
   ['an object of tool_calls', 'openai-chat', { tool_calls: [CHAT_CALL] }, [AS_TEXT]],
@@ -87,6 +90,12 @@ const ROWS: readonly Row[] = [
     'openai-chat',
     { role: 'assistant', content: null, function_call: { name: 'echo', arguments: '{"text":"a"}' } },
     [{ ...AS_TEXT, id: undefined }],
+  ],
+  [
+    'a function_call beside the same call in tool_calls',
+    'openai-chat',
+    { role: 'assistant', tool_calls: [CHAT_CALL], function_call: { name: 'echo', arguments: '{"text":"a"}' } },
+    [AS_TEXT],
   ],
   ['the end of a stream', 'openai-responses', { type: 'response.completed', response: { output: [ITEM] } }, [AS_TEXT]],
   [
@@ -172,6 +181,12 @@ const ROWS: readonly Row[] = [
     },
     [NO_ID],
   ],
+  [
+    'more parts than a function takes arguments',
+    'gemini',
+    { candidates: [{ content: { parts: Array.from({ length: 130_000 }, () => 0) } }] },
+    [],
+  ],
   ['a blocked prompt', 'gemini', { candidates: [] }, []],
   ['functionCalls of the SDK', 'gemini', { functionCalls: [{ id: 'call_1', ...PART.functionCall }] }, [AS_OBJECT]],
   [
@@ -214,6 +229,88 @@ const ROWS: readonly Row[] = [
   ['the native envelope', 'text', { calls: [AS_OBJECT, 42] }, [AS_OBJECT, 42]],
   ['anything else', 'text', { tool_calls: [CHAT_CALL] }, null],
 ];
+
+const BROKEN: readonly Row[] = [
+  [
+    'the calls before one',
+    'openai-chat',
+    { choices: [{ finish_reason: 'length', message: { tool_calls: [CHAT_CALL, BLANK_CHAT] } }] },
+    [AS_TEXT, LOST],
+  ],
+  [
+    'a call without arguments of a turn that ended well',
+    'openai-chat',
+    { choices: [{ finish_reason: 'tool_calls', message: { tool_calls: [BLANK_CHAT] } }] },
+    [{ ...LOST, arguments: '' }],
+  ],
+  [
+    'a free text',
+    'openai-chat',
+    { choices: [{ finish_reason: 'length', message: { tool_calls: [CUSTOM_CALL] } }] },
+    [{ ...LOST, id: 'call_2' }],
+  ],
+  ['a choice', 'mistral', { choices: [{ finishReason: 'length', message: { toolCalls: [BLANK_CHAT] } }] }, [LOST]],
+  ['an answer', 'cohere', { finishReason: 'MAX_TOKENS', message: { toolCalls: [BLANK_CHAT] } }, [LOST]],
+  [
+    'a block',
+    'anthropic',
+    { stop_reason: 'max_tokens', content: [{ ...TOOL_USE, input: {} }] },
+    [{ ...LOST, id: 'toolu_1' }],
+  ],
+  [
+    'a text after a block',
+    'anthropic',
+    {
+      stop_reason: 'max_tokens',
+      content: [
+        { ...TOOL_USE, input: {} },
+        { type: 'text', text: 'Hm' },
+      ],
+    },
+    [{ ...LOST, id: 'toolu_1', arguments: {} }],
+  ],
+  [
+    'a block',
+    'bedrock',
+    {
+      stopReason: 'max_tokens',
+      output: { message: { role: 'assistant', content: [{ toolUse: { ...TOOL_BLOCK.toolUse, input: {} } }] } },
+    },
+    [{ ...LOST, id: 'tooluse_1' }],
+  ],
+  ['an item', 'openai-responses', [{ ...ITEM, status: 'incomplete', arguments: '' }, ITEM], [LOST, AS_TEXT]],
+  ['the last item', 'openai-responses', { status: 'incomplete', output: [{ ...ITEM, arguments: '{}' }] }, [LOST]],
+  [
+    'an item',
+    'openai-realtime',
+    {
+      type: 'response.done',
+      response: { status: 'cancelled', output: [{ ...ITEM, status: 'incomplete', arguments: '' }] },
+    },
+    [LOST],
+  ],
+  [
+    'a chunk',
+    'langchain',
+    {
+      type: 'AIMessageChunk',
+      content: '',
+      tool_calls: [
+        { ...LANGCHAIN_CALL, args: {} },
+        { ...LANGCHAIN_CALL, id: 'call_2' },
+      ],
+      tool_call_chunks: [
+        { name: 'echo', args: '{"to":', id: 'call_1', index: 0, type: 'tool_call_chunk' },
+        { name: 'echo', args: '{"text":"a"}', id: 'call_2', index: 1, type: 'tool_call_chunk' },
+      ],
+    },
+    [LOST, { ...AS_OBJECT, id: 'call_2' }],
+  ],
+];
+
+test.for(BROKEN)('a call that was cut off loses its arguments, %s of %s', ([, format, body, calls]) => {
+  expect(DIALECTS.get(format)?.parse(body)?.calls ?? null).toEqual(calls);
+});
 
 test.for(ROWS)('%s of %s', ([, format, body, calls]) => {
   expect(DIALECTS.get(format)?.parse(body)?.calls ?? null).toEqual(calls);
