@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findParamMismatch, readParamHeaders } from '../contract/param-headers.ts';
 import type { EndedSessions } from '../executor/ended-sessions.ts';
 import { remembering } from '../formats/catalogue/remembering.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { JsonBody } from '../routes/json-body.ts';
 import { ProblemError, refuseOtherMethods } from '../routes/problem-handler.ts';
 import type { RequestCaller } from '../routes/request-gate.ts';
@@ -89,9 +90,17 @@ const checkParamHeaders = (
   const tool = typeof name === 'string' && mayUse(name) ? findTool(name) : undefined;
   const declared = tool === undefined ? [] : toParamHeaders(tool.inputSchema);
   if (declared.length === 0) return;
-  const mismatch = findParamMismatch(declared, memberOf(params, 'arguments'), (header) => textOf(headers[header]));
+  const mismatch = findParamMismatch(declared, argumentsOf(params), (header) => textOf(headers[header]));
   if (mismatch === null) return;
   throw new ProblemError(400, 'header_mismatch', `The headers and the body disagree: ${mismatch}. Nothing has run.`);
+};
+
+/** As `parseArguments` takes them: also as the JSON text of an object. Text that is no JSON is the executor's to refuse. */
+const argumentsOf = (params: unknown): unknown => {
+  const given = memberOf(params, 'arguments');
+  if (typeof given !== 'string') return given;
+  const parsed = parseJson(given);
+  return parsed.ok ? parsed.value : undefined;
 };
 
 const textOf = (header: string | readonly string[] | undefined): string | undefined =>
