@@ -33,7 +33,7 @@ const NO_VALIDATOR = {
  */
 export const createMcpServer = (exchange: SdkExchange, options: McpServerOptions): Server => {
   const { describeTools, running, toSessionKey, catalogueTexts } = options;
-  const { tenant, sessionId, mayUse } = exchange;
+  const { tenant, idSession, mayUse } = exchange;
   const server = new Server(
     { name: 'recourse', version: options.version },
     // No list_changed: between two requests nobody holds a stream to tell it on.
@@ -48,8 +48,8 @@ export const createMcpServer = (exchange: SdkExchange, options: McpServerOptions
     answerCall(params, context, exchange, options),
   );
   server.setNotificationHandler('notifications/cancelled', ({ params: { requestId } }) => {
-    if (sessionId !== null && requestId !== undefined)
-      running.cancel({ sessionKey: toSessionKey(tenant, sessionId), requestId });
+    if (idSession !== null && requestId !== undefined)
+      running.cancel({ sessionKey: toSessionKey(tenant, idSession), requestId });
   });
   return server;
 };
