@@ -90,12 +90,12 @@ const toIdempotency = (
 /** Lets `notifications/cancelled` of the same session end a call. Gives the way to take it out again. */
 export const nameCall = (
   requestId: string | number,
-  { tenant, sessionId }: Exchange,
+  { tenant, idSession }: Exchange,
   end: () => void,
   { running, toSessionKey }: CallOptions,
 ): (() => void) =>
   // Without a session nobody can say whose request a cancelled id is: clients count them from 0.
-  sessionId === null ? () => undefined : running.add({ sessionKey: toSessionKey(tenant, sessionId), requestId }, end);
+  idSession === null ? () => undefined : running.add({ sessionKey: toSessionKey(tenant, idSession), requestId }, end);
 
 /** What results promise of a tool's answers: clients hold them against its output schema. */
 export const promisesOf = (name: string, { findTool }: Pick<CallOptions, 'findTool'>): 'object' | 'nothing' =>

@@ -1,4 +1,4 @@
-import { ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@modelcontextprotocol/server';
+import { ProtocolError, Server, type ServerContext } from '@modelcontextprotocol/server';
 import type { ToolDescription } from '../contract/tool-description.ts';
 import { isOffered } from '../formats/catalogue/is-offered.ts';
 import { toMcpTools } from '../formats/catalogue/to-mcp-tools.ts';
@@ -6,6 +6,7 @@ import type { CatalogueTexts } from '../routes/catalogue-texts.ts';
 import type { CallOptions } from './call-batch.ts';
 import { CallParams } from './call-params.ts';
 import { callTool } from './call-tool.ts';
+import { toRpcFailure } from './rpc-errors.ts';
 import type { SdkExchange } from './sdk-exchange.ts';
 
 /**
@@ -32,7 +33,7 @@ const NO_VALIDATOR = {
  */
 export const createMcpServer = (exchange: SdkExchange, options: McpServerOptions): Server => {
   const { describeTools, running, toSessionKey, catalogueTexts } = options;
-  const { tenant, sessionId, mayUse } = exchange;
+  const { tenant, idSession, mayUse } = exchange;
   const server = new Server(
     { name: 'recourse', version: options.version },
     // No list_changed: between two requests nobody holds a stream to tell it on.
@@ -47,13 +48,13 @@ export const createMcpServer = (exchange: SdkExchange, options: McpServerOptions
     answerCall(params, context, exchange, options),
   );
   server.setNotificationHandler('notifications/cancelled', ({ params: { requestId } }) => {
-    if (sessionId !== null && requestId !== undefined)
-      running.cancel({ sessionKey: toSessionKey(tenant, sessionId), requestId });
+    if (idSession !== null && requestId !== undefined)
+      running.cancel({ sessionKey: toSessionKey(tenant, idSession), requestId });
   });
   return server;
 };
 
-/** As the problem handler does for other routes: a bug of ours is told of, and its text goes to nobody. */
+/** As the problem handler does for other routes: a problem is told as one; a bug is reported, and its text goes to no client. */
 const answerCall = async (
   params: CallParams,
   context: ServerContext,
@@ -64,7 +65,9 @@ const answerCall = async (
     return { ...(await callTool(params, context, exchange, options)) };
   } catch (error) {
     if (error instanceof ProtocolError) throw error;
-    options.onBug(error, exchange.requestId);
-    throw new ProtocolError(ProtocolErrorCode.InternalError, 'The service failed. It is not your fault; try again.');
+    const failure = toRpcFailure(error, exchange.requestId);
+    if (failure.isBug) options.onBug(error, exchange.requestId);
+    const { code, message, data } = failure.error;
+    throw new ProtocolError(code, message, data);
   }
 };

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AnswerMemory, BatchRequest } from '../executor/batch-request.ts';
 import { type AnswerHold, toAnswerMemory } from '../routes/answer-hold.ts';
 import { callerKeyOf, type RequestCaller } from '../routes/request-gate.ts';
+import { CURRENT_REVISION } from './read-plain-call.ts';
 import { sessionIdOf } from './session-header.ts';
 
 /** One request of a client to the door, after the gate, and what the calls in it have in common. */
@@ -15,6 +16,8 @@ export type Exchange = {
   readonly mayUse: (tool: string) => boolean;
   /** What its `Mcp-Session-Id` says; null without one. */
   readonly sessionId: string | null;
+  /** The session in which ids of requests are unique; null without one, and in 2026-07-28, where agents may share the header. */
+  readonly idSession: string | null;
   /** Whether the revision that it names has links to resources. */
   readonly links: 'shown' | 'told';
   /** The text of the body. */
@@ -36,14 +39,17 @@ export const openExchange = (
 ): Exchange => {
   const { tenant, key, mayUse } = callerOf(request);
   const { trace } = request;
+  const sessionId = sessionIdOf(request);
+  const revision = request.headers['mcp-protocol-version'];
   return {
     requestId: request.id,
     tenant,
     key,
     caller: callerKeyOf(request),
     mayUse,
-    sessionId: sessionIdOf(request),
-    links: WITH_LINKS.has(request.headers['mcp-protocol-version']) ? 'shown' : 'told',
+    sessionId,
+    idSession: revision === CURRENT_REVISION ? null : sessionId,
+    links: WITH_LINKS.has(revision) ? 'shown' : 'told',
     source,
     hold: request.hold,
     memory: toAnswerMemory(request, 'messages'),

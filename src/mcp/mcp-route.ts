@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findParamMismatch, readParamHeaders } from '../contract/param-headers.ts';
 import type { EndedSessions } from '../executor/ended-sessions.ts';
 import { remembering } from '../formats/catalogue/remembering.ts';
+import { parseJson } from '../json/parse-json.ts';
 import type { JsonBody } from '../routes/json-body.ts';
 import { ProblemError, refuseOtherMethods } from '../routes/problem-handler.ts';
 import type { RequestCaller } from '../routes/request-gate.ts';
@@ -58,16 +59,28 @@ const NO_BODY: JsonBody = { value: undefined, source: '' };
 const memberOf = (value: unknown, name: string): unknown =>
   typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 
-/** Whether the request goes on with a session that its client has ended. Revision 2026-07-28 has none that could end. */
+/**
+ * Whether the request goes on with a session that its client has ended, which its header or the `_meta` of its call names.
+ * Revision 2026-07-28 has none that could end.
+ */
 const hasEnded = (
   body: unknown,
   { tenant, sessionId }: Exchange,
   { headers }: FastifyRequest,
   { endedSessions, toSessionKey }: Pick<McpRouteOptions, 'endedSessions' | 'toSessionKey'>,
 ): boolean | Promise<boolean> => {
-  if (sessionId === null || headers['mcp-protocol-version'] === CURRENT_REVISION) return false;
-  return memberOf(body, 'method') === 'initialize' ? false : endedSessions.has(toSessionKey(tenant, sessionId));
+  const method = memberOf(body, 'method');
+  if (headers['mcp-protocol-version'] === CURRENT_REVISION || method === 'initialize') return false;
+  const named = method === 'tools/call' ? memberOf(memberOf(memberOf(body, 'params'), '_meta'), SESSION_ID) : null;
+  const has = (id: string | null): boolean | Promise<boolean> =>
+    id !== null && endedSessions.has(toSessionKey(tenant, id));
+  const byHeader = has(sessionId);
+  // What is no text is refused with the call.
+  if (byHeader === true || typeof named !== 'string' || named === sessionId) return byHeader;
+  return byHeader === false ? has(named) : byHeader.then((known) => known || has(named));
 };
+
+const SESSION_ID = 'recourse/session_id';
 
 const requireSession = (body: JsonBody, hasEnded: boolean): JsonBody => {
   if (!hasEnded) return body;
@@ -89,9 +102,17 @@ const checkParamHeaders = (
   const tool = typeof name === 'string' && mayUse(name) ? findTool(name) : undefined;
   const declared = tool === undefined ? [] : toParamHeaders(tool.inputSchema);
   if (declared.length === 0) return;
-  const mismatch = findParamMismatch(declared, memberOf(params, 'arguments'), (header) => textOf(headers[header]));
+  const mismatch = findParamMismatch(declared, argumentsOf(params), (header) => textOf(headers[header]));
   if (mismatch === null) return;
   throw new ProblemError(400, 'header_mismatch', `The headers and the body disagree: ${mismatch}. Nothing has run.`);
+};
+
+/** As `parseArguments` takes them: also as the JSON text of an object. Text that is no JSON is the executor's to refuse. */
+const argumentsOf = (params: unknown): unknown => {
+  const given = memberOf(params, 'arguments');
+  if (typeof given !== 'string') return given;
+  const parsed = parseJson(given);
+  return parsed.ok ? parsed.value : undefined;
 };
 
 const textOf = (header: string | readonly string[] | undefined): string | undefined =>

@@ -125,7 +125,16 @@ test('only the session that a call belongs to can cancel it, and only by its ver
 
   const mine = post(url, call, { 'mcp-session-id': 'mine' });
   const nobodys = post(url, { ...call, id: 2 });
-  await expect.poll(() => seen.filter((what) => what === 'wait began').length, { timeout: 15_000 }).toBe(2);
+  // In revision 2026-07-28 several agents may send one header, and each counts its ids from the same number.
+  const shared = { 'mcp-session-id': 'shared' };
+  const agents = [{}, { _meta: { progressToken: 1 } }].map((more) =>
+    postModern(url, 'tools/call', { ...call.params, ...more }, shared),
+  );
+  await expect.poll(() => seen.filter((what) => what === 'wait began').length, { timeout: 15_000 }).toBe(4);
+  const modernCancel = { ...cancel(1), params: { requestId: 1, _meta: META } };
+  const modernHeaders = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'notifications/cancelled' };
+  expect(await post(url, modernCancel, { ...modernHeaders, ...shared })).toMatchObject({ status: 202 });
+  expect(await post(url, cancel(1), shared)).toMatchObject({ status: 202 });
   expect(await post(url, cancel(1), { 'mcp-session-id': 'other' })).toMatchObject({ status: 202 });
   expect(await post(url, cancel('1'), { 'mcp-session-id': 'mine' })).toMatchObject({ status: 202 });
   expect(await post(url, cancel(2))).toMatchObject({ status: 202 });
@@ -139,6 +148,8 @@ test('only the session that a call belongs to can cancel it, and only by its ver
   expect(await mine).toMatchObject({ status: 200, messages: [] });
   tell();
   expect(await nobodys).toMatchObject({ messages: [{ id: 2, result: { isError: false } }] });
+  for (const answered of await Promise.all(agents))
+    expect(answered).toMatchObject({ messages: [{ id: 1, result: { isError: false } }] });
 });
 
 test('of several calls of a session one can be cancelled, and the others are answered', async () => {

@@ -3,6 +3,7 @@ import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ToolDescription } from '#src/contract/tool-description.ts';
 import type { BatchAnswer } from '#src/executor/batch-request.ts';
+import type { ByteHold } from '#src/executor/byte-budget.ts';
 import { addMcpRoute } from '#src/mcp/mcp-route.ts';
 import { addJsonBodyParser } from '#src/routes/json-body.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
@@ -20,15 +21,26 @@ const ANYONE: RequestCaller = {
   may: () => true,
 };
 
+/** The memory for answers when nothing more fits. */
+const FULL: ByteHold = {
+  take: () => false,
+  give: () => undefined,
+  set: () => undefined,
+  retain: () => undefined,
+  release: () => undefined,
+};
+
 /** The route alone on a real socket, before an executor and a store that end as the test says. */
 const startRoute = async ({
   executeBatch = () => Promise.reject(new Error('no executor')),
   endSession = () => Promise.resolve(),
   tools = [],
+  hasRoom = true,
 }: {
   readonly executeBatch?: () => Promise<BatchAnswer>;
   readonly endSession?: () => Promise<void>;
   readonly tools?: readonly ToolDescription[];
+  readonly hasRoom?: boolean;
 }) => {
   const bugs: unknown[] = [];
   const onBug = (error: unknown): void => void bugs.push(error);
@@ -41,6 +53,7 @@ const startRoute = async ({
     mayComeFrom: () => true,
     isDraining: () => false,
     shed: () => null,
+    ...(hasRoom ? {} : { holdAnswer: () => FULL }),
     createId: () => 'id',
   });
   addMcpRoute(app, {
@@ -78,6 +91,28 @@ test('a bug of the service is told of, and its text goes to no client', async ()
   const asked = await post(url, { jsonrpc: '2.0', id: 2, method: 'tools/call', params: CALL });
   expect(asked).toMatchObject({ messages: [{ id: 2, error }] });
   expect(bugs).toEqual([new Error('secret detail'), new Error('secret detail')]);
+});
+
+test('a replay that finds no room is told as such, and is no bug, whichever part of the door answers', async () => {
+  const { url, bugs } = await startRoute({
+    hasRoom: false,
+    executeBatch: () => Promise.resolve({ kind: 'results', results: [RESULT], origin: 'replayed' }),
+  });
+
+  for (const params of [CALL, { ...CALL, _meta: { progressToken: 1 } }])
+    expect(await postModern(url, 'tools/call', params)).toMatchObject({
+      messages: [
+        {
+          id: 1,
+          error: {
+            code: -32000,
+            message: expect.stringContaining('too much to do (answers)'),
+            data: { code: 'overloaded', request_id: expect.any(String) },
+          },
+        },
+      ],
+    });
+  expect(bugs).toEqual([]);
 });
 
 test('a key whose call still runs is an error that says when to ask again', async () => {

@@ -45,11 +45,27 @@ test.each([
   // Also where the SDK would answer it.
   const watched = { ...call, _meta: { progressToken: 1 } };
   expect(await postModern(service.url, 'tools/call', watched, headers)).toMatchObject(refused);
+  // And where the arguments are the JSON text of an object.
+  const told = { ...call, arguments: '{"region":"eu"}' };
+  expect(await postModern(service.url, 'tools/call', told, headers)).toMatchObject(refused);
   // Earlier revisions know no such headers, and what has no value needs none.
   const earlier = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: call };
   expect(await post(service.url, earlier, headers)).toMatchObject({ status: 200 });
   expect(await postModern(service.url, 'tools/call', { name: 'where', arguments: { count: 1 } })).toMatchObject({
     status: 200,
+  });
+});
+
+test('arguments as a JSON text run under headers that say the same; what is no JSON is for the executor to judge', async () => {
+  const headers = { 'mcp-param-region': 'eu' };
+  const call = (text: string) => postModern(service.url, 'tools/call', { name: 'where', arguments: text }, headers);
+  expect(await call('{"region":"eu"}')).toMatchObject({
+    status: 200,
+    messages: [{ result: { structuredContent: { region: 'eu' } } }],
+  });
+  const [answer] = (await call('{"region":')).messages;
+  expect(answer).toMatchObject({
+    result: { isError: true, _meta: { 'recourse/result': { code: 'invalid_arguments' } } },
   });
 });
 

@@ -212,6 +212,14 @@ test('DELETE ends the session: what it has used up is fresh again, and whoever g
   const session = { 'mcp-session-id': id };
   for (const method of ['tools/list', 'ping', 'tools/call'])
     expect(await post(url, { jsonrpc: '2.0', id: 7, method, params: { name: 'echo' } }, session)).toMatchObject(ENDED);
+  // Also by naming it in _meta, with another session in the header or none.
+  const call = { name: 'echo', arguments: { text: 'x' }, _meta: { 'recourse/session_id': id } };
+  const named = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: call };
+  for (const headers of [{}, { 'mcp-session-id': 'another' }])
+    expect(await post(url, named, headers)).toMatchObject(ENDED);
+  const watched = { ...named, params: { ...call, _meta: { ...call._meta, progressToken: 1 } } };
+  expect(await post(url, watched)).toMatchObject(ENDED);
+  expect(await postModern(url, 'tools/call', call)).toMatchObject({ status: 200 });
   // It goes on as what it is elsewhere, a name.
   expect(await postModern(url, 'tools/list', {}, session)).toMatchObject({ status: 200 });
   expect((await connect(url, 'legacy')).transport.sessionId).not.toBe(id);

@@ -11,7 +11,7 @@ import { type Keeper, keepConnected } from './keep-connected.ts';
 import { createListReader } from './list-reader.ts';
 import { type McpServerSettings, unknownMembersOf } from './mcp-server-settings.ts';
 import { DEFAULT_TIMING, type McpTiming } from './mcp-timing.ts';
-import { createOfferKeeper } from './offer-keeper.ts';
+import { createOfferKeeper, UNLISTED_REASON } from './offer-keeper.ts';
 import { toPrefix, toShownNames } from './offered-name.ts';
 import { toAttempts } from './to-attempts.ts';
 import { createHealth, type Health } from './watch-health.ts';
@@ -93,7 +93,7 @@ export const createMcpUpstream = (options: McpUpstreamOptions): McpUpstream => {
     onUp: (client) => {
       health.watch(client);
       void readList().then((reading) => {
-        if (reading.kind === 'failed') keeper.drop(client, `its tools could not be listed: ${reading.cause}`);
+        if (reading.kind === 'failed') keeper.drop(client, `${UNLISTED_REASON}: ${reading.cause}`);
         if (reading.kind !== 'read') return;
         keeper.served(client);
         log.info('an MCP server is up', { tools: offers.state().tools });

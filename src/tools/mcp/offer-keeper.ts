@@ -9,6 +9,9 @@ export type OfferKeeperOptions = {
   readonly guard: (tools: readonly ListedTool[]) => HeldTools;
 };
 
+/** What the reason begins with where a server is connected to and cannot list its tools; its cause follows. */
+export const UNLISTED_REASON = 'its tools could not be listed';
+
 const NOTHING: ToolOffer = { tools: [], unavailable: [], outdated: new Map() };
 
 /** What is offered now, whether the server is there or not. */
@@ -64,8 +67,9 @@ export const createOfferKeeper = ({ publish, build, guard }: OfferKeeperOptions)
   };
 };
 
-// In a server's last words a time or an id differs with every try.
+// In a server's last words a time or an id differs with every try; of a list that fails, the cause has log lines of its own.
 const toKind = (reason: string): string => {
+  if (reason.startsWith(`${UNLISTED_REASON}: `)) return UNLISTED_REASON;
   const words = reason.indexOf(': ');
   return words === -1 ? reason : reason.slice(0, words) + reason.slice(words).replace(/\d+/g, '0');
 };

@@ -28,7 +28,7 @@ const Entry = z.looseObject({
   execution: z.looseObject({ taskSupport: z.string().optional() }).optional().catch(undefined),
 });
 const Named = z.looseObject({ name: z.string().min(1).max(256) });
-const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional() });
+const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().nullish() });
 
 // A model can choose among some dozens. Each one is a schema that has to be compiled.
 const MAX_TOOLS = 256;
@@ -56,8 +56,10 @@ export const readToolList = async (client: Client, limitMs: number): Promise<Too
     const params = cursor === undefined ? {} : { cursor };
     const answer = await client.request({ method: 'tools/list', params }, Page, { signal, timeout: limitMs });
     list.add(answer.tools);
-    if (answer.nextCursor === undefined || answer.nextCursor === cursor) break;
-    cursor = answer.nextCursor;
+    // Servers end a list by null or an empty text too.
+    const next = answer.nextCursor ?? '';
+    if (next === '' || next === cursor) break;
+    cursor = next;
   }
   return list.end();
 };

@@ -1,5 +1,6 @@
 // An MCP server without any SDK, so that it may do what no SDK does. argv[2]: what it does at its start.
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -114,6 +115,19 @@ const call = async (id: unknown, params: Arguments): Promise<void> => {
   if (result !== null && result !== undefined) send({ id, result });
 };
 
+const LAST_PAGE: Readonly<Record<string, { readonly nextCursor: string | null }>> = {
+  'empty cursor': { nextCursor: '' },
+  'null cursor': { nextCursor: null },
+};
+
+const list = (id: unknown, params: Arguments | undefined): void => {
+  const listed = tools.map((tool) => ({ inputSchema: { type: 'object' }, ...tool }));
+  if (start === 'unlisted')
+    send({ id, error: { code: -32_603, message: `The database is locked (${randomUUID()}).` } });
+  else if (params?.['cursor'] !== undefined) send({ id, error: { code: -32_602, message: 'Invalid cursor' } });
+  else send({ id, result: { tools: listed, ...LAST_PAGE[start] } });
+};
+
 const handle = async (line: string): Promise<void> => {
   const { id, method, params } = JSON.parse(line);
   switch (method) {
@@ -131,8 +145,7 @@ const handle = async (line: string): Promise<void> => {
     case 'ping':
       return send({ id, result: {} });
     case 'tools/list':
-      if (start === 'unlisted') return send({ id, error: { code: -32_603, message: 'The database is locked.' } });
-      return send({ id, result: { tools: tools.map((tool) => ({ inputSchema: { type: 'object' }, ...tool })) } });
+      return list(id, params);
     case 'tools/call':
       return call(id, params);
     case 'notifications/cancelled':
