@@ -16,7 +16,7 @@ const EVERYTHING = [
 // What may be imported from where: the table of docs/architecture.md.
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   contract: [],
-  formats: ['contract'],
+  formats: ['contract', 'json'],
   tools: ['contract'],
   json: [],
   executor: ['contract', 'tools', 'memory', 'json'],
@@ -32,7 +32,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   settings: ['auth'],
   console: [],
   routes: ['contract', 'formats', 'executor', 'json'],
-  mcp: ['contract', 'formats', 'executor', 'routes'],
+  mcp: ['contract', 'json', 'formats', 'executor', 'routes'],
   http: ['routes', 'mcp'],
   'config-file': ['contract', 'tools', 'settings'],
   wiring: EVERYTHING.filter((folder) => folder !== 'src'),
