@@ -16,7 +16,7 @@ const EVERYTHING = [
 // What may be imported from where: the table of docs/architecture.md.
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   contract: [],
-  formats: ['contract'],
+  formats: ['contract', 'json'],
   tools: ['contract'],
   json: [],
   executor: ['contract', 'tools', 'memory', 'json'],
