@@ -28,7 +28,10 @@ export const writeChatCall = (call: TurnCall) => ({
 /** A call of a message in the spelling of a TypeScript client (`toolCalls`) or of an API (`tool_calls`). */
 export type SpelledCall = AskedCall & { readonly spelling: 'camel' | 'snake' };
 
-/** The calls of a message in either spelling; null where it is none of the assistant's. A list is the client's. */
+/**
+ * The calls of a message in either spelling; null where it is none of the assistant's, or has calls in both: of a call
+ * that stands there twice nobody knows whether it is one. A list is the client's.
+ */
 export const readSpelledCalls = (body: unknown): FoundCalls<SpelledCall> | null => {
   if (isArray(body)) return readSpelled(body, 'camel');
   if (!isObject(body)) return null;
@@ -36,7 +39,8 @@ export const readSpelledCalls = (body: unknown): FoundCalls<SpelledCall> | null 
   const snake = readSpelled(listOf(body, 'tool_calls'), 'snake');
   const isTurn = ['toolCalls', 'tool_calls'].some((key) => isArray(member(body, key)));
   if (!isTurn && member(body, 'role') !== 'assistant') return null;
-  return { entries: [...camel.entries, ...snake.entries], calls: [...camel.calls, ...snake.calls] };
+  if (camel.entries.length > 0 && snake.entries.length > 0) return null;
+  return camel.entries.length > 0 ? camel : snake;
 };
 
 const readSpelled = (items: readonly unknown[], spelling: SpelledCall['spelling']): FoundCalls<SpelledCall> =>

@@ -69,6 +69,8 @@ const ROWS: readonly Row[] = [
     [AS_TEXT],
   ],
   ['a text', 'openai-responses', 'function_call', null],
+  ['a call in two spellings', 'cohere', { role: 'assistant', toolCalls: [CHAT_CALL], tool_calls: [CHAT_CALL] }, null],
+  ['a call in two spellings', 'mistral', { role: 'assistant', toolCalls: [CHAT_CALL], tool_calls: [CHAT_CALL] }, null],
 
   ['a content array', 'anthropic', [{ type: 'text', text: 'Hm' }, TOOL_USE], [{ ...AS_OBJECT, id: 'toolu_1' }]],
   ['a turn', 'anthropic', { role: 'assistant', content: [TOOL_USE] }, [{ ...AS_OBJECT, id: 'toolu_1' }]],
