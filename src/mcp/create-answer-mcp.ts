@@ -7,7 +7,7 @@ import { putArgumentsAside } from './arguments-aside.ts';
 import { createMcpServer, type McpServerOptions, NO_TOOLS } from './create-mcp-server.ts';
 import type { Exchange } from './exchange.ts';
 import { refuseMessage } from './refuse-message.ts';
-import { requestIdOf } from './rpc-errors.ts';
+import { requestIdOf, toDataCode } from './rpc-errors.ts';
 import type { SdkExchange } from './sdk-exchange.ts';
 
 export type AnswerMcpOptions = Omit<McpServerOptions, 'catalogueTexts'>;
@@ -63,14 +63,24 @@ const sendResponse = async (
   return reply
     .code(response.status)
     .headers(Object.fromEntries(response.headers))
-    .send(toPayload(reply, response.ok ? body : withId(body, id)));
+    .send(toPayload(reply, response.ok ? body : completed(body, { id, requestId: reply.request.id })));
 };
 
-/** The SDK's transport of earlier revisions leaves out whose request it refuses. */
-const withId = (json: string, id: string | number | null): string => {
-  const error: unknown = JSON.parse(json);
-  return typeof error === 'object' && error !== null && id !== null ? JSON.stringify({ ...error, id }) : json;
+/** The SDK leaves out whose request it refuses, in earlier revisions, and mostly the `data` that each refusal of the door has. */
+const completed = (
+  json: string,
+  { id, requestId }: { readonly id: Sent['id']; readonly requestId: string },
+): string => {
+  const message: unknown = JSON.parse(json);
+  if (!isRecord(message)) return json;
+  const { error } = message;
+  if (!isRecord(error) || error['data'] !== undefined) return JSON.stringify({ ...message, id });
+  const data = { code: toDataCode(error['code']), request_id: requestId };
+  return JSON.stringify({ ...message, error: { ...error, data }, id });
 };
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
 
 // What the SDK reads of a request. It sees no key, and no body: that is parsed already.
 const HEADERS = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;

@@ -15,6 +15,9 @@ const SESSION_NOT_FOUND = -32_001;
 // MCP 2026-07-28, `HeaderMismatch`.
 const HEADER_MISMATCH = -32_020;
 
+/** The `code` in `data` of an error that the SDK answers without one. */
+export const toDataCode = (code: unknown): string => (code === INTERNAL_ERROR ? 'internal_error' : 'invalid_message');
+
 const CODES: ReadonlyMap<string, number> = new Map([
   ['invalid_json', PARSE_ERROR],
   ['invalid_utf8', PARSE_ERROR],
@@ -28,11 +31,13 @@ const CODES: ReadonlyMap<string, number> = new Map([
 export const toErrorMessage = (id: string | number | null, error: RpcError): string =>
   JSON.stringify({ jsonrpc: '2.0', id, error });
 
-/** The id that an answer to this body has to carry. */
+/** The id that an answer to this body has to carry; null where it is none, as for a number that was rounded when it was read. */
 export const requestIdOf = (body: unknown): string | number | null => {
   if (typeof body !== 'object' || body === null || !('id' in body) || !('method' in body)) return null;
-  return typeof body.id === 'string' || typeof body.id === 'number' ? body.id : null;
+  return typeof body.id === 'string' || isSafeInteger(body.id) ? body.id : null;
 };
+
+const isSafeInteger = (id: unknown): id is number => Number.isSafeInteger(id);
 
 export const isJsonBody = (body: unknown): body is JsonBody =>
   typeof body === 'object' && body !== null && 'source' in body && typeof body.source === 'string';

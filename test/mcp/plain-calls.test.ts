@@ -123,6 +123,16 @@ test.each([
 });
 
 test.each([
+  [{ ...earlier, id: 1.5 }, {}, null],
+  [{ ...earlier, id: 2 ** 53 }, {}, null],
+  [{ ...earlier, id: 'a' }, { 'mcp-protocol-version': '1999-01-01' }, 'a'],
+])('what the SDK refuses has the data of a problem, and an id that can be told (%j)', async (body, headers, id) => {
+  const { messages } = await post(service.url, body, headers);
+  const data = { code: 'invalid_message', request_id: expect.stringMatching(/^[0-9A-Z]{26}$/) };
+  expect(messages).toMatchObject([{ id, error: { data } }]);
+});
+
+test.each([
   ['{', 400, -32700],
   ['', 400, -32700],
   ['[]', 400, -32600],
