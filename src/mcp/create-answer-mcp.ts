@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createMcpHandler, isInitializeRequest } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isObject } from '../formats/json-access.ts';
 import { requireRoom, toPayload } from '../routes/answer-hold.ts';
 import { createCatalogueTexts } from '../routes/catalogue-texts.ts';
 import { putArgumentsAside } from './arguments-aside.ts';
@@ -72,15 +73,12 @@ const completed = (
   { id, requestId }: { readonly id: Sent['id']; readonly requestId: string },
 ): string => {
   const message: unknown = JSON.parse(json);
-  if (!isRecord(message)) return json;
+  if (!isObject(message)) return json;
   const { error } = message;
-  if (!isRecord(error) || error['data'] !== undefined) return JSON.stringify({ ...message, id });
+  if (!isObject(error) || error['data'] !== undefined) return JSON.stringify({ ...message, id });
   const data = { code: toDataCode(error['code']), request_id: requestId };
   return JSON.stringify({ ...message, error: { ...error, data }, id });
 };
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
 
 // What the SDK reads of a request. It sees no key, and no body: that is parsed already.
 const HEADERS = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'] as const;

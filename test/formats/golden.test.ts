@@ -6,35 +6,21 @@ import { MESSAGE_FORMATS } from '#src/contract/message-format.ts';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import { DIALECTS, detectDialect } from '#src/formats/dialects.ts';
 import { PUBLISHED, SCENARIOS, toPublishedTurn } from '#test/formats/scenarios.ts';
+import { ALL_FORMATS } from './all-formats.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../openapi/examples/formats');
 
 const Golden = z.strictObject({ request: z.unknown(), results: z.array(ToolResult), messages: z.array(z.unknown()) });
 
-const FORMATS = [
-  'openai-chat',
-  'openai-responses',
-  'openai-realtime',
-  'anthropic',
-  'gemini',
-  'bedrock',
-  'mistral',
-  'cohere',
-  'ollama',
-  'ai-sdk',
-  'vapi',
-  'langchain',
-  'text',
-] as const;
 const NAMES = ['one-call', 'parallel-one-fails', 'bad-arguments', 'budget-exhausted', 'nothing-found'] as const;
-const ALL = FORMATS.flatMap((format) => NAMES.map((name) => [format, name] as const));
+const ALL = ALL_FORMATS.flatMap((format) => NAMES.map((name) => [format, name] as const));
 
 test('every dialect has every example, and no file is left untried', () => {
   expect(globSync('*/*', { cwd: EXAMPLES }).sort()).toEqual(
     ALL.map(([format, name]) => `${format}/${name}.json`).sort(),
   );
   expect([...DIALECTS.keys()].sort()).toEqual(MESSAGE_FORMATS.filter((format) => format !== 'native').sort());
-  expect([...Object.keys(PUBLISHED), ...Object.keys(SCENARIOS)].sort()).toEqual([...FORMATS, ...NAMES].sort());
+  expect([...Object.keys(PUBLISHED), ...Object.keys(SCENARIOS)].sort()).toEqual([...ALL_FORMATS, ...NAMES].sort());
 });
 
 test.for(ALL)('%s/%s: what the provider wrote is answered as the example says', ([format, name]) => {

@@ -5,22 +5,7 @@ import type { ToolResult } from '#src/contract/tool-result.ts';
 import { DIALECTS } from '#src/formats/dialects.ts';
 import { toObservation } from '#src/formats/observation.ts';
 import { failed, retriesLeft, succeeded } from '#test/formats/results.ts';
-
-const FORMATS = [
-  'openai-chat',
-  'openai-responses',
-  'openai-realtime',
-  'anthropic',
-  'gemini',
-  'bedrock',
-  'mistral',
-  'cohere',
-  'ollama',
-  'ai-sdk',
-  'vapi',
-  'langchain',
-  'text',
-] as const;
+import { ALL_FORMATS } from './all-formats.ts';
 
 const CALLS = fc.array(
   fc.record({
@@ -68,7 +53,7 @@ const FAILURE: fc.Arbitrary<ToolResult> = fc
     ),
   );
 
-test.for(FORMATS)('%s: what is written as a turn is read back as the same calls', (format) => {
+test.for(ALL_FORMATS)('%s: what is written as a turn is read back as the same calls', (format) => {
   const dialect = DIALECTS.get(format);
   fc.assert(
     fc.property(CALLS, (calls) => {
@@ -92,7 +77,7 @@ const toOneLine = (text: string): string =>
     .filter((line) => line !== '')
     .join(' ');
 
-test.for(FORMATS)('%s: ids, order, success and text survive the messages', (format) => {
+test.for(ALL_FORMATS)('%s: ids, order, success and text survive the messages', (format) => {
   const dialect = DIALECTS.get(format);
   fc.assert(
     fc.property(
@@ -118,7 +103,7 @@ test.for(FORMATS)('%s: ids, order, success and text survive the messages', (form
 
 test('a success that reads as a failure is kept apart wherever the provider has a flag', () => {
   const call = { id: 'call_1', name: 'echo', arguments: {} };
-  const flags = FORMATS.map((format) => {
+  const flags = ALL_FORMATS.map((format) => {
     const dialect = DIALECTS.get(format);
     const messages = dialect?.parse(dialect.writeTurn([call]))?.toMessages([succeeded('ERROR: timeout: 3')]) ?? [];
     return [format, dialect?.readMessages(messages)[0]?.success];
