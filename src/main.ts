@@ -8,6 +8,7 @@ import { createLogger } from './telemetry/logger.ts';
 import { createWorkspace } from './tools/builtin/workspace/workspace.ts';
 import { readDirectory } from './tools/directory/read-directory.ts';
 import { readFirstConfigFile } from './wiring/first-config-file.ts';
+import { warnOfMisspelled } from './wiring/warn-of-misspelled.ts';
 import { readFirstKeyFile } from './wiring/wire-access.ts';
 import { wireRedaction } from './wiring/wire-redaction.ts';
 import { createWorkspaceGuard } from './wiring/workspace-guard.ts';
@@ -32,6 +33,7 @@ const main = async (): Promise<void> => {
     log.warn({ variables: redaction.guessable }, 'secrets can be guessed: each has fewer than 16 characters');
   if (redaction.leftOut.length > 0)
     log.warn({ variables: redaction.leftOut }, 'secrets not registered: each is a word of the contract');
+  warnOfMisspelled(config, process.env, configFile, log);
   // As Node would end, but for what it would print as it is.
   process.on('uncaughtException', (error) => {
     const causes = describeCauses(error);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { findNearestNames } from '../tools/offers/nearest-names.ts';
+import { findNearestNames } from '../contract/nearest-names.ts';
 import { toIssueText } from './issue-text.ts';
 import { toNameText, type ValuePath } from './mistake.ts';
 

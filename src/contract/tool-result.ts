@@ -66,6 +66,11 @@ export const ToolCallsResponse = z
     request_id: z.string(),
     session_id: z.string().nullable(),
     results: z.array(ToolResult).describe('One per call, in the order of the calls.'),
+    warnings: z
+      .array(Warning)
+      .min(1)
+      .optional()
+      .describe('Of the request: `unknown_member` names a member that is not known, and the one it is near.'),
   })
   .meta({ id: 'ToolCallsResponse' });
 export type ToolCallsResponse = z.infer<typeof ToolCallsResponse>;

@@ -44,6 +44,9 @@ export const notJsonText = (tool: Tool, problem: string): string =>
 export const notAnObjectText = (tool: Tool, received: string): string =>
   `Arguments for '${tool.name}' must be a JSON object, got ${received}.`;
 
+export const encodedTwiceText = (tool: Tool): string =>
+  `Arguments for '${tool.name}' are encoded as JSON twice. Send one JSON object, for example ${tool.exampleArguments}.`;
+
 export const unusableArgumentsText = (tool: Tool, problem: string): string =>
   `Arguments for '${tool.name}' ${problem} Fix this and call '${tool.name}' again.`;
 

@@ -2,7 +2,7 @@ import { parseJson } from '../json/parse-json.ts';
 import { describeValue } from '../tools/describe-value.ts';
 import type { Tool } from '../tools/tool.ts';
 import { type Failure, toFailure } from './failure.ts';
-import { notAnObjectText, notJsonText, unusableArgumentsText } from './failure-text.ts';
+import { encodedTwiceText, notAnObjectText, notJsonText, unusableArgumentsText } from './failure-text.ts';
 import { createWideLiterals, findShapeProblem, type WideLiterals } from './json-shape.ts';
 
 export type ParsedArguments =
@@ -18,6 +18,7 @@ export const parseArguments = (given: unknown, bodyLiterals: WideLiterals, tool:
   if (typeof given !== 'string') return checkShape(given, bodyLiterals, tool);
   if (given.trim() === '') return { ok: true, value: {} };
   const parsed = parseJson(given);
+  if (parsed.ok && isTextOfObject(parsed.value)) return refuse(tool, encodedTwiceText(tool));
   return parsed.ok
     ? checkShape(parsed.value, createWideLiterals(given), tool)
     : refuse(tool, notJsonText(tool, parsed.problem));
@@ -28,6 +29,8 @@ const checkShape = (value: unknown, wideLiterals: WideLiterals, tool: Tool): Par
   const problem = findShapeProblem(value, wideLiterals);
   return problem === null ? { ok: true, value } : refuse(tool, unusableArgumentsText(tool, problem));
 };
+
+const isTextOfObject = (value: unknown): boolean => typeof value === 'string' && value.trimStart().startsWith('{');
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

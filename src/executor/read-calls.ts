@@ -5,6 +5,7 @@ import { type Batch, Call, isReady } from './call.ts';
 import { readArguments, toArgumentsJson } from './call-arguments.ts';
 import { type Failure, toFailure } from './failure.ts';
 import { batchLimitText, invalidCallText, notAuthorizedText } from './failure-text.ts';
+import { findMisnamed } from './misnamed-members.ts';
 import { createNameSuggestions, type NameSuggestions } from './suggest-names.ts';
 
 /**
@@ -23,7 +24,7 @@ const readCall = (entry: unknown, index: number, batch: Batch): Call => {
     return refuse(new Call(batch, index, null, null), 'The call is not an object.');
   const id = toCallId(Reflect.get(entry, 'id'));
   const name: unknown = Reflect.get(entry, 'name');
-  if (typeof name !== 'string') return refuse(new Call(batch, index, id, null), 'The call has no name.');
+  if (typeof name !== 'string') return refuse(new Call(batch, index, id, null), toNamelessText(entry));
   const call = new Call(batch, index, id, name);
   if (name.trim() === '') return refuse(call, 'The name of the call is blank.');
   const tool = findTool(name, batch);
@@ -46,7 +47,20 @@ const bindTool = (call: Call, tool: Tool, entry: object): Call => {
   call.tool = tool;
   call.timeoutMs = Math.ceil(Math.min(limit, tool.timeoutMs));
   call.rawArguments = reading === null ? Reflect.get(entry, 'arguments') : reading.readArguments(entry, tool);
-  return call;
+  return call.rawArguments === undefined ? refuseMisnamed(call, entry) : call;
+};
+
+const toNamelessText = (entry: object): string => {
+  const misnamed = findMisnamed(entry, 'name');
+  return misnamed === null ? 'The call has no name.' : `The call has no 'name' but '${misnamed}'.`;
+};
+
+// A tool that needs no arguments would run without those that were sent.
+const refuseMisnamed = (call: Call, entry: object): Call => {
+  const misnamed = call.batch.request.form === 'calls' ? findMisnamed(entry, 'arguments') : null;
+  if (misnamed === null) return call;
+  call.kind = 'refused';
+  return refuse(call, `The call has no 'arguments' but '${misnamed}'.`);
 };
 
 const findTool = (name: string, { request, services }: Batch): Tool | undefined =>

@@ -6,6 +6,7 @@ import { addKeptResultsRoute, type KeptResultsOptions } from '../routes/kept-res
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
 import { addRequestGate, callerOf, isKnown } from '../routes/request-gate.ts';
 import type { BeginTrace } from '../routes/request-tracing.ts';
+import { addRootRoute } from '../routes/root.ts';
 import { addSessionsRoutes, type SessionsOptions } from '../routes/sessions.ts';
 import { addToolCallsRoute, type ToolCallsOptions } from '../routes/tool-calls.ts';
 import { addToolsRoutes, type ToolsOptions } from '../routes/tools.ts';
@@ -43,6 +44,16 @@ export const buildApp = async (options: AppOptions): Promise<FastifyInstance> =>
   return app;
 };
 
+// What is served depends on settings.
+const toLinks = ({ consoleFiles, docs, mcpServer, opsPort }: AppOptions): Readonly<Record<string, string>> => ({
+  tool_calls: '/tool-calls',
+  tools: '/tools',
+  ...(mcpServer === 'on' ? { mcp: '/mcp' } : {}),
+  ...(consoleFiles === null ? {} : { console: '/console' }),
+  ...(docs === 'on' ? { docs: '/docs', openapi: '/openapi.json' } : {}),
+  ...(opsPort === 'shared' ? { live: '/live', ready: '/ready', metrics: '/metrics' } : {}),
+});
+
 const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   addToolCallsRoute(app, { ...options, callerOf });
   addKeptResultsRoute(app, { ...options, callerOf });
@@ -50,6 +61,8 @@ const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   addToolsRoutes(app, { ...options, callerOf });
   if (options.mcpServer === 'on') addMcpRoute(app, { ...options, callerOf });
   if (options.opsPort === 'shared') addOpsRoutes(app, options, (request) => isKnown(request, options));
+  const page = options.consoleFiles === null ? null : 'console';
+  addRootRoute(app, { version: options.version, links: toLinks(options), page });
   if (options.consoleFiles !== null) addConsoleRoutes(app, { files: options.consoleFiles });
   refuseOtherMethods(app, '/tool-calls', ['POST']);
   refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD']);

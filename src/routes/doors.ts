@@ -5,7 +5,7 @@ export type Door = 'open' | 'batch' | 'other';
 export type RouteOperation = 'call' | 'read' | 'reset';
 
 // What operators and browsers read without a key; also open while draining.
-const OPEN_PATHS: ReadonlySet<string> = new Set(['/live', '/ready', '/metrics', '/openapi.json']);
+const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/live', '/ready', '/metrics', '/openapi.json']);
 // Pages without data: what they show they ask for, with a key.
 const OPEN_PAGES = ['/docs', '/console'];
 

@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../contract/problem.ts';
+import { toPathHint } from './misspelled-paths.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { findOwedAnswer } from './owed-answers.ts';
 
@@ -35,11 +36,11 @@ type Words = readonly [code: string, detail: string];
 
 const WORDS: ReadonlyMap<number, Words> = new Map<number, Words>([
   [400, ['bad_request', 'The request is malformed.']],
-  [404, ['not_found', 'There is nothing at this path. See GET /openapi.json for what there is.']],
+  [404, ['not_found', 'There is nothing at this path.']],
   [408, ['request_timeout', 'The request did not arrive in time. Send it again, faster.']],
   [413, ['body_too_large', 'The body is larger than MAX_BODY_BYTES. Send fewer or smaller calls.']],
   [414, ['uri_too_long', 'The path is too long.']],
-  [415, ['unsupported_media_type', 'Send application/json in UTF-8, without Content-Encoding.']],
+  [415, ['unsupported_media_type', "Send application/json in UTF-8 (with curl: -H 'content-type: application/json')."]],
   [417, ['expectation_failed', 'Only Expect: 100-continue can be met.']],
   [431, ['headers_too_large', 'The headers are too large.']],
   [503, ['unavailable', 'The service is stopping. Try again.']],
@@ -86,7 +87,15 @@ export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, 
     if (isBug) onBug(error, request.id);
     return sent;
   });
-  app.setNotFoundHandler((request, reply) => sendHttpProblem(request, reply, 404));
+  app.setNotFoundHandler((request, reply) => {
+    const index = app.hasRoute({ url: '/openapi.json', method: 'GET' })
+      ? ' See GET /openapi.json for what there is.'
+      : '';
+    return sendProblem(request, reply, 404, [
+      'not_found',
+      `There is nothing at this path.${toPathHint(app, request.url)}${index}`,
+    ]);
+  });
 };
 
 const sendProblem = (
@@ -179,7 +188,8 @@ export const refuseOtherMethods = (app: FastifyInstance, url: string, allowed: r
     url,
     // Before the body is looked at: it is not what is wrong.
     onRequest: async (request) => {
-      const detail = `${request.method} is not possible here; ${allowed.join(' and ')} is.`;
+      const slash = /[^/]\/(?:\?|$)/.test(request.url) ? ' Is the slash at the end of the path meant?' : '';
+      const detail = `${request.method} is not possible here; use ${allowed.join(' or ')}.${slash}`;
       throw new ProblemError(405, 'method_not_allowed', detail, { allow: allowed.join(', ') });
     },
     handler: async () => undefined,

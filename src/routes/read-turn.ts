@@ -1,12 +1,15 @@
 import type * as z from 'zod';
 import { MESSAGE_FORMATS, type MessageFormat } from '../contract/message-format.ts';
 import { ToolCallsRequest } from '../contract/tool-call.ts';
+import type { Warning } from '../contract/tool-result.ts';
 import type { ProviderHabit } from '../executor/provider-calls.ts';
 import type { Dialect, ParsedTurn } from '../formats/dialect.ts';
 import { DIALECTS, detectDialect } from '../formats/dialects.ts';
 import { spellingsIn } from '../formats/spelling.ts';
+import { findMisspelledMembers } from './misspelled-members.ts';
 import { ProblemError } from './problem-handler.ts';
 import { type Members, readPlainEnvelope } from './read-envelope.ts';
+import { refuseFormat } from './unknown-format.ts';
 
 /** How the calls came, and so how they are answered. */
 export type TurnDialect = Pick<Dialect, 'format' | 'toRaw'> &
@@ -21,6 +24,8 @@ export type Turn = {
   readonly envelope: ToolCallsRequest;
   /** null for the service's own envelope. */
   readonly dialect: TurnDialect | null;
+  /** Of members that are not known, and near one that is. */
+  readonly warnings: readonly Warning[];
 };
 
 // What the query may say instead of the body; for a body that is posted as a provider sent it.
@@ -31,7 +36,8 @@ export const readTurn = (body: unknown, query: unknown): Turn => {
   const asked = toMembers(query);
   const members = toMembers(body);
   const plain = Object.keys(asked).length === 0 ? readPlainEnvelope(members) : null;
-  return plain === null ? readAnyTurn(body, members, asked) : { envelope: plain, dialect: null };
+  if (plain === null) return readAnyTurn(body, members, asked);
+  return { envelope: plain, dialect: null, warnings: findMisspelledMembers(members, 'envelope') };
 };
 
 const readAnyTurn = (body: unknown, members: Members, asked: Members): Turn => {
@@ -39,7 +45,11 @@ const readAnyTurn = (body: unknown, members: Members, asked: Members): Turn => {
   const answer = toAnswer(asked['raw'] ?? members['raw']);
   const said = pickEnvelope(members, toTyped(asked));
   const dialect = findDialect(format, body, members);
-  if (dialect === null) return { envelope: readNative(body, said), dialect: null };
+  const ofQuery = findMisspelledMembers(asked, 'query');
+  const isOwn = dialect === null || dialect.format === 'text' || dialect.format === 'native';
+  const warnings = [...ofQuery, ...findMisspelledMembers(members, isOwn ? 'envelope' : 'message')];
+  if (dialect === null) return { envelope: readNative(body, said), dialect: null, warnings };
+  refuseNativeCalls(members);
   const turn = dialect.parse(body);
   if (turn === null) throw refuseEnvelope(toMismatch(dialect.format, body));
   return {
@@ -51,6 +61,7 @@ const readAnyTurn = (body: unknown, members: Members, asked: Members): Turn => {
       answer,
       habit: HABITS[dialect.format],
     },
+    warnings,
   };
 };
 
@@ -83,7 +94,7 @@ const toFormat = (given: unknown): MessageFormat | null => {
   if (given === undefined || given === null) return null;
   const format = MESSAGE_FORMATS.find((name) => name === given);
   if (format !== undefined) return format;
-  throw new ProblemError(400, 'unknown_format', `format must be one of ${MESSAGE_FORMATS.join(', ')}.`);
+  throw refuseFormat(given, MESSAGE_FORMATS);
 };
 
 const toAnswer = (raw: unknown): TurnDialect['answer'] => {
@@ -118,8 +129,36 @@ const readNative = (body: unknown, said: Members): ToolCallsRequest => {
   const parsed = ToolCallsRequest.safeParse(isMembers(body) ? { ...body, ...said } : body);
   if (parsed.success) return parsed.data;
   const detail = toDetail(parsed.error.issues);
-  const isOther = !Object.hasOwn(toMembers(body), 'calls');
-  throw refuseEnvelope(isOther ? (toUntold(body) ?? `${detail}. ${ACCEPTED_SHAPES}`) : detail);
+  const members = toMembers(body);
+  if (Object.hasOwn(members, 'calls')) throw refuseEnvelope(`${detail}${toListHint(members['calls'])}`);
+  throw refuseEnvelope(toUntold(body) ?? `${detail}.${toCallsHint(members)} ${ACCEPTED_SHAPES}`);
+};
+
+const isOwnCall = (value: unknown): boolean => {
+  const { name, function: inner, type } = toMembers(value);
+  return typeof name === 'string' && inner === undefined && type === undefined;
+};
+
+const toListHint = (calls: unknown): string => (isOwnCall(calls) ? '. Write a list: {"calls": [{…}]}' : '');
+
+/** What was meant by a body without `calls`: a single call, or a list under another name. */
+const toCallsHint = (members: Members): string => {
+  if (isOwnCall(members)) return ' The body is a call: put it into a list, {"calls": [{…}]}.';
+  const [misspelled] = Object.keys(members)
+    .slice(0, 16)
+    .filter((name) => Array.isArray(members[name]));
+  const isNear = misspelled !== undefined && findMisspelledMembers({ [misspelled]: null }, 'envelope').length > 0;
+  return isNear ? ` Did you mean 'calls' by '${misspelled}'?` : '';
+};
+
+// Read as OpenAI's they would have no name each, and their senders would be told to write what they have written.
+const refuseNativeCalls = ({ tool_calls: calls }: Members): void => {
+  if (
+    Array.isArray(calls) &&
+    calls.length > 0 &&
+    calls.every((call) => isOwnCall(call) && Object.hasOwn(call, 'arguments'))
+  )
+    throw refuseEnvelope('tool_calls: holds calls of this service\'s own form. Name the list calls: {"calls": [{…}]}');
 };
 
 const readEnvelope = (envelope: Members): ToolCallsRequest => {

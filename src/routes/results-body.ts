@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { MessageFormat } from '../contract/message-format.ts';
+import type { Warning } from '../contract/tool-result.ts';
 import { toJsonString } from '../json/json-text.ts';
 import { requireRoom, toPayload } from './answer-hold.ts';
 
@@ -10,12 +11,14 @@ export type ResultsBody = {
   readonly sessionId: string | null;
   /** JSON texts. */
   readonly results: readonly string[];
+  /** Of the request, not of a call. */
+  readonly warnings?: readonly Warning[];
   /** The same for a conversation, where the calls came in another format than our own. */
   readonly turn?: { readonly format: MessageFormat; readonly messages: readonly unknown[] };
 };
 
 /** Results as they are: each is proved to be JSON, and one BigInt must not cost the whole batch its answer. */
-export const toResultsJson = ({ requestId, sessionId, results, turn }: ResultsBody): string => {
+export const toResultsJson = ({ requestId, sessionId, results, turn, warnings = [] }: ResultsBody): string => {
   const session = sessionId === null ? 'null' : toJsonString(sessionId);
   let json = `{"request_id":${toJsonString(requestId)},"session_id":${session},"results":[`;
   let isFirst = true;
@@ -24,7 +27,8 @@ export const toResultsJson = ({ requestId, sessionId, results, turn }: ResultsBo
     isFirst = false;
   }
   const tail = turn === undefined ? '' : `,"format":"${turn.format}","messages":${JSON.stringify(turn.messages)}`;
-  return `${json}]${tail}}`;
+  const said = warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`;
+  return `${json}]${tail}${said}}`;
 };
 
 /** Sends results that were kept; see `sendReading`. */

@@ -1,11 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Warning } from '../contract/tool-result.ts';
 import type { BatchAnswer, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
 import type { ReadProviderCalls } from '../executor/provider-calls.ts';
 import type { ExecuteBatch } from '../executor/run-batch.ts';
 import { readObservedResult } from '../formats/observed-result.ts';
 import { holdUntil, requireRoomForReplay, toAnswerMemory } from './answer-hold.ts';
 import type { JsonBody } from './json-body.ts';
+import { findMisspelledHeaders } from './misspelled-members.ts';
 import { ProblemError } from './problem-handler.ts';
 import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
 import { callerKeyOf } from './request-gate.ts';
@@ -88,14 +90,27 @@ const toBatch = (
   };
 };
 
-const send = (answer: BatchAnswer, { envelope, dialect }: Turn, reply: FastifyReply): void => {
+const send = (answer: BatchAnswer, { envelope, dialect, warnings: ofMembers }: Turn, reply: FastifyReply): void => {
   const results = toResults(answer);
   const { request } = reply;
   const origin = answer.kind === 'results' ? answer.origin : 'run';
   if (origin === 'replayed') requireRoomForReplay(request, results, dialect === null ? 'results' : 'messages');
-  const body = { requestId: request.id, sessionId: envelope.session_id ?? null, results };
+  const ofHeaders = findMisspelledHeaders(request.headers);
+  const warnings = ofHeaders.length === 0 ? ofMembers : [...ofMembers, ...ofHeaders];
+  // Where nothing but the messages is sent, there is no other place for them.
+  if (warnings.length > 0 && dialect?.answer === 'messages')
+    reply.raw.setHeader(WARNING_HEADER, toHeaderText(warnings));
+  const body = { requestId: request.id, sessionId: envelope.session_id ?? null, results, warnings };
   sendAnswer(reply, dialect === null ? toResultsJson(body) : toTurnJson(body, dialect), origin);
 };
+
+const WARNING_HEADER = 'recourse-warning';
+
+const toHeaderText = (warnings: readonly Warning[]): string =>
+  warnings
+    .map(({ code, message }) => `${code}: ${message}`)
+    .join(' ')
+    .replace(/[^\x20-\x7e]/g, '?');
 
 const toTurnJson = (body: ResultsBody, dialect: TurnDialect): string => {
   const messages = dialect.toMessages(body.results.map(readObservedResult));

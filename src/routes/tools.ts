@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CATALOGUE_FORMATS, type CatalogueFormat } from '../contract/message-format.ts';
+import { findNearestNames } from '../contract/nearest-names.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
 import { isToolPattern, toToolFilter } from '../contract/tool-patterns.ts';
 import { isOffered } from '../formats/catalogue/is-offered.ts';
@@ -8,6 +9,7 @@ import { createCatalogueTexts } from './catalogue-texts.ts';
 import { sendUnlessKnown } from './entity-tag.ts';
 import { ProblemError } from './problem-handler.ts';
 import { sendReading } from './results-body.ts';
+import { refuseFormat } from './unknown-format.ts';
 
 export type ToolsOptions = {
   readonly describeTools: () => readonly ToolDescription[];
@@ -56,7 +58,20 @@ const notFound = (detail: string): ProblemError => new ProblemError(404, 'tool_n
 
 type Wish = { readonly format: CatalogueFormat; readonly style: SchemaStyle };
 
+const PARAMETERS = ['format', 'strict', 'names'];
+
+// Nothing was done yet: unlike a batch it can be refused for a slip of the pen. Other unknown parameters are ignored.
+const refuseMisspelled = (query: unknown): void => {
+  for (const name of Object.keys(Object(query))) {
+    if (PARAMETERS.includes(name) || name.length > 40) continue;
+    const [meant] = findNearestNames(name, PARAMETERS, 1);
+    if (meant !== undefined)
+      throw new ProblemError(400, 'bad_request', `'${name}' is not known. Did you mean '${meant}'?`);
+  }
+};
+
 const readWish = (query: unknown): Wish => {
+  refuseMisspelled(query);
   return { format: toFormat(memberOf(query, 'format')), style: toStyle(memberOf(query, 'strict')) };
 };
 
@@ -77,7 +92,7 @@ const NO_NAMES = "names must be tools' names, or beginnings of some with a * beh
 const toFormat = (given: unknown): CatalogueFormat => {
   const format = given === undefined ? 'native' : CATALOGUE_FORMATS.find((name) => name === given);
   if (format !== undefined) return format;
-  throw new ProblemError(400, 'unknown_format', `format must be one of ${CATALOGUE_FORMATS.join(', ')}.`);
+  throw refuseFormat(given, CATALOGUE_FORMATS);
 };
 
 const toStyle = (given: unknown): SchemaStyle => {

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { loadApiKeys } from '../auth/load-api-keys.ts';
 import { isLoopback } from '../auth/loopback.ts';
 import { SETTINGS } from './settings.ts';
+import { toValueHint } from './value-hint.ts';
 
 const Settings = z.object(SETTINGS);
 export type Config = Readonly<z.infer<typeof Settings>>;
@@ -96,11 +97,44 @@ const RULES: readonly Rule[] = [
   },
 ];
 
+// A shell expands it; a file of variables, Docker and systemd do not.
+const PATHS = [
+  'WORKSPACE_DIR',
+  'CONFIG_FILE',
+  'TOOLS_DIR',
+  'API_KEYS_FILE',
+  'NOTES_DIR',
+  'GOOGLE_CREDENTIALS_PATH',
+] as const;
+
+const TILDES: readonly Rule[] = PATHS.map((setting) => ({
+  setting,
+  reads: [setting],
+  toProblem: ({ [setting]: path }) =>
+    path?.startsWith('~') ? 'begins with ~, which only a shell expands: write the whole path' : null,
+}));
+
 const findClashes = (config: Config, wrong: ReadonlySet<string>): readonly string[] =>
-  RULES.filter(({ reads }) => !reads.some((setting) => wrong.has(setting))).flatMap(({ setting, toProblem }) => {
-    const problem = toProblem(config);
-    return problem === null ? [] : [`${setting} ${problem}`];
-  });
+  [...RULES, ...TILDES]
+    .filter(({ reads }) => !reads.some((setting) => wrong.has(setting)))
+    .flatMap(({ setting, toProblem }) => {
+      const problem = toProblem(config);
+      return problem === null ? [] : [`${setting} ${problem}`];
+    });
+
+// TOOL_GROUPS is a list of words, which its schema knows as a pattern.
+const LISTED: Readonly<Record<string, readonly string[]>> = {
+  TOOL_GROUPS: ['notes', 'shell', 'drive', 'mail', 'calendar', 'slack'],
+  TOOLS_PERMISSIONS: ['fs-read', 'fs-write', 'net', 'child', 'worker', 'addons', 'wasi'],
+};
+
+/** The values that a setting may have, where they are a closed list. */
+const wordsOf = (setting: string): readonly string[] => {
+  const schema: unknown = Reflect.get(SETTINGS, setting);
+  const json = schema instanceof z.ZodType ? z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) : null;
+  const words = json?.enum?.filter((word) => typeof word === 'string') ?? [];
+  return LISTED[setting] ?? words;
+};
 
 /**
  * Reads the settings from the environment; an empty value means unset. Gives every mistake at once, and then a config
@@ -118,7 +152,11 @@ export const loadConfig = (
   const right = Object.fromEntries(Object.entries(given).filter(([name]) => !wrong.has(name)));
   const config = parsed.success ? parsed.data : Settings.parse(right);
   const mistakes = [
-    ...issues.map(({ path, message }) => `${path.join('.')} ${message}`),
+    ...issues.map(({ path, message }) => {
+      const setting = path.join('.');
+      const value = environment[setting] ?? '';
+      return `${setting} ${message}${toValueHint({ setting, value, words: wordsOf(setting) })}`;
+    }),
     ...findClashes(config, wrong),
   ];
   return mistakes.length === 0 ? { config } : { config, mistakes };

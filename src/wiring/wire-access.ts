@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { type ApiKeys, createApiKeys, loadFirstKeys, type Reload } from '../auth/api-keys.ts';
 import type { Authenticate } from '../auth/caller.ts';
@@ -64,6 +65,8 @@ const countRefusal = (reason: GateRefusal, metrics: Metrics): void => {
  */
 export const readFirstKeyFile = ({ API_KEYS, API_KEYS_FILE: path, JWT_JWKS_URL }: Config): KeyFile | null => {
   if (path === undefined) return null;
+  if (!existsSync(path))
+    throw new Error(`API_KEYS_FILE ${path} does not exist: npm run key -- --tenant NAME --file ${path} makes it.`);
   const file = loadKeyFile(path);
   const isOnlyWayIn = API_KEYS.length === 0 && JWT_JWKS_URL === undefined;
   if (loadFirstKeys({ entries: [], file }).length === 0 && isOnlyWayIn)

@@ -10,6 +10,7 @@ import type { Tool } from '../tools/tool.ts';
 import type { ConcurrencyOf, PlacingOf } from '../tools/tool-offer.ts';
 import type { ConfigFileState } from './follow-config-file.ts';
 import type { HostLimits } from './host-limits.ts';
+import { warnOfUnusedNames } from './warn-of-unused-names.ts';
 import { type UpstreamsOptions, wireUpstreams } from './wire-upstreams.ts';
 
 export type WiredTools = {
@@ -58,6 +59,7 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
   metrics.showConfigFileBy(() => upstreams.configFile().status === 'stale');
   // Last: nothing that fails here leaves their processes behind.
   await start();
+  warnOfUnusedNames(config, registry.list(), options.log);
   const killHosts = (): void => {
     hosts.killHosts();
     kill();

@@ -29,7 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   files: [],
   memory: [],
   auth: ['contract', 'files', 'memory'],
-  settings: ['auth'],
+  settings: ['auth', 'contract'],
   console: [],
   routes: ['contract', 'formats', 'executor', 'json'],
   mcp: ['contract', 'json', 'formats', 'executor', 'routes'],
@@ -62,7 +62,7 @@ const PORTS = [
 ];
 
 const MAY_USE: Readonly<Record<string, RegExp>> = {
-  contract: /^zod$/,
+  contract: /^(zod|fastest-levenshtein)$/,
   json: /^(canonicalize|node:crypto)$/,
   tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(module|vm))$/,
   'tools/builtin':

@@ -136,11 +136,11 @@ const FORMATS =
   'native, openai-chat, openai-responses, openai-realtime, anthropic, gemini, bedrock, mistral, cohere, ollama, ai-sdk, vapi, langchain, text';
 
 test.each([
-  ['?format=openai', {}],
+  ['?format=openapi-3.1', {}],
   ['?format=', {}],
   ['?format=__proto__', {}],
   ['?format=text&format=text', {}],
-  ['', { format: 'OpenAI-Chat' }],
+  ['', { format: 'MyOwnFormat' }],
   ['', { format: 7 }],
   ['', { format: ['native'] }],
 ])('an unknown format is refused with the list: query %j, body %j', async (query, members) => {

@@ -177,13 +177,13 @@ test('forwarding headers change nothing and are believed by nobody', async () =>
 });
 
 test.each([
-  ['/tool-calls', ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'], 'POST', 'POST is'],
-  ['/tools', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'], 'GET, HEAD', 'GET and HEAD is'],
-  ['/tools/echo', ['POST', 'DELETE'], 'GET, HEAD', 'GET and HEAD is'],
-  ['/live', ['POST', 'DELETE'], 'GET, HEAD', 'GET and HEAD is'],
-  ['/ready', ['POST', 'DELETE'], 'GET, HEAD', 'GET and HEAD is'],
-  ['/metrics', ['POST', 'DELETE'], 'GET, HEAD', 'GET and HEAD is'],
-  ['/openapi.json', ['POST', 'DELETE'], 'GET, HEAD', 'GET and HEAD is'],
+  ['/tool-calls', ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'], 'POST', 'POST'],
+  ['/tools', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'], 'GET, HEAD', 'GET or HEAD'],
+  ['/tools/echo', ['POST', 'DELETE'], 'GET, HEAD', 'GET or HEAD'],
+  ['/live', ['POST', 'DELETE'], 'GET, HEAD', 'GET or HEAD'],
+  ['/ready', ['POST', 'DELETE'], 'GET, HEAD', 'GET or HEAD'],
+  ['/metrics', ['POST', 'DELETE'], 'GET, HEAD', 'GET or HEAD'],
+  ['/openapi.json', ['POST', 'DELETE'], 'GET, HEAD', 'GET or HEAD'],
 ])('%s answers %j with 405 and Allow', async (path, methods, allow, possible) => {
   const service = await start();
   for (const method of methods) {
@@ -196,7 +196,7 @@ test.each([
         status: 405,
         title: 'Method Not Allowed',
         code: 'method_not_allowed',
-        detail: `${method} is not possible here; ${possible}.`,
+        detail: `${method} is not possible here; use ${possible}.`,
       },
     );
   }

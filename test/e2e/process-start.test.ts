@@ -128,8 +128,8 @@ test('every mistake in the settings is listed at once, a line each, whatever its
     }),
   ).toEqual([
     'recourse: PORT must be a whole number',
-    'recourse: LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
-    'recourse: REDIS_URL must be redis://… or rediss://…, or a comma-separated list of them',
+    "recourse: LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent: 'loud' is none of them",
+    'recourse: REDIS_URL must be redis://… or rediss://…, or a comma-separated list of them: write redis://127.0.0.1:6379',
     'recourse: HOST is 0.0.0.0, which others can reach, and there are no API keys: set API_KEYS, or ALLOW_ANONYMOUS=true if everyone may call',
     'recourse: SESSION_TTL_SECONDS must be longer than MAX_DEADLINE_MS, or a session could end before its batch',
     "recourse: WORKSPACE_DIR: The workspace '/nonexistent/workspace' does not exist.",
@@ -138,7 +138,7 @@ test('every mistake in the settings is listed at once, a line each, whatever its
 
 test('a file of keys that cannot be read is refused by its name', async () => {
   expect(await refusalOf({ API_KEYS_FILE: '/nonexistent/keys' })).toEqual([
-    "recourse: API_KEYS_FILE: ENOENT: no such file or directory, open '/nonexistent/keys'",
+    'recourse: API_KEYS_FILE /nonexistent/keys does not exist: npm run key -- --tenant NAME --file /nonexistent/keys makes it.',
   ]);
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { configOf, mistakesOf } from '#test/support/read-settings.ts';
+import { configOf, mistakesOf, rulesBrokenBy } from '#test/support/read-settings.ts';
 
 const DIGEST = 'a'.repeat(64);
 
@@ -18,7 +18,7 @@ test('one key twice is refused by its place', () => {
 
 test('an origin that could never match is refused', () => {
   for (const origin of ['a.example', 'https://a.example/', 'https://a.example/path', '*', 'https://'])
-    expect(mistakesOf({ ALLOWED_ORIGINS: `https://b.example,${origin}` })).toEqual([
+    expect(rulesBrokenBy({ ALLOWED_ORIGINS: `https://b.example,${origin}` })).toEqual([
       'ALLOWED_ORIGINS must be a comma-separated list of origins, for example https://app.example.com',
     ]);
 });
@@ -66,7 +66,7 @@ test.each([
     ['SECRETS_ENV must be a comma-separated list of variables, beginnings such as GITHUB_* or endings such as *_TOKEN'],
   ],
 ])('%s is refused', (_what, environment, mistakes) => {
-  expect(mistakesOf(environment)).toEqual(mistakes);
+  expect(rulesBrokenBy(environment)).toEqual(mistakes);
 });
 
 test('two free ports are two ports', () => {

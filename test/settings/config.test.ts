@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadConfig } from '#src/settings/config.ts';
-import { configOf, mistakesOf } from '#test/support/read-settings.ts';
+import { configOf, mistakesOf, rulesBrokenBy } from '#test/support/read-settings.ts';
 
 const DIGEST = 'a'.repeat(64);
 const OTHER_DIGEST = 'b'.repeat(64);
@@ -158,11 +158,11 @@ test('a flag is true or false, also as 1 or 0, and nothing else', () => {
   expect(configOf({ FETCH_ALLOW_PRIVATE: 'true' }).FETCH_ALLOW_PRIVATE).toBe(true);
   expect(configOf({ FETCH_ALLOW_PRIVATE: '1' }).FETCH_ALLOW_PRIVATE).toBe(true);
   for (const word of ['yes', 'TRUE', 'on', ' true', '2'])
-    expect(mistakesOf({ FETCH_ALLOW_PRIVATE: word })).toEqual(['FETCH_ALLOW_PRIVATE must be true or false']);
+    expect(rulesBrokenBy({ FETCH_ALLOW_PRIVATE: word })).toEqual(['FETCH_ALLOW_PRIVATE must be true or false']);
 });
 
 test('a choice names its words where it is given another', () => {
-  expect(mistakesOf({ LOG_LEVEL: 'loud', RETRY_BUDGET_ON_STORE_DOWN: 'Local' })).toEqual([
+  expect(rulesBrokenBy({ LOG_LEVEL: 'loud', RETRY_BUDGET_ON_STORE_DOWN: 'Local' })).toEqual([
     'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
     'RETRY_BUDGET_ON_STORE_DOWN must be one of local, open, closed',
   ]);
@@ -199,7 +199,7 @@ test('a REDIS_URL that is none is refused, and its password not repeated', () =>
     'redis:// a',
     'redis://a,',
   ])
-    expect(mistakesOf({ REDIS_URL: url }), url).toEqual([
+    expect(rulesBrokenBy({ REDIS_URL: url }), url).toEqual([
       'REDIS_URL must be redis://… or rediss://…, or a comma-separated list of them',
     ]);
 });
@@ -258,9 +258,9 @@ test('variables for tools are named one by one, or by a beginning where a tool h
     TOOLS_ENV_ALLOW: ['GITHUB_*', 'TOKEN'],
   });
   for (const name of ['GITHUB_*', 'A=B', '1A', 'A-B', 'A B'])
-    expect(mistakesOf({ TOOLS_ENV: name })).toEqual([`TOOLS_ENV ${rule}`]);
+    expect(rulesBrokenBy({ TOOLS_ENV: name })).toEqual([`TOOLS_ENV ${rule}`]);
   for (const name of ['*', '*_TOKEN', 'A*B', 'A=B'])
-    expect(mistakesOf({ TOOLS_ENV_ALLOW: name })).toEqual([
+    expect(rulesBrokenBy({ TOOLS_ENV_ALLOW: name })).toEqual([
       `TOOLS_ENV_ALLOW ${rule}, or beginnings of names such as GITHUB_*`,
     ]);
 });
@@ -268,13 +268,13 @@ test('variables for tools are named one by one, or by a beginning where a tool h
 test('a permission that does not exist is refused', () => {
   expect(configOf({ TOOLS_PERMISSIONS: 'fs-read, net' }).TOOLS_PERMISSIONS).toEqual(['fs-read', 'net']);
   for (const word of ['all', 'fs', 'FS-READ', 'fs-read net'])
-    expect(mistakesOf({ TOOLS_PERMISSIONS: word })).toEqual([
+    expect(rulesBrokenBy({ TOOLS_PERMISSIONS: word })).toEqual([
       'TOOLS_PERMISSIONS must be a comma-separated list of fs-read, fs-write, net, child, worker, addons, wasi',
     ]);
 });
 
 test('mistakes of single settings and of settings together are listed in one go', () => {
-  expect(mistakesOf({ PORT: 'x', LOG_LEVEL: 'x', HOST: '0.0.0.0', SESSION_TTL_SECONDS: '1' })).toEqual([
+  expect(rulesBrokenBy({ PORT: 'x', LOG_LEVEL: 'x', HOST: '0.0.0.0', SESSION_TTL_SECONDS: '1' })).toEqual([
     'PORT must be a whole number',
     'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent',
     `HOST is 0.0.0.0, ${OPEN_HOST}`,
@@ -296,7 +296,7 @@ test('beside mistakes there is a config in which the wrong settings stand at the
 
 test('tool groups are named from a closed list', () => {
   expect(configOf({ TOOL_GROUPS: 'notes, drive' }).TOOL_GROUPS).toEqual(['notes', 'drive']);
-  expect(mistakesOf({ TOOL_GROUPS: 'notes,gdrive' })).toEqual([
+  expect(rulesBrokenBy({ TOOL_GROUPS: 'notes,gdrive' })).toEqual([
     'TOOL_GROUPS must be a comma-separated list of notes, shell, drive, mail, calendar, slack',
   ]);
 });
@@ -304,10 +304,10 @@ test('tool groups are named from a closed list', () => {
 test('the addresses of Google and Slack are addresses of HTTP', () => {
   expect(configOf({ GOOGLE_API_URL: 'http://127.0.0.1:9' }).GOOGLE_API_URL).toBe('http://127.0.0.1:9');
   const rule = 'must be an http:// or https:// address without user name, query or fragment';
-  expect(mistakesOf({ GOOGLE_API_URL: 'googleapis.com', SLACK_API_URL: 'ftp://slack.com' })).toEqual([
+  expect(rulesBrokenBy({ GOOGLE_API_URL: 'googleapis.com', SLACK_API_URL: 'ftp://slack.com' })).toEqual([
     `GOOGLE_API_URL ${rule}`,
     `SLACK_API_URL ${rule}`,
   ]);
   for (const address of ['http://user:pass@gateway', 'http://gateway/?key=1', 'http://gateway/#a'])
-    expect(mistakesOf({ GOOGLE_API_URL: address })).toEqual([`GOOGLE_API_URL ${rule}`]);
+    expect(rulesBrokenBy({ GOOGLE_API_URL: address })).toEqual([`GOOGLE_API_URL ${rule}`]);
 });

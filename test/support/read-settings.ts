@@ -7,6 +7,10 @@ export const mistakesOf = (environment: Readonly<Record<string, string | undefin
   return 'mistakes' in loaded ? loaded.mistakes : [];
 };
 
+/** The same without what to write instead, which stands behind a colon. */
+export const rulesBrokenBy = (environment: Readonly<Record<string, string | undefined>>): readonly string[] =>
+  mistakesOf(environment).map((mistake) => mistake.replace(/: (?:write |put |the quotes |'.*' (?:is|has) ).*$/, ''));
+
 /** The settings, which must be right. */
 export const configOf = (environment: Readonly<Record<string, string | undefined>>): Config => {
   expect(mistakesOf(environment)).toEqual([]);

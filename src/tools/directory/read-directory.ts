@@ -1,6 +1,7 @@
 import { type BigIntStats, constants } from 'node:fs';
-import { open, opendir, realpath, stat } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { open, opendir, readdir, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { findNearestNames } from '../../contract/nearest-names.ts';
 
 /** All source files of a tools directory as they were read together. */
 export type DirectorySnapshot = {
@@ -31,7 +32,9 @@ export const isToolFile = (path: string): boolean => TOOL_FILE.test(path) && !NO
 
 /** The source files below `directory` and their fingerprint, opening none. Rejects with one sentence for people. */
 export const scanDirectory = async (directory: string): Promise<ScannedDirectory> => {
-  const root = await realpath(directory).catch((cause: unknown) => refuse(`${directory} ${toProblem(cause)}`, cause));
+  const root = await realpath(directory).catch(async (cause: unknown) =>
+    refuse(`${directory} ${toProblem(cause)}${await toNeighbour(directory)}`, cause),
+  );
   const marks = new Map<string, string>();
   for await (const path of walk(root)) {
     const mark = SOURCE.test(path) ? await markOf(path) : null;
@@ -129,6 +132,15 @@ const isMissing = (cause: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(co
 
 const codeOf = (cause: unknown): string =>
   cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+
+/** `: did you mean /srv/tools?` where a directory beside it is called nearly so. */
+const toNeighbour = async (directory: string): Promise<string> => {
+  const around = dirname(resolve(directory));
+  const entries = await readdir(around, { withFileTypes: true }).catch(() => []);
+  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  const [near] = findNearestNames(basename(directory), names, 1);
+  return near === undefined ? '' : `: did you mean ${join(around, near)}?`;
+};
 
 const PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',

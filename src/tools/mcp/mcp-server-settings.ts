@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { EFFECTS } from '../../contract/failure.ts';
+import { findNearestNames } from '../../contract/nearest-names.ts';
 
 const Texts = z.record(z.string(), z.string());
 
@@ -47,11 +48,19 @@ export const McpServerSettings = z
   .superRefine((settings, context) => {
     const { command, url, type } = settings;
     const refuse = (message: string) => context.addIssue({ code: 'custom', message });
-    if ((command === undefined) === (url === undefined)) refuse('needs either a command or a url');
+    if ((command === undefined) === (url === undefined)) refuse(`needs either a command or a url${toHint(settings)}`);
     if (command !== undefined && type !== undefined && type !== 'stdio') refuse(`type ${type} needs a url`);
     if (url !== undefined && type === 'stdio') refuse('type stdio needs a command');
   });
 export type McpServerSettings = z.infer<typeof McpServerSettings>;
+
+// Members of other hosts are accepted, so a misspelled one is looked for only where something is missing.
+const toHint = (settings: Readonly<Record<string, unknown>>): string => {
+  const unknown = Object.keys(settings).filter((name) => !KNOWN.has(name));
+  const misspelled = unknown.find((name) => findNearestNames(name, ['command', 'url'], 1).length > 0);
+  if (misspelled === undefined) return '';
+  return `: did you mean '${findNearestNames(misspelled, ['command', 'url'], 1)[0]}' by '${misspelled.slice(0, 40)}'?`;
+};
 
 const KNOWN: ReadonlySet<string> = new Set([
   ...['type', 'command', 'args', 'env', 'cwd', 'url', 'headers', 'disabled'],

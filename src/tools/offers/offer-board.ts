@@ -1,6 +1,6 @@
+import { findNearestNames } from '../../contract/nearest-names.ts';
 import type { Tool } from '../tool.ts';
 import type { ToolOffer, UnavailableTool } from '../tool-offer.ts';
-import { findNearestNames } from './nearest-names.ts';
 import { type Holders, type SettledOffers, settleOffers } from './settle-offers.ts';
 import {
   createOverrideLookup,

@@ -366,6 +366,8 @@ export interface components {
             readonly session_id: string | null;
             /** @description One per call, in the order of the calls. */
             readonly results: readonly components["schemas"]["ToolResult"][];
+            /** @description Of the request: `unknown_member` names a member that is not known, and the one it is near. */
+            readonly warnings?: readonly components["schemas"]["Warning"][];
         };
         readonly ToolResult: {
             readonly index: number;
@@ -476,6 +478,8 @@ export interface components {
             readonly session_id: string | null;
             /** @description One per call, in the order of the calls. */
             readonly results: readonly components["schemas"]["ToolResult"][];
+            /** @description Of the request: `unknown_member` names a member that is not known, and the one it is near. */
+            readonly warnings?: readonly components["schemas"]["Warning"][];
             /** @enum {string} */
             readonly format: "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "vapi" | "langchain" | "text";
             /** @description What the conversation goes on with: each call answered once, under its own id. */

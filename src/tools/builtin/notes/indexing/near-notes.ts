@@ -1,4 +1,4 @@
-import { findNearestNames } from '../../../offers/nearest-names.ts';
+import { findNearestNames } from '../../../../contract/nearest-names.ts';
 import { toStem } from '../parse-note.ts';
 import type { NoteDatabase } from './note-database.ts';
 

@@ -1,0 +1,22 @@
+import type { FastifyInstance } from 'fastify';
+import { refuseOtherMethods } from './problem-handler.ts';
+
+export type RootOptions = {
+  readonly version: string;
+  /** Paths that are served, in the order in which they are told. */
+  readonly links: Readonly<Record<string, string>>;
+  /** Where a browser is sent; null: it reads the links as well. */
+  readonly page: string | null;
+};
+
+/** GET /: where everything is. A browser is sent to the console. Says nothing that needs a key. */
+export const addRootRoute = (app: FastifyInstance, { version, links, page }: RootOptions): void => {
+  app.get('/', (request, reply) => {
+    const isBrowser = request.headers.accept?.includes('text/html') === true;
+    void reply.header('vary', 'accept');
+    // Without a slash before it, so that it holds below any prefix of a proxy.
+    if (isBrowser && page !== null) return reply.redirect(page, 302);
+    return reply.send({ service: 'recourse', version, links });
+  });
+  refuseOtherMethods(app, '/', ['GET', 'HEAD']);
+};
