@@ -133,7 +133,8 @@ export class Batch {
     this.request = request;
     this.services = services;
     this.startedAt = services.now();
-    this.cancellation = createCancellation(request.deadlineMs, request.client, services.now, this.startedAt);
+    const { now, startTimer } = services;
+    this.cancellation = createCancellation(request.deadlineMs, request.client, now, this.startedAt, startTimer);
     this.wideLiterals = createWideLiterals(request.source);
     this.size = createAnswerSize(services.maxAnswerBytes, request.memory);
   }

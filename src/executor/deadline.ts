@@ -6,6 +6,14 @@ import type { CallOutcome } from './call-outcome.ts';
 /** What may end a batch before its calls do. The first one counts. */
 export type CancelCause = 'deadline' | 'client_gone' | 'shutdown';
 
+/** Calls back once after so many milliseconds of the executor's clock; gives the way to call it off. */
+export type StartTimer = (listener: () => void, ms: number) => () => void;
+
+export const startTimer: StartTimer = (listener, ms) => {
+  const timer = setTimeout(listener, ms);
+  return () => clearTimeout(timer);
+};
+
 /** Tells the calls of a batch that the batch is over. Moments are milliseconds of the executor's clock. */
 export type Cancellation = {
   /** null while the batch goes on at the given moment. */
@@ -14,6 +22,7 @@ export type Cancellation = {
   readonly onCancel: (listener: (cause: CancelCause) => void) => () => void;
   /** Milliseconds left until the deadline. */
   readonly remainingAt: (moment: number) => number;
+  readonly startTimer: StartTimer;
 };
 
 export type CancelControl = Cancellation & {
@@ -35,15 +44,17 @@ const callSoon = (listener: (cause: CancelCause) => void, cause: CancelCause): (
 
 /** Timer and subscription start with the first listener: a batch of synchronous handlers never needs them. */
 class BatchCancellation implements CancelControl {
+  readonly startTimer: StartTimer;
   readonly #client: Client;
   readonly #now: () => number;
   readonly #endsAt: number;
   #listeners: Set<(cause: CancelCause) => void> | undefined;
   #cause: CancelCause | null = null;
-  #timer: NodeJS.Timeout | undefined;
+  #stopTimer: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
 
-  constructor(endsAt: number, client: Client, now: () => number) {
+  constructor(endsAt: number, client: Client, now: () => number, timer: StartTimer) {
+    this.startTimer = timer;
     this.#client = client;
     this.#now = now;
     this.#endsAt = endsAt;
@@ -60,7 +71,7 @@ class BatchCancellation implements CancelControl {
   }
 
   onCancel(listener: (cause: CancelCause) => void): () => void {
-    if (this.#timer === undefined) this.#listen();
+    if (this.#stopTimer === undefined) this.#listen();
     // The client may have gone before anybody listened.
     if (this.#cause !== null) return callSoon(listener, this.#cause);
     this.#listeners ??= new Set();
@@ -71,20 +82,20 @@ class BatchCancellation implements CancelControl {
   cancel(cause: CancelCause): void {
     if (this.#cause !== null) return;
     this.#cause = cause;
-    clearTimeout(this.#timer);
+    this.#stopTimer?.();
     const listeners = this.#listeners ?? [];
     this.#listeners = undefined;
     for (const listener of listeners) listener(cause);
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    this.#stopTimer?.();
     this.#unsubscribe?.();
     this.#listeners = undefined;
   }
 
   #listen(): void {
-    this.#timer = setTimeout(() => this.cancel('deadline'), Math.ceil(this.remainingAt(this.#now())));
+    this.#stopTimer = this.startTimer(() => this.cancel('deadline'), Math.ceil(this.remainingAt(this.#now())));
     this.#unsubscribe = this.#client.whenGone(() => this.cancel('client_gone'));
   }
 }
@@ -95,7 +106,8 @@ export const createCancellation = (
   client: Client,
   now: () => number,
   from: number = now(),
-): CancelControl => new BatchCancellation(from + deadlineMs, client, now);
+  timer: StartTimer = startTimer,
+): CancelControl => new BatchCancellation(from + deadlineMs, client, now, timer);
 
 /** How running a handler ended, as a value. The first cause wins. */
 export type RunOutcome =
@@ -130,7 +142,7 @@ export const raceDeadline = (
 ): Promise<RunOutcome> =>
   new Promise((resolve) => {
     const settle = (outcome: RunOutcome): void => {
-      clearTimeout(timer);
+      stopTimer();
       unsubscribe();
       resolve(outcome);
     };
@@ -145,7 +157,7 @@ export const raceDeadline = (
       settle({ kind: 'cut_off', late: work });
       return terms.context.abort(new DOMException('Nobody waits for this call any more.', 'AbortError'));
     });
-    const timer = setTimeout(timeOut, terms.timeoutMs);
+    const stopTimer = terms.cancellation.startTimer(timeOut, terms.timeoutMs);
     work.then(
       (outcome) => outcome === null || settle(outcome),
       (thrown: unknown) => settle({ kind: 'threw', thrown }),

@@ -3,6 +3,7 @@ import type { CreateCallLog } from './call-context.ts';
 import type { CallObserver, FailureLog } from './call-observer.ts';
 import type { CallSlots } from './call-slots.ts';
 import type { CircuitBreakers } from './circuit-breakers.ts';
+import type { StartTimer } from './deadline.ts';
 import type { KeyedStore } from './keyed-store.ts';
 import type { OpenWork } from './open-work.ts';
 import type { Redactor } from './redactor.ts';
@@ -27,6 +28,8 @@ export type ExecutorSettings = {
   readonly redactor: Redactor;
   /** Of a clock that never goes back. */
   readonly now: () => number;
+  /** Of the same clock, for deadlines; left out: of Node. */
+  readonly startTimer?: StartTimer;
   /** Unix milliseconds, for people to read. */
   readonly time: () => number;
   readonly gracefulErrors: 'on' | 'off';
