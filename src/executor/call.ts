@@ -133,8 +133,7 @@ export class Batch {
     this.request = request;
     this.services = services;
     this.startedAt = services.now();
-    const { now, startTimer } = services;
-    this.cancellation = createCancellation(request.deadlineMs, request.client, now, this.startedAt, startTimer);
+    this.cancellation = createCancellation(request.deadlineMs, request.client, services, this.startedAt);
     this.wideLiterals = createWideLiterals(request.source);
     this.size = createAnswerSize(services.maxAnswerBytes, request.memory);
   }

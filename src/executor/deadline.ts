@@ -2,17 +2,10 @@ import type { Issue } from '../contract/tool-result.ts';
 import type { Tool, ToolContext } from '../tools/tool.ts';
 import type { Client } from './batch-request.ts';
 import type { CallOutcome } from './call-outcome.ts';
+import { type Clock, type StartTimer, startNodeTimer } from './clock.ts';
 
 /** What may end a batch before its calls do. The first one counts. */
 export type CancelCause = 'deadline' | 'client_gone' | 'shutdown';
-
-/** Calls back once after so many milliseconds of the executor's clock; gives the way to call it off. */
-export type StartTimer = (listener: () => void, ms: number) => () => void;
-
-export const startTimer: StartTimer = (listener, ms) => {
-  const timer = setTimeout(listener, ms);
-  return () => clearTimeout(timer);
-};
 
 /** Tells the calls of a batch that the batch is over. Moments are milliseconds of the executor's clock. */
 export type Cancellation = {
@@ -46,17 +39,17 @@ const callSoon = (listener: (cause: CancelCause) => void, cause: CancelCause): (
 class BatchCancellation implements CancelControl {
   readonly startTimer: StartTimer;
   readonly #client: Client;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #endsAt: number;
   #listeners: Set<(cause: CancelCause) => void> | undefined;
   #cause: CancelCause | null = null;
   #stopTimer: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
 
-  constructor(endsAt: number, client: Client, now: () => number, timer: StartTimer) {
-    this.startTimer = timer;
+  constructor(endsAt: number, client: Client, clock: Clock) {
+    this.startTimer = clock.startTimer ?? startNodeTimer;
     this.#client = client;
-    this.#now = now;
+    this.#clock = clock;
     this.#endsAt = endsAt;
   }
 
@@ -95,19 +88,18 @@ class BatchCancellation implements CancelControl {
   }
 
   #listen(): void {
-    this.#stopTimer = this.startTimer(() => this.cancel('deadline'), Math.ceil(this.remainingAt(this.#now())));
+    this.#stopTimer = this.startTimer(() => this.cancel('deadline'), Math.ceil(this.remainingAt(this.#clock.now())));
     this.#unsubscribe = this.#client.whenGone(() => this.cancel('client_gone'));
   }
 }
 
-/** The deadline is `deadlineMs` after `from`, a moment of the clock `now`. */
+/** The deadline is `deadlineMs` after `from`, a moment of the clock. */
 export const createCancellation = (
   deadlineMs: number,
   client: Client,
-  now: () => number,
-  from: number = now(),
-  timer: StartTimer = startTimer,
-): CancelControl => new BatchCancellation(from + deadlineMs, client, now, timer);
+  clock: Clock,
+  from: number = clock.now(),
+): CancelControl => new BatchCancellation(from + deadlineMs, client, clock);
 
 /** How running a handler ended, as a value. The first cause wins. */
 export type RunOutcome =

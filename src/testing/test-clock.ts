@@ -1,4 +1,4 @@
-import type { StartTimer } from '../executor/deadline.ts';
+import type { StartTimer } from '../executor/clock.ts';
 
 /** The time of a tester: deadlines, budgets, circuits and sessions go by it. Timers inside a handler do not. */
 export type TestClock = {
