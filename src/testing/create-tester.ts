@@ -103,4 +103,4 @@ const toList = (tools: InlineTool | readonly InlineTool[]): readonly InlineTool[
   );
 };
 
-const describe = (value: unknown): string => (value === null ? 'null' : typeof value);
+const describe = (value: unknown): string => (value === null ? 'null' : `a value of type ${typeof value}`);

@@ -1,3 +1,4 @@
+import { performance as eventLoop } from 'node:perf_hooks';
 import type { CallObserver } from '../executor/call-observer.ts';
 import { createCircuitBreakers } from '../executor/circuit/create-circuit-breakers.ts';
 import type { Redactor } from '../executor/redactor.ts';
@@ -66,6 +67,7 @@ export const createTestExecutor = (tools: readonly InlineTool[], clock: Executor
   return { ...executor, readSession: createReader(sessions, registry, redactor, now) };
 };
 
+// The event loop is that of Node also where a test has put another `performance` in its place.
 const createSlots = (now: () => number) =>
   createCallSlots({
     toolConcurrency: SERVICE_DEFAULTS.toolConcurrency,
@@ -75,7 +77,7 @@ const createSlots = (now: () => number) =>
     maxQueuedCalls: SERVICE_DEFAULTS.maxQueuedCalls,
     pace: createRefusalPace({ now, later: setTimeout }),
     now,
-    busyMs: () => performance.eventLoopUtilization().active,
+    busyMs: () => eventLoop.eventLoopUtilization().active,
     nextTurn: setImmediate,
   });
 

@@ -87,7 +87,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   mcp: /^(zod|fastify|@modelcontextprotocol\/server(\/.*)?|node:.*)$/,
   'config-file': /^(zod|yaml|node:(fs|fs\/promises|path))$/,
   wiring: /^(zod|fastify|lru-cache|pino|node:.*)$/,
-  testing: /^node:crypto$/,
+  testing: /^node:(crypto|perf_hooks)$/,
   console: /^lit-html(\/.*)?$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
   src: /^(zod|fastify|pino|node:.*)$/,
