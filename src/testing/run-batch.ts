@@ -6,36 +6,8 @@ import type { ToolProgress } from '../tools/tool.ts';
 import { RefusedBatchError } from './refused-batch-error.ts';
 import { SERVICE_DEFAULTS } from './service-defaults.ts';
 import type { TestLog } from './test-log.ts';
-import { type TestResult, toTestResult } from './test-result.ts';
-
-/** One entry of `calls`, as in the body of `POST /tool-calls`. */
-export type TestCall = {
-  readonly name: string;
-  /** An object, or a text that holds one. Left out: `{}`. */
-  readonly arguments?: object | string | null | undefined;
-  readonly id?: string | number | null | undefined;
-  /** Milliseconds; may only shorten the tool's own limit. */
-  readonly timeout_ms?: number | undefined;
-};
-
-/** What goes with a batch, as the members and headers of `POST /tool-calls` of the same meaning. Times in milliseconds. */
-export type BatchOptions = {
-  /** The `session_id`. Left out: the batch has no session. */
-  readonly session?: string | undefined;
-  readonly roundId?: string | undefined;
-  /** The Idempotency-Key. A repeat with the same key and the same calls replays the results. */
-  readonly key?: string | undefined;
-  readonly order?: 'parallel' | 'sequential' | undefined;
-  readonly onError?: 'continue' | 'stop' | undefined;
-  /** Of the whole batch; at most five minutes count. */
-  readonly deadlineMs?: number | undefined;
-  /** Aborted: the caller has gone away, and nobody waits for the answer. */
-  readonly signal?: AbortSignal | undefined;
-  /** Whose sessions and keys these are. Left out: those of a service without API keys. */
-  readonly tenant?: string | undefined;
-  /** Whether the caller's API key may use a tool. Left out: every tool. */
-  readonly mayUse?: ((tool: string) => boolean) | undefined;
-};
+import { toTestResult } from './test-result.ts';
+import type { BatchOptions, TestCall, TestResult } from './tester.ts';
 
 export type RunBatch = (calls: readonly TestCall[], options?: BatchOptions) => Promise<readonly TestResult[]>;
 

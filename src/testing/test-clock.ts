@@ -1,15 +1,5 @@
 import type { StartTimer } from '../executor/clock.ts';
-
-/** The time of a tester: deadlines, budgets, circuits and sessions go by it. Timers inside a handler do not. */
-export type TestClock = {
-  /** Unix milliseconds. */
-  readonly now: () => number;
-  /**
-   * Moves the time on by `ms` milliseconds. First what was begun goes on until it waits; then each deadline that is reached
-   * passes, in order. Await it. Rejects with a RangeError unless `ms` is a finite number of at least 0.
-   */
-  readonly advance: (ms: number) => Promise<void>;
-};
+import type { TestClock } from './tester.ts';
 
 /** The clock as the executor reads it: a moment in milliseconds that never goes back, and timers that go by it. */
 export type ExecutorClock = TestClock & { readonly moment: () => number; readonly startTimer: StartTimer };

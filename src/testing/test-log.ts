@@ -1,16 +1,6 @@
 import type { CreateCallLog } from '../executor/call-context.ts';
 import type { FailureLog } from '../executor/call-observer.ts';
-
-/** A line that a handler wrote by `context.log`. */
-export type TestLogLine = {
-  readonly level: 'debug' | 'info' | 'warn' | 'error';
-  readonly message: string;
-  /** As the handler gave them; `{}` where it gave none. */
-  readonly fields: Readonly<Record<string, unknown>>;
-  readonly tool: string;
-  /** The id of the call; null where it has none. */
-  readonly callId: string | number | null;
-};
+import type { TestLogLine } from './tester.ts';
 
 /** Keeps what handlers log, and what they threw. */
 export type TestLog = {
