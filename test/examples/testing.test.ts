@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
+const EXAMPLE = 'examples/testing/node/forecast.test.ts';
 
 // They are run here: importing the file declares its tests.
 describe('the tests of the example for vitest', async () => {
@@ -13,10 +14,11 @@ describe('the tests of the example for vitest', async () => {
 
 test('the tests of the example for node:test pass', async () => {
   const run = promisify(execFile);
-  const args = ['--test', '--test-reporter=tap', 'examples/testing/node/forecast.test.ts'];
+  // The sources of this package, where its exports name those beside what is built.
+  const args = ['--conditions=@recourse/source', '--test', '--test-reporter=tap'];
   // Under vitest's own NODE_OPTIONS and context variables node:test would report to a parent that is not there.
   const env = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] };
-  const { stdout } = await run(process.execPath, args, { cwd: ROOT, env });
+  const { stdout } = await run(process.execPath, [...args, EXAMPLE], { cwd: ROOT, env });
   expect(stdout).toMatch(/^# pass 3$/m);
   expect(stdout).toMatch(/^# fail 0$/m);
 });
