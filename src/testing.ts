@@ -1,0 +1,18 @@
+// What a test of a tool imports as `recourse/testing`.
+// biome-ignore lint/performance/noBarrelFile: the public entry for tests; they must not know where things lie.
+export { createTester } from './testing/create-tester.ts';
+export { RefusedBatchError } from './testing/refused-batch-error.ts';
+export type {
+  BatchOptions,
+  CallOptions,
+  TestArguments,
+  TestCall,
+  TestClock,
+  Tester,
+  TesterOptions,
+  TestFailure,
+  TestLogLine,
+  TestResult,
+  TestSession,
+  TestSuccess,
+} from './testing/tester.ts';
