@@ -37,7 +37,7 @@ export const addKeptResultsRoute = (app: FastifyInstance, options: KeptResultsOp
       const { request_id: requestId } = request.params;
       const results = await find(request, requestId);
       if (results === 'unavailable') throw createStoreProblem();
-      if (results === null) throw new ProblemError(404, 'result_not_kept', NOT_KEPT);
+      if (results === null) throw createNotKeptProblem();
       // The session's id is kept nowhere, and so cannot be given back.
       return sendKeptResults(reply, { requestId, sessionId: null, results });
     },
@@ -58,6 +58,9 @@ const maySee = (result: string, mayUse: (tool: string) => boolean): boolean => {
   if (data === undefined || data.error?.code === 'unknown_tool') return false;
   return data.name === null || data.error?.code === 'not_authorized' || mayUse(data.name);
 };
+
+/** What an id under which nothing is kept is answered. */
+export const createNotKeptProblem = (): ProblemError => new ProblemError(404, 'result_not_kept', NOT_KEPT);
 
 const NOT_KEPT =
   'No results are kept under this request id: its batch came without an Idempotency-Key, is still running, is too long ago, or its results were dropped because the store needed the room.';

@@ -1,4 +1,3 @@
-import type { Problem } from '../contract/problem.ts';
 import type { SessionView } from '../contract/session.ts';
 import type { ToolCallsResponse } from '../contract/tool-result.ts';
 
@@ -183,32 +182,4 @@ export const KEPT_RESULTS_EXAMPLE: ToolCallsResponse = {
       ],
     },
   ],
-};
-
-export const NOT_KEPT_EXAMPLE: Problem = {
-  type: 'urn:recourse:problem:result_not_kept',
-  title: 'Not Found',
-  status: 404,
-  code: 'result_not_kept',
-  detail:
-    'No results are kept under this request id: its batch came without an Idempotency-Key, is still running, is too long ago, or its results were dropped because the store needed the room.',
-  request_id: '01M7YS1XNXZX345EQCMYZYC2PQ',
-};
-
-export const INVALID_SESSION_ID_EXAMPLE: Problem = {
-  type: 'urn:recourse:problem:invalid_session_id',
-  title: 'Bad Request',
-  status: 400,
-  code: 'invalid_session_id',
-  detail: 'A session id has 1 to 256 characters, percent-encoded in the path.',
-  request_id: '01M7YS1XNXZX345EQCMYZYC2PQ',
-};
-
-export const STORE_UNAVAILABLE_EXAMPLE: Problem = {
-  type: 'urn:recourse:problem:store_unavailable',
-  title: 'Service Unavailable',
-  status: 503,
-  code: 'store_unavailable',
-  detail: 'The session store cannot be asked now. Try again.',
-  request_id: '01M7YS1XNXZX345EQCMYZYC2PQ',
 };

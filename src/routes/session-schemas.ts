@@ -1,13 +1,9 @@
 import { SessionView } from '../contract/session.ts';
 import { ToolCallsResponse } from '../contract/tool-result.ts';
-import { ok, PROBLEMS, problem, TOO_LONG } from './route-schemas.ts';
-import {
-  INVALID_SESSION_ID_EXAMPLE,
-  KEPT_RESULTS_EXAMPLE,
-  NOT_KEPT_EXAMPLE,
-  SESSION_EXAMPLE,
-  STORE_UNAVAILABLE_EXAMPLE,
-} from './session-examples.ts';
+import { createNotKeptProblem } from './kept-results.ts';
+import { done, ok, PROBLEMS, problem, TOO_LONG } from './route-schemas.ts';
+import { KEPT_RESULTS_EXAMPLE, SESSION_EXAMPLE } from './session-examples.ts';
+import { createSessionIdProblem, createStoreProblem, createToolNameProblem } from './sessions.ts';
 
 const SESSION_ID = {
   type: 'string',
@@ -24,17 +20,17 @@ const TOOL_NAME = {
 };
 
 // A body is not needed, and not read; but what announces one must be a media type.
-const NO_MEDIA_TYPE = problem('Content-Type is there and is no media type.');
+const NO_MEDIA_TYPE = problem('Content-Type is there and is no media type.', 415);
 
 const ofSession = { type: 'object', properties: { id: SESSION_ID }, required: ['id'] };
-const DONE = { type: 'null', description: 'Done, also where there was nothing to do.' };
+const DONE = done('Done, also where there was nothing to do.');
 const REFUSALS = {
   ...PROBLEMS,
-  400: problem('The session id is empty or longer than 256 characters.', INVALID_SESSION_ID_EXAMPLE),
+  400: problem('The session id is empty or longer than 256 characters.', createSessionIdProblem()),
   414: TOO_LONG,
   503: problem(
-    'The store cannot be asked now, or the token not be checked, or the service is stopping; see Retry-After.',
-    STORE_UNAVAILABLE_EXAMPLE,
+    'The store cannot be asked now, or the token not be checked, or the service is stopping.',
+    createStoreProblem(),
   ),
 } as const;
 
@@ -45,7 +41,7 @@ export const GET_SESSION_SCHEMA = {
     "Budgets, streaks, limits, the last calls with their late results, and what each reducer makes of them. A session never seen is empty, not an error. Sessions belong to the caller's tenant.",
   tags: ['sessions'],
   params: ofSession,
-  response: { 200: ok(SessionView, 'The session.', SESSION_EXAMPLE), ...REFUSALS },
+  response: { 200: ok(SessionView, 'The session.', { example: SESSION_EXAMPLE }), ...REFUSALS },
 };
 
 export const END_SESSION_SCHEMA = {
@@ -76,7 +72,7 @@ export const RESET_TOOL_SCHEMA = {
   response: {
     204: DONE,
     ...REFUSALS,
-    400: problem('No session id, or no name that a tool can have.'),
+    400: problem('No session id, or no name that a tool can have.', createToolNameProblem()),
     415: NO_MEDIA_TYPE,
   },
 };
@@ -95,9 +91,9 @@ export const GET_RESULTS_SCHEMA = {
     required: ['request_id'],
   },
   response: {
-    200: ok(ToolCallsResponse, 'One result per call, as they were answered.', KEPT_RESULTS_EXAMPLE),
+    200: ok(ToolCallsResponse, 'One result per call, as they were answered.', { example: KEPT_RESULTS_EXAMPLE }),
     ...PROBLEMS,
-    404: problem('Nothing is kept under this request id.', NOT_KEPT_EXAMPLE),
+    404: problem('Nothing is kept under this request id.', createNotKeptProblem()),
     414: TOO_LONG,
     503: REFUSALS[503],
   },

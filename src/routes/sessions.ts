@@ -91,15 +91,19 @@ export const createStoreProblem = (): ProblemError =>
 
 const checkSessionId = (id: string): string => {
   if (SessionId.safeParse(id).success) return id;
-  throw new ProblemError(
-    400,
-    'invalid_session_id',
-    'A session id has 1 to 256 characters, percent-encoded in the path.',
-  );
+  throw createSessionIdProblem();
 };
+
+/** What a session id that cannot be one is answered. */
+export const createSessionIdProblem = (): ProblemError =>
+  new ProblemError(400, 'invalid_session_id', 'A session id has 1 to 256 characters, percent-encoded in the path.');
 
 // What no tool can be called is a mistake in the path, and nothing that a store should look for.
 const checkToolName = (name: string): string => {
   if (/^[A-Za-z0-9_.-]{1,64}$/.test(name)) return name;
-  throw new ProblemError(400, 'invalid_tool_name', 'A tool name has 1 to 64 of A-Z a-z 0-9 _ . - in it.');
+  throw createToolNameProblem();
 };
+
+/** What a name that no tool can have is answered. */
+export const createToolNameProblem = (): ProblemError =>
+  new ProblemError(400, 'invalid_tool_name', 'A tool name has 1 to 64 of A-Z a-z 0-9 _ . - in it.');

@@ -143,19 +143,25 @@ const unquote = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) 
 
 const toResults = (answer: BatchAnswer): readonly string[] => {
   if (answer.kind === 'results') return answer.results;
-  if (answer.kind === 'other_body')
-    throw new ProblemError(
-      422,
-      'idempotency_key_reused',
-      'This Idempotency-Key came with another body before. Nothing has run; use a new key for a new batch.',
-    );
-  throw new ProblemError(
+  throw answer.kind === 'other_body' ? createReusedKeyProblem() : createKeyInFlightProblem(answer.retryAfterMs);
+};
+
+/** What a batch is answered whose key came with another body before. */
+export const createReusedKeyProblem = (): ProblemError =>
+  new ProblemError(
+    422,
+    'idempotency_key_reused',
+    'This Idempotency-Key came with another body before. Nothing has run; use a new key for a new batch.',
+  );
+
+/** What a batch is answered whose key belongs to one that still runs. */
+export const createKeyInFlightProblem = (retryAfterMs: number): ProblemError =>
+  new ProblemError(
     409,
     'idempotency_key_in_flight',
     'A batch with this Idempotency-Key is still running. Nothing has run now; ask again after the time in Retry-After.',
-    { 'retry-after': String(Math.max(1, Math.ceil(answer.retryAfterMs / 1000))) },
+    { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) },
   );
-};
 
 // Not request.signal: up to fastify 5.12 it aborts once a POST body has been read (fastify#6725).
 class ReplyClient implements Client {

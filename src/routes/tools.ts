@@ -46,13 +46,17 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     async (request, reply) => {
       const { format, style } = readWish(request.query);
       const tool = toolsOf(request).find(({ name }) => name === request.params.name);
-      if (tool === undefined) throw notFound('There is no tool of that name. GET /tools lists what there is.');
+      if (tool === undefined) throw createNoToolProblem();
       if (format === 'native') return send(request, reply, JSON.stringify(tool));
       if (!isOffered(tool)) throw notFound('The tool is not available now. Ask without format to see why.');
       return send(request, reply, JSON.stringify(toCatalogue([tool], format, style)));
     },
   );
 };
+
+/** What a name that no tool of this caller has is answered. */
+export const createNoToolProblem = (): ProblemError =>
+  notFound('There is no tool of that name. GET /tools lists what there is.');
 
 const notFound = (detail: string): ProblemError => new ProblemError(404, 'tool_not_found', detail);
 

@@ -5,7 +5,17 @@ import { ToolCallsResponse } from '../contract/tool-result.ts';
 
 // For the document only: what is accepted is decided by the dialects, which take more shapes than are written here.
 
-const { calls: _calls, ...ENVELOPE_MEMBERS } = ToolCallsRequest.shape;
+const { calls: _calls, ...MEMBERS } = ToolCallsRequest.shape;
+
+// Defaults are told in words: openapi-typescript takes a member with a `default` for one that every body must have.
+const ENVELOPE_MEMBERS = {
+  ...MEMBERS,
+  order: MEMBERS.order.unwrap().optional().describe('`parallel`, if left out.'),
+  on_error: MEMBERS.on_error
+    .unwrap()
+    .optional()
+    .describe('`continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.'),
+};
 
 const RAW = z.boolean().optional().describe('Answer with the messages alone. Changes nothing for `native`.');
 const FORMAT = 'Told by the shape of the body, if left out.';
@@ -140,17 +150,42 @@ export const TurnQuery = z.object({
   format: z
     .enum(MESSAGE_FORMATS)
     .optional()
-    .describe('How the body is written, and so the answer. Told by the shape of the body, if left out.'),
-  raw: z.enum(['true', 'false']).optional().describe('`true`: answer with the messages alone.'),
-  session_id: z.string().min(1).max(256).optional().describe('As in the body.'),
+    .describe('How the body is written, and so the answer. Told by the shape of the body, if left out.')
+    .meta({ examples: ['openai-chat'] }),
+  raw: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('`true`: answer with the messages alone.')
+    .meta({ examples: ['true'] }),
+  session_id: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('The session, as `session_id` of the body.')
+    .meta({ examples: ['agent_1'] }),
   round_id: z
     .string()
     .regex(/^[\x20-\x7e]{1,64}$/)
     .optional()
-    .describe('As in the body.'),
-  order: z.enum(['parallel', 'sequential']).optional().describe('As in the body.'),
-  on_error: z.enum(['continue', 'stop']).optional().describe('As in the body.'),
-  deadline_ms: z.number().positive().optional().describe('As in the body.'),
+    .describe('The round, as `round_id` of the body.')
+    .meta({ examples: ['round-2'] }),
+  order: z
+    .enum(['parallel', 'sequential'])
+    .optional()
+    .describe('How the calls run, as `order` of the body.')
+    .meta({ examples: ['sequential'] }),
+  on_error: z
+    .enum(['continue', 'stop'])
+    .optional()
+    .describe('What follows a failure, as `on_error` of the body.')
+    .meta({ examples: ['stop'] }),
+  deadline_ms: z
+    .number()
+    .positive()
+    .optional()
+    .describe('Milliseconds for the batch, as `deadline_ms` of the body.')
+    .meta({ examples: [20_000] }),
 });
 
 /** What POST /tool-calls answers. */

@@ -7,12 +7,6 @@ import * as z from 'zod';
 import { Problem } from '#src/contract/problem.ts';
 import { SessionView } from '#src/contract/session.ts';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import {
-  INVALID_SESSION_ID_EXAMPLE,
-  KEPT_RESULTS_EXAMPLE,
-  NOT_KEPT_EXAMPLE,
-  SESSION_EXAMPLE,
-} from '#src/routes/session-examples.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { callService, type RunningService, startService } from '#test/support/start-service.ts';
 
@@ -118,10 +112,54 @@ test.for(Object.entries(EXPECTED))('%s: the service answers as the example says'
   expect(schema.safeParse(answer.body).error).toBeUndefined();
 });
 
-test('what openapi.json shows as examples are the bodies of the files', () => {
-  const shown = [SESSION_EXAMPLE, KEPT_RESULTS_EXAMPLE, NOT_KEPT_EXAMPLE, INVALID_SESSION_ID_EXAMPLE];
-  const files = ['session.json', 'kept-results.json', 'result-not-kept.json', 'invalid-session-id.json'];
-  expect(shown).toEqual(files.map((file) => readExample(file).response.body));
+// What the document shows is what a file says, or what a request is answered; `/` and `~` of a path as RFC 6901 has them.
+const SHOWN = {
+  'session.json': '/~1sessions~1{id}/get/responses/200/content/application~1json',
+  'invalid-session-id.json': '/~1sessions~1{id}/get/responses/400/content/application~1problem+json',
+  'kept-results.json': '/~1tool-calls~1{request_id}/get/responses/200/content/application~1json',
+  'result-not-kept.json': '/~1tool-calls~1{request_id}/get/responses/404/content/application~1problem+json',
+  'problem.json': '/~1tool-calls/post/responses/400/content/application~1problem+json',
+  'idempotency-key-reused.json': '/~1tool-calls/post/responses/422/content/application~1problem+json',
+} as const;
+
+const lookUp = (document: unknown, pointer: string): unknown =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/'))
+    .reduce<unknown>(
+      (part, step) => (typeof part === 'object' && part !== null ? Reflect.get(part, step) : undefined),
+      document,
+    );
+
+const readPaths = async (): Promise<unknown> =>
+  z.object({ paths: z.unknown() }).parse(await (await fetch(`${service.url}/openapi.json`)).json()).paths;
+
+test.for(Object.entries(SHOWN))('the document shows what %s says', async ([file, pointer]) => {
+  const shown = lookUp(await readPaths(), `${pointer}/example`);
+  expect(normalise(shown)).toEqual(normalise(readExample(file).response.body));
+});
+
+const Examples = z.record(z.string(), z.object({ value: z.unknown() }));
+
+test('the document shows what the service answers to the batches, the tool and the probe that it shows', async () => {
+  const paths = await readPaths();
+  const requests = Examples.parse(lookUp(paths, '/~1tool-calls/post/requestBody/content/application~1json/examples'));
+  const answers = Examples.parse(lookUp(paths, '/~1tool-calls/post/responses/200/content/application~1json/examples'));
+  expect(Object.keys(requests)).toEqual(['success', 'failure', 'message']);
+  for (const [name, { value }] of Object.entries(requests)) {
+    const { body } = await ask({ method: 'POST', path: '/tool-calls', request: value, headers: {} });
+    expect(normalise(body), name).toEqual(normalise(answers[name]?.value));
+  }
+  const ofGet = '/get/responses/200/content/application~1json/example';
+  // What makes the document leaves `$schema` out wherever it stands.
+  const get = async (path: string): Promise<unknown> => {
+    const { body } = await ask({ method: 'GET', path, request: null, headers: {} });
+    return JSON.parse(JSON.stringify(body), (key, value: unknown) => (key === '$schema' ? undefined : value));
+  };
+  expect(await get('/tools/echo')).toEqual(lookUp(paths, `/~1tools~1{name}${ofGet}`));
+  expect(await get('/tools?names=echo')).toEqual(lookUp(paths, `/~1tools${ofGet}`));
+  expect(await get('/live')).toEqual(lookUp(paths, `/~1live${ofGet}`));
 });
 
 /** A tools directory with the one tool file that a page prints, served as the page says. */

@@ -50,7 +50,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** The tools this caller may use, for people or for a provider */
+        /**
+         * The tools this caller may use, for people or for a provider
+         * @description Each tool with its schemas, its limits and whether it is available now. With `format`, in the form that a provider takes as the tools of a request.
+         */
         readonly get: operations["listTools"];
         readonly put?: never;
         readonly post?: never;
@@ -67,7 +70,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** One tool, for people or for a provider */
+        /**
+         * One tool, for people or for a provider
+         * @description As GET /tools shows it. With `format`, in the form that a provider takes as the tools of a request.
+         */
         readonly get: operations["getTool"];
         readonly put?: never;
         readonly post?: never;
@@ -84,7 +90,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Whether the process answers */
+        /**
+         * Whether the process answers
+         * @description For liveness probes: 200 as long as the process answers, also while it is draining. Needs no key.
+         */
         readonly get: operations["live"];
         readonly put?: never;
         readonly post?: never;
@@ -101,7 +110,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Whether calls should be sent here */
+        /**
+         * Whether calls should be sent here
+         * @description For readiness probes and load balancers: 503 while the service is draining. Needs no key; the reasons why an upstream is down are shown to a caller with a key alone.
+         */
         readonly get: operations["ready"];
         readonly put?: never;
         readonly post?: never;
@@ -118,7 +130,10 @@ export interface paths {
             readonly path?: never;
             readonly cookie?: never;
         };
-        /** Prometheus metrics */
+        /**
+         * Prometheus metrics
+         * @description Every metric of docs/metrics.md, for a Prometheus server to scrape. Needs no key.
+         */
         readonly get: operations["metrics"];
         readonly put?: never;
         readonly post?: never;
@@ -428,6 +443,19 @@ export interface components {
             readonly code: string;
             readonly message: string;
         };
+        /** @description To a message of a model, or to `text`: the results, and the same for the conversation. */
+        readonly TurnResponse: {
+            readonly request_id: string;
+            readonly session_id: string | null;
+            /** @description One per call, in the order of the calls. */
+            readonly results: readonly components["schemas"]["ToolResult"][];
+            /** @description Of the request: `unknown_member` names a member that is not known, and the one it is near. */
+            readonly warnings?: readonly components["schemas"]["Warning"][];
+            /** @enum {string} */
+            readonly format: "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "vapi" | "langchain" | "text";
+            /** @description What the conversation goes on with: each call answered once, under its own id. */
+            readonly messages: readonly unknown[];
+        };
         /** @description The service's own envelope. */
         readonly ToolCallsEnvelope: {
             /** @description Budgets are kept per session; without one they hold for this request. */
@@ -435,16 +463,15 @@ export interface components {
             /** @description Batches of a session with one round_id are one round of the retry budget. */
             readonly round_id?: string | null;
             /**
-             * @default parallel
+             * @description `parallel`, if left out.
              * @enum {string}
              */
-            readonly order: "parallel" | "sequential";
+            readonly order?: "parallel" | "sequential";
             /**
-             * @description With "sequential": "stop" answers the rest with not_executed.
-             * @default continue
+             * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
              * @enum {string}
              */
-            readonly on_error: "continue" | "stop";
+            readonly on_error?: "continue" | "stop";
             /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
             readonly deadline_ms?: number | null;
             readonly calls: readonly components["schemas"]["ToolCall"][];
@@ -472,19 +499,6 @@ export interface components {
         } & {
             readonly [key: string]: unknown;
         };
-        /** @description To a message of a model, or to `text`: the results, and the same for the conversation. */
-        readonly TurnResponse: {
-            readonly request_id: string;
-            readonly session_id: string | null;
-            /** @description One per call, in the order of the calls. */
-            readonly results: readonly components["schemas"]["ToolResult"][];
-            /** @description Of the request: `unknown_member` names a member that is not known, and the one it is near. */
-            readonly warnings?: readonly components["schemas"]["Warning"][];
-            /** @enum {string} */
-            readonly format: "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "vapi" | "langchain" | "text";
-            /** @description What the conversation goes on with: each call answered once, under its own id. */
-            readonly messages: readonly unknown[];
-        };
     };
     responses: never;
     parameters: never;
@@ -501,15 +515,15 @@ export interface operations {
                 readonly format?: "native" | "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "vapi" | "langchain" | "text";
                 /** @description `true`: answer with the messages alone. */
                 readonly raw?: "true" | "false";
-                /** @description As in the body. */
+                /** @description The session, as `session_id` of the body. */
                 readonly session_id?: string;
-                /** @description As in the body. */
+                /** @description The round, as `round_id` of the body. */
                 readonly round_id?: string;
-                /** @description As in the body. */
+                /** @description How the calls run, as `order` of the body. */
                 readonly order?: "parallel" | "sequential";
-                /** @description As in the body. */
+                /** @description What follows a failure, as `on_error` of the body. */
                 readonly on_error?: "continue" | "stop";
-                /** @description As in the body. */
+                /** @description Milliseconds for the batch, as `deadline_ms` of the body. */
                 readonly deadline_ms?: number;
             };
             readonly header?: {
@@ -544,13 +558,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -582,13 +595,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -624,13 +636,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -668,13 +679,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -710,13 +720,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -752,13 +761,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -795,13 +803,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -838,13 +845,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -884,13 +890,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -924,13 +929,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -966,13 +970,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -1007,13 +1010,12 @@ export interface operations {
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @default parallel
+                     * @description `parallel`, if left out.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description With "sequential": "stop" answers the rest with not_executed.
-                     * @default continue
+                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
@@ -1109,8 +1111,12 @@ export interface operations {
             /** @description Accepted: one result per call, also when every call failed. */
             readonly 200: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     /** @description `true` where nothing ran: all results were kept. */
                     readonly "Idempotent-Replayed"?: string;
+                    /** @description With `raw`: what `warnings` says in other answers. Only where there is something to say. */
+                    readonly "Recourse-Warning"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -1122,108 +1128,281 @@ export interface operations {
             /** @description The body is of no known shape, or its envelope is malformed. Nothing has run. */
             readonly 400: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_envelope",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_envelope",
+                     *       "detail": "session_id: Too small: expected string to have >=1 characters; calls: Invalid input: expected array, received string",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description No key, or a wrong one. */
             readonly 401: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The scheme that is asked for. */
+                    readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The origin may not call, or the key may not do this. */
             readonly 403: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A batch with this Idempotency-Key still runs; see Retry-After. */
+            /** @description A batch with this Idempotency-Key still runs. */
             readonly 409: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:idempotency_key_in_flight",
+                     *       "title": "Conflict",
+                     *       "status": 409,
+                     *       "code": "idempotency_key_in_flight",
+                     *       "detail": "A batch with this Idempotency-Key is still running. Nothing has run now; ask again after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The body is larger than MAX_BODY_BYTES. */
             readonly 413: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:body_too_large",
+                     *       "title": "Payload Too Large",
+                     *       "status": 413,
+                     *       "code": "body_too_large",
+                     *       "detail": "The body is larger than MAX_BODY_BYTES. Send fewer or smaller calls.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Not application/json in UTF-8. */
             readonly 415: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unsupported_media_type",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "code": "unsupported_media_type",
+                     *       "detail": "Send application/json in UTF-8 (with curl: -H 'content-type: application/json').",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description It expects something other than 100-continue. */
             readonly 417: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description This Idempotency-Key came with another body before. Nothing has run. */
             readonly 422: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:idempotency_key_reused",
+                     *       "title": "Unprocessable Entity",
+                     *       "status": 422,
+                     *       "code": "idempotency_key_reused",
+                     *       "detail": "This Idempotency-Key came with another body before. Nothing has run; use a new key for a new batch.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This caller has sent too many requests; see Retry-After. */
+            /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service is stopping or overloaded, or cannot check the token now; see Retry-After. */
-            readonly 503: {
+            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            readonly 500: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service is stopping or overloaded, or cannot check the token now. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:overloaded",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "overloaded",
+                     *       "detail": "The service has too much to do (queue). Nothing has run; send the batch again after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
@@ -1247,6 +1426,8 @@ export interface operations {
             /** @description One result per call, as they were answered. */
             readonly 200: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -1285,33 +1466,73 @@ export interface operations {
             /** @description The request is malformed. */
             readonly 400: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description No key, or a wrong one. */
             readonly 401: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The scheme that is asked for. */
+                    readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The origin may not call, or the key may not do this. */
             readonly 403: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Nothing is kept under this request id. */
             readonly 404: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -1331,51 +1552,138 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description It expects something other than 100-continue. */
             readonly 417: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This caller has sent too many requests; see Retry-After. */
+            /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping; see Retry-After. */
+            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping. */
             readonly 503: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -1416,6 +1724,8 @@ export interface operations {
             /** @description The catalogue, by name. */
             readonly 200: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     /** @description A strong tag of the body. */
                     readonly ETag?: string;
                     /** @description `private, no-cache`: keep it, and ask before each use. */
@@ -1423,6 +1733,51 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tools": [
+                     *         {
+                     *           "name": "echo",
+                     *           "description": "Returns the given text unchanged. Use it to check that tool calls work.",
+                     *           "effects": "read",
+                     *           "input_schema": {
+                     *             "type": "object",
+                     *             "properties": {
+                     *               "text": {
+                     *                 "type": "string",
+                     *                 "description": "Any text."
+                     *               }
+                     *             },
+                     *             "required": [
+                     *               "text"
+                     *             ],
+                     *             "additionalProperties": false
+                     *           },
+                     *           "output_schema": {
+                     *             "type": "object",
+                     *             "properties": {
+                     *               "text": {
+                     *                 "type": "string"
+                     *               }
+                     *             },
+                     *             "required": [
+                     *               "text"
+                     *             ],
+                     *             "additionalProperties": false
+                     *           },
+                     *           "limits": {
+                     *             "timeout_ms": 30000,
+                     *             "retries": 3,
+                     *             "concurrency": 512,
+                     *             "max_calls_per_session": null
+                     *           },
+                     *           "available": true,
+                     *           "unavailable_reason": null,
+                     *           "source": "builtin"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["ToolCatalogue"] | components["schemas"]["ProviderTools"];
                 };
             };
@@ -1442,72 +1797,195 @@ export interface operations {
             /** @description An unknown format, names that are none, or a malformed request. */
             readonly 400: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description No key, or a wrong one. */
             readonly 401: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The scheme that is asked for. */
+                    readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The origin may not call, or the key may not do this. */
             readonly 403: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description It expects something other than 100-continue. */
             readonly 417: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This caller has sent too many requests; see Retry-After. */
+            /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service is stopping, or cannot check the token now; see Retry-After. */
-            readonly 503: {
+            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            readonly 500: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service is stopping, or cannot check the token now. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:draining",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "draining",
+                     *       "detail": "The service is stopping. Ask again in a moment.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
@@ -1526,6 +2004,10 @@ export interface operations {
                 readonly "if-none-match"?: string;
             };
             readonly path: {
+                /**
+                 * @description The name of the tool.
+                 * @example echo
+                 */
                 readonly name: string;
             };
             readonly cookie?: never;
@@ -1535,6 +2017,8 @@ export interface operations {
             /** @description The tool. */
             readonly 200: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     /** @description A strong tag of the body. */
                     readonly ETag?: string;
                     /** @description `private, no-cache`: keep it, and ask before each use. */
@@ -1542,6 +2026,47 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "name": "echo",
+                     *       "description": "Returns the given text unchanged. Use it to check that tool calls work.",
+                     *       "effects": "read",
+                     *       "input_schema": {
+                     *         "type": "object",
+                     *         "properties": {
+                     *           "text": {
+                     *             "type": "string",
+                     *             "description": "Any text."
+                     *           }
+                     *         },
+                     *         "required": [
+                     *           "text"
+                     *         ],
+                     *         "additionalProperties": false
+                     *       },
+                     *       "output_schema": {
+                     *         "type": "object",
+                     *         "properties": {
+                     *           "text": {
+                     *             "type": "string"
+                     *           }
+                     *         },
+                     *         "required": [
+                     *           "text"
+                     *         ],
+                     *         "additionalProperties": false
+                     *       },
+                     *       "limits": {
+                     *         "timeout_ms": 30000,
+                     *         "retries": 3,
+                     *         "concurrency": 512,
+                     *         "max_calls_per_session": null
+                     *       },
+                     *       "available": true,
+                     *       "unavailable_reason": null,
+                     *       "source": "builtin"
+                     *     }
+                     */
                     readonly "application/json": components["schemas"]["ToolDescription"] | components["schemas"]["ProviderTools"];
                 };
             };
@@ -1561,90 +2086,237 @@ export interface operations {
             /** @description An unknown format, or a malformed request. */
             readonly 400: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description No key, or a wrong one. */
             readonly 401: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The scheme that is asked for. */
+                    readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The origin may not call, or the key may not do this. */
             readonly 403: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description There is no tool of that name, this caller may not use it, or it is not available for a provider. */
             readonly 404: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:tool_not_found",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "tool_not_found",
+                     *       "detail": "There is no tool of that name. GET /tools lists what there is.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description It expects something other than 100-continue. */
             readonly 417: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This caller has sent too many requests; see Retry-After. */
+            /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service is stopping, or cannot check the token now; see Retry-After. */
-            readonly 503: {
+            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            readonly 500: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service is stopping, or cannot check the token now. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:draining",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "draining",
+                     *       "detail": "The service is stopping. Ask again in a moment.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
@@ -1662,9 +2334,16 @@ export interface operations {
             /** @description It does. */
             readonly 200: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "live"
+                     *     }
+                     */
                     readonly "application/json": {
                         /** @enum {string} */
                         readonly status: "live";
@@ -1674,45 +2353,126 @@ export interface operations {
             /** @description The request is malformed. */
             readonly 400: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The origin may not call. */
             readonly 403: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description It expects something other than 100-continue. */
             readonly 417: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
@@ -1730,9 +2490,29 @@ export interface operations {
             /** @description `ready`, or `degraded` while Redis is away. */
             readonly 200: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ready",
+                     *       "store": {
+                     *         "mode": "memory",
+                     *         "status": "up"
+                     *       },
+                     *       "tools": 12,
+                     *       "upstreams": [
+                     *         {
+                     *           "name": "tickets",
+                     *           "status": "up",
+                     *           "reason": null,
+                     *           "tools": 6
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     readonly "application/json": {
                         /** @enum {string} */
                         readonly status: "ready" | "degraded" | "draining";
@@ -1758,54 +2538,155 @@ export interface operations {
             /** @description The request is malformed. */
             readonly 400: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The origin may not call. */
             readonly 403: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description It expects something other than 100-continue. */
             readonly 417: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Draining. */
             readonly 503: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "draining",
+                     *       "store": {
+                     *         "mode": "memory",
+                     *         "status": "up"
+                     *       },
+                     *       "tools": 12,
+                     *       "upstreams": [
+                     *         {
+                     *           "name": "tickets",
+                     *           "status": "up",
+                     *           "reason": null,
+                     *           "tools": 6
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     readonly "application/json": {
                         /** @enum {string} */
                         readonly status: "ready" | "degraded" | "draining";
@@ -1842,54 +2723,142 @@ export interface operations {
             /** @description Text format 0.0.4. */
             readonly 200: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example # HELP recourse_contract_violations_total Bugs of the service caught by its last-resort net. Must stay 0.
+                     *     # TYPE recourse_contract_violations_total counter
+                     *     recourse_contract_violations_total 0
+                     */
                     readonly "text/plain": string;
                 };
             };
             /** @description The request is malformed. */
             readonly 400: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The origin may not call. */
             readonly 403: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description It expects something other than 100-continue. */
             readonly 417: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
@@ -1913,6 +2882,8 @@ export interface operations {
             /** @description The session. */
             readonly 200: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -2074,6 +3045,8 @@ export interface operations {
             /** @description The session id is empty or longer than 256 characters. */
             readonly 400: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -2093,69 +3066,182 @@ export interface operations {
             /** @description No key, or a wrong one. */
             readonly 401: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The scheme that is asked for. */
+                    readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The origin may not call, or the key may not do this. */
             readonly 403: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description It expects something other than 100-continue. */
             readonly 417: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This caller has sent too many requests; see Retry-After. */
+            /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping; see Retry-After. */
+            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping. */
             readonly 503: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -2192,6 +3278,8 @@ export interface operations {
             /** @description Done, also where there was nothing to do. */
             readonly 204: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -2199,6 +3287,8 @@ export interface operations {
             /** @description The session id is empty or longer than 256 characters. */
             readonly 400: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -2218,78 +3308,203 @@ export interface operations {
             /** @description No key, or a wrong one. */
             readonly 401: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The scheme that is asked for. */
+                    readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The origin may not call, or the key may not do this. */
             readonly 403: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Content-Type is there and is no media type. */
             readonly 415: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unsupported_media_type",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "code": "unsupported_media_type",
+                     *       "detail": "Send application/json in UTF-8 (with curl: -H 'content-type: application/json').",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description It expects something other than 100-continue. */
             readonly 417: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This caller has sent too many requests; see Retry-After. */
+            /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping; see Retry-After. */
+            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping. */
             readonly 503: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -2326,6 +3541,8 @@ export interface operations {
             /** @description Done, also where there was nothing to do. */
             readonly 204: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -2333,6 +3550,8 @@ export interface operations {
             /** @description The session id is empty or longer than 256 characters. */
             readonly 400: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -2352,78 +3571,203 @@ export interface operations {
             /** @description No key, or a wrong one. */
             readonly 401: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The scheme that is asked for. */
+                    readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The origin may not call, or the key may not do this. */
             readonly 403: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Content-Type is there and is no media type. */
             readonly 415: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unsupported_media_type",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "code": "unsupported_media_type",
+                     *       "detail": "Send application/json in UTF-8 (with curl: -H 'content-type: application/json').",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description It expects something other than 100-continue. */
             readonly 417: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This caller has sent too many requests; see Retry-After. */
+            /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping; see Retry-After. */
+            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping. */
             readonly 503: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -2465,6 +3809,8 @@ export interface operations {
             /** @description Done, also where there was nothing to do. */
             readonly 204: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -2472,87 +3818,224 @@ export interface operations {
             /** @description No session id, or no name that a tool can have. */
             readonly 400: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:invalid_tool_name",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "invalid_tool_name",
+                     *       "detail": "A tool name has 1 to 64 of A-Z a-z 0-9 _ . - in it.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description No key, or a wrong one. */
             readonly 401: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The scheme that is asked for. */
+                    readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The origin may not call, or the key may not do this. */
             readonly 403: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Content-Type is there and is no media type. */
             readonly 415: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unsupported_media_type",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "code": "unsupported_media_type",
+                     *       "detail": "Send application/json in UTF-8 (with curl: -H 'content-type: application/json').",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description It expects something other than 100-continue. */
             readonly 417: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This caller has sent too many requests; see Retry-After. */
+            /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping; see Retry-After. */
+            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping. */
             readonly 503: {
                 headers: {
+                    /** @description The id of this request: as it was sent, or made by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds until it is worth trying again. */
+                    readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
                 content: {
