@@ -13,7 +13,7 @@ import {
   readContract,
 } from './contract-case.ts';
 import { startPythonClient } from './python-client.ts';
-import { type ScriptedServer, type SeenRequest, startScriptedServer } from './scripted-server.ts';
+import { type SeenRequest, startScriptedServer } from './scripted-server.ts';
 import { startTypescriptClient } from './typescript-client.ts';
 
 const CONTRACT = readContract();
@@ -22,7 +22,14 @@ type Name = keyof typeof STARTERS;
 const NAMES: readonly Name[] = ['typescript', 'python'];
 
 /** What came of a case with one client. */
-type Ran = { readonly outcomes: readonly Outcome[] | Error; readonly requests: readonly SeenRequest[] };
+type Ran = {
+  readonly operations: readonly Operation[];
+  readonly outcomes: readonly Outcome[] | Error;
+  readonly requests: readonly SeenRequest[];
+};
+
+const NOT_RUN: Ran = { operations: [], outcomes: new Error('The case was not run.'), requests: [] };
+const CASES: readonly ContractCase[] = [...CONTRACT.scripted, ...CONTRACT.service];
 
 const TOOLS = [
   defineTool({
@@ -63,54 +70,64 @@ const fill = <T>(value: T, words: Readonly<Record<string, string>>): T =>
   });
 const Repeated = z.strictObject({ $repeat: z.tuple([z.string(), z.number()]) });
 
-const runAll = async (
-  name: Name,
-  cases: readonly ContractCase[],
-  urlOf: (one: ContractCase, place: number) => string,
-  server?: ScriptedServer,
-): Promise<void> => {
+/** Runs cases with a client, all at the same time. */
+const runAll = async (name: Name, cases: readonly ContractCase[], urlOf: UrlOf): Promise<readonly Ran[]> => {
   const client = clientOf(name);
-  const running = cases.map(async (one, place) => {
-    const { operations, client: options = {} } = fill(one, { client: name });
-    const outcomes = await client.run({ url: urlOf(one, place), operations, client: options }).catch(toError);
-    ran.set(`${name} ${one.name}`, { outcomes, requests: server?.requestsOf(place) ?? [] });
-  });
-  await Promise.all(running);
+  runs += 1;
+  // Sessions and keys of their own for each run.
+  const words = { client: `${name}-${runs}`, closed };
+  return Promise.all(
+    cases.map(async (one, place) => {
+      const { operations, client: options = {}, url } = fill(one, words);
+      const outcomes = await client.run({ url: urlOf(place, url), operations, client: options }).catch(toError);
+      return { operations, outcomes, requests: [] };
+    }),
+  );
 };
+type UrlOf = (place: number, url: string | undefined) => string;
+let runs = 0;
 
 const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
-const runScripted = async (name: Name): Promise<void> => {
-  const server = await startScriptedServer(CONTRACT.scripted, CONTRACT.bodies);
-  await runAll(
-    name,
-    CONTRACT.scripted,
-    ({ url }, place) => url?.replace('{closed}', closed) ?? server.urlOf(place),
-    server,
-  );
+const runScripted = async (name: Name, cases: readonly ContractCase[]): Promise<readonly Ran[]> => {
+  const server = await startScriptedServer(cases, CONTRACT.bodies);
+  const all = await runAll(name, cases, (place, url) => url ?? server.urlOf(place));
   await server.stop();
+  return all.map((one, place) => ({ ...one, requests: server.requestsOf(place) }));
 };
 
-const runAtService = async (name: Name, service: RunningService, guarded: RunningService): Promise<void> =>
-  runAll(name, CONTRACT.service, ({ url }) => (url === undefined ? service.url : guarded.url));
+const runAtService = (name: Name, cases: readonly ContractCase[]): Promise<readonly Ran[]> =>
+  runAll(name, cases, (_place, url) => (url === undefined ? service.url : guarded.url));
+
+let service: RunningService;
+let guarded: RunningService;
 
 beforeAll(async () => {
   closed = `http://127.0.0.1:${await findClosedPort()}`;
-  for (const name of NAMES) clients.set(name, STARTERS[name]());
-  const service = await startService({}, TOOLS);
-  const guarded = await startService({ API_KEYS: `acme=${hash('sha256', 'a-key-of-thirty-two-characters-x')}` }, TOOLS);
-  await Promise.all(
-    NAMES.map(async (name) => {
-      await runScripted(name);
-      await runAtService(name, service, guarded);
-    }),
-  );
-  await service.stop();
-  await guarded.stop();
+  service = await startService({}, TOOLS);
+  guarded = await startService({ API_KEYS: `acme=${hash('sha256', 'a-key-of-thirty-two-characters-x')}` }, TOOLS);
+  const running = NAMES.map(async (name) => {
+    clients.set(name, STARTERS[name]());
+    const all = [...(await runScripted(name, CONTRACT.scripted)), ...(await runAtService(name, CONTRACT.service))];
+    for (const [place, one] of CASES.entries()) ran.set(`${name} ${one.name}`, all[place] ?? NOT_RUN);
+  });
+  await Promise.all(running);
 }, 60_000);
+
+/** What came of a case among all others; of a second try by vitest, what comes of it alone. */
+const take = async (name: Name, one: ContractCase): Promise<Ran> => {
+  const key = `${name} ${one.name}`;
+  const known = ran.get(key);
+  ran.delete(key);
+  if (known !== undefined) return known;
+  const [alone] = await (CONTRACT.scripted.includes(one) ? runScripted : runAtService)(name, [one]);
+  return alone ?? NOT_RUN;
+};
 
 afterAll(async () => {
   for (const client of clients.values()) await client.stop();
+  await service.stop();
+  await guarded.stop();
 });
 
 /** What the file says of a value as what `toMatchObject` takes: lists are whole, objects may have more. */
@@ -150,10 +167,9 @@ const checkRequests = ({ requests, sent, same }: ContractCase, seen: readonly Se
 };
 
 describe.each(NAMES)('the client in %s', (name) => {
-  test.each([...CONTRACT.scripted, ...CONTRACT.service].map((one) => [one.name, one] as const))('%s', (_name, one) => {
-    const { outcomes, requests } = ran.get(`${name} ${one.name}`) ?? { outcomes: [], requests: [] };
+  test.each(CASES.map((one) => [one.name, one] as const))('%s', async (_name, one) => {
+    const { operations, outcomes, requests } = await take(name, one);
     if (outcomes instanceof Error) throw outcomes;
-    const { operations } = fill(one, { client: name, closed });
     for (const [place, operation] of operations.entries()) check(operation, outcomes[place]);
     checkRequests(one, requests);
     const key = String(one.client?.['api_key'] ?? '').trim();
