@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, Sequence, overload
+from typing import Any, Literal, Sequence, cast, overload
 from urllib.parse import urlencode
 from uuid import uuid4
 
@@ -180,8 +180,8 @@ def _to_answer(
         return None if body is NO_JSON else RawAnswer(request_id, key, replayed, attempts, body)
     results = to_results(body)
     # One result per call, where the calls are counted here; those in a message are known to its provider's format.
-    is_counted = format in ("native", "text") and isinstance(calls, (list, tuple))
-    if results is None or (is_counted and len(results) != len(calls)):  # type: ignore[arg-type]
+    is_counted = format in ("native", "text")
+    if results is None or (is_counted and len(cast("Sequence[object]", calls)) != len(results)):
         return None
     if format == "native":
         return Answer(request_id, key, replayed, attempts, results)
