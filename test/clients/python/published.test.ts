@@ -86,7 +86,9 @@ const readmeProgram = (word: string): string => {
 
 test('the first call and the program with asyncio of the README run as they stand', async () => {
   const settings = { RECOURSE_URL: service.url };
-  expect(await run('python3', ['-c', readmeProgram('read_file')], settings)).toContain("True {'path': 'notes.md', 'content': '# ");
+  expect(await run('python3', ['-c', readmeProgram('read_file')], settings)).toContain(
+    "True {'path': 'notes.md', 'content': '# ",
+  );
   expect(await run('python3', ['-c', readmeProgram('asyncio')], settings)).toBe("{'text': 'Hello.'}\n");
 });
 

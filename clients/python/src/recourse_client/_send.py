@@ -85,7 +85,7 @@ class Sender:
                 return attempt, attempts
             verdict = _add(verdict, judge(attempt, time()))
             wait = to_wait(attempts, verdict.retry_after, random())
-            if not verdict.again or monotonic() + wait >= (ends_at if verdict.reached else connects_by):
+            if not verdict.again or monotonic() + wait + LEAST >= (ends_at if verdict.reached else connects_by):
                 raise self._to_error(outgoing, attempt, verdict, attempts) from _to_cause(attempt)
             sleep(min(wait, LONGEST_SLEEP))
 
@@ -124,6 +124,8 @@ def _add(so_far: Verdict, verdict: Verdict) -> Verdict:
     )
 
 
+# An attempt with less time than this would only replace what is known by a time-out.
+LEAST = 0.05
 # A sleep of more is none on some platforms; nobody waits for it.
 LONGEST_SLEEP = 2_000_000.0
 NOT_OURS = "This is no answer of a Recourse. Is the URL right, and is there a proxy before it?"
