@@ -99,6 +99,17 @@ const runScripted = async (name: Name, cases: readonly ContractCase[]): Promise<
 const runAtService = (name: Name, cases: readonly ContractCase[]): Promise<readonly Ran[]> =>
   runAll(name, cases, (_place, url) => (url === undefined ? service.url : guarded.url));
 
+// What watches a clock comes by itself, when all else is done: on a busy machine the others would take its time.
+const isTimed = (one: ContractCase): boolean => JSON.stringify(one).includes('timeout_ms');
+const GROUPS: readonly (readonly ContractCase[])[] = [
+  CONTRACT.scripted.filter((one) => !isTimed(one)),
+  CONTRACT.service,
+  CONTRACT.scripted.filter(isTimed),
+];
+
+const runGroup = (name: Name, group: readonly ContractCase[]): Promise<readonly Ran[]> =>
+  group === CONTRACT.service ? runAtService(name, group) : runScripted(name, group);
+
 let service: RunningService;
 let guarded: RunningService;
 
@@ -108,8 +119,9 @@ beforeAll(async () => {
   guarded = await startService({ API_KEYS: `acme=${hash('sha256', 'a-key-of-thirty-two-characters-x')}` }, TOOLS);
   const running = NAMES.map(async (name) => {
     clients.set(name, STARTERS[name]());
-    const all = [...(await runScripted(name, CONTRACT.scripted)), ...(await runAtService(name, CONTRACT.service))];
-    for (const [place, one] of CASES.entries()) ran.set(`${name} ${one.name}`, all[place] ?? NOT_RUN);
+    for (const group of GROUPS)
+      for (const [place, result] of (await runGroup(name, group)).entries())
+        ran.set(`${name} ${group[place]?.name}`, result);
   });
   await Promise.all(running);
 }, 60_000);

@@ -80,7 +80,7 @@ test(
       });
 
     // Torn in the middle of the answer: headers and most of the body have come.
-    for (const name of NAMES) {
+    const torn = NAMES.map(async (name) => {
       const url = await startTearingProxy(service.port);
       const { returns } = await runOne(name, { url, operations: writing(`torn ${name}`) });
       expect(returns).toMatchObject({
@@ -88,24 +88,18 @@ test(
         attempts: 2,
         results: [{ success: true, value: `torn ${name}` }],
       });
-    }
+    });
 
     // Gone for good: the error says that it may have run, and its key gives the result later.
-    for (const name of NAMES) {
-      const { raises } = await runOne(name, {
-        url: await startSwallowingProxy(service.port),
-        operations: writing(`gone ${name}`, { timeout_ms: 1_500, idempotency_key: `gone-${name}` }),
-      });
-      expect(raises).toMatchObject({
-        code: 'no_answer',
-        status: null,
-        may_have_run: true,
-        idempotency_key: `gone-${name}`,
-      });
-      const later = { timeout_ms: 1_500, idempotency_key: `gone-${name}` };
-      const { returns } = await runOne(name, { url: service.url, operations: writing(`gone ${name}`, later) });
+    const gone = NAMES.map(async (name) => {
+      const operations = writing(`gone ${name}`, { timeout_ms: 2_500, idempotency_key: `gone-${name}` });
+      const { raises } = await runOne(name, { url: await startSwallowingProxy(service.port), operations });
+      const said = { code: 'no_answer', status: null, may_have_run: true, idempotency_key: `gone-${name}` };
+      expect(raises).toMatchObject(said);
+      const { returns } = await runOne(name, { url: service.url, operations });
       expect(returns).toMatchObject({ replayed: true, results: [{ success: true }] });
-    }
+    });
+    await Promise.all([...torn, ...gone]);
 
     const all = NAMES.flatMap((name) => [`cut ${name}`, `torn ${name}`, `gone ${name}`]);
     expect(all.map((note) => [note, notes.runs(note)])).toEqual(all.map((note) => [note, 1]));
