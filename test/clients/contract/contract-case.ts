@@ -31,7 +31,7 @@ const ScriptedAnswer = z.strictObject({
   repeat: z.number().optional(),
   /** `reset` before an answer, `break` after half of it, `silence`, a body byte by `byte`, bytes or hints without an `end`. */
   manner: z
-    .enum(['reset', 'break', 'silence', 'bytes', 'endless', 'dripping', 'hints', 'early-hint', 'echo'])
+    .enum(['reset', 'break', 'silence', 'bytes', 'endless', 'dripping', 'hints', 'early-hint', 'early-end', 'echo'])
     .optional(),
 });
 

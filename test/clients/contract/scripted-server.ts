@@ -59,6 +59,10 @@ const MANNERS: Readonly<
     response.setHeader('content-length', Buffer.byteLength(body));
     response.write(body.slice(0, body.length / 2), () => setImmediate(reset, response));
   },
+  'early-end': (response, body) => {
+    response.setHeader('content-length', Buffer.byteLength(body));
+    response.write(body.slice(0, body.length / 2), () => response.socket?.end());
+  },
   bytes: (response, body) => drip(response, [...Buffer.from(body)]),
   endless: flood,
   dripping: (response) => every10Ms(response, () => void response.write(' ')),

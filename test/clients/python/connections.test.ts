@@ -39,8 +39,9 @@ print(json.dumps([alone, together, execute()]))
 
 test('a connection serves one request after the other, and one that the server has closed costs no attempt', async () => {
   const target = await startHttpTarget((response, request, count) => {
+    const { socket } = response;
     answering(200, {}, ANSWER)(response, request, count);
-    if (count === 2) setTimeout(() => response.socket?.destroy(), 50);
+    if (count === 2) setTimeout(() => socket?.destroy(), 50);
   });
   expect(await run(REUSING, target.origin)).toEqual([[1, 1, 1], [1, 1, 1, 1, 1, 1, 1, 1], 1]);
   // One for two requests, one in place of the closed one, at most seven more for threads, one after close().
