@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import * as z from 'zod';
+import { createWireTypes } from '../clients/python/scripts/create-wire-types.ts';
 import { createApiTypes } from '../clients/typescript/scripts/create-api-types.ts';
 import { FAILURE_POLICY, type FailurePolicy } from '../src/contract/failure.ts';
 import { loadConfig } from '../src/settings/config.ts';
@@ -20,6 +21,7 @@ export const createGeneratedDocuments = async (): Promise<ReadonlyMap<string, st
   return new Map([
     ['openapi/openapi.json', openApi],
     ['clients/typescript/src/generated/api.ts', await createApiTypes(openApi)],
+    ['clients/python/src/recourse_client/wire.py', createWireTypes(openApi)],
     ['docs/failures.md', toFailureTable()],
     ['docs/configuration.md', toConfigurationTable()],
     ['docs/metrics.md', toMetricTable()],

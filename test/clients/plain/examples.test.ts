@@ -10,8 +10,7 @@ import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const EXAMPLES = join(ROOT, 'examples/plain');
-// Neither is needed for anything else: where one is missing, its example goes untested and the report says so.
-const hasRequests = spawnSync('python3', ['-c', 'import requests']).status === 0;
+// It is needed for nothing else: where it is missing, its example goes untested and the report says so.
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
 const start = async (): Promise<RunningService> => {
@@ -67,42 +66,40 @@ const startModel = async () => {
   return { url: `http://127.0.0.1:${address.port}/v1`, asked };
 };
 
-test.skipIf(!hasRequests)(
-  'the agent in Python reads what a failure says and finishes (needs python3 and requests)',
-  async () => {
-    const [service, model] = [await start(), await startModel()];
-    const environment = {
-      RECOURSE_URL: service.url,
-      OPENAI_BASE_URL: model.url,
-      OPENAI_API_KEY: 'none',
-      OPENAI_MODEL: 'scripted',
-    };
-    const said = await run('python3', [join(EXAMPLES, 'agent.py'), 'What do the notes begin with?'], environment);
-    expect(said).toBe('They begin with a title.\n');
-    expect(model.asked.map(({ messages }) => messages.map(({ role }) => role))).toEqual([
-      ['user'],
-      ['user', 'assistant', 'tool', 'tool'],
-      ['user', 'assistant', 'tool', 'tool', 'assistant', 'tool'],
-    ]);
-    const told = model.asked[2]?.messages.filter(({ role }) => role === 'tool') ?? [];
-    expect(told.map((message) => message['tool_call_id'])).toEqual(['c1', 'c2', 'c3']);
-    expect(told[0]?.content).toContain("Did you mean 'notes.md'?");
-    expect(told[2]?.content).toContain('# ');
-    expect(model.asked[0]?.model).toBe('scripted');
-    expect(model.asked[0]?.tools.map((tool) => tool.function.name)).toContain('read_file');
-  },
-);
+test.each([
+  ['plain Python', join(EXAMPLES, 'agent.py')],
+  ['Python with the client', join(ROOT, 'examples/python/agent.py')],
+])('the agent in %s reads what a failure says and finishes', async (_name, program) => {
+  const [service, model] = [await start(), await startModel()];
+  const environment = {
+    RECOURSE_URL: service.url,
+    OPENAI_BASE_URL: model.url,
+    OPENAI_API_KEY: 'none',
+    OPENAI_MODEL: 'scripted',
+    PYTHONPATH: join(ROOT, 'clients/python/src'),
+  };
+  const said = await run('python3', [program, 'What do the notes begin with?'], environment);
+  expect(said).toBe('They begin with a title.\n');
+  expect(model.asked.map(({ messages }) => messages.map(({ role }) => role))).toEqual([
+    ['user'],
+    ['user', 'assistant', 'tool', 'tool'],
+    ['user', 'assistant', 'tool', 'tool', 'assistant', 'tool'],
+  ]);
+  const told = model.asked[2]?.messages.filter(({ role }) => role === 'tool') ?? [];
+  expect(told.map((message) => message['tool_call_id'])).toEqual(['c1', 'c2', 'c3']);
+  expect(told[0]?.content).toContain("Did you mean 'notes.md'?");
+  expect(told[2]?.content).toContain('# ');
+  expect(model.asked[0]?.model).toBe('scripted');
+  expect(model.asked[0]?.tools.map((tool) => tool.function.name)).toContain('read_file');
+});
 
-test.skipIf(!hasRequests)(
-  'the agent in Python says what the service refuses (needs python3 and requests)',
-  async () => {
-    const service = await startService({ API_KEYS: `acme=${hash('sha256', 'a-key-of-thirty-two-characters-x')}` });
-    onTestFinished(service.stop);
-    const environment = { RECOURSE_URL: service.url, RECOURSE_API_KEY: 'another', OPENAI_API_KEY: 'none' };
-    const refused = run('python3', [join(EXAMPLES, 'agent.py')], environment);
-    await expect(refused).rejects.toThrow(/HTTPError: 401 Client Error/);
-  },
-);
+test('the agent in plain Python says what the service refuses', async () => {
+  const service = await startService({ API_KEYS: `acme=${hash('sha256', 'a-key-of-thirty-two-characters-x')}` });
+  onTestFinished(service.stop);
+  const environment = { RECOURSE_URL: service.url, RECOURSE_API_KEY: 'another', OPENAI_API_KEY: 'none' };
+  const refused = run('python3', [join(EXAMPLES, 'agent.py')], environment);
+  await expect(refused).rejects.toThrow(/HTTPError: HTTP Error 401: Unauthorized/);
+});
 
 test.skipIf(!hasCurl)('the calls by curl are answered, and run once for one key (needs curl)', async () => {
   const { url } = await start();

@@ -4,13 +4,7 @@ import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
-import {
-  createRecourse,
-  isFatal,
-  isRetryable,
-  mayHaveRun,
-  RecourseError,
-} from '../../../clients/typescript/src/client.ts';
+import { createRecourse, RecourseError } from '../../../clients/typescript/src/client.ts';
 import { failureOf } from '../../support/http-target.ts';
 
 const KEY = 'a-key-of-thirty-two-characters-x';
@@ -35,52 +29,6 @@ const start = async (environment: Readonly<Record<string, string>> = {}): Promis
 
 const doubleOf = (number: unknown, id = 'a') => ({ id, name: 'double', arguments: { number } });
 
-test('every call gets its result, in its place, with what to make of it', async () => {
-  const { url } = await start();
-  const { results, ...answer } = await createRecourse({ url }).execute(
-    [doubleOf(2, 'x'), doubleOf('two', 'y'), { name: 'double', arguments: '{"number":4}' }],
-    { sessionId: 's', roundId: 'r', order: 'sequential', onError: 'continue' },
-  );
-  expect(results.map(({ id, outcome, value }) => [id, outcome, value])).toEqual([
-    ['x', 'success', { number: 4 }],
-    ['y', 'retry', null],
-    [null, 'success', { number: 8 }],
-  ]);
-  expect(results.map(isRetryable)).toEqual([false, true, false]);
-  expect(results.map(isFatal)).toEqual([false, false, false]);
-  expect(results.map(mayHaveRun)).toEqual([true, false, true]);
-  expect(answer).toMatchObject({ replayed: false, attempts: 1 });
-  expect(answer.idempotencyKey).toMatch(/^[0-9a-f-]{36}$/);
-});
-
-test('a call is retryable for as long as its session has a retry left', async () => {
-  const session = createRecourse({ url: (await start()).url }).session('budget');
-  const round = async (number: number) => (await session.execute([doubleOf(number)])).results.map(isRetryable);
-  expect(await round(1001)).toEqual([true]);
-  expect(await round(1002)).toEqual([false]);
-  // Refused now: its budget is gone.
-  expect(await round(2)).toEqual([false]);
-  expect((await session.view()).tools).toMatchObject([{ name: 'double', exhausted: true }]);
-  await session.resetBudgets('double');
-  expect((await session.execute([doubleOf(2)])).results).toMatchObject([{ value: { number: 4 } }]);
-  await session.end();
-  expect((await session.view()).session.rounds).toBe(0);
-});
-
-test('a failure that ends the run is fatal', async () => {
-  const failing = defineTool({
-    ...{ name: 'failing', description: 'Fails.', effects: 'read', gracefulErrors: false, input: z.object({}) },
-    run: () => {
-      throw new Error('no');
-    },
-  });
-  const service = await startService({}, [failing]);
-  onTestFinished(service.stop);
-  const { results } = await createRecourse({ url: service.url }).execute([{ name: 'failing' }]);
-  expect(results.map(isFatal)).toEqual([true]);
-  expect(results.map(isRetryable)).toEqual([false]);
-});
-
 test('the same key again runs nothing; each execute of its own has a key of its own', async () => {
   const recourse = createRecourse({ url: (await start()).url });
   const first = await recourse.execute([doubleOf(2)]);
@@ -91,14 +39,6 @@ test('the same key again runs nothing; each execute of its own has a key of its 
   expect(again).toMatchObject({ replayed: true, results: [{ replayed: true, value: { number: 4 } }] });
   const other = await failureOf(recourse.execute([doubleOf(3)], { idempotencyKey: first.idempotencyKey }));
   expect(other).toMatchObject({ code: 'idempotency_key_reused', status: 422, attempts: 1, mayHaveRun: false });
-});
-
-test('results are recovered by the id of their request', async () => {
-  const recourse = createRecourse({ url: (await start()).url });
-  const requestId = 'a-request-of-this-test';
-  await recourse.execute([doubleOf(21)], { requestId });
-  expect(await recourse.recover(requestId)).toMatchObject({ requestId, results: [{ value: { number: 42 } }] });
-  expect(await recourse.recover('a-request-of-nobody')).toBe(null);
 });
 
 test('the catalogue is read as it is, and again', async () => {

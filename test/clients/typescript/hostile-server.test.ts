@@ -72,25 +72,6 @@ test('the limit counts bytes after decompression', async () => {
   expect(error).toMatchObject({ code: 'answer_too_large', attempts: 1 });
 });
 
-test('an answer of as many bytes as the limit is read, and one of one more is not', async () => {
-  const target = await startHttpTarget(answering(200, {}, ANSWER));
-  const bytes = Buffer.byteLength(ANSWER);
-  expect((await open(target, { maxAnswerBytes: bytes }).execute(CALLS)).results).toMatchObject([{ value: 'é😀' }]);
-  const error = await problemOf(open(target, { maxAnswerBytes: bytes - 1 }).execute(CALLS));
-  expect(error.code).toBe('answer_too_large');
-});
-
-test('characters that are torn by packets come out whole', async () => {
-  const bytes = [...Buffer.from(ANSWER)];
-  const drip = (response: ServerResponse): void => {
-    const next = bytes.shift();
-    if (next === undefined) return void response.end();
-    response.write(Buffer.of(next), () => setImmediate(drip, response));
-  };
-  const { results } = await open(await startHttpTarget(drip)).execute(CALLS);
-  expect(results).toMatchObject([{ value: 'é😀' }]);
-});
-
 test.each([
   ['a body that drips', (response: ServerResponse) => void response.write(' ')],
   ['early hints without an end', (response: ServerResponse) => response.writeEarlyHints({ link: '</a>' })],
@@ -117,83 +98,12 @@ test.each([301, 302, 303, 307, 308])(
   },
 );
 
-test.each(['0', '-5', '5, 5'])('Retry-After %j from a server that is never ready floods nobody', async (value) => {
-  const target = await startHttpTarget(answering(503, { 'retry-after': value }));
-  const error = await problemOf(open(target, { timeoutMs: 1_500 }).execute(CALLS));
-  expect(error).toMatchObject({ code: 'bad_answer', status: 503 });
-  // Waits of at least 0.1, 0.2, 0.4 and 0.8 s.
-  expect(target.requests.length).toBeGreaterThan(1);
-  expect(target.requests.length).toBeLessThanOrEqual(5);
-});
-
-const SHAPES: readonly (readonly [string, string])[] = [
-  ['fewer results', toAnswer()],
-  ['more results', toAnswer(RESULT, { ...RESULT, index: 1 })],
-  ['the same result twice', toAnswer(RESULT, RESULT)],
-  ['an index of another place', toAnswer({ ...RESULT, index: 1 })],
-  ['an index as text', toAnswer({ ...RESULT, index: '0' })],
-  ['an index beyond all numbers', ANSWER.replace('"index":0', '"index":1e999')],
-  ['a result of null', toAnswer(null)],
-  ['a success that is no boolean', toAnswer({ ...RESULT, success: 'true' })],
-  ['results that are no list', JSON.stringify({ request_id: 'r', results: { 0: RESULT, length: 1 } })],
-  ['results under __proto__', `{"__proto__":${ANSWER}}`],
-  ['a result under __proto__', `{"request_id":"r","results":[{"__proto__":${JSON.stringify(RESULT)}}]}`],
-  ['JSON that is cut off', ANSWER.slice(0, -1)],
-  ['JSON with something after it', `${ANSWER}{}`],
-  ['brackets a million levels deep', '['.repeat(1_000_000)],
-  ['a problem under 200', JSON.stringify({ status: 200, code: 'ok', detail: 'Fine.' })],
-];
-
-test.each(SHAPES)('%s under 200 is no answer', async (_what, body) => {
-  const target = await startHttpTarget(answering(200, { 'content-type': 'application/json' }, body));
-  for (const options of [{}, { format: 'text' }] as const) {
-    const error = await problemOf(
-      options.format === undefined ? open(target).execute(CALLS) : open(target).execute(CALLS, options),
-    );
-    expect(error).toMatchObject({ code: 'bad_answer', status: 200, attempts: 1, mayHaveRun: true });
-  }
-});
-
 test('members named like those of prototypes stay where they are', async () => {
   const body = ANSWER.replace('"é😀"', '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}');
   const { results } = await open(await startHttpTarget(answering(200, {}, body))).execute(CALLS);
   expect(Object.keys(Object(results[0]?.value))).toEqual(['__proto__', 'constructor']);
   expect('polluted' in {}).toBe(false);
 });
-
-test.each([
-  ['200 with a page', answering(200, { 'content-type': 'text/html' }, '<html>Log in, please.</html>')],
-  ['200 with nothing', answering(200)],
-  ['202', answering(202, {}, '{}')],
-] as const)('%s does not pass for a session that was ended or reset', async (_what, answer) => {
-  const session = open(await startHttpTarget(answer)).session('s');
-  for (const running of [session.end(), session.resetBudgets(), session.resetBudgets('echo')])
-    expect(await problemOf(running)).toMatchObject({ code: 'bad_answer' });
-});
-
-test.each(['', '.', '..'])('a name that is no step of a path is sent to no other address: %j', async (name) => {
-  const target = await startHttpTarget(answering(204));
-  const recourse = open(target);
-  const { view, end, resetBudgets } = recourse.session(name);
-  const running = [view(), end(), resetBudgets(), recourse.session('s').resetBudgets(name), recourse.recover(name)];
-  for (const one of running) expect(await failureOf(one)).toBeInstanceOf(TypeError);
-  expect(target.requests).toEqual([]);
-  // Elsewhere it is no step, and a session like any other.
-  await recourse.session('%2e%2e').end();
-  expect(target.requests[0]?.path).toBe('/sessions/%252e%252e');
-});
-
-test.each([502, 504])(
-  'a problem under %i does not say that nothing has run: no service of ours sends it',
-  async (status) => {
-    const lie = JSON.stringify({ type: 'about:blank', title: 'x', status, code: 'gateway', detail: 'No upstream.' });
-    const target = await startHttpTarget(answering(status, {}, lie));
-    expect(await problemOf(open(target, { timeoutMs: 300 }).execute(CALLS))).toMatchObject({
-      status,
-      mayHaveRun: true,
-    });
-  },
-);
 
 const HALF: Answerer = (response) => {
   response.writeHead(200, { 'content-length': String(ANSWER.length) });

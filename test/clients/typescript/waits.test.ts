@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createRecourse, type RecourseOptions } from '../../../clients/typescript/src/client.ts';
-import { toRetryAfterMs, toWaitMs } from '../../../clients/typescript/src/judge-attempt.ts';
 
 /** How long `execute` tries in vain to connect, by the clock, and how often. */
 const tryInVain = async (options: Partial<RecourseOptions>) => {
@@ -32,37 +31,6 @@ test('who starts the service at the same time can have it waited for longer', as
   expect(waitedMs).toBeLessThanOrEqual(60_000);
 });
 
-const NOON = Date.parse('2026-11-21T12:00:00Z');
-
-test.each([
-  [null, null],
-  ['0', 0],
-  ['120', 120_000],
-  [' 7 ', 7_000],
-  ['Sat, 21 Nov 2026 12:00:30 GMT', 30_000],
-  ['Sat, 21 Nov 2026 11:00:00 GMT', 0],
-  ['soon', null],
-  ['', null],
-  // Platforms take these for days of 2001, which are over.
-  ['-5', null],
-  ['1.5', null],
-  ['5, 5', null],
-  ['1 Jan', null],
-  ['99999999999', null],
-])('Retry-After %j is %j ms', (text, expected) => {
-  expect(toRetryAfterMs(text, NOON)).toBe(expected);
-});
-
-test('waits double from a fifth of a second to five seconds, and chance takes up to a half of them', () => {
-  const longest = [1, 2, 3, 4, 5, 6, 7, 50].map((attempts) => toWaitMs(attempts, null, 1));
-  expect(longest).toEqual([200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
-  expect([1, 2, 50].map((attempts) => toWaitMs(attempts, null, 0))).toEqual([100, 200, 2500]);
-});
-
-test('"at once" is not taken literally', () => {
-  expect([1, 4].map((attempts) => toWaitMs(attempts, 0, 1))).toEqual([200, 1600]);
-});
-
 test('a time that no timer can hold is waited for, and is not over at once', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -78,9 +46,4 @@ test('a time that no timer can hold is waited for, and is not over at once', asy
   expect(attempts).toBe(1);
   controller.abort();
   expect(await running).toBe('over');
-});
-
-test('what the service asks for is kept to, and never shortened', () => {
-  expect(toWaitMs(9, 1000, 0)).toBe(1000);
-  expect(toWaitMs(9, 1000, 1)).toBe(1250);
 });

@@ -1,0 +1,57 @@
+"""What the client's operations return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .results import ToolResult
+
+
+@dataclass(frozen=True)
+class Answer:
+    """To calls in the service's own form."""
+
+    request_id: str
+    idempotency_key: str
+    replayed: bool
+    """Nothing ran this time: these are the results of an earlier attempt."""
+    attempts: int
+    results: list[ToolResult]
+    """One per call, in the order of the calls."""
+
+
+@dataclass(frozen=True)
+class MessagesAnswer(Answer):
+    """To a message of a model."""
+
+    messages: list[Any]
+    """What to append to the conversation, in the provider's own shape."""
+
+
+@dataclass(frozen=True)
+class TextAnswer(Answer):
+    """To calls whose answers are plain texts."""
+
+    messages: list[str]
+    """One `SUCCESS: …` or `ERROR: …` per call."""
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """With `raw=True`."""
+
+    request_id: str
+    idempotency_key: str
+    replayed: bool
+    attempts: int
+    body: Any
+    """Nothing but what the provider expects."""
+
+
+@dataclass(frozen=True)
+class RecoveredAnswer:
+    """The kept results of an `execute` whose answer was lost."""
+
+    request_id: str
+    results: list[ToolResult]

@@ -1,0 +1,183 @@
+"""The client of one service."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from types import TracebackType
+from typing import Any, Literal, Mapping, overload
+from urllib.parse import quote
+from uuid import uuid4
+
+from ._executor import Executor, to_query
+from ._judge import Answered
+from ._read_body import parse_json, to_list, to_problem, to_results, to_session_view
+from ._send import Outgoing, Sender, to_bad_answer
+from .answers import RecoveredAnswer
+from .formats import CatalogueFormat
+from .wire import SessionView, ToolDescription
+
+TIMEOUT = 180.0
+# A restart takes a few seconds; a service that nobody has started takes for ever.
+CONNECT_TIMEOUT = 10.0
+# 64 results of 1 MiB, which is the most a service gives unless told otherwise.
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+# What only reads or forgets is answered at once.
+ATTEMPT_TIMEOUT = 10.0
+
+
+class _Asker(Executor):
+    """What may be repeated freely, and so needs no key."""
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        timeout: float | None,
+        expected: tuple[int, ...] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[Outgoing, Answered, int]:
+        outgoing = Outgoing(
+            method=method,
+            path=path,
+            request_id=str(uuid4()),
+            attempt_timeout=ATTEMPT_TIMEOUT,
+            timeout=self._timeout if timeout is None else timeout,
+            headers=headers or {},
+            expected=expected,
+        )
+        return (outgoing, *self._sender(outgoing))
+
+
+class RecourseSession(_Asker):
+    """One session of the service: an agent's run. Made by `Recourse.session`."""
+
+    def __init__(self, sender: Sender, timeout: float, session_id: str, deadline: float | None) -> None:
+        super().__init__(sender, timeout, session_id, deadline)
+        self.id = session_id
+
+    def __repr__(self) -> str:
+        return f"<RecourseSession {self.id!r} at {self._origin}>"
+
+    def view(self, *, timeout: float | None = None) -> SessionView:
+        """What the service knows of it; empty for one never seen."""
+        outgoing, answered, attempts = self._ask("GET", f"sessions/{_to_step(self.id)}", timeout)
+        view = to_session_view(parse_json(answered.text))
+        if view is None:
+            raise to_bad_answer(outgoing, answered, attempts)
+        return view
+
+    def reset_budgets(self, tool: str | None = None, *, timeout: float | None = None) -> None:
+        """Gives all tools their retries back, or one."""
+        which = "" if tool is None else f"/{_to_step(tool)}"
+        self._forget(f"sessions/{_to_step(self.id)}/budgets{which}", timeout)
+
+    def end(self, *, timeout: float | None = None) -> None:
+        """Makes the service forget it."""
+        self._forget(f"sessions/{_to_step(self.id)}", timeout)
+
+    def _forget(self, path: str, timeout: float | None) -> None:
+        outgoing, answered, attempts = self._ask("DELETE", path, timeout)
+        # A page to log in at is a success, too, by its status alone.
+        if answered.status != 204:
+            raise to_bad_answer(outgoing, answered, attempts)
+
+
+class Recourse(_Asker):
+    """A client of one service. Opens nothing until it is used; any number of threads may use it at the same time.
+
+    url: where the service is; a path in front of its own is kept.
+    timeout: all attempts of one operation and the waits between them, in seconds.
+    connect_timeout: an operation that has not connected once within this many seconds is given up.
+    max_answer_bytes: an answer with more bytes is not read to its end.
+    ssl_context: for https; the platform's own certificates unless given.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = TIMEOUT,
+        connect_timeout: float = CONNECT_TIMEOUT,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        sender = Sender(
+            url,
+            api_key=api_key,
+            connect_timeout=connect_timeout,
+            max_answer_bytes=max_answer_bytes,
+            ssl_context=ssl_context,
+        )
+        super().__init__(sender, timeout, None, None)
+        self._catalogues: dict[str, tuple[str, bytes]] = {}
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<Recourse at {self._origin}>"
+
+    def __enter__(self) -> Recourse:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections that are kept for later requests. The client may be used again."""
+        self._sender.close()
+
+    def session(self, id: str, *, timeout: float | None = None, deadline: float | None = None) -> RecourseSession:
+        """One session; `timeout` and `deadline` hold for its operations unless these say otherwise."""
+        return RecourseSession(self._sender, self._timeout if timeout is None else timeout, id, deadline)
+
+    def recover(self, request_id: str, *, timeout: float | None = None) -> RecoveredAnswer | None:
+        """The results of an `execute` whose answer was lost; None where none are kept, or the batch still runs."""
+        path = f"tool-calls/{_to_step(request_id)}"
+        outgoing, answered, attempts = self._ask("GET", path, timeout, expected=(404,))
+        body = parse_json(answered.text)
+        results = to_results(body)
+        if results is not None:
+            return RecoveredAnswer(request_id, results)
+        problem = to_problem(body)
+        if problem is not None and problem["code"] == "result_not_kept":
+            return None
+        raise to_bad_answer(outgoing, answered, attempts)
+
+    @overload
+    def tools(
+        self, format: Literal["native"] = "native", *, strict: bool = False, timeout: float | None = None
+    ) -> list[ToolDescription]: ...
+    @overload
+    def tools(self, format: CatalogueFormat, *, strict: bool = False, timeout: float | None = None) -> list[Any]: ...
+    def tools(self, format: str = "native", *, strict: bool = False, timeout: float | None = None) -> list[Any]:
+        """The tools this key may use, as the service describes them or as a provider's request lists them.
+
+        With `strict` their schemas are as OpenAI's strict mode wants them, where a tool's own can be written so. The
+        catalogue is transferred again only when it has changed.
+        """
+        query = {} if format == "native" else {"format": format}
+        if strict:
+            query["strict"] = "true"
+        path = f"tools{to_query(query)}"
+        with self._lock:
+            etag, known = self._catalogues.get(path, ("", b""))
+        headers = {"if-none-match": etag} if etag else {}
+        outgoing, answered, attempts = self._ask("GET", path, timeout, expected=(304,), headers=headers)
+        text = known if answered.status == 304 else answered.text
+        tools = to_list(parse_json(text), "tools")
+        if tools is None:
+            raise to_bad_answer(outgoing, answered, attempts)
+        if answered.status != 304:
+            with self._lock:
+                self._catalogues[path] = (answered.headers.get("etag", ""), text)
+        return tools
+
+
+def _to_step(name: str) -> str:
+    """A name as one step of a path. Encoded or not, these would be none, and the request would go to another address."""
+    if name in ("", ".", ".."):
+        raise ValueError(f"No path can name {name!r}.")
+    return quote(name, safe="")
