@@ -132,4 +132,5 @@ export class Discovery {
 const toFailed = (load: Exclude<HostLoad, { kind: 'loaded' }>): Discovered => ({
   kind: 'failed',
   reason: load.kind === 'refused' ? 'its process did not begin to load it' : load.reason,
+  thrown: load.kind === 'failed' ? load.thrown : null,
 });

@@ -54,12 +54,12 @@ export class HostPool implements ToolFileHosts {
     const loaded = await this.#discovery.load(hosted);
     if (loaded.kind !== 'loaded') {
       this.retire(file);
-      return { kind: 'failed', reason: loaded.reason };
+      return loaded;
     }
     learnFrom(hosted, loaded, this.#settings.isAllowed);
     hosted.isOwn ||= loaded.tools.some(({ name }) => this.#settings.isOwn(name));
     this.#keepWarm();
-    return { kind: 'loaded', tools: loaded.tools, imported: loaded.imported };
+    return loaded;
   }
 
   retire(file: ToolFile): void {

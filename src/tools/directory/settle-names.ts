@@ -2,6 +2,7 @@ import { toPortableName } from '../../contract/portable-name.ts';
 import type { HostedTool, InlineTool, Tool, ToolFacts } from '../tool.ts';
 import type { ToolOffer, UnavailableTool } from '../tool-offer.ts';
 import { type FileStates, type FileVersion, findInline } from './file-versions.ts';
+import { toProblemText } from './load-problem.ts';
 import type { LoadedFacts } from './load-tool-file.ts';
 
 export type Names = {
@@ -50,14 +51,27 @@ export const settleNames = (states: FileStates, names: Names): Settled => {
   );
   const outdated = winners.flatMap(({ fileName, facts }) => {
     const failure = states.get(fileName)?.failure ?? null;
-    return failure === null || facts.role === 'reducer' ? [] : [[facts.name, failure] as const];
+    return failure === null || facts.role === 'reducer' ? [] : [[facts.name, toProblemText(failure)] as const];
   });
   const unloaded = [...states].flatMap(([fileName, { good, failure }]) =>
-    good === null && failure !== null ? [toUnloaded(fileName, failure)] : [],
+    good === null && failure !== null
+      ? [toUnloaded(fileName, toProblemText(failure), toToolName(fileName), UNLOADED)]
+      : [],
+  );
+  const unserved = [...states].flatMap(([fileName, { problems }]) =>
+    problems.flatMap((problem) =>
+      problem.level === 'error' && problem.tool !== null && isToolName(problem.tool)
+        ? [toUnloaded(fileName, toProblemText(problem), problem.tool, UNSERVED)]
+        : [],
+    ),
   );
   const refused = [...clashes, ...unfit.map(toUnfit)];
   return {
-    offer: { tools: winners.map(toTool), unavailable: [...refused, ...unloaded], outdated: new Map(outdated) },
+    offer: {
+      tools: winners.map(toTool),
+      unavailable: [...refused, ...unloaded, ...unserved],
+      outdated: new Map(outdated),
+    },
     refused,
     holders: new Map(winners.map(({ fileName, facts }) => [toClaimKey(facts), fileName])),
   };
@@ -88,7 +102,7 @@ const toWinner = (key: string, claimants: readonly Claim[], { taken, holders }: 
 const toTool = ({ version, facts }: Claim): Tool => {
   const inline = findInline(version, facts);
   if (inline !== undefined) return { ...inline, source: facts.source } satisfies InlineTool;
-  const { inlineOnly: _inlineOnly, ...known } = facts;
+  const { inlineOnly: _inlineOnly, place: _place, ...known } = facts;
   return { ...known, runsIn: 'host', file: version.file } satisfies HostedTool;
 };
 
@@ -131,12 +145,17 @@ const tellTwins = (portable: string, claimants: readonly Claim[]): string => {
   return `Providers know several tools as '${portable}': ${named.join(', ')}. None serves: rename all but one.`;
 };
 
+const UNLOADED = 'This file cannot be loaded, so it is not known which tools it offers.';
+const UNSERVED = 'This tool is not offered by its file.';
+
+const isToolName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name);
+
 // Of a file that never loaded nothing is known: the most cautious is said.
-const toUnloaded = (fileName: string, reason: string): UnavailableTool => ({
+const toUnloaded = (fileName: string, reason: string, name: string, description: string): UnavailableTool => ({
   facts: {
     role: 'tool',
-    name: toToolName(fileName),
-    description: 'This file cannot be loaded, so it is not known which tools it offers.',
+    name,
+    description,
     effects: 'write',
     inputSchema: { type: 'object' },
     outputSchema: null,
