@@ -75,3 +75,31 @@ export const checkTakesObject = ({ type }: Readonly<Record<string, unknown>>, re
     `must describe an object, for arguments have names, and not a value of type ${found}. Write \`input: z.object({ value: … })\``,
   );
 };
+
+type Given = Readonly<Record<string, unknown>>;
+
+/** Refuses members whose value is of another kind than they take, but for schemas and numbers. */
+export const checkMembers = ({ effects, description, run, ...rest }: Given, refuse: Refuse): void => {
+  if (effects !== 'read' && effects !== 'idempotent' && effects !== 'write')
+    refuse('effects', `must be 'read', 'idempotent' or 'write', not ${describeGiven(effects)}`);
+  if (typeof description !== 'string') refuse('description', `must be a text, not ${describeGiven(description)}`);
+  if (typeof run !== 'function') refuse('run', `must be a function, not ${describeGiven(run)}`);
+  checkOptions(rest, refuse);
+};
+
+const checkOptions = (options: Given, refuse: Refuse): void => {
+  const { extractError, isolation = 'process', env = [] } = options;
+  for (const member of ['polling', 'sequential', 'gracefulErrors'] as const)
+    if (!['boolean', 'undefined'].includes(typeof options[member])) refuse(member, 'must be true or false');
+  if (extractError !== undefined && typeof extractError !== 'function') refuse('extractError', 'must be a function');
+  if (isolation !== 'process' && isolation !== 'own' && isolation !== 'inline')
+    refuse('isolation', "must be 'process', 'own' or 'inline'");
+  if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
+};
+
+const isVariableName = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z_]\w*$/.test(name);
+
+const describeGiven = (given: unknown): string => {
+  if (typeof given === 'string') return `'${given.slice(0, 60)}'`;
+  return given === null ? 'null' : typeof given;
+};

@@ -3,7 +3,7 @@ import type { Effects } from '../contract/failure.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { type DeclaredBreakerKey, toBreakerKey } from './breaker-key.ts';
-import { checkMemberNames, checkSchema, checkTakesObject, type Refuse } from './check-definition.ts';
+import { checkMemberNames, checkMembers, checkSchema, checkTakesObject, type Refuse } from './check-definition.ts';
 import { tellDeclared } from './declarations.ts';
 import { createDefinitionError, readDefinitionError } from './definition-error.ts';
 import { toExampleArguments } from './example-arguments.ts';
@@ -100,7 +100,8 @@ export const defineTool = <Schema extends AnySchema, Output extends AnySchema = 
   const throwAbout: ThrowAbout = (member, text, options) => {
     throw createDefinitionError(text, { tool, member }, defineTool, options);
   };
-  const refuse: Refuse = (member, rule) => throwAbout(member, `${subject}: ${member} ${rule}.`);
+  const refuse: Refuse = (member, rule) =>
+    throwAbout(member, `${subject}: ${member} ${rule.endsWith('?') ? rule : `${rule}.`}`);
   checkIsObject(definition, throwAbout);
   checkMemberNames(definition, MEMBER_NAMES, refuse);
   const { name, effects } = definition;
@@ -220,30 +221,6 @@ const toOutputCheck = (output: SchemaCheck): NonNullable<InlineTool['checkOutput
     const checked = output.check(value);
     return checked instanceof Promise ? checked.then(toIssues) : toIssues(checked);
   };
-};
-
-const checkMembers = ({ effects, description, run, ...rest }: Given, refuse: Refuse): void => {
-  if (!Object.hasOwn(DEFAULT_RETRIES, effects))
-    refuse('effects', `must be 'read', 'idempotent' or 'write', not ${describeGiven(effects)}`);
-  if (typeof description !== 'string') refuse('description', `must be a text, not ${describeGiven(description)}`);
-  if (typeof run !== 'function') refuse('run', `must be a function, not ${describeGiven(run)}`);
-  checkOptions(rest, refuse);
-};
-
-const checkOptions = (options: Omit<Given, 'effects' | 'description' | 'run'>, refuse: Refuse): void => {
-  const { extractError, isolation = 'process', env = [] } = options;
-  for (const member of ['polling', 'sequential', 'gracefulErrors'] as const)
-    if (!['boolean', 'undefined'].includes(typeof options[member])) refuse(member, 'must be true or false');
-  if (extractError !== undefined && typeof extractError !== 'function') refuse('extractError', 'must be a function');
-  if (!['process', 'own', 'inline'].includes(isolation)) refuse('isolation', "must be 'process', 'own' or 'inline'");
-  if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
-};
-
-const isVariableName = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z_]\w*$/.test(name);
-
-const describeGiven = (given: unknown): string => {
-  if (typeof given === 'string') return `'${given.slice(0, 60)}'`;
-  return given === null ? 'null' : typeof given;
 };
 
 type ThrowAbout = (member: string, text: string, options?: ErrorOptions) => never;

@@ -1,6 +1,6 @@
 import type { ToolFacts } from '../tool.ts';
 import { loadChangedFiles } from './file-versions.ts';
-import { type LoadProblem, toPlainProblem } from './load-problem.ts';
+import { type LoadProblem, toLoadProblem } from './load-problem.ts';
 import type { ToolFileHosts } from './load-tool-file.ts';
 import { createLoadVersion, type InlineTools } from './load-version.ts';
 import { readDirectory } from './read-directory.ts';
@@ -42,10 +42,10 @@ export const checkDirectory = async (root: string, options: CheckOptions): Promi
     ...(failure === null ? [] : [failure]),
     ...problems,
   ]);
-  const clashes = refused.map(({ facts, reason }) => ({
-    ...toPlainProblem(facts.source.replace(/^TOOLS_DIR\//, ''), reason),
-    tool: facts.name,
-  }));
+  const clashes = refused.flatMap(({ facts, reason }) => {
+    const file = states.get(facts.source.replace(/^TOOLS_DIR\//, ''))?.good?.file;
+    return file === undefined ? [] : [toLoadProblem(file, { message: reason, tool: facts.name, place: facts.place })];
+  });
   return {
     tools: offer.tools.flatMap(({ role, name }) => (role === 'tool' ? [name] : [])).sort(),
     problems: [...found, ...clashes],

@@ -148,8 +148,17 @@ const INSTEAD: Readonly<Record<string, string>> = {
   __filename: 'Write `import.meta.filename`.',
 };
 
-const explainSyntax: Explain = ({ name, message }) =>
-  name === 'SyntaxError' ? { message: `Syntax error: ${message}.`, place: null } : null;
+const explainSyntax: Explain = ({ name, message, place }, { path, sources }) => {
+  if (name !== 'SyntaxError') return null;
+  const text = sources.get(path) ?? '';
+  const decorator = place === null ? /^[ \t]*(?=@\w)/m.exec(text) : null;
+  if (decorator === null) return { message: `Syntax error: ${message}.`, place: null };
+  const at = toLineAndColumn(text, decorator.index + decorator[0].length);
+  return {
+    message: 'A decorator cannot be used: Node does not know them. Call the function instead.',
+    place: { path, ...at },
+  };
+};
 
 /** What a refused declaration says is written for its author. */
 const explainDefinition: Explain = ({ member, message }) => (member === null ? null : { message, place: null });

@@ -22,31 +22,38 @@ export const locateMember = (text: string, place: SourcePlace, member: string): 
   return null;
 };
 
-type Token = { readonly kind: 'word' | 'sign'; readonly name: string; readonly offset: number };
-
-/** The members of the object literal that the text begins with: words before a sign that ends a member's name. */
-const listMembers = (literal: string): readonly Token[] => {
-  const tokens = listTokens(literal);
-  const members: Token[] = [];
-  let depth = 0;
-  let mayBeMember = false;
-  for (const [at, token] of tokens.entries()) {
-    if (token.kind === 'word' && mayBeMember && endsName(tokens[at + 1])) members.push(token);
-    depth += token.kind === 'sign' ? (DEPTH[token.name] ?? 0) : 0;
-    if (depth === 0) break;
-    if (token.kind === 'sign') mayBeMember = depth === 1 && ',{*'.includes(token.name);
-  }
-  return members;
+type Token = {
+  readonly kind: 'word' | 'sign';
+  readonly name: string;
+  readonly offset: number;
+  /** How many brackets are open behind it. */
+  readonly depth: number;
+  /** The sign before it. */
+  readonly after: string;
 };
 
-const endsName = (next: Token | undefined): boolean => next?.kind === 'sign' && ':,(}'.includes(next.name);
+/** The members of the object literal that the text begins with: words between a comma and what ends a member's name. */
+const listMembers = (literal: string): readonly Token[] => {
+  const tokens = listTokens(literal);
+  const end = tokens.findIndex(({ depth }) => depth === 0);
+  return tokens.slice(0, end === -1 ? undefined : end).filter((token, at) => {
+    const next = tokens[at + 1];
+    const isNamed = token.kind === 'word' && token.depth === 1 && ',{*'.includes(token.after);
+    return isNamed && next?.kind === 'sign' && ':,(}'.includes(next.name);
+  });
+};
 
 const listTokens = (text: string): readonly Token[] => {
   const tokens: Token[] = [];
-  for (const { groups = {}, index } of text.matchAll(TOKEN)) {
-    const word = groups['word'] ?? groups['text']?.slice(1, -1);
-    if (word !== undefined) tokens.push({ kind: 'word', name: word, offset: index });
-    else if (groups['sign'] !== undefined) tokens.push({ kind: 'sign', name: groups['sign'], offset: index });
+  let depth = 0;
+  let after = '';
+  for (const { groups = {}, index: offset } of text.matchAll(TOKEN)) {
+    const { sign, text: quoted, word = quoted?.slice(1, -1) } = groups;
+    depth += DEPTH[sign ?? ''] ?? 0;
+    if (word !== undefined) tokens.push({ kind: 'word', name: word, offset, depth, after });
+    if (sign === undefined) continue;
+    tokens.push({ kind: 'sign', name: sign, offset, depth, after });
+    after = sign;
   }
   return tokens;
 };

@@ -1,8 +1,9 @@
+import { relative } from 'node:path';
 import { toPortableName } from '../../contract/portable-name.ts';
 import type { HostedTool, InlineTool, Tool, ToolFacts } from '../tool.ts';
 import type { ToolOffer, UnavailableTool } from '../tool-offer.ts';
 import { type FileStates, type FileVersion, findInline } from './file-versions.ts';
-import { toProblemText } from './load-problem.ts';
+import { toPlaceText, toProblemText } from './load-problem.ts';
 import type { LoadedFacts } from './load-tool-file.ts';
 
 export type Names = {
@@ -12,10 +13,13 @@ export type Names = {
   readonly holders: ReadonlyMap<string, string>;
 };
 
+/** A tool or a reducer that was loaded and does not serve. */
+export type RefusedTool = UnavailableTool & { readonly facts: LoadedFacts };
+
 export type Settled = {
   readonly offer: ToolOffer;
   /** Those unavailable ones of the offer that were loaded: they lost, or share, their name, or cannot run in a host. */
-  readonly refused: readonly UnavailableTool[];
+  readonly refused: readonly RefusedTool[];
   readonly holders: ReadonlyMap<string, string>;
 };
 
@@ -86,7 +90,7 @@ const toClaims = (fileName: string, version: FileVersion | null): readonly Claim
 const isUnfit = ({ version, facts }: Claim): boolean =>
   facts.inlineOnly !== null && findInline(version, facts) === undefined;
 
-const toUnfit = ({ facts }: Claim): UnavailableTool => ({
+const toUnfit = ({ facts }: Claim): RefusedTool => ({
   facts,
   reason: `${facts.inlineOnly} must be the name of an argument, since the tool runs in a process of its own.`,
 });
@@ -111,9 +115,9 @@ const toRefused = (
   claimants: readonly Claim[],
   winner: Claim | null,
   { taken }: Names,
-): UnavailableTool => {
+): RefusedTool => {
   const { role, name } = facts;
-  const refuse = (reason: string): UnavailableTool => ({ facts, reason });
+  const refuse = (reason: string): RefusedTool => ({ facts, reason });
   const portable = role === 'tool' ? toPortableName(name) : name;
   if (taken.has(toClaimKey(facts)))
     return refuse(
@@ -134,10 +138,18 @@ const filesOf = (claimants: readonly Claim[]): readonly string[] => [
 
 const tellSame = ({ role, name }: LoadedFacts, claimants: readonly Claim[]): string => {
   const files = filesOf(claimants);
+  const sorted = [...new Set(claimants.map(placeOf))].sort((one, other) =>
+    one.localeCompare(other, 'en', { numeric: true }),
+  );
+  const places = sorted.join(', ');
   return files.length === 1
-    ? `${files[0]} exports several ${role}s called '${name}'. Rename all but one.`
-    : `Several files offer a ${role} called '${name}': ${files.join(', ')}. None serves: rename all but one, or export it once.`;
+    ? `${files[0]} exports several ${role}s called '${name}'${places === files[0] ? '' : `: ${places}`}. Rename all but one.`
+    : `Several files offer a ${role} called '${name}': ${places}. None serves: rename all but one, or export it once.`;
 };
+
+/** `rooms.ts:12:3`, where the line is known. */
+const placeOf = ({ fileName, facts: { place }, version }: Claim): string =>
+  place === null ? fileName : toPlaceText({ ...place, file: relative(version.file.root, place.path) });
 
 /** Of tools whose names differ only in what providers cannot carry. */
 const tellTwins = (portable: string, claimants: readonly Claim[]): string => {
