@@ -103,3 +103,26 @@ const describeGiven = (given: unknown): string => {
   if (typeof given === 'string') return `'${given.slice(0, 60)}'`;
   return given === null ? 'null' : typeof given;
 };
+
+// Metric labels of our own; a tool of that name would share their series.
+const RESERVED_NAMES: ReadonlySet<string> = new Set(['_unknown', '_other']);
+
+/** Refuses with this text as it is. */
+export type ThrowAbout = (member: string, text: string, options?: ErrorOptions) => never;
+
+export const checkIsObject = (definition: unknown, throwAbout: ThrowAbout): void => {
+  if (typeof definition !== 'object' || definition === null)
+    throwAbout('name', 'defineTool takes one object: `defineTool({ name, description, effects, input, run })`.');
+};
+
+export const checkName = (name: unknown, throwAbout: ThrowAbout): void => {
+  if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(name))
+    throwAbout('name', `A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - and not ${JSON.stringify(name)}.`);
+  if (typeof name === 'string' && RESERVED_NAMES.has(name)) throwAbout('name', `The tool name '${name}' is reserved.`);
+};
+
+/** The name as far as it is one. */
+export const toNameOf = (definition: unknown): string | null =>
+  typeof definition === 'object' && definition !== null && 'name' in definition && typeof definition.name === 'string'
+    ? definition.name
+    : null;

@@ -3,7 +3,17 @@ import type { Effects } from '../contract/failure.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { type DeclaredBreakerKey, toBreakerKey } from './breaker-key.ts';
-import { checkMemberNames, checkMembers, checkSchema, checkTakesObject, type Refuse } from './check-definition.ts';
+import {
+  checkIsObject,
+  checkMemberNames,
+  checkMembers,
+  checkName,
+  checkSchema,
+  checkTakesObject,
+  type Refuse,
+  type ThrowAbout,
+  toNameOf,
+} from './check-definition.ts';
 import { tellDeclared } from './declarations.ts';
 import { createDefinitionError, readDefinitionError } from './definition-error.ts';
 import { toExampleArguments } from './example-arguments.ts';
@@ -15,7 +25,11 @@ import type { ToldValue } from './tool-values.ts';
 export type AnySchema = z.ZodType | JsonSchema;
 
 /** What a tool says about itself. Only the first five members are required. */
-export type ToolDefinition<Schema extends AnySchema, Output extends AnySchema = AnySchema> = {
+export type ToolDefinition<
+  Schema extends AnySchema,
+  Output extends AnySchema = AnySchema,
+  Result = ToolAnswer<Output>,
+> = {
   /** 1 to 64 of `A–Z a–z 0–9 _ . -`, unique in the service. */
   readonly name: string;
   /** For the model: what it does, when to use it, what it returns. */
@@ -25,7 +39,7 @@ export type ToolDefinition<Schema extends AnySchema, Output extends AnySchema = 
   /** What a repeat may do: `read`, `idempotent`, or `write`. */
   readonly effects: Effects;
   /** The handler, synchronous or not. `input` has passed the schema. */
-  readonly run: (input: ToolArguments<Schema>, context: ToolContext) => ToolAnswer<Output>;
+  readonly run: (input: ToolArguments<Schema>, context: ToolContext) => Result;
   /** What `run` returns, checked with each call; with a zod schema its type is checked, too. */
   readonly output?: Output;
   /** Failed rounds in a row beyond the first. Default 3, for write tools 1. 0 = none. */
@@ -85,15 +99,18 @@ type Answer<Value> = Value | ToldValue<Value> | Promise<Value | ToldValue<Value>
 const DEFAULT_TIMEOUT_MS = 30_000;
 const MAX_TIMEOUT_MS = 2_147_483_647; // a longer setTimeout fires at once
 const DEFAULT_RETRIES = { read: 3, idempotent: 3, write: 1 } as const satisfies Record<Effects, number>;
-// Metric labels of our own; a tool of that name would share their series.
-const RESERVED_NAMES: ReadonlySet<string> = new Set(['_unknown', '_other']);
 
 /**
  * Declares a tool. Throws a TypeError that names the tool and the member when the declaration is wrong: a bad name, a member
  * it does not know, unknown `effects`, a negative, fractional or non-finite number, a schema that cannot be compiled.
  */
-export const defineTool = <Schema extends AnySchema, Output extends AnySchema = AnySchema>(
-  definition: ToolDefinition<Schema, Output>,
+export const defineTool = <
+  Schema extends AnySchema,
+  Output extends AnySchema = AnySchema,
+  // Constant: else a text in what `run` returns would be any text to the compiler, and no member of an enumeration.
+  const Result extends ToolAnswer<Output> = ToolAnswer<Output>,
+>(
+  definition: ToolDefinition<Schema, Output, Result>,
 ): InlineTool => {
   const tool = toNameOf(definition);
   const subject = tool === null ? 'A tool' : `Tool '${tool}'`;
@@ -154,11 +171,6 @@ const createCompile =
       return throwAbout(side, `Tool '${name}': ${side} is no usable schema.`, { cause });
     }
   };
-
-const toNameOf = (definition: unknown): string | null =>
-  typeof definition === 'object' && definition !== null && 'name' in definition && typeof definition.name === 'string'
-    ? definition.name
-    : null;
 
 const MEMBERS = {
   name: true,
@@ -221,17 +233,4 @@ const toOutputCheck = (output: SchemaCheck): NonNullable<InlineTool['checkOutput
     const checked = output.check(value);
     return checked instanceof Promise ? checked.then(toIssues) : toIssues(checked);
   };
-};
-
-type ThrowAbout = (member: string, text: string, options?: ErrorOptions) => never;
-
-const checkIsObject = (definition: unknown, throwAbout: ThrowAbout): void => {
-  if (typeof definition !== 'object' || definition === null)
-    throwAbout('name', 'defineTool takes one object: `defineTool({ name, description, effects, input, run })`.');
-};
-
-const checkName = (name: unknown, throwAbout: ThrowAbout): void => {
-  if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(name))
-    throwAbout('name', `A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - and not ${JSON.stringify(name)}.`);
-  if (typeof name === 'string' && RESERVED_NAMES.has(name)) throwAbout('name', `The tool name '${name}' is reserved.`);
 };

@@ -8,7 +8,7 @@ export type ToldValue<Value = unknown> = {
 };
 
 /** A successful value and the text the model should read with it; without one it reads the value. */
-export const ok = <Value>(value: Value, message?: string): ToldValue<Value> => ({
+export const ok = <const Value>(value: Value, message?: string): ToldValue<Value> => ({
   [TOLD]: 'ok',
   value,
   message: toText(message),
@@ -20,7 +20,7 @@ export const ok = <Value>(value: Value, message?: string): ToldValue<Value> => (
  */
 export const empty: {
   (message?: string): ToldValue<null>;
-  <Value>(message: string | undefined, value: Value): ToldValue<Value>;
+  <const Value>(message: string | undefined, value: Value): ToldValue<Value>;
 } = <Value>(message?: string, value: Value | null = null): ToldValue<Value | null> => ({
   [TOLD]: 'empty',
   value,

@@ -64,7 +64,7 @@ const PORTS = [
 const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^zod$/,
   json: /^(canonicalize|node:crypto)$/,
-  tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(module|vm))$/,
+  tools: /^(zod|ajv|ajv-formats|ajv\/.*|fastest-levenshtein|re2js|node:(diagnostics_channel|module|vm))$/,
   'tools/builtin':
     /^(zod|fastest-levenshtein|ipaddr\.js|undici|lru-cache|@googleapis\/.*|google-auth-library|@slack\/web-api|node:.*)$/,
   'tools/http': /^(ipaddr\.js|undici|node:.*)$/,
