@@ -220,6 +220,7 @@ const MAY_CATCH = [
   'executor/schedule.ts',
   'executor/settle.ts',
   'isolation/descendants-sweep.ts',
+  'isolation/inside/load-report.ts',
   'isolation/inside/taint-check.ts',
   'isolation/inside/thrown-parts.ts',
   'isolation/process-control.ts',
