@@ -97,7 +97,14 @@ test('while the service runs a tool is added, changed, broken, mended and remove
   write('a.ts', toolFile({ a: "'changed'" }));
   await becomes(() => call('a'), 'changed');
   write('a.ts', 'export const = 1;');
-  await running.logged('tool file cannot be loaded');
+  expect(await running.logged('tool file cannot be loaded')).toMatchObject({
+    file: 'a.ts',
+    line: 1,
+    column: 14,
+    reason: "a.ts:1:14: Syntax error: Expected ident.",
+    excerpt: 'export const = 1;\n             ^',
+    serves: 'the version before',
+  });
   expect(await catalogue()).toEqual([expect.stringMatching(/^a true \S/), 'b true']);
   expect(await call('a')).toBe('changed');
   write('a.ts', toolFile({ a: "'mended'" }));
