@@ -101,7 +101,7 @@ test('while the service runs a tool is added, changed, broken, mended and remove
     file: 'a.ts',
     line: 1,
     column: 14,
-    reason: "a.ts:1:14: Syntax error: Expected ident.",
+    reason: 'a.ts:1:14: Syntax error: Unexpected token `=`. Expected yield, an identifier, [ or {.',
     excerpt: 'export const = 1;\n             ^',
     serves: 'the version before',
   });
