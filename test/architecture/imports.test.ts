@@ -65,7 +65,7 @@ const PORTS = [
 const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^(zod|fastest-levenshtein)$/,
   json: /^(canonicalize|node:crypto)$/,
-  tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(module|vm))$/,
+  tools: /^(zod|ajv|ajv-formats|ajv\/.*|fastest-levenshtein|re2js|node:(diagnostics_channel|module|vm))$/,
   'tools/builtin':
     /^(zod|fastest-levenshtein|ipaddr\.js|undici|lru-cache|@googleapis\/.*|google-auth-library|@slack\/web-api|node:.*)$/,
   'tools/http': /^(ipaddr\.js|undici|node:.*)$/,
@@ -222,6 +222,7 @@ const MAY_CATCH = [
   'executor/schedule.ts',
   'executor/settle.ts',
   'isolation/descendants-sweep.ts',
+  'isolation/inside/load-report.ts',
   'isolation/inside/taint-check.ts',
   'isolation/inside/thrown-parts.ts',
   'isolation/process-control.ts',

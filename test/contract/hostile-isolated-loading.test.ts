@@ -66,6 +66,6 @@ test('of two tools of one name the reason names both files', async () => {
   expect(reasons).toHaveLength(2);
   for (const reason of reasons)
     expect(reason).toBe(
-      "Several files offer a tool called 'claimed_twice': one.ts, two.ts. None serves: rename all but one, or export it once.",
+      "Several files offer a tool called 'claimed_twice': one.ts:3:23, two.ts:3:23. None serves: rename all but one, or export it once.",
     );
 });

@@ -76,7 +76,11 @@ test('closing ends idle and hanging hosts and what their tools started, and noth
   await expect.poll(processes.pids, FOREVER).toEqual([]);
   expect(toOutcome(await hanging)).toMatchObject({ code: 'cancelled' });
   expect(toOutcome(await call('pid'))).toMatchObject({ code: 'tool_crashed', executed: 'no' });
-  expect(await isolation.hosts.load(file)).toEqual({ kind: 'failed', reason: 'no process could be started for it' });
+  expect(await isolation.hosts.load(file)).toEqual({
+    kind: 'failed',
+    reason: 'no process could be started for it',
+    thrown: null,
+  });
   expect(processes.pids()).toEqual([]);
 });
 

@@ -78,9 +78,10 @@ test('files are served without a build, import each other, and one that breaks s
   ]);
   const broken = lines.filter((line) => line.split(' ')[1] === 'false');
   const names = broken.map((line) => line.split(' ')[0]);
-  expect(names).toEqual(['leaves', 'loops', 'syntax', 'throws', 'undeclared', 'waits']);
-  expect(broken[3]).toContain('no licence');
-  expect(broken[4]).toContain('bad name!');
+  expect(names).toEqual(['kept_local', 'leaves', 'loops', 'syntax', 'throws', 'undeclared', 'waits']);
+  expect(broken[0]).toContain("many.ts:3:9: The tool 'kept_local' is declared and not exported");
+  expect(broken[4]).toContain("throws.ts:1:7: Error: no licence\nthrow new Error('no licence');\n      ^");
+  expect(broken[5]).toContain('bad name!');
   for (const line of broken) expect(line).not.toContain(root);
   const values = await Promise.all(['typed', 'plain', 'by_default', 'listed_two'].map(call));
   expect(values).toEqual([42, 'plain', 'by_default', 'listed_two']);
@@ -96,7 +97,14 @@ test('while the service runs a tool is added, changed, broken, mended and remove
   write('a.ts', toolFile({ a: "'changed'" }));
   await becomes(() => call('a'), 'changed');
   write('a.ts', 'export const = 1;');
-  await running.logged('tool file cannot be loaded');
+  expect(await running.logged('tool file cannot be loaded')).toMatchObject({
+    file: 'a.ts',
+    line: 1,
+    column: 14,
+    reason: 'a.ts:1:14: Syntax error: Unexpected token `=`. Expected yield, an identifier, [ or {.',
+    excerpt: 'export const = 1;\n             ^',
+    serves: 'the version before',
+  });
   expect(await catalogue()).toEqual([expect.stringMatching(/^a true \S/), 'b true']);
   expect(await call('a')).toBe('changed');
   write('a.ts', toolFile({ a: "'mended'" }));
