@@ -133,7 +133,7 @@ export class Batch {
     this.request = request;
     this.services = services;
     this.startedAt = services.now();
-    this.cancellation = createCancellation(request.deadlineMs, request.client, services.now, this.startedAt);
+    this.cancellation = createCancellation(request.deadlineMs, request.client, services, this.startedAt);
     this.wideLiterals = createWideLiterals(request.source);
     this.size = createAnswerSize(services.maxAnswerBytes, request.memory);
   }

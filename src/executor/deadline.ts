@@ -2,6 +2,7 @@ import type { Issue } from '../contract/tool-result.ts';
 import type { Tool, ToolContext } from '../tools/tool.ts';
 import type { Client } from './batch-request.ts';
 import type { CallOutcome } from './call-outcome.ts';
+import { type Clock, type StartTimer, startNodeTimer } from './clock.ts';
 
 /** What may end a batch before its calls do. The first one counts. */
 export type CancelCause = 'deadline' | 'client_gone' | 'shutdown';
@@ -14,6 +15,7 @@ export type Cancellation = {
   readonly onCancel: (listener: (cause: CancelCause) => void) => () => void;
   /** Milliseconds left until the deadline. */
   readonly remainingAt: (moment: number) => number;
+  readonly startTimer: StartTimer;
 };
 
 export type CancelControl = Cancellation & {
@@ -35,17 +37,19 @@ const callSoon = (listener: (cause: CancelCause) => void, cause: CancelCause): (
 
 /** Timer and subscription start with the first listener: a batch of synchronous handlers never needs them. */
 class BatchCancellation implements CancelControl {
+  readonly startTimer: StartTimer;
   readonly #client: Client;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #endsAt: number;
   #listeners: Set<(cause: CancelCause) => void> | undefined;
   #cause: CancelCause | null = null;
-  #timer: NodeJS.Timeout | undefined;
+  #stopTimer: (() => void) | undefined;
   #unsubscribe: (() => void) | undefined;
 
-  constructor(endsAt: number, client: Client, now: () => number) {
+  constructor(endsAt: number, client: Client, clock: Clock) {
+    this.startTimer = clock.startTimer ?? startNodeTimer;
     this.#client = client;
-    this.#now = now;
+    this.#clock = clock;
     this.#endsAt = endsAt;
   }
 
@@ -60,7 +64,7 @@ class BatchCancellation implements CancelControl {
   }
 
   onCancel(listener: (cause: CancelCause) => void): () => void {
-    if (this.#timer === undefined) this.#listen();
+    if (this.#stopTimer === undefined) this.#listen();
     // The client may have gone before anybody listened.
     if (this.#cause !== null) return callSoon(listener, this.#cause);
     this.#listeners ??= new Set();
@@ -71,31 +75,31 @@ class BatchCancellation implements CancelControl {
   cancel(cause: CancelCause): void {
     if (this.#cause !== null) return;
     this.#cause = cause;
-    clearTimeout(this.#timer);
+    this.#stopTimer?.();
     const listeners = this.#listeners ?? [];
     this.#listeners = undefined;
     for (const listener of listeners) listener(cause);
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    this.#stopTimer?.();
     this.#unsubscribe?.();
     this.#listeners = undefined;
   }
 
   #listen(): void {
-    this.#timer = setTimeout(() => this.cancel('deadline'), Math.ceil(this.remainingAt(this.#now())));
+    this.#stopTimer = this.startTimer(() => this.cancel('deadline'), Math.ceil(this.remainingAt(this.#clock.now())));
     this.#unsubscribe = this.#client.whenGone(() => this.cancel('client_gone'));
   }
 }
 
-/** The deadline is `deadlineMs` after `from`, a moment of the clock `now`. */
+/** The deadline is `deadlineMs` after `from`, a moment of the clock. */
 export const createCancellation = (
   deadlineMs: number,
   client: Client,
-  now: () => number,
-  from: number = now(),
-): CancelControl => new BatchCancellation(from + deadlineMs, client, now);
+  clock: Clock,
+  from: number = clock.now(),
+): CancelControl => new BatchCancellation(from + deadlineMs, client, clock);
 
 /** How running a handler ended, as a value. The first cause wins. */
 export type RunOutcome =
@@ -130,7 +134,7 @@ export const raceDeadline = (
 ): Promise<RunOutcome> =>
   new Promise((resolve) => {
     const settle = (outcome: RunOutcome): void => {
-      clearTimeout(timer);
+      stopTimer();
       unsubscribe();
       resolve(outcome);
     };
@@ -145,7 +149,7 @@ export const raceDeadline = (
       settle({ kind: 'cut_off', late: work });
       return terms.context.abort(new DOMException('Nobody waits for this call any more.', 'AbortError'));
     });
-    const timer = setTimeout(timeOut, terms.timeoutMs);
+    const stopTimer = terms.cancellation.startTimer(timeOut, terms.timeoutMs);
     work.then(
       (outcome) => outcome === null || settle(outcome),
       (thrown: unknown) => settle({ kind: 'threw', thrown }),

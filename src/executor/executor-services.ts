@@ -3,6 +3,7 @@ import type { CreateCallLog } from './call-context.ts';
 import type { CallObserver, FailureLog } from './call-observer.ts';
 import type { CallSlots } from './call-slots.ts';
 import type { CircuitBreakers } from './circuit-breakers.ts';
+import type { Clock } from './clock.ts';
 import type { KeyedStore } from './keyed-store.ts';
 import type { OpenWork } from './open-work.ts';
 import type { Redactor } from './redactor.ts';
@@ -11,7 +12,7 @@ import type { SessionStore } from './session-store.ts';
 import type { TurnShare } from './turn-share.ts';
 
 /** What the executor is given. Times in milliseconds. */
-export type ExecutorSettings = {
+export type ExecutorSettings = Clock & {
   readonly registry: ToolRegistry;
   readonly sessions: SessionStore;
   /** Where batches without a session keep their budgets. */
@@ -25,8 +26,6 @@ export type ExecutorSettings = {
   readonly failureLog: FailureLog;
   readonly createLog: CreateCallLog;
   readonly redactor: Redactor;
-  /** Of a clock that never goes back. */
-  readonly now: () => number;
   /** Unix milliseconds, for people to read. */
   readonly time: () => number;
   readonly gracefulErrors: 'on' | 'off';

@@ -37,7 +37,7 @@ export const createRunReducer = (options: {
 }): RunReducer => {
   const inTurn = createTurns();
   const run: RunReducer = async (reducer, entries) => {
-    const limit = createCancellation(TIME_LIMIT_MS, NOBODY, options.now);
+    const limit = createCancellation(TIME_LIMIT_MS, NOBODY, options);
     const ended = await runAnywhere(reducer, { entries: entries.map(freezeEntry) }, limit, options.runHosted);
     limit.close();
     const end = toCallOutcome(ended, reducer, { graceful: 'on', maxResultBytes: options.maxResultBytes });

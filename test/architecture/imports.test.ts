@@ -14,7 +14,7 @@ const innermostFolderOf = (path: string): string =>
 const EVERYTHING = [
   ...['contract', 'json', 'files', 'memory', 'formats', 'tools', 'executor', 'redaction', 'queue', 'isolation'],
   ...['session-view', 'sessions', 'telemetry', 'auth', 'settings', 'config-file', 'routes', 'mcp', 'http'],
-  ...['wiring', 'src'],
+  ...['wiring', 'testing', 'src'],
 ];
 
 // What may be imported from where: the table of docs/architecture.md.
@@ -39,7 +39,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   mcp: ['contract', 'json', 'formats', 'executor', 'routes'],
   http: ['routes', 'mcp'],
   'config-file': ['contract', 'tools', 'settings'],
-  wiring: EVERYTHING.filter((folder) => folder !== 'src'),
+  wiring: EVERYTHING.filter((folder) => folder !== 'src' && folder !== 'testing'),
+  testing: ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions'],
   src: EVERYTHING,
   cli: EVERYTHING,
   main: ['cli'],
@@ -92,6 +93,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   mcp: /^(zod|fastify|@modelcontextprotocol\/server(\/.*)?|node:.*)$/,
   'config-file': /^(zod|yaml|node:(fs|fs\/promises|path))$/,
   wiring: /^(zod|fastify|lru-cache|pino|node:.*)$/,
+  testing: /^node:(crypto|perf_hooks)$/,
   console: /^lit-html(\/.*)?$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
   src: /^(zod|fastify|pino|node:.*)$/,

@@ -9,7 +9,7 @@ const tellAtOnce = (listener: () => void): (() => void) => {
 const GONE = { isGone: () => true, whenGone: tellAtOnce };
 
 test('who listens after the client has gone is told, after it has begun to listen', async () => {
-  const cancellation = createCancellation(60_000, GONE, () => performance.now());
+  const cancellation = createCancellation(60_000, GONE, performance);
   const told: CancelCause[] = [];
   cancellation.onCancel((cause) => told.push(cause));
   expect(told).toEqual([]);
@@ -19,7 +19,7 @@ test('who listens after the client has gone is told, after it has begun to liste
 });
 
 test('who stops listening before it is told is not told', async () => {
-  const cancellation = createCancellation(60_000, GONE, () => performance.now());
+  const cancellation = createCancellation(60_000, GONE, performance);
   const told: CancelCause[] = [];
   cancellation.onCancel((cause) => told.push(cause))();
   await Promise.resolve();

@@ -15,7 +15,7 @@ const runInline = async (facts: Partial<CallFacts>): Promise<unknown> => {
     input: { type: 'object' },
     run: (_, { idempotencyKey }) => ({ told: idempotencyKey }),
   });
-  const end = createCancellation(60_000, { isGone: () => false, whenGone: () => ignore }, () => performance.now());
+  const end = createCancellation(60_000, { isGone: () => false, whenGone: () => ignore }, performance);
   const createLog = () => ({ debug: ignore, info: ignore, warn: ignore, error: ignore });
   const about = {
     requestId: 'r',

@@ -117,7 +117,7 @@ const toLabFile = (isolation: Isolation, file: ToolFile, facts: readonly ToolFac
     file,
     tool,
     call: async (name, input = {}, timeoutMs = 60_000, { role, ...keys } = {}) => {
-      const end = createCancellation(60_000, { isGone: () => false, whenGone: () => () => undefined }, now);
+      const end = createCancellation(60_000, { isGone: () => false, whenGone: () => () => undefined }, { now });
       const ids = {
         requestId: 'r',
         tool: name,

@@ -9,7 +9,7 @@ const ignore = (): void => undefined;
 
 /** Runs a reducer that lives in this process as the service does, over these calls. */
 export const foldInline = async (reducer: InlineTool, entries: readonly JournalEntry[]): Promise<RunOutcome> => {
-  const end = createCancellation(60_000, { isGone: () => false, whenGone: () => ignore }, () => performance.now());
+  const end = createCancellation(60_000, { isGone: () => false, whenGone: () => ignore }, performance);
   const context = new CallContext({
     requestId: 'r',
     tool: reducer.name,

@@ -1,5 +1,6 @@
 import { CallContext } from '../../executor/call-context.ts';
 import type { CallOutcome } from '../../executor/call-outcome.ts';
+import { startNodeTimer } from '../../executor/clock.ts';
 import type { Cancellation } from '../../executor/deadline.ts';
 import { invokeTool } from '../../executor/invoke-tool.ts';
 import { toCallOutcome, toJsonValue } from '../../executor/outcome.ts';
@@ -31,6 +32,7 @@ const NEVER_ENDS: Cancellation = {
   causeAt: () => null,
   onCancel: () => () => undefined,
   remainingAt: () => Number.POSITIVE_INFINITY,
+  startTimer: startNodeTimer,
 };
 const MAX_TIMER_MS = 2_147_483_647;
 const MAX_MESSAGES = 1000;

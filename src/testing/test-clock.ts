@@ -1,0 +1,75 @@
+import type { StartTimer } from '../executor/clock.ts';
+
+/** The time of a tester: deadlines, budgets, circuits and sessions go by it. Timers inside a handler do not. */
+export type TestClock = {
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  /**
+   * Moves the time on by `ms` milliseconds. First what was begun goes on until it waits; then each deadline that is reached
+   * passes, in order. Await it. Rejects with a RangeError unless `ms` is a finite number of at least 0.
+   */
+  readonly advance: (ms: number) => Promise<void>;
+};
+
+/** The clock as the executor reads it: a moment in milliseconds that never goes back, and timers that go by it. */
+export type ExecutorClock = TestClock & { readonly moment: () => number; readonly startTimer: StartTimer };
+
+type Timer = { readonly dueAt: number; readonly fire: () => void; real: NodeJS.Timeout | undefined };
+
+// Kept here: a test may put another in its place, and `advance` must not wait for that one.
+const nextTurn = setImmediate;
+
+/** Lets promises that are settled by now tell all who wait for them, and what those start in turn. */
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 2; turn += 1) await new Promise<void>((resolve) => nextTurn(() => resolve()));
+};
+
+/** Stands at `standsAt`; or, where that is null, runs beside the real time, ahead of it by what was advanced. */
+export const createTestClock = (standsAt: Date | null): ExecutorClock => {
+  const timers = new Set<Timer>();
+  let ahead = 0;
+  const moment = (): number => (standsAt === null ? performance.now() : 0) + ahead;
+  const arm = (timer: Timer): void => {
+    clearTimeout(timer.real);
+    if (standsAt === null) timer.real = setTimeout(timer.fire, Math.max(0, timer.dueAt - moment()));
+  };
+  const startTimer: StartTimer = (listener, ms) => {
+    const stop = (): void => {
+      clearTimeout(timer.real);
+      timers.delete(timer);
+    };
+    const fire = (): void => {
+      stop();
+      listener();
+    };
+    const timer: Timer = { dueAt: moment() + ms, fire, real: undefined };
+    timers.add(timer);
+    arm(timer);
+    return stop;
+  };
+  const moveTo = (target: number): void => {
+    ahead += Math.max(0, target - moment());
+    for (const timer of timers) arm(timer);
+  };
+  const findDue = (until: number): Timer | undefined => {
+    const due = [...timers].filter(({ dueAt }) => dueAt <= until);
+    return due.toSorted((one, other) => one.dueAt - other.dueAt)[0];
+  };
+  return {
+    now: () => (standsAt === null ? Date.now() : standsAt.getTime()) + ahead,
+    moment,
+    startTimer,
+    advance: async (ms) => {
+      if (!Number.isFinite(ms) || ms < 0)
+        throw new RangeError(`clock.advance takes milliseconds of at least 0, not ${String(ms)}.`);
+      await settle();
+      const target = moment() + ms;
+      for (let due = findDue(target); due !== undefined; due = findDue(target)) {
+        moveTo(due.dueAt);
+        due.fire();
+        await settle();
+      }
+      moveTo(target);
+    },
+  };
+};

@@ -1,0 +1,127 @@
+import { defineTool, empty, ok, RetryableToolError, TerminalToolError, UpstreamToolError, z } from 'recourse';
+
+const nothing = z.object({});
+const anything = z.object({ value: z.unknown() });
+const forEver = (): Promise<never> => new Promise(() => undefined);
+
+const circular = (): unknown => {
+  const loop: Record<string, unknown> = {};
+  loop['self'] = loop;
+  return loop;
+};
+
+const THROWN = {
+  plain: () => new Error('boom'),
+  text: () => 'boom',
+  nothing: () => null,
+  secret: () => new Error(`the token ghp_${'a1B2'.repeat(9)} is refused`),
+  better_call: () => new RetryableToolError('Page 5 is not there.', { hint: 'Ask for page 1.', value: { pages: 3 } }),
+  better_write: () => new RetryableToolError('Half of it is done.', { executed: 'maybe', retryAfterMs: 1500 }),
+  never: () => new TerminalToolError('The invoice is closed.', { hint: 'Open another one.' }),
+  busy: () => new UpstreamToolError('upstream_rate_limited', 'Slow down.', { executed: 'no', retryAfterMs: 1000 }),
+  gone: () => new UpstreamToolError('upstream_unavailable', 'Nobody answers.', { executed: 'maybe' }),
+} as const;
+
+const thrown = z.object({
+  what: z.enum(['plain', 'text', 'nothing', 'secret', 'better_call', 'better_write', 'never', 'busy', 'gone']),
+});
+
+const toTools = (effects: 'read' | 'write', prefix: string) => {
+  const shared = { description: 'A tool of the parity test.', effects };
+  return [
+    defineTool({ ...shared, name: `${prefix}_echo`, input: anything, run: ({ value }) => value }),
+    defineTool({ ...shared, name: `${prefix}_words`, input: nothing, run: () => ok({ a: 1 }, 'One thing was found.') }),
+    defineTool({ ...shared, name: `${prefix}_empty`, input: nothing, run: () => empty('No things.', []) }),
+    defineTool({
+      ...shared,
+      name: `${prefix}_throw`,
+      input: thrown,
+      run: async ({ what }) => {
+        await Promise.resolve();
+        throw THROWN[what]();
+      },
+    }),
+    defineTool({ ...shared, name: `${prefix}_hang`, input: nothing, run: forEver }),
+    defineTool({ ...shared, name: `${prefix}_circle`, input: nothing, run: circular }),
+    defineTool({ ...shared, name: `${prefix}_large`, input: nothing, run: () => 'x'.repeat(1_100_000) }),
+    defineTool({
+      ...shared,
+      name: `${prefix}_number`,
+      input: anything,
+      output: z.number().min(1),
+      run: async ({ value }) => value,
+    }),
+  ];
+};
+
+export const tools = [
+  ...toTools('read', 'parity_read'),
+  ...toTools('write', 'parity_write'),
+  defineTool({
+    name: 'parity_fatal',
+    description: 'Fails for good.',
+    effects: 'read',
+    gracefulErrors: false,
+    input: nothing,
+    run: () => {
+      throw new TypeError('no such thing');
+    },
+  }),
+  defineTool({
+    name: 'parity_once',
+    description: 'Runs once in a session.',
+    effects: 'read',
+    maxCallsPerSession: 1,
+    input: nothing,
+    run: () => 'once',
+  }),
+  defineTool({
+    name: 'parity_alone',
+    description: 'Runs one call at a time.',
+    effects: 'read',
+    concurrency: 1,
+    input: nothing,
+    run: forEver,
+  }),
+  defineTool({
+    name: 'parity_down',
+    description: 'Its upstream is down.',
+    effects: 'read',
+    input: nothing,
+    run: () => {
+      throw THROWN.gone();
+    },
+  }),
+  defineTool({
+    name: 'parity_context',
+    description: 'Says what it knows of its call.',
+    effects: 'idempotent',
+    input: nothing,
+    run: (
+      _input,
+      { session, callId, effects, retriesLeft, isLastAttempt, timeoutMs, idempotencyKey, progress, log },
+    ) => {
+      progress({ progress: 1, total: 2 });
+      log.info('asked', { timeoutMs });
+      return { session, callId, effects, retriesLeft, isLastAttempt, timeoutMs, idempotencyKey };
+    },
+  }),
+  defineTool({
+    name: 'parity_schema',
+    description: 'Has a schema with rules.',
+    effects: 'read',
+    input: {
+      type: 'object',
+      properties: { count: { type: 'integer', minimum: 1 }, day: { type: 'string', format: 'date' } },
+      required: ['count'],
+    },
+    run: (input) => input,
+  }),
+  defineTool({
+    name: 'other_tool',
+    description: 'The key of the test may not use it.',
+    effects: 'read',
+    input: nothing,
+    run: () => 'used',
+  }),
+];
