@@ -67,22 +67,22 @@ const TEST = withoutIndent(`
 const CONDITION = '@recourse/source';
 
 const toManifest = ({ name, recourse }: TemplateOptions): string => {
-  const isCheckout = recourse.kind === 'checkout';
-  const program = isCheckout ? `node ${recourse.fromTools}/src/main.ts` : 'recourse';
-  const manifest = {
-    name,
-    private: true,
-    type: 'module',
-    scripts: {
-      test: isCheckout ? `node --conditions=${CONDITION} --test` : 'node --test',
-      check: `${program} check .`,
-      types: 'tsc',
-    },
+  const start = { name, private: true, type: 'module' };
+  if (recourse.kind === 'checkout') return toJson({ ...start, scripts: toCheckoutScripts(recourse.fromTools) });
+  return toJson({
+    ...start,
+    scripts: { test: 'node --test', check: 'recourse check .', types: 'tsc' },
     ...(recourse.kind === 'missing' ? { dependencies: { recourse: `^${readVersion()}` } } : {}),
     devDependencies: { '@types/node': '>=24', typescript: '>=5.9' },
-  };
-  return toJson(manifest);
+  });
 };
+
+// With the checkout's own packages: npm would take away the link to the checkout when it installs others here.
+const toCheckoutScripts = (checkout: string) => ({
+  test: `node --conditions=${CONDITION} --test`,
+  check: `node ${checkout}/src/main.ts check .`,
+  types: `node ${checkout}/node_modules/typescript/bin/tsc`,
+});
 
 const toTypeScriptSettings = ({ recourse }: TemplateOptions): string =>
   toJson({
@@ -90,7 +90,9 @@ const toTypeScriptSettings = ({ recourse }: TemplateOptions): string =>
       target: 'es2024',
       module: 'nodenext',
       types: ['node'],
-      ...(recourse.kind === 'checkout' ? { customConditions: [CONDITION] } : {}),
+      ...(recourse.kind === 'checkout'
+        ? { typeRoots: [`${recourse.fromTools}/node_modules/@types`], customConditions: [CONDITION] }
+        : {}),
       strict: true,
       noEmit: true,
       noUncheckedIndexedAccess: true,
@@ -106,6 +108,7 @@ const toJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
 const toReadme = ({ recourse }: TemplateOptions): string => {
   const here = recourse.kind === 'checkout' ? `node ${recourse.fromTools}/src/main.ts` : 'npx recourse';
+  const types = (recourse.kind === 'checkout' ? 'npm run types' : 'npm install && npm run types').padEnd(33);
   return `# Tools
 
 Each \`.ts\` file here that exports what \`defineTool\` returns is served by Recourse. Tests (\`*.test.ts\`) are not.
@@ -115,7 +118,7 @@ npm test                         # the tests, with nothing installed but recours
 ${here} check .
 ${here} call --tools . roll_dice count=2 sides=6
 ${here} --tools .          # serves them; a change needs no restart
-npm install && npm run types     # checks the types
+${types}# checks the types
 \`\`\`
 `;
 };
