@@ -1,19 +1,23 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { parseEnv } from 'node:util';
 import { runCli } from './cli/run-cli.ts';
 import type { LoadedEnvironment } from './cli/terminal/cli-context.ts';
 
 // Where there is one, it is read without being named.
 const STANDARD_FILE = '.env';
 
+// As process.loadEnvFile, which says of no file why it cannot be read: into the environment itself, of which packages read
+// variables of their own. What is set there already stays.
 const loadEnvironment = (named?: string): LoadedEnvironment => {
   const before = { ...process.env };
   const file = resolve(named ?? STANDARD_FILE);
   try {
-    // Into the environment itself, of which packages read variables of their own. What is set there already stays.
-    process.loadEnvFile(file);
-    return { variables: process.env, before, file, mistake: null };
+    const added = parseEnv(readFileSync(file, 'utf8'));
+    for (const [name, value] of Object.entries(added)) process.env[name] ??= value;
+    return { variables: { ...process.env }, before, file, mistake: null };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     if (code === 'ENOENT' && named === undefined) return { variables: before, before, file: null, mistake: null };

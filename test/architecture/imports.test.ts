@@ -98,7 +98,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
   src: /^(zod|fastify|pino|node:.*)$/,
   cli: /^(commander|cli-table3|pino|node:(crypto|fs|module|net|path|url|util))$/,
-  main: /^node:(path|stream\/consumers)$/,
+  main: /^node:(fs|path|stream\/consumers|util)$/,
 };
 
 const offences = (check: (file: SourceFile) => readonly string[]): readonly string[] =>
