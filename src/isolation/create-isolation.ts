@@ -4,7 +4,7 @@ import type { ToolFileHosts } from '../tools/directory/load-tool-file.ts';
 import type { HostedTool, Placing } from '../tools/tool.ts';
 import { createRunHosted } from './create-run-hosted.ts';
 import { createDescendantsSweep } from './descendants-sweep.ts';
-import { HOST_MARK, isAllowedName, toHostEnvironment } from './host-environment.ts';
+import { HOST_MARK, isAllowedName, isGivenName, toHostEnvironment } from './host-environment.ts';
 import { HostPool } from './host-pool.ts';
 import { watchHosts } from './host-watch.ts';
 import { createToolHost } from './hosted-process.ts';
@@ -57,7 +57,7 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
   const marks = new Map<ToolHost, string>();
   const pool = new HostPool({
     ...settings,
-    isAllowed: (name) => isAllowedName(name, settings.allowedVariables),
+    isGiven: (name) => isGivenName(name, settings.environment, settings.allowedVariables),
     isOwn: (tool) => isAllowedName(tool, settings.ownTools),
     startHost: (file) => {
       const mark = `${service}.${randomUUID()}`;

@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os';
 import type { LoadedToolFile } from '../tools/directory/load-tool-file.ts';
+import type { HostPoolSettings } from './host-pool-settings.ts';
 import type { HostStock } from './host-stock.ts';
+import { toGroup } from './hosted-file.ts';
 import type { HostLoad } from './loadable-file.ts';
 import type { HostedFile, PoolMember } from './pool-records.ts';
 
@@ -25,15 +27,21 @@ const READERS_OF_ONE = Math.max(4, 2 * availableParallelism());
 export class Discovery {
   readonly #stock: HostStock;
   readonly #onDone: (member: PoolMember) => void;
+  readonly #settings: Pick<HostPoolSettings, 'now' | 'isGiven'>;
   readonly #together: Job[] = [];
   readonly #alone: Job[] = [];
   readonly #members = new WeakSet<PoolMember>();
   #readers = 0;
   #readersOfOne = 0;
 
-  constructor(options: { readonly stock: HostStock; readonly onDone: (member: PoolMember) => void }) {
+  constructor(options: {
+    readonly settings: Pick<HostPoolSettings, 'now' | 'isGiven'>;
+    readonly stock: HostStock;
+    readonly onDone: (member: PoolMember) => void;
+  }) {
     this.#stock = options.stock;
     this.#onDone = options.onDone;
+    this.#settings = options.settings;
   }
 
   /** Whether this host is in the hands of the discovery. */
@@ -50,17 +58,38 @@ export class Discovery {
     });
   }
 
+  /** Reads it with the variables that it is expected to ask for; again, where it asks for others. Never rejects. */
+  async readWithVariables(hosted: HostedFile): Promise<Discovered> {
+    const first = await this.load(hosted);
+    if (first.kind === 'failed') return first;
+    const asked = [...new Set(first.tools.flatMap(({ env }) => env.filter(this.#settings.isGiven)))].sort();
+    if (asked.join() === hosted.granted.join()) return first;
+    hosted.granted = asked;
+    return this.load(hosted);
+  }
+
   async #readTogether(): Promise<void> {
     this.#readers += 1;
     let member: PoolMember | null = null;
     while (this.#together[0] !== undefined) {
       member ??= await this.#start(this.#together[0].hosted);
-      // Another reader may have taken it meanwhile.
-      const job = this.#together.shift();
+      // Another reader may have taken it meanwhile; and what is left may have to be read with other variables.
+      const job = this.#takeJob(member);
       if (job !== undefined) member = await this.#readNext(member, job);
+      else {
+        this.#release(member);
+        member = null;
+      }
     }
     this.#readers -= 1;
     this.#release(member);
+  }
+
+  /** The next file that has the variables of this host, if one waits. */
+  #takeJob(member: PoolMember | null): Job | undefined {
+    if (member === null) return this.#together.shift();
+    const at = this.#together.findIndex(({ hosted }) => toGroup(hosted, this.#settings.now()) === member.group);
+    return at === -1 ? undefined : this.#together.splice(at, 1)[0];
   }
 
   /** Gives the host that the next file can be read in. */
@@ -132,4 +161,5 @@ export class Discovery {
 const toFailed = (load: Exclude<HostLoad, { kind: 'loaded' }>): Discovered => ({
   kind: 'failed',
   reason: load.kind === 'refused' ? 'its process did not begin to load it' : load.reason,
+  thrown: load.kind === 'failed' ? load.thrown : null,
 });

@@ -2,7 +2,7 @@ import type { CallOutcome } from '../executor/call-outcome.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { HostedTool, ToolLog, ToolProgress } from '../tools/tool.ts';
 import type { Frame } from './frames.ts';
-import { type HostMessage, LoadedBody, readHostMessage, type ThrownPart } from './host-messages.ts';
+import { type HostMessage, LoadedBody, readHostMessage, ThrownAtLoadBody, type ThrownPart } from './host-messages.ts';
 import type { DroppedReason } from './isolation-observer.ts';
 import type { HostLoad } from './loadable-file.ts';
 import { readAnswer } from './read-answer.ts';
@@ -182,9 +182,7 @@ export class HostConversation {
       return;
     }
     this.#load = null;
-    listener.onLoaded(
-      message.type === 'loaded' ? toLoaded(body, message.trace) : { kind: 'failed', reason: message.reason },
-    );
+    listener.onLoaded(message.type === 'loaded' ? toLoaded(body, message.trace) : toFailed(body, message.reason));
   }
 
   #hearRefused(nonce: string, call: Listening | undefined): void {
@@ -232,8 +230,14 @@ const toLoaded = (body: string, trace: string | null): HostLoad => {
   const loaded = LoadedBody.safeParse(toValue(body));
   return loaded.success
     ? { kind: 'loaded', ...loaded.data, trace }
-    : { kind: 'failed', reason: 'what its tools say of themselves cannot be read' };
+    : { kind: 'failed', reason: 'what its tools say of themselves cannot be read', thrown: null };
 };
+
+const toFailed = (body: string, reason: string): HostLoad => ({
+  kind: 'failed',
+  reason,
+  thrown: ThrownAtLoadBody.safeParse(toValue(body)).data ?? null,
+});
 
 const toValue = (text: string): unknown => {
   const parsed = parseJson(text);

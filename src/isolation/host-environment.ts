@@ -31,3 +31,10 @@ export const toHostEnvironment = (
 /** Whether one of the rules is this name, or its beginning with `*`. */
 export const isAllowedName = (name: string, allowed: readonly string[]): boolean =>
   allowed.some((rule) => (rule.endsWith('*') ? name.startsWith(rule.slice(0, -1)) : name === rule));
+
+/** Whether a tool that asks for this name gets a value: it is allowed, and there is one. */
+export const isGivenName = (
+  name: string,
+  environment: EnvironmentRules['environment'],
+  allowed: readonly string[],
+): boolean => isAllowedName(name, allowed) && Object.hasOwn(environment, name) && environment[name] !== undefined;

@@ -44,6 +44,8 @@ export type HostOrder =
   /** To be answered at once: a host whose event loop is blocked does not. */
   | { readonly type: 'ping'; readonly nonce: string };
 
+const SourcePlace = z.object({ path: z.string(), line: z.int().positive(), column: z.int().positive() });
+
 /** What a tool of a file says of itself, as it comes over the channel. */
 export const HostedFacts = z.object({
   role: z.enum(['tool', 'reducer']),
@@ -67,6 +69,7 @@ export const HostedFacts = z.object({
   isolation: z.enum(['process', 'own', 'inline']),
   env: z.array(z.string()),
   inlineOnly: z.literal('breakerKey').nullable(),
+  place: SourcePlace.nullable(),
 });
 
 /** One link of an exception's cause chain. */
@@ -113,7 +116,7 @@ const HostEnd = z.discriminatedUnion('kind', [
 export type HostEnd = z.infer<typeof HostEnd>;
 
 /**
- * What a host says to the service. The body carries descriptions (loaded), the value as JSON text (answer) or a log
+ * What a host says to the service. The body carries descriptions (loaded), what was thrown (load_failed), the value as JSON text (answer) or a log
  * line's fields. Everything here may be forged by a tool's code: it is checked, and bound to a call by its nonce.
  */
 export const HostMessage = z.discriminatedUnion('type', [
@@ -161,7 +164,23 @@ export const HostMessage = z.discriminatedUnion('type', [
 ]);
 export type HostMessage = z.infer<typeof HostMessage>;
 
-export const LoadedBody = z.object({ tools: z.array(HostedFacts), imported: z.array(z.string()) });
+export const LoadedBody = z.object({
+  tools: z.array(HostedFacts),
+  imported: z.array(z.string()),
+  unexported: z.array(HostedFacts),
+  lookalikes: z.array(z.object({ exportName: z.string(), tool: z.string().nullable() })),
+});
+
+/** The body of `load_failed`. */
+export const ThrownAtLoadBody = z.object({
+  name: z.string(),
+  message: z.string(),
+  code: z.string().nullable(),
+  tool: z.string().nullable(),
+  member: z.string().nullable(),
+  place: SourcePlace.nullable(),
+  exports: z.array(z.string()),
+});
 
 /** What a host says; null where it is no message. */
 export const readHostMessage = (head: string): HostMessage | null => {

@@ -6,8 +6,8 @@ import type { PoolMember } from './pool-records.ts';
 export type HostPoolSettings = StockSettings & {
   /** Calls after which a host is replaced. */
   readonly maxCalls: number;
-  /** Whether a tool may have the variable of this name. */
-  readonly isAllowed: (name: string) => boolean;
+  /** Whether a tool that asks for the variable of this name gets it: it is allowed, and there is one. */
+  readonly isGiven: (name: string) => boolean;
   /** Whether the operator wants the tool of this name to share its processes with no other file. */
   readonly isOwn: (tool: string) => boolean;
   /** `restart`: why it must be replaced, null where it need not be. `file`: whose work it was, as far as is known. */

@@ -2,6 +2,7 @@ import type { LoadedToolFile, ToolFileHosts } from '../tools/directory/load-tool
 import type { HostedTool, Placing, ToolFile } from '../tools/tool.ts';
 import { isOwnFault, toOffence, toRestartReason } from './classify-death.ts';
 import { Discovery } from './discovery.ts';
+import { findExpectedVariables } from './expected-variables.ts';
 import type { HostPoolSettings } from './host-pool-settings.ts';
 import { HostStock } from './host-stock.ts';
 import { hasOwnHosts, learnFrom, noteBlock, noteOffence, noteTrouble, runsAlone, toGroup } from './hosted-file.ts';
@@ -44,22 +45,20 @@ export class HostPool implements ToolFileHosts {
       now: settings.now,
       onLoaded: (member, hosted, load) => this.#onLoaded(member, hosted, load),
     });
-    this.#discovery = new Discovery({ stock: this.#stock, onDone: (member) => this.#turns.settle(member) });
+    this.#discovery = new Discovery({ settings, stock: this.#stock, onDone: (member) => this.#turns.settle(member) });
     this.members = this.#stock.members;
   }
 
   /** Reads what a version declares, in a process in which others are read, too. Never rejects. */
   async load(file: ToolFile): Promise<LoadedToolFile> {
-    const hosted = this.#files.create(file);
-    const loaded = await this.#discovery.load(hosted);
-    if (loaded.kind !== 'loaded') {
-      this.retire(file);
-      return { kind: 'failed', reason: loaded.reason };
-    }
-    learnFrom(hosted, loaded, this.#settings.isAllowed);
+    const hosted = this.#files.create(file, findExpectedVariables(file, this.#settings.isGiven));
+    const loaded = await this.#discovery.readWithVariables(hosted);
+    if (loaded.kind === 'failed') this.retire(file);
+    if (loaded.kind === 'failed') return loaded;
+    learnFrom(hosted, loaded, this.#settings.isGiven);
     hosted.isOwn ||= loaded.tools.some(({ name }) => this.#settings.isOwn(name));
     this.#keepWarm();
-    return { kind: 'loaded', tools: loaded.tools, imported: loaded.imported };
+    return loaded;
   }
 
   retire(file: ToolFile): void {

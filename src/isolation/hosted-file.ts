@@ -2,11 +2,17 @@ import type { ToolFile } from '../tools/tool.ts';
 import { createSourceSet, type HostLoad, type SourceSet } from './loadable-file.ts';
 import type { HostedFile } from './pool-records.ts';
 
-export const createHostedFile = (file: ToolFile, version: string, sources: SourceSet): HostedFile => ({
+/** `granted`: the variables that it is likely to ask for; its first load tells. */
+export const createHostedFile = (
+  file: ToolFile,
+  version: string,
+  sources: SourceSet,
+  granted: readonly string[] = [],
+): HostedFile => ({
   file,
   version,
   sources,
-  granted: [],
+  granted,
   isOwn: false,
   ownUntil: 0,
   aloneUntil: new Map(),
@@ -23,7 +29,7 @@ export const createHostedFile = (file: ToolFile, version: string, sources: Sourc
 export const learnFrom = (
   hosted: HostedFile,
   loaded: Extract<HostLoad, { kind: 'loaded' }>,
-  isAllowed: (name: string) => boolean,
+  isGiven: (name: string) => boolean,
 ): void => {
   const imported = new Set(loaded.imported);
   const { entries } = hosted.sources;
@@ -32,7 +38,7 @@ export const learnFrom = (
     entries.filter(([path]) => imported.has(path)),
   );
   hosted.isLoaded = true;
-  hosted.granted = [...new Set(loaded.tools.flatMap(({ env }) => env.filter(isAllowed)))].sort();
+  hosted.granted = [...new Set(loaded.tools.flatMap(({ env }) => env.filter(isGiven)))].sort();
   hosted.isOwn ||= loaded.trace !== null || loaded.tools.some(({ isolation }) => isolation === 'own');
 };
 

@@ -11,14 +11,14 @@ export class HostedFiles {
   readonly #directories = new WeakMap<ToolFile['sources'], SourceSet>();
   #named = 0;
 
-  create(file: ToolFile): HostedFile {
+  create(file: ToolFile, granted: readonly string[] = []): HostedFile {
     this.#named += 1;
     let sources = this.#directories.get(file.sources);
     if (sources === undefined) {
       sources = createSourceSet(`directory ${this.#named}`, [...file.sources]);
       this.#directories.set(file.sources, sources);
     }
-    const hosted = createHostedFile(file, String(this.#named), sources);
+    const hosted = createHostedFile(file, String(this.#named), sources, granted);
     this.#files.set(file, hosted);
     this.#known.set(file, hosted);
     return hosted;

@@ -3,12 +3,19 @@ import type { Effects } from '../contract/failure.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { type DeclaredBreakerKey, toBreakerKey } from './breaker-key.ts';
+import { checkMemberNames, checkMembers, checkSchema, checkTakesObject, type Refuse } from './check-definition.ts';
+import { tellDeclared } from './declarations.ts';
+import { createDefinitionError, readDefinitionError } from './definition-error.ts';
 import { toExampleArguments } from './example-arguments.ts';
 import { type Checked, type SchemaCheck, toSchemaCheck } from './schema-check.ts';
 import type { InlineTool, Prepared, ToolContext, Upstream } from './tool.ts';
+import type { ToldValue } from './tool-values.ts';
+
+/** A zod schema, or a JSON Schema (draft 2020-12). */
+export type AnySchema = z.ZodType | JsonSchema;
 
 /** What a tool says about itself. Only the first five members are required. */
-export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
+export type ToolDefinition<Schema extends AnySchema, Output extends AnySchema = AnySchema> = {
   /** 1 to 64 of `A–Z a–z 0–9 _ . -`, unique in the service. */
   readonly name: string;
   /** For the model: what it does, when to use it, what it returns. */
@@ -18,8 +25,9 @@ export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
   /** What a repeat may do: `read`, `idempotent`, or `write`. */
   readonly effects: Effects;
   /** The handler, synchronous or not. `input` has passed the schema. */
-  readonly run: (input: ToolArguments<Schema>, context: ToolContext) => unknown;
-  readonly output?: z.ZodType | JsonSchema;
+  readonly run: (input: ToolArguments<Schema>, context: ToolContext) => ToolAnswer<Output>;
+  /** What `run` returns, checked with each call; with a zod schema its type is checked, too. */
+  readonly output?: Output;
   /** Failed rounds in a row beyond the first. Default 3, for write tools 1. 0 = none. */
   readonly retries?: number;
   /** Milliseconds, hard. Default 30 000. */
@@ -64,6 +72,16 @@ export const isDefinedTool = (value: unknown): value is InlineTool =>
 /** What the handler gets: the schema's output type, or a plain record for a JSON Schema. */
 export type ToolArguments<Schema> = Schema extends z.ZodType ? z.output<Schema> : Readonly<Record<string, unknown>>;
 
+/** What the handler returns: what its `output` schema takes, as it is or with a text for the model; without one anything. */
+export type ToolAnswer<Output> = Output extends z.ZodType ? Answer<Frozen<z.input<Output>>> : unknown;
+/** Lists and objects that may be readonly: nobody writes to what a handler returns. */
+type Frozen<Value> = unknown extends Value
+  ? unknown
+  : Value extends object
+    ? { readonly [Member in keyof Value]: Frozen<Value[Member]> }
+    : Value;
+type Answer<Value> = Value | ToldValue<Value> | Promise<Value | ToldValue<Value>>;
+
 const DEFAULT_TIMEOUT_MS = 30_000;
 const MAX_TIMEOUT_MS = 2_147_483_647; // a longer setTimeout fires at once
 const DEFAULT_RETRIES = { read: 3, idempotent: 3, write: 1 } as const satisfies Record<Effects, number>;
@@ -71,30 +89,32 @@ const DEFAULT_RETRIES = { read: 3, idempotent: 3, write: 1 } as const satisfies 
 const RESERVED_NAMES: ReadonlySet<string> = new Set(['_unknown', '_other']);
 
 /**
- * Declares a tool. Throws a TypeError that names the tool and the member when the declaration is wrong: a bad name,
- * unknown `effects`, a negative, fractional or non-finite number, a schema that cannot be compiled.
+ * Declares a tool. Throws a TypeError that names the tool and the member when the declaration is wrong: a bad name, a member
+ * it does not know, unknown `effects`, a negative, fractional or non-finite number, a schema that cannot be compiled.
  */
-export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefinition<Schema>): InlineTool => {
-  const { name, effects } = definition;
-  checkName(name);
-  const refuse = (member: string, rule: string): never => {
-    throw new TypeError(`Tool '${name}': ${member} ${rule}.`);
+export const defineTool = <Schema extends AnySchema, Output extends AnySchema = AnySchema>(
+  definition: ToolDefinition<Schema, Output>,
+): InlineTool => {
+  const tool = toNameOf(definition);
+  const subject = tool === null ? 'A tool' : `Tool '${tool}'`;
+  const throwAbout: ThrowAbout = (member, text, options) => {
+    throw createDefinitionError(text, { tool, member }, defineTool, options);
   };
+  const refuse: Refuse = (member, rule) =>
+    throwAbout(member, `${subject}: ${member} ${rule.endsWith('?') ? rule : `${rule}.`}`);
+  checkIsObject(definition, throwAbout);
+  checkMemberNames(definition, MEMBER_NAMES, refuse);
+  const { name, effects } = definition;
+  checkName(name, throwAbout);
   checkMembers(definition, refuse);
   const whole = (member: string, value: number, least: number, most = Number.MAX_SAFE_INTEGER): number =>
     Number.isSafeInteger(value) && value >= least && value <= most
       ? value
       : refuse(member, `must be a whole number from ${least} to ${most}, not ${String(value)}`);
-  const compile = (side: 'input' | 'output', schema: z.ZodType | JsonSchema): SchemaCheck => {
-    try {
-      return toSchemaCheck(schema, side, definition.upstream === undefined ? 'own' : 'foreign');
-    } catch (error) {
-      throw new TypeError(`Tool '${name}': ${side} is no usable schema.`, { cause: error });
-    }
-  };
+  const compile = createCompile(definition, refuse, throwAbout);
   const input = compile('input', definition.input);
   const output = definition.output === undefined ? null : compile('output', definition.output);
-  return {
+  const declared: InlineTool = {
     ...DEFAULTS,
     ...pickGiven(definition),
     ...toBreakerKey(definition.breakerKey, input.jsonSchema, refuse),
@@ -118,7 +138,52 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
     prepare: toPrepare(input, definition.run),
     checkOutput: output === null ? null : toOutputCheck(output),
   };
+  return tellDeclared(declared, defineTool);
 };
+
+const createCompile =
+  ({ name, upstream }: Given, refuse: Refuse, throwAbout: ThrowAbout) =>
+  (side: 'input' | 'output', schema: AnySchema): SchemaCheck => {
+    checkSchema(side, schema, refuse);
+    try {
+      const check = toSchemaCheck(schema, side, upstream === undefined ? 'own' : 'foreign');
+      if (side === 'input' && upstream === undefined) checkTakesObject(check.jsonSchema, refuse);
+      return check;
+    } catch (cause) {
+      if (readDefinitionError(cause) !== null) throw cause;
+      return throwAbout(side, `Tool '${name}': ${side} is no usable schema.`, { cause });
+    }
+  };
+
+const toNameOf = (definition: unknown): string | null =>
+  typeof definition === 'object' && definition !== null && 'name' in definition && typeof definition.name === 'string'
+    ? definition.name
+    : null;
+
+const MEMBERS = {
+  name: true,
+  description: true,
+  input: true,
+  effects: true,
+  run: true,
+  output: true,
+  retries: true,
+  timeoutMs: true,
+  gracefulErrors: true,
+  sequential: true,
+  concurrency: true,
+  maxCallsPerSession: true,
+  polling: true,
+  breakerKey: true,
+  extractError: true,
+  upstream: true,
+  source: true,
+  isolation: true,
+  env: true,
+} as const satisfies Record<keyof ToolDefinition<AnySchema>, true>;
+const MEMBER_NAMES = Object.keys(MEMBERS);
+
+type Given = Omit<ToolDefinition<AnySchema>, 'run'> & { readonly run: unknown };
 
 const DEFAULTS = {
   gracefulErrors: null,
@@ -129,15 +194,15 @@ const DEFAULTS = {
   upstream: null,
 };
 
-const pickGiven = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefinition<Schema>) => {
+const pickGiven = (definition: Given) => {
   const { gracefulErrors, sequential, polling, source, extractError, upstream } = definition;
   const given = Object.entries({ gracefulErrors, sequential, polling, source, extractError, upstream });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 };
 
-const toPrepare = <Schema extends z.ZodType | JsonSchema>(
+const toPrepare = <Schema extends AnySchema>(
   input: SchemaCheck,
-  run: ToolDefinition<Schema>['run'],
+  run: (input: ToolArguments<Schema>, context: ToolContext) => unknown,
 ): InlineTool['prepare'] => {
   const toPrepared = (checked: Checked): Prepared =>
     checked.ok
@@ -158,23 +223,15 @@ const toOutputCheck = (output: SchemaCheck): NonNullable<InlineTool['checkOutput
   };
 };
 
-const checkMembers = <Schema extends z.ZodType | JsonSchema>(
-  { effects, description, run, polling, isolation = 'process', env = [] }: ToolDefinition<Schema>,
-  refuse: (member: string, rule: string) => never,
-): void => {
-  if (!Object.hasOwn(DEFAULT_RETRIES, effects)) refuse('effects', "must be 'read', 'idempotent' or 'write'");
-  if (typeof description !== 'string') refuse('description', 'must be a text');
-  if (typeof run !== 'function') refuse('run', 'must be a function');
-  if (polling !== undefined && typeof polling !== 'boolean') refuse('polling', 'must be true or false');
-  if (isolation !== 'process' && isolation !== 'own' && isolation !== 'inline')
-    refuse('isolation', "must be 'process', 'own' or 'inline'");
-  if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
+type ThrowAbout = (member: string, text: string, options?: ErrorOptions) => never;
+
+const checkIsObject = (definition: unknown, throwAbout: ThrowAbout): void => {
+  if (typeof definition !== 'object' || definition === null)
+    throwAbout('name', 'defineTool takes one object: `defineTool({ name, description, effects, input, run })`.');
 };
 
-const isVariableName = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z_]\w*$/.test(name);
-
-const checkName = (name: unknown): void => {
+const checkName = (name: unknown, throwAbout: ThrowAbout): void => {
   if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(name))
-    throw new TypeError(`A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - and not ${JSON.stringify(name)}.`);
-  if (RESERVED_NAMES.has(name)) throw new TypeError(`The tool name '${name}' is reserved.`);
+    throwAbout('name', `A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - and not ${JSON.stringify(name)}.`);
+  if (typeof name === 'string' && RESERVED_NAMES.has(name)) throwAbout('name', `The tool name '${name}' is reserved.`);
 };

@@ -1,17 +1,27 @@
 const TOLD: unique symbol = Symbol.for('recourse.told-value');
 
 /** A value with a text for the model beside it; only `ok` and `empty` make one. */
-export type ToldValue = {
+export type ToldValue<Value = unknown> = {
   readonly [TOLD]: 'ok' | 'empty';
-  readonly value: unknown;
+  readonly value: Value;
   readonly message: string;
 };
 
 /** A successful value and the text the model should read with it; without one it reads the value. */
-export const ok = (value: unknown, message?: string): ToldValue => ({ [TOLD]: 'ok', value, message: toText(message) });
+export const ok = <Value>(value: Value, message?: string): ToldValue<Value> => ({
+  [TOLD]: 'ok',
+  value,
+  message: toText(message),
+});
 
-/** "The query was fine, nothing matched" (seed 004): a success that never costs a retry. */
-export const empty = (message?: string, value: unknown = null): ToldValue => ({
+/**
+ * "The query was fine, nothing matched" (seed 004): a success that never costs a retry. Without a value it is null, which a
+ * tool with an `output` schema must allow.
+ */
+export const empty: {
+  (message?: string): ToldValue<null>;
+  <Value>(message: string | undefined, value: Value): ToldValue<Value>;
+} = <Value>(message?: string, value: Value | null = null): ToldValue<Value | null> => ({
   [TOLD]: 'empty',
   value,
   message: toText(message),

@@ -90,6 +90,7 @@ const wireDirectory = async (
   // Only here: a service without a tools directory need not pay for what runs one.
   const { createIsolation } = await import('../isolation/create-isolation.ts');
   const { createToolDirectory } = await import('../tools/directory/tool-directory.ts');
+  const { isAllowedName } = await import('../isolation/host-environment.ts');
   const { createInlineLoader } = await import('../tools/directory/load-inline-tools.ts');
   const { log, metrics, observer, own, now, environment, guard, publish, hostLimits } = options;
   const { min, max, memoryMb, reason } = hostLimits;
@@ -114,6 +115,7 @@ const wireDirectory = async (
     check: (paths) => guard.check('TOOLS_DIR', paths),
     hosts: isolation.hosts,
     taken: own,
+    isAllowed: (name) => isAllowedName(name, config.TOOLS_ENV_ALLOW),
     inline: { allowed: new Set(config.TOOLS_INLINE), load: createInlineLoader({ api: PUBLIC_API }) },
     log,
     onFiles: metrics.countToolFiles,

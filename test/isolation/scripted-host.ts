@@ -18,8 +18,8 @@ export type ScriptedHost = {
 };
 
 const LOADS = {
-  loaded: { kind: 'loaded', tools: [], imported: [], trace: null },
-  failed: { kind: 'failed', reason: 'no' },
+  loaded: { kind: 'loaded', tools: [], imported: [], unexported: [], lookalikes: [], trace: null },
+  failed: { kind: 'failed', reason: 'no', thrown: null },
   refused: { kind: 'refused' },
 } as const;
 

@@ -27,7 +27,7 @@ export const openPool = (maxHosts = MAX_HOSTS) => {
     maxHosts,
     maxCalls: 40,
     now: () => state.now,
-    isAllowed: () => false,
+    isGiven: () => false,
     isOwn: () => false,
     onEnded: () => undefined,
     onOffence: () => undefined,

@@ -6,7 +6,7 @@ import type { Frame } from '../frames.ts';
 import type { HostOrder } from '../host-messages.ts';
 import { type CallOrder, createHostCall, type HostCall } from './answer-call.ts';
 import type { Channel } from './channel.ts';
-import { toFailedLoad, toKey, toLoadedBody, toToolMap } from './load-report.ts';
+import { loadFile, toKey, toLoadedBody, toToolMap } from './load-report.ts';
 import { isOrder, isRecord, toNow } from './read-order.ts';
 import { createSharedState, type SharedState } from './shared-state.ts';
 import { toThrownParts } from './thrown-parts.ts';
@@ -104,16 +104,14 @@ export class FileRunner {
     }
     this.#isLoading = true;
     this.#channel.send({ type: 'loading', nonce });
-    const sources = this.#sources.get(order.sources) ?? new Map();
-    const end = await this.#caller
-      .run(nonce, () => shared.worlds.load({ version, path, root, sources }))
-      .then((found) => ({ ok: true as const, ...found }), toFailedLoad);
+    const request = { version, path, root, sources: this.#sources.get(order.sources) ?? new Map() };
+    const end = await this.#caller.run(nonce, () => loadFile(shared.worlds, request, API));
     const trace = await shared.findTraceOfLoad();
     this.#isLoading = false;
     this.#versions.set(version, toToolMap(end.ok ? end.tools : []));
     if (trace !== null && order.placing === 'own') shared.accept();
     else if (trace !== null) this.#beUnfit(nonce, trace);
-    if (!end.ok) this.#channel.send({ type: 'load_failed', nonce, reason: end.reason });
+    if (!end.ok) this.#channel.send({ type: 'load_failed', nonce, reason: end.reason }, end.body);
     else this.#channel.send({ type: 'loaded', nonce, trace }, toLoadedBody(end));
   }
 

@@ -78,9 +78,12 @@ const listDirectory = async (place: Place, { path, after, signal, maxLookedAt }:
       ...(await Promise.all(listed.slice(from, from + SIZES_AT_ONCE).map((entry) => measure(place, entry)))),
     );
   const value = { path, entries, count: entries.length };
-  if (wanted.length > listed.length) return { ...value, truncated: true, next_after: listed.at(-1)?.name };
+  if (wanted.length > listed.length) return { ...value, truncated: true as const, next_after: listed.at(-1)?.name };
   if (!complete)
-    return ok({ ...value, truncated: true }, `Only ${maxLookedAt} entries were looked at; the directory holds more.`);
+    return ok(
+      { ...value, truncated: true as const },
+      `Only ${maxLookedAt} entries were looked at; the directory holds more.`,
+    );
   if (entries.length > 0) return value;
   return empty(after === undefined ? 'The directory is empty.' : 'No further entries.', value);
 };

@@ -73,7 +73,7 @@ const readPart = async (place: Place, { path, offset, limit }: Part) => {
   const content = decode(bytes.subarray(start, end), path);
   const next = offset + end;
   if (next >= size) return { path, content };
-  return { path, content, truncated: true, next_offset: next, total_bytes: size };
+  return { path, content, truncated: true as const, next_offset: next, total_bytes: size };
 };
 
 const toCharacterStart = (bytes: Buffer, from: number): number => {

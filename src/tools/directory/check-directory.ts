@@ -1,6 +1,6 @@
 import type { ToolFacts } from '../tool.ts';
 import { loadChangedFiles } from './file-versions.ts';
-import { type LoadProblem, toPlainProblem } from './load-problem.ts';
+import { type LoadProblem, toLoadProblem } from './load-problem.ts';
 import type { ToolFileHosts } from './load-tool-file.ts';
 import { createLoadVersion, type InlineTools } from './load-version.ts';
 import { readDirectory } from './read-directory.ts';
@@ -11,6 +11,8 @@ export type CheckOptions = {
   /** The service's own tools and reducers. */
   readonly taken: Iterable<Pick<ToolFacts, 'role' | 'name'>>;
   readonly inline: InlineTools;
+  /** Whether tools may have the variable of this name. */
+  readonly isAllowed: (name: string) => boolean;
 };
 
 export type CheckedDirectory = {
@@ -29,16 +31,23 @@ const LOADS_AT_ONCE = 32;
 export const checkDirectory = async (root: string, options: CheckOptions): Promise<CheckedDirectory> => {
   const snapshot = await readDirectory(root);
   const load = createLoadVersion({ ...options, log: SILENT });
-  const states = await loadChangedFiles(new Map(), snapshot, { load, loadsAtOnce: LOADS_AT_ONCE });
+  const states = await loadChangedFiles(new Map(), snapshot, {
+    load,
+    loadsAtOnce: LOADS_AT_ONCE,
+    isAllowed: options.isAllowed,
+  });
   const taken = new Set([...options.taken].map(toClaimKey));
   const { offer, refused } = settleNames(states, { taken, holders: new Map() });
-  const failed = [...states].flatMap(([file, { failure }]) => (failure === null ? [] : [toPlainProblem(file, failure)]));
-  const clashes = refused.map(({ facts, reason }) => ({
-    ...toPlainProblem(facts.source.replace(/^TOOLS_DIR\//, ''), reason),
-    tool: facts.name,
-  }));
+  const found = [...states.values()].flatMap(({ failure, problems }) => [
+    ...(failure === null ? [] : [failure]),
+    ...problems,
+  ]);
+  const clashes = refused.flatMap(({ facts, reason }) => {
+    const file = states.get(facts.source.replace(/^TOOLS_DIR\//, ''))?.good?.file;
+    return file === undefined ? [] : [toLoadProblem(file, { message: reason, tool: facts.name, place: facts.place })];
+  });
   return {
     tools: offer.tools.flatMap(({ role, name }) => (role === 'tool' ? [name] : [])).sort(),
-    problems: [...failed, ...clashes],
+    problems: [...found, ...clashes],
   };
 };

@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 import type { InlineTool, ToolFile } from '../tool.ts';
-import { toFileReason } from './file-reason.ts';
+import { describeFailed, findProblems, type IsAllowed } from './find-problems.ts';
+import { type LoadProblem, toPlainProblem } from './load-problem.ts';
 import type { LoadedFacts, LoadedToolFile } from './load-tool-file.ts';
 import { type DirectorySnapshot, isToolFile } from './read-directory.ts';
 
@@ -29,8 +30,10 @@ export const needsHosts = (parts: Parts): boolean =>
 export type FileState = {
   /** The last version that could be loaded; it serves. */
   readonly good: FileVersion | null;
-  /** Why the newest version cannot be loaded: one line for people. Null where `good` is the newest. */
-  readonly failure: string | null;
+  /** Why the newest version cannot be loaded. Null where `good` is the newest. */
+  readonly failure: LoadProblem | null;
+  /** What is wrong with `good`, beside that it may not be the newest. */
+  readonly problems: readonly LoadProblem[];
 };
 
 /** By path relative to the directory: a directory that is replaced as a whole keeps its files' names. */
@@ -56,7 +59,12 @@ export type LoadVersion = (
   | Extract<LoadedToolFile, { kind: 'failed' }>
 >;
 
-export type LoadOptions = { readonly load: LoadVersion; readonly loadsAtOnce: number };
+export type LoadOptions = {
+  readonly load: LoadVersion;
+  readonly loadsAtOnce: number;
+  /** Whether tools may have the variable of this name. */
+  readonly isAllowed: IsAllowed;
+};
 
 /**
  * What is known of the tool files of a new snapshot. A file of which nothing changed that it imports stays the very
@@ -65,17 +73,17 @@ export type LoadOptions = { readonly load: LoadVersion; readonly loadsAtOnce: nu
 export const loadChangedFiles = async (
   before: FileStates,
   snapshot: DirectorySnapshot,
-  { load, loadsAtOnce }: LoadOptions,
+  { loadsAtOnce, ...options }: LoadOptions,
 ): Promise<FileStates> => {
   const paths = [...snapshot.sources.keys(), ...snapshot.unreadable.keys()].filter(isToolFile).sort();
   const states = new Map<string, FileState>();
   // Set now, so that the order does not depend on which file is loaded first.
-  for (const path of paths) states.set(relative(snapshot.root, path), { good: null, failure: null });
+  for (const path of paths) states.set(relative(snapshot.root, path), { good: null, failure: null, problems: [] });
   const waiting = paths.values();
   const loadNext = async (): Promise<void> => {
     for (const path of waiting) {
       const name = relative(snapshot.root, path);
-      states.set(name, await toState(path, before.get(name)?.good ?? null, snapshot, load));
+      states.set(name, await toState(path, before.get(name), snapshot, options));
     }
   };
   await Promise.all(Array.from({ length: loadsAtOnce }, loadNext));
@@ -84,18 +92,19 @@ export const loadChangedFiles = async (
 
 const toState = async (
   path: string,
-  good: FileVersion | null,
+  { good, failure: _failure, problems }: FileState = { good: null, failure: null, problems: [] },
   snapshot: DirectorySnapshot,
-  load: LoadVersion,
+  { load, isAllowed }: Pick<LoadOptions, 'load' | 'isAllowed'>,
 ): Promise<FileState> => {
   const unreadable = snapshot.unreadable.get(path);
-  if (unreadable !== undefined) return { good, failure: `The file ${unreadable}.` };
-  if (good !== null && isUnchanged(good, snapshot)) return { good, failure: null };
+  if (unreadable !== undefined)
+    return { good, failure: toPlainProblem(relative(snapshot.root, path), `The file ${unreadable}.`), problems };
+  if (good !== null && isUnchanged(good, snapshot)) return { good, failure: null, problems };
   const file: ToolFile = { path, root: snapshot.root, sources: snapshot.sources };
   const loaded = await load(file);
-  if (loaded.kind === 'failed') return { good, failure: toFileReason(loaded.reason, snapshot.root) };
+  if (loaded.kind === 'failed') return { good, failure: describeFailed(file, loaded), problems };
   const { tools, imported, inline } = loaded;
-  return { good: { file, tools, imported, inline }, failure: null };
+  return { good: { file, tools, imported, inline }, failure: null, problems: findProblems(file, loaded, isAllowed) };
 };
 
 // Of a file that failed it is not known what it imports, so it is tried again after every change. A directory that was

@@ -41,6 +41,7 @@ const createLoad =
       return {
         kind: 'failed',
         reason: `Tool '${tooDeep.name}': its schema is nested more than ${MOST_SCHEMA_LEVELS} levels deep.`,
+        thrown: null,
       };
     }
     const asking = loaded.tools.filter(({ isolation }) => isolation === 'inline');
@@ -73,5 +74,5 @@ const withInline = (loaded: Loaded, allowed: readonly ToolFacts[], tools: readon
 
 const toFailed = (error: unknown) => {
   const reason = error instanceof Error ? error.message : String(error);
-  return { kind: 'failed' as const, reason: `It cannot be loaded inside the service: ${reason}` };
+  return { kind: 'failed' as const, reason: `It cannot be loaded inside the service: ${reason}`, thrown: null };
 };

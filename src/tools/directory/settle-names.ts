@@ -1,7 +1,9 @@
+import { relative } from 'node:path';
 import { toPortableName } from '../../contract/portable-name.ts';
 import type { HostedTool, InlineTool, Tool, ToolFacts } from '../tool.ts';
 import type { ToolOffer, UnavailableTool } from '../tool-offer.ts';
 import { type FileStates, type FileVersion, findInline } from './file-versions.ts';
+import { toPlaceText, toProblemText } from './load-problem.ts';
 import type { LoadedFacts } from './load-tool-file.ts';
 
 export type Names = {
@@ -11,10 +13,13 @@ export type Names = {
   readonly holders: ReadonlyMap<string, string>;
 };
 
+/** A tool or a reducer that was loaded and does not serve. */
+export type RefusedTool = UnavailableTool & { readonly facts: LoadedFacts };
+
 export type Settled = {
   readonly offer: ToolOffer;
   /** Those unavailable ones of the offer that were loaded: they lost, or share, their name, or cannot run in a host. */
-  readonly refused: readonly UnavailableTool[];
+  readonly refused: readonly RefusedTool[];
   readonly holders: ReadonlyMap<string, string>;
 };
 
@@ -50,14 +55,27 @@ export const settleNames = (states: FileStates, names: Names): Settled => {
   );
   const outdated = winners.flatMap(({ fileName, facts }) => {
     const failure = states.get(fileName)?.failure ?? null;
-    return failure === null || facts.role === 'reducer' ? [] : [[facts.name, failure] as const];
+    return failure === null || facts.role === 'reducer' ? [] : [[facts.name, toProblemText(failure)] as const];
   });
   const unloaded = [...states].flatMap(([fileName, { good, failure }]) =>
-    good === null && failure !== null ? [toUnloaded(fileName, failure)] : [],
+    good === null && failure !== null
+      ? [toUnloaded(fileName, toProblemText(failure), toToolName(fileName), UNLOADED)]
+      : [],
+  );
+  const unserved = [...states].flatMap(([fileName, { problems }]) =>
+    problems.flatMap((problem) =>
+      problem.level === 'error' && problem.tool !== null && isToolName(problem.tool)
+        ? [toUnloaded(fileName, toProblemText(problem), problem.tool, UNSERVED)]
+        : [],
+    ),
   );
   const refused = [...clashes, ...unfit.map(toUnfit)];
   return {
-    offer: { tools: winners.map(toTool), unavailable: [...refused, ...unloaded], outdated: new Map(outdated) },
+    offer: {
+      tools: winners.map(toTool),
+      unavailable: [...refused, ...unloaded, ...unserved],
+      outdated: new Map(outdated),
+    },
     refused,
     holders: new Map(winners.map(({ fileName, facts }) => [toClaimKey(facts), fileName])),
   };
@@ -72,7 +90,7 @@ const toClaims = (fileName: string, version: FileVersion | null): readonly Claim
 const isUnfit = ({ version, facts }: Claim): boolean =>
   facts.inlineOnly !== null && findInline(version, facts) === undefined;
 
-const toUnfit = ({ facts }: Claim): UnavailableTool => ({
+const toUnfit = ({ facts }: Claim): RefusedTool => ({
   facts,
   reason: `${facts.inlineOnly} must be the name of an argument, since the tool runs in a process of its own.`,
 });
@@ -88,7 +106,7 @@ const toWinner = (key: string, claimants: readonly Claim[], { taken, holders }: 
 const toTool = ({ version, facts }: Claim): Tool => {
   const inline = findInline(version, facts);
   if (inline !== undefined) return { ...inline, source: facts.source } satisfies InlineTool;
-  const { inlineOnly: _inlineOnly, ...known } = facts;
+  const { inlineOnly: _inlineOnly, place: _place, ...known } = facts;
   return { ...known, runsIn: 'host', file: version.file } satisfies HostedTool;
 };
 
@@ -97,9 +115,9 @@ const toRefused = (
   claimants: readonly Claim[],
   winner: Claim | null,
   { taken }: Names,
-): UnavailableTool => {
+): RefusedTool => {
   const { role, name } = facts;
-  const refuse = (reason: string): UnavailableTool => ({ facts, reason });
+  const refuse = (reason: string): RefusedTool => ({ facts, reason });
   const portable = role === 'tool' ? toPortableName(name) : name;
   if (taken.has(toClaimKey(facts)))
     return refuse(
@@ -120,10 +138,18 @@ const filesOf = (claimants: readonly Claim[]): readonly string[] => [
 
 const tellSame = ({ role, name }: LoadedFacts, claimants: readonly Claim[]): string => {
   const files = filesOf(claimants);
+  const sorted = [...new Set(claimants.map(placeOf))].sort((one, other) =>
+    one.localeCompare(other, 'en', { numeric: true }),
+  );
+  const places = sorted.join(', ');
   return files.length === 1
-    ? `${files[0]} exports several ${role}s called '${name}'. Rename all but one.`
-    : `Several files offer a ${role} called '${name}': ${files.join(', ')}. None serves: rename all but one, or export it once.`;
+    ? `${files[0]} exports several ${role}s called '${name}'${places === files[0] ? '' : `: ${places}`}. Rename all but one.`
+    : `Several files offer a ${role} called '${name}': ${places}. None serves: rename all but one, or export it once.`;
 };
+
+/** `rooms.ts:12:3`, where the line is known. */
+const placeOf = ({ fileName, facts: { place }, version }: Claim): string =>
+  place === null ? fileName : toPlaceText({ ...place, file: relative(version.file.root, place.path) });
 
 /** Of tools whose names differ only in what providers cannot carry. */
 const tellTwins = (portable: string, claimants: readonly Claim[]): string => {
@@ -131,12 +157,17 @@ const tellTwins = (portable: string, claimants: readonly Claim[]): string => {
   return `Providers know several tools as '${portable}': ${named.join(', ')}. None serves: rename all but one.`;
 };
 
+const UNLOADED = 'This file cannot be loaded, so it is not known which tools it offers.';
+const UNSERVED = 'This tool is not offered by its file.';
+
+const isToolName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name);
+
 // Of a file that never loaded nothing is known: the most cautious is said.
-const toUnloaded = (fileName: string, reason: string): UnavailableTool => ({
+const toUnloaded = (fileName: string, reason: string, name: string, description: string): UnavailableTool => ({
   facts: {
     role: 'tool',
-    name: toToolName(fileName),
-    description: 'This file cannot be loaded, so it is not known which tools it offers.',
+    name,
+    description,
     effects: 'write',
     inputSchema: { type: 'object' },
     outputSchema: null,

@@ -1,8 +1,9 @@
 import type { InlineTool } from '../tool.ts';
 import type { LoadedFacts } from './load-tool-file.ts';
+import type { SourcePlace } from './source-place.ts';
 
 /** What is known of a tool wherever it runs, without its functions: what can go from one process to another. */
-export const toLoadedFacts = (tool: InlineTool): LoadedFacts => ({
+export const toLoadedFacts = (tool: InlineTool, place: SourcePlace | null = null): LoadedFacts => ({
   role: tool.role,
   name: tool.name,
   description: tool.description,
@@ -24,4 +25,5 @@ export const toLoadedFacts = (tool: InlineTool): LoadedFacts => ({
   env: tool.env,
   // A name is read wherever the arguments are; a function stays where it was declared.
   inlineOnly: tool.breakerKey === null && tool.breakerKeyOf !== null ? 'breakerKey' : null,
+  place,
 });

@@ -20,6 +20,8 @@ export type ToolDirectoryOptions = {
   /** The service's own tools and reducers. */
   readonly taken: Iterable<Pick<ToolFacts, 'role' | 'name'>>;
   readonly inline: InlineTools;
+  /** Whether tools may have the variable of this name; left out: none may. */
+  readonly isAllowed?: (name: string) => boolean;
   readonly log: DirectoryLog;
   /** How long to wait between two looks at the directory. Default 500. */
   readonly pollMs?: number;
@@ -44,13 +46,14 @@ const LOADS_AT_ONCE = 32;
 export const createToolDirectory = (options: ToolDirectoryOptions): ToolDirectory => {
   const { root, hosts, log, pollMs = 500 } = options;
   const taken = new Set([...options.taken].map(toClaimKey));
+  const { isAllowed = () => false } = options;
   const load = createLoadVersion(options);
   const loadsAtOnce = options.loadsAtOnce ?? LOADS_AT_ONCE;
   const state = { stopped: false, now: toMoment(new Map(), taken, new Map()) };
 
   const apply = async (snapshot: DirectorySnapshot): Promise<void> => {
     const before = state.now;
-    const files = await loadChangedFiles(before.states, snapshot, { load, loadsAtOnce });
+    const files = await loadChangedFiles(before.states, snapshot, { load, loadsAtOnce, isAllowed });
     if (state.stopped) return;
     state.now = toMoment(files, taken, before.settled.holders);
     options.publish(state.now.settled.offer);

@@ -47,12 +47,12 @@ const loadScript = (file: ToolFile): LoadedToolFile => {
     imported.push(...found.flatMap(([word, value]) => (word === 'import' ? join(dirname(path), value) : [])));
   }
   const thrown = lines.find(([word]) => word === 'throw');
-  if (thrown !== undefined) return { kind: 'failed', reason: `Error: ${thrown[1]}` };
+  if (thrown !== undefined) return { kind: 'failed', reason: `Error: ${thrown[1]}`, thrown: null };
   const tools = lines.flatMap(([word, value]) => {
     const declared = DECLARED.get(word);
     return declared === undefined ? [] : { ...factsOf(value), ...declared };
   });
-  return { kind: 'loaded', tools, imported };
+  return { kind: 'loaded', tools, imported, unexported: [], lookalikes: [] };
 };
 
 const DECLARED: ReadonlyMap<string, Partial<LoadedFacts>> = new Map<string, Partial<LoadedFacts>>([
@@ -84,4 +84,5 @@ const factsOf = (name: string): LoadedFacts => ({
   isolation: 'process',
   env: [],
   inlineOnly: null,
+  place: null,
 });

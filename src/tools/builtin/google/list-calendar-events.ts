@@ -12,7 +12,8 @@ const ListCalendarEventsInput = z.object({
 
 /** `list_calendar_events`: what takes place on some days, a week from today by default. */
 export const createListCalendarEvents = (options: CalendarToolOptions): InlineTool =>
-  defineTool({
+  // The page's list is a member named at run time: its type is checked with each call, not by the compiler.
+  defineTool<typeof ListCalendarEventsInput, z.ZodType>({
     name: 'list_calendar_events',
     description:
       'Lists the events of a Google calendar from one day to another, both included; by default the seven days from today. Events that go on on the first day are listed, too, each time of a recurring event by itself, cancelled ones never. Returns summary, start, end, all_day, location, organizer, status, number of attendees, description and links, in the order of their start. Comes in pages: where has_more is true, call again with page + 1.',

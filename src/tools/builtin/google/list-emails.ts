@@ -20,7 +20,8 @@ const ListEmailsInput = z.object({
 
 /** `list_emails`: the newest emails of one label. */
 export const createListEmails = (options: MailToolOptions): InlineTool =>
-  defineTool({
+  // The page's list is a member named at run time: its type is checked with each call, not by the compiler.
+  defineTool<typeof ListEmailsInput, z.ZodType>({
     name: 'list_emails',
     description:
       'Lists the emails of a Gmail mailbox under one label, by default the inbox, newest first. Returns id, thread_id, from, to, subject, date (UTC), snippet and unread of each, not the whole text. Comes in pages: where has_more is true, call again with page + 1.',

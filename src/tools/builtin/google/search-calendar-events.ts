@@ -19,7 +19,8 @@ const SearchCalendarEventsInput = z.object({
 
 /** `search_calendar_events`: events with some words, a month back and a year ahead by default. */
 export const createSearchCalendarEvents = (options: CalendarToolOptions): InlineTool =>
-  defineTool({
+  // The page's list is a member named at run time: its type is checked with each call, not by the compiler.
+  defineTool<typeof SearchCalendarEventsInput, z.ZodType>({
     name: 'search_calendar_events',
     description:
       'Finds events of a Google calendar by words, by default from 30 days ago to a year ahead; send from and to for other days. Each time of a recurring event is found by itself, cancelled ones never. Returns summary, start, end, all_day, location, organizer, status, number of attendees, description and links, in the order of their start. Comes in pages: where has_more is true, call again with page + 1.',

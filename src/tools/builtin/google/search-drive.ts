@@ -65,7 +65,8 @@ const FileList = z.object({
 
 /** `search_drive`: files that the account can see, in its own Drive and in shared ones. */
 export const createSearchDrive = (options: DriveToolOptions): InlineTool =>
-  defineTool({
+  // The page's list is a member named at run time: its type is checked with each call, not by the compiler.
+  defineTool<typeof input, z.ZodType>({
     name: 'search_drive',
     description:
       'Searches Google Drive for files by words of their name or text. Returns id, name, mime_type, modified and url of each; read_drive_file reads one. Comes in pages: where has_more is true, call again with page + 1.',

@@ -21,7 +21,8 @@ const SearchEmailsInput = z.object({
 
 /** `search_emails`: Gmail's own search, with days that mean the same everywhere. */
 export const createSearchEmails = (options: MailToolOptions): InlineTool =>
-  defineTool({
+  // The page's list is a member named at run time: its type is checked with each call, not by the compiler.
+  defineTool<typeof SearchEmailsInput, z.ZodType>({
     name: 'search_emails',
     description:
       'Searches a Gmail mailbox, spam and trash left out, newest first. Use the arguments after and before for days. Returns id, thread_id, from, to, subject, date (UTC), snippet and unread of each email, not the whole text. Comes in pages: where has_more is true, call again with page + 1.',

@@ -13,7 +13,8 @@ const ListNotesOutput = z.object({ ...pageShape, notes: z.array(z.object(noteSha
 
 /** `list_notes`: the notes of the directory, or of a folder, the latest changed first. */
 export const createListNotes = ({ open, index }: OpenedNotes): InlineTool =>
-  defineTool({
+  // The page's list is a member named at run time: its type is checked with each call, not by the compiler.
+  defineTool<typeof ListNotesInput, z.ZodType>({
     name: 'list_notes',
     description:
       'Lists the Markdown notes, the latest changed first, all or those of one folder. Returns path, title, time of the last change and size of each, in pages: where the value says has_more, call again with page + 1.',

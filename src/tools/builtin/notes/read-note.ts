@@ -105,7 +105,7 @@ const readPart = async (place: Place, { path, offset, limit }: Part) => {
   const value = { count: 1, ...about, content };
   if (next >= size) return { display: `${offset > 0 ? 'The rest of the' : 'The'} note ${quotePath(path)}.`, ...value };
   const display = `Bytes ${offset} to ${next} of ${size} of the note ${quotePath(path)}.`;
-  return { display, ...value, truncated: true, next_offset: next };
+  return { display, ...value, truncated: true as const, next_offset: next };
 };
 
 const toCharacterStart = (bytes: Uint8Array, from: number): number => {

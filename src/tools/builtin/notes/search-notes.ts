@@ -33,7 +33,8 @@ const SearchNotesOutput = z.object({
 
 /** `search_notes`: full-text search over title, path and text (the first 256 KiB of a note), the best matches first. */
 export const createSearchNotes = ({ open, index }: OpenedNotes): InlineTool =>
-  defineTool({
+  // The page's list is a member named at run time: its type is checked with each call, not by the compiler.
+  defineTool<typeof SearchNotesInput, z.ZodType>({
     name: 'search_notes',
     description:
       'Searches titles, paths and text of the Markdown notes (the first 256 KiB of each), the best matches first; a match in the title weighs more. Finds notes that have all words; where no note has them all, notes with some of them (matched says which). Returns path, title and a snippet of each, in pages: where the value says has_more, call again with page + 1.',

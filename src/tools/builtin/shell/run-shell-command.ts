@@ -95,8 +95,8 @@ const answerExit = (command: string, exitCode: number, run: CommandRun, limits: 
 const toOutput = ({ stdout, stderr, durationMs }: CommandRun) => ({
   stdout: stdout.text,
   stderr: stderr.text,
-  ...(stdout.cutBytes > 0 ? { stdout_truncated: true } : {}),
-  ...(stderr.cutBytes > 0 ? { stderr_truncated: true } : {}),
+  ...(stdout.cutBytes > 0 ? { stdout_truncated: true as const } : {}),
+  ...(stderr.cutBytes > 0 ? { stderr_truncated: true as const } : {}),
   duration_ms: durationMs,
 });
 

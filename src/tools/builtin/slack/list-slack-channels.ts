@@ -61,7 +61,8 @@ const toRefusals = (page: number): RefusalTexts =>
 
 /** `list_slack_channels`: the public channels that are not archived, 200 a page. */
 export const createListSlackChannels = (slack: SlackAccess, pageTokens: PageTokens): InlineTool =>
-  defineTool({
+  // The page's list is a member named at run time: its type is checked with each call, not by the compiler.
+  defineTool<typeof input, z.ZodType>({
     name: NAME,
     description:
       'Lists the public channels of the Slack workspace that are not archived: id, name, topic, number of members, whether the app is in it. Comes in pages of up to 200; with a name, a page holds those of its 200 that match, which may be none while has_more is true.',

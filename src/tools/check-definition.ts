@@ -1,0 +1,105 @@
+import { distance } from 'fastest-levenshtein';
+
+export type Refuse = (member: string, rule: string) => never;
+
+// What the same things are called in other libraries, without case and signs.
+const CALLED_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
+  run: ['handler', 'handle', 'execute', 'exec', 'func', 'fn', 'function', 'invoke', 'call', 'callback', 'action'],
+  input: ['parameters', 'params', 'inputschema', 'argsschema', 'args', 'arguments', 'schema', 'inputs'],
+  output: ['outputschema', 'returns', 'result', 'response', 'outputs'],
+  name: ['id', 'toolname', 'title'],
+  description: ['desc', 'summary', 'about', 'doc'],
+  effects: ['sideeffects', 'effect', 'annotations', 'readonly', 'readonlyhint', 'idempotent'],
+  timeoutMs: ['timeout', 'timeoutseconds', 'deadline', 'deadlinems', 'maxms'],
+  retries: ['retry', 'maxretries', 'attempts', 'maxattempts'],
+  env: ['environment', 'envvars', 'variables', 'secrets'],
+  concurrency: ['maxconcurrency', 'parallel', 'limit'],
+};
+
+/** Refuses members that the declaration does not have, and names what was probably meant. */
+export const checkMemberNames = (definition: object, members: readonly string[], refuse: Refuse): void => {
+  const unknown = Object.keys(definition).filter((member) => !members.includes(member));
+  const [first] = unknown;
+  if (first === undefined) return;
+  const meant = unknown.map((member) => findMeant(member, members)).filter((member) => member !== null);
+  const known = meant.length > 0 ? `Did you mean ${toList(meant)}?` : `It takes ${toList(members)}.`;
+  const others = unknown.slice(1).map((member) => `'${member}'`);
+  const subject = others.length === 0 ? 'is' : `and ${others.join(', ')} are`;
+  refuse(first, `${subject} unknown to defineTool. ${known}`);
+};
+
+const findMeant = (member: string, members: readonly string[]): string | null => {
+  const plain = toPlain(member);
+  const elsewhere = members.find((known) => CALLED_ELSEWHERE[known]?.includes(plain));
+  if (elsewhere !== undefined) return elsewhere;
+  const near = members
+    .map((known) => ({ known, far: distance(plain, toPlain(known)) }))
+    .filter(({ known, far }) => far <= Math.max(1, Math.floor(known.length / 4)))
+    .sort((one, other) => one.far - other.far);
+  return near[0]?.known ?? null;
+};
+
+const toPlain = (name: string): string => name.replace(/[^A-Za-z]/g, '').toLowerCase();
+
+const toList = (names: readonly string[]): string => [...new Set(names)].map((name) => `'${name}'`).join(', ');
+
+/** Refuses what is no schema of zod 4 and no JSON Schema, and says what to write instead. */
+export const checkSchema = (side: 'input' | 'output', schema: unknown, refuse: Refuse): void => {
+  if (schema === undefined || schema === null)
+    refuse(side, 'is missing. A tool without arguments says `input: z.object({})`');
+  if (typeof schema !== 'object' || Array.isArray(schema))
+    refuse(side, 'must be a zod schema such as `z.object({ … })`, or a JSON Schema');
+  else checkSchemaObject(side, schema, refuse);
+};
+
+const checkSchemaObject = (side: 'input' | 'output', schema: object, refuse: Refuse): void => {
+  if ('_zod' in schema) return;
+  if ('_def' in schema) refuse(side, "is a schema of zod 3. Write `import { z } from 'recourse'`, or install zod 4");
+  if ('~standard' in schema) refuse(side, 'is a schema of another library. Write a zod schema or a JSON Schema');
+  const members = Object.entries(schema).filter(([, value]) => isZodLike(value));
+  if (members.length === 0) return;
+  const names = members.slice(0, 3).map(([name]) => `${name}: …`);
+  const shape = [...names, ...(members.length > 3 ? ['…'] : [])].join(', ');
+  refuse(side, `is a plain object with zod schemas in it. Write \`${side}: z.object({ ${shape} })\``);
+};
+
+const isZodLike = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && ('_zod' in value || '_def' in value);
+
+/** Refuses an input that takes no object: arguments have names. */
+export const checkTakesObject = ({ type }: Readonly<Record<string, unknown>>, refuse: Refuse): void => {
+  if (type === undefined || type === 'object' || (Array.isArray(type) && type.includes('object'))) return;
+  const found = Array.isArray(type) ? type.join(' or ') : String(type);
+  refuse(
+    'input',
+    `must describe an object, for arguments have names, and not a value of type ${found}. Write \`input: z.object({ value: … })\``,
+  );
+};
+
+type Given = Readonly<Record<string, unknown>>;
+
+/** Refuses members whose value is of another kind than they take, but for schemas and numbers. */
+export const checkMembers = ({ effects, description, run, ...rest }: Given, refuse: Refuse): void => {
+  if (effects !== 'read' && effects !== 'idempotent' && effects !== 'write')
+    refuse('effects', `must be 'read', 'idempotent' or 'write', not ${describeGiven(effects)}`);
+  if (typeof description !== 'string') refuse('description', `must be a text, not ${describeGiven(description)}`);
+  if (typeof run !== 'function') refuse('run', `must be a function, not ${describeGiven(run)}`);
+  checkOptions(rest, refuse);
+};
+
+const checkOptions = (options: Given, refuse: Refuse): void => {
+  const { extractError, isolation = 'process', env = [] } = options;
+  for (const member of ['polling', 'sequential', 'gracefulErrors'] as const)
+    if (!['boolean', 'undefined'].includes(typeof options[member])) refuse(member, 'must be true or false');
+  if (extractError !== undefined && typeof extractError !== 'function') refuse('extractError', 'must be a function');
+  if (isolation !== 'process' && isolation !== 'own' && isolation !== 'inline')
+    refuse('isolation', "must be 'process', 'own' or 'inline'");
+  if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
+};
+
+const isVariableName = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z_]\w*$/.test(name);
+
+const describeGiven = (given: unknown): string => {
+  if (typeof given === 'string') return `'${given.slice(0, 60)}'`;
+  return given === null ? 'null' : typeof given;
+};
