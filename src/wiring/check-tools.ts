@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { createIsolation } from '../isolation/create-isolation.ts';
+import { isAllowedName } from '../isolation/host-environment.ts';
 import type { IsolationObserver } from '../isolation/isolation-observer.ts';
 import type { Config } from '../settings/config.ts';
 import { type CheckedDirectory, checkDirectory } from '../tools/directory/check-directory.ts';
@@ -55,6 +56,7 @@ export const checkTools = async (
       hosts: isolation.hosts,
       taken: [...builtin.tools, ...createBuiltinReducers()],
       inline: { allowed: new Set(config.TOOLS_INLINE), load: createInlineLoader({ api: PUBLIC_API }) },
+      isAllowed: (name) => isAllowedName(name, config.TOOLS_ENV_ALLOW),
     });
   } finally {
     await Promise.all([isolation.close(), builtin.close()]);

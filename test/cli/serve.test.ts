@@ -114,7 +114,7 @@ test('check names each file that does not load, and ends with 1', async () => {
   writeFileSync(join(directory, 'broken.ts'), 'export const = 1;\n');
   const shown = await recourse(['check', directory]);
   expect([shown.code, shown.stderr]).toEqual([1, '']);
-  expect(shown.stdout).toMatch(/^recourse-serve-\w+\/broken\.ts.*: .+/);
+  expect(shown.stdout).toMatch(/^recourse-serve-\w+\/broken\.ts:1:\d+: .+\n {2}export const = 1;\n +\^\n/);
   expect(shown.stdout).toMatch(/\n1 tool: double; 1 problem\n$/);
   const json = await recourse(['check', directory, '--json']);
   expect([json.code, JSON.parse(json.stdout)]).toEqual([
