@@ -82,7 +82,7 @@ test('a file of variables that cannot be read is one of the mistakes', async () 
   ]);
 });
 
-test('a file of variables that tools could write is refused, also where it names another workspace', async () => {
+test('a file of variables that tools could write is refused', async () => {
   const directory = makeDirectory();
   const file = join(directory, 'ours.env');
   writeFileSync(file, 'WORKSPACE_DIR=/tmp\n');

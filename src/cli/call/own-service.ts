@@ -10,18 +10,21 @@ export type OwnService = { readonly address: ServiceAddress; readonly close: () 
 const OF_SERVING =
   /^(PORT|HOST|OPS_PORT|API_KEYS|API_KEYS_FILE|JWT_\w+|RATE_LIMIT|REDIS_URL|CONFIG_FILE|LOG_LEVEL|OTEL_\w+|TOOL_HOSTS_M(IN|AX))$/;
 
+// What nobody asks it for.
+const SMALL = { TOOL_HOSTS_MIN: '0', CONSOLE: 'false', DOCS: 'false', MCP_SERVER: 'false' };
+
 /** A service with the tools of a directory on a free port of loopback, for one call. */
 export const startOwnService = async (
   directory: string,
   variables: Variables,
-): Promise<OwnService | { readonly wrong: string }> => {
+): Promise<OwnService | { readonly wrong: string } | { readonly problem: string }> => {
   const kept = Object.fromEntries(Object.entries(variables).filter(([name]) => !OF_SERVING.test(name)));
-  const environment = { ...kept, TOOLS_DIR: directory, PORT: '0', TOOL_HOSTS_MIN: '0' };
+  const environment = { ...kept, ...SMALL, TOOLS_DIR: directory };
   const loaded = loadConfig(environment);
   if ('mistakes' in loaded) return { wrong: loaded.mistakes.join('\n') };
   const log = pino({ level: 'silent' });
   const service = await wire(loaded.config, log, { environment, configFile: null }).catch(toText);
-  if (typeof service === 'string') return { wrong: service.replace(/^TOOLS_DIR /, '') };
+  if (typeof service === 'string') return toRefusal(service);
   const { app, killHosts, close } = service;
   process.on('exit', killHosts);
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -33,5 +36,8 @@ export const startOwnService = async (
     },
   };
 };
+
+const toRefusal = (text: string): { readonly wrong: string } | { readonly problem: string } =>
+  text.startsWith('TOOLS_DIR ') ? { wrong: text.replace('TOOLS_DIR ', '') } : { problem: text };
 
 const toText = (error: unknown): string => (error instanceof Error ? error.message : String(error));

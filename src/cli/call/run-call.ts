@@ -48,6 +48,10 @@ const callOwnService = async (
   const { startOwnService } = await import('./own-service.ts');
   const started = await startOwnService(directory, variables);
   if ('wrong' in started) return started;
+  if ('problem' in started) {
+    context.terminal.writeError(`recourse: ${started.problem}\n`);
+    return 1;
+  }
   try {
     return await callTool(words, started.address, context);
   } finally {

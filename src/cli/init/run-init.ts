@@ -29,12 +29,11 @@ export const runInit = (directory: string, terminal: Terminal): CommandEnd => {
   }
   const shown = relative(process.cwd(), root) || '.';
   terminal.write(`Made ${shown}: ${[...files.keys()].join(', ')}.\n\nNext:\n\n`);
-  for (const [command, what] of toCommands(shown, recourse))
-    terminal.write(`  ${command.padEnd(COMMAND_WIDTH)}  ${what}\n`);
+  const commands = toCommands(shown, recourse);
+  const width = Math.max(...commands.map(([command]) => command.length));
+  for (const [command, what] of commands) terminal.write(`  ${command.padEnd(width)}   ${what}\n`);
   return 0;
 };
-
-const COMMAND_WIDTH = 56;
 
 const toCommands = (directory: string, { kind, command }: ReturnType<typeof findPackage>) => [
   ...(kind === 'missing' ? [[`npm install --prefix ${quote(directory)}`, 'installs recourse there'] as const] : []),
