@@ -15,7 +15,7 @@ import { redactCatalogue } from './redaction/redact-catalogue.ts';
 import type { Config } from './settings/config.ts';
 import { createCallLog } from './telemetry/create-call-log.ts';
 import { createCircuitObserver } from './telemetry/create-circuit-observer.ts';
-import { createFailureLog } from './telemetry/create-failure-log.ts';
+import { createFailureLog, type LogFailure } from './telemetry/create-failure-log.ts';
 import type { LogBatch } from './telemetry/log-batch.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import { createBuiltinReducers } from './tools/groups/builtin-reducers.ts';
@@ -41,6 +41,8 @@ export type Service = {
   /** Health and metrics, where they have a port of their own. */
   readonly opsApp: FastifyInstance | null;
   readonly executor: Executor;
+  /** The tools that can be called now, by name. */
+  readonly listTools: () => readonly Tool[];
   /** Readiness says no, new batches are refused, no further call starts. */
   readonly drain: () => void;
   /** Ends the processes of tools without waiting for it: for a process that exits. */
@@ -62,6 +64,8 @@ export type WireOptions = {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Writes the lines of batches into the log; left out: the log itself. */
   readonly logBatch?: LogBatch;
+  /** Writes the line of a failed call into the log; left out: all its fields. */
+  readonly logFailure?: LogFailure;
   /** Hear of every call; one that throws changes nothing. */
   readonly subscribers?: readonly ((event: ToolInvoked) => void)[];
   /** `off`: nothing is counted or logged of calls and requests. For measuring what that costs. */
@@ -102,7 +106,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     keys,
     requests: store.requests,
     observer,
-    failureLog: createFailureLog({ log, now, createReference: createId }),
+    failureLog: createFailureLog({ log, now, createReference: createId, logFailure: options.logFailure }),
     createLog: createCallLog(log, redactor),
     redactor,
     slots: load.slots,
@@ -131,10 +135,9 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     readProviderCalls: createReadProviderCalls(registry),
     readiness: () => toReadiness(store, registry, tools.upstreams(), redactor),
   });
+  const service = { ...http, executor, listTools: registry.list, killHosts: tools.killHosts };
   return {
-    ...http,
-    executor,
-    killHosts: tools.killHosts,
+    ...service,
     close: async () => {
       load.stop();
       closeAccess();

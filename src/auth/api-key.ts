@@ -26,7 +26,7 @@ type Attribute = {
 
 // Nothing of an entry is repeated in a mistake: somebody may have put the key itself there.
 const NO_PAIR =
-  'must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `npm run key` makes one';
+  'must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `recourse key` makes one';
 const NO_TENANT =
   'must be for a tenant of 1 to 64 letters, digits, _ . and -, and not for `anonymous`, which is reserved';
 const NO_ATTRIBUTE =

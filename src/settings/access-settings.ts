@@ -27,7 +27,7 @@ export const ACCESS_SETTINGS = {
       if (mistake !== undefined) context.addIssue({ code: 'custom', message: mistake });
     })
     .describe(
-      'Comma-separated keys, each `tenant=sha256` with the hex SHA-256 of what a caller sends as `Authorization: Bearer …` or `X-API-Key`, and what it may do. `npm run key` makes one.',
+      'Comma-separated keys, each `tenant=sha256` with the hex SHA-256 of what a caller sends as `Authorization: Bearer …` or `X-API-Key`, and what it may do. `recourse key` makes one.',
     ),
   API_KEYS_FILE: z
     .string()

@@ -26,8 +26,9 @@ export const createFailureLog = (options: {
   readonly log: Logger;
   readonly now: () => number;
   readonly createReference: () => string;
+  readonly logFailure?: LogFailure | undefined;
 }): FailureLog => {
-  const { log, now, createReference } = options;
+  const { log, now, createReference, logFailure = writeFields } = options;
   const written = new LRUCache<string, Written>({ max: MAX_REMEMBERED });
   const withStacks = new LRUCache<string, Stacks>({ max: MAX_REMEMBERED });
   /** Under which reference the last stack stands where another one is not to be written; null where it is. */
@@ -61,7 +62,7 @@ export const createFailureLog = (options: {
       written.set(toKey(tool, failure), { at, reference, suppressed: 0 });
       last = null;
       const stacksUnder = findStacks(tool, failure, reference);
-      writeLine(log, call, failure, { reference, suppressed: known?.suppressed ?? 0, stacksUnder });
+      logFailure(log, call, failure, { reference, suppressed: known?.suppressed ?? 0, stacksUnder });
       return reference;
     },
   };
@@ -69,12 +70,25 @@ export const createFailureLog = (options: {
 
 const toKey = (tool: string, { code, type, message }: Failure): string => `${tool}\n${code}\n${type}\n${message}`;
 
-type Line = { readonly reference: string; readonly suppressed: number; readonly stacksUnder: string | null };
+/** What a line says beside the call and its failure. */
+export type FailureLine = {
+  readonly reference: string;
+  /** How many equal lines were left out since the last one. */
+  readonly suppressed: number;
+  /** The reference of the line that has the stacks; null where this one has them. */
+  readonly stacksUnder: string | null;
+};
 
-const writeLine = (log: Logger, call: ToolInvoked, failure: Failure, line: Line): void => {
+/** Writes one line of a failed call into the log. */
+export type LogFailure = (log: Logger, call: ToolInvoked, failure: Failure, line: FailureLine) => void;
+
+export const levelOf = (failure: Failure): 'warn' | 'error' =>
+  failure.fatal || failure.code === 'internal_error' ? 'error' : 'warn';
+
+/** All that is known of the failure, as fields. */
+export const writeFields: LogFailure = (log, call, failure, line) => {
   const { reference, suppressed, stacksUnder } = line;
-  const level = failure.fatal || failure.code === 'internal_error' ? 'error' : 'warn';
-  log[level](
+  log[levelOf(failure)](
     {
       request_id: call.requestId,
       ...(call.traceId === null ? {} : { trace_id: call.traceId }),

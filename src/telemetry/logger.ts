@@ -2,6 +2,7 @@ import { writeSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { mayHoldShape } from '../redaction/find-shapes.ts';
 import type { ServiceRedactor } from '../redaction/redactor.ts';
+import type { LogFailure } from './create-failure-log.ts';
 import { createLogBatch, createQuickLogBatch, type LogBatch } from './log-batch.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
@@ -10,10 +11,10 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' |
 const FLUSH_EVERY_MS = 100;
 const FLUSH_AT_LENGTH = 65_536;
 
-/** The log, and what writes the lines of batches into it. */
-export type ServiceLog = { readonly log: Logger; readonly logBatch: LogBatch };
+/** The log, and what writes the lines of batches and of failed calls into it; without the last, all their fields. */
+export type ServiceLog = { readonly log: Logger; readonly logBatch: LogBatch; readonly logFailure?: LogFailure };
 
-/** One JSON object a line on stdout, or coloured text where stdout is a terminal. No line leaves it with a secret. */
+/** One JSON object a line on stdout, or a line for people where stdout is a terminal. No line leaves it with a secret. */
 export const createLogger = async (options: {
   readonly level: LogLevel;
   readonly format: 'json' | 'pretty';
@@ -21,9 +22,10 @@ export const createLogger = async (options: {
 }): Promise<ServiceLog> => {
   if (options.format === 'json') return createJsonLog(options, createGatheringDestination());
   const { build } = await import('pino-pretty');
-  const destination = build({ sync: true, translateTime: 'HH:MM:ss.l', ignore: 'pid,hostname' });
+  const { createBatchLineForPeople, logFailureForPeople } = await import('./terminal-lines.ts');
+  const destination = build({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid,hostname' });
   const log = pino(toPinoOptions(options, createIsoTime()), destination);
-  return { log, logBatch: createLogBatch(log) };
+  return { log, logBatch: createBatchLineForPeople(log, createLogBatch(log)), logFailure: logFailureForPeople };
 };
 
 type JsonLogOptions = { readonly level: LogLevel; readonly redactor: Pick<ServiceRedactor, 'log' | 'holds'> };

@@ -66,7 +66,7 @@ const countRefusal = (reason: GateRefusal, metrics: Metrics): void => {
 export const readFirstKeyFile = ({ API_KEYS, API_KEYS_FILE: path, JWT_JWKS_URL }: Config): KeyFile | null => {
   if (path === undefined) return null;
   if (!existsSync(path))
-    throw new Error(`API_KEYS_FILE ${path} does not exist: npm run key -- --tenant NAME --file ${path} makes it.`);
+    throw new Error(`API_KEYS_FILE ${path} does not exist: recourse key --tenant NAME --file ${path} makes it.`);
   const file = loadKeyFile(path);
   const isOnlyWayIn = API_KEYS.length === 0 && JWT_JWKS_URL === undefined;
   if (loadFirstKeys({ entries: [], file }).length === 0 && isOnlyWayIn)

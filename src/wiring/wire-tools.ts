@@ -135,4 +135,5 @@ const wireDirectory = async (
   return { runHosted: isolation.runHosted, killHosts: isolation.killAll, close, placingOf };
 };
 
-const PUBLIC_API = new URL(`../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
+export const PUBLIC_API = new URL(`../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
+  .href;

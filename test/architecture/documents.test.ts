@@ -65,6 +65,7 @@ const OTHER_WORDS: readonly string[] = [
   'ROOMS_URL',
   'NODE_COMPILE_CACHE',
   'NODE_EXTRA_CA_CERTS',
+  'NO_COLOR',
   'RECOURSE_API_KEY',
   'RECOURSE_URL',
   'YOUR_KEY',

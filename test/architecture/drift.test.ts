@@ -15,6 +15,7 @@ test('every generated document says what the code says', async () => {
     'docs/configuration.md',
     'docs/metrics.md',
     'docs/one-call.md',
+    'docs/cli.md',
     'docs/tools.md',
     'deploy/grafana/dashboards/recourse.json',
   ]);

@@ -3,9 +3,13 @@ import { readSourceFiles, type SourceFile } from './source-files.ts';
 
 const FILES = readSourceFiles();
 
-const folderOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] ?? '') : 'src');
+// The program stands above the commands, and these above the other files beside it.
+const rootOf = (path: string): string => (path === 'main.ts' ? 'main' : 'src');
 
-const innermostFolderOf = (path: string): string => (path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : 'src');
+const folderOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] ?? '') : rootOf(path));
+
+const innermostFolderOf = (path: string): string =>
+  path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : rootOf(path);
 
 const EVERYTHING = [
   ...['contract', 'json', 'files', 'memory', 'formats', 'tools', 'executor', 'redaction', 'queue', 'isolation'],
@@ -38,6 +42,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   wiring: EVERYTHING.filter((folder) => folder !== 'src' && folder !== 'testing'),
   testing: ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions'],
   src: EVERYTHING,
+  cli: EVERYTHING,
+  main: ['cli'],
 };
 
 // They implement what the executor asks for, or are told of what happens: its types are all they need of it.
@@ -91,6 +97,8 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   console: /^lit-html(\/.*)?$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
   src: /^(zod|fastify|pino|node:.*)$/,
+  cli: /^(commander|cli-table3|pino|node:(crypto|fs|module|net|path|url|util))$/,
+  main: /^node:(fs|path|stream\/consumers|util)$/,
 };
 
 const offences = (check: (file: SourceFile) => readonly string[]): readonly string[] =>
@@ -210,6 +218,14 @@ test('only main.ts reads the environment, and a tool host its own', () => {
 const MAY_CATCH = [
   'auth/rate-counters.ts',
   'auth/rate-limits.ts',
+  'cli/address/ask-service.ts',
+  'cli/call/own-service.ts',
+  'cli/check/run-check.ts',
+  'cli/init/run-init.ts',
+  'cli/key/run-key.ts',
+  'cli/program.ts',
+  'cli/serve/read-paths.ts',
+  'cli/serve/serve.ts',
   'console/parse-json.ts',
   'executor/circuit/circuit-key.ts',
   'executor/classify-thrown.ts',

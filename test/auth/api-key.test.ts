@@ -72,7 +72,7 @@ test('what requests are counted under tells neither the key nor its hash', () =>
 });
 
 const PAIR =
-  'must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `npm run key` makes one';
+  'must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `recourse key` makes one';
 const TENANT = 'must be for a tenant of 1 to 64 letters, digits, _ . and -, and not for `anonymous`, which is reserved';
 const WORD = 'has a word that is no attribute; after the hash there may be name=, tools=, may=, rate= and expires=';
 const NAME = 'has a name= that is not 1 to 64 letters, digits, _ . and -';

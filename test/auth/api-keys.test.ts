@@ -76,7 +76,7 @@ test('keys that are not right are refused at once, with every mistake', () => {
   const file = join(makeDirectory(), 'keys');
   writeFileSync(file, `${lineOf('acme', 'k')}\nsecret\n${lineOf('acme', 'k')}\n`);
   const pair =
-    'must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `npm run key` makes one';
+    'must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `recourse key` makes one';
   expect(() => start({ file })).toThrow(
     new Error(`API_KEYS_FILE ${file}: line 2 ${pair}; line 3 has the key of line 1 again; leave one out.`),
   );

@@ -4,10 +4,11 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { toKeyOptions } from '#src/cli/key/key-options.ts';
 import { postAs } from '#test/auth/access-client.ts';
+import { runInProcess } from '#test/cli/run-in-process.ts';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 import { startService } from '#test/support/start-service.ts';
-import { readOptions } from '../../scripts/key/read-options.ts';
 
 type Shown = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
@@ -15,7 +16,7 @@ type Shown = { readonly code: number; readonly stdout: string; readonly stderr: 
 const makeKey = (words: readonly string[]): Promise<Shown> =>
   new Promise((resolve, reject) => {
     const options = { cwd: ROOT, env: cleanEnvironment({}), timeout: 20_000 };
-    execFile('node', ['scripts/key.ts', ...words], options, (error, stdout, stderr) => {
+    execFile('node', ['src/main.ts', 'key', ...words], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
       if (typeof code === 'number') resolve({ code, stdout, stderr });
       else reject(error);
@@ -69,7 +70,7 @@ test('what is asked for wrongly makes no key and touches no file', async () => {
   const { code, stdout, stderr } = await makeKey(['--tenant', 'acme', '--rate', 'fast', '--file', file]);
   expect([code, stdout, existsSync(file)]).toEqual([2, '', false]);
   expect(stderr).toMatch(
-    /^The key has a rate= that is not requests per second, minute or hour, for example 600\/m\.\n\nUsage: /,
+    /^recourse: The key has a rate= that is not requests per second, minute or hour, for example 600\/m\.\nRun recourse key --help/,
   );
 });
 
@@ -83,27 +84,43 @@ test('a file that cannot be written is said, and no key is shown that nobody cou
 });
 
 test.for([
-  ['no tenant', [], 'Whose key? --tenant is missing.'],
+  ['no tenant', {}, 'Whose key? --tenant is missing.'],
   [
     'the reserved tenant',
-    ['--tenant', 'anonymous'],
+    { tenant: 'anonymous' },
     '--tenant must be 1 to 64 letters, digits, _ . and -, and not `anonymous`, which is reserved.',
   ],
   [
     'a tenant with a blank',
-    ['--tenant', 'a b'],
+    { tenant: 'a b' },
     '--tenant must be 1 to 64 letters, digits, _ . and -, and not `anonymous`, which is reserved.',
   ],
-  ['a blank in tools', ['--tenant', 'a', '--tools', 'x may=call'], '--tools must not have blanks in it.'],
-  ['a file without a name', ['--tenant', 'a', '--file', ''], '--file must name a file.'],
-  ['an option that is none', ['--tenant', 'a', '--admin'], expect.stringContaining("Unknown option '--admin'")],
-  ['a word too many', ['--tenant', 'a', 'b'], expect.stringContaining("Unexpected argument 'b'")],
-] as const)('%s is said to be wrong', ([, words, problem]) => {
-  expect(readOptions(words)).toEqual({ kind: 'wrong', problem });
+  ['a blank in tools', { tenant: 'a', tools: 'x may=call' }, '--tools must not have blanks in it.'],
+  ['a file without a name', { tenant: 'a', file: '' }, '--file must name a file.'],
+] as const)('%s is said to be wrong', ([, words, wrong]) => {
+  expect(toKeyOptions(words)).toEqual({ wrong });
+});
+
+test.for([
+  ['an option that is none', ['--tenant', 'a', '--admin'], "recourse: unknown option '--admin'\n"],
+  ['a misspelt option', ['--tenat', 'a'], "recourse: unknown option '--tenat'\n(Did you mean --tenant?)\n"],
+  [
+    'a word too many',
+    ['--tenant', 'a', 'b'],
+    "recourse: too many arguments for 'key'. Expected 0 arguments but got 1: b.\n",
+  ],
+] as const)('%s is said to be wrong', async ([, words, problem]) => {
+  const { end, stdout, stderr } = await runInProcess(['key', ...words]);
+  expect({ end, stdout, stderr }).toEqual({
+    end: 2,
+    stdout: '',
+    stderr: `${problem}Run recourse key --help to see what there is.\n`,
+  });
 });
 
 test('help is given whatever else is asked for', async () => {
-  expect(readOptions(['--help', '--tenant', 'anonymous'])).toEqual({ kind: 'help' });
-  const { code, stdout } = await makeKey(['-h']);
-  expect([code, stdout.startsWith('Usage: npm run key -- --tenant <tenant>')]).toEqual([0, true]);
+  for (const words of [['--help', '--tenant', 'anonymous'], ['-h']]) {
+    const { end, stdout } = await runInProcess(['key', ...words]);
+    expect([end, stdout.startsWith('Usage: recourse key [options]')]).toEqual([0, true]);
+  }
 });

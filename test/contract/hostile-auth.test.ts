@@ -150,7 +150,7 @@ test('keys of a file are followed: a revoked one is refused, a new one let in, a
   expect(line).toMatchObject({
     msg: 'API_KEYS_FILE was changed wrongly: the keys from before still hold',
     mistakes: [
-      'line 2 must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `npm run key` makes one',
+      'line 2 must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `recourse key` makes one',
     ],
   });
   expect([(await postAs(service, 'old', CALL)).status, (await postAs(service, 'new', CALL)).status]).toEqual([

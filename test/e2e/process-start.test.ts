@@ -138,7 +138,7 @@ test('every mistake in the settings is listed at once, a line each, whatever its
 
 test('a file of keys that cannot be read is refused by its name', async () => {
   expect(await refusalOf({ API_KEYS_FILE: '/nonexistent/keys' })).toEqual([
-    'recourse: API_KEYS_FILE /nonexistent/keys does not exist: npm run key -- --tenant NAME --file /nonexistent/keys makes it.',
+    'recourse: API_KEYS_FILE /nonexistent/keys does not exist: recourse key --tenant NAME --file /nonexistent/keys makes it.',
   ]);
 });
 

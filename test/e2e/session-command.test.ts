@@ -12,7 +12,7 @@ type Shown = { readonly code: number; readonly stdout: string; readonly stderr: 
 const session = (words: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Shown> =>
   new Promise((resolve, reject) => {
     const options = { cwd: ROOT, env: cleanEnvironment(environment), timeout: 20_000 };
-    execFile('node', ['scripts/session.ts', ...words], options, (error, stdout, stderr) => {
+    execFile('node', ['src/main.ts', 'session', ...words], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
       if (typeof code === 'number') resolve({ code, stdout, stderr });
       else reject(error);
@@ -105,7 +105,7 @@ test('a service that cannot be reached is said to be, and how to start it', asyn
   expect(await session(['s', '--url', `http://127.0.0.1:${port}`])).toEqual({
     code: 1,
     stdout: '',
-    stderr: `The service at http://127.0.0.1:${port} cannot be reached (ECONNREFUSED). Start it with npm start, or give --url (or RECOURSE_URL).\n`,
+    stderr: `The service at http://127.0.0.1:${port} cannot be reached (ECONNREFUSED). Start it with npm start or recourse, or give --url (or RECOURSE_URL).\n`,
   });
 });
 
@@ -160,8 +160,8 @@ test('the JSON of a session is whole, and nothing in it is a command to a termin
 test('who calls it wrong is told how to call it, with exit code 2', async () => {
   const wrong = await session([]);
   expect(wrong).toMatchObject({ code: 2, stdout: '' });
-  expect(wrong.stderr).toMatch(/^Which session\? Its id is missing\.\n\nUsage: npm run session -- <id> /);
+  expect(wrong.stderr).toMatch(/^recourse: Which session\? Its id is missing\.\nRun recourse session --help /);
   const help = await session(['--help']);
   expect(help).toMatchObject({ code: 0, stderr: '' });
-  expect(help.stdout).toMatch(/^Usage: npm run session -- <id> /);
+  expect(help.stdout).toMatch(/^Usage: recourse session <id> /);
 });

@@ -6,7 +6,7 @@ const DIGEST = 'a'.repeat(64);
 test('a key that is not given by its hash is refused, and not repeated', () => {
   for (const keys of ['secret', 'acme=secret', `acme=${DIGEST}0`, `=${DIGEST}`])
     expect(mistakesOf({ API_KEYS: keys })).toEqual([
-      'API_KEYS must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `npm run key` makes one',
+      'API_KEYS must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `recourse key` makes one',
     ]);
 });
 

@@ -40,16 +40,18 @@ export type Launch = {
   readonly cwd?: string;
   /** The number of a user to start it as; only root can. */
   readonly user?: number;
+  /** What stands behind the command, such as `--port 0`. */
+  readonly words?: readonly string[];
 };
 
 export const ROOT = join(import.meta.dirname, '../..');
 // It listens after about a second; a machine under full load takes longer.
 const START_TIMEOUT_MS = 20_000;
 
-const toCommand = ({ by, user }: Launch): readonly [string, ...string[]] => {
-  if (user !== undefined) return ['setpriv', ...toUserWords(user), ...toCommand({ by })];
-  if (by === 'npm') return ['npm', 'start'];
-  return ['node', join(ROOT, by === 'node' ? 'src/main.ts' : by)];
+const toCommand = ({ by, user, words = [] }: Launch): readonly [string, ...string[]] => {
+  if (user !== undefined) return ['setpriv', ...toUserWords(user), ...toCommand({ by, words })];
+  if (by === 'npm') return ['npm', 'start', '--', ...words];
+  return ['node', join(ROOT, by === 'node' ? 'src/main.ts' : by), ...words];
 };
 
 const toUserWords = (user: number): readonly string[] => [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];

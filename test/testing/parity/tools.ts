@@ -49,6 +49,7 @@ const toTools = (effects: 'read' | 'write', prefix: string) => {
       name: `${prefix}_number`,
       input: anything,
       output: z.number().min(1),
+      // @ts-expect-error: what it returns is checked by the executor
       run: async ({ value }) => value,
     }),
   ];

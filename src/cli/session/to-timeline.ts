@@ -1,5 +1,5 @@
-import type { JournalEntry, LateResult, SessionView } from '../../src/contract/session.ts';
-import { cutToColumns, toPlainText } from './plain-text.ts';
+import type { JournalEntry, LateResult, SessionView } from '../../contract/session.ts';
+import { cutToColumns, toPlainText } from '../terminal/plain-text.ts';
 import { type Column, toTable } from './to-table.ts';
 
 const COLUMNS: readonly Column[] = [

@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { cutToColumns } from './plain-text.ts';
+import { cutToColumns } from '../terminal/plain-text.ts';
 
 export type Column = { readonly title: string; readonly align: 'left' | 'right' };
 

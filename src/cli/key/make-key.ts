@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
-import { parseApiKey } from '../../src/auth/api-key.ts';
-import type { KeyOptions } from './read-options.ts';
+import { parseApiKey } from '../../auth/api-key.ts';
+import type { KeyOptions } from './key-options.ts';
 
 export type MadeKey = {
   /** What its owner sends: `rcs_` and 32 random bytes in base64url. */

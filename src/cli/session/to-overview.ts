@@ -1,5 +1,5 @@
-import type { SessionTool, SessionView } from '../../src/contract/session.ts';
-import { cutToColumns, toPlainText } from './plain-text.ts';
+import type { SessionTool, SessionView } from '../../contract/session.ts';
+import { cutToColumns, toPlainText } from '../terminal/plain-text.ts';
 import { type Column, toTable } from './to-table.ts';
 import { toName } from './to-timeline.ts';
 

@@ -4,19 +4,34 @@ import { stripVTControlCharacters } from 'node:util';
  * A text from elsewhere as one line that a terminal only shows: colours and cursor movements are left out, other
  * control characters become their pictures (␛), and what is invisible or turns the writing around is left out.
  */
-export const toPlainText = (text: string): string =>
-  stripVTControlCharacters(text)
-    .replace(/\p{Cf}/gu, '')
-    .replace(/\s+/g, ' ')
-    .replace(/\p{Cc}/gu, toPicture)
-    .replace(/[\p{Cs}\p{Co}\p{Cn}]/gu, '\ufffd')
-    .trim();
+export const toPlainText = (text: string): string => toShown(withoutMarks(text).replace(/\s+/g, ' ')).trim();
+
+const withoutMarks = (text: string): string => stripVTControlCharacters(text).replace(/\p{Cf}/gu, '');
+
+const toShown = (line: string): string =>
+  line.replace(/\p{Cc}/gu, toPicture).replace(/[\p{Cs}\p{Co}\p{Cn}]/gu, '\ufffd');
+
+/** The same for a text of several lines: its line ends and blanks stay. */
+export const toPlainLines = (text: string): string =>
+  withoutMarks(text)
+    .split(/\r?\n/)
+    .map((line) => toShown(line.replaceAll('\t', ' ')))
+    .join('\n');
 
 const toPicture = (control: string): string => {
   const code = control.charCodeAt(0);
   if (code === 0x7f) return '\u2421';
   return code < 0x20 ? String.fromCharCode(0x2400 + code) : '\ufffd';
 };
+
+/**
+ * JSON as it is, but for characters in its texts that a terminal may take for commands, or that turn the writing around:
+ * JSON.stringify leaves these; here they are escaped.
+ */
+export const escapeForTerminal = (json: string): string =>
+  json.replace(/[\u007f-\u009f\p{Cf}]/gu, (sign) =>
+    [...Array(sign.length).keys()].map((at) => `\\u${sign.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
+  );
 
 // Two columns each: East Asian wide and fullwidth characters, and whatever may be drawn as an emoji.
 const WIDE =

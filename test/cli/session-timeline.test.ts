@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
+import { toOverview } from '#src/cli/session/to-overview.ts';
+import { toTimeline } from '#src/cli/session/to-timeline.ts';
+import { cutToColumns, toPlainText } from '#src/cli/terminal/plain-text.ts';
 import type { SessionView } from '#src/contract/session.ts';
-import { cutToColumns, toPlainText } from '../../scripts/session/plain-text.ts';
-import { toOverview } from '../../scripts/session/to-overview.ts';
-import { toTimeline } from '../../scripts/session/to-timeline.ts';
-import { toEntry, toFailedEntry } from '../tools/journal-entries.ts';
+import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
 
 const CALLS: SessionView['calls'] = [
   toFailedEntry({ tool: 'read_file', message: "FileNotFoundError: there is no file 'note.md'.", retries_left: 3 }),

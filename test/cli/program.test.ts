@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { findClosedPort } from '#test/support/http-target.ts';
+import { runInProcess } from './run-in-process.ts';
+
+test.for([
+  ['a misspelt command', ['srve'], "unknown command 'srve'\n(Did you mean serve?)", 'recourse'],
+  ['a command that there is not', ['worker'], "unknown command 'worker'", 'recourse'],
+  ['a misspelt option', ['--prot', '9000'], "unknown option '--prot'\n(Did you mean --port?)", 'recourse serve'],
+  ['an option of another command', ['check', 'tools', '--port', '9'], "unknown option '--port'", 'recourse check'],
+  [
+    'a word too many',
+    ['init', 'a', 'b'],
+    "too many arguments for 'init'. Expected 1 argument but got 2: a, b.",
+    'recourse init',
+  ],
+  ['a tool that is not named', ['call'], "missing required argument 'tool'", 'recourse call'],
+  [
+    'arguments in two ways',
+    ['call', 'echo', 'text=a', '--args', '{}'],
+    'Give arguments as name=value or with --args, not both.',
+    'recourse call',
+  ],
+  [
+    'two services',
+    ['call', 'echo', '--tools', 'tools', '--url', 'http://127.0.0.1:1'],
+    '--tools starts a service for this call alone: leave out --url and --key, or --tools.',
+    'recourse call',
+  ],
+] as const)('%s ends with 2 and says what to do', async ([, words, problem, command]) => {
+  expect(await runInProcess(words)).toEqual({
+    end: 2,
+    stdout: '',
+    stderr: `recourse: ${problem}\nRun ${command} --help to see what there is.\n`,
+  });
+});
+
+test('help lists every command, and each has its own', async () => {
+  const { end, stdout, stderr } = await runInProcess(['--help']);
+  expect([end, stderr]).toEqual([0, '']);
+  const commands = ['serve', 'init', 'check', 'call', 'key', 'session'];
+  expect([...stdout.matchAll(/^ {2}([a-z]+) .*\S$/gm)].map(([, name]) => name).slice(0, 6)).toEqual(commands);
+  for (const command of commands)
+    expect((await runInProcess([command, '--help'])).stdout).toMatch(
+      new RegExp(`^Usage: recourse ${command} .*Exit code: 0 = `, 's'),
+    );
+});
+
+test('the version is that of the package', async () => {
+  expect(await runInProcess(['--version'])).toEqual({
+    end: 0,
+    stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+    stderr: '',
+  });
+});
+
+test('a service that is not there is said to be, with exit code 1', async () => {
+  const url = `http://127.0.0.1:${await findClosedPort()}`;
+  expect(await runInProcess(['call', 'echo', 'text=a', '--url', url])).toEqual({
+    end: 1,
+    stdout: '',
+    stderr: `The service at ${url} cannot be reached (ECONNREFUSED). Start it with npm start or recourse, or give --url (or RECOURSE_URL).\n`,
+  });
+});

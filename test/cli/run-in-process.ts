@@ -1,0 +1,28 @@
+import { runCli } from '#src/cli/run-cli.ts';
+
+export type RanCommand = { readonly end: number | 'serving'; readonly stdout: string; readonly stderr: string };
+
+/** Runs a command within this process, on a terminal of 100 columns without colours. For commands that start nothing. */
+export const runInProcess = async (
+  words: readonly string[],
+  variables: Readonly<Record<string, string>> = {},
+  input = '',
+): Promise<RanCommand> => {
+  let stdout = '';
+  let stderr = '';
+  const end = await runCli(words, {
+    terminal: {
+      write: (text) => {
+        stdout += text;
+      },
+      writeError: (text) => {
+        stderr += text;
+      },
+      columns: 100,
+      colors: 'off',
+    },
+    loadEnvironment: () => ({ variables, before: variables, file: null, mistake: null }),
+    readInput: async () => input,
+  });
+  return { end, stdout, stderr };
+};

@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { cleanEnvironment, ROOT, runToEnd, startProcess } from '#test/support/start-process.ts';
+
+const makeDirectory = (): string => {
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), 'recourse-serve-')));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+};
+
+type Shown = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+/** Runs a command as a person does, in a directory of its own. */
+const recourse = (words: readonly string[], settings: Readonly<Record<string, string>> = {}): Promise<Shown> =>
+  new Promise((resolve, reject) => {
+    const options = { cwd: tmpdir(), env: cleanEnvironment(settings), timeout: 20_000 };
+    execFile('node', [join(ROOT, 'src/main.ts'), ...words], options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : error.code;
+      if (typeof code === 'number') resolve({ code, stdout, stderr });
+      else reject(error);
+    });
+  });
+
+const DOUBLE = `import { defineTool, z } from 'recourse';
+export const double = defineTool({
+  name: 'double',
+  description: 'Doubles a number.',
+  effects: 'read',
+  input: z.object({ number: z.number() }),
+  run: ({ number }) => ({ doubled: 2 * number }),
+});
+`;
+
+test('the environment overrides .env, options override both, and call asks what serves', {
+  timeout: 60_000,
+}, async () => {
+  const directory = makeDirectory();
+  mkdirSync(join(directory, 'tools'));
+  writeFileSync(join(directory, 'tools/double.ts'), DOUBLE);
+  writeFileSync(join(directory, '.env'), 'PORT=1\nTOOLS_DIR=nowhere\nCONSOLE=false\nLOG_LEVEL=silent\n');
+  const running = await startProcess({
+    by: 'node',
+    cwd: directory,
+    environment: { PORT: '1', LOG_LEVEL: 'info' },
+    words: ['--port', '0', '--tools', 'tools'],
+  });
+  const { url } = running;
+  expect(running.stderr().split('\n').slice(0, 3)).toEqual([
+    `recourse: settings are read from ${directory}/.env, too; the environment overrides it.`,
+    `Recourse serves on ${url}.`,
+    '  tools    7, 1 of them from tools',
+  ]);
+  expect((await fetch(`${url}/console`)).status).toBe(404);
+  const service = { RECOURSE_URL: url };
+  expect(await recourse(['call', 'double', 'number=21'], service)).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^double: success\n {2}value {5}\{"doubled":42\}\n {2}executed {2}yes\n {2}duration {2}[\d.]+ ms\n$/,
+    ),
+    stderr: '',
+  });
+  const failed = await recourse(['call', 'double', 'number=x', '--session', 's', '--url', url]);
+  expect([failed.code, failed.stderr]).toEqual([1, '']);
+  expect(failed.stdout).toMatch(
+    /^double: retry, invalid_arguments\n {2}message {3}Invalid arguments for 'double'.*\n {2}executed {2}no\n {2}retry {5}allowed, 3 of 3 left in this session\n/s,
+  );
+  const json = await recourse(['call', 'double', '--args', '{"number":1}', '--json'], service);
+  expect(JSON.parse(json.stdout)).toMatchObject({ name: 'double', success: true, value: { doubled: 2 } });
+});
+
+test('a file of variables that cannot be read is one of the mistakes', async () => {
+  const directory = makeDirectory();
+  mkdirSync(join(directory, '.env'));
+  const ended = await runToEnd({ by: 'node', cwd: directory, words: ['--port', 'eighty'] });
+  expect(ended).toMatchObject({ code: 1, stdout: '' });
+  expect(ended.stderr.split('\n').slice(0, -1)).toEqual([
+    `recourse: The file of variables ${directory}/.env cannot be read (EISDIR): mend it, or name another with --env-file.`,
+    'recourse: PORT must be a whole number',
+  ]);
+});
+
+test('a file of variables that tools could write is refused', async () => {
+  const directory = makeDirectory();
+  const file = join(directory, 'ours.env');
+  writeFileSync(file, 'WORKSPACE_DIR=/tmp\n');
+  const environment = { WORKSPACE_DIR: directory, PORT: '0' };
+  const ended = await runToEnd({ by: 'node', environment, words: ['serve', '--env-file', file] });
+  expect(ended.code).toBe(1);
+  expect(ended.stderr).toContain(
+    `recourse: The file of variables '${file}' lies in WORKSPACE_DIR '${directory}', so tools that write files there could change it. Move one of the two.\n`,
+  );
+});
+
+test('call starts a service of its own for a directory, whatever the settings of serving say', async () => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, 'double.ts'), DOUBLE);
+  const settings = { API_KEYS: 'none', REDIS_URL: 'redis://127.0.0.1:1', PORT: '1', HOST: '0.0.0.0' };
+  const { code, stdout, stderr } = await recourse(['call', '--tools', directory, 'double', 'number=4'], settings);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toContain('{"doubled":8}');
+  expect(await recourse(['call', '--tools', join(directory, 'none'), 'double'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `recourse: ${directory}/none does not exist.\nRun recourse call --help to see what there is.\n`,
+  });
+});
+
+test('check names each file that does not load, and ends with 1', async () => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, 'double.ts'), DOUBLE);
+  writeFileSync(join(directory, 'broken.ts'), 'export const = 1;\n');
+  const shown = await recourse(['check', directory]);
+  expect([shown.code, shown.stderr]).toEqual([1, '']);
+  expect(shown.stdout).toMatch(/^recourse-serve-\w+\/broken\.ts:1:\d+: .+\n {2}export const = 1;\n +\^\n/);
+  expect(shown.stdout).toMatch(/\n1 tool: double; 1 problem\n$/);
+  const json = await recourse(['check', directory, '--json']);
+  expect([json.code, JSON.parse(json.stdout)]).toEqual([
+    1,
+    { ok: false, tools: ['double'], problems: [expect.objectContaining({ level: 'error', file: 'broken.ts' })] },
+  ]);
+});
