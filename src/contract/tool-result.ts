@@ -16,7 +16,11 @@ export type BudgetMode = (typeof BUDGET_MODES)[number];
 
 export const RetryState = z
   .object({
-    allowed: z.boolean().describe('The outcome is `retry` and budget is left.'),
+    allowed: z
+      .boolean()
+      .describe(
+        'True: another call of the tool may help, and would run. False: the outcome is not `retry`, or no retries are left; a call made all the same is answered `retry_budget_exhausted`.',
+      ),
     limit: z.int().nonnegative(),
     used: z.int().nonnegative(),
     remaining: z.int().nonnegative().describe('The smaller of what the tool and the session have left.'),
@@ -31,7 +35,10 @@ export const FailureDetail = z
   .object({
     code: z.enum(FAILURE_CODES),
     type: z.string().describe("The exception's type name, or the code's own."),
-    hint: z.string().nullable(),
+    hint: z
+      .string()
+      .nullable()
+      .describe("What to do differently, in the tool's words. `message` has it, too. Null where no retries are left."),
     issues: z.array(Issue),
     retry_after_ms: z.number().nonnegative().nullable(),
     fatal: z.boolean().describe('True tells the runtime to abort its run.'),

@@ -98,7 +98,8 @@ const HostEnd = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('failure'),
     code: z.enum(HOST_CODES),
-    message: z.string().min(1).max(MAX_TEXT),
+    // With the hint at its end, and of both what redaction needs beyond their limits.
+    message: z.string().min(1).max(2 * MAX_TEXT),
     type: z.string().max(100),
     hint: z.string().max(MAX_TEXT).nullable(),
     issues: z.array(Issue).max(100),

@@ -394,6 +394,7 @@ export interface components {
             readonly code: "invalid_call" | "unknown_tool" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
             /** @description The exception's type name, or the code's own. */
             readonly type: string;
+            /** @description What to do differently, in the tool's words. `message` has it, too. Null where no retries are left. */
             readonly hint: string | null;
             readonly issues: readonly components["schemas"]["Issue"][];
             readonly retry_after_ms: number | null;
@@ -409,7 +410,7 @@ export interface components {
             readonly message: string;
         };
         readonly RetryState: {
-            /** @description The outcome is `retry` and budget is left. */
+            /** @description True: another call of the tool may help, and would run. False: the outcome is not `retry`, or no retries are left; a call made all the same is answered `retry_budget_exhausted`. */
             readonly allowed: boolean;
             readonly limit: number;
             readonly used: number;
@@ -1948,7 +1949,7 @@ export interface operations {
                      *           "running": 0,
                      *           "limit": 3,
                      *           "exhausted": false,
-                     *           "last_error": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+                     *           "last_error": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
                      *           "streak": {
                      *             "failed": 2,
                      *             "same_answer": 0
@@ -1979,7 +1980,7 @@ export interface operations {
                      *             "code": "tool_exception",
                      *             "retries_left": 3,
                      *             "duration_ms": 0.38,
-                     *             "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?"
+                     *             "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there."
                      *           },
                      *           {
                      *             "step": 2,
@@ -1989,7 +1990,7 @@ export interface operations {
                      *             "code": "tool_exception",
                      *             "retries_left": 2,
                      *             "duration_ms": 0.38,
-                     *             "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?"
+                     *             "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there."
                      *           },
                      *           {
                      *             "step": 2,
@@ -2019,7 +2020,7 @@ export interface operations {
                      *           "executed": "yes",
                      *           "code": "tool_exception",
                      *           "fault": "tool",
-                     *           "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+                     *           "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
                      *           "duration_ms": 0.38,
                      *           "retries_left": 3
                      *         },
@@ -2038,7 +2039,7 @@ export interface operations {
                      *           "executed": "yes",
                      *           "code": "tool_exception",
                      *           "fault": "tool",
-                     *           "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+                     *           "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
                      *           "duration_ms": 0.38,
                      *           "retries_left": 2
                      *         },
