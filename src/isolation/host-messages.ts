@@ -32,6 +32,8 @@ export type HostOrder =
       readonly role: 'tool' | 'reducer';
       readonly tool: string;
       readonly session: string | null;
+      readonly tenant: string | null;
+      readonly caller: string | null;
       readonly callId: string | number | null;
       readonly effects: Effects;
       readonly retriesLeft: number;
@@ -99,7 +101,10 @@ const HostEnd = z.discriminatedUnion('kind', [
     kind: z.literal('failure'),
     code: z.enum(HOST_CODES),
     // With the hint at its end, and of both what redaction needs beyond their limits.
-    message: z.string().min(1).max(2 * MAX_TEXT),
+    message: z
+      .string()
+      .min(1)
+      .max(2 * MAX_TEXT),
     type: z.string().max(100),
     hint: z.string().max(MAX_TEXT).nullable(),
     issues: z.array(Issue).max(100),

@@ -40,7 +40,8 @@ export const SESSION_EXAMPLE: SessionView = {
       running: 0,
       limit: 3,
       exhausted: false,
-      last_error: "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
+      last_error:
+        "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
       streak: {
         failed: 2,
         same_answer: 0,
@@ -71,7 +72,8 @@ export const SESSION_EXAMPLE: SessionView = {
         code: 'tool_exception',
         retries_left: 3,
         duration_ms: 0.38,
-        message: "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
+        message:
+          "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
       },
       {
         step: 2,
@@ -81,7 +83,8 @@ export const SESSION_EXAMPLE: SessionView = {
         code: 'tool_exception',
         retries_left: 2,
         duration_ms: 0.38,
-        message: "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
+        message:
+          "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
       },
       {
         step: 2,
@@ -111,7 +114,8 @@ export const SESSION_EXAMPLE: SessionView = {
       executed: 'yes',
       code: 'tool_exception',
       fault: 'tool',
-      message: "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
+      message:
+        "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
       duration_ms: 0.38,
       retries_left: 3,
     },
@@ -130,7 +134,8 @@ export const SESSION_EXAMPLE: SessionView = {
       executed: 'yes',
       code: 'tool_exception',
       fault: 'tool',
-      message: "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
+      message:
+        "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
       duration_ms: 0.38,
       retries_left: 2,
     },

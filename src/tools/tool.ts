@@ -23,6 +23,13 @@ export type ToolContext = {
   readonly signal: AbortSignal;
   /** An opaque key of the session, the same for all its calls; null without a session. Never the caller's own id. */
   readonly session: string | null;
+  /** The tenant of the caller, as the operator named it with the caller's key; null where callers have no keys. */
+  readonly tenant: string | null;
+  /**
+   * Who of the tenant called: 32 hex digits, the same for all calls of one key or one subject of tokens, in every replica
+   * and after a restart; null where callers have no keys. Never the key itself.
+   */
+  readonly caller: string | null;
   /** The id the model gave the call. */
   readonly callId: string | number | null;
   readonly log: ToolLog;
