@@ -22,6 +22,7 @@ export type HostListener = {
   /** Code of this tool is about to end the process. */
   readonly onLeaving: (tool: HostedTool | null, nonce: string) => void;
   readonly onPong: () => void;
+  readonly onResources: (state: 'held' | 'released') => void;
 };
 
 /** What a call in a host hears. */
@@ -124,6 +125,7 @@ export class HostConversation {
       case 'restless':
       case 'quiet':
       case 'pong':
+      case 'resources':
         this.#hearHost(message);
         break;
       case 'stray':
@@ -150,10 +152,11 @@ export class HostConversation {
     }
   }
 
-  #hearHost({ nonce, ...message }: Extract<HostMessage, { type: 'ready' | 'restless' | 'quiet' | 'pong' }>): void {
+  #hearHost({ nonce, ...message }: WordOfHost): void {
     if (this.#ready?.nonce !== nonce) this.#drop(nonce);
     else if (message.type === 'ready') this.#ready.onReady();
     else if (message.type === 'pong') this.#listener.onPong();
+    else if (message.type === 'resources') this.#listener.onResources(message.state);
     else this.#listener.onRest(message.type === 'restless' ? message : null);
   }
 
@@ -226,6 +229,7 @@ export class HostConversation {
   }
 }
 
+type WordOfHost = Extract<HostMessage, { type: 'ready' | 'restless' | 'quiet' | 'pong' | 'resources' }>;
 type CallMessage = Extract<HostMessage, { type: 'began' | 'answer' | 'log' | 'progress' }>;
 
 const toLoaded = (body: string, trace: string | null): HostLoad => {

@@ -43,6 +43,8 @@ export type HostOrder =
       readonly graceful: 'on' | 'off';
     }
   | { readonly type: 'abort'; readonly nonce: string; readonly reason: 'TimeoutError' | 'AbortError' }
+  /** Its tools are to end what they hold; it is ended as soon as it says so. */
+  | { readonly type: 'release' }
   /** To be answered at once: a host whose event loop is blocked does not. */
   | { readonly type: 'ping'; readonly nonce: string };
 
@@ -159,6 +161,8 @@ export const HostMessage = z.discriminatedUnion('type', [
     reason: z.string().max(MAX_TEXT),
   }),
   z.object({ type: z.literal('quiet'), nonce: z.string() }),
+  /** Tools hold something that is to be ended in order; they have ended it. */
+  z.object({ type: z.literal('resources'), nonce: z.string(), state: z.enum(['held', 'released']) }),
   /** Code of this call is about to end the process. */
   z.object({ type: z.literal('leaving'), nonce: z.string() }),
   z.object({ type: z.literal('pong'), nonce: z.string() }),

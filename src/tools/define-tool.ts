@@ -6,9 +6,10 @@ import { type DeclaredBreakerKey, toBreakerKey } from './breaker-key.ts';
 import { toExampleArguments } from './example-arguments.ts';
 import { type Checked, type SchemaCheck, toSchemaCheck } from './schema-check.ts';
 import type { InlineTool, Prepared, ToolContext, Upstream } from './tool.ts';
+import { type ResourceHandler, type Setup, type Teardown, type ToolResource, toToolResource } from './tool-resource.ts';
 
 /** What a tool says about itself. Only the first five members are required. */
-export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
+export type ToolDefinition<Schema extends z.ZodType | JsonSchema, Resource = undefined> = {
   /** 1 to 64 of `A–Z a–z 0–9 _ . -`, unique in the service. */
   readonly name: string;
   /** For the model: what it does, when to use it, what it returns. */
@@ -17,8 +18,18 @@ export type ToolDefinition<Schema extends z.ZodType | JsonSchema> = {
   readonly input: Schema;
   /** What a repeat may do: `read`, `idempotent`, or `write`. */
   readonly effects: Effects;
+  /**
+   * Makes what its calls share, a pool of connections for example: once in each process that runs the tool, when its first
+   * call needs it. Tools with the same function share what it makes. Write it above `run`, which has it as `context.resource`.
+   */
+  readonly setup?: Setup<Resource>;
+  /** Ends what `setup` made, within a second, when the process ends in an orderly way. */
+  readonly teardown?: Teardown<NoInfer<Resource>>;
   /** The handler, synchronous or not. `input` has passed the schema. */
-  readonly run: (input: ToolArguments<Schema>, context: ToolContext) => unknown;
+  readonly run: (
+    input: ToolArguments<Schema>,
+    context: ToolContext & { readonly resource: NoInfer<Resource> },
+  ) => unknown;
   readonly output?: z.ZodType | JsonSchema;
   /** Failed rounds in a row beyond the first. Default 3, for write tools 1. 0 = none. */
   readonly retries?: number;
@@ -74,7 +85,9 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set(['_unknown', '_other']);
  * Declares a tool. Throws a TypeError that names the tool and the member when the declaration is wrong: a bad name,
  * unknown `effects`, a negative, fractional or non-finite number, a schema that cannot be compiled.
  */
-export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefinition<Schema>): InlineTool => {
+export const defineTool = <Schema extends z.ZodType | JsonSchema, Resource = undefined>(
+  definition: ToolDefinition<Schema, Resource>,
+): InlineTool => {
   const { name, effects } = definition;
   checkName(name);
   const refuse = (member: string, rule: string): never => {
@@ -94,13 +107,14 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
   };
   const input = compile('input', definition.input);
   const output = definition.output === undefined ? null : compile('output', definition.output);
+  const resource = toResource(definition, refuse);
   return {
     ...DEFAULTS,
     ...pickGiven(definition),
     ...toBreakerKey(definition.breakerKey, input.jsonSchema, refuse),
     role: 'tool',
     runsIn: 'service',
-    isolation: definition.isolation ?? 'process',
+    ...toIsolation(definition.isolation, resource),
     env: definition.env ?? [],
     name,
     description: definition.description,
@@ -115,7 +129,7 @@ export const defineTool = <Schema extends z.ZodType | JsonSchema>(definition: To
         ? null
         : whole('maxCallsPerSession', definition.maxCallsPerSession, 0),
     exampleArguments: toExampleArguments(input.jsonSchema),
-    prepare: toPrepare(input, definition.run),
+    prepare: toPrepare(input, definition, resource),
     checkOutput: output === null ? null : toOutputCheck(output),
   };
 };
@@ -129,21 +143,46 @@ const DEFAULTS = {
   upstream: null,
 };
 
-const pickGiven = <Schema extends z.ZodType | JsonSchema>(definition: ToolDefinition<Schema>) => {
+const pickGiven = <Schema extends z.ZodType | JsonSchema, Resource>(definition: ToolDefinition<Schema, Resource>) => {
   const { gracefulErrors, sequential, polling, source, extractError, upstream } = definition;
   const given = Object.entries({ gracefulErrors, sequential, polling, source, extractError, upstream });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
 };
 
-const toPrepare = <Schema extends z.ZodType | JsonSchema>(
+const toResource = <Schema extends z.ZodType | JsonSchema, Resource>(
+  { setup, teardown }: Pick<ToolDefinition<Schema, Resource>, 'setup' | 'teardown'>,
+  refuse: (member: string, rule: string) => never,
+): ToolResource | null => {
+  if (setup !== undefined && typeof setup !== 'function') refuse('setup', 'must be a function');
+  if (teardown !== undefined && typeof teardown !== 'function') refuse('teardown', 'must be a function');
+  if (setup === undefined) return teardown === undefined ? null : refuse('teardown', 'needs a setup');
+  return toToolResource({ setup, teardown: teardown ?? (() => undefined) });
+};
+
+// What is open between calls would keep other files from a shared process, and be torn down with every turn.
+const toIsolation = (
+  isolation: InlineTool['isolation'] | undefined,
+  resource: ToolResource | null,
+): Pick<InlineTool, 'isolation' | 'close'> =>
+  resource === null
+    ? { isolation: isolation ?? 'process' }
+    : { isolation: isolation === 'inline' ? isolation : 'own', close: () => resource.close() };
+
+const toPrepare = <Schema extends z.ZodType | JsonSchema, Resource>(
   input: SchemaCheck,
-  run: ToolDefinition<Schema>['run'],
+  { name, run }: ToolDefinition<Schema, Resource>,
+  resource: ToolResource | null,
 ): InlineTool['prepare'] => {
-  const toPrepared = (checked: Checked): Prepared =>
-    checked.ok
-      ? // The one place where a schema's word is taken for a type: `checked` comes from that very schema.
-        { ok: true, invocation: { run: (context) => run(checked.value as ToolArguments<Schema>, context) } }
-      : checked;
+  // The one place where a word is taken for a type: `value` comes from that very schema, the resource from that very setup.
+  const runWith = (value: unknown, context: ToolContext): unknown =>
+    run(value as ToolArguments<Schema>, context as ToolContext & { readonly resource: Resource });
+  const toPrepared = (checked: Checked): Prepared => {
+    if (!checked.ok) return checked;
+    const { value } = checked;
+    if (resource === null) return { ok: true, invocation: { run: (context) => runWith(value, context) } };
+    const handler: ResourceHandler = (context, made) => runWith(value, Object.assign(context, { resource: made }));
+    return { ok: true, invocation: { run: (context) => resource.run(handler, name, context) } };
+  };
   return (given) => {
     const checked = input.check(given);
     return checked instanceof Promise ? checked.then(toPrepared) : toPrepared(checked);
@@ -158,8 +197,8 @@ const toOutputCheck = (output: SchemaCheck): NonNullable<InlineTool['checkOutput
   };
 };
 
-const checkMembers = <Schema extends z.ZodType | JsonSchema>(
-  { effects, description, run, polling, isolation = 'process', env = [] }: ToolDefinition<Schema>,
+const checkMembers = <Schema extends z.ZodType | JsonSchema, Resource>(
+  { effects, description, run, polling, isolation = 'process', env = [] }: ToolDefinition<Schema, Resource>,
   refuse: (member: string, rule: string) => never,
 ): void => {
   if (!Object.hasOwn(DEFAULT_RETRIES, effects)) refuse('effects', "must be 'read', 'idempotent' or 'write'");

@@ -122,6 +122,11 @@ export type InlineTool = ToolFacts & {
    * same one. Asked before the arguments are checked.
    */
   readonly breakerKeyOf: ((input: Readonly<Record<string, unknown>>) => unknown) | null;
+  /**
+   * Tears down what its `setup` made in this process, once no call uses it; a later call sets up anew. Rejects with what the
+   * teardown throws. Left out where it has no `setup`.
+   */
+  readonly close?: () => Promise<void>;
 };
 
 /** A file of a tools directory in one version; a new version is a new object. Its sources are kept: the file on disk may be edited, or broken, by now. */
