@@ -47,25 +47,45 @@ export const FailureDetail = z
   .meta({ id: 'FailureDetail' });
 export type FailureDetail = z.infer<typeof FailureDetail>;
 
-export const ToolResult = z
+const everyResult = {
+  index: z.int().nonnegative(),
+  id: z.union([z.string(), z.number(), z.null()]),
+  name: z.string().nullable(),
+  executed: z.enum(EXECUTED),
+  value: z.unknown(),
+  message: z.string(),
+  duration_ms: z.number().nonnegative(),
+  empty: z.literal(true).optional(),
+  replayed: z.literal(true).optional(),
+  truncated: z.literal(true).optional(),
+  warnings: z.array(Warning).min(1).optional(),
+};
+
+/** A call that did what it was to do. */
+export const ToolSuccess = z
   .object({
-    index: z.int().nonnegative(),
-    id: z.union([z.string(), z.number(), z.null()]),
-    name: z.string().nullable(),
-    success: z.boolean(),
-    outcome: z.enum(OUTCOMES),
-    executed: z.enum(EXECUTED),
-    value: z.unknown(),
-    message: z.string(),
-    error: FailureDetail.nullable(),
-    retry: RetryState.nullable(),
-    duration_ms: z.number().nonnegative(),
-    empty: z.literal(true).optional(),
-    replayed: z.literal(true).optional(),
-    truncated: z.literal(true).optional(),
-    warnings: z.array(Warning).min(1).optional(),
+    ...everyResult,
+    success: z.literal(true),
+    outcome: z.literal('success'),
+    error: z.null(),
+    retry: z.null(),
   })
-  .meta({ id: 'ToolResult' });
+  .meta({ id: 'ToolSuccess' });
+export type ToolSuccess = z.infer<typeof ToolSuccess>;
+
+/** A call that did not. */
+export const ToolFailure = z
+  .object({
+    ...everyResult,
+    success: z.literal(false),
+    outcome: z.enum(OUTCOMES).exclude(['success']),
+    error: FailureDetail,
+    retry: RetryState.nullable(),
+  })
+  .meta({ id: 'ToolFailure' });
+export type ToolFailure = z.infer<typeof ToolFailure>;
+
+export const ToolResult = z.discriminatedUnion('success', [ToolSuccess, ToolFailure]).meta({ id: 'ToolResult' });
 export type ToolResult = z.infer<typeof ToolResult>;
 
 export const ToolCallsResponse = z

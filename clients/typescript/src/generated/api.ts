@@ -367,19 +367,15 @@ export interface components {
             /** @description One per call, in the order of the calls. */
             readonly results: readonly components["schemas"]["ToolResult"][];
         };
-        readonly ToolResult: {
+        readonly ToolResult: components["schemas"]["ToolSuccess"] | components["schemas"]["ToolFailure"];
+        readonly ToolSuccess: {
             readonly index: number;
             readonly id: string | number | null;
             readonly name: string | null;
-            readonly success: boolean;
-            /** @enum {string} */
-            readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
             /** @enum {string} */
             readonly executed: "yes" | "no" | "maybe";
             readonly value: unknown;
             readonly message: string;
-            readonly error: components["schemas"]["FailureDetail"] | null;
-            readonly retry: components["schemas"]["RetryState"] | null;
             readonly duration_ms: number;
             /** @enum {boolean} */
             readonly empty?: true;
@@ -388,6 +384,39 @@ export interface components {
             /** @enum {boolean} */
             readonly truncated?: true;
             readonly warnings?: readonly components["schemas"]["Warning"][];
+            /** @enum {boolean} */
+            readonly success: true;
+            /** @enum {string} */
+            readonly outcome: "success";
+            readonly error: null;
+            readonly retry: null;
+        };
+        readonly Warning: {
+            readonly code: string;
+            readonly message: string;
+        };
+        readonly ToolFailure: {
+            readonly index: number;
+            readonly id: string | number | null;
+            readonly name: string | null;
+            /** @enum {string} */
+            readonly executed: "yes" | "no" | "maybe";
+            readonly value: unknown;
+            readonly message: string;
+            readonly duration_ms: number;
+            /** @enum {boolean} */
+            readonly empty?: true;
+            /** @enum {boolean} */
+            readonly replayed?: true;
+            /** @enum {boolean} */
+            readonly truncated?: true;
+            readonly warnings?: readonly components["schemas"]["Warning"][];
+            /** @enum {boolean} */
+            readonly success: false;
+            /** @enum {string} */
+            readonly outcome: "retry" | "failed" | "refused" | "unknown" | "pending";
+            readonly error: components["schemas"]["FailureDetail"];
+            readonly retry: components["schemas"]["RetryState"] | null;
         };
         readonly FailureDetail: {
             /** @enum {string} */
@@ -422,10 +451,6 @@ export interface components {
             readonly scope: "session" | "request";
             /** @enum {string} */
             readonly mode: "redis" | "memory" | "local";
-        };
-        readonly Warning: {
-            readonly code: string;
-            readonly message: string;
         };
         /** @description The service's own envelope. */
         readonly ToolCallsEnvelope: {
