@@ -6,6 +6,7 @@ export type { JournalEntry } from './contract/session.ts';
 export type { JsonSchema } from './contract/tool-description.ts';
 export { defineReducer } from './tools/define-reducer.ts';
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts';
+export { audio, file, image, type MediaData, type MediaValue, type TextFileValue } from './tools/media-values.ts';
 export type { Reducer } from './tools/reducer.ts';
 export type { ToolContext, ToolLog, ToolProgress } from './tools/tool.ts';
 export { RetryableToolError, TerminalToolError, UpstreamToolError } from './tools/tool-errors.ts';

@@ -96,6 +96,8 @@ const callTool = async (tool: InlineTool, input: Readonly<Record<string, unknown
     isLastAttempt: false,
     idempotencyKey: null,
     traceparent: null,
+    tenant: null,
+    caller: null,
   });
 };
 

@@ -59,7 +59,7 @@ const call = async (tool: InlineTool, input: Json): Promise<unknown> => {
     signal: AbortSignal.timeout(20_000),
     ...{ session: null, callId: null, progress: ignore, effects: tool.effects, retriesLeft: 3, timeoutMs: 20_000 },
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
-    ...{ isLastAttempt: false, idempotencyKey: null, traceparent: null },
+    ...{ isLastAttempt: false, idempotencyKey: null, traceparent: null, tenant: null, caller: null },
   });
 };
 

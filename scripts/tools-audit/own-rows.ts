@@ -14,7 +14,7 @@ export const OWN_ROWS: readonly AuditRow[] = [
     [
       'wrong value',
       'there is no such file',
-      "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+      "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
       'tool_exception',
     ],
     ['wrong value', 'the file is binary', "'logo.bin' is binary, or not UTF-8 text. Choose a text file."],

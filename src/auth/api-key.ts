@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { isToolPattern } from '../contract/tool-patterns.ts';
 import { type Caller, OPERATIONS } from './caller.ts';
 import { parseRate } from './rate.ts';
@@ -50,9 +51,14 @@ export const parseApiKey = (entry: string): ParsedKey => {
   if (typeof rights === 'string') return { ok: false, mistake: rights };
   const hex = digits.toLowerCase();
   const { expiresAt, ...granted } = rights;
-  const caller: Caller = { key: hex.slice(0, 8), ...granted, tenant, rateKey: `key:${hex.slice(0, 32)}` };
+  const id = toCallerId(tenant, granted.key ?? hex);
+  const caller: Caller = { key: hex.slice(0, 8), ...granted, tenant, id, rateKey: `key:${hex.slice(0, 32)}` };
   return { ok: true, key: { hash: Buffer.from(hex, 'hex'), expiresAt, caller } };
 };
+
+/** A key that is made anew under its old name is the same caller; one without a name is its hash. */
+const toCallerId = (tenant: string, name: string): string =>
+  hash('sha256', JSON.stringify(['key', tenant, name])).slice(0, 32);
 
 /** What the words after the hash grant, or what is wrong with the first wrong one. */
 const toRights = (words: readonly string[]): Rights | string => {

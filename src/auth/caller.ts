@@ -9,6 +9,8 @@ export type Caller = {
   readonly tenant: string;
   /** The name of its key, or the subject of its token: for logs, never a secret. null while anonymous. */
   readonly key: string | null;
+  /** Who it is, for tools: opaque, the same in every replica and after a restart; null while anonymous. */
+  readonly id: string | null;
   /** Under which its requests are counted: opaque, the same in every replica. null: by its address. */
   readonly rateKey: string | null;
   /** null: the service's own rate, if there is one. */
@@ -34,6 +36,7 @@ export type Authenticate = (credential: string | undefined) => Authentication | 
 export const ANONYMOUS: Caller = {
   tenant: 'anonymous',
   key: null,
+  id: null,
   rateKey: null,
   rate: null,
   tools: 'all',

@@ -22,12 +22,13 @@ export const toTokenCaller = (claims: Claims, tenantClaim: string): Caller | nul
   const { [tenantClaim]: tenant, sub: subject, iss: issuer } = claims;
   if (typeof tenant !== 'string' || !isTenant(tenant) || typeof subject !== 'string' || subject === '') return null;
   const scopes = [...toScopes(claims['scope']), ...toScopes(claims['scp'])];
-  const who = JSON.stringify([issuer ?? null, tenant, subject]);
+  // Hashed: a subject may be an address of mail, and need not be where requests are counted, nor in a tool's table.
+  const who = hash('sha256', JSON.stringify([issuer ?? null, tenant, subject]));
   return {
     tenant,
     key: subject.slice(0, MAX_NAME_LENGTH).toWellFormed(),
-    // Hashed: a subject may be an address of mail, and need not be where requests are counted.
-    rateKey: `token:${hash('sha256', who).slice(0, 32)}`,
+    id: who.slice(32),
+    rateKey: `token:${who.slice(0, 32)}`,
     rate: null,
     ...toTools(scopes),
     may: (operation) => scopes.includes(SCOPES[operation]),

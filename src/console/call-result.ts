@@ -16,7 +16,6 @@ export type CallResult = {
   readonly value: unknown;
   readonly code: string;
   readonly type: string;
-  readonly hint: string;
   readonly issues: readonly Issue[];
   readonly retryAfterMs: number | null;
   readonly reference: string;
@@ -57,7 +56,6 @@ const toResult = (result: JsonRecord): CallResult => {
     value: memberOf(result, 'value'),
     code: textOf(memberOf(error, 'code')),
     type: textOf(memberOf(error, 'type')),
-    hint: textOf(memberOf(error, 'hint')),
     issues: recordsOf(memberOf(error, 'issues')).map(toIssue),
     retryAfterMs: numberOf(memberOf(error, 'retry_after_ms')),
     reference: textOf(memberOf(error, 'reference')),

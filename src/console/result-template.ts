@@ -52,7 +52,6 @@ const answerTemplate = (view: View, { name }: ToolDescription, attempt: Answered
 
 const readingTemplate = (view: View, identity: string, result: CallResult): TemplateResult => html`<dl class="reading">
   ${result.message === '' ? nothing : html`<dt>Message</dt><dd>${longText(view, `${identity}:message`, result.message)}</dd>`}
-  ${result.hint === '' ? nothing : html`<dt>Hint</dt><dd>${longText(view, `${identity}:hint`, result.hint)}</dd>`}
   ${result.retryAfterMs === null ? nothing : html`<dt>Retry after</dt><dd>${toDuration(result.retryAfterMs)}</dd>`}
   ${result.issues.length === 0 ? nothing : html`<dt>Issues</dt><dd>${issuesTemplate(result.issues)}</dd>`}
   <dt>Value</dt>

@@ -16,7 +16,11 @@ export type BudgetMode = (typeof BUDGET_MODES)[number];
 
 export const RetryState = z
   .object({
-    allowed: z.boolean().describe('The outcome is `retry` and budget is left.'),
+    allowed: z
+      .boolean()
+      .describe(
+        'True: another call of the tool may help, and would run. False: the outcome is not `retry`, or no retries are left; a call made all the same is answered `retry_budget_exhausted`.',
+      ),
     limit: z.int().nonnegative(),
     used: z.int().nonnegative(),
     remaining: z.int().nonnegative().describe('The smaller of what the tool and the session have left.'),
@@ -31,7 +35,10 @@ export const FailureDetail = z
   .object({
     code: z.enum(FAILURE_CODES),
     type: z.string().describe("The exception's type name, or the code's own."),
-    hint: z.string().nullable(),
+    hint: z
+      .string()
+      .nullable()
+      .describe("What to do differently, in the tool's words. `message` has it, too. Null where no retries are left."),
     issues: z.array(Issue),
     retry_after_ms: z.number().nonnegative().nullable(),
     fatal: z.boolean().describe('True tells the runtime to abort its run.'),
@@ -40,25 +47,45 @@ export const FailureDetail = z
   .meta({ id: 'FailureDetail' });
 export type FailureDetail = z.infer<typeof FailureDetail>;
 
-export const ToolResult = z
+const everyResult = {
+  index: z.int().nonnegative(),
+  id: z.union([z.string(), z.number(), z.null()]),
+  name: z.string().nullable(),
+  executed: z.enum(EXECUTED),
+  value: z.unknown(),
+  message: z.string(),
+  duration_ms: z.number().nonnegative(),
+  empty: z.literal(true).optional(),
+  replayed: z.literal(true).optional(),
+  truncated: z.literal(true).optional(),
+  warnings: z.array(Warning).min(1).optional(),
+};
+
+/** A call that did what it was to do. */
+export const ToolSuccess = z
   .object({
-    index: z.int().nonnegative(),
-    id: z.union([z.string(), z.number(), z.null()]),
-    name: z.string().nullable(),
-    success: z.boolean(),
-    outcome: z.enum(OUTCOMES),
-    executed: z.enum(EXECUTED),
-    value: z.unknown(),
-    message: z.string(),
-    error: FailureDetail.nullable(),
-    retry: RetryState.nullable(),
-    duration_ms: z.number().nonnegative(),
-    empty: z.literal(true).optional(),
-    replayed: z.literal(true).optional(),
-    truncated: z.literal(true).optional(),
-    warnings: z.array(Warning).min(1).optional(),
+    ...everyResult,
+    success: z.literal(true),
+    outcome: z.literal('success'),
+    error: z.null(),
+    retry: z.null(),
   })
-  .meta({ id: 'ToolResult' });
+  .meta({ id: 'ToolSuccess' });
+export type ToolSuccess = z.infer<typeof ToolSuccess>;
+
+/** A call that did not. */
+export const ToolFailure = z
+  .object({
+    ...everyResult,
+    success: z.literal(false),
+    outcome: z.enum(OUTCOMES).exclude(['success']),
+    error: FailureDetail,
+    retry: RetryState.nullable(),
+  })
+  .meta({ id: 'ToolFailure' });
+export type ToolFailure = z.infer<typeof ToolFailure>;
+
+export const ToolResult = z.discriminatedUnion('success', [ToolSuccess, ToolFailure]).meta({ id: 'ToolResult' });
 export type ToolResult = z.infer<typeof ToolResult>;
 
 export const ToolCallsResponse = z

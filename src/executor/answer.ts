@@ -5,11 +5,12 @@ import { readArguments, toArgumentsJson } from './call-arguments.ts';
 import type { ToolInvoked } from './call-observer.ts';
 import { type CallOutcome, failed } from './call-outcome.ts';
 import { toFailure } from './failure.ts';
+import { NO_SUFFIX, toSuffix } from './failure-message.ts';
 import { INTERNAL_ERROR_TEXT, identicalCallText } from './failure-text.ts';
 import { hideSensitive, toHiding } from './journal/arguments-preview.ts';
 import { DUPLICATE_ID_WARNING } from './read-calls.ts';
 import { redactOutcome, toSentText } from './redact-outcome.ts';
-import { type RenderedParts, renderFailure, renderSuccess, toRetryState, toSuffix } from './render-result.ts';
+import { type RenderedParts, renderFailure, renderSuccess, toRetryState } from './render-result.ts';
 import { bucketOf } from './round-call.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
 import { isSameAnswer } from './settle.ts';
@@ -171,7 +172,7 @@ export const renderLate = (call: Call, outcome: CallOutcome, durationMs: number)
   const parts = toParts(call, outcome, durationMs, [...own, ...toStandingWarnings(call)]);
   return outcome.kind === 'success'
     ? renderSuccess(outcome, parts)
-    : renderFailure(outcome, parts, { reference: call.reference, suffix: '', retry: null });
+    : renderFailure(outcome, parts, { reference: call.reference, suffix: NO_SUFFIX, retry: null });
 };
 
 const observeBatch = ({ request, services, calls, startedAt }: Batch): void => {
@@ -202,6 +203,6 @@ export const renderLost = (batch: Batch, error: unknown): readonly string[] => {
     const outcome = failed(toFailure('internal_error', INTERNAL_ERROR_TEXT, null, { thrown: error }));
     const call = { index, id: null, name: null };
     const parts = { call, durationMs: 0, marks: NONE, warnings: NONE };
-    return renderFailure(outcome, parts, { reference: request.requestId, suffix: '', retry: null });
+    return renderFailure(outcome, parts, { reference: request.requestId, suffix: NO_SUFFIX, retry: null });
   });
 };

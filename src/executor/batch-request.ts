@@ -36,6 +36,8 @@ export type BatchRequest = {
   readonly key: string | null;
   /** Between whom the slots of the service are shared: the tenant, or the address of whoever is anonymous. */
   readonly caller: string;
+  /** Who of the tenant sent it, for tools: opaque, the same in every replica. null or left out: anonymous, without a tenant. */
+  readonly callerId?: string | null;
   readonly mayUse: (tool: string) => boolean;
   /** Opaque key of tenant and session; null without a session. */
   readonly sessionKey: string | null;

@@ -13,6 +13,9 @@ export type CallFacts = {
   readonly tool: string;
   readonly callId: string | number | null;
   readonly session: string | null;
+  /** null or left out: callers have no keys. */
+  readonly tenant?: string | null;
+  readonly caller?: string | null;
   readonly effects: Effects;
   readonly retriesLeft: number;
   readonly timeoutMs: number;
@@ -31,6 +34,8 @@ const MAX_PROGRESS = 1000;
 /** A call's context and the way to abort its signal. Signal, log and progress are made when the handler first asks for them. */
 export class CallContext implements ToolContext {
   readonly session: string | null;
+  readonly tenant: string | null;
+  readonly caller: string | null;
   readonly callId: string | number | null;
   readonly effects: Effects;
   readonly retriesLeft: number;
@@ -46,6 +51,8 @@ export class CallContext implements ToolContext {
 
   constructor(facts: CallFacts) {
     this.session = facts.session;
+    this.tenant = facts.tenant ?? null;
+    this.caller = facts.caller ?? null;
     this.callId = facts.callId;
     this.effects = facts.effects;
     this.retriesLeft = facts.retriesLeft;

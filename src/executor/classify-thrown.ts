@@ -3,6 +3,7 @@ import { endSentence, withLookahead } from '../tools/describe-value.ts';
 import type { Tool } from '../tools/tool.ts';
 import { TOOL_ERROR } from '../tools/tool-errors.ts';
 import { type Failure, toFailure } from './failure.ts';
+import { MAX_HINT_LENGTH } from './failure-message.ts';
 import { MAX_MESSAGE_LENGTH, noMessageText, toFramelessText } from './failure-text.ts';
 
 type Thrower = Pick<Tool, 'name' | 'effects'>;
@@ -53,9 +54,9 @@ const toRetryExecuted = (said: Executed | undefined, { effects }: Thrower): Exec
 const toException = (thrown: unknown, tool: Thrower, graceful: 'on' | 'off'): Failure => {
   const type = typeNameOf(thrown);
   const text = textOf(thrown);
-  const message = text === '' ? noMessageText(tool.name) : `${type}: ${text}`;
-  const fatal = graceful === 'off';
   const { hint } = detailsOf(thrown);
+  const message = endWithHint(text === '' ? noMessageText(tool.name) : `${type}: ${text}`, hint);
+  const fatal = graceful === 'off';
   return toFailure('tool_exception', message, tool, {
     type,
     hint,
@@ -70,7 +71,7 @@ const detailsOf = (thrown: unknown) => {
   const retryAfterMs = read(thrown, 'retryAfterMs');
   return {
     type: typeNameOf(thrown),
-    hint: typeof hint === 'string' && hint !== '' ? toPlainText(hint) : null,
+    hint: toHint(hint),
     retryAfterMs: typeof retryAfterMs === 'number' && retryAfterMs >= 0 ? retryAfterMs : null,
     payload: read(thrown, 'value') ?? null,
     thrown,
@@ -82,13 +83,23 @@ const executedOf = (thrown: unknown): Executed | undefined => {
   return executed === 'yes' || executed === 'no' || executed === 'maybe' ? executed : undefined;
 };
 
-// The tool's own text, once, then its hint.
+// Blank says nothing.
+const toHint = (hint: unknown): string | null =>
+  typeof hint === 'string' && hint.trim() !== ''
+    ? withLookahead(toFramelessText(hint, MAX_READ), MAX_HINT_LENGTH)
+    : null;
+
+// The tool's own text, then its hint.
 const withHint = (thrown: unknown, tool: Thrower): string => {
   const text = textOf(thrown);
   const { hint } = detailsOf(thrown);
   const said = text === '' ? noMessageText(tool.name) : text;
-  return hint === null ? said : withLookahead(`${endSentence(said)} ${hint}`, MAX_MESSAGE_LENGTH);
+  return endWithHint(said, hint);
 };
+
+// A tool may have put its hint into its text.
+const endWithHint = (said: string, hint: string | null): string =>
+  hint === null || said.includes(hint) ? said : `${endSentence(said)} ${hint}`;
 
 const textOf = (thrown: unknown): string => {
   if (thrown === null || thrown === undefined) return '';

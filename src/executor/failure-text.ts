@@ -4,6 +4,7 @@ import { cutText, LOOKAHEAD, onOneLine, withLookahead } from '../tools/describe-
 import { isSafe, type Tool } from '../tools/tool.ts';
 import type { DropReason } from './call-slots.ts';
 import type { Budget, CallLimit, Denial } from './session-store.ts';
+import { withoutAdvice } from './without-advice.ts';
 
 /** The model reads no more of one message. */
 export const MAX_MESSAGE_LENGTH = 2000;
@@ -85,17 +86,19 @@ export const denialText = (name: string, denial: Denial, budget: Budget, session
     return `Not executed: the last retry of '${name}' is still running in another batch of this session. Wait for its result.`;
   if (denial === 'session')
     return `This session has used its ${sessionRetries === 1 ? 'one retry' : `${sessionRetries} retries`}. '${name}' was not run; use what you have, or say what could not be done.`;
-  const last = budget.lastError === '' ? '' : ` Last error: ${budget.lastError}`;
+  const last = budget.lastError === '' ? '' : ` Last error: ${withoutAdvice(budget.lastError, null)}`;
   return `Tool '${name}' failed ${times(budget.failures)} and is blocked for this session. Do not call it again: use another tool, or say what could not be done.${last}`;
 };
 
-/** What is said about the budget after a charged failure; "" while more than one retry is left. */
-export const budgetSuffix = (name: string | null, budget: Budget): string => {
-  const whose = name === null ? 'unknown names' : `'${name}'`;
-  if (budget.remaining === 0) return ` No retries are left for ${whose}.`;
-  if (budget.remaining > 1) return '';
-  return ` This was attempt ${budget.used + 1} of ${budget.limit + 1}; one retry is left.`;
-};
+/** What is said about the budget after a charged failure; "" but where one retry is left. */
+export const budgetSuffix = ({ remaining, used, limit }: Budget): string =>
+  remaining === 1 ? ` This was attempt ${used + 1} of ${limit + 1}; one retry is left.` : '';
+
+/** What takes the place of advice to try again where no retry is left. */
+export const exhaustedSuffix = (name: string, outcome: 'retry' | 'unknown'): string =>
+  outcome === 'retry'
+    ? ` No retries are left for '${name}'. Use another tool, or say what could not be done.`
+    : ` No retries are left for '${name}'. Find out in another way whether it took effect, or say that this is not known.`;
 
 export const NO_RETRIES_FOR_UNKNOWN_NAMES = ' No retries are left for unknown names.';
 

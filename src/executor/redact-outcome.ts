@@ -5,6 +5,7 @@ import { type Call, isReady } from './call.ts';
 import { toArgumentsJson } from './call-arguments.ts';
 import type { CallOutcome } from './call-outcome.ts';
 import type { Failure } from './failure.ts';
+import { MAX_HINT_LENGTH } from './failure-message.ts';
 import { echoName, invalidArgumentsText, MAX_MESSAGE_LENGTH, MAX_NAME_ECHO } from './failure-text.ts';
 import { mapChanged } from './map-changed.ts';
 import { MAX_ISSUE_LENGTH, toPreviewLength } from './outcome.ts';
@@ -60,15 +61,23 @@ const redactFailure = (failure: Failure, call: Call, redactor: Redactor, sent?: 
   const message =
     failure.code === 'invalid_arguments' && isReady(call) && issues.length > 0
       ? invalidArgumentsText(call.tool, issues, failure.issueCount)
-      : cut(withShownName(failure.message, call.name, cut), MAX_MESSAGE_LENGTH);
+      : cutBeforeHint(withShownName(failure.message, call.name, cut), failure.hint, cut);
   const type = failure.type === failure.code ? failure.type : redactor.text(failure.type, 'result', sent);
-  const hint = failure.hint === null ? null : cut(failure.hint, MAX_MESSAGE_LENGTH);
+  const hint = failure.hint === null ? null : cut(failure.hint, MAX_HINT_LENGTH);
   const isClean =
     issues === failure.issues && message === failure.message && type === failure.type && hint === failure.hint;
   return isClean ? failure : { ...failure, message, type, hint, issues };
 };
 
 type Cut = (text: string, limit: number) => string;
+
+/** Of a message that is too long and ends with its hint, what stands before the hint is cut. */
+const cutBeforeHint = (message: string, hint: string | null, cut: Cut): string => {
+  if (hint === null || message.length <= MAX_MESSAGE_LENGTH || !message.endsWith(hint))
+    return cut(message, MAX_MESSAGE_LENGTH);
+  const shownHint = cut(hint, MAX_HINT_LENGTH);
+  return `${cut(message.slice(0, -hint.length).trimEnd(), MAX_MESSAGE_LENGTH - shownHint.length - 1)} ${shownHint}`;
+};
 
 /** A message echoes a long name cut, and so perhaps half a secret: here the name is whole. */
 const withShownName = (message: string, name: string | null, cut: Cut): string =>

@@ -1,11 +1,10 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { RetryState, Warning } from '../contract/tool-result.ts';
 import { toJsonString } from '../json/json-text.ts';
-import { cutText, endSentence } from '../tools/describe-value.ts';
 import type { Call } from './call.ts';
 import type { FailureOutcome, SuccessOutcome } from './call-outcome.ts';
 import type { Failure } from './failure.ts';
-import { budgetSuffix, MAX_MESSAGE_LENGTH } from './failure-text.ts';
+import { type Suffix, toMessage } from './failure-message.ts';
 import type { Admission, Budget } from './session-store.ts';
 
 type CallHead = Pick<Call, 'index' | 'id' | 'name'>;
@@ -24,7 +23,7 @@ export const renderSuccess = (end: SuccessOutcome, parts: RenderedParts): string
   },"error":null,"retry":null,${renderTail(parts)}`;
 
 /** What is said of a failure beside the failure itself: of the log, and of the budget. */
-export type FailureNotes = { readonly reference: string; readonly suffix: string; readonly retry: RetryState | null };
+export type FailureNotes = { readonly reference: string; readonly suffix: Suffix; readonly retry: RetryState | null };
 
 export const renderFailure = (end: FailureOutcome, parts: RenderedParts, notes: FailureNotes): string =>
   `${renderHead(parts.call)}${renderProblem(end, notes)}${renderRetry(notes.retry)},${renderTail(parts)}`;
@@ -41,21 +40,24 @@ let lastProblem: Problem | null = null;
 
 const renderProblem = (end: FailureOutcome, { reference, suffix }: FailureNotes): string => {
   const last = lastProblem;
-  if (last !== null && last.end === end && last.reference === reference && last.suffix === suffix) return last.text;
+  if (last !== null && last.end === end && last.reference === reference && last.suffix === suffix.text)
+    return last.text;
   const { failure, valueJson } = end;
   const text = `"success":false,"outcome":"${failure.outcome}","executed":"${failure.executed}","value":${
     valueJson
-  },"message":${JSON.stringify(toMessage(failure, suffix))},"error":${renderError(failure, reference)},"retry":`;
+  },"message":${JSON.stringify(toMessage(failure, suffix))},"error":${renderError(failure, reference, suffix)},"retry":`;
   // What was thrown may hold a request, or a connection.
-  if (failure.thrown === undefined && text.length <= MAX_SHARED) lastProblem = { end, reference, suffix, text };
+  if (failure.thrown === undefined && text.length <= MAX_SHARED)
+    lastProblem = { end, reference, suffix: suffix.text, text };
   return text;
 };
 
 // What the slot above keeps of the memory.
 const MAX_SHARED = 10_000;
 
-const renderError = (failure: Failure, reference: string): string => {
-  const { code, type, hint, issues, retryAfterMs, fatal } = failure;
+const renderError = (failure: Failure, reference: string, { replaces }: Suffix): string => {
+  const { code, type, issues, retryAfterMs, fatal } = failure;
+  const hint = replaces === 'advice' ? null : failure.hint;
   const shownType = type === code ? `"${code}"` : JSON.stringify(type);
   return `{"code":"${code}","type":${shownType},"hint":${JSON.stringify(hint)},"issues":${
     issues.length === 0 ? '[]' : JSON.stringify(issues)
@@ -85,22 +87,6 @@ const SHORT = Array.from({ length: 1000 }, (_, hundredths) => String(hundredths 
 const toHundredths = (ms: number): string => {
   const hundredths = Math.round(ms * 100);
   return SHORT[hundredths] ?? String(hundredths / 100);
-};
-
-/** What the model reads: never empty, within 2 000 characters, the budget's word last. */
-const toMessage = ({ message }: Failure, suffix: string): string =>
-  suffix === ''
-    ? cutText(message, MAX_MESSAGE_LENGTH)
-    : `${cutText(endSentence(message), MAX_MESSAGE_LENGTH - suffix.length)}${suffix}`;
-
-/**
- * The budget's word on a failure: only where trying again is on the table and the failure was charged. Of what may have
- * taken effect it says when no retries are left, and never that one is: that would ask for it twice.
- */
-export const toSuffix = (failure: Failure, name: string | null, budget: Budget | undefined): string => {
-  const charges = FAILURE_POLICY[failure.code].charges !== false && !failure.fatal;
-  if (budget === undefined || !charges || failure.outcome === 'failed') return '';
-  return failure.outcome === 'unknown' && budget.remaining > 0 ? '' : budgetSuffix(name, budget);
 };
 
 /** The `retry` member: null where no budget was consulted. */

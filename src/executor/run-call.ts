@@ -153,6 +153,7 @@ const run = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void
 const createContext = (call: ReadyCall, timeoutMs: number, waitedMs: number): CallContext => {
   const { tool, index, id, batch } = call;
   const { request, services, admission, record } = batch;
+  const { callerId = null } = request;
   const permit = admission?.permits.get(tool.name);
   const budget = permit !== undefined && 'budget' in permit ? permit.budget : null;
   return new CallContext({
@@ -160,6 +161,8 @@ const createContext = (call: ReadyCall, timeoutMs: number, waitedMs: number): Ca
     tool: tool.name,
     callId: id,
     session: request.sessionKey,
+    tenant: callerId === null ? null : request.tenant,
+    caller: callerId,
     effects: tool.effects,
     idempotencyKey: record === null || request.idempotency === null ? null : `${request.idempotency.key}#${index}`,
     traceparent: request.trace?.callStarted(call, waitedMs) ?? null,

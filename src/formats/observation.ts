@@ -2,12 +2,12 @@ import type { RetryState } from '../contract/tool-result.ts';
 import { mayTellMedia, type Part, readParts, toPlainText, toTextPart } from './media.ts';
 import { type ObservedResult, parsedValueOf } from './observed-result.ts';
 
-const MAX_HINT_LENGTH = 1000;
 const MAX_DETAILS_LENGTH = 2000;
 
 const FOUND_NOTHING = 'Nothing was found.';
 const RETURNED_NOTHING = 'The tool succeeded; there is nothing to show.';
-const CHECK_FIRST = 'It may or may not have taken effect. Check before calling it again.';
+const UNSURE = 'It may or may not have taken effect.';
+const CHECK_FIRST = `${UNSURE} Check before calling it again.`;
 const NO_USE = 'Repeating this call will not help.';
 
 /** What a model reads of a result, and the same with its media, for who can show them; null where there are none. */
@@ -101,13 +101,11 @@ const FOR_PROGRAMS = /^(idempotency_\w+|duplicate_id)$/;
 
 const toFailureText = (result: ObservedResult): string => {
   const { error, message } = result;
-  const hint = error?.hint ?? '';
   return [
     `ERROR: ${error?.code ?? 'internal_error'}: ${message}`,
-    message.includes(hint) ? '' : cut(hint, MAX_HINT_LENGTH),
     toDetails(result),
     toAdvice(result),
-    toWait(message, error?.retry_after_ms ?? null),
+    hasNoRetry(result) ? '' : toWait(message, error?.retry_after_ms ?? null),
     toBudgetText(result),
     ...toWarningLines(result),
   ]
@@ -121,12 +119,18 @@ const toDetails = (result: ObservedResult): string => {
   return text === '' ? '' : `Details: ${cut(text, MAX_DETAILS_LENGTH)}`;
 };
 
-const toAdvice = ({ message, outcome, executed }: ObservedResult): string => {
-  if (executed === 'maybe' && outcome !== 'retry') return ADVISED.test(message) ? '' : CHECK_FIRST;
+const toAdvice = (result: ObservedResult): string => {
+  const { message, outcome, executed } = result;
+  if (executed === 'maybe' && outcome !== 'retry') {
+    if (ADVISED.test(message)) return '';
+    return hasNoRetry(result) ? UNSURE : CHECK_FIRST;
+  }
   return outcome === 'failed' ? NO_USE : '';
 };
 
 const ADVISED = /may or may not|before (?:calling it|posting) again/i;
+
+const hasNoRetry = ({ retry }: ObservedResult): boolean => retry?.remaining === 0;
 
 const toWait = (message: string, retryAfterMs: number | null): string => {
   if (retryAfterMs === null || retryAfterMs <= 0) return '';

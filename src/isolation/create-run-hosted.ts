@@ -201,6 +201,8 @@ const toCall = (
   graceful,
   timeoutMs,
   session: context.session,
+  tenant: context.tenant,
+  caller: context.caller,
   callId: context.callId,
   retriesLeft: context.retriesLeft,
   idempotencyKey: context.idempotencyKey,

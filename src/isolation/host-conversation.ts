@@ -1,11 +1,11 @@
 import type { CallOutcome } from '../executor/call-outcome.ts';
-import { parseJson } from '../json/parse-json.ts';
 import type { HostedTool, ToolLog, ToolProgress } from '../tools/tool.ts';
 import type { Frame } from './frames.ts';
-import { type HostMessage, LoadedBody, readHostMessage, ThrownAtLoadBody, type ThrownPart } from './host-messages.ts';
+import { type HostMessage, readHostMessage, type ThrownPart } from './host-messages.ts';
 import type { DroppedReason } from './isolation-observer.ts';
 import type { HostLoad } from './loadable-file.ts';
 import { readAnswer } from './read-answer.ts';
+import { toFailed, toLoaded, toValue } from './read-loaded.ts';
 
 /** What goes on in a host although no call runs; `version`: of the file whose turn it was. */
 export type Unrest = { readonly version: string; readonly reason: string };
@@ -22,6 +22,7 @@ export type HostListener = {
   /** Code of this tool is about to end the process. */
   readonly onLeaving: (tool: HostedTool | null, nonce: string) => void;
   readonly onPong: () => void;
+  readonly onResources: (state: 'held' | 'released') => void;
 };
 
 /** What a call in a host hears. */
@@ -124,6 +125,7 @@ export class HostConversation {
       case 'restless':
       case 'quiet':
       case 'pong':
+      case 'resources':
         this.#hearHost(message);
         break;
       case 'stray':
@@ -150,10 +152,11 @@ export class HostConversation {
     }
   }
 
-  #hearHost({ nonce, ...message }: Extract<HostMessage, { type: 'ready' | 'restless' | 'quiet' | 'pong' }>): void {
+  #hearHost({ nonce, ...message }: WordOfHost): void {
     if (this.#ready?.nonce !== nonce) this.#drop(nonce);
     else if (message.type === 'ready') this.#ready.onReady();
     else if (message.type === 'pong') this.#listener.onPong();
+    else if (message.type === 'resources') this.#listener.onResources(message.state);
     else this.#listener.onRest(message.type === 'restless' ? message : null);
   }
 
@@ -224,25 +227,8 @@ export class HostConversation {
   }
 }
 
+type WordOfHost = Extract<HostMessage, { type: 'ready' | 'restless' | 'quiet' | 'pong' | 'resources' }>;
 type CallMessage = Extract<HostMessage, { type: 'began' | 'answer' | 'log' | 'progress' }>;
-
-const toLoaded = (body: string, trace: string | null): HostLoad => {
-  const loaded = LoadedBody.safeParse(toValue(body));
-  return loaded.success
-    ? { kind: 'loaded', ...loaded.data, trace }
-    : { kind: 'failed', reason: 'what its tools say of themselves cannot be read', thrown: null };
-};
-
-const toFailed = (body: string, reason: string): HostLoad => ({
-  kind: 'failed',
-  reason,
-  thrown: ThrownAtLoadBody.safeParse(toValue(body)).data ?? null,
-});
-
-const toValue = (text: string): unknown => {
-  const parsed = parseJson(text);
-  return parsed.ok ? parsed.value : undefined;
-};
 
 const toFields = (body: string): Readonly<Record<string, unknown>> => {
   const fields = toValue(body);

@@ -32,6 +32,8 @@ export type HostOrder =
       readonly role: 'tool' | 'reducer';
       readonly tool: string;
       readonly session: string | null;
+      readonly tenant: string | null;
+      readonly caller: string | null;
       readonly callId: string | number | null;
       readonly effects: Effects;
       readonly retriesLeft: number;
@@ -41,6 +43,8 @@ export type HostOrder =
       readonly graceful: 'on' | 'off';
     }
   | { readonly type: 'abort'; readonly nonce: string; readonly reason: 'TimeoutError' | 'AbortError' }
+  /** Its tools are to end what they hold; it is ended as soon as it says so. */
+  | { readonly type: 'release' }
   /** To be answered at once: a host whose event loop is blocked does not. */
   | { readonly type: 'ping'; readonly nonce: string };
 
@@ -101,7 +105,11 @@ const HostEnd = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('failure'),
     code: z.enum(HOST_CODES),
-    message: z.string().min(1).max(MAX_TEXT),
+    // With the hint at its end, and of both what redaction needs beyond their limits.
+    message: z
+      .string()
+      .min(1)
+      .max(2 * MAX_TEXT),
     type: z.string().max(100),
     hint: z.string().max(MAX_TEXT).nullable(),
     issues: z.array(Issue).max(100),
@@ -156,6 +164,8 @@ export const HostMessage = z.discriminatedUnion('type', [
     reason: z.string().max(MAX_TEXT),
   }),
   z.object({ type: z.literal('quiet'), nonce: z.string() }),
+  /** Tools hold something that is to be ended in order; they have ended it. */
+  z.object({ type: z.literal('resources'), nonce: z.string(), state: z.enum(['held', 'released']) }),
   /** Code of this call is about to end the process. */
   z.object({ type: z.literal('leaving'), nonce: z.string() }),
   z.object({ type: z.literal('pong'), nonce: z.string() }),

@@ -6,6 +6,8 @@ import type { RunningCall } from './running-call.ts';
 export type HostedCall = Pick<CallListener, 'tool' | 'log' | 'progress'> & {
   readonly input: Readonly<Record<string, unknown>>;
   readonly session: string | null;
+  readonly tenant: string | null;
+  readonly caller: string | null;
   readonly callId: string | number | null;
   readonly retriesLeft: number;
   readonly idempotencyKey: string | null;
@@ -23,6 +25,8 @@ export const toCallOrder = ({ nonce, beginBy }: RunningCall, version: string, ca
   role: call.tool.role,
   tool: call.tool.name,
   session: call.session,
+  tenant: call.tenant,
+  caller: call.caller,
   callId: call.callId,
   // Of the service's tool: its operator may have said otherwise than the file.
   effects: call.tool.effects,

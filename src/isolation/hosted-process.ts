@@ -18,6 +18,11 @@ export const createToolHost = (settings: HostSettings): ToolHost | null => {
   return started === null ? null : new HostedProcess(started, settings);
 };
 
+/** Why a host ends in order: no call has gone wrong in it. */
+const ORDERLY: ReadonlySet<KillReason> = new Set(['recycle', 'surplus', 'shutdown']);
+// A little more than the tools have themselves.
+const RELEASE_MS = 1500;
+
 class HostedProcess implements ToolHost {
   readonly pid: number;
   readonly ready: Promise<string | null>;
@@ -37,6 +42,7 @@ class HostedProcess implements ToolHost {
   #spoiler: HostedTool | null = null;
   #unrest: Unrest | null = null;
   #answered = 0;
+  #holdsResources = false;
   #heardAt: number;
   /** The call whose code said that it ends the process. */
   #leaver: { readonly nonce: string; readonly tool: HostedTool | null } | null = null;
@@ -131,7 +137,16 @@ class HostedProcess implements ToolHost {
     if (this.#ending !== null) return;
     const isFirst = this.#killedFor === null;
     this.#killedFor ??= reason;
-    if (isFirst) endFamily(this.pid);
+    if (!isFirst) return;
+    if (this.#holdsResources && this.calls.size === 0 && ORDERLY.has(reason)) this.#release();
+    else endFamily(this.pid);
+  }
+
+  /** Its tools end what they hold; it ends when they have, and in any case soon. */
+  #release(): void {
+    this.#send({ type: 'release' }, '');
+    const timer = setTimeout(() => endFamily(this.pid), RELEASE_MS);
+    void this.ended.then(() => clearTimeout(timer));
   }
 
   /** Nothing is heard of it any more, and so not which calls begin: each may have. */
@@ -187,6 +202,10 @@ class HostedProcess implements ToolHost {
         this.#leaver = { nonce, tool };
       },
       onPong: () => undefined,
+      onResources: (state) => {
+        this.#holdsResources = state === 'held';
+        if (state === 'released' && this.#killedFor !== null && this.#ending === null) endFamily(this.pid);
+      },
     };
   }
 

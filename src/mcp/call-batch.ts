@@ -41,7 +41,7 @@ export const toCallBatch = (
   exchange: Exchange,
   options: CallOptions,
 ): BatchRequest => {
-  const { requestId, tenant, key, caller, mayUse, source, memory } = exchange;
+  const { requestId, tenant, key, caller, callerId, mayUse, source, memory } = exchange;
   const { name, _meta: meta } = params;
   const sessionId = meta?.['recourse/session_id'] ?? exchange.sessionId ?? toDefaultSession(key, options);
   const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
@@ -52,6 +52,7 @@ export const toCallBatch = (
     tenant,
     key,
     caller,
+    callerId,
     mayUse,
     sessionKey,
     roundId: meta?.['recourse/round_id'] ?? null,

@@ -13,6 +13,8 @@ export type Exchange = {
   readonly key: string | null;
   /** Between whom the slots of the service are shared. */
   readonly caller: string;
+  /** Who it is, for tools; null while anonymous. */
+  readonly callerId: string | null;
   readonly mayUse: (tool: string) => boolean;
   /** What its `Mcp-Session-Id` says; null without one. */
   readonly sessionId: string | null;
@@ -37,7 +39,7 @@ export const openExchange = (
   source: string,
   callerOf: (request: FastifyRequest) => RequestCaller,
 ): Exchange => {
-  const { tenant, key, mayUse } = callerOf(request);
+  const { tenant, key, id, mayUse } = callerOf(request);
   const { trace } = request;
   const sessionId = sessionIdOf(request);
   const revision = request.headers['mcp-protocol-version'];
@@ -46,6 +48,7 @@ export const openExchange = (
     tenant,
     key,
     caller: callerKeyOf(request),
+    callerId: id,
     mayUse,
     sessionId,
     idSession: revision === CURRENT_REVISION ? null : sessionId,

@@ -1,4 +1,4 @@
-import { FailureDetail, Issue, RetryState, ToolResult, Warning } from '../contract/tool-result.ts';
+import { FailureDetail, Issue, RetryState, ToolFailure, ToolSuccess, Warning } from '../contract/tool-result.ts';
 import type { JsonPlace } from './redact-json.ts';
 
 /** Whether a place is the service's own: its names, its numbers and its words are no secret, and a schema wants them so. */
@@ -11,7 +11,7 @@ const WORDS: ReadonlySet<string> = new Set([
 ]);
 
 const NAMES: ReadonlySet<string> = new Set(
-  [ToolResult, FailureDetail, Issue, RetryState, Warning].flatMap(({ shape }) => Object.keys(shape)),
+  [ToolSuccess, ToolFailure, FailureDetail, Issue, RetryState, Warning].flatMap(({ shape }) => Object.keys(shape)),
 );
 
 /** In a kept `ToolResult`: all but its texts and its value. */

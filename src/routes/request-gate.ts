@@ -19,6 +19,7 @@ import { type PaceRefusal, tellAtPace } from './tell-at-pace.ts';
 export type RequestCaller = {
   readonly tenant: string;
   readonly key: string | null;
+  readonly id: string | null;
   readonly rateKey: string | null;
   readonly rate: { readonly requests: number; readonly windowMs: number } | null;
   /** `all`: also every tool to come. */

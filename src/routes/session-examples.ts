@@ -39,7 +39,8 @@ export const SESSION_EXAMPLE: SessionView = {
       running: 0,
       limit: 3,
       exhausted: false,
-      last_error: "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+      last_error:
+        "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
       streak: {
         failed: 2,
         same_answer: 0,
@@ -70,7 +71,8 @@ export const SESSION_EXAMPLE: SessionView = {
         code: 'tool_exception',
         retries_left: 3,
         duration_ms: 0.38,
-        message: "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+        message:
+          "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
       },
       {
         step: 2,
@@ -80,7 +82,8 @@ export const SESSION_EXAMPLE: SessionView = {
         code: 'tool_exception',
         retries_left: 2,
         duration_ms: 0.38,
-        message: "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+        message:
+          "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
       },
       {
         step: 2,
@@ -110,7 +113,8 @@ export const SESSION_EXAMPLE: SessionView = {
       executed: 'yes',
       code: 'tool_exception',
       fault: 'tool',
-      message: "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+      message:
+        "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
       duration_ms: 0.38,
       retries_left: 3,
     },
@@ -129,7 +133,8 @@ export const SESSION_EXAMPLE: SessionView = {
       executed: 'yes',
       code: 'tool_exception',
       fault: 'tool',
-      message: "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+      message:
+        "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
       duration_ms: 0.38,
       retries_left: 2,
     },

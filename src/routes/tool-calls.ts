@@ -20,6 +20,7 @@ export type ToolCallsOptions = {
   readonly callerOf: (request: FastifyRequest) => {
     readonly tenant: string;
     readonly key: string | null;
+    readonly id: string | null;
     readonly mayUse: (tool: string) => boolean;
   };
   /** An opaque key for a tenant's session. */
@@ -59,7 +60,7 @@ const toBatch = (
   { request, raw }: FastifyReply,
   options: ToolCallsOptions,
 ): BatchRequest => {
-  const { tenant, key, mayUse } = options.callerOf(request);
+  const { tenant, key, id, mayUse } = options.callerOf(request);
   const { session_id: sessionId, deadline_ms: deadlineMs } = envelope;
   const sessionKey = typeof sessionId === 'string' ? options.toSessionKey(tenant, sessionId) : null;
   const habit = dialect?.habit ?? null;
@@ -71,6 +72,7 @@ const toBatch = (
     tenant,
     key,
     caller: callerKeyOf(request),
+    callerId: id,
     mayUse,
     sessionKey,
     roundId: envelope.round_id ?? null,

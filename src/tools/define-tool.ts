@@ -1,7 +1,6 @@
 import type * as z from 'zod';
 import type { Effects } from '../contract/failure.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
-import type { Issue } from '../contract/tool-result.ts';
 import { type DeclaredBreakerKey, toBreakerKey } from './breaker-key.ts';
 import {
   checkIsObject,
@@ -17,8 +16,10 @@ import {
 import { tellDeclared } from './declarations.ts';
 import { createDefinitionError, readDefinitionError } from './definition-error.ts';
 import { toExampleArguments } from './example-arguments.ts';
-import { type Checked, type SchemaCheck, toSchemaCheck } from './schema-check.ts';
-import type { InlineTool, Prepared, ToolContext, Upstream } from './tool.ts';
+import { type SchemaCheck, toSchemaCheck } from './schema-check.ts';
+import type { InlineTool, ToolContext, Upstream } from './tool.ts';
+import { toOutputCheck, toPrepare } from './tool-handlers.ts';
+import { type Setup, type Teardown, toIsolation, toResource } from './tool-resource.ts';
 import type { ToldValue } from './tool-values.ts';
 
 /** A zod schema, or a JSON Schema (draft 2020-12). */
@@ -29,6 +30,7 @@ export type ToolDefinition<
   Schema extends AnySchema,
   Output extends AnySchema = AnySchema,
   Result = ToolAnswer<Output>,
+  Resource = undefined,
 > = {
   /** 1 to 64 of `A–Z a–z 0–9 _ . -`, unique in the service. */
   readonly name: string;
@@ -38,8 +40,18 @@ export type ToolDefinition<
   readonly input: Schema;
   /** What a repeat may do: `read`, `idempotent`, or `write`. */
   readonly effects: Effects;
+  /**
+   * Makes what its calls share, a pool of connections for example: once in each process that runs the tool, when its first
+   * call needs it. Tools with the same function share what it makes. Write it above `run`, which has it as `context.resource`.
+   */
+  readonly setup?: Setup<Resource>;
+  /** Ends what `setup` made, within a second, when the process ends in an orderly way. */
+  readonly teardown?: Teardown<NoInfer<Resource>>;
   /** The handler, synchronous or not. `input` has passed the schema. */
-  readonly run: (input: ToolArguments<Schema>, context: ToolContext) => Result;
+  readonly run: (
+    input: ToolArguments<Schema>,
+    context: ToolContext & { readonly resource: NoInfer<Resource> },
+  ) => Result;
   /** What `run` returns, checked with each call; with a zod schema its type is checked, too. */
   readonly output?: Output;
   /** Failed rounds in a row beyond the first. Default 3, for write tools 1. 0 = none. */
@@ -109,8 +121,9 @@ export const defineTool = <
   Output extends AnySchema = AnySchema,
   // Constant: else a text in what `run` returns would be any text to the compiler, and no member of an enumeration.
   const Result extends ToolAnswer<Output> = ToolAnswer<Output>,
+  Resource = undefined,
 >(
-  definition: ToolDefinition<Schema, Output, Result>,
+  definition: ToolDefinition<Schema, Output, Result, Resource>,
 ): InlineTool => {
   const tool = toNameOf(definition);
   const subject = tool === null ? 'A tool' : `Tool '${tool}'`;
@@ -131,13 +144,14 @@ export const defineTool = <
   const compile = createCompile(definition, refuse, throwAbout);
   const input = compile('input', definition.input);
   const output = definition.output === undefined ? null : compile('output', definition.output);
+  const resource = toResource(definition, refuse);
   const declared: InlineTool = {
     ...DEFAULTS,
     ...pickGiven(definition),
     ...toBreakerKey(definition.breakerKey, input.jsonSchema, refuse),
     role: 'tool',
     runsIn: 'service',
-    isolation: definition.isolation ?? 'process',
+    ...toIsolation(definition.isolation, resource),
     env: definition.env ?? [],
     name,
     description: definition.description,
@@ -152,7 +166,14 @@ export const defineTool = <
         ? null
         : whole('maxCallsPerSession', definition.maxCallsPerSession, 0),
     exampleArguments: toExampleArguments(input.jsonSchema),
-    prepare: toPrepare(input, definition.run),
+    prepare: toPrepare({
+      name,
+      input,
+      resource,
+      // The one place where a word is taken for a type: the value comes from that very schema, the resource from that very setup.
+      handle: (value, context) =>
+        definition.run(value as ToolArguments<Schema>, context as ToolContext & { readonly resource: Resource }),
+    }),
     checkOutput: output === null ? null : toOutputCheck(output),
   };
   return tellDeclared(declared, defineTool);
@@ -192,10 +213,12 @@ const MEMBERS = {
   source: true,
   isolation: true,
   env: true,
+  setup: true,
+  teardown: true,
 } as const satisfies Record<keyof ToolDefinition<AnySchema>, true>;
 const MEMBER_NAMES = Object.keys(MEMBERS);
 
-type Given = Omit<ToolDefinition<AnySchema>, 'run'> & { readonly run: unknown };
+type Given = Omit<ToolDefinition<AnySchema>, 'run' | 'setup' | 'teardown'> & { readonly run: unknown };
 
 const DEFAULTS = {
   gracefulErrors: null,
@@ -210,27 +233,4 @@ const pickGiven = (definition: Given) => {
   const { gracefulErrors, sequential, polling, source, extractError, upstream } = definition;
   const given = Object.entries({ gracefulErrors, sequential, polling, source, extractError, upstream });
   return Object.fromEntries(given.filter(([, value]) => value !== undefined));
-};
-
-const toPrepare = <Schema extends AnySchema>(
-  input: SchemaCheck,
-  run: (input: ToolArguments<Schema>, context: ToolContext) => unknown,
-): InlineTool['prepare'] => {
-  const toPrepared = (checked: Checked): Prepared =>
-    checked.ok
-      ? // The one place where a schema's word is taken for a type: `checked` comes from that very schema.
-        { ok: true, invocation: { run: (context) => run(checked.value as ToolArguments<Schema>, context) } }
-      : checked;
-  return (given) => {
-    const checked = input.check(given);
-    return checked instanceof Promise ? checked.then(toPrepared) : toPrepared(checked);
-  };
-};
-
-const toOutputCheck = (output: SchemaCheck): NonNullable<InlineTool['checkOutput']> => {
-  const toIssues = (checked: Checked): readonly Issue[] => (checked.ok ? [] : checked.issues);
-  return (value) => {
-    const checked = output.check(value);
-    return checked instanceof Promise ? checked.then(toIssues) : toIssues(checked);
-  };
 };

@@ -23,6 +23,13 @@ export type ToolContext = {
   readonly signal: AbortSignal;
   /** An opaque key of the session, the same for all its calls; null without a session. Never the caller's own id. */
   readonly session: string | null;
+  /** The tenant of the caller, as the operator named it with the caller's key; null where callers have no keys. */
+  readonly tenant: string | null;
+  /**
+   * Who of the tenant called: 32 hex digits, the same for all calls of one key or one subject of tokens, in every replica
+   * and after a restart; null where callers have no keys. Never the key itself.
+   */
+  readonly caller: string | null;
   /** The id the model gave the call. */
   readonly callId: string | number | null;
   readonly log: ToolLog;
@@ -115,6 +122,11 @@ export type InlineTool = ToolFacts & {
    * same one. Asked before the arguments are checked.
    */
   readonly breakerKeyOf: ((input: Readonly<Record<string, unknown>>) => unknown) | null;
+  /**
+   * Tears down what its `setup` made in this process, once no call uses it; a later call sets up anew. Rejects with what the
+   * teardown throws. Left out where it has no `setup`.
+   */
+  readonly close?: () => Promise<void>;
 };
 
 /** A file of a tools directory in one version; a new version is a new object. Its sources are kept: the file on disk may be edited, or broken, by now. */

@@ -1,7 +1,7 @@
 import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../contract/failure.ts';
 import { JournalEntry } from '../contract/session.ts';
 import { ToolDescription } from '../contract/tool-description.ts';
-import { FailureDetail, RetryState, ToolCallsResponse, ToolResult } from '../contract/tool-result.ts';
+import { FailureDetail, RetryState, ToolCallsResponse, ToolFailure, ToolSuccess } from '../contract/tool-result.ts';
 import type { RedactedIn } from '../executor/redactor.ts';
 import { createRedactor, type ServiceRedactor } from '../redaction/redactor.ts';
 import type { Config } from '../settings/config.ts';
@@ -114,7 +114,7 @@ const OWN_WORDS: ReadonlySet<string> = new Set([
   ...FAILURE_CODES,
   ...OUTCOMES,
   ...EXECUTED,
-  ...[ToolCallsResponse, ToolResult, FailureDetail, RetryState, JournalEntry, ToolDescription].flatMap(({ shape }) =>
-    Object.keys(shape),
+  ...[ToolCallsResponse, ToolSuccess, ToolFailure, FailureDetail, RetryState, JournalEntry, ToolDescription].flatMap(
+    ({ shape }) => Object.keys(shape),
   ),
 ]);

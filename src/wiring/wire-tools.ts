@@ -123,9 +123,9 @@ const wireDirectory = async (
     onFiles: metrics.countToolFiles,
     publish,
   });
-  const close = (): Promise<void> => {
+  const close = async (): Promise<void> => {
     directory.stop();
-    return isolation.close();
+    await Promise.all([directory.closeInline(), isolation.close()]);
   };
   await directory.start().catch(async (error: unknown) => {
     await close();

@@ -44,7 +44,7 @@ test('the budget speaks from the last retry on', async () => {
     'RangeError: out of range',
     'RangeError: out of range',
     'RangeError: out of range. This was attempt 3 of 4; one retry is left.',
-    "RangeError: out of range. No retries are left for 'breaks'.",
+    "RangeError: out of range. No retries are left for 'breaks'. Use another tool, or say what could not be done.",
     `Tool 'breaks' failed 4 times in a row ${BLOCKED} Last error: RangeError: out of range`,
   ]);
 });
@@ -52,14 +52,14 @@ test('the budget speaks from the last retry on', async () => {
 test('a write tool has one retry, of which nothing is said where the first may have taken effect', async () => {
   expect((await sayInRounds(service, { name: 'writes' }, 'texts-2')).slice(0, 3)).toEqual([
     'RangeError: disk full',
-    "RangeError: disk full. No retries are left for 'writes'.",
+    "RangeError: disk full. No retries are left for 'writes'. Find out in another way whether it took effect, or say that this is not known.",
     `Tool 'writes' failed 2 times in a row ${BLOCKED} Last error: RangeError: disk full`,
   ]);
 });
 
 test('a tool without retries is blocked by its first failure', async () => {
   expect((await sayInRounds(service, { name: 'breaks_once' }, 'texts-3')).slice(0, 2)).toEqual([
-    "RangeError: out of range. No retries are left for 'breaks_once'.",
+    "RangeError: out of range. No retries are left for 'breaks_once'. Use another tool, or say what could not be done.",
     `Tool 'breaks_once' failed once ${BLOCKED} Last error: RangeError: out of range`,
   ]);
 });
@@ -68,7 +68,7 @@ test('the retries of the session can be gone before those of the tool', async ()
   const first = { session_id: 'texts-4' };
   await answerOne(frugal, { name: 'breaks' }, first);
   expect((await answerOne(frugal, { name: 'breaks' }, first)).message).toBe(
-    "RangeError: out of range. No retries are left for 'breaks'.",
+    "RangeError: out of range. No retries are left for 'breaks'. Use another tool, or say what could not be done.",
   );
   const refused = await answerOne(frugal, { name: 'breaks' }, first);
   expect(refused).toMatchObject({

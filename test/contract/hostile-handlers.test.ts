@@ -46,7 +46,7 @@ const TOLD: readonly (readonly [thrown: string, type: string, text: string])[] =
   ['trap', 'Error', ''],
   ['stack_in_message', 'Error', 'Error: boom'],
   ['stack_in_json', 'Error', '{"stack":"Error: boom"}'],
-  ['stack_in_hint', 'Error', 'boom'],
+  ['stack_in_hint', 'Error', 'boom. Error: Try x.'],
   ['stack_as_string', 'Error', 'Error: boom'],
 ];
 
@@ -92,7 +92,8 @@ test('a text without end is cut, and the budget still has the last word', async 
   expect(read?.message).toBe(`Error: ${'x'.repeat(1992)}…`);
   // It may have taken effect: one that is left would ask for it twice.
   expect(write?.message).toBe(`Error: ${'x'.repeat(1992)}…`);
-  const last = " No retries are left for 'throws_long_message_write'.";
+  const last =
+    " No retries are left for 'throws_long_message_write'. Find out in another way whether it took effect, or say that this is not known.";
   const again = { name: 'throws_long_message_write', arguments: {} };
   const session = { session_id: 'a text without end' };
   await answerOne(service, again, session);

@@ -88,7 +88,10 @@ test.each([
   ['link.txt', `'link.txt' ${FOLLOW}`],
   ['dir/secret.txt', `'dir/secret.txt' ${FOLLOW}`],
   ['loop', "'loop' is a symbolic link that leads in a circle. Choose another path."],
-  ['dangling', "FileNotFoundError: there is no file 'dangling' in the workspace."],
+  [
+    'dangling',
+    "FileNotFoundError: there is no file 'dangling' in the workspace. Call list_files to see what is there.",
+  ],
   ['fifo', "'fifo' is no regular file but a FIFO. Choose the path of a regular file."],
   ['sock', "'sock' is no regular file but a socket. Choose the path of a regular file."],
   [
@@ -99,7 +102,10 @@ test.each([
   ['sparse', "'sparse' is binary, or not UTF-8 text. Choose a text file."],
   ['binary.bin', "'binary.bin' is binary, or not UTF-8 text. Choose a text file."],
   ['latin.txt', "'latin.txt' is binary, or not UTF-8 text. Choose a text file."],
-  ['note.md', "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?"],
+  [
+    'note.md',
+    "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
+  ],
 ])('reading %s says what is wrong and what to do', async (path, message) => {
   const result = await answerOne(service, { name: 'read_file', arguments: { path } });
   expect(result).toMatchObject({ outcome: 'retry', executed: 'yes', value: null, message });

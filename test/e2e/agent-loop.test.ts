@@ -49,7 +49,7 @@ test('an agent reads what a failure says, corrects itself and finishes', async (
   expect(run.asked.map((call) => call.arguments)).toEqual([{ path: 'note.md' }, { path: 'notes.md' }]);
   expect(run.results.map(({ outcome }) => outcome)).toEqual(['retry', 'success']);
   expect(run.results[0]?.message).toBe(
-    "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+    "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
   );
   expect(run.path).toEqual(['planning', 'acting', 'observing', 'planning', 'acting', 'observing', 'planning', 'done']);
   expect(run).toMatchObject({ state: 'done', cause: 'answer_given', steps: 3 });
@@ -100,7 +100,7 @@ test('a failure beside a success of the same turn is read with it, and the run g
   };
   expect(await play(await startRecourse(), readsTwo)).toMatchObject({
     state: 'done',
-    text: "# Team notes\n\nThe printer is fixed.\n | FileNotFoundError: there is no file 'nothing' in the workspace.",
+    text: "# Team notes\n\nThe printer is fixed.\n | FileNotFoundError: there is no file 'nothing' in the workspace. Call list_files to see what is there.",
   });
 });
 
@@ -162,7 +162,7 @@ test('the example prints a trace that can be read, and ends with 0', async () =>
       '  planning   I read the notes.',
       '  acting     read_file {"path":"note.md"}',
       '  observing  retry (tool_exception), 3 of 3 retries left',
-      "             \"FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?\"",
+      "             \"FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.\"",
       "  planning   There is no such file. I take 'notes.md'.",
       '  acting     read_file {"path":"notes.md"}',
       '  observing  success',

@@ -141,13 +141,13 @@ test('with the old behaviour the same turn spends what the agent had, and the ne
   ]);
   // The model does as it was told, and other keywords find nothing either.
   expect(textsOf(await service.call([search('Chris February'), search('Platform Sync')], session))).toEqual([
-    "retry retry_requested No results. Try different keywords. No retries are left for 'search_drive'.",
-    "retry retry_requested No results. Try different keywords. No retries are left for 'search_drive'.",
+    "retry retry_requested No results. No retries are left for 'search_drive'. Use another tool, or say what could not be done.",
+    "retry retry_requested No results. No retries are left for 'search_drive'. Use another tool, or say what could not be done.",
   ]);
   const asked = drive.apiRequests().length;
   expect(asked).toBe(4);
   expect(textsOf(await service.call([search('Sync'), ECHO], session))).toEqual([
-    "refused retry_budget_exhausted Tool 'search_drive' failed 2 times in a row and is blocked for this session. Do not call it again: use another tool, or say what could not be done. Last error: No results. Try different keywords.",
+    "refused retry_budget_exhausted Tool 'search_drive' failed 2 times in a row and is blocked for this session. Do not call it again: use another tool, or say what could not be done. Last error: No results.",
     'success - ',
   ]);
   expect(drive.apiRequests()).toHaveLength(asked);

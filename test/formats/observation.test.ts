@@ -63,12 +63,7 @@ const FAILURES: readonly (readonly [string, ToolResult, string])[] = [
     "ERROR: tool_exception: FileNotFoundError: there is no file 'note.md' in the workspace.\nRetries left: 3 of 3.",
   ],
   [
-    'the hint',
-    failed('No such city.', { code: 'retry_requested', hint: 'Call list_cities first.' }, { retry: retriesLeft(2) }),
-    'ERROR: retry_requested: No such city.\nCall list_cities first.\nRetries left: 2 of 3.',
-  ],
-  [
-    'a hint that the message holds already is said once',
+    'the hint is in the message, and said once',
     failed('No such city. Call list_cities first.', { code: 'retry_requested', hint: 'Call list_cities first.' }),
     'ERROR: retry_requested: No such city. Call list_cities first.',
   ],
@@ -79,8 +74,12 @@ const FAILURES: readonly (readonly [string, ToolResult, string])[] = [
   ],
   [
     'no retry left is said once',
-    failed(`${NOT_FOUND} No retries are left for 'read_file'.`, {}, { retry: retriesLeft(0) }),
-    `ERROR: tool_exception: ${NOT_FOUND} No retries are left for 'read_file'.`,
+    failed(
+      `${NOT_FOUND} No retries are left for 'read_file'. Use another tool, or say what could not be done.`,
+      { retry_after_ms: 3000 },
+      { retry: retriesLeft(0) },
+    ),
+    `ERROR: tool_exception: ${NOT_FOUND} No retries are left for 'read_file'. Use another tool, or say what could not be done.`,
   ],
   [
     'a failure that costs nothing says what is left all the same',
@@ -127,7 +126,7 @@ const FAILURES: readonly (readonly [string, ToolResult, string])[] = [
   [
     'no retries left are told also of what may have happened',
     failed('SocketError: reset.', {}, { outcome: 'unknown', executed: 'maybe', retry: retriesLeft(0) }),
-    'ERROR: tool_exception: SocketError: reset.\nIt may or may not have taken effect. Check before calling it again.\nNo retries are left.',
+    'ERROR: tool_exception: SocketError: reset.\nIt may or may not have taken effect.\nNo retries are left.',
   ],
   [
     'what may have been posted is to be checked in words of its own',
@@ -196,10 +195,8 @@ test.for(FAILURES)('of a failure: %s', ([, result, text]) => {
 });
 
 test('what a failure brings along is cut to what a model reads, never inside a character', () => {
-  const text = toObservation(
-    failed('It failed.', { hint: `${'h'.repeat(999)}😀` }, { value: `${'v'.repeat(1999)}😀`, outcome: 'refused' }),
-  );
-  expect(text).toBe(`ERROR: tool_exception: It failed.\n${'h'.repeat(999)}…\nDetails: ${'v'.repeat(1999)}…`);
+  const text = toObservation(failed('It failed.', {}, { value: `${'v'.repeat(1999)}😀`, outcome: 'refused' }));
+  expect(text).toBe(`ERROR: tool_exception: It failed.\nDetails: ${'v'.repeat(1999)}…`);
 });
 
 test('a value nested 5 000 deep has a text', () => {

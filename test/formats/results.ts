@@ -1,6 +1,6 @@
-import type { FailureDetail, RetryState, ToolResult } from '#src/contract/tool-result.ts';
+import type { FailureDetail, RetryState, ToolFailure, ToolSuccess } from '#src/contract/tool-result.ts';
 
-const BASE: ToolResult = {
+const BASE: ToolSuccess = {
   index: 0,
   id: 'call_1',
   name: 'read_file',
@@ -15,7 +15,11 @@ const BASE: ToolResult = {
 };
 
 /** A result as the service gives it for a call that went well. */
-export const succeeded = (value: unknown, more: Partial<ToolResult> = {}): ToolResult => ({ ...BASE, value, ...more });
+export const succeeded = (value: unknown, more: Partial<ToolSuccess> = {}): ToolSuccess => ({
+  ...BASE,
+  value,
+  ...more,
+});
 
 /** The budget of a tool with three retries, with this many left. */
 export const retriesLeft = (remaining: number, more: Partial<RetryState> = {}): RetryState => ({
@@ -33,8 +37,8 @@ export const retriesLeft = (remaining: number, more: Partial<RetryState> = {}): 
 export const failed = (
   message: string,
   error: Partial<FailureDetail> = {},
-  more: Partial<ToolResult> = {},
-): ToolResult => ({
+  more: Partial<ToolFailure> = {},
+): ToolFailure => ({
   ...BASE,
   success: false,
   outcome: 'retry',

@@ -14,6 +14,7 @@ import { connect, connectEarlier, post, postModern } from './mcp-clients.ts';
 const ANYONE: RequestCaller = {
   tenant: 'a',
   key: 'ci',
+  id: 'caller',
   rateKey: 'ci',
   rate: null,
   tools: 'all',

@@ -46,6 +46,7 @@ export type LabOptions = {
 
 const EVERYTHING: Omit<RequestCaller, 'tenant'> = {
   key: 'ci',
+  id: 'caller',
   rateKey: 'ci',
   rate: null,
   tools: 'all',

@@ -8,6 +8,7 @@ import { watchRequests } from '#src/routes/watch-requests.ts';
 const ANYONE: RequestCaller = {
   tenant: 'a',
   key: 'ci',
+  id: 'caller',
   rateKey: 'ci',
   rate: null,
   tools: 'all',

@@ -124,7 +124,13 @@ const BUDGET: Scenario = {
       { id: 'call_1', text: `${DECLINED}. This was attempt 1 of 2; one retry is left.`, isError: true },
       { id: 'call_2', text: `${DECLINED}. This was attempt 1 of 2; one retry is left.`, isError: true },
     ],
-    [{ id: 'call_3', text: `${DECLINED}. No retries are left for 'charge_card'.`, isError: true }],
+    [
+      {
+        id: 'call_3',
+        text: `${DECLINED}. No retries are left for 'charge_card'. Use another tool, or say what could not be done.`,
+        isError: true,
+      },
+    ],
     [{ id: 'call_4', text: BLOCKED, isError: true }],
   ],
   charges: [1, 2, 3],
@@ -137,7 +143,13 @@ const BUDGET_ONE_BY_ONE: Scenario = {
   script: chargeUntilBlocked([call('call_1', 'charge_card', { amount: 1 })]),
   read: [
     [{ id: 'call_1', text: `${DECLINED}. This was attempt 1 of 2; one retry is left.`, isError: true }],
-    [{ id: 'call_2', text: `${DECLINED}. No retries are left for 'charge_card'.`, isError: true }],
+    [
+      {
+        id: 'call_2',
+        text: `${DECLINED}. No retries are left for 'charge_card'. Use another tool, or say what could not be done.`,
+        isError: true,
+      },
+    ],
     [{ id: 'call_3', text: BLOCKED, isError: true }],
   ],
   charges: [1, 2],

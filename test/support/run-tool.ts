@@ -20,6 +20,8 @@ export const runTool = async (
   const context = {
     signal,
     session: null,
+    tenant: null,
+    caller: null,
     callId: null,
     log: SILENT,
     progress: ignore,

@@ -19,5 +19,7 @@ export type {
   SessionView,
   ToolCall,
   ToolDescription,
+  ToolFailure,
   ToolResult,
+  ToolSuccess,
 } from './wire.ts';

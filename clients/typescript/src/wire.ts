@@ -2,8 +2,11 @@ import type { components } from './generated/api.ts';
 
 type Schemas = components['schemas'];
 
-/** What became of one call. */
+/** What became of one call: `success` tells which. */
 export type ToolResult = Schemas['ToolResult'];
+export type ToolSuccess = Schemas['ToolSuccess'];
+/** `error` is never null here. */
+export type ToolFailure = Schemas['ToolFailure'];
 /** Why a call failed: a code of the closed list, and what else is known. */
 export type FailureDetail = Schemas['FailureDetail'];
 export type FailureCode = FailureDetail['code'];

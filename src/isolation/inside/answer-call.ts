@@ -49,6 +49,8 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
     tool: tool.name,
     callId: order.callId,
     session: order.session,
+    tenant: order.tenant,
+    caller: order.caller,
     effects: order.effects,
     retriesLeft: order.retriesLeft,
     timeoutMs: order.timeoutMs,

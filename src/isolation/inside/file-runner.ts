@@ -6,12 +6,11 @@ import type { Frame } from '../frames.ts';
 import type { HostOrder } from '../host-messages.ts';
 import { type CallOrder, createHostCall, type HostCall } from './answer-call.ts';
 import type { Channel } from './channel.ts';
+import { createHeldResources, type HeldResources } from './held-resources.ts';
 import { loadFile, toKey, toLoadedBody, toToolMap } from './load-report.ts';
-import { isOrder, isRecord, toNow } from './read-order.ts';
+import { type AbortOrder, isOrder, isRecord, type LoadOrder, toAbortError, toNow } from './read-order.ts';
 import { createSharedState, type SharedState } from './shared-state.ts';
 import { toThrownParts } from './thrown-parts.ts';
-
-type LoadOrder = Extract<HostOrder, { type: 'load' }>;
 
 // Kept here, before a tool's code could put its own in their place.
 const soon = setImmediate;
@@ -25,6 +24,7 @@ const LOOK_AT_MOST_EVERY_MS = 100;
 /** Loads files and runs calls, those of one file at a time, and tells what becomes of them and of this process. */
 export class FileRunner {
   readonly #channel: Channel;
+  readonly #held: HeldResources;
   /** Whose code is running: what a call started long ago is told apart by it from what runs now. */
   readonly #caller = new AsyncLocalStorage<string>();
   #shared: SharedState | null = null;
@@ -48,6 +48,7 @@ export class FileRunner {
 
   constructor(channel: Channel) {
     this.#channel = channel;
+    this.#held = createHeldResources(channel, () => this.#nonce);
   }
 
   hear({ head, body }: Frame): void {
@@ -74,6 +75,10 @@ export class FileRunner {
         break;
       case 'abort':
         this.#abort(order);
+        break;
+      case 'release':
+        this.#isUnfit = true;
+        void this.#held.release();
         break;
       case 'ping':
         this.#channel.send({ type: 'pong', nonce: order.nonce });
@@ -175,6 +180,7 @@ export class FileRunner {
     });
     this.#running.set(nonce, call);
     this.#lastNonce = nonce;
+    this.#held.expect(tool);
     call.start(input);
   }
 
@@ -224,10 +230,8 @@ export class FileRunner {
     this.#channel.send({ type: 'refused', nonce });
   }
 
-  #abort({ nonce, reason }: Extract<HostOrder, { type: 'abort' }>): void {
-    const text =
-      reason === 'TimeoutError' ? 'The deadline of this call passed.' : 'Nobody waits for this call any more.';
-    this.#running.get(nonce)?.context.abort(new DOMException(text, reason));
+  #abort({ nonce, reason }: AbortOrder): void {
+    this.#running.get(nonce)?.context.abort(toAbortError(reason));
   }
 
   /** What was thrown where nobody waited: it ends the call that started it if that runs, and else is told. */

@@ -12,3 +12,12 @@ export const isOrder = (value: unknown): value is HostOrder =>
 
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
+
+export type LoadOrder = Extract<HostOrder, { type: 'load' }>;
+export type AbortOrder = Extract<HostOrder, { type: 'abort' }>;
+
+/** What a handler's signal says. */
+export const toAbortError = (reason: AbortOrder['reason']): DOMException => {
+  const text = reason === 'TimeoutError' ? 'The deadline of this call passed.' : 'Nobody waits for this call any more.';
+  return new DOMException(text, reason);
+};

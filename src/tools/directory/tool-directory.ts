@@ -1,6 +1,7 @@
 import type { ToolFacts, ToolFile } from '../tool.ts';
 import type { ToolOffer } from '../tool-offer.ts';
 import { countFiles, type FileCounts, type FileStates, loadChangedFiles, needsHosts } from './file-versions.ts';
+import { closeInlineTools } from './inline-resources.ts';
 import type { ToolFileHosts } from './load-tool-file.ts';
 import { createLoadVersion, type InlineTools } from './load-version.ts';
 import { type DirectoryLog, type DirectoryMoment, logChanges } from './log-changes.ts';
@@ -37,6 +38,8 @@ export type ToolDirectory = {
   readonly start: () => Promise<void>;
   /** From now on nothing is published, and no file is retired. */
   readonly stop: () => void;
+  /** Tears down what its tools hold inside the service. Never rejects. */
+  readonly closeInline: () => Promise<void>;
 };
 
 // Their processes load them one after another: enough that these need not wait for the next one.
@@ -60,6 +63,7 @@ export const createToolDirectory = (options: ToolDirectoryOptions): ToolDirector
     options.onFiles?.(countFiles(files));
     // Only now: until here calls came in for them.
     for (const file of filesGone(before.states, files)) hosts.retire(file);
+    void closeInlineTools(before.states, files, log);
     logChanges(before, state.now, log);
   };
 
@@ -81,6 +85,7 @@ export const createToolDirectory = (options: ToolDirectoryOptions): ToolDirector
       state.stopped = true;
       watcher.stop();
     },
+    closeInline: () => closeInlineTools(state.now.states, new Map(), log),
   };
 };
 

@@ -114,6 +114,8 @@ const toContext = (
     isLastAttempt: false,
     idempotencyKey: null,
     traceparent: null,
+    tenant: null,
+    caller: null,
   });
 };
 

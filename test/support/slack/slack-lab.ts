@@ -55,6 +55,8 @@ const createContext = (tool: InlineTool, parts: Context, logged: string[]): Tool
     isLastAttempt: false,
     idempotencyKey: null,
     traceparent: null,
+    tenant: null,
+    caller: null,
     ...parts,
   };
 };

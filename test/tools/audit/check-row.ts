@@ -3,7 +3,8 @@ import type { ToolResult } from '#src/contract/tool-result.ts';
 import { type AuditRow, SITUATIONS } from '../../../scripts/tools-audit/audit-row.ts';
 
 /** What a row's text allows to stand behind it: how many retries are left. */
-const BUDGET = /^(?: This was attempt \d of \d; one retry is left\.| No retries are left for '\w+'\.)?$/;
+const BUDGET =
+  /^(?: This was attempt \d of \d; one retry is left\.| No retries are left for '\w+'\. (?:Use another tool, or say what could not be done|Find out in another way whether it took effect, or say that this is not known)\.)?$/;
 
 const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 

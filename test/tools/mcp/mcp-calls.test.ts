@@ -137,6 +137,8 @@ test('progress of the server reaches whoever watches', async () => {
     isLastAttempt: true,
     idempotencyKey: 'k#0',
     traceparent: null,
+    tenant: null,
+    caller: null,
   });
   expect(updates).toEqual([1, 2, 3].map((progress) => ({ progress, total: 3, message: undefined })));
 });

@@ -79,6 +79,8 @@ export const callTool = async (
     isLastAttempt: false,
     idempotencyKey: null,
     traceparent: null,
+    tenant: null,
+    caller: null,
     ...context,
   });
 };

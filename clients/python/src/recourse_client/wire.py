@@ -61,6 +61,7 @@ class FailureDetail(TypedDict):
     type: str
     """The exception's type name, or the code's own."""
     hint: str | None
+    """What to do differently, in the tool's words. `message` has it, too. Null where no retries are left."""
     issues: list[Issue]
     retry_after_ms: float | None
     fatal: bool
@@ -71,7 +72,7 @@ class FailureDetail(TypedDict):
 
 class RetryState(TypedDict):
     allowed: bool
-    """The outcome is `retry` and budget is left."""
+    """True: another call of the tool may help, and would run. False: the outcome is not `retry`, or no retries are left; a call made all the same is answered `retry_budget_exhausted`."""
     limit: int
     used: int
     remaining: int

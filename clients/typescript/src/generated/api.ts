@@ -384,19 +384,15 @@ export interface components {
             /** @description Of the request: `unknown_member` names a member that is not known, and the one it is near. */
             readonly warnings?: readonly components["schemas"]["Warning"][];
         };
-        readonly ToolResult: {
+        readonly ToolResult: components["schemas"]["ToolSuccess"] | components["schemas"]["ToolFailure"];
+        readonly ToolSuccess: {
             readonly index: number;
             readonly id: string | number | null;
             readonly name: string | null;
-            readonly success: boolean;
-            /** @enum {string} */
-            readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
             /** @enum {string} */
             readonly executed: "yes" | "no" | "maybe";
             readonly value: unknown;
             readonly message: string;
-            readonly error: components["schemas"]["FailureDetail"] | null;
-            readonly retry: components["schemas"]["RetryState"] | null;
             readonly duration_ms: number;
             /** @enum {boolean} */
             readonly empty?: true;
@@ -405,12 +401,46 @@ export interface components {
             /** @enum {boolean} */
             readonly truncated?: true;
             readonly warnings?: readonly components["schemas"]["Warning"][];
+            /** @enum {boolean} */
+            readonly success: true;
+            /** @enum {string} */
+            readonly outcome: "success";
+            readonly error: null;
+            readonly retry: null;
+        };
+        readonly Warning: {
+            readonly code: string;
+            readonly message: string;
+        };
+        readonly ToolFailure: {
+            readonly index: number;
+            readonly id: string | number | null;
+            readonly name: string | null;
+            /** @enum {string} */
+            readonly executed: "yes" | "no" | "maybe";
+            readonly value: unknown;
+            readonly message: string;
+            readonly duration_ms: number;
+            /** @enum {boolean} */
+            readonly empty?: true;
+            /** @enum {boolean} */
+            readonly replayed?: true;
+            /** @enum {boolean} */
+            readonly truncated?: true;
+            readonly warnings?: readonly components["schemas"]["Warning"][];
+            /** @enum {boolean} */
+            readonly success: false;
+            /** @enum {string} */
+            readonly outcome: "retry" | "failed" | "refused" | "unknown" | "pending";
+            readonly error: components["schemas"]["FailureDetail"];
+            readonly retry: components["schemas"]["RetryState"] | null;
         };
         readonly FailureDetail: {
             /** @enum {string} */
             readonly code: "invalid_call" | "unknown_tool" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
             /** @description The exception's type name, or the code's own. */
             readonly type: string;
+            /** @description What to do differently, in the tool's words. `message` has it, too. Null where no retries are left. */
             readonly hint: string | null;
             readonly issues: readonly components["schemas"]["Issue"][];
             readonly retry_after_ms: number | null;
@@ -426,7 +456,7 @@ export interface components {
             readonly message: string;
         };
         readonly RetryState: {
-            /** @description The outcome is `retry` and budget is left. */
+            /** @description True: another call of the tool may help, and would run. False: the outcome is not `retry`, or no retries are left; a call made all the same is answered `retry_budget_exhausted`. */
             readonly allowed: boolean;
             readonly limit: number;
             readonly used: number;
@@ -438,10 +468,6 @@ export interface components {
             readonly scope: "session" | "request";
             /** @enum {string} */
             readonly mode: "redis" | "memory" | "local";
-        };
-        readonly Warning: {
-            readonly code: string;
-            readonly message: string;
         };
         /** @description To a message of a model, or to `text`: the results, and the same for the conversation. */
         readonly TurnResponse: {
@@ -2923,7 +2949,7 @@ export interface operations {
                      *           "running": 0,
                      *           "limit": 3,
                      *           "exhausted": false,
-                     *           "last_error": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+                     *           "last_error": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
                      *           "streak": {
                      *             "failed": 2,
                      *             "same_answer": 0
@@ -2954,7 +2980,7 @@ export interface operations {
                      *             "code": "tool_exception",
                      *             "retries_left": 3,
                      *             "duration_ms": 0.38,
-                     *             "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?"
+                     *             "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there."
                      *           },
                      *           {
                      *             "step": 2,
@@ -2964,7 +2990,7 @@ export interface operations {
                      *             "code": "tool_exception",
                      *             "retries_left": 2,
                      *             "duration_ms": 0.38,
-                     *             "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?"
+                     *             "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there."
                      *           },
                      *           {
                      *             "step": 2,
@@ -2994,7 +3020,7 @@ export interface operations {
                      *           "executed": "yes",
                      *           "code": "tool_exception",
                      *           "fault": "tool",
-                     *           "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+                     *           "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
                      *           "duration_ms": 0.38,
                      *           "retries_left": 3
                      *         },
@@ -3013,7 +3039,7 @@ export interface operations {
                      *           "executed": "yes",
                      *           "code": "tool_exception",
                      *           "fault": "tool",
-                     *           "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'?",
+                     *           "message": "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.",
                      *           "duration_ms": 0.38,
                      *           "retries_left": 2
                      *         },
