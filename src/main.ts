@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { KeyFile } from './auth/key-file.ts';
@@ -8,6 +9,7 @@ import { createLogger } from './telemetry/logger.ts';
 import { createWorkspace } from './tools/builtin/workspace/workspace.ts';
 import { readDirectory } from './tools/directory/read-directory.ts';
 import { readFirstConfigFile } from './wiring/first-config-file.ts';
+import { findMissingPackages } from './wiring/missing-packages.ts';
 import { readFirstKeyFile } from './wiring/wire-access.ts';
 import { wireRedaction } from './wiring/wire-redaction.ts';
 import { createWorkspaceGuard } from './wiring/workspace-guard.ts';
@@ -22,7 +24,8 @@ const main = async (): Promise<void> => {
   const inWorkspace = await guard.checkSettings(paths.toolFiles);
   const named = configFile === null ? [] : await guard.checkContent(configFile.path, configFile.content);
   const ofSettings = 'mistakes' in loaded ? loaded.mistakes : [];
-  const mistakes = [...ofSettings, ...paths.mistakes, ...inFile, ...inWorkspace, ...named];
+  const missing = findMissingPackages(config, process.env);
+  const mistakes = [...ofSettings, ...missing, ...paths.mistakes, ...inFile, ...inWorkspace, ...named];
   if (mistakes.length > 0) return refuseToStart(mistakes);
   const redaction = wireRedaction(config, process.env);
   const { redactor } = redaction;
