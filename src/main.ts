@@ -2,6 +2,7 @@
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { KeyFile } from './auth/key-file.ts';
+import { keepCompiledCode } from './compiled-code.ts';
 import { trackAnswers, type WhenSent } from './routes/owed-answers.ts';
 import { type Config, hasKeys, loadConfig } from './settings/config.ts';
 import { describeCauses } from './telemetry/describe-error.ts';
@@ -188,4 +189,5 @@ const within = (ms: number, work: Promise<unknown>): Promise<unknown> => {
   return Promise.race([work, promise]).finally(() => clearTimeout(timer));
 };
 
+keepCompiledCode(process.env);
 await main();

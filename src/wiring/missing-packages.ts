@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { findPackageJSON } from 'node:module';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import * as z from 'zod';
 import type { Variables } from '../config-file/expand-variables.ts';
 import type { Config } from '../settings/config.ts';
@@ -34,7 +35,11 @@ export const findMissingPackages = (config: Config, environment: Variables): rea
   return [`${settings.join(' and ')} ${needs} ${packages} not installed: run ${toCommand(missing)}`];
 };
 
-const isInstalled = (name: string): boolean => findPackageJSON(name, import.meta.url) !== undefined;
+// Looked for, not resolved: `require.resolve` and `module.findPackageJSON` throw where there is none.
+const isInstalled = (name: string): boolean =>
+  (createRequire(import.meta.url).resolve.paths(name) ?? []).some((folder) =>
+    existsSync(join(folder, name, 'package.json')),
+  );
 
 const Peers = z.object({ peerDependencies: z.record(z.string(), z.string()) });
 
