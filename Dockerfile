@@ -12,8 +12,10 @@ ARG NODE_IMAGE=node:26-bookworm-slim
 FROM $NODE_IMAGE AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The lock file names the client; nothing of it is in the image.
+# The lock file names the other packages of this repository. Of the client nothing is in the image; the checkout's own
+# names the vendors' clients.
 COPY clients/typescript/package.json clients/typescript/
+COPY checkout/package.json checkout/
 # With the optional packages: the compiler's native binary is one of them.
 RUN npm ci
 COPY tsconfig.json tsconfig.build.json tsconfig.console.json ./
@@ -27,6 +29,7 @@ FROM $NODE_IMAGE AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY clients/typescript/package.json clients/typescript/
+COPY checkout/package.json checkout/
 # Without the optional packages: they carry a second Node (120 MB) for machines whose own is too old.
 # Then without what nothing runs, which is a third of them: source maps, type declarations and sources, manuals.
 RUN npm ci --omit=dev --omit=optional \

@@ -2,7 +2,11 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { createSecondAttemptsReporter } from './test/support/second-attempts.ts';
 
+// Here `recourse` is its sources, as in tsconfig.json. The others are Vite's own.
+const conditions = ['@recourse/source', 'module', 'node', 'development|production'];
+
 export default defineConfig({
+  ssr: { resolve: { conditions } },
   test: {
     include: ['test/**/*.test.ts'],
     // Processes, not threads: tests send signals, start servers and break things that a process must not share.

@@ -2,10 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
 import * as z from 'zod';
 
 const Manifest = z.looseObject({
   name: z.string(),
+  dependencies: z.record(z.string(), z.string()),
+  peerDependencies: z.unknown().optional(),
+  peerDependenciesMeta: z.unknown().optional(),
   devDependencies: z.unknown().optional(),
   optionalDependencies: z.unknown().optional(),
   workspaces: z.unknown().optional(),
@@ -28,38 +32,44 @@ const Bom = z.looseObject({ components: z.array(Component) });
 
 const readJson = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 
+/** `image`: what the image has, vendors' clients included. `package`: what `npm install recourse` brings. */
+type Subject = 'image' | 'package';
+
 // Not `npm sbom --omit dev`: up to npm 11.19 that also leaves out what production and development both need, such as
 // ajv (npm/cli#7909). A project in which there is no development has nothing to leave out. Its directory has the name
 // of the package, for that is what npm calls the root component.
-const writeProductionProject = (project: string): void => {
-  // Of the workspaces nothing is in the image either.
+const writeProductionProject = (project: string, subject: Subject): void => {
   const {
     devDependencies: _,
-    optionalDependencies: __,
-    workspaces: ___,
+    peerDependencies: __,
+    peerDependenciesMeta: ___,
+    workspaces: ____,
+    dependencies,
     ...manifest
   } = Manifest.parse(readJson('package.json'));
+  const further = subject === 'image' ? Manifest.parse(readJson('checkout/package.json')).dependencies : {};
   const lock = Lock.parse(readJson('package-lock.json'));
   const packages = Object.entries(lock.packages).filter(
     ([path, { dev, optional, devOptional, link }]) =>
-      !(dev || optional || devOptional || link || path.startsWith('clients/')),
+      path.startsWith('node_modules/') && !(dev || optional || devOptional || link),
   );
+  const root = { ...manifest, dependencies: { ...dependencies, ...further } };
   mkdirSync(project);
-  writeFileSync(join(project, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(project, 'package.json'), JSON.stringify(root));
   writeFileSync(
     join(project, 'package-lock.json'),
-    JSON.stringify({ ...lock, packages: Object.fromEntries(packages) }),
+    JSON.stringify({ ...lock, packages: { '': root, ...Object.fromEntries(packages) } }),
   );
 };
 
 const SBOM = ['sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application'];
 
-/** The bill of materials of what `npm ci --omit=dev --omit=optional` installs, as CycloneDX JSON. Throws where npm fails. */
-const createSbom = (): string => {
+/** The bill of materials, as CycloneDX JSON: the versions are those of the lock file. Throws where npm fails. */
+const createSbom = (subject: Subject): string => {
   const directory = mkdtempSync(join(tmpdir(), 'recourse-sbom-'));
   const project = join(directory, Manifest.parse(readJson('package.json')).name);
   try {
-    writeProductionProject(project);
+    writeProductionProject(project, subject);
     const { error, status, stdout, stderr } = spawnSync('npm', SBOM, { cwd: project, encoding: 'utf8' });
     if (error !== undefined) throw error;
     if (status !== 0) throw new Error(`npm sbom ended with ${status}:\n${stderr}`);
@@ -88,9 +98,10 @@ const withLicenses = (text: string): z.output<typeof Bom> => {
   return { ...sbom, components };
 };
 
-// Usage: node scripts/sbom.ts [file]
-const [file = 'dist/sbom.cdx.json'] = process.argv.slice(2);
-const sbom = withLicenses(createSbom());
+// Usage: node scripts/sbom.ts [file] [--package]
+const { values, positionals } = parseArgs({ options: { package: { type: 'boolean' } }, allowPositionals: true });
+const [file = 'dist/sbom.cdx.json'] = positionals;
+const sbom = withLicenses(createSbom(values.package === true ? 'package' : 'image'));
 mkdirSync(dirname(file), { recursive: true });
 writeFileSync(file, `${JSON.stringify(sbom, null, 2)}\n`);
 console.log(`wrote the bill of materials (CycloneDX, ${sbom.components.length} components) to ${file}`);

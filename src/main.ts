@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { parseEnv } from 'node:util';
 import { runCli } from './cli/run-cli.ts';
 import type { LoadedEnvironment } from './cli/terminal/cli-context.ts';
+import { keepCompiledCode } from './compiled-code.ts';
 
 // Where there is one, it is read without being named.
 const STANDARD_FILE = '.env';
@@ -26,6 +27,7 @@ const loadEnvironment = (named?: string): LoadedEnvironment => {
   }
 };
 
+keepCompiledCode(process.env);
 const { stdout, stderr, stdin } = process;
 const code = await runCli(process.argv.slice(2), {
   terminal: {

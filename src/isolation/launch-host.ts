@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { toInstallation } from '../tools/directory/installation.ts';
 import { findHostEntry } from './host-entry.ts';
 import { startProcess, stepBehind } from './process-control.ts';
 
@@ -29,8 +30,8 @@ export type HostProcess = {
   readonly words: Readable;
 };
 
-/** src/ or dist/, and node_modules beside it. */
-const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
+/** src/ or dist/, and node_modules beside it; where the service is installed as a package: the node_modules it is in. */
+const PACKAGE = toInstallation(fileURLToPath(new URL('../..', import.meta.url)));
 
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   'fs-read': ['--allow-fs-read=*'],

@@ -29,7 +29,7 @@ const CLOSE_MS = 800;
 export const wireTracing = async (config: Config, parts: TracingParts): Promise<WiredTracing> => {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = config;
   const { version, log, environment, redactor, now } = parts;
-  if (endpoint === undefined || isDisabled(environment))
+  if (endpoint === undefined || tracingOf(config, environment) === 'off')
     return { beginTrace: passTraceOn, close: () => Promise.resolve() };
   const { hearSdk } = await import('../telemetry/tracing/hear-sdk.ts');
   const { readSdkVariables } = await import('../telemetry/tracing/sdk-variables.ts');
@@ -61,8 +61,12 @@ export const wireTracing = async (config: Config, parts: TracingParts): Promise<
   };
 };
 
-const isDisabled = (environment: TracingParts['environment']): boolean =>
-  environment['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true';
+/** Whether a collector is named, and OpenTelemetry not switched off by its own variable. */
+export const tracingOf = (
+  { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: Config,
+  environment: TracingParts['environment'],
+): 'on' | 'off' =>
+  endpoint === undefined || environment['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true' ? 'off' : 'on';
 
 /** By the OTLP specification: an address of traces alone is used as it is, the base address gets their path. */
 const toTracesUrl = (endpoint: string, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own }: TracingParts['environment']) => {

@@ -7,13 +7,15 @@ import type { ConfigContent } from '../config-file/load-config-file.ts';
 import { toPathText } from '../config-file/mistake.ts';
 import { configFileCandidates } from '../config-file/read-config-file.ts';
 import type { Config } from '../settings/config.ts';
+import { toInstallation } from '../tools/directory/installation.ts';
 import { createFindOverlap } from './path-overlap.ts';
 import { findServerCode, programPaths } from './server-code.ts';
 
-const OWN_DIRECTORY = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
-const EXAMPLE_WORKSPACE = resolve(OWN_DIRECTORY, 'examples/workspace');
+const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
+const INSTALLATION = toInstallation(PACKAGE).replace(/\/$/, '');
+const EXAMPLE_WORKSPACE = resolve(PACKAGE, 'examples/workspace');
 
-/** WORKSPACE_DIR, or the example workspace of a checkout. */
+/** WORKSPACE_DIR, or the example workspace of the package or checkout. */
 export const workspaceDirOf = ({ WORKSPACE_DIR }: Pick<Config, 'WORKSPACE_DIR'>): string =>
   WORKSPACE_DIR ?? EXAMPLE_WORKSPACE;
 
@@ -80,7 +82,7 @@ export const createWorkspaceGuard = async ({ config, environment }: GuardOptions
         check('API_KEYS_FILE', toPaths(API_KEYS_FILE)),
         check('GOOGLE_CREDENTIALS_PATH', toPaths(GOOGLE_CREDENTIALS_PATH)),
         checkBwrap(),
-        checkPaths([OWN_DIRECTORY], (path) => `The service's own directory '${path}'`, isExample ? 'allow' : 'refuse'),
+        checkPaths([INSTALLATION], (path) => `The service's own directory '${path}'`, isExample ? 'allow' : 'refuse'),
         checkPaths([process.execPath], (path) => `The program Node '${path}'`, 'allow'),
         check('NODE_COMPILE_CACHE', toPaths(getCompileCacheDir())),
       ]);

@@ -43,7 +43,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   testing: ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions'],
   src: EVERYTHING,
   cli: EVERYTHING,
-  main: ['cli'],
+  main: ['cli', 'src'],
 };
 
 // They implement what the executor asks for, or are told of what happens: its types are all they need of it.

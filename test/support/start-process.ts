@@ -33,8 +33,8 @@ export type RunningProcess = {
 };
 
 export type Launch = {
-  /** `node`, `npm`, or a file under test/support that starts a service of its own kind. */
-  readonly by: 'node' | 'npm' | `test/support/${string}`;
+  /** `node`, `npm`, `npx` (of the package installed in `cwd`), or a file under test/support that starts a service of its own kind. */
+  readonly by: 'node' | 'npm' | 'npx' | `test/support/${string}`;
   readonly environment?: Readonly<Record<string, string>>;
   /** The working directory; left out: the repository. */
   readonly cwd?: string;
@@ -51,6 +51,7 @@ const START_TIMEOUT_MS = 20_000;
 const toCommand = ({ by, user, words = [] }: Launch): readonly [string, ...string[]] => {
   if (user !== undefined) return ['setpriv', ...toUserWords(user), ...toCommand({ by, words })];
   if (by === 'npm') return ['npm', 'start', '--', ...words];
+  if (by === 'npx') return ['npx', '--no', 'recourse', ...words];
   return ['node', join(ROOT, by === 'node' ? 'src/main.ts' : by), ...words];
 };
 

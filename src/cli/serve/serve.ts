@@ -2,6 +2,7 @@ import { type Config, loadConfig } from '../../settings/config.ts';
 import { describeCauses } from '../../telemetry/describe-error.ts';
 import { createLogger, type ServiceLog } from '../../telemetry/logger.ts';
 import { type FirstConfigFile, readFirstConfigFile } from '../../wiring/first-config-file.ts';
+import { findMissingPackages } from '../../wiring/missing-packages.ts';
 import { warnOfMisspelled } from '../../wiring/warn-of-misspelled.ts';
 import { type WiredRedaction, wireRedaction } from '../../wiring/wire-redaction.ts';
 import { createWorkspaceGuard } from '../../wiring/workspace-guard.ts';
@@ -65,6 +66,7 @@ const readSettings = async (loaded: LoadedEnvironment, environment: Variables): 
   const mistakes = [
     ...(loaded.mistake === null ? [] : [loaded.mistake]),
     ...('mistakes' in ofSettings ? ofSettings.mistakes : []),
+    ...findMissingPackages(config, environment),
     ...paths.mistakes,
     ...inFile,
     ...(await checkVariablesFile(loaded, environment)),

@@ -1,0 +1,76 @@
+import { execFile } from 'node:child_process';
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import * as z from 'zod';
+import { cleanEnvironment, ROOT } from '../support/start-process.ts';
+
+/** The package as a user has it. */
+export type InstalledPackage = {
+  /** A project whose one dependency it is. */
+  readonly directory: string;
+  readonly tarball: string;
+  /** Runs a command in the project; its stdout. Rejects with what it wrote where it fails. */
+  readonly run: (command: string, ...words: readonly string[]) => Promise<string>;
+};
+
+// What `npm pack` reads, to pack from a copy: nothing is built in the tree that other tests read.
+const PACKED = [
+  ...['package.json', 'package-lock.json', '.npmrc', 'LICENSE', 'README.md', 'tsconfig.json', 'tsconfig.build.json'],
+  ...['tsconfig.console.json', 'checkout/package.json', 'clients/typescript/package.json', 'examples/workspace'],
+  ...['scripts', 'src'],
+];
+
+const Ended = z.looseObject({ stdout: z.string(), stderr: z.string() });
+
+const runIn = async (directory: string, command: string, words: readonly string[]): Promise<string> => {
+  const PATH = [join(directory, 'node_modules/.bin'), cleanEnvironment({})['PATH']].join(delimiter);
+  const npm = { npm_config_audit: 'false', npm_config_fund: 'false', npm_config_prefer_offline: 'true' };
+  const options = { cwd: directory, env: cleanEnvironment({ ...npm, PATH }), maxBuffer: 16 * 1024 * 1024 };
+  const ended = await promisify(execFile)(command, words, options).catch((error: unknown) => {
+    const { stdout, stderr } = Ended.parse(error);
+    throw new Error(`${command} ${words.join(' ')}:\n${stdout}${stderr}`, { cause: error });
+  });
+  return ended.stdout;
+};
+
+const Lock = z.looseObject({
+  packages: z.record(
+    z.string(),
+    z.looseObject({
+      dev: z.boolean().default(false),
+      link: z.boolean().default(false),
+      optional: z.boolean().default(false),
+    }),
+  ),
+});
+
+/** The versions of this repository's lock file, so that a release of somebody else breaks no test of ours. */
+const toLock = (): string => {
+  const lock = Lock.parse(JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')));
+  const packages = Object.entries(lock.packages).filter(
+    ([path, { dev, link, optional }]) => path.startsWith('node_modules/') && !(dev || link || optional),
+  );
+  return JSON.stringify({ ...lock, packages: { '': {}, ...Object.fromEntries(packages) } });
+};
+
+/** Packs as `npm publish` would and installs the file in an empty project. Takes half a minute. */
+export const installPackage = async (): Promise<InstalledPackage> => {
+  const directory = mkdtempSync(join(tmpdir(), 'recourse-package-'));
+  const copy = join(directory, 'copy');
+  const project = join(directory, 'project');
+  for (const path of PACKED) cpSync(join(ROOT, path), join(copy, path), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  await runIn(copy, 'npm', ['pack', '--pack-destination', directory]);
+  const [tarball = 'none'] = globSync('*.tgz', { cwd: directory });
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }');
+  writeFileSync(join(project, 'package-lock.json'), toLock());
+  await runIn(project, 'npm', ['install', join(directory, tarball)]);
+  return {
+    directory: project,
+    tarball: join(directory, tarball),
+    run: (command, ...words) => runIn(project, command, words),
+  };
+};
