@@ -18,6 +18,7 @@ import { createCircuitObserver } from './telemetry/create-circuit-observer.ts';
 import { createFailureLog } from './telemetry/create-failure-log.ts';
 import type { LogBatch } from './telemetry/log-batch.ts';
 import type { Metrics } from './telemetry/metrics.ts';
+import type { FileAccess } from './tools/builtin/workspace/file-access.ts';
 import { createBuiltinReducers } from './tools/groups/builtin-reducers.ts';
 import type { UpstreamState } from './tools/offers/tool-source.ts';
 import type { ToolRegistry } from './tools/registry.ts';
@@ -70,6 +71,8 @@ export type WireOptions = {
   readonly heapLimitBytes?: number;
   /** How long one collection of metrics answers all who ask, in milliseconds; left out: a second. */
   readonly metricsSharedMs?: number;
+  /** How the file tools keep to their directories; left out: what this system offers. */
+  readonly fileAccess?: FileAccess | undefined;
   /** Puts something between the service and what it keeps. */
   readonly wrapStores?: (stores: Stores) => Stores;
 };
@@ -89,7 +92,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const memory = wireMemory(config, log, metrics, options.heapLimitBytes);
   const store = await wireStore(config, { log, metrics, memory, redactor, now });
   const { sessions, keys } = options.wrapStores?.(store) ?? store;
-  const builtin = await wireBuiltin(config, { version, log, redaction, pageTokens: store.pageTokens });
+  const builtin = await wireBuiltin(config, { ...options, version, log, redaction, pageTokens: store.pageTokens });
   const load = wireLoad(config, metrics, observer, now);
   const own = [...builtin.tools, ...createBuiltinReducers(), ...extraTools];
   const guard = await createWorkspaceGuard({ config, environment });

@@ -1,37 +1,38 @@
-import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs';
-import { O_PATH } from './descriptor.ts';
+import { closeSync, readSync, type Stats } from 'node:fs';
+import type { FileAccess } from './file-access.ts';
 import { errorCodeOf } from './file-errors.ts';
+import { pinByDescriptor } from './pin-by-descriptor.ts';
+import { pinByPath } from './pin-by-path.ts';
+import type { Workspace } from './workspace.ts';
 
-/** Something below the root, held open, so that nothing put under its name meanwhile is taken for it. */
+/** Something below the root, so that nothing put under its name meanwhile is taken for it. */
 export type Pinned = Disposable & {
-  /** Leads here and nowhere else; append `/name` to name an entry of a directory. */
+  /** Leads here: opens a directory to read its names. */
   readonly link: string;
   readonly stats: Stats;
+  /** Opens it to read, a regular file; throws the system's error. */
+  readonly open: () => number;
+  /** Opens this entry of it, a directory, to read; no symbolic link. */
+  readonly openEntry: (name: string) => number;
+  /** Whether it lies where it did: what was read of a directory by its link counts only then. */
+  readonly isSame: () => boolean;
 };
 
 // Synchronous, unlike `withPlace`: a thread of its own may wait, and ten thousand files a scan would keep the thread
 // pool busy that the whole service shares.
-/** What lies under `path`; undefined where nothing can be opened, or where it lies outside `root`, a real path. */
-export const pin = (root: string, path: string, wanted: 'directory' | 'any'): Pinned | undefined =>
-  unlessRefused(() => {
-    // A directory is never reached by a symbolic link: a walk cannot go in circles then.
-    const flags = wanted === 'directory' ? O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW : O_PATH;
-    const descriptor = openSync(path === '.' ? root : `${root}/${path}`, flags);
-    const pinned = {
-      link: `/proc/self/fd/${descriptor}`,
-      stats: fstatSync(descriptor),
-      [Symbol.dispose]: () => closeSync(descriptor),
-    };
-    const realPath = readlinkSync(pinned.link);
-    if (realPath === root || realPath.startsWith(`${root}/`)) return pinned;
-    pinned[Symbol.dispose]();
-    return undefined;
-  });
+/**
+ * What lies under `path`; undefined where nothing can be opened, or where it lies outside the root. A `directory` is
+ * never reached by a symbolic link: a walk cannot go in circles then.
+ */
+export const pin = ({ root, access }: Workspace, path: string, wanted: 'directory' | 'any'): Pinned | undefined =>
+  unlessRefused(() => PIN[access](root, path, wanted));
+
+const PIN = { descriptors: pinByDescriptor, paths: pinByPath } satisfies Record<FileAccess, unknown>;
 
 /** The beginning of a pinned regular file, at most `length` bytes; undefined where it cannot be read. */
 export const readBeginning = (pinned: Pinned, length: number): Buffer | undefined =>
   unlessRefused(() => {
-    const descriptor = openSync(pinned.link, constants.O_RDONLY | constants.O_NONBLOCK);
+    const descriptor = pinned.open();
     try {
       const buffer = Buffer.allocUnsafe(Math.min(length, pinned.stats.size));
       return buffer.subarray(0, fill(descriptor, buffer));
