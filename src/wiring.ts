@@ -10,6 +10,7 @@ import type { CircuitBreakers } from './executor/circuit-breakers.ts';
 import { createReadProviderCalls } from './executor/provider-calls.ts';
 import type { Redactor } from './executor/redactor.ts';
 import { createExecutor, type Executor } from './executor/run-batch.ts';
+import type { ProcessTable } from './isolation/process-table.ts';
 import type { StoreMemory } from './memory/store-memory.ts';
 import { redactCatalogue } from './redaction/redact-catalogue.ts';
 import type { Config } from './settings/config.ts';
@@ -73,6 +74,8 @@ export type WireOptions = {
   readonly metricsSharedMs?: number;
   /** How the file tools keep to their directories; left out: what this system offers. */
   readonly fileAccess?: FileAccess | undefined;
+  /** How the service learns of the processes of tools; left out: by what this system offers. */
+  readonly processes?: ProcessTable | undefined;
   /** Puts something between the service and what it keeps. */
   readonly wrapStores?: (stores: Stores) => Stores;
 };
@@ -98,7 +101,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const guard = await createWorkspaceGuard({ config, environment });
   const shared = { log, metrics, observer, now, environment, version, redaction, guard };
   const offered = { own, ownUnavailable: builtin.unavailable, ...load.toolLimits, configFile: options.configFile };
-  const { registry, ...tools } = await wireTools(config, { ...shared, ...offered });
+  const { registry, ...tools } = await wireTools(config, { ...options, ...shared, ...offered });
   const executor = createExecutor({
     registry,
     sessions,

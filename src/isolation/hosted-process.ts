@@ -7,7 +7,7 @@ import { type HostedCall, toCallOrder } from './hosted-call.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
 import { type HostProcess, launchHost } from './launch-host.ts';
 import type { HostLoad, LoadableFile } from './loadable-file.ts';
-import { endFamily, readWaitedMs } from './process-control.ts';
+import { endFamily } from './process-control.ts';
 import { type HostedEnd, RunningCall } from './running-call.ts';
 import { startLoading, startUp } from './start-loading.ts';
 import type { HostSettings, LoadTerms, StartedCall, ToolHost } from './tool-host.ts';
@@ -131,7 +131,7 @@ class HostedProcess implements ToolHost {
     if (this.#ending !== null) return;
     const isFirst = this.#killedFor === null;
     this.#killedFor ??= reason;
-    if (isFirst) endFamily(this.pid);
+    if (isFirst) endFamily(this.pid, this.#settings.processes.findDescendants);
   }
 
   /** Nothing is heard of it any more, and so not which calls begin: each may have. */
@@ -197,7 +197,7 @@ class HostedProcess implements ToolHost {
       send: (order, body) => this.#send(order, body),
       kill: (reason) => this.kill(reason),
       ended: this.ended,
-      waitedMs: () => readWaitedMs(this.pid),
+      waitedMs: () => this.#settings.processes.waitedMs(this.pid),
       now: this.#settings.monotonic,
     };
   }
