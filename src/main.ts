@@ -8,12 +8,15 @@ import { createLogger } from './telemetry/logger.ts';
 import { createWorkspace } from './tools/builtin/workspace/workspace.ts';
 import { readDirectory } from './tools/directory/read-directory.ts';
 import { readFirstConfigFile } from './wiring/first-config-file.ts';
+import { toPlatformProblem } from './wiring/platform-problem.ts';
 import { readFirstKeyFile } from './wiring/wire-access.ts';
 import { wireRedaction } from './wiring/wire-redaction.ts';
 import { createWorkspaceGuard } from './wiring/workspace-guard.ts';
 import { type Service, wire } from './wiring.ts';
 
 const main = async (): Promise<void> => {
+  const unsupported = toPlatformProblem(process.platform);
+  if (unsupported !== null) return refuseToStart([unsupported]);
   const loaded = loadConfig(process.env);
   const { config } = loaded;
   const paths = await readPaths(config);

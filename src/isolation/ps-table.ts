@@ -7,13 +7,15 @@ import { startGroupWatchdog } from './start-watchdog.ts';
 // A look costs 10 to 20 ms of a processor.
 const LOOK_EVERY_MS = 1000;
 
+export type PsTableOptions = { readonly list?: ListProcesses; readonly lookEveryMs?: number };
+
 const NOTHING: ProcessList = new Map();
 
 /**
  * The table of a system without /proc. Looks at all processes once a second, and whenever a host is ended: memory is as
  * it was at the last look, and a process that left its host's group is known if a look found it below its host.
  */
-export const createPsTable = (list: ListProcesses = PS_LIST): ProcessTable => {
+export const createPsTable = ({ list = PS_LIST, lookEveryMs = LOOK_EVERY_MS }: PsTableOptions = {}): ProcessTable => {
   const families = createHostFamilies();
   const state = { last: NOTHING };
   const take = (found: ProcessList): void => {
@@ -28,7 +30,7 @@ export const createPsTable = (list: ListProcesses = PS_LIST): ProcessTable => {
     },
     residentBytes: (pid) => state.last.get(pid)?.residentBytes ?? 0,
     waitedMs: () => 0,
-    guardHosts: () => guardFamilies({ families, list, take, last: () => state.last }),
+    guardHosts: () => guardFamilies({ families, list, lookEveryMs, take, last: () => state.last }),
   };
 };
 
@@ -60,14 +62,15 @@ export const GROUP_TABLE: ProcessTable = {
 type Guarding = {
   readonly families: HostFamilies;
   readonly list: ListProcesses;
+  readonly lookEveryMs: number;
   readonly take: (found: ProcessList) => void;
   readonly last: () => ProcessList;
 };
 
-const guardFamilies = ({ families, list, take, last }: Guarding): HostGuard => {
+const guardFamilies = ({ families, list, lookEveryMs, take, last }: Guarding): HostGuard => {
   const watchdog = startGroupWatchdog();
   const tell = (): void => watchdog.watch(families.toTargets(last()));
-  const stop = lookAgainAndAgain(async () => {
+  const stop = lookAgainAndAgain(lookEveryMs, async () => {
     if (families.isEmpty()) return;
     take(await list.soon());
     tell();
@@ -97,7 +100,7 @@ const guardFamilies = ({ families, list, take, last }: Guarding): HostGuard => {
 };
 
 /** One look after the other, never two at once. */
-const lookAgainAndAgain = (look: () => Promise<void>): (() => void) => {
+const lookAgainAndAgain = (everyMs: number, look: () => Promise<void>): (() => void) => {
   let isLooking = false;
   const timer = setInterval(() => {
     if (isLooking) return;
@@ -105,6 +108,6 @@ const lookAgainAndAgain = (look: () => Promise<void>): (() => void) => {
     void look().then(() => {
       isLooking = false;
     });
-  }, LOOK_EVERY_MS).unref();
+  }, everyMs).unref();
   return () => clearInterval(timer);
 };
