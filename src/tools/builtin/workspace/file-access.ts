@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, readlinkSync } from 'node:fs';
 import { O_PATH } from './descriptor.ts';
-import { errorCodeOf } from './file-errors.ts';
+import { unlessRefused } from './file-errors.ts';
 
 /**
  * How the file tools keep to their directory.
@@ -10,14 +10,13 @@ import { errorCodeOf } from './file-errors.ts';
 export type FileAccess = 'descriptors' | 'paths';
 
 /** What this system offers: `paths` where there is no /proc/self/fd. */
-export const probeFileAccess = (): FileAccess => {
+export const probeFileAccess = (): FileAccess =>
+  unlessRefused(readOwnDescriptor) === undefined ? 'paths' : 'descriptors';
+
+const readOwnDescriptor = (): string => {
   const descriptor = openSync('/', O_PATH | constants.O_DIRECTORY);
   try {
-    readlinkSync(`/proc/self/fd/${descriptor}`);
-    return 'descriptors';
-  } catch (thrown) {
-    if (errorCodeOf(thrown) === undefined) throw thrown;
-    return 'paths';
+    return readlinkSync(`/proc/self/fd/${descriptor}`);
   } finally {
     closeSync(descriptor);
   }

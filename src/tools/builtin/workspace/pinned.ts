@@ -1,6 +1,6 @@
 import { closeSync, readSync, type Stats } from 'node:fs';
 import type { FileAccess } from './file-access.ts';
-import { errorCodeOf } from './file-errors.ts';
+import { unlessRefused } from './file-errors.ts';
 import { pinByDescriptor } from './pin-by-descriptor.ts';
 import { pinByPath } from './pin-by-path.ts';
 import type { Workspace } from './workspace.ts';
@@ -53,14 +53,4 @@ export const fill = (descriptor: number, buffer: Uint8Array): number => {
     filled += bytes;
   }
   return filled;
-};
-
-/** What `step` gives; undefined where the system refuses: files come and go while they are looked at. */
-export const unlessRefused = <T>(step: () => T): T | undefined => {
-  try {
-    return step();
-  } catch (thrown) {
-    if (errorCodeOf(thrown) !== undefined) return undefined;
-    throw thrown;
-  }
 };

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync } from 'node:fs';
-import { fill, isOwnFile, type Pinned, pin, unlessRefused } from '../pinned.ts';
+import { unlessRefused } from '../file-errors.ts';
+import { fill, isOwnFile, type Pinned, pin } from '../pinned.ts';
 import type { Match, SearchOutcome, SearchRequest } from '../search-messages.ts';
 import { findLines } from './find-lines.ts';
 import { type NamesLeft, readNames } from './read-names.ts';
