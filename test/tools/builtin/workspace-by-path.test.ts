@@ -1,4 +1,4 @@
-import { readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { pin, readBeginning } from '../../../src/tools/builtin/workspace/pinned.ts';
@@ -67,6 +67,7 @@ test('a directory that became a link out is neither listed nor written to', asyn
   await expect(writing).rejects.toThrow("'d' was moved or replaced during the call. Call again.");
   // The name is made before the check, its content is not.
   expect(await readdir(second.outside)).toEqual(['new.txt', 'secret.txt']);
+  expect(await readFile(join(second.outside, 'new.txt'), 'utf8')).toBe('');
 });
 
 test('a pinned file or directory gives nothing once something else stands in its place', async () => {
@@ -75,8 +76,9 @@ test('a pinned file or directory gives nothing once something else stands in its
   const directory = pin(held.workspace, 'd', 'directory');
   if (file === undefined || directory === undefined) throw new Error('Nothing was pinned.');
   expect(readBeginning(file, 6)?.toString()).toBe('inside');
-  await swapDirectory(held);
+  await replaceFile(held);
   expect(readBeginning(file, 6)).toBeUndefined();
+  await swapDirectory(held);
   expect(() => directory.openEntry('secret.txt')).toThrow('Something else lies there now.');
   expect(directory.isSame()).toBe(false);
   expect(pin(held.workspace, 'd', 'directory')).toBeUndefined();

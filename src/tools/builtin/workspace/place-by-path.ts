@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, open, realpath } from 'node:fs/promises';
 import { posix } from 'node:path';
 import { RetryableToolError } from '../../tool-errors.ts';
@@ -30,24 +31,24 @@ export const withPlaceByPath = async <T>(workspace: Workspace, path: string, use
   const trail = await lookAlong(workspace.root, realPath);
   const stats = endOf(trail);
   if (stats === undefined) throw toChanged(path);
-  const check = (): Promise<void> => checkTrail(trail, path);
-  // Another call may replace a file while this one reads it.
-  const checkWay = (): Promise<void> => checkTrail(stats.isDirectory() ? trail : toWay(trail), path);
+  // Without a file itself: another call may replace it while this one reads it.
+  const way = stats.isDirectory() ? trail : toWay(trail);
+  const check = (): Promise<void> => checkTrail(way, path);
   const result = await use({
     link: realPath,
     realPath: realPath.slice(workspace.root.length + 1),
     stats,
     openFile: async () => {
       const file = await unlessCode('ELOOP', open(realPath, READ_NO_LINKS));
-      return proveFile(file, path, async (opened) => isSameFile(await opened.stat(), stats), check);
+      return proveFile(file, path, { at: realPath, expected: stats, check });
     },
     createFile: async (name) => {
       const created = `${realPath}/${name}`;
       const file = await unlessCode('ELOOP', open(created, CREATE_NO_LINKS));
-      return proveFile(file, path, async (opened) => isSameFile(await opened.stat(), await lstat(created)), check);
+      return proveFile(file, path, { at: created, check });
     },
   });
-  await checkWay();
+  await check();
   return result;
 };
 
@@ -60,15 +61,23 @@ const findRealPath = async (workspace: Workspace, path: string): Promise<string>
   }
 };
 
+type Proof = {
+  /** Where it must lie now. */
+  readonly at: string;
+  /** What was looked at before; left out: nothing was. */
+  readonly expected?: Stats;
+  readonly check: () => Promise<void>;
+};
+
 const proveFile = async (
   file: FileHandle | undefined,
   path: string,
-  isRight: (file: FileHandle) => Promise<boolean>,
-  check: () => Promise<void>,
+  { at, expected, check }: Proof,
 ): Promise<FileHandle> => {
   if (file === undefined) throw toChanged(path);
   try {
-    if (!(await isRight(file))) throw toChanged(path);
+    const opened = await file.stat();
+    if (!isSameFile(opened, await lstat(at)) || !isSameFile(expected ?? opened, opened)) throw toChanged(path);
     await check();
     return file;
   } catch (thrown) {
