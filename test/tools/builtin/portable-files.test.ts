@@ -6,5 +6,4 @@ useFileAccess('paths');
 await import('./workspace.test.ts');
 await import('./read-file-hostile.test.ts');
 await import('./write-file.test.ts');
-await import('./search-files-race.test.ts');
 await import('./notes/notes-links.test.ts');
