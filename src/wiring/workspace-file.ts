@@ -1,8 +1,8 @@
 import type { Config } from '../settings/config.ts';
 import { probeFileAccess } from '../tools/builtin/workspace/file-access.ts';
 import { tellFileErrors } from '../tools/builtin/workspace/file-errors.ts';
-import { withPlace } from '../tools/builtin/workspace/place.ts';
 import { readBytes } from '../tools/builtin/workspace/read-bytes.ts';
+import { withPlace } from '../tools/builtin/workspace/with-place.ts';
 import { createWorkspace } from '../tools/builtin/workspace/workspace.ts';
 import { quotePath, toWorkspacePath } from '../tools/builtin/workspace/workspace-path.ts';
 import { RetryableToolError } from '../tools/tool-errors.ts';

@@ -8,7 +8,8 @@ import type { InlineTool } from '../tool.ts';
 import { RetryableToolError } from '../tool-errors.ts';
 import { tellFileErrors, unlessCode } from './workspace/file-errors.ts';
 import { refuseGitPath } from './workspace/git-path.ts';
-import { type Place, withPlace } from './workspace/place.ts';
+import type { Place } from './workspace/place.ts';
+import { withPlace } from './workspace/with-place.ts';
 import type { Workspace } from './workspace/workspace.ts';
 import { quotePath, toWorkspacePath } from './workspace/workspace-path.ts';
 

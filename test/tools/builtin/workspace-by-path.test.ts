@@ -1,8 +1,10 @@
 import { readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { pin, readBeginning } from '../../../src/tools/builtin/workspace/pinned.ts';
-import { type Place, withPlace } from '../../../src/tools/builtin/workspace/place.ts';
+import { pin } from '../../../src/tools/builtin/workspace/pin.ts';
+import { readBeginning } from '../../../src/tools/builtin/workspace/pinned.ts';
+import type { Place } from '../../../src/tools/builtin/workspace/place.ts';
+import { withPlace } from '../../../src/tools/builtin/workspace/with-place.ts';
 import { createWorkspace } from '../../../src/tools/builtin/workspace/workspace.ts';
 import { fileAccess, useFileAccess } from '../../support/file-access.ts';
 import { createTemporaryWorkspace } from '../../support/temporary-workspace.ts';

@@ -1,8 +1,8 @@
 import { RetryableToolError } from '../../tool-errors.ts';
-import { withPlace } from './place.ts';
 import { checkReadable } from './read-bytes.ts';
 import type { SearchFindings, SearchLimits, SearchRequest } from './search-messages.ts';
 import type { FileSearch } from './search-thread.ts';
+import { withPlace } from './with-place.ts';
 import type { Workspace } from './workspace.ts';
 import { quotePath } from './workspace-path.ts';
 

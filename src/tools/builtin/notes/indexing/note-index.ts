@@ -1,5 +1,6 @@
 import type { Stats } from 'node:fs';
-import { isOwnFile, pin, readBeginning } from '../../workspace/pinned.ts';
+import { pin } from '../../workspace/pin.ts';
+import { isOwnFile, readBeginning } from '../../workspace/pinned.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
 import { toNoteText, toTitle } from '../parse-note.ts';
 import { type NoteDatabase, openNoteDatabase } from './note-database.ts';

@@ -1,6 +1,7 @@
 import { type Dirent, lstatSync, opendirSync, type Stats } from 'node:fs';
 import { errorCodeOf, unlessRefused } from '../../workspace/file-errors.ts';
-import { isOwnFile, type Pinned, pin } from '../../workspace/pinned.ts';
+import { pin } from '../../workspace/pin.ts';
+import { isOwnFile, type Pinned } from '../../workspace/pinned.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
 import { isNoteName, isOpenPath } from '../note-names.ts';
 import type { Pace } from './pace.ts';

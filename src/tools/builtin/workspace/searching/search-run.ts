@@ -1,6 +1,7 @@
 import { closeSync, fstatSync } from 'node:fs';
 import { unlessRefused } from '../file-errors.ts';
-import { fill, isOwnFile, type Pinned, pin } from '../pinned.ts';
+import { pin } from '../pin.ts';
+import { fill, isOwnFile, type Pinned } from '../pinned.ts';
 import type { Match, SearchOutcome, SearchRequest } from '../search-messages.ts';
 import { findLines } from './find-lines.ts';
 import { type NamesLeft, readNames } from './read-names.ts';
