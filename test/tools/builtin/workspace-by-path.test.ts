@@ -88,6 +88,14 @@ test('a pinned file or directory gives nothing once something else stands in its
   expect(pin(held.workspace, 'plain.txt', 'directory')).toBeUndefined();
 });
 
+test('a directory is pinned below a link that stays inside, and not by a link', async () => {
+  await using held = await createTemporaryWorkspace({ 'd/inner/a.txt': 'inside' });
+  await symlink('d', join(held.root, 'alias'));
+  expect(pin(held.workspace, 'alias/inner', 'directory')?.link).toBe(join(held.root, 'd/inner'));
+  expect(pin(held.workspace, 'alias', 'directory')).toBeUndefined();
+  expect(pin(held.workspace, 'alias', 'any')?.link).toBe(join(held.root, 'd'));
+});
+
 test('where it is left out the access is what this system offers: here that of descriptors', async () => {
   await using held = await open();
   expect(fileAccess()).toBe('paths');

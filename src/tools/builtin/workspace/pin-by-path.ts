@@ -9,7 +9,8 @@ export const pinByPath = (root: string, path: string, wanted: 'directory' | 'any
   const trail = isInside(root, link) ? lookAlongSync(root, link) : undefined;
   const stats = trail && endOf(trail);
   if (trail === undefined || stats === undefined) return undefined;
-  if (wanted === 'directory' && (link !== named || !stats.isDirectory())) return undefined;
+  // The path as it was written may lead through links, or be spelled in other letters; its end is no link.
+  if (wanted === 'directory' && !(stats.isDirectory() && isSameFile(lstatSync(named), stats))) return undefined;
   const isSame = (): boolean => isSameTrail(trail, lookAlongSync(root, link));
   // Without a file itself, whose device and inode are compared with what was opened.
   const way = toWay(trail);
