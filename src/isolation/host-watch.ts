@@ -18,11 +18,13 @@ const LOOK_EVERY_MS = 100;
 const GROWN = 0.8;
 // A handler that gives way to others does so within milliseconds.
 const SILENT_MS = 250;
+// Where the system does not tell how long a host has waited for a processor.
+const PATIENCE = 3;
 // What was begun in time is heard by then.
 const HEARD_MS = 50;
 
 /** What a host had said and waited for when it was asked for a sign of life. */
-type Asked = { readonly at: number; readonly waitedMs: number };
+type Asked = { readonly at: number; readonly waitedMs: number | null };
 
 /** Looks at hosts ten times a second: at their memory, whether those that are busy still answer, and who waits for one. */
 export const watchHosts = (options: HostWatchOptions): HostWatch => {
@@ -55,8 +57,7 @@ export const watchHosts = (options: HostWatchOptions): HostWatch => {
       return;
     }
     // A machine that is busy with something else is not the host's fault.
-    const silentMs = now - last.at - (processes.waitedMs(host.pid) - last.waitedMs);
-    if (silentMs >= SILENT_MS) endSilence(member, now, pool);
+    if (isSilent(now - last.at, last.waitedMs, processes.waitedMs(host.pid))) endSilence(member, now, pool);
   };
   const timer = setInterval(() => {
     const now = monotonic();
@@ -65,6 +66,9 @@ export const watchHosts = (options: HostWatchOptions): HostWatch => {
   }, LOOK_EVERY_MS).unref();
   return { stop: () => clearInterval(timer) };
 };
+
+const isSilent = (ms: number, waitedBefore: number | null, waited: number | null): boolean =>
+  waitedBefore === null || waited === null ? ms >= PATIENCE * SILENT_MS : ms - (waited - waitedBefore) >= SILENT_MS;
 
 /** A host's event loop is blocked: who can run elsewhere does, and the tool that blocks it runs alone from now on. */
 const endSilence = (member: PoolMember, now: number, pool: HostPool): void => {

@@ -8,8 +8,8 @@ export type ProcessTable = {
   readonly findDescendants: (pid: number) => readonly number[];
   /** Memory of a process that is in RAM, what it maps included, in bytes; 0 where that is not known. */
   readonly residentBytes: (pid: number) => number;
-  /** How long a process has waited for a processor since it started, in milliseconds; 0 where that is not known. */
-  readonly waitedMs: (pid: number) => number;
+  /** How long a process has waited for a processor since it started, in milliseconds; null where the system does not tell. */
+  readonly waitedMs: (pid: number) => number | null;
   /** Begins to guard the hosts of one service, whose marks all begin with `service`. */
   readonly guardHosts: (service: string) => HostGuard;
 };

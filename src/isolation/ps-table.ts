@@ -29,7 +29,7 @@ export const createPsTable = ({ list = PS_LIST, lookEveryMs = LOOK_EVERY_MS }: P
       return families.of(pid);
     },
     residentBytes: (pid) => state.last.get(pid)?.residentBytes ?? 0,
-    waitedMs: () => 0,
+    waitedMs: () => null,
     guardHosts: () => guardFamilies({ families, list, lookEveryMs, take, last: () => state.last }),
   };
 };
@@ -39,7 +39,7 @@ export const GROUP_TABLE: ProcessTable = {
   source: 'none',
   findDescendants: () => [],
   residentBytes: () => 0,
-  waitedMs: () => 0,
+  waitedMs: () => null,
   guardHosts: () => {
     const families = createHostFamilies();
     const watchdog = startGroupWatchdog();

@@ -48,36 +48,39 @@ test('what ps writes on Linux and on macOS is read, headings and broken lines ar
   ]);
 });
 
-test('over ps a host that hangs ends with all that its tool started', async () => {
-  const file = makeFile();
-  const { load, ended } = openLab({ processes: createPsTable({ lookEveryMs: 150 }), maxHosts: 1 });
-  const { call } = await load(toolFile({ hang: `${LEAVE} for (;;);` }, IMPORTS));
-  const ran = await call('hang', { file }, 1000);
-  expect(ran.kind).toBe('timed_out');
-  const pids = readPids(file);
-  expect(pids).toHaveLength(2);
-  await expect.poll(() => pids.filter(isAlive), FOREVER).toEqual([]);
-  expect(ended[0]?.death.killedFor).toBe('timeout');
-});
-
-test('over ps a host that fills its memory outside of the heap ends, and what it left ends when it ends by itself', async () => {
-  const file = makeFile();
-  const { load } = openLab({ processes: createPsTable({ lookEveryMs: 150 }), memoryMb: 200, maxHosts: 2 });
-  const { call } = await load(
+test('over ps a host that hangs, fills its memory outside of the heap, or ends by itself takes with it all that its tool started', async () => {
+  const [hung, gone] = [makeFile(), makeFile()];
+  const lab = openLab({ processes: createPsTable({ lookEveryMs: 150 }), memoryMb: 200, minHosts: 3, maxHosts: 3 });
+  const { call } = await lab.load(
     toolFile(
       {
-        fill: 'const all = []; for (;;) { all.push(Buffer.alloc(33_554_432, 1)); await wait(20); if (all.length > 12) await wait(60_000); }',
+        hang: `${LEAVE} for (;;);`,
+        fill: 'const all = []; for (;;) { await wait(20); if (all.length < 12) all.push(Buffer.alloc(33_554_432, 1)); }',
         // Longer than from one look to the next.
         leave: `${LEAVE} await wait(600); process.exit(3);`,
       },
       IMPORTS,
-    ),
+    ).replaceAll("effects: 'read'", "effects: 'read', concurrency: 1"),
   );
-  const [filled, left] = await Promise.all([call('fill'), call('leave', { file })]);
-  expect([toOutcome(filled), toOutcome(left)]).toMatchObject([{ code: 'out_of_memory' }, { code: 'tool_crashed' }]);
-  const pids = readPids(file);
-  expect(pids).toHaveLength(2);
+  const calls = [call('hang', { file: hung }, 800), call('fill'), call('leave', { file: gone })];
+  const [hanging, filled, left] = await Promise.all(calls);
+  expect([hanging?.kind, filled && toOutcome(filled), left && toOutcome(left)]).toMatchObject([
+    'timed_out',
+    { code: 'out_of_memory' },
+    { code: 'tool_crashed' },
+  ]);
+  const pids = [...readPids(hung), ...readPids(gone)];
+  expect(pids).toHaveLength(4);
   await expect.poll(() => pids.filter(isAlive), FOREVER).toEqual([]);
+  const reasons = lab.ended.map(({ death }) => String(death.killedFor));
+  expect(reasons.toSorted()).toEqual(['memory', 'null', 'timeout']);
+});
+
+test('over ps, which does not tell how long a process has waited, a file has three times the time to load', async () => {
+  const lab = openLab({ processes: createPsTable(), maxHosts: 1 });
+  const waiting = 'await new Promise((resolve) => setTimeout(resolve, 2100));';
+  const { call } = await lab.load(`${waiting}${toolFile({ one: 'return 1;' })}`);
+  expect(toOutcome(await call('one'))).toBe(1);
 });
 
 const SERVICE = `
