@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -17,9 +17,11 @@ const Answer = z.object({
 
 const TOOLS = `
   import { spawn } from 'node:child_process';
+  import { writeFileSync } from 'node:fs';
   import { defineTool } from 'recourse';
   const tool = (name, run, more = {}) =>
-    defineTool({ name, description: '', effects: 'read', input: { type: 'object' }, run, ...more });
+    defineTool({ name, description: '', effects: 'read', input: { type: 'object', additionalProperties: true }, run, ...more });
+  export const spin = tool('spin', ({ file }) => { writeFileSync(file, ''); for (;;); });
   export const add = tool('add', () => 1 + 1);
   export const hang = tool('hang', () => { spawn('/bin/sleep', ['60'], { stdio: 'ignore' }); for (;;); }, { timeoutMs: 500 });
 `;
@@ -67,12 +69,13 @@ test.runIf(canHideProc())('without /proc the service serves all but the shell, a
     { name: 'add', arguments: {} },
     { name: 'hang', arguments: {} },
   ];
-  const answer = await fetch(`${service.url}/tool-calls`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ calls }),
-  });
-  const { results } = Answer.parse(await answer.json());
+  const post = (batch: readonly unknown[]): Promise<Response> =>
+    fetch(`${service.url}/tool-calls`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ calls: batch }),
+    });
+  const { results } = Answer.parse(await (await post(calls)).json());
   expect(results.map(({ name, outcome, error }) => `${name} ${error?.code ?? outcome}`)).toEqual([
     'echo success',
     'write_file success',
@@ -87,9 +90,14 @@ test.runIf(canHideProc())('without /proc the service serves all but the shell, a
   expect(readFileSync(join(workspace, 'new/file.txt'), 'utf8')).toBe('the plan');
   expect((await fetch(`${service.url}/metrics`)).status).toBe(200);
 
-  // The host that hung has ended, with what it started; those that wait for calls end with the service.
+  // The host that hung has ended, with what it started.
   const countStrays = (): number => processes.pids().length - processes.hosts().length;
   await expect.poll(countStrays, { timeout: 10_000 }).toBe(0);
+  // One that spins hears of nothing, and ends with the service all the same.
+  const spins = join(base, 'spins');
+  const cutOff = post([{ name: 'spin', arguments: { file: spins } }]).catch(() => undefined);
+  await expect.poll(() => existsSync(spins), { timeout: 10_000 }).toBe(true);
   service.send('SIGKILL', 'service');
+  await cutOff;
   await expect.poll(() => processes.pids(), { timeout: 10_000 }).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -27,7 +27,11 @@ const readPids = (file: string): readonly number[] => {
   return pids;
 };
 
-const makeFile = (): string => join(mkdtempSync(join(tmpdir(), 'recourse-ps-')), 'pids');
+const makeFile = (): string => {
+  const directory = mkdtempSync(join(tmpdir(), 'recourse-ps-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return join(directory, 'pids');
+};
 
 // Away from the host's group, and without the mark in its environment. One of them leaves its parent, too.
 const LEAVE = `
