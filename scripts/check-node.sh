@@ -36,5 +36,9 @@ major=${major%%.*}
 case $major in
   '' | *[!0-9]*) fail "$path answers '$answer' where a version was expected: install Node.js $least or newer." ;;
 esac
-[ "$major" -ge "$least" ] ||
-  fail "$path is $answer, Node.js $least or newer is needed: on Linux (x64, arm64) run npm ci, which brings one; elsewhere install it."
+[ "$major" -ge "$least" ] && exit 0
+case $(uname -s 2>/dev/null) in
+  Darwin) advice='run brew install node, or install it from https://nodejs.org.' ;;
+  *) advice='on Linux (x64, arm64) run npm ci, which brings one; elsewhere install it.' ;;
+esac
+fail "$path is $answer, Node.js $least or newer is needed: $advice"

@@ -11,9 +11,15 @@ command -v bwrap >/dev/null && exit 0
 [ -x "$cache/bwrap" ] && exit 0
 
 fail() {
-  echo "recourse: the tests of the shell tool need bwrap and it is not there: $1. Install the package bubblewrap." >&2
+  echo "recourse: the tests of the shell tool need bwrap and it is not there: $1.${2- Install the package bubblewrap.}" >&2
   exit 1
 }
+
+# Elsewhere there is no such program.
+case $(uname -s 2>/dev/null) in
+  Linux | '') ;;
+  *) fail 'the shell tool exists on Linux alone, so run the tests there, or in a Linux container' '' ;;
+esac
 
 . "$root/scripts/debian-package.sh"
 unpack_package bubblewrap "$cache"

@@ -10,6 +10,7 @@ import type { CircuitBreakers } from './executor/circuit-breakers.ts';
 import { createReadProviderCalls } from './executor/provider-calls.ts';
 import type { Redactor } from './executor/redactor.ts';
 import { createExecutor, type Executor } from './executor/run-batch.ts';
+import type { ProcessTable } from './isolation/process-table.ts';
 import type { StoreMemory } from './memory/store-memory.ts';
 import { redactCatalogue } from './redaction/redact-catalogue.ts';
 import type { Config } from './settings/config.ts';
@@ -18,6 +19,7 @@ import { createCircuitObserver } from './telemetry/create-circuit-observer.ts';
 import { createFailureLog, type LogFailure } from './telemetry/create-failure-log.ts';
 import type { LogBatch } from './telemetry/log-batch.ts';
 import type { Metrics } from './telemetry/metrics.ts';
+import type { FileAccess } from './tools/builtin/workspace/file-access.ts';
 import { createBuiltinReducers } from './tools/groups/builtin-reducers.ts';
 import type { UpstreamState } from './tools/offers/tool-source.ts';
 import type { ToolRegistry } from './tools/registry.ts';
@@ -74,6 +76,10 @@ export type WireOptions = {
   readonly heapLimitBytes?: number;
   /** How long one collection of metrics answers all who ask, in milliseconds; left out: a second. */
   readonly metricsSharedMs?: number;
+  /** How the file tools keep to their directories; left out: what this system offers. */
+  readonly fileAccess?: FileAccess | undefined;
+  /** How the service learns of the processes of tools; left out: by what this system offers. */
+  readonly processes?: ProcessTable | undefined;
   /** Puts something between the service and what it keeps. */
   readonly wrapStores?: (stores: Stores) => Stores;
 };
@@ -93,13 +99,13 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const memory = wireMemory(config, log, metrics, options.heapLimitBytes);
   const store = await wireStore(config, { log, metrics, memory, redactor, now });
   const { sessions, keys } = options.wrapStores?.(store) ?? store;
-  const builtin = await wireBuiltin(config, { version, log, redaction, pageTokens: store.pageTokens });
+  const builtin = await wireBuiltin(config, { ...options, version, log, redaction, pageTokens: store.pageTokens });
   const load = wireLoad(config, metrics, observer, now);
   const own = [...builtin.tools, ...createBuiltinReducers(), ...extraTools];
   const guard = await createWorkspaceGuard({ config, environment });
   const shared = { log, metrics, observer, now, environment, version, redaction, guard };
   const offered = { own, ownUnavailable: builtin.unavailable, ...load.toolLimits, configFile: options.configFile };
-  const { registry, ...tools } = await wireTools(config, { ...shared, ...offered });
+  const { registry, ...tools } = await wireTools(config, { ...options, ...shared, ...offered });
   const executor = createExecutor({
     registry,
     sessions,

@@ -3,7 +3,6 @@ import type { RunHosted } from '../executor/run-hosted.ts';
 import type { ToolFileHosts } from '../tools/directory/load-tool-file.ts';
 import type { HostedTool, Placing } from '../tools/tool.ts';
 import { createRunHosted } from './create-run-hosted.ts';
-import { createDescendantsSweep } from './descendants-sweep.ts';
 import { HOST_MARK, isAllowedName, isGivenName, toHostEnvironment } from './host-environment.ts';
 import { HostPool } from './host-pool.ts';
 import { watchHosts } from './host-watch.ts';
@@ -11,8 +10,8 @@ import { createToolHost } from './hosted-process.ts';
 import type { IsolationObserver } from './isolation-observer.ts';
 import { countPhase } from './pool-member.ts';
 import type { HostedFile, PoolMember } from './pool-records.ts';
+import type { ProcessTable } from './process-table.ts';
 import { toThrown } from './read-answer.ts';
-import { startWatchdog } from './start-watchdog.ts';
 import type { ToolHost } from './tool-host.ts';
 
 export type HostPhase = PoolMember['phase'];
@@ -30,6 +29,8 @@ export type IsolationSettings = {
   readonly allowedVariables: readonly string[];
   /** Names of tools, or beginnings of names such as `shell_*`, whose files share their processes with no other. */
   readonly ownTools: readonly string[];
+  /** How the service learns of processes and ends them. */
+  readonly processes: ProcessTable;
   readonly now: () => number;
   readonly observer: IsolationObserver;
 };
@@ -50,10 +51,9 @@ const TIDY_EVERY_MS = 5000;
 
 /** Tool hosts: processes in which the code of a tools directory runs, and what watches over them. */
 export const createIsolation = (settings: IsolationSettings): Isolation => {
-  const { now, observer } = settings;
-  const sweep = createDescendantsSweep();
+  const { now, observer, processes } = settings;
   const service = randomUUID();
-  const watchdog = startWatchdog(`${HOST_MARK}=${service}.`);
+  const guard = processes.guardHosts(`${service}.`);
   const marks = new Map<ToolHost, string>();
   const pool = new HostPool({
     ...settings,
@@ -62,18 +62,20 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
     startHost: (file) => {
       const mark = `${service}.${randomUUID()}`;
       const host = startHost(file, mark, settings);
-      if (host !== null) marks.set(host, mark);
+      if (host === null) return null;
+      marks.set(host, mark);
+      guard.add({ pid: host.pid, mark });
       return host;
     },
     onEnded: ({ host }, death, restart, file) => {
-      sweep.add(marks.get(host) ?? '');
+      guard.remove({ pid: host.pid, mark: marks.get(host) ?? '' });
       marks.delete(host);
       observer.hostEnded(file?.path ?? null, death, restart);
     },
     onOffence: ({ path }, offence) => observer.fileOffended(path, offence),
   });
   const tidying = setInterval(() => pool.tidy(), TIDY_EVERY_MS).unref();
-  const watch = watchHosts({ pool, memoryMb: settings.memoryMb, monotonic });
+  const watch = watchHosts({ pool, memoryMb: settings.memoryMb, processes, monotonic });
   return {
     hosts: pool,
     runHosted: createRunHosted({ pool, now, onWaited: observer.hostObtained }),
@@ -85,8 +87,8 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
       watch.stop();
       pool.killAll();
       await pool.whenEmpty();
-      await sweep.whenSwept();
-      watchdog.end();
+      await guard.whenSwept();
+      guard.end();
     },
   };
 };
@@ -107,7 +109,14 @@ const startHost = (hosted: HostedFile, mark: string, settings: IsolationSettings
     onUnfit: observer.hostUnfit,
     onLine: observer.lineWritten,
   };
-  return createToolHost({ launch, maxResultBytes, createNonce: randomUUID, monotonic, listener });
+  return createToolHost({
+    launch,
+    processes: settings.processes,
+    maxResultBytes,
+    createNonce: randomUUID,
+    monotonic,
+    listener,
+  });
 };
 
 /** The clock that hosts read, too. */

@@ -1,11 +1,12 @@
 import type { HostPool } from './host-pool.ts';
 import type { PoolMember } from './pool-records.ts';
-import { readResidentBytes, readWaitedMs } from './process-control.ts';
+import type { ProcessTable } from './process-table.ts';
 import type { RunningCall } from './running-call.ts';
 
 export type HostWatchOptions = {
   readonly pool: HostPool;
   readonly memoryMb: number;
+  readonly processes: Pick<ProcessTable, 'residentBytes' | 'waitedMs'>;
   /** Milliseconds of the system's monotonic clock. */
   readonly monotonic: () => number;
 };
@@ -17,15 +18,17 @@ const LOOK_EVERY_MS = 100;
 const GROWN = 0.8;
 // A handler that gives way to others does so within milliseconds.
 const SILENT_MS = 250;
+// Where the system does not tell how long a host has waited for a processor.
+const PATIENCE = 3;
 // What was begun in time is heard by then.
 const HEARD_MS = 50;
 
 /** What a host had said and waited for when it was asked for a sign of life. */
-type Asked = { readonly at: number; readonly waitedMs: number };
+type Asked = { readonly at: number; readonly waitedMs: number | null };
 
 /** Looks at hosts ten times a second: at their memory, whether those that are busy still answer, and who waits for one. */
 export const watchHosts = (options: HostWatchOptions): HostWatch => {
-  const { pool, monotonic } = options;
+  const { pool, processes, monotonic } = options;
   const asked = new WeakMap<PoolMember, Asked>();
   let lookedAt = monotonic();
   const look = (now: number): void => {
@@ -49,13 +52,12 @@ export const watchHosts = (options: HostWatchOptions): HostWatch => {
       return;
     }
     if (hasAnswered) {
-      asked.set(member, { at: now, waitedMs: readWaitedMs(host.pid) });
+      asked.set(member, { at: now, waitedMs: processes.waitedMs(host.pid) });
       host.ping();
       return;
     }
     // A machine that is busy with something else is not the host's fault.
-    const silentMs = now - last.at - (readWaitedMs(host.pid) - last.waitedMs);
-    if (silentMs >= SILENT_MS) endSilence(member, now, pool);
+    if (isSilent(now - last.at, last.waitedMs, processes.waitedMs(host.pid))) endSilence(member, now, pool);
   };
   const timer = setInterval(() => {
     const now = monotonic();
@@ -64,6 +66,9 @@ export const watchHosts = (options: HostWatchOptions): HostWatch => {
   }, LOOK_EVERY_MS).unref();
   return { stop: () => clearInterval(timer) };
 };
+
+const isSilent = (ms: number, waitedBefore: number | null, waited: number | null): boolean =>
+  waitedBefore === null || waited === null ? ms >= PATIENCE * SILENT_MS : ms - (waited - waitedBefore) >= SILENT_MS;
 
 /** A host's event loop is blocked: who can run elsewhere does, and the tool that blocks it runs alone from now on. */
 const endSilence = (member: PoolMember, now: number, pool: HostPool): void => {
@@ -99,9 +104,9 @@ const canLeave = ({ began, mayRunTwice, beginBy }: RunningCall, now: number): bo
   mayRunTwice || (!began && beginBy !== null && now > beginBy + HEARD_MS);
 
 /** Ends hosts that hold more memory than they may: a heap has a limit of its own, buffers have none. */
-const endLarge = ({ host, phase }: PoolMember, { memoryMb }: HostWatchOptions): void => {
+const endLarge = ({ host, phase }: PoolMember, { memoryMb, processes }: HostWatchOptions): void => {
   const limit = memoryMb * 1_048_576;
-  const bytes = readResidentBytes(host.pid);
+  const bytes = processes.residentBytes(host.pid);
   if (phase === 'busy' && bytes > limit) host.kill('memory');
   // One that is large from the start would only be followed by another.
   if (phase === 'idle' && bytes > limit * GROWN && host.answered() > 0) host.kill('recycle');

@@ -7,7 +7,7 @@ import { type HostedCall, toCallOrder } from './hosted-call.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
 import { type HostProcess, launchHost } from './launch-host.ts';
 import type { HostLoad, LoadableFile } from './loadable-file.ts';
-import { endFamily, readWaitedMs } from './process-control.ts';
+import { endFamily } from './process-control.ts';
 import { type HostedEnd, RunningCall } from './running-call.ts';
 import { startLoading, startUp } from './start-loading.ts';
 import type { HostSettings, LoadTerms, StartedCall, ToolHost } from './tool-host.ts';
@@ -139,13 +139,17 @@ class HostedProcess implements ToolHost {
     this.#killedFor ??= reason;
     if (!isFirst) return;
     if (this.#holdsResources && this.calls.size === 0 && ORDERLY.has(reason)) this.#release();
-    else endFamily(this.pid);
+    else this.#endFamily();
+  }
+
+  #endFamily(): void {
+    endFamily(this.pid, this.#settings.processes.findDescendants);
   }
 
   /** Its tools end what they hold; it ends when they have, and in any case soon. */
   #release(): void {
     this.#send({ type: 'release' }, '');
-    const timer = setTimeout(() => endFamily(this.pid), RELEASE_MS);
+    const timer = setTimeout(() => this.#endFamily(), RELEASE_MS);
     void this.ended.then(() => clearTimeout(timer));
   }
 
@@ -204,7 +208,7 @@ class HostedProcess implements ToolHost {
       onPong: () => undefined,
       onResources: (state) => {
         this.#holdsResources = state === 'held';
-        if (state === 'released' && this.#killedFor !== null && this.#ending === null) endFamily(this.pid);
+        if (state === 'released' && this.#killedFor !== null && this.#ending === null) this.#endFamily();
       },
     };
   }
@@ -216,7 +220,7 @@ class HostedProcess implements ToolHost {
       send: (order, body) => this.#send(order, body),
       kill: (reason) => this.kill(reason),
       ended: this.ended,
-      waitedMs: () => readWaitedMs(this.pid),
+      waitedMs: () => this.#settings.processes.waitedMs(this.pid),
       now: this.#settings.monotonic,
     };
   }

@@ -1,5 +1,5 @@
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFile, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 
 // What the system may refuse: a process that has just ended is no error here, and one that cannot be started is an answer.
@@ -16,7 +16,7 @@ export const startProcess = (command: string, words: readonly string[], options:
 export const endProcess = (pid: number): void => void attempt(() => process.kill(pid, 'SIGKILL'));
 
 /** SIGKILL to a process that leads a group, to the group, and to all its descendants, wherever they have gone. */
-export const endFamily = (pid: number): void => {
+export const endFamily = (pid: number, findDescendants: (pid: number) => readonly number[]): void => {
   // It must not start another one while they are counted. Once it has ended nobody knows any more whose they were.
   attempt(() => process.kill(pid, 'SIGSTOP'));
   const descendants = findDescendants(pid);
@@ -24,41 +24,28 @@ export const endFamily = (pid: number): void => {
   for (const descendant of descendants) endProcess(descendant);
 };
 
-// More than any tool needs. The look is synchronous, and what lies beyond is found by the host's mark.
-const MAX_DESCENDANTS = 500;
-
-const findDescendants = (pid: number): readonly number[] => {
-  const found: number[] = [];
-  for (let next: number | undefined = pid; next !== undefined; next = found[found.indexOf(next) + 1]) {
-    if (found.length >= MAX_DESCENDANTS) break;
-    found.push(...readAllChildren(next));
-  }
-  return found;
+// A machine that is so busy gets no answer, and the next look is a second later.
+const PROGRAM_MS = 2000;
+const MOST_OUTPUT_BYTES = 16_777_216;
+const PROGRAM_OPTIONS = {
+  env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+  timeout: PROGRAM_MS,
+  maxBuffer: MOST_OUTPUT_BYTES,
 };
 
-const readAllChildren = (pid: number): readonly number[] =>
-  (attempt(() => readdirSync(`/proc/${pid}/task`)) ?? []).flatMap((thread) => readChildren(pid, thread));
-
-const readChildren = (pid: number, thread: string): readonly number[] =>
-  (attempt(() => readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1')) ?? '')
-    .split(' ')
-    .filter((text) => /^\d+$/.test(text))
-    .map(Number);
-
-// The kernel's page size on both architectures that Node is pinned for.
-const PAGE_BYTES = 4096;
-
-/** Memory of a process that is in RAM, what it maps included, in bytes; 0 where there is no such process. */
-export const readResidentBytes = (pid: number): number => {
-  const fields = attempt(() => readFileSync(`/proc/${pid}/statm`, 'latin1'))?.split(' ') ?? [];
-  return Number(fields[1] ?? 0) * PAGE_BYTES;
+/** What a small program of the system writes; empty where it fails. The whole service waits for it. */
+export const readProgramSync = (command: string, words: readonly string[]): string => {
+  const { status, stdout } = spawnSync(command, words, { ...PROGRAM_OPTIONS, encoding: 'latin1' });
+  return status === 0 ? stdout : '';
 };
 
-/** How long a process has waited for a processor since it started, in milliseconds; 0 where the system does not say. */
-export const readWaitedMs = (pid: number): number => {
-  const fields = attempt(() => readFileSync(`/proc/${pid}/schedstat`, 'latin1'))?.split(' ') ?? [];
-  return Number(fields[1] ?? 0) / 1_000_000;
-};
+/** The same without waiting. Never rejects. */
+export const readProgram = (command: string, words: readonly string[]): Promise<string> =>
+  new Promise((resolve) => {
+    execFile(command, words, { ...PROGRAM_OPTIONS, encoding: 'latin1' }, (error, stdout) =>
+      resolve(error === null ? stdout : ''),
+    );
+  });
 
 // The service must answer while its tools compute.
 const NICER = 5;
@@ -72,7 +59,8 @@ export const stepBehind = (pid: number): void => {
   attempt(() => writeFileSync(`/proc/${pid}/oom_score_adj`, OOM_SCORE));
 };
 
-const attempt = <Result>(step: () => Result): Result | null => {
+/** What `step` gives; null where the system refuses. */
+export const attempt = <Result>(step: () => Result): Result | null => {
   try {
     return step();
   } catch (_refused) {

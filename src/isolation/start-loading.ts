@@ -10,8 +10,8 @@ type Line = {
   readonly send: (order: HostOrder, body: string) => void;
   readonly kill: (reason: KillReason) => void;
   readonly ended: Promise<Death>;
-  /** How long the process has waited for a processor. */
-  readonly waitedMs: () => number;
+  /** How long the process has waited for a processor; null where that is not known. */
+  readonly waitedMs: () => number | null;
   readonly now: () => number;
 };
 
@@ -19,6 +19,8 @@ type Line = {
 const START_MS = 15_000;
 // What still holds up a process that is up may go on for ever.
 const BEGIN_MS = 5000;
+// Where nothing tells how long a process has waited, a busy machine must not pass for a file that hangs.
+const PATIENCE = 3;
 
 /** Whether the process came up; null where it did, else why not. Never rejects. */
 export const startUp = ({ conversation, ...line }: Line, maxResultBytes: number): Promise<string | null> =>
@@ -50,9 +52,12 @@ export const startLoading = (
       settle({ kind: 'broken', reason });
       line.kill('timeout');
     };
-    const startClock = (maxMs: number, reason: string): (() => void) =>
-      startLoadClock({ maxMs, waitedMs: line.waitedMs, now: line.now, onOver: giveUp(reason) });
-    let stopClock = startClock(BEGIN_MS, `its process did not begin to load it within ${BEGIN_MS / 1000} s`);
+    const startClock = (ms: number, what: string): (() => void) => {
+      const maxMs = line.waitedMs() === null ? ms * PATIENCE : ms;
+      const onOver = giveUp(`${what} within ${maxMs / 1000} s`);
+      return startLoadClock({ maxMs, waitedMs: () => line.waitedMs() ?? 0, now: line.now, onOver });
+    };
+    let stopClock = startClock(BEGIN_MS, 'its process did not begin to load it');
     const settle = (load: HostLoad): void => {
       stopClock();
       resolve(load);
@@ -60,7 +65,7 @@ export const startLoading = (
     conversation.expectLoad(nonce, {
       onLoading: () => {
         stopClock();
-        stopClock = startClock(maxLoadMs, `it did not finish loading within ${maxLoadMs / 1000} s`);
+        stopClock = startClock(maxLoadMs, 'it did not finish loading');
       },
       onLoaded: settle,
     });

@@ -5,10 +5,12 @@ import type { HostedCall } from './hosted-call.ts';
 import type { Death, KillReason } from './isolation-observer.ts';
 import type { HostLaunch } from './launch-host.ts';
 import type { HostLoad, LoadableFile } from './loadable-file.ts';
+import type { ProcessTable } from './process-table.ts';
 import type { HostedEnd, RunningCall } from './running-call.ts';
 
 export type HostSettings = {
   readonly launch: HostLaunch;
+  readonly processes: Pick<ProcessTable, 'findDescendants' | 'waitedMs'>;
   readonly maxResultBytes: number;
   readonly createNonce: () => string;
   /** Milliseconds of the system's monotonic clock. */

@@ -3,6 +3,7 @@ import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
 import type { LoadSample } from '../queue/load-sample.ts';
 import type { Metrics } from './metrics.ts';
+import { readResidentMemory } from './resident-memory.ts';
 
 export type LoadSampler = { readonly stop: () => void };
 
@@ -55,7 +56,7 @@ const findMemoryLimit = (): number => {
 
 const readMemory = (memoryLimit: number): number => {
   const { used_heap_size: usedHeap, heap_size_limit: heapLimit } = getHeapStatistics();
-  return Math.max(usedHeap / heapLimit, process.memoryUsage.rss() / memoryLimit);
+  return Math.max(usedHeap / heapLimit, readResidentMemory() / memoryLimit);
 };
 
 /** The largest of the last one to two times KEPT_INTERVALS values. */

@@ -7,6 +7,7 @@ import { type CheckedDirectory, checkDirectory } from '../tools/directory/check-
 import { createInlineLoader } from '../tools/directory/load-inline-tools.ts';
 import { createBuiltinReducers } from '../tools/groups/builtin-reducers.ts';
 import type { PageTokens } from '../tools/page-tokens.ts';
+import { chooseProcesses } from './choose-processes.ts';
 import { readMachine, toHostLimits } from './host-limits.ts';
 import { wireBuiltin } from './wire-builtin.ts';
 import { wireRedaction } from './wire-redaction.ts';
@@ -48,6 +49,7 @@ export const checkTools = async (
     allowedVariables: config.TOOLS_ENV_ALLOW,
     ownTools: config.TOOL_HOSTS_OWN,
     environment,
+    processes: chooseProcesses(log),
     now: () => performance.now(),
     observer: SILENT,
   });

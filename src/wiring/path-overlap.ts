@@ -14,15 +14,20 @@ const MAX_LINKS = 40;
  * Compares real paths with that of `directory`, which is read once. A path is inside where any name that is looked up on
  * the way to it is: who may write in a directory may change what a link there leads to, and make what is missing.
  */
-export const createFindOverlap = async (directory: string): Promise<FindOverlap> => {
-  const root = await realpath(directory).then(itself, () => resolve(directory));
+export const createFindOverlap = async (directory: string, toReal: ToReal = realpath): Promise<FindOverlap> => {
+  const root = await toReal(directory).then(itself, () => resolve(directory));
   return async (path) => {
     const entries = await entriesOnTheWay(resolve(path));
-    const end = entries.at(-1) ?? '/';
-    if (end === root || entries.some((entry) => isBelow(entry, root))) return 'inside';
+    const last = entries.at(-1) ?? '/';
+    // Where the file system takes other spellings of a name (APFS: capitals, composed letters), as it spells it itself.
+    const end = await toReal(last).then(itself, () => last);
+    if (end === root || [...entries, end].some((entry) => isBelow(entry, root))) return 'inside';
     return isBelow(root, end) ? 'around' : 'apart';
   };
 };
+
+/** The path of what is there without links, as the file system spells it. */
+type ToReal = (path: string) => Promise<string>;
 
 const itself = (text: string): string => text;
 

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../settings/config.ts';
+import { type FileAccess, probeFileAccess } from '../tools/builtin/workspace/file-access.ts';
 import { createBuiltinTools } from '../tools/groups/builtin-tools.ts';
 import type { PageTokens } from '../tools/page-tokens.ts';
 import type { ToolFamily, ToolGroup } from '../tools/tool-family.ts';
@@ -13,18 +14,21 @@ export type BuiltinParts = {
   readonly log: Logger;
   readonly pageTokens: PageTokens;
   readonly redaction: WiredRedaction;
+  /** How the file tools keep to their directories; left out: what this system offers. */
+  readonly fileAccess?: FileAccess | undefined;
 };
 
 const GROUPS = ['notes', 'shell', 'drive', 'mail', 'calendar', 'slack'] as const satisfies readonly ToolGroup[];
 
 /** The service's own tools, as the settings want them. */
 export const wireBuiltin = (config: Config, parts: BuiltinParts): Promise<Required<ToolFamily>> => {
-  const { version, log, pageTokens, redaction } = parts;
+  const { version, log, pageTokens, redaction, fileAccess = probeFileAccess() } = parts;
   const groups = new Set(GROUPS.filter((group) => config.TOOL_GROUPS.includes(group)));
   checkToolGroups(config, groups, log);
   const workspaceDir = workspaceDirOf(config);
   return createBuiltinTools({
     workspaceDir,
+    access: fileAccess,
     privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
     allowedAddresses: config.FETCH_ALLOW_ADDRESSES,
     userAgent: `recourse/${version}`,

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { CallObserver } from '../executor/call-observer.ts';
 import type { RunHosted } from '../executor/run-hosted.ts';
+import type { ProcessTable } from '../isolation/process-table.ts';
 import type { Config } from '../settings/config.ts';
 import { createIsolationObserver } from '../telemetry/create-isolation-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -34,6 +35,8 @@ export type ToolsOptions = {
   readonly limitOf: ConcurrencyOf;
   readonly now: () => number;
   readonly hostLimits: HostLimits;
+  /** How the service learns of the processes of tools; left out: by what this system offers. */
+  readonly processes?: ProcessTable | undefined;
   /** Of which tool hosts get what the settings name. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 } & Pick<UpstreamsOptions, 'ownUnavailable' | 'redaction' | 'version' | 'configFile' | 'guard'>;
@@ -93,6 +96,7 @@ const wireDirectory = async (
   const { createIsolation } = await import('../isolation/create-isolation.ts');
   const { createToolDirectory } = await import('../tools/directory/tool-directory.ts');
   const { isAllowedName } = await import('../isolation/host-environment.ts');
+  const { chooseProcesses } = await import('./choose-processes.ts');
   const { createInlineLoader } = await import('../tools/directory/load-inline-tools.ts');
   const { log, metrics, observer, own, now, environment, guard, publish, hostLimits } = options;
   const { min, max, memoryMb, reason } = hostLimits;
@@ -108,6 +112,7 @@ const wireDirectory = async (
     allowedVariables: config.TOOLS_ENV_ALLOW,
     ownTools: config.TOOL_HOSTS_OWN,
     environment,
+    processes: chooseProcesses(log, options.processes),
     now,
     observer: createIsolationObserver({ metrics, log, now, lateResult: observer.lateResult }),
   });

@@ -258,6 +258,7 @@ const MAY_CATCH = [
   'telemetry/create-observer-guard.ts',
   'telemetry/describe-error.ts',
   'telemetry/logger.ts',
+  'telemetry/resident-memory.ts',
   'telemetry/tracing/trace-guard.ts',
   'tools/define-tool.ts',
   'tools/directory/read-directory.ts',

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answerAmongGood, answerOne } from '#test/support/check-answer.ts';
+import { fileAccess } from '#test/support/file-access.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 import { createTemporaryWorkspace, type TemporaryWorkspace } from '#test/support/temporary-workspace.ts';
 
@@ -31,7 +32,7 @@ beforeAll(async () => {
   await truncate(at('sparse'), 50_000_000_000);
   execFileSync('mkfifo', [at('fifo')]);
   await new Promise<void>((resolve) => socket.listen(at('sock'), resolve));
-  service = await startService({ WORKSPACE_DIR: held.root });
+  service = await startService({ WORKSPACE_DIR: held.root }, [], { fileAccess: fileAccess() });
 });
 
 afterAll(async () => {

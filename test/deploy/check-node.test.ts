@@ -37,6 +37,15 @@ test('an old node is named with its version and a way out', () => {
   });
 });
 
+test('on macOS the way out is to install one', () => {
+  sandbox.command('node', 'echo v20.20.2');
+  sandbox.command('uname', 'echo Darwin');
+  expect(check()).toMatchObject({
+    status: 1,
+    stderr: `recourse: ${sandbox.root}/bin/node is v20.20.2, Node.js 24 or newer is needed: run brew install node, or install it from https://nodejs.org.\n`,
+  });
+});
+
 test('a node that lacks libatomic is told apart, with the package to install', () => {
   sandbox.command(
     'node',

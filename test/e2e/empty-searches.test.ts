@@ -102,6 +102,7 @@ const toOldBehaviour = (tool: InlineTool): InlineTool => {
 
 const createOldSearchDrive = async (apiUrl: string): Promise<InlineTool> => {
   const { tools, close } = await createOptionalTools({
+    access: 'descriptors',
     groups: new Set(['drive']),
     google: { credentialsPath: writeCredentials('authorized_user'), subject: undefined, apiUrl },
     notes: { directory: undefined },

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createNotes } from '../../src/tools/builtin/notes/notes.ts';
 import { isToldValue } from '../../src/tools/tool-values.ts';
+import { fileAccess } from './file-access.ts';
 import { runTool } from './run-tool.ts';
 
 export type LogLine = {
@@ -51,6 +52,7 @@ export const startNotesLab = async (
     void log.push({ level, fields, message });
   const family = createNotes({
     directory: directory === 'unset' ? undefined : root,
+    access: fileAccess(),
     log: { info: sayAt('info'), warn: sayAt('warn'), error: sayAt('error') },
   });
   const run = async (name: string, input: Readonly<Record<string, unknown>> = {}, signal?: AbortSignal) => {

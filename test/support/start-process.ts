@@ -42,17 +42,29 @@ export type Launch = {
   readonly user?: number;
   /** What stands behind the command, such as `--port 0`. */
   readonly words?: readonly string[];
+  /** `hidden`: it starts in a mount namespace without /proc (see `canHideProc`). */
+  readonly proc?: 'hidden';
 };
 
 export const ROOT = join(import.meta.dirname, '../..');
 // It listens after about a second; a machine under full load takes longer.
 const START_TIMEOUT_MS = 20_000;
 
-const toCommand = ({ by, user, words = [] }: Launch): readonly [string, ...string[]] => {
+const toCommand = ({ by, user, proc, words = [] }: Launch): readonly [string, ...string[]] => {
+  if (proc === 'hidden') return [...WITHOUT_PROC, ...toCommand({ by, words })];
   if (user !== undefined) return ['setpriv', ...toUserWords(user), ...toCommand({ by, words })];
   if (by === 'npm') return ['npm', 'start', '--', ...words];
   if (by === 'npx') return ['npx', '--no', 'recourse', ...words];
   return ['node', join(ROOT, by === 'node' ? 'src/main.ts' : by), ...words];
+};
+
+const HIDE_PROC = 'mount --make-rprivate / && mount -t tmpfs none /proc && exec "$0" "$@"';
+const WITHOUT_PROC = ['unshare', '--mount', 'sh', '-c', HIDE_PROC] as const;
+
+/** Whether this machine lets the tests start a process without /proc. */
+export const canHideProc = (): boolean => {
+  const [command, ...words] = WITHOUT_PROC;
+  return spawnSync(command, [...words, 'true']).status === 0;
 };
 
 const toUserWords = (user: number): readonly string[] => [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];

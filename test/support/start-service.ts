@@ -6,7 +6,7 @@ import { loadConfig } from '#src/settings/config.ts';
 import { createLogHooks } from '#src/telemetry/logger.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { wireRedaction } from '#src/wiring/wire-redaction.ts';
-import { wire } from '#src/wiring.ts';
+import { type WireOptions, wire } from '#src/wiring.ts';
 
 export type LogLine = Readonly<Record<string, unknown>>;
 
@@ -32,6 +32,7 @@ export type RunningService = {
 export const startService = async (
   environment: Readonly<Record<string, string>> = {},
   tools: readonly Tool[] = [],
+  parts: Pick<WireOptions, 'fileAccess'> = {},
 ): Promise<RunningService> => {
   // A busy machine must not have batches refused; tests of overload say what they want.
   const loaded = loadConfig({ PORT: '0', MAX_EVENT_LOOP_LAG_MS: '60000', ...environment });
@@ -47,6 +48,7 @@ export const startService = async (
     extraTools: tools,
     environment: { ...process.env, ...environment },
     redaction,
+    ...parts,
     // Tests read a number right after what changed it.
     metricsSharedMs: 0,
   });

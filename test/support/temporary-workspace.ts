@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createWorkspace, type Workspace } from '../../src/tools/builtin/workspace/workspace.ts';
+import { fileAccess } from './file-access.ts';
 
 /** A workspace `ws` on the real disk, with `ws-evil/secret.txt` ("the secret") beside it. Disposing removes both. */
 export type TemporaryWorkspace = AsyncDisposable & {
@@ -26,7 +27,7 @@ export const createTemporaryWorkspace = async (
     await writeFile(join(root, path), content);
   }
   return {
-    workspace: await createWorkspace({ root }),
+    workspace: await createWorkspace({ root, access: fileAccess() }),
     root,
     outside,
     [Symbol.asyncDispose]: () => rm(base, { recursive: true, force: true }),

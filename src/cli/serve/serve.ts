@@ -3,6 +3,7 @@ import { describeCauses } from '../../telemetry/describe-error.ts';
 import { createLogger, type ServiceLog } from '../../telemetry/logger.ts';
 import { type FirstConfigFile, readFirstConfigFile } from '../../wiring/first-config-file.ts';
 import { findMissingPackages } from '../../wiring/missing-packages.ts';
+import { toPlatformProblem } from '../../wiring/platform-problem.ts';
 import { warnOfMisspelled } from '../../wiring/warn-of-misspelled.ts';
 import { type WiredRedaction, wireRedaction } from '../../wiring/wire-redaction.ts';
 import { createWorkspaceGuard } from '../../wiring/workspace-guard.ts';
@@ -16,6 +17,8 @@ import { toStartProblem } from './to-start-problem.ts';
 
 /** Serves until a signal ends the process. Resolves once it listens; a start that fails ends the process with 1. */
 export const serve = async (options: ServeOptions, context: CliContext): Promise<void> => {
+  const unsupported = toPlatformProblem(process.platform);
+  if (unsupported !== null) return refuseToStart([unsupported]);
   const loaded = context.loadEnvironment(options.envFile);
   if (loaded.file !== null && loaded.mistake === null)
     process.stderr.write(`recourse: settings are read from ${loaded.file}, too; the environment overrides it.\n`);

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 
 /** What goes on in this process although no call runs, in a few words; null where nothing does. */
 export type QuietCheck = () => string | null;
@@ -13,7 +13,7 @@ const NOT_COUNTED: ReadonlySet<string> = new Set(['Immediate', 'WriteWrap']);
 /** Remembers what is open now: timers, sockets, pending work. What comes to be more than that is somebody's. */
 export const createQuietCheck = (): QuietCheck => {
   const before = countResources();
-  const readChildren = process.permission?.has('fs.read', '/proc/self') === false ? () => '' : readOwnChildren;
+  const readChildren = canReadChildren() ? readOwnChildren : () => '';
   return () => {
     for (const [kind, count] of countResources()) if (count > (before.get(kind) ?? 0)) return kind;
     return readChildren().trim() === '' ? null : 'processes';
@@ -26,4 +26,10 @@ const countResources = (): ReadonlyMap<string, number> => {
   return counts;
 };
 
-const readOwnChildren = (): string => readFileSync(`/proc/self/task/${pid}/children`, 'latin1');
+const CHILDREN = `/proc/self/task/${pid}/children`;
+
+// Without a permission, or without /proc, children are those that Node itself counts among its resources.
+const canReadChildren = (): boolean =>
+  process.permission?.has('fs.read', '/proc/self') !== false && existsSync(CHILDREN);
+
+const readOwnChildren = (): string => readFileSync(CHILDREN, 'latin1');

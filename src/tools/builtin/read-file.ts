@@ -5,8 +5,9 @@ import { RetryableToolError } from '../tool-errors.ts';
 import { empty } from '../tool-values.ts';
 import { tellFileErrors } from './workspace/file-errors.ts';
 import { toMissing } from './workspace/missing.ts';
-import { type Place, withPlace } from './workspace/place.ts';
+import type { Place } from './workspace/place.ts';
 import { readBytes } from './workspace/read-bytes.ts';
+import { withPlace } from './workspace/with-place.ts';
 import type { Workspace } from './workspace/workspace.ts';
 import { quotePath, toWorkspacePath } from './workspace/workspace-path.ts';
 

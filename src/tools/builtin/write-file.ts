@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { constants, type Stats } from 'node:fs';
-import { lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { lstat, mkdir, rename, rm } from 'node:fs/promises';
 import { posix } from 'node:path';
 import * as z from 'zod';
 import { defineTool } from '../define-tool.ts';
@@ -8,7 +8,8 @@ import type { InlineTool } from '../tool.ts';
 import { RetryableToolError } from '../tool-errors.ts';
 import { tellFileErrors, unlessCode } from './workspace/file-errors.ts';
 import { refuseGitPath } from './workspace/git-path.ts';
-import { type Place, withPlace } from './workspace/place.ts';
+import type { Place } from './workspace/place.ts';
+import { withPlace } from './workspace/with-place.ts';
 import type { Workspace } from './workspace/workspace.ts';
 import { quotePath, toWorkspacePath } from './workspace/workspace-path.ts';
 
@@ -106,22 +107,21 @@ const replaceFile = async (directory: Place, { path, content, signal }: Replacem
   checkReplaceable(before, path);
   // A new file that takes the name over: nothing is followed, neither a symbolic link nor a hard one, and no reader
   // ever finds half of the content. See TEMPORARY_NAME in read-entries.ts.
-  const temporary = `${directory.link}/.recourse-${randomUUID()}.tmp`;
+  const temporary = `.recourse-${randomUUID()}.tmp`;
   try {
-    await writeNew(temporary, content, before);
+    await writeNew(directory, temporary, { content, before });
     signal.throwIfAborted();
-    await rename(temporary, target);
+    await rename(`${directory.link}/${temporary}`, target);
   } finally {
-    await rm(temporary, { force: true });
+    await rm(`${directory.link}/${temporary}`, { force: true });
   }
   return { path, bytes: Buffer.byteLength(content), created: before === undefined };
 };
 
-const writeNew = async (temporary: string, content: string, before: Stats | undefined): Promise<void> => {
-  await using file = await open(
-    temporary,
-    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-  );
+type NewFile = { readonly content: string; readonly before: Stats | undefined };
+
+const writeNew = async (directory: Place, name: string, { content, before }: NewFile): Promise<void> => {
+  await using file = await directory.createFile(name);
   await file.writeFile(content);
   if (before !== undefined) await file.chmod(before.mode & 0o777);
   // What we call written survives a power cut.

@@ -1,8 +1,11 @@
+import type { FileAccess } from '../builtin/workspace/file-access.ts';
 import type { PageTokens } from '../page-tokens.ts';
 import type { FamilyLog, GoogleOptions, ShellOptions, SlackOptions, ToolFamily, ToolGroup } from '../tool-family.ts';
 
 export type OptionalToolsOptions = {
   readonly groups: ReadonlySet<ToolGroup>;
+  /** How notes keep to their directory. */
+  readonly access: FileAccess;
   readonly notes: { readonly directory: string | undefined };
   readonly shell: ShellOptions;
   readonly google: GoogleOptions;
@@ -18,7 +21,9 @@ export const createOptionalTools = async (options: OptionalToolsOptions): Promis
   const { groups, pageTokens, registerSecrets, log } = options;
   const families: ToolFamily[] = [];
   if (groups.has('notes'))
-    families.push((await import('../builtin/notes/notes.ts')).createNotes({ ...options.notes, log }));
+    families.push(
+      (await import('../builtin/notes/notes.ts')).createNotes({ ...options.notes, access: options.access, log }),
+    );
   if (groups.has('shell'))
     families.push(await (await import('../builtin/shell/shell.ts')).createShell({ ...options.shell, log }));
   if (groups.has('drive') || groups.has('mail') || groups.has('calendar')) {

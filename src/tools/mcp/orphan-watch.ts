@@ -21,10 +21,13 @@ done
 
 // Whoever started the service may have left it files open that every child inherits. sh (dash) has no words for those above
 // 9, which Node leaves open from 16 on: where there are any, bash closes them, if there is one.
+// Without /proc (macOS) they stand in /dev/fd.
 const START = `
-for file in "/proc/$$/fd/"*; do
+files=/proc/$$/fd
+[ -d "$files" ] || files=/dev/fd
+for file in "$files/"*; do
   [ "\${file##*/}" -gt 9 ] 2>/dev/null && [ -x /bin/bash ] || continue
-  exec /bin/bash -c 'cd /proc/self/fd; for fd in *; do [ "$fd" -gt 2 ] && eval "exec $fd>&-"; done; cd /
+  exec /bin/bash -c 'cd /proc/self/fd 2>/dev/null || cd /dev/fd; for fd in *; do [ "$fd" -gt 2 ] && eval "exec $fd>&-"; done; cd /
     exec /bin/sh -c "$WATCH" "$0"' "$0"
 done
 eval "$WATCH"

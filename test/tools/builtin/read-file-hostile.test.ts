@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createReadFile } from '../../../src/tools/builtin/read-file.ts';
+import { toRaceMs } from '../../support/file-access.ts';
 import { startLinkSwapper } from '../../support/link-swapper.ts';
 import { runTool } from '../../support/run-tool.ts';
 import { createTemporaryWorkspace } from '../../support/temporary-workspace.ts';
@@ -153,7 +154,7 @@ test.each([
   const seen = new Set<string>();
   const started = performance.now();
   // Under load one process may stand still for a second: go on until both sides of the race are met.
-  const isOver = (): boolean => performance.now() - started > (seen.size < 2 ? 20_000 : 1500);
+  const isOver = (): boolean => performance.now() - started > (seen.size < 2 ? 20_000 : toRaceMs(1500));
   while (!isOver()) {
     const reads = Array.from({ length: 8 }, () =>
       runTool(readFile, { path }).then(

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { toRaceMs } from '../../support/file-access.ts';
 import { startLinkSwapper, startPlaceSwapper } from '../../support/link-swapper.ts';
 import { startSearchLab } from '../../support/search-lab.ts';
 
@@ -14,7 +15,7 @@ const searchLong = async (search: () => Promise<unknown>, expected: readonly str
   const started = performance.now();
   // Under load one process may stand still for a second: go on until both sides of the race are met.
   const isOver = (): boolean =>
-    performance.now() - started > (expected.every((text) => seen.has(text)) ? 1000 : 20_000);
+    performance.now() - started > (expected.every((text) => seen.has(text)) ? toRaceMs(1000) : 20_000);
   while (!isOver()) {
     const searches = Array.from({ length: 8 }, () =>
       search().then(

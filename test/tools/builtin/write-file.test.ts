@@ -3,6 +3,7 @@ import { chmod, link, readdir, readFile, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createWriteFile } from '../../../src/tools/builtin/write-file.ts';
+import { toRaceMs } from '../../support/file-access.ts';
 import { startLinkSwapper } from '../../support/link-swapper.ts';
 import { runTool } from '../../support/run-tool.ts';
 import { createTemporaryWorkspace } from '../../support/temporary-workspace.ts';
@@ -151,7 +152,7 @@ test.each(['swapped/x.md', 'swapped/new/x.md'])(
     const seen = new Set<string>();
     const started = performance.now();
     // Under load one process may stand still for a second: go on until both sides of the race are met.
-    const isOver = (): boolean => performance.now() - started > (seen.size < 2 ? 20_000 : 1500);
+    const isOver = (): boolean => performance.now() - started > (seen.size < 2 ? 20_000 : toRaceMs(1500));
     while (!isOver()) {
       const writes = Array.from({ length: 8 }, () =>
         runTool(writeFile, { path, content: 'x' }).then(

@@ -1,6 +1,6 @@
 import { RetryableToolError } from '../../tool-errors.ts';
 import { tellFileErrors } from '../workspace/file-errors.ts';
-import { withPlace } from '../workspace/place.ts';
+import { withPlace } from '../workspace/with-place.ts';
 import type { Workspace } from '../workspace/workspace.ts';
 import { quotePath } from '../workspace/workspace-path.ts';
 

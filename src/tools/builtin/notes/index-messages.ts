@@ -35,6 +35,10 @@ export type SearchAnswer = z.output<typeof SearchAnswer>;
 export type SuggestAnswer = z.output<typeof SuggestAnswer>;
 export type PrepareAnswer = z.output<typeof PrepareAnswer>;
 
+/** What the thread is started with: how it keeps to the directory. */
+export const IndexSetup = z.object({ access: z.enum(['descriptors', 'paths']) });
+export type IndexSetup = z.output<typeof IndexSetup>;
+
 /** From the thread: the answer to one request, how far the indexing is, and what people should know. */
 export const IndexMessage = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('answer'), id: z.int(), answer: z.unknown() }),

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { IndexMessage, type IndexRequest } from './index-messages.ts';
+import { IndexMessage, type IndexRequest, type IndexSetup } from './index-messages.ts';
 
 export type IndexThread = {
   readonly send: (request: IndexRequest) => void;
@@ -10,6 +10,7 @@ export type IndexThread = {
 
 export type IndexThreadOptions = {
   readonly file: URL;
+  readonly setup: IndexSetup;
   readonly onMessage: (message: IndexMessage) => void;
   /** Once, when the thread is no more, whoever ended it. */
   readonly onEnd: (reason: string) => void;
@@ -22,11 +23,12 @@ export const INDEX_WORKER = new URL(
 );
 
 /** Starts the thread that searches notes: SQLite is synchronous, and the service's own event loop must never wait. */
-export const startIndexThread = ({ file, onMessage, onEnd }: IndexThreadOptions): IndexThread => {
+export const startIndexThread = ({ file, setup, onMessage, onEnd }: IndexThreadOptions): IndexThread => {
   const worker = new Worker(file, {
     name: 'notes-index',
     // Its own code alone: nothing of the service's environment is needed there.
     env: {},
+    workerData: setup,
     execArgv: [],
     // Little is young here for long: 16 MB, the default, would only fill with what nobody needs any more. No limit of the
     // heap as a whole: passing it ends the process now and then, not the thread (nodejs/node#65019).

@@ -1,6 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { RetryableToolError } from '../../tool-errors.ts';
 import type { FamilyLog } from '../../tool-family.ts';
+import type { FileAccess } from '../workspace/file-access.ts';
 import { errorCodeOf } from '../workspace/file-errors.ts';
 import { createWorkspace, type Workspace } from '../workspace/workspace.ts';
 
@@ -10,7 +11,10 @@ export type OpenNotesDirectory = () => Promise<Workspace>;
 const ADVICE = 'Set NOTES_DIR to a directory of Markdown files.';
 
 /** Looks anew with each call: a directory that is mounted later works then. What is wrong is logged once. */
-export const createNotesDirectory = (directory: string | undefined, log: FamilyLog): OpenNotesDirectory => {
+export const createNotesDirectory = (
+  directory: string | undefined,
+  { access, log }: { readonly access: FileAccess; readonly log: FamilyLog },
+): OpenNotesDirectory => {
   let told = '';
   const refuse = (reason: string, message: string, cause?: unknown): never => {
     if (told !== reason) log.warn({ setting: 'NOTES_DIR', path: directory ?? null, reason }, 'notes are not available');
@@ -23,7 +27,7 @@ export const createNotesDirectory = (directory: string | undefined, log: FamilyL
     const problem = await findProblem(directory);
     if (problem !== undefined)
       return refuse(problem, `Notes not available: the directory that NOTES_DIR names ${problem}. ${ADVICE}`);
-    const workspace = await createWorkspace({ root: directory }).catch((cause: unknown) =>
+    const workspace = await createWorkspace({ root: directory, access }).catch((cause: unknown) =>
       refuse(
         String(cause),
         `Notes not available: the directory that NOTES_DIR names cannot be kept to. ${ADVICE}`,

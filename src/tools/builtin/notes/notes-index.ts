@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { ToolContext } from '../../tool.ts';
 import { RetryableToolError, UpstreamToolError } from '../../tool-errors.ts';
 import type { FamilyLog } from '../../tool-family.ts';
+import { type FileAccess, probeFileAccess } from '../workspace/file-access.ts';
 import {
   type IndexMessage,
   type IndexRequest,
@@ -46,8 +47,17 @@ type Waiting = {
 const MOST_WAITING = 100;
 const RETRY_AFTER_MS = 1000;
 
-/** `worker` is for tests: another file to run as the thread. */
-export const createNotesIndex = (log: FamilyLog, worker: URL = INDEX_WORKER): NotesIndex => {
+export type NotesIndexOptions = {
+  /** How the notes keep to their directory; left out: what this system offers. */
+  readonly access?: FileAccess;
+  /** For tests: another file to run as the thread. */
+  readonly worker?: URL;
+};
+
+export const createNotesIndex = (
+  log: FamilyLog,
+  { access = probeFileAccess(), worker = INDEX_WORKER }: NotesIndexOptions = {},
+): NotesIndex => {
   const waiting = new Map<number, Waiting>();
   let thread: IndexThread | undefined;
   // The thread has one question at a time: what it has begun, nothing can call back.
@@ -74,7 +84,7 @@ export const createNotesIndex = (log: FamilyLog, worker: URL = INDEX_WORKER): No
   const sendNext = (): void => {
     const [next] = waiting.values();
     if (next === undefined || askedId !== undefined || isClosed) return;
-    thread ??= startIndexThread({ file: worker, onMessage, onEnd });
+    thread ??= startIndexThread({ file: worker, setup: { access }, onMessage, onEnd });
     askedId = next.request.id;
     thread.send(next.request);
   };

@@ -1,4 +1,5 @@
 import type { FamilyLog, ToolFamily } from '../../tool-family.ts';
+import { type FileAccess, probeFileAccess } from '../workspace/file-access.ts';
 import { createListNotes } from './list-notes.ts';
 import { createNotesDirectory } from './notes-directory.ts';
 import { createNotesIndex } from './notes-index.ts';
@@ -6,11 +7,16 @@ import type { OpenedNotes } from './opened-notes.ts';
 import { createReadNote } from './read-note.ts';
 import { createSearchNotes } from './search-notes.ts';
 
-export type NotesOptions = { readonly directory: string | undefined; readonly log: FamilyLog };
+export type NotesOptions = {
+  readonly directory: string | undefined;
+  /** Left out: what this system offers. */
+  readonly access?: FileAccess;
+  readonly log: FamilyLog;
+};
 
 /** `list_notes`, `search_notes` and `read_note` over one directory of Markdown. */
-export const createNotes = ({ directory, log }: NotesOptions): ToolFamily => {
-  const notes = { open: createNotesDirectory(directory, log), index: createNotesIndex(log) };
+export const createNotes = ({ directory, access = probeFileAccess(), log }: NotesOptions): ToolFamily => {
+  const notes = { open: createNotesDirectory(directory, { access, log }), index: createNotesIndex(log, { access }) };
   void indexAhead(notes, log);
   return {
     tools: [createListNotes(notes), createSearchNotes(notes), createReadNote(notes)],

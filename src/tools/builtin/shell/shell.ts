@@ -65,6 +65,11 @@ const tryOnce = async (limits: ShellOptions, shell: string): Promise<SandboxProb
 };
 
 const makeSandbox = async (limits: ShellOptions, shell: string): Promise<Sandbox | SandboxProblem> => {
+  // First: elsewhere it would be of no use to install what is missing.
+  if (!existsSync('/proc/self/ns'))
+    return lasting(
+      'the sandbox is made of namespaces of Linux, and /proc must be there: run the service in the container',
+    );
   const filter = toSeccompFilter(process.arch, limits.epoll);
   if (filter === null) return lasting(`the sandbox is not made for ${process.arch}: it knows x64 and arm64`);
   const bwrap = await findProgram(limits.bwrapPath);

@@ -34,6 +34,16 @@ export const unlessCode = async <T>(code: string, step: Promise<T>): Promise<T |
   }
 };
 
+/** What `step` gives; undefined where the system refuses: files come and go while they are looked at. */
+export const unlessRefused = <T>(step: () => T): T | undefined => {
+  try {
+    return step();
+  } catch (thrown) {
+    if (errorCodeOf(thrown) !== undefined) return undefined;
+    throw thrown;
+  }
+};
+
 /** What `step` gives, or undefined where this one file or directory cannot be read: a search goes on without it. */
 export const unlessUnreadable = async <T>(step: Promise<T>): Promise<T | undefined> => {
   try {

@@ -2,9 +2,9 @@ import { posix } from 'node:path';
 import { distance } from 'fastest-levenshtein';
 import { LRUCache } from 'lru-cache';
 import { FileNotFoundError, unlessUnreadable } from './file-errors.ts';
-import { withPlace } from './place.ts';
 import { type Entry, readEntries } from './read-entries.ts';
 import { type Step, walk } from './walk.ts';
+import { withPlace } from './with-place.ts';
 import type { Workspace } from './workspace.ts';
 import { quotePath } from './workspace-path.ts';
 

@@ -1,37 +1,23 @@
-import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync, type Stats } from 'node:fs';
-import { O_PATH } from './descriptor.ts';
-import { errorCodeOf } from './file-errors.ts';
+import { closeSync, readSync, type Stats } from 'node:fs';
+import { unlessRefused } from './file-errors.ts';
 
-/** Something below the root, held open, so that nothing put under its name meanwhile is taken for it. */
+/** Something below the root, so that nothing put under its name meanwhile is taken for it. */
 export type Pinned = Disposable & {
-  /** Leads here and nowhere else; append `/name` to name an entry of a directory. */
+  /** Leads here: opens a directory to read its names. */
   readonly link: string;
   readonly stats: Stats;
+  /** Opens it to read, a regular file; throws the system's error. */
+  readonly open: () => number;
+  /** Opens this entry of it, a directory, to read; no symbolic link. */
+  readonly openEntry: (name: string) => number;
+  /** Whether it lies where it did: what was read of a directory by its link counts only then. */
+  readonly isSame: () => boolean;
 };
-
-// Synchronous, unlike `withPlace`: a thread of its own may wait, and ten thousand files a scan would keep the thread
-// pool busy that the whole service shares.
-/** What lies under `path`; undefined where nothing can be opened, or where it lies outside `root`, a real path. */
-export const pin = (root: string, path: string, wanted: 'directory' | 'any'): Pinned | undefined =>
-  unlessRefused(() => {
-    // A directory is never reached by a symbolic link: a walk cannot go in circles then.
-    const flags = wanted === 'directory' ? O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW : O_PATH;
-    const descriptor = openSync(path === '.' ? root : `${root}/${path}`, flags);
-    const pinned = {
-      link: `/proc/self/fd/${descriptor}`,
-      stats: fstatSync(descriptor),
-      [Symbol.dispose]: () => closeSync(descriptor),
-    };
-    const realPath = readlinkSync(pinned.link);
-    if (realPath === root || realPath.startsWith(`${root}/`)) return pinned;
-    pinned[Symbol.dispose]();
-    return undefined;
-  });
 
 /** The beginning of a pinned regular file, at most `length` bytes; undefined where it cannot be read. */
 export const readBeginning = (pinned: Pinned, length: number): Buffer | undefined =>
   unlessRefused(() => {
-    const descriptor = openSync(pinned.link, constants.O_RDONLY | constants.O_NONBLOCK);
+    const descriptor = pinned.open();
     try {
       const buffer = Buffer.allocUnsafe(Math.min(length, pinned.stats.size));
       return buffer.subarray(0, fill(descriptor, buffer));
@@ -52,14 +38,4 @@ export const fill = (descriptor: number, buffer: Uint8Array): number => {
     filled += bytes;
   }
   return filled;
-};
-
-/** What `step` gives; undefined where the system refuses: files come and go while they are looked at. */
-export const unlessRefused = <T>(step: () => T): T | undefined => {
-  try {
-    return step();
-  } catch (thrown) {
-    if (errorCodeOf(thrown) !== undefined) return undefined;
-    throw thrown;
-  }
 };

@@ -1,5 +1,4 @@
-import { constants, type Stats } from 'node:fs';
-import { open } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
 import { RetryableToolError } from '../../tool-errors.ts';
 import type { Place } from './place.ts';
 import { quotePath } from './workspace-path.ts';
@@ -12,8 +11,7 @@ export type Span = { readonly offset: number; readonly length: number };
  */
 export const readBytes = async (place: Place, path: string, { offset, length }: Span): Promise<Buffer> => {
   checkReadable(place.stats, path);
-  // Not blocking, in case a file system gives the reopened file a life of its own.
-  await using file = await open(place.link, constants.O_RDONLY | constants.O_NONBLOCK);
+  await using file = await place.openFile();
   const buffer = Buffer.alloc(Math.min(length, Math.max(0, place.stats.size - offset)));
   let filled = 0;
   while (filled < buffer.length) {

@@ -1,3 +1,5 @@
+import type { FileAccess } from './file-access.ts';
+
 export type SearchLimits = {
   /** Names of files and directories looked at. */
   readonly maxEntries: number;
@@ -23,6 +25,7 @@ export type SearchFindings = {
 export type SearchRequest = {
   /** The workspace's root, a real path. */
   readonly root: string;
+  readonly access: FileAccess;
   /** Where to search, a plain path below the root. */
   readonly path: string;
   /** What was found there when the call began. */

@@ -1,8 +1,8 @@
 import { RetryableToolError } from '../../tool-errors.ts';
-import { withPlace } from './place.ts';
 import { checkReadable } from './read-bytes.ts';
 import type { SearchFindings, SearchLimits, SearchRequest } from './search-messages.ts';
 import type { FileSearch } from './search-thread.ts';
+import { withPlace } from './with-place.ts';
 import type { Workspace } from './workspace.ts';
 import { quotePath } from './workspace-path.ts';
 
@@ -42,7 +42,7 @@ export const searchText = async (
   // The thread has a clock of its own, with another origin.
   const endsAtMs = performance.timeOrigin + performance.now() + timeoutMs * PART_OF_TIMEOUT;
   const kind = await toKind(workspace, path);
-  const request = { root: workspace.root, path, kind, query, limits, endsAtMs };
+  const request = { ...workspace, path, kind, query, limits, endsAtMs };
   const outcome = await files.search(request, signal);
   switch (outcome.kind) {
     case 'found':

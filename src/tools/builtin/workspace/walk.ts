@@ -1,6 +1,6 @@
 import { unlessUnreadable } from './file-errors.ts';
-import { withPlace } from './place.ts';
 import { type Entries, type Entry, readEntries } from './read-entries.ts';
+import { withPlace } from './with-place.ts';
 import type { Workspace } from './workspace.ts';
 
 /** One step of a walk; `cut_short` comes at most once, last, and says that there is more than the limit allowed. */

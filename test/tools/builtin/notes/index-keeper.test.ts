@@ -16,7 +16,8 @@ const DAY_MS = 86_400_000;
 const startKeeper = (timing: KeeperTiming, limits: IndexLimits = INDEX_LIMITS) => {
   const notices: string[] = [];
   const observer = { progress: () => undefined, notice: (notice: string) => void notices.push(notice) };
-  const open = (root: string) => openNoteIndex(root, { limits, pace: createPace(), observer });
+  const open = (root: string) =>
+    openNoteIndex({ root, access: 'descriptors' }, { limits, pace: createPace(), observer });
   return { notices, keeper: createIndexKeeper(open, timing) };
 };
 

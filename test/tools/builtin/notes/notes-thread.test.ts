@@ -15,7 +15,7 @@ test('a call that loses its thread is told so, and the next one starts it again'
   const lines: unknown[] = [];
   const say = (fields: unknown, message: string) => void lines.push({ fields, message });
   const log = { info: say, warn: say, error: say };
-  const index = createNotesIndex(log, pathToFileURL(join(SUPPORT, 'notes-dying-thread.ts')));
+  const index = createNotesIndex(log, { worker: pathToFileURL(join(SUPPORT, 'notes-dying-thread.ts')) });
   const asking = { root: lab.root, signal: new AbortController().signal, progress: () => undefined };
   expect(await index.search(word('alpha'), asking)).toMatchObject({ items: [{ path: 'a.md' }] });
   await expect(index.search(word('dropdead'), asking)).rejects.toThrow(
@@ -60,7 +60,7 @@ test('a call that is given up rejects with its reason, and the others go on', as
 test('a search that is given up before its turn is never run', async () => {
   await using lab = await startNotesLab({ 'a.md': 'alpha' });
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-  const index = createNotesIndex(log, pathToFileURL(join(SUPPORT, 'notes-dying-thread.ts')));
+  const index = createNotesIndex(log, { worker: pathToFileURL(join(SUPPORT, 'notes-dying-thread.ts')) });
   const controller = new AbortController();
   const asking = { root: lab.root, signal: new AbortController().signal, progress: () => undefined };
   const first = index.search(word('alpha'), asking);

@@ -1,5 +1,5 @@
-import { parentPort } from 'node:worker_threads';
-import { type IndexMessage, IndexRequest, type Question } from '../index-messages.ts';
+import { parentPort, workerData } from 'node:worker_threads';
+import { type IndexMessage, IndexRequest, IndexSetup, type Question } from '../index-messages.ts';
 import { createIndexKeeper } from './index-keeper.ts';
 import type { ListRow } from './list-span.ts';
 import { makeSnippet } from './make-snippet.ts';
@@ -13,19 +13,23 @@ import { RootUnreadableError } from './walk-notes.ts';
 // next start makes everything anew.
 const say = (message: IndexMessage): void => parentPort?.postMessage(message);
 const noticed = new Set<string>();
+const { access } = IndexSetup.parse(workerData);
 
 const keeper = createIndexKeeper((root) =>
-  openNoteIndex(root, {
-    limits: INDEX_LIMITS,
-    pace: createPace(),
-    observer: {
-      progress: (done, total) => say({ kind: 'progress', done, total }),
-      notice: (notice, most) => {
-        if (!noticed.has(notice)) say({ kind: 'notice', notice, most });
-        noticed.add(notice);
+  openNoteIndex(
+    { root, access },
+    {
+      limits: INDEX_LIMITS,
+      pace: createPace(),
+      observer: {
+        progress: (done, total) => say({ kind: 'progress', done, total }),
+        notice: (notice, most) => {
+          if (!noticed.has(notice)) say({ kind: 'notice', notice, most });
+          noticed.add(notice);
+        },
       },
     },
-  }),
+  ),
 );
 
 const answer = (index: NoteIndex, question: Question, askedMs: number): unknown => {

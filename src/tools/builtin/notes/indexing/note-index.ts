@@ -1,5 +1,7 @@
 import type { Stats } from 'node:fs';
-import { isOwnFile, pin, readBeginning } from '../../workspace/pinned.ts';
+import { pin } from '../../workspace/pin.ts';
+import { isOwnFile, readBeginning } from '../../workspace/pinned.ts';
+import type { Workspace } from '../../workspace/workspace.ts';
 import { toNoteText, toTitle } from '../parse-note.ts';
 import { type NoteDatabase, openNoteDatabase } from './note-database.ts';
 import type { Pace } from './pace.ts';
@@ -42,7 +44,7 @@ export type NoteIndex = {
 };
 
 export const openNoteIndex = (
-  root: string,
+  workspace: Workspace,
   { limits, pace, observer }: { readonly limits: IndexLimits; readonly pace: Pace; readonly observer: IndexObserver },
 ): NoteIndex => {
   const database = openNoteDatabase();
@@ -53,7 +55,7 @@ export const openNoteIndex = (
     state.bytes -= note.bytes;
     note.bytes = 0;
     database.remove(note.id);
-    const read = readNote(root, path, limits.maxNoteBytes);
+    const read = readNote(workspace, path, limits.maxNoteBytes);
     note.stamp = read?.stamp;
     if (read?.text === undefined) return;
     const { text, stats } = read;
@@ -78,7 +80,7 @@ export const openNoteIndex = (
       if (before !== undefined) before.scan = state.scan;
       if (before?.stamp === undefined || !isSame(before.stamp, note.stats)) changed.push(note);
     };
-    state.isComplete = await walkNotes(root, { limits, pace, tell });
+    state.isComplete = await walkNotes(workspace, { limits, pace, tell });
     if (!state.isComplete) observer.notice('too_many_notes', limits.maxNotes);
     return changed;
   };
@@ -119,7 +121,7 @@ export const openNoteIndex = (
     update,
     count: () => known.size,
     isComplete: () => state.isComplete,
-    textOf: (path) => readNote(root, path, limits.maxNoteBytes)?.text ?? '',
+    textOf: (path) => readNote(workspace, path, limits.maxNoteBytes)?.text ?? '',
     close: database.close,
   };
 };
@@ -138,8 +140,8 @@ const isSame = (one: Stamp, { ino, size, mtimeMs, ctimeMs }: Stamp): boolean =>
 // A copy: a whole Stats is four times as large, and kept for each note.
 const toStamp = ({ ino, size, mtimeMs, ctimeMs }: Stats): Stamp => ({ ino, size, mtimeMs, ctimeMs });
 
-const readNote = (root: string, path: string, maxBytes: number) => {
-  using held = pin(root, path, 'any');
+const readNote = (workspace: Workspace, path: string, maxBytes: number) => {
+  using held = pin(workspace, path, 'any');
   if (held === undefined || !isOwnFile(held.stats)) return undefined;
   const bytes = readBeginning(held, maxBytes);
   if (bytes === undefined) return undefined;

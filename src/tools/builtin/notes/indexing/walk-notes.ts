@@ -1,6 +1,8 @@
 import { type Dirent, lstatSync, opendirSync, type Stats } from 'node:fs';
-import { errorCodeOf } from '../../workspace/file-errors.ts';
-import { isOwnFile, type Pinned, pin, unlessRefused } from '../../workspace/pinned.ts';
+import { errorCodeOf, unlessRefused } from '../../workspace/file-errors.ts';
+import { pin } from '../../workspace/pin.ts';
+import { isOwnFile, type Pinned } from '../../workspace/pinned.ts';
+import type { Workspace } from '../../workspace/workspace.ts';
 import { isNoteName, isOpenPath } from '../note-names.ts';
 import type { Pace } from './pace.ts';
 
@@ -30,15 +32,15 @@ export class RootUnreadableError extends Error {
 }
 
 /**
- * Tells of every note below `root`, the nearer ones first: regular files with one name, and symbolic links to such
+ * Tells of every note of `workspace`, the nearer ones first: regular files with one name, and symbolic links to such
  * files inside the root (a ConfigMap is made of them). Passes over folders that are hidden, links, or cannot be read.
  * Gives whether all were told of; those with names that are not UTF-8 cannot be. Throws RootUnreadableError.
  */
-export const walkNotes = async (root: string, { limits, pace, tell }: WalkOptions): Promise<boolean> => {
-  checkRoot(root);
+export const walkNotes = async (workspace: Workspace, { limits, pace, tell }: WalkOptions): Promise<boolean> => {
+  checkRoot(workspace.root);
   const folders: Folder[] = [{ path: '.', depth: 0 }];
   const left = { notes: limits.maxNotes, entries: limits.maxEntries };
-  const walk: Walk = { root, folders, left, maxDepth: limits.maxDepth, pace, tell };
+  const walk: Walk = { workspace, folders, left, maxDepth: limits.maxDepth, pace, tell };
   let isComplete = true;
   for (const folder of folders) isComplete = (await walkFolder(walk, folder)) && isComplete;
   return isComplete;
@@ -47,7 +49,7 @@ export const walkNotes = async (root: string, { limits, pace, tell }: WalkOption
 type WalkOptions = { readonly limits: WalkLimits; readonly pace: Pace; readonly tell: (note: FoundNote) => void };
 type Folder = { readonly path: string; readonly depth: number };
 type Walk = Pick<WalkOptions, 'pace' | 'tell'> & {
-  readonly root: string;
+  readonly workspace: Workspace;
   /** Those still to come are added at the end. */
   readonly folders: Folder[];
   readonly left: { notes: number; entries: number };
@@ -57,7 +59,7 @@ type Walk = Pick<WalkOptions, 'pace' | 'tell'> & {
 /** Gives whether it was walked to its end, and nothing in it is too deep. */
 const walkFolder = async (walk: Walk, folder: Folder): Promise<boolean> => {
   const { left, pace } = walk;
-  using held = pin(walk.root, folder.path, 'directory');
+  using held = pin(walk.workspace, folder.path, 'directory');
   // Gone meanwhile, or with a name that is no UTF-8: Node gives U+FFFD for that.
   if (held === undefined) return !folder.path.includes('\ufffd');
   let isComplete = true;
@@ -73,10 +75,10 @@ const walkFolder = async (walk: Walk, folder: Folder): Promise<boolean> => {
 type Visit = { readonly folder: Folder; readonly entry: Dirent };
 
 /** False where it is a folder too deep, or has a name that cannot be asked for. */
-const visit = ({ root, folders, left, maxDepth, tell }: Walk, { folder, entry }: Visit): boolean => {
+const visit = ({ workspace, folders, left, maxDepth, tell }: Walk, { folder, entry }: Visit): boolean => {
   const path = folder.path === '.' ? entry.name : `${folder.path}/${entry.name}`;
   if (entry.isDirectory()) return addFolder(folders, { path, depth: folder.depth + 1 }, maxDepth);
-  const stats = lookAt({ root, path, entry });
+  const stats = lookAt({ workspace, path, entry });
   if (stats === undefined) return !(isNoteName(entry.name) && entry.name.includes('\ufffd'));
   left.notes -= 1;
   tell({ path, stats });
@@ -90,7 +92,7 @@ const addFolder = (folders: Folder[], folder: Folder, maxDepth: number): boolean
   return true;
 };
 
-type Candidate = { readonly root: string; readonly path: string; readonly entry: Dirent };
+type Candidate = { readonly workspace: Workspace; readonly path: string; readonly entry: Dirent };
 
 const checkRoot = (root: string): void => {
   try {
@@ -115,9 +117,9 @@ function* entriesOf({ link }: Pinned): Generator<Dirent> {
   }
 }
 
-const lookAt = ({ root, path, entry }: Candidate): Stats | undefined => {
+const lookAt = ({ workspace, path, entry }: Candidate): Stats | undefined => {
   if (!isNoteName(entry.name) || Buffer.byteLength(path) > MAX_PATH_BYTES) return undefined;
-  const stats = entry.isSymbolicLink() ? statInside(root, path) : statEntry(root, path);
+  const stats = entry.isSymbolicLink() ? statInside(workspace, path) : statEntry(workspace.root, path);
   return stats !== undefined && isOwnFile(stats) ? stats : undefined;
 };
 
@@ -126,7 +128,7 @@ const lookAt = ({ root, path, entry }: Candidate): Stats | undefined => {
 const statEntry = (root: string, path: string): Stats | undefined =>
   unlessRefused(() => lstatSync(`${root}/${path}`, { throwIfNoEntry: false }));
 
-const statInside = (root: string, path: string): Stats | undefined => {
-  using held = pin(root, path, 'any');
+const statInside = (workspace: Workspace, path: string): Stats | undefined => {
+  using held = pin(workspace, path, 'any');
   return held?.stats;
 };

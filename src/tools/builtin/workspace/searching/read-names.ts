@@ -1,6 +1,5 @@
 import { type Dir, type Dirent, opendirSync } from 'node:fs';
-import { errorCodeOf } from '../file-errors.ts';
-import { unlessRefused } from '../pinned.ts';
+import { errorCodeOf, unlessRefused } from '../file-errors.ts';
 import { TEMPORARY_NAME } from '../read-entries.ts';
 import { SKIPPED } from '../walk.ts';
 

@@ -1,5 +1,7 @@
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
-import { fill, isOwnFile, type Pinned, pin, unlessRefused } from '../pinned.ts';
+import { closeSync, fstatSync } from 'node:fs';
+import { unlessRefused } from '../file-errors.ts';
+import { pin } from '../pin.ts';
+import { fill, isOwnFile, type Pinned } from '../pinned.ts';
 import type { Match, SearchOutcome, SearchRequest } from '../search-messages.ts';
 import { findLines } from './find-lines.ts';
 import { type NamesLeft, readNames } from './read-names.ts';
@@ -40,24 +42,23 @@ type Failure = Exclude<SearchOutcome, { readonly kind: 'found' }>;
 const GONE: Failure = { kind: 'unreadable', code: 'ENOENT' };
 
 function* searchOne(search: Search): Generator<undefined, Failure | undefined> {
-  const { root, path } = search;
-  using place = pin(root, path, 'any');
+  const { path } = search;
+  using place = pin(search, path, 'any');
   if (place === undefined || !isOwnFile(place.stats)) return GONE;
-  // The link itself leads to what is pinned, so it is followed.
-  const found = yield* searchFile(search, { path, link: place.link, follow: 0 });
+  const found = yield* searchFile(search, { path, open: place.open });
   if (found === 'unreadable') return { kind: 'unreadable', code: 'EACCES' };
   return found === 'binary' ? { kind: 'binary' } : undefined;
 }
 
 function* searchBelow(search: Search): Generator<undefined, Failure | undefined> {
-  const { root, path, tally } = search;
-  using start = pin(root, path, 'any');
+  const { path, tally } = search;
+  using start = pin(search, path, 'any');
   if (start === undefined) return GONE;
   const queue: string[] = [];
   let isWhole = yield* searchDirectory(search, { directory: path, place: start, queue });
   for (const directory of queue) {
     if (!isWhole) break;
-    using place = pin(root, directory, 'directory');
+    using place = pin(search, directory, 'directory');
     if (place !== undefined) isWhole = yield* searchDirectory(search, { directory, place, queue });
   }
   if (!isWhole) tally.truncated = true;
@@ -77,9 +78,9 @@ function* searchDirectory(
   { directory, place, queue }: SearchedDirectory,
 ): Generator<undefined, boolean> {
   const names = yield* readNames(place.link, search.left);
-  if (names === undefined) return true;
+  if (names === undefined || !place.isSame()) return true;
   const prefix = directory === '.' ? '' : `${directory}/`;
-  const isWhole = yield* searchFiles(search, { link: place.link, prefix, names: names.files });
+  const isWhole = yield* searchFiles(search, { place, prefix, names: names.files });
   if (!isWhole || (names.directories.length > 0 && isSpent(search))) return false;
   for (const name of names.directories) {
     search.left.characters -= prefix.length + name.length;
@@ -89,14 +90,14 @@ function* searchDirectory(
   return names.complete;
 }
 
-type SearchedFiles = { readonly link: string; readonly prefix: string; readonly names: readonly string[] };
+type SearchedFiles = { readonly place: Pinned; readonly prefix: string; readonly names: readonly string[] };
 
 // That the directory lies inside was proved once. Files are opened below what is pinned, by one name each that is no
 // link: each lies in this very directory, whatever is renamed or put under its path meanwhile.
-function* searchFiles(search: Search, { link, prefix, names }: SearchedFiles): Generator<undefined, boolean> {
+function* searchFiles(search: Search, { place, prefix, names }: SearchedFiles): Generator<undefined, boolean> {
   for (const name of names) {
     if (isSpent(search)) return false;
-    const file = { path: `${prefix}${name}`, link: `${link}/${name}`, follow: constants.O_NOFOLLOW };
+    const file = { path: `${prefix}${name}`, open: () => place.openEntry(name) };
     if ((yield* searchFile(search, file)) === 'unreadable') search.tally.unreadable += 1;
     yield;
   }
@@ -106,7 +107,7 @@ function* searchFiles(search: Search, { link, prefix, names }: SearchedFiles): G
 const isSpent = ({ tally, limits, endsAt }: Search): boolean =>
   tally.matches.length > limits.maxMatches || tally.bytes >= limits.maxTotalBytes || performance.now() >= endsAt;
 
-type SearchedFile = { readonly path: string; readonly link: string; readonly follow: number };
+type SearchedFile = { readonly path: string; readonly open: () => number };
 
 function* searchFile(search: Search, file: SearchedFile): Generator<undefined, 'text' | 'binary' | 'unreadable'> {
   const { tally, limits, needle, endsAt } = search;
@@ -125,13 +126,10 @@ function* searchFile(search: Search, file: SearchedFile): Generator<undefined, '
   return 'text';
 }
 
-// A FIFO or a terminal that has just been put there neither holds the thread nor becomes the service's own.
-const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
-
 /** A view of the buffer, and the size of the file; undefined where it is no regular file of the workspace alone. */
-const readBeginning = ({ limits, buffer }: Search, { link, follow }: SearchedFile) =>
+const readBeginning = ({ limits, buffer }: Search, { open }: SearchedFile) =>
   unlessRefused(() => {
-    const descriptor = openSync(link, FLAGS | follow);
+    const descriptor = open();
     try {
       const stats = fstatSync(descriptor);
       if (!isOwnFile(stats)) return undefined;
