@@ -41,7 +41,8 @@ test('a session of a running service is shown with its budgets and every call', 
   await post(url, { session_id: 'team a/7', calls: [MISSING] });
   const shown = await session(['team a/7', '--url', url]);
   expect(shown).toMatchObject({ code: 0, stderr: '' });
-  const missing = "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.";
+  const missing =
+    "FileNotFoundError: there is no file 'note.md' in the workspace. Did you mean 'notes.md'? Call list_files to see what is there.";
   expect(withoutTimes(shown.stdout).split('\n')).toEqual([
     'Session team a/7, kept in the memory of the service',
     '2 rounds, 3 calls, 1 of 20 retries used',
