@@ -98,7 +98,7 @@ test.each([
   ['"[1]"', 'an array'],
   ['"5"', 'the number 5'],
   ['"null"', 'null'],
-  ['"\\"{}\\""', 'the string "{}"'],
+  ['"\\"text\\""', 'the string "text"'],
 ])('the arguments %s are no object', async (args, received) => {
   await expectRefused('bare', args, `Arguments for 'bare' must be a JSON object, got ${received}.`);
 });

@@ -146,7 +146,7 @@ test('a file of keys with a bad line is refused by the line, and what is in it i
   const file = join(makeDirectory(), 'keys');
   writeFileSync(file, '# keys\nacme=the key itself\n');
   expect(await refusalOf({ API_KEYS_FILE: file })).toEqual([
-    `recourse: API_KEYS_FILE ${file}: line 2 must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; \`npm run key\` makes one.`,
+    `recourse: API_KEYS_FILE ${file}: line 2 must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; \`recourse key\` makes one.`,
   ]);
 });
 
