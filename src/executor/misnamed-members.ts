@@ -17,5 +17,5 @@ export const findMisnamed = (entry: object, missing: 'name' | 'arguments'): stri
   if (known !== undefined) return known;
   const isNear = (name: string): boolean =>
     name.length <= MOST_LETTERS && findNearestNames(name, [missing], 1, missing === 'name' ? 1 : 3).length > 0;
-  return names.find((name) => name !== 'id' && isNear(name)) ?? null;
+  return names.find((name) => name !== 'id' && name !== missing && isNear(name)) ?? null;
 };

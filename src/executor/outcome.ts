@@ -150,9 +150,13 @@ export const toJsonValue = (value: unknown, maxBytes: number): JsonProof => {
   if (typeof text !== 'string') return text;
   const over = text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes);
   if (over) return { kind: 'too_large', json: text };
-  if (isDeeperThan(text, MAX_DEPTH))
-    return { kind: 'invalid', problem: `it is nested deeper than ${MAX_DEPTH} levels` };
-  return { kind: 'json', json: text };
+  const problem = findShapeProblem(value, text);
+  return problem === null ? { kind: 'json', json: text } : { kind: 'invalid', problem };
+};
+
+const findShapeProblem = (value: unknown, text: string): string | null => {
+  if (text.includes('{}') && holdsPromise(value)) return 'a Promise in it is written as {}; await it';
+  return isDeeperThan(text, MAX_DEPTH) ? `it is nested deeper than ${MAX_DEPTH} levels` : null;
 };
 
 // Common JSON parsers give up at about a thousand levels, and would refuse the whole batch for one such value.
@@ -182,3 +186,27 @@ const messageOf = (thrown: unknown): string => {
     return '';
   }
 };
+
+const MOST_LOOKED_AT = 10_000;
+
+/**
+ * Whether a promise is among the members of a value: JSON writes it as an empty object, and a forgotten await would be a
+ * success that says nothing. Looks at the first 10,000 values; what throws when it is looked at again holds none.
+ */
+const holdsPromise = (value: unknown): boolean => {
+  const waiting: unknown[] = [value];
+  try {
+    for (const each of waiting) {
+      if (each instanceof Promise) return true;
+      if (waiting.length < MOST_LOOKED_AT) waiting.push(...membersOf(each));
+    }
+  } catch (_hostile) {
+    return false;
+  }
+  return false;
+};
+
+const membersOf = (value: unknown): readonly unknown[] =>
+  typeof value === 'object' && value !== null && !('toJSON' in value)
+    ? Object.values(value).slice(0, MOST_LOOKED_AT)
+    : [];

@@ -12,6 +12,8 @@ export type RootOptions = {
 /** GET /: where everything is. A browser is sent to the console. Says nothing that needs a key. */
 export const addRootRoute = (app: FastifyInstance, { version, links, page }: RootOptions): void => {
   app.get('/', (request, reply) => {
+    // The router takes `*` for this path, too; it names nothing but for OPTIONS.
+    if (request.url === '*') return reply.callNotFound();
     const isBrowser = request.headers.accept?.includes('text/html') === true;
     void reply.header('vary', 'accept');
     // Without a slash before it, so that it holds below any prefix of a proxy.

@@ -53,15 +53,22 @@ const toStrict = (schema: z.ZodType): z.ZodType =>
 const toZodCheck = (given: z.ZodType, side: Side): SchemaCheck => {
   const schema = side === 'input' ? toStrict(given) : given;
   let mayWait = false;
+  let mayFit = false;
+  const unsayable: string[] = [];
   const jsonSchema = z.toJSONSchema(schema, {
     io: side,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
       mayWait ||= runsForeignCode(zodSchema);
+      mayFit ||= CONVERTING.has(zodSchema._zod.def.type);
+      if (UNSAYABLE.has(zodSchema._zod.def.type) && !('coerce' in zodSchema._zod.def))
+        unsayable.push(zodSchema._zod.def.type);
       // zod writes the calendar out, leap years included: two hundred signs that say no more than the format.
       if (FORMATS_ENOUGH.has(jsonSchema.format ?? '')) delete jsonSchema.pattern;
     },
   });
+  // No call could ever fit; unless something makes such a value of what is sent.
+  if (side === 'input' && unsayable.length > 0 && !mayFit) throw new TypeError(toUnsayableText(unsayable[0] ?? ''));
   const toIssues = createZodWords(jsonSchema);
   const toChecked = ({ issues, value: checked }: z.core.ParsePayload, input: unknown): Checked =>
     issues.length === 0 ? { ok: true, value: checked } : { ok: false, issues: toIssues(issues, input) };
@@ -77,6 +84,15 @@ const toZodCheck = (given: z.ZodType, side: Side): SchemaCheck => {
       };
   return { jsonSchema, check };
 };
+
+// With one of these something else than such a value may be sent.
+const CONVERTING: ReadonlySet<string> = new Set(['pipe', 'union', 'catch']);
+const UNSAYABLE: ReadonlySet<string> = new Set(['date', 'bigint', 'map', 'set', 'symbol', 'nan']);
+
+const toUnsayableText = (type: string): string =>
+  type === 'date'
+    ? 'arguments are JSON, which has no dates: write z.iso.date() or z.iso.datetime()'
+    : `arguments are JSON, which has no ${type}: describe what is sent, and convert it in run`;
 
 const FORMATS_ENOUGH: ReadonlySet<string> = new Set(['date', 'date-time', 'time']);
 

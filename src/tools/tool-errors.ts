@@ -57,6 +57,11 @@ export class TerminalToolError extends Error {
   }
 }
 
+const UPSTREAM_CODES: ReadonlySet<unknown> = new Set(['upstream_rate_limited', 'upstream_unavailable']);
+const UPSTREAM_EXECUTED: ReadonlySet<unknown> = new Set(['no', 'maybe', 'yes']);
+const UPSTREAM_USE =
+  "Write new UpstreamToolError('upstream_unavailable' or 'upstream_rate_limited', text, { executed: 'no' or 'maybe' }).";
+
 /** What the tool talks to is at fault: it limits us (`upstream_rate_limited`) or cannot be reached or heard. */
 export class UpstreamToolError extends Error {
   override readonly name: string = 'UpstreamToolError';
@@ -76,6 +81,8 @@ export class UpstreamToolError extends Error {
       readonly cause?: unknown;
     },
   ) {
+    // In JavaScript nothing else says so, and what it would come to says nothing of it.
+    if (!UPSTREAM_CODES.has(code) || !UPSTREAM_EXECUTED.has(options?.executed)) throw new TypeError(UPSTREAM_USE);
     super(message, { cause: options.cause });
     this[TOOL_ERROR] = code;
     this.hint = options.hint;

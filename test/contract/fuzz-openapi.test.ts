@@ -154,7 +154,7 @@ test.each<readonly [number, number]>([
     expect(await readMetric(service.url, 'recourse_contract_violations_total')).toBe('0');
     expect(service.logLines().filter(({ level }) => Number(level) >= 50)).toEqual([]);
     // The greeting, and nothing after it.
-    expect(service.stderr()).toMatch(/^Recourse serves on [^\n]+\n\n[^\n]+\n\n$/);
+    expect(service.stderr()).toMatch(/^Recourse serves on [^\n]+\n(?:\n| {2}[^\n]+\n|Try:\n)+$/);
     service.send('SIGTERM', 'service');
     expect(await service.exited).toEqual({ code: 0, signal: null });
   },

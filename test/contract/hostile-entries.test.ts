@@ -48,7 +48,7 @@ test.each([
   ['{"name":["echo"]}', 'The call has no name.'],
   ['{"name":{"toString":"echo"}}', 'The call has no name.'],
   ['{"__proto__":{"name":"echo"}}', 'The call has no name.'],
-  ['{"function":{"name":"echo"}}', 'The call has no name.'],
+  ['{"function":{"name":"echo"}}', "The call has no 'name' but 'function'."],
   ['{"name":""}', 'The name of the call is blank.'],
   ['{"name":" \\n"}', 'The name of the call is blank.'],
   ['{"name":"count","timeout_ms":0}', 'timeout_ms must be a positive number of milliseconds.'],

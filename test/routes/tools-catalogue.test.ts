@@ -107,7 +107,7 @@ test('one tool comes as it goes into a request, alone', async () => {
   expect((await get('/tools/read_file?format=anthropic', { 'x-api-key': 'some' })).status).toBe(404);
 });
 
-test.each(['?format=openai', '?format=', '?format=text', '?format=mcp&format=mcp', '?format=__proto__'])(
+test.each(['?format=openapi-3', '?format=', '?format=text', '?format=mcp&format=mcp', '?format=__proto__'])(
   'an unknown format is refused with the list: %s',
   async (query) => {
     const detail =

@@ -1,4 +1,4 @@
-import { type FoundPackage, readVersion } from '../terminal/find-package.ts';
+import type { FoundPackage } from '../terminal/find-package.ts';
 
 export type TemplateOptions = {
   /** Of the package that the directory becomes. */
@@ -72,7 +72,7 @@ const toManifest = ({ name, recourse }: TemplateOptions): string => {
   return toJson({
     ...start,
     scripts: { test: 'node --test', check: 'recourse check .', types: 'tsc' },
-    ...(recourse.kind === 'missing' ? { dependencies: { recourse: `^${readVersion()}` } } : {}),
+    ...(recourse.kind === 'missing' ? { dependencies: { recourse: `file:${recourse.root}` } } : {}),
     devDependencies: { '@types/node': '>=24', typescript: '>=5.9' },
   });
 };

@@ -24,11 +24,15 @@ export const readVersion = (): string => {
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : '';
 };
 
+// npm starts the Node that comes with a checkout; elsewhere than in the checkout it would look for files there.
+const toCheckoutCommand = (root: string): string =>
+  process.cwd() === root ? 'npm start --' : `node ${relative(process.cwd(), join(root, 'src/main.ts'))}`;
+
 /** Looks for the package `recourse` as an import from a file of `directory` would; the directory need not be there yet. */
 export const findPackage = (directory: string): FoundPackage => {
   const root = ROOT;
   const isCheckout = import.meta.url.endsWith('.ts');
-  const command = isCheckout ? `node ${relative(process.cwd(), join(root, 'src/main.ts'))}` : 'npx recourse';
+  const command = isCheckout ? toCheckoutCommand(root) : 'npx recourse';
   const places = createRequire(join(directory, 'tool.js')).resolve.paths('recourse') ?? [];
   const isFound = places.some((place) => existsSync(join(place, 'recourse/package.json')));
   if (isFound) return { kind: 'installed', root, command };
