@@ -46,7 +46,8 @@ export const findMisspelledMembers = (members: Readonly<Record<string, unknown>>
     looked += 1;
     if (looked > MOST_LOOKED_AT) break;
     const meant = findMeant(name, place);
-    if (meant !== null)
+    // Beside the one that it is near, it is something else.
+    if (meant !== null && !Object.hasOwn(members, meant))
       warnings = [...warnings, toWarning(place === 'query' ? `'${name}' of the query` : `'${name}'`, `'${meant}'`)];
   }
   return warnings;
