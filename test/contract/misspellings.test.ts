@@ -103,7 +103,9 @@ test.each([
 });
 
 test('a call without arguments and with other members runs as before', async () => {
-  const { body } = await send({ calls: [{ name: 'list_files', metadata: { a: 1 }, agent: 'x', documents: [], segments: [] }] });
+  const { body } = await send({
+    calls: [{ name: 'list_files', metadata: { a: 1 }, agent: 'x', documents: [], segments: [] }],
+  });
   expect(body.results[0].success).toBe(true);
 });
 

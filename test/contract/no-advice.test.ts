@@ -22,7 +22,10 @@ const TOOLS = [
     'says_hint',
     () => new RetryableToolError('Use an id from list_orders.', { hint: 'Use an id from list_orders.' }),
   ),
-  toolThatThrows('nearest', () => new RetryableToolError('The nearest is notes.md, not note.md.', { hint: 'notes.md' })),
+  toolThatThrows(
+    'nearest',
+    () => new RetryableToolError('The nearest is notes.md, not note.md.', { hint: 'notes.md' }),
+  ),
   toolThatThrows('ends_hint', () => new RetryableToolError('No row 7. Ask list_rows.', { hint: 'Ask list_rows' })),
   toolThatThrows('example', () => new RetryableToolError('No way. Try other ids, e.g. those of list_rows. It was 9.')),
   toolThatThrows('usage', () => new RetryableToolError('Not known. Retry in place is an option of version 2.')),
