@@ -16,6 +16,6 @@ export const findMisnamed = (entry: object, missing: 'name' | 'arguments'): stri
   const known = names.find((name) => words.includes(name));
   if (known !== undefined) return known;
   const isNear = (name: string): boolean =>
-    name.length <= MOST_LETTERS && findNearestNames(name, [missing], 1, missing === 'name' ? 1 : 3).length > 0;
+    name.length <= MOST_LETTERS && findNearestNames(name, [missing], 1, missing === 'name' ? 1 : 2).length > 0;
   return names.find((name) => name !== 'id' && name !== missing && isNear(name)) ?? null;
 };

@@ -23,9 +23,11 @@ const MOST_LETTERS = 40;
 /** Where a member stands. The message of a provider has members of its own, which may be spelled nearly like ours. */
 type Place = 'envelope' | 'message' | 'query';
 
-const findMeant = (name: string, place: Place): string | null => {
+const findMeant = (name: string, place: Place, members: object): string | null => {
   const meant = name.length > MOST_LETTERS ? null : findNear(squeeze(name), place);
-  return meant === 'calls' && place !== 'envelope' ? null : meant;
+  if (meant === 'calls' && place !== 'envelope') return null;
+  // Beside the one that it is near, it is something else.
+  return meant === null || Object.hasOwn(members, meant) ? null : meant;
 };
 
 const findNear = (letters: string, place: Place): string | null => {
@@ -45,7 +47,7 @@ export const findMisspelledMembers = (members: Readonly<Record<string, unknown>>
     if (ENVELOPE.has(name)) continue;
     looked += 1;
     if (looked > MOST_LOOKED_AT) break;
-    const meant = findMeant(name, place);
+    const meant = findMeant(name, place, members);
     if (meant !== null)
       warnings = [...warnings, toWarning(place === 'query' ? `'${name}' of the query` : `'${name}'`, `'${meant}'`)];
   }

@@ -60,8 +60,12 @@ const isSameInWords = (words: readonly string[], wanted: readonly string[]): boo
   if (words.length === wanted.length - 1) return words.every((word, place) => word === wanted[place]);
   if (words.length !== wanted.length) return false;
   if (words.every(isLike)) return true;
-  return words.length > 2 && words.slice(0, -1).every((word, place) => word === wanted[place]);
+  const isCounted = LAST_WORDS.has(wanted.at(-1) ?? '');
+  return isCounted && words.length > 2 && words.slice(0, -1).every((word, place) => word === wanted[place]);
 };
+
+// Units and kinds of files, for which people write others. What ends in another word (GOOGLE_API_KEY) is another thing.
+const LAST_WORDS: ReadonlySet<string> = new Set(['MS', 'SECONDS', 'BYTES', 'MB', 'PERCENT', 'PATH', 'FILE']);
 
 const isStem = (one: string, other: string): boolean =>
   one === other ||

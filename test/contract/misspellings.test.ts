@@ -30,6 +30,7 @@ test.each([
   [{ timeout: 5 }, '', warned("'timeout'", "'deadline_ms'")],
   [{ onError: 'stop' }, '', warned("'onError'", "'on_error'")],
   [{}, '?sessionId=s1', warned("'sessionId' of the query", "'session_id'")],
+  [{ caller: 'agent', call_id: 'c', deadline_ms: 9000, timeout: 9 }, '', undefined],
   [{ metadata: { user: 'x' }, user: 'y', model: 'z', trace_id: 't' }, '?utm_source=a', undefined],
 ])(
   'an envelope with %j and the query %j runs, and the answer names what was meant',
@@ -102,7 +103,9 @@ test.each([
 });
 
 test('a call without arguments and with other members runs as before', async () => {
-  const { body } = await send({ calls: [{ name: 'list_files', metadata: { a: 1 }, agent: 'x' }] });
+  const { body } = await send({
+    calls: [{ name: 'list_files', metadata: { a: 1 }, agent: 'x', documents: [], segments: [] }],
+  });
   expect(body.results[0].success).toBe(true);
 });
 

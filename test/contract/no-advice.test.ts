@@ -22,6 +22,13 @@ const TOOLS = [
     'says_hint',
     () => new RetryableToolError('Use an id from list_orders.', { hint: 'Use an id from list_orders.' }),
   ),
+  toolThatThrows(
+    'nearest',
+    () => new RetryableToolError('The nearest is notes.md, not note.md.', { hint: 'notes.md' }),
+  ),
+  toolThatThrows('ends_hint', () => new RetryableToolError('No row 7. Ask list_rows.', { hint: 'Ask list_rows' })),
+  toolThatThrows('example', () => new RetryableToolError('No way. Try other ids, e.g. those of list_rows. It was 9.')),
+  toolThatThrows('usage', () => new RetryableToolError('Not known. Retry in place is an option of version 2.')),
   toolThatThrows('long_hint', () => new RetryableToolError('m'.repeat(3000), { hint: LONG_HINT })),
   toolThat('hangs', () => forever, { timeoutMs: 20 }),
   toolThat('hangs_writing', () => forever, { timeoutMs: 20, effects: 'write' }),
@@ -71,6 +78,17 @@ test('sentences of a tool that advise another try are left out where no retry is
     `No retries are left for 'only_advice'. ${GIVE_UP}`,
     null,
     false,
+  ]);
+});
+
+test('only whole sentences are left out: a hint within one, and words that give no advice, stay', async () => {
+  const lasts = ['nearest', 'ends_hint', 'example', 'usage'].map(async (name) => (await askTwice(name)).at(-1)?.[0]);
+  const end = (name: string): string => ` No retries are left for '${name}'. ${GIVE_UP}`;
+  expect(await Promise.all(lasts)).toEqual([
+    `The nearest is notes.md, not note.md.${end('nearest')}`,
+    `No row 7.${end('ends_hint')}`,
+    `No way. It was 9.${end('example')}`,
+    `Not known. Retry in place is an option of version 2.${end('usage')}`,
   ]);
 });
 

@@ -95,6 +95,7 @@ for body in (message, {"text": float("nan")}, {"text": object()}):
     except (RecourseError, ValueError, TypeError) as error:
         errors.append(error)
 refused = errors[0]
+if hasattr(refused, "add_note"): refused.add_note("Of Python 3.11 and later.")
 again = [pickle.loads(pickle.dumps(refused)), copy.copy(refused)]
 print(json.dumps([[type(error).__name__ for error in errors], [[str(one), vars(one) == vars(refused)] for one in again]]))
 `;
@@ -111,4 +112,71 @@ test('models of pydantic are sent as their JSON, what has none is refused, and a
     ],
   ]);
   expect(target.requests.map(({ headers }) => headers['content-length'])).toEqual(['46']);
+});
+
+const BROKEN = `
+import json, re, socket, sys
+from concurrent.futures import ThreadPoolExecutor
+from recourse_client import Recourse
+body = sys.argv[1].encode()
+head = b"HTTP/1.1 200 OK\\r\\nconnection: close\\r\\n"
+whole = head + b"content-length: %d\\r\\n\\r\\n" % len(body) + body
+in_parts = head + b"transfer-encoding: chunked\\r\\n\\r\\n%x\\r\\n%s\\r\\n0\\r\\n\\r\\n" % (len(body), body)
+# In the first line, behind it, between headers, in the name of one, in the body.
+broken = [text[:end] for text in (whole, in_parts) for end in (4, 12, 17, len(head), len(head) + 6, -len(body) // 2, -8)]
+broken.append(head + b"transfer-encoding: chunked\\r\\n\\r\\n-5\\r\\n{}")
+asked = [0] * len(broken)
+listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+def serve():
+    connection, _ = listener.accept()
+    request = b""
+    while not request.endswith(b"}"):
+        request += connection.recv(65536)
+    key = int(re.search(rb"idempotency-key: (.+)\\r", request, re.I)[1])
+    asked[key] += 1
+    connection.sendall(broken[key] if asked[key] == 1 else whole)
+    connection.close()
+recourse = Recourse("http://127.0.0.1:%d" % listener.getsockname()[1])
+def execute(key):
+    try:
+        return recourse.execute([{"name": "echo"}], idempotency_key=str(key), timeout=5).attempts
+    except Exception as error:
+        return f"{broken[key]}: {error}"
+with ThreadPoolExecutor(32) as threads:
+    served = [threads.submit(serve) for _ in range(2 * len(broken))]
+    with ThreadPoolExecutor(32) as callers:
+        attempts = list(callers.map(execute, range(len(broken))))
+    listener.shutdown(socket.SHUT_RDWR)
+print(json.dumps([attempts, asked]))
+`;
+
+test('an answer that breaks off anywhere, in its head or in its body, is asked for again under the same key', async () => {
+  const twice = Array.from({ length: 15 }, () => 2);
+  expect(await run(BROKEN, ANSWER)).toEqual([twice, twice]);
+});
+
+const UNREACHABLE = `
+import json, socket, sys, time
+from urllib.parse import urlsplit
+from recourse_client import Recourse
+port = urlsplit(sys.argv[1]).port
+look_up = socket.getaddrinfo
+# The queue of this one is full: it does not answer whoever connects.
+silent = socket.create_server(("127.0.0.1", 0), backlog=0)
+filling = [socket.socket() for _ in range(2)]
+for one in filling:
+    one.setblocking(False)
+    one.connect_ex(silent.getsockname())
+def with_others(host, *more, **named):
+    # Of a family that no system has, and a silent one, before the one that answers.
+    first = [(250, socket.SOCK_STREAM, 6, "", ("::1", port)), (socket.AF_INET, socket.SOCK_STREAM, 6, "", silent.getsockname())]
+    return first + look_up(host, *more, **named)
+socket.getaddrinfo = with_others
+recourse = Recourse(sys.argv[1], connect_timeout=0.4)
+print(json.dumps(recourse.execute([{"name": "echo"}], timeout=5).attempts))
+`;
+
+test('an address that this machine cannot speak to, or that is silent, does not hide the next one of the name', async () => {
+  const target = await startHttpTarget(answering(200, {}, ANSWER));
+  expect(await run(UNREACHABLE, target.origin)).toBe(1);
 });

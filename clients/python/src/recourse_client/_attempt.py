@@ -84,7 +84,7 @@ class TryOnce:
         """The body; None where it has more bytes than the limit: what is beyond is not read."""
         parts: list[bytes] = []
         left = self._max_answer_bytes
-        while part := response.read(min(CHUNK, left + 1)):
+        while part := self._read_part(response, min(CHUNK, left + 1)):
             seconds_left(ends_at)
             parts.append(part)
             left -= len(part)
@@ -94,3 +94,10 @@ class TryOnce:
         if response.length:
             raise http.client.IncompleteRead(b"", response.length)
         return b"".join(parts)
+
+    def _read_part(self, response: http.client.HTTPResponse, most: int) -> bytes:
+        try:
+            return response.read(most)
+        except ValueError as cause:
+            # What http.client makes of a chunk with a negative size.
+            raise http.client.HTTPException("The answer is not HTTP.") from cause

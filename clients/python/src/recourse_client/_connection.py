@@ -29,13 +29,16 @@ class _TimedReader(io.RawIOBase):
         self._sock = sock
         self._raw = sock.makefile("rb", buffering=0)
         self._ends_at = ends_at
+        self.is_at_end = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
         self._sock.settimeout(seconds_left(self._ends_at))
-        return self._raw.readinto(buffer)
+        read = self._raw.readinto(buffer)
+        self.is_at_end = read == 0
+        return read
 
     def close(self) -> None:
         self._raw.close()
@@ -63,6 +66,13 @@ class _TimedSocket:
 
 
 class _Response(http.client.HTTPResponse):
+    def begin(self) -> None:
+        reader = self.fp.raw
+        super().begin()
+        # http.client takes a connection that ends among the headers for the end of the headers.
+        if isinstance(reader, _TimedReader) and reader.is_at_end:
+            raise http.client.IncompleteRead(b"")
+
     def _read_status(self) -> tuple[str, int, str]:
         # Early hints (103) go before an answer; http.client takes them for the answer itself.
         for _ in range(MAX_INTERIM):
@@ -99,12 +109,17 @@ class Connection(http.client.HTTPConnection):
     def connect_until(self, ends_at: float) -> None:
         """Connects, with TLS where the service has it; raises OSError where that fails or takes too long."""
         failure: OSError = OSError(f"{self.host} has no address.")
-        for family, kind, protocol, _name, address in socket.getaddrinfo(
-            self.host, self.port, type=socket.SOCK_STREAM
-        ):
-            sock = socket.socket(family, kind, protocol)
+        addresses = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        for place, (family, kind, protocol, _name, address) in enumerate(addresses):
             try:
-                sock.settimeout(seconds_left(ends_at))
+                sock = socket.socket(family, kind, protocol)
+            except OSError as error:
+                # A name may have addresses of IPv6 on a machine without it.
+                failure = error
+                continue
+            try:
+                # One that never answers leaves time for those behind it.
+                sock.settimeout(seconds_left(ends_at) / (len(addresses) - place))
                 sock.connect(address)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if self._context is not None:

@@ -50,4 +50,7 @@ class RecourseError(Exception):
 
 
 def _rebuild(message: str, members: dict[str, Any]) -> RecourseError:
-    return RecourseError(message, **members)
+    error = RecourseError.__new__(RecourseError, message)
+    # Notes (`add_note`) are among them.
+    vars(error).update(members)
+    return error
