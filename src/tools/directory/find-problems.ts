@@ -59,7 +59,9 @@ const MOST_BEFORE_NAME = 200;
 const findExport = ({ path, sources }: ToolFile, name: string): SourcePlace | null => {
   const text = sources.get(path) ?? '';
   const found = (
-    name === 'default' ? /\bexport\s+default\b/ : new RegExp(`\\bexport\\s[^\\n]{0,${MOST_BEFORE_NAME}}\\b${toPattern(name)}(?![\\w$])`)
+    name === 'default'
+      ? /\bexport\s+default\b/
+      : new RegExp(`\\bexport\\s[^\\n]{0,${MOST_BEFORE_NAME}}\\b${toPattern(name)}(?![\\w$])`)
   ).exec(text);
   return found === null ? null : { path, ...toLineAndColumn(text, found.index) };
 };
