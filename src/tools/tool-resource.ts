@@ -3,7 +3,7 @@ import { TOOL_ERROR, UpstreamToolError } from './tool-errors.ts';
 
 /** What a `setup` may use. */
 export type SetupMeans = {
-  /** The log of the call that is the first to need it. */
+  /** The log of the call that is the first to need it; what comes after its answer is dropped. */
   readonly log: ToolLog;
   /** Aborted when the setup has taken its 30 s, and when what it made is no longer wanted. */
   readonly signal: AbortSignal;
