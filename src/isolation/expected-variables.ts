@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import type { ToolFile } from '../tools/tool.ts';
 
-const IMPORT = /\b(?:from|import|require)\s*\(?\s*['"](\.{1,2}\/[^'"\n]+)['"]/g;
+const IMPORT = /\b(?:from|import|require)\s*(?:\(\s*)?['"](\.{1,2}\/[^'"\n]+)['"]/g;
 const QUOTED = /(['"`])([A-Za-z_]\w*)\1/g;
 
 /**

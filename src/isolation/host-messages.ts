@@ -73,6 +73,7 @@ export const HostedFacts = z.object({
   isolation: z.enum(['process', 'own', 'inline']),
   env: z.array(z.string()),
   inlineOnly: z.literal('breakerKey').nullable(),
+  holds: z.boolean(),
   place: SourcePlace.nullable(),
 });
 

@@ -39,7 +39,7 @@ export const learnFrom = (
   );
   hosted.isLoaded = true;
   hosted.granted = [...new Set(loaded.tools.flatMap(({ env }) => env.filter(isGiven)))].sort();
-  hosted.isOwn ||= loaded.trace !== null || loaded.tools.some(({ isolation }) => isolation === 'own');
+  hosted.isOwn ||= loaded.trace !== null || loaded.tools.some(({ isolation, holds }) => isolation === 'own' || holds);
 };
 
 const FREE_TROUBLES = 5;

@@ -46,7 +46,12 @@ const toList = (names: readonly string[]): string => [...new Set(names)].map((na
 /** Refuses what is no schema of zod 4 and no JSON Schema, and says what to write instead. */
 export const checkSchema = (side: 'input' | 'output', schema: unknown, refuse: Refuse): void => {
   if (schema === undefined || schema === null)
-    refuse(side, 'is missing. A tool without arguments says `input: z.object({})`');
+    refuse(
+      side,
+      side === 'input'
+        ? 'is missing. A tool without arguments says `input: z.object({})`'
+        : 'must be a schema, or left out',
+    );
   if (typeof schema !== 'object' || Array.isArray(schema))
     refuse(side, 'must be a zod schema such as `z.object({ … })`, or a JSON Schema');
   else checkSchemaObject(side, schema, refuse);

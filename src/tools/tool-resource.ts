@@ -3,7 +3,7 @@ import { TOOL_ERROR, UpstreamToolError } from './tool-errors.ts';
 
 /** What a `setup` may use. */
 export type SetupMeans = {
-  /** The log of the call that is the first to need it. */
+  /** The log of the call that is the first to need it; what comes after its answer is dropped. */
   readonly log: ToolLog;
   /** Aborted when the setup has taken its 30 s, and when what it made is no longer wanted. */
   readonly signal: AbortSignal;
@@ -80,9 +80,10 @@ class LazyResource implements ToolResource {
   }
 
   async run(handler: ResourceHandler, name: string, context: ToolContext): Promise<unknown> {
-    const { value } = await this.#obtain(name, context);
+    // Counted from here on: what a call waits for is not torn down before it has had it.
     this.#running += 1;
     try {
+      const { value } = await this.#obtain(name, context);
       return await handler(context, value);
     } finally {
       this.#running -= 1;
@@ -91,7 +92,7 @@ class LazyResource implements ToolResource {
   }
 
   async close(): Promise<void> {
-    if (this.#running > 0) await this.#whenIdle();
+    while (this.#running > 0) await this.#whenIdle();
     const making = this.#making;
     if (making === null) return;
     this.#making = null;

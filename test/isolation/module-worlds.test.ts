@@ -67,11 +67,14 @@ test('a file whose tool asks for it, or is named by the operator, shares its pro
   const [a, b] = [await count(asking.a, 'a'), await count(asking.b, 'b')];
   expect(a).not.toMatchObject({ pid: Reflect.get(Object(b), 'pid') });
   const lab = openLab({ ownTools: ['pdf_*'] });
-  const text = (name: string) =>
-    `import { defineTool } from 'recourse'; export default defineTool({ name: '${name}', description: '', effects: 'read', input: { type: 'object' }, run: () => 1 });`;
+  const text = (name: string, members = '') =>
+    `import { defineTool } from 'recourse'; export default defineTool({ name: '${name}', description: '', effects: 'read', input: { type: 'object' }, ${members} run: () => 1 });`;
   const [named, other] = [await lab.load(text('pdf_read'), 'n.ts'), await lab.load(text('read_pdf'), 'o.ts')];
   expect(lab.isolation.placingOf(named.tool('pdf_read'))).toBe('own');
   expect(lab.isolation.placingOf(other.tool('read_pdf'))).toBe('shared');
+  // It asks to run inside the service, which does not have it; and holds something between its calls.
+  const holding = await lab.load(text('hold', "isolation: 'inline', setup: () => 1,"), 'h.ts');
+  expect(lab.isolation.placingOf(holding.tool('hold'))).toBe('own');
 });
 
 test('a tool that says concurrency 1 has no other call beside it', async () => {

@@ -52,6 +52,31 @@ test('close waits for the calls that use it, and rejects with what the teardown 
   expect(order).toEqual(['answered', 'torn down']);
 });
 
+test('close waits for a call whose setup goes on: its handler has what is open', async () => {
+  const { promise, resolve } = Promise.withResolvers<{ isOpen: boolean }>();
+  const tool = defineTool({
+    name: 'connecting',
+    description: '',
+    effects: 'read',
+    input: { type: 'object' },
+    setup: () => promise,
+    teardown: (connection) => {
+      connection.isOpen = false;
+    },
+    run: async (_input, { resource }) => {
+      await new Promise(setImmediate);
+      return resource.isOpen;
+    },
+  });
+  const call = runTool(tool);
+  await new Promise(setImmediate);
+  const closing = tool.close?.();
+  resolve({ isOpen: true });
+  expect(await call).toBe(true);
+  await closing;
+  expect(await promise).toEqual({ isOpen: false });
+});
+
 test('a failed setup is not run again before its pause is over', async () => {
   let tries = 0;
   const tool = defineTool({

@@ -84,7 +84,7 @@ const findSpecifier = (
   return null;
 };
 
-const IMPORT = /(\b(?:from|import|require)\s*\(?\s*)['"]([^'"\n]+)['"]/g;
+const IMPORT = /(\b(?:from|import|require)\s*(?:\(\s*)?)['"]([^'"\n]+)['"]/g;
 
 const explainMissingPackage: Explain = ({ message }, file) => {
   const [, name, importer] = /^Cannot find package '([^']+)' imported from (\/.+)$/.exec(message) ?? [];

@@ -53,10 +53,15 @@ const toUseless = (file: ToolFile): LoadProblem =>
     place: null,
   });
 
+// `export` and the name that it exports; a text is looked through in a time that grows with its length alone.
+const MOST_BEFORE_NAME = 200;
+
 const findExport = ({ path, sources }: ToolFile, name: string): SourcePlace | null => {
   const text = sources.get(path) ?? '';
   const found = (
-    name === 'default' ? /\bexport\s+default\b/ : new RegExp(`\\bexport\\s[^\\n]*\\b${toPattern(name)}(?![\\w$])`)
+    name === 'default'
+      ? /\bexport\s+default\b/
+      : new RegExp(`\\bexport\\s[^\\n]{0,${MOST_BEFORE_NAME}}\\b${toPattern(name)}(?![\\w$])`)
   ).exec(text);
   return found === null ? null : { path, ...toLineAndColumn(text, found.index) };
 };

@@ -52,9 +52,29 @@ const toExcerpt = (text: string, line: number, column: number): string | null =>
   const whole = (text.split('\n')[line - 1] ?? '').replaceAll('\t', ' ').trimEnd();
   if (whole === '') return null;
   // Of a line that was made by a machine the part around the place.
-  const from = whole.length <= MOST_SHOWN ? whole.search(/\S/) : Math.max(0, column - 1 - MOST_SHOWN / 2);
+  const from =
+    whole.length <= MOST_SHOWN
+      ? whole.search(/\S/)
+      : toWordStart(whole, Math.max(0, column - 1 - MOST_SHOWN / 2), column);
   const caret = ' '.repeat(Math.max(0, column - 1 - from));
-  return `${whole.slice(from, from + MOST_SHOWN)}\n${caret}^`;
+  return `${whole.slice(from, toWordEnd(whole, from + MOST_SHOWN, column))}\n${caret}^`;
+};
+
+// Half a secret is not known for one, and so not redacted: what a cut goes through is left out as a whole.
+const WORD = /[\w+/=.~%-]/;
+
+const isInWord = (line: string, at: number): boolean => WORD.test(line[at - 1] ?? ' ') && WORD.test(line[at] ?? ' ');
+
+const toWordStart = (line: string, from: number, column: number): number => {
+  let start = from;
+  while (start < column - 1 && isInWord(line, start)) start += 1;
+  return start;
+};
+
+const toWordEnd = (line: string, to: number, column: number): number => {
+  let end = to;
+  while (end > column && isInWord(line, end)) end -= 1;
+  return end;
 };
 
 /** `rooms.ts:12:3`; the file alone where the line is not known. */

@@ -6,6 +6,8 @@ export type LoadedFacts = ToolFacts & {
   /** Which member of it works inside the service only, and so makes a tool that runs elsewhere unavailable. */
   readonly inlineOnly: 'breakerKey' | null;
   readonly upstream: null;
+  /** Whether it has a `setup`, and so holds something between its calls in the process that runs them. */
+  readonly holds: boolean;
   /** Where it is declared; null where that is not known. */
   readonly place: SourcePlace | null;
 };

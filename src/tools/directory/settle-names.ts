@@ -106,7 +106,7 @@ const toWinner = (key: string, claimants: readonly Claim[], { taken, holders }: 
 const toTool = ({ version, facts }: Claim): Tool => {
   const inline = findInline(version, facts);
   if (inline !== undefined) return { ...inline, source: facts.source } satisfies InlineTool;
-  const { inlineOnly: _inlineOnly, place: _place, ...known } = facts;
+  const { inlineOnly: _inlineOnly, holds: _holds, place: _place, ...known } = facts;
   return { ...known, runsIn: 'host', file: version.file } satisfies HostedTool;
 };
 

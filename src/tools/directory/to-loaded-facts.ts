@@ -25,5 +25,6 @@ export const toLoadedFacts = (tool: InlineTool, place: SourcePlace | null = null
   env: tool.env,
   // A name is read wherever the arguments are; a function stays where it was declared.
   inlineOnly: tool.breakerKey === null && tool.breakerKeyOf !== null ? 'breakerKey' : null,
+  holds: tool.close !== undefined,
   place,
 });

@@ -54,6 +54,10 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
     toTool(FINE, 'look up'),
     'name.ts:4:3 [look up name] A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - and not "look up".',
   ],
+  'output.ts': [
+    toTool(`${FINE}  output: null,\n`),
+    "output.ts:9:3 [look_up output] Tool 'look_up': output must be a schema, or left out.",
+  ],
   'number.ts': [
     toTool(`${FINE}  timeoutMs: 0.5,\n`),
     "number.ts:9:3 [look_up timeoutMs] Tool 'look_up': timeoutMs must be a whole number from 1 to 2147483647, not 0.5.",

@@ -84,5 +84,6 @@ const factsOf = (name: string): LoadedFacts => ({
   isolation: 'process',
   env: [],
   inlineOnly: null,
+  holds: false,
   place: null,
 });
