@@ -1,5 +1,4 @@
 import { pino } from 'pino';
-import * as z from 'zod';
 import { loadConfig } from '../../settings/config.ts';
 import { wire } from '../../wiring.ts';
 import type { ServiceAddress } from '../address/service-address.ts';
@@ -46,16 +45,12 @@ export const startOwnService = async (
 };
 
 // A tool whose name is taken is a problem, too: else the call would go to the one that has the name, and nobody would know.
-const Trouble = z.object({
-  msg: z.enum(['tool file cannot be loaded', 'tool is unavailable']),
-  file: z.string().optional(),
-  reason: z.string(),
-});
+const TROUBLES: readonly unknown[] = ['tool file cannot be loaded', 'tool is unavailable'];
 
 const toProblems = (line: string): readonly string[] => {
-  const read = Trouble.safeParse(JSON.parse(line));
-  if (!read.success) return [];
-  const { file = '', reason } = read.data;
+  const fields: Readonly<Record<string, unknown>> = JSON.parse(line);
+  if (!TROUBLES.includes(fields['msg'])) return [];
+  const [file, reason] = [String(fields['file'] ?? ''), String(fields['reason'])];
   return [reason.startsWith(file) ? reason : `${file}: ${reason}`];
 };
 
