@@ -25,14 +25,22 @@ const run = (command: string, ...words: readonly string[]): string => {
 };
 
 const Manifest = z.looseObject({ version: z.string() });
-const Lock = z.looseObject({ packages: z.record(z.string(), z.looseObject({ version: z.string().optional() })) });
+// Records, not objects: those would bring the members they name to the front, and every line of the file would change.
+const Members = z.record(z.string(), z.unknown());
+const LockedPackages = z.record(z.string(), Members);
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const readVersion = (): string => Manifest.parse(JSON.parse(read('package.json'))).version;
 
+// What `files` of package.json names, but for what the build makes anew.
+const PACKED_AS_THEY_ARE = ['examples/workspace'] as const;
+
 const checkTree = (): void => {
   const changes = run('git', 'status', '--porcelain');
   if (changes !== '') throw new Error(`The working tree has changes; commit them or take them back:\n${changes}`);
+  // npm packs what lies there, also what git ignores: a key that somebody tried the service with would be published.
+  const further = run('git', 'status', '--porcelain', '--ignored', '--', ...PACKED_AS_THEY_ARE);
+  if (further !== '') throw new Error(`These files would be packed, and git ignores them; remove them:\n${further}`);
   run('node', 'scripts/generate.ts', '--check');
 };
 
@@ -41,9 +49,9 @@ const checkTag = (tag: string): void => {
 };
 
 const writeLock = (version: string): void => {
-  const lock = Lock.parse(JSON.parse(read('package-lock.json')));
+  const lock = Members.parse(JSON.parse(read('package-lock.json')));
   const packages = Object.fromEntries(
-    Object.entries(lock.packages).map(([path, entry]) =>
+    Object.entries(LockedPackages.parse(lock['packages'])).map(([path, entry]) =>
       path.startsWith('node_modules/') || path.includes('/node_modules/')
         ? [path, entry]
         : [path, { ...entry, version }],

@@ -28,6 +28,11 @@ const loadEnvironment = (named?: string): LoadedEnvironment => {
 
 keepCompiledCode(process.env);
 const { stdout, stderr, stdin } = process;
+// Who reads may have read enough, as `head` has: no reason for a stack, nor for another exit code.
+for (const stream of [stdout, stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
 const code = await runCli(process.argv.slice(2), {
   terminal: {
     write: (words) => void stdout.write(words),

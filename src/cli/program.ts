@@ -194,8 +194,7 @@ const addKey = (add: AddCommand, context: CliContext): void => {
 const addSession = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {
     const { runSession } = await import('./session/run-session.ts');
-    const { variables } = context.loadEnvironment();
-    return runSession({ ...command.opts(), ids: command.args }, variables, context.terminal);
+    return runSession({ ...command.opts(), ids: command.args }, context.loadEnvironment(), context.terminal);
   };
   add('session', act)
     .argument('[id...]', 'the session as its batches name it; after -- where it begins with a hyphen')

@@ -34,6 +34,7 @@ test.for([
   ['a list in pieces', ['names=1', 'names=b'], { names: ['1', 'b'] }],
   ['a list of one piece', ['names=a'], { names: ['a'] }],
   ['numbers in pieces', ['sizes=1', 'sizes=2'], { sizes: [1, 2] }],
+  ['a number too large to be one', ['ratio=1e400', 'point={"x":-1e400}'], { ratio: '1e400', point: '{"x":-1e400}' }],
   ['what fits nothing, for the service to say so', ['count=two', 'deep=1'], { count: 'two', deep: '1' }],
   ['what the schema does not know', ['other=5', '__proto__=x'], { other: '5', ['__proto__']: 'x' }],
   ['a member without a schema', ['free=5'], { free: '5' }],
@@ -62,6 +63,9 @@ test('an object of arguments is read as JSON, and what is none is said to be wro
   const example = `Write for example --args '{"path":"notes.md"}', or name=value words.`;
   expect(readObject('{"a":[1]}')).toEqual({ arguments: { a: [1] } });
   expect(readObject('[1]')).toEqual({ wrong: `--args must be a JSON object. ${example}` });
+  expect(readObject('{"a":[{"b":1e400}]}')).toEqual({
+    wrong: '--args holds a number that is too large: send a smaller one, or a text.',
+  });
   expect(readObject('{a:1}')).toEqual({
     wrong: `--args is no JSON: Expected property name or '}' at position 1. ${example}`,
   });

@@ -108,6 +108,29 @@ test('call starts a service of its own for a directory, whatever the settings of
   });
 });
 
+test('who reads only the beginning of what is shown gets no stack of it', async () => {
+  const main = join(ROOT, 'src/main.ts');
+  const shown = await new Promise((resolve) => {
+    execFile('sh', ['-c', `node '${main}' --help | true`], { env: cleanEnvironment({}) }, (error, stdout, stderr) =>
+      resolve({ error, stdout, stderr }),
+    );
+  });
+  expect(shown).toEqual({ error: null, stdout: '', stderr: '' });
+});
+
+test('a call says what of its directory does not serve', { timeout: 30_000 }, async () => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, 'echo.ts'), DOUBLE.replace("'double'", "'echo'"));
+  writeFileSync(join(directory, 'broken.ts'), 'export const = 1;\n');
+  const { code, stderr } = await recourse(['call', '--tools', directory, 'echo', 'text=a']);
+  expect(code).toBe(0);
+  expect(stderr.split('\n').toSorted()).toEqual([
+    '',
+    "recourse: The service has a tool of its own called 'echo'. Rename the one in echo.ts.",
+    expect.stringMatching(/^recourse: broken\.ts:1:14: Syntax error: /),
+  ]);
+});
+
 test('check names each file that does not load, and ends with 1', async () => {
   const directory = makeDirectory();
   writeFileSync(join(directory, 'double.ts'), DOUBLE);

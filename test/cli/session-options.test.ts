@@ -21,7 +21,8 @@ test.for([
   ],
   ['an id with blanks and slashes', { ids: ['team a/7'] }, {}, { id: 'team a/7' }],
 ] as const)('%s', ([, words, environment, expected]) => {
-  expect(toSessionOptions(words, environment)).toEqual({ ...DEFAULTS, ...expected });
+  const loaded = { variables: environment, before: environment, file: null, mistake: null };
+  expect(toSessionOptions(words, loaded)).toEqual({ ...DEFAULTS, ...expected });
 });
 
 const NO_URL = '--url (or RECOURSE_URL) must be a URL such as http://127.0.0.1:8080.';

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -68,6 +68,18 @@ test('a word that is no version, an older one, and a tree with changes are refus
   git('checkout', '--', 'README.md');
 });
 
+test('files that git ignores and npm would pack are named, and nothing is released', PATIENCE, () => {
+  const file = join(clone, 'examples/workspace/keys.txt');
+  writeFileSync(file, 'a secret\n');
+  expect(git('status', '--porcelain')).toBe('');
+  const { status, stderr } = release('99.0.0', '--dry-run');
+  rmSync(file);
+  expect([status, stderr]).toEqual([
+    1,
+    'release: These files would be packed, and git ignores them; remove them:\n!! examples/workspace/keys.txt\n\n',
+  ]);
+});
+
 test(
   'a release has its version everywhere, a section in the changelog, a commit and a tag, and is not published',
   PATIENCE,
@@ -87,6 +99,7 @@ test(
       expect(read(path), path).toContain('"version": "99.1.0"');
     // The lock file's own, the package's, and those of the two others in the repository.
     expect(read('package-lock.json').match(/"version": "99\.1\.0"/g)).toHaveLength(4);
+    expect(git('show', '--format=', '--numstat', '--', 'package-lock.json')).toBe('4\t4\tpackage-lock.json\n');
     expect(read('Dockerfile')).toContain('ARG VERSION=99.1.0\n');
     expect(read('deploy/kubernetes/deployment.yaml')).toContain('image: recourse:99.1.0\n');
     expect(stdout.slice(stdout.indexOf('Nothing is published'))).toBe(

@@ -4,7 +4,12 @@ import { wire } from '../../wiring.ts';
 import type { ServiceAddress } from '../address/service-address.ts';
 import type { Variables } from '../terminal/cli-context.ts';
 
-export type OwnService = { readonly address: ServiceAddress; readonly close: () => Promise<void> };
+export type OwnService = {
+  readonly address: ServiceAddress;
+  /** Why files and tools of the directory do not serve, each in words for people. */
+  readonly problems: readonly string[];
+  readonly close: () => Promise<void>;
+};
 
 // Who may call, from where, and what outlives the call: none of it is for a service of one call.
 const OF_SERVING =
@@ -22,7 +27,8 @@ export const startOwnService = async (
   const environment = { ...kept, ...SMALL, TOOLS_DIR: directory };
   const loaded = loadConfig(environment);
   if ('mistakes' in loaded) return { wrong: loaded.mistakes.join('\n') };
-  const log = pino({ level: 'silent' });
+  const problems: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line) => void problems.push(...toProblems(line)) });
   const service = await wire(loaded.config, log, { environment, configFile: null }).catch(toText);
   if (typeof service === 'string') return toRefusal(service);
   const { app, killHosts, close } = service;
@@ -30,11 +36,22 @@ export const startOwnService = async (
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   return {
     address: { url: new URL(address), key: null },
+    problems,
     close: async () => {
       await app.close();
       await close();
     },
   };
+};
+
+// A tool whose name is taken is a problem, too: else the call would go to the one that has the name, and nobody would know.
+const TROUBLES: readonly unknown[] = ['tool file cannot be loaded', 'tool is unavailable'];
+
+const toProblems = (line: string): readonly string[] => {
+  const fields: Readonly<Record<string, unknown>> = JSON.parse(line);
+  if (!TROUBLES.includes(fields['msg'])) return [];
+  const [file, reason] = [String(fields['file'] ?? ''), String(fields['reason'])];
+  return [reason.startsWith(file) ? reason : `${file}: ${reason}`];
 };
 
 const toRefusal = (text: string): { readonly wrong: string } | { readonly problem: string } =>

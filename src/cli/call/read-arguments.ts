@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
 import { parseJson } from '../../json/parse-json.ts';
 import { toPlainText } from '../terminal/plain-text.ts';
-import { toValue } from './to-value.ts';
+import { holdsInfinity, toValue } from './to-value.ts';
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
@@ -36,6 +36,7 @@ export const readObject = (json: string): { readonly arguments: Arguments } | { 
   const { value } = parsed;
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { wrong: `--args must be a JSON object. ${EXAMPLE}` };
+  if (holdsInfinity(value)) return { wrong: '--args holds a number that is too large: send a smaller one, or a text.' };
   return { arguments: { ...value } };
 };
 

@@ -4,7 +4,7 @@ import { askService } from '../address/ask-service.ts';
 import { type ServiceAddress, toServiceAddress } from '../address/service-address.ts';
 import type { CliContext, CommandEnd, Variables } from '../terminal/cli-context.ts';
 import { createPaint } from '../terminal/paint.ts';
-import { escapeForTerminal } from '../terminal/plain-text.ts';
+import { escapeForTerminal, toPlainText } from '../terminal/plain-text.ts';
 import { type Arguments, readObject, readPairs } from './read-arguments.ts';
 import { showResult } from './show-result.ts';
 
@@ -25,10 +25,10 @@ export type CallWords = {
 export const runCall = async (words: CallWords, context: CliContext): Promise<CommandEnd> => {
   const clash = findClash(words);
   if (clash !== null) return { wrong: clash };
-  const { variables, mistake } = context.loadEnvironment(words.envFile);
-  if (mistake !== null) return { wrong: mistake };
-  if (words.tools !== undefined) return callOwnService(words, words.tools, variables, context);
-  const address = toServiceAddress(words, variables);
+  const loaded = context.loadEnvironment(words.envFile);
+  if (loaded.mistake !== null) return { wrong: loaded.mistake };
+  if (words.tools !== undefined) return callOwnService(words, words.tools, loaded.variables, context);
+  const address = toServiceAddress(words, loaded);
   return 'wrong' in address ? address : callTool(words, address, context);
 };
 
@@ -52,6 +52,7 @@ const callOwnService = async (
     context.terminal.writeError(`recourse: ${started.problem}\n`);
     return 1;
   }
+  for (const problem of started.problems) context.terminal.writeError(`recourse: ${toPlainText(problem)}\n`);
   try {
     return await callTool(words, started.address, context);
   } finally {

@@ -20,11 +20,17 @@ export const toValue = (texts: readonly string[], root: JsonSchema | null, name:
 
 const toSingle = (text: string, kinds: ReadonlySet<string>): unknown => {
   const parsed = parseJson(text);
-  if (!parsed.ok) return text;
+  if (!parsed.ok || holdsInfinity(parsed.value)) return text;
   const kind = kindOf(parsed.value);
   const isWanted = kinds.has(kind) || (kind === 'integer' && kinds.has('number'));
   return isWanted && kind !== 'string' ? parsed.value : text;
 };
+
+/** Whether a number was too large to be read, as 1e400 is: written as JSON again it would be null. */
+export const holdsInfinity = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null
+    ? Object.values(value).some(holdsInfinity)
+    : typeof value === 'number' && !Number.isFinite(value);
 
 const kindOf = (value: unknown): string => {
   if (value === null) return 'null';

@@ -1,6 +1,6 @@
 import { SessionView } from '../../contract/session.ts';
 import { askService } from '../address/ask-service.ts';
-import type { CommandEnd, Terminal, Variables } from '../terminal/cli-context.ts';
+import type { CommandEnd, LoadedEnvironment, Terminal } from '../terminal/cli-context.ts';
 import { escapeForTerminal } from '../terminal/plain-text.ts';
 import { type SessionWords, toSessionOptions } from './session-options.ts';
 import { isUnseen, toOverview } from './to-overview.ts';
@@ -13,10 +13,10 @@ const TIME_LIMIT_MS = 30_000;
 /** Shows a session of a running service: its budgets, and the calls that its journal keeps. */
 export const runSession = async (
   words: SessionWords,
-  variables: Variables,
+  loaded: LoadedEnvironment,
   terminal: Terminal,
 ): Promise<CommandEnd> => {
-  const options = toSessionOptions(words, variables);
+  const options = toSessionOptions(words, loaded);
   if ('wrong' in options) return options;
   const { id, format } = options;
   const asked = await askService(options, {

@@ -1,5 +1,5 @@
 import { type ServiceAddress, toServiceAddress } from '../address/service-address.ts';
-import type { Variables } from '../terminal/cli-context.ts';
+import type { LoadedEnvironment } from '../terminal/cli-context.ts';
 
 /** Each as it was written on the command line. */
 export type SessionWords = {
@@ -14,11 +14,11 @@ export type SessionOptions = ServiceAddress & { readonly id: string; readonly fo
 /** What the words ask for, or what is wrong with them. */
 export const toSessionOptions = (
   words: SessionWords,
-  variables: Variables,
+  loaded: LoadedEnvironment,
 ): SessionOptions | { readonly wrong: string } => {
   const id = toId(words.ids);
   if ('wrong' in id) return id;
-  const address = toServiceAddress(words, variables);
+  const address = toServiceAddress(words, loaded);
   if ('wrong' in address) return address;
   return { ...id, ...address, format: words.json === true ? 'json' : 'table' };
 };
