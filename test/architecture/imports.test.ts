@@ -4,7 +4,8 @@ import { readSourceFiles, type SourceFile } from './source-files.ts';
 const FILES = readSourceFiles();
 
 // The program stands above the commands, and these above the other files beside it.
-const rootOf = (path: string): string => (path === 'main.ts' ? 'main' : 'src');
+const ENTRIES: readonly string[] = ['bin.ts', 'main.ts'];
+const rootOf = (path: string): string => (ENTRIES.includes(path) ? path.slice(0, -3) : 'src');
 
 const folderOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] ?? '') : rootOf(path));
 
@@ -44,6 +45,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   src: EVERYTHING,
   cli: EVERYTHING,
   main: ['cli', 'src'],
+  bin: ['main'],
 };
 
 // They implement what the executor asks for, or are told of what happens: its types are all they need of it.
@@ -98,6 +100,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
   src: /^(zod|fastify|pino|node:.*)$/,
   cli: /^(commander|cli-table3|pino|node:(crypto|fs|module|net|path|url|util))$/,
+  bin: /^$/,
   main: /^node:(fs|path|stream\/consumers|util)$/,
 };
 
