@@ -18,7 +18,9 @@ const PROBLEM = 'application/problem+json';
 const DOOR = [400, 401, 403, 408, 413, 414, 415, 417, 429, 431];
 const OUTSIDE = { other_method: [...DOOR, 404, 405], unknown_path: [...DOOR, 404, 405] } as const;
 
-const isRoot = (target: string): boolean => /^(?:https?:\/\/[^/?#]*)?\/?(?:[?#].*)?$/s.test(target);
+// GET / is no operation: it leads to the console, and says where everything is.
+const isIndex = ({ target }: FuzzRequest, { status }: RawAnswer): boolean =>
+  status === 200 && /^(?:https?:\/\/[^/?#]*)?\/?(?:[?#].*)?$/s.test(target);
 
 /** Holds answers to the document: a status of the operation, its media type, and a body that fits its schema. */
 export const createCheckAnswer = (document: OpenapiDocument): CheckAnswer => {
@@ -26,8 +28,7 @@ export const createCheckAnswer = (document: OpenapiDocument): CheckAnswer => {
   const toDocumented = createToDocumented(document);
   return (request, answer) => {
     const target = findTarget(document, request.method, request.target);
-    // GET / is no operation: it leads to the console, and says where everything is.
-    if (target === 'unknown_path' && isRoot(request.target) && answer.status === 200) return [];
+    if (target === 'unknown_path' && isIndex(request, answer)) return [];
     const documented = toDocumented(target, answer.status);
     const name = `${typeof target === 'string' ? target : target.id} ${answer.status}`;
     if (documented === undefined) return [`${name} is not documented`];
