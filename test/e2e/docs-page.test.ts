@@ -38,6 +38,7 @@ test('/docs keeps to its policy, sends the key it is given, and what tools say i
     await operation.locator('.curl-command').getByText(header).waitFor();
     await answer.getByText('<img src=x onerror=alert(1)>').first().waitFor();
     expect(await answer.locator('img, iframe, object, script').count()).toBe(0);
+    expect(await page.evaluate('[localStorage.length, sessionStorage.length, document.cookie].join()')).toBe('0,0,');
     await authorize.click();
     await form.getByRole('button', { name: 'Remove authorization' }).click();
     await form.getByRole('button', { name: 'Close' }).click();
