@@ -55,7 +55,7 @@ const ATTACK = `(async () => {
   const ask = async (path, options) => {
     const answer = await fetch(path, options);
     const text = await answer.text();
-    told.push((options?.method ?? 'GET') + ' ' + path + ' ' + answer.status + (text.includes('forbidden_origin') ? ' refused' : ''));
+    told.push((options?.method ?? 'GET') + ' ' + path + ' ' + answer.status + (!answer.ok && text.includes('forbidden_origin') ? ' refused' : ''));
   };
   for (const path of ['/tools', '/sessions/s_42', '/metrics', '/openapi.json', '/live', '/console']) await ask(path);
   await ask('/tools', { mode: 'no-cors', referrerPolicy: 'no-referrer' });
