@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { createSecondAttemptsReporter } from './test/support/second-attempts.ts';
 
-// Here `recourse` is its sources, as in tsconfig.json. The others are Vite's own.
-const conditions = ['@recourse/source', 'module', 'node', 'development|production'];
+// Here `recourse` is its sources, as in tsconfig.json. Of the others those that Node has: files for bundlers (`module`) import
+// without extensions, which Node cannot load.
+const conditions = ['@recourse/source', 'node', 'development|production'];
 
 export default defineConfig({
   ssr: { resolve: { conditions } },
