@@ -1,10 +1,10 @@
 import { performance as eventLoop } from 'node:perf_hooks';
-import type { CallObserver } from '../executor/call-observer.ts';
 import { createCircuitBreakers } from '../executor/circuit/create-circuit-breakers.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import { createExecutor, type Executor } from '../executor/run-batch.ts';
 import type { RunHosted } from '../executor/run-hosted.ts';
 import type { SessionStore } from '../executor/session-store.ts';
+import { SILENT_OBSERVER } from '../executor/silent-observer.ts';
 import { createStoreMemory } from '../memory/store-memory.ts';
 import { createCallSlots } from '../queue/call-slots.ts';
 import { createRefusalPace } from '../queue/refusal-pace.ts';
@@ -51,12 +51,12 @@ export const createTestExecutor = (tools: readonly InlineTool[], clock: Executor
     circuits: createCircuitBreakers({
       failures: SERVICE_DEFAULTS.circuitFailures,
       openMs: SERVICE_DEFAULTS.circuitOpenMs,
-      observer: { circuitChanged: ignore },
+      observer: { circuitChanged: () => undefined },
       memory,
       now,
     }),
     runHosted: NO_HOSTS,
-    observer: DEAF,
+    observer: SILENT_OBSERVER,
     failureLog: { write: log.writeFailure },
     createLog: log.createLog,
     redactor,
@@ -101,22 +101,3 @@ const createReader = (
   });
 
 const NO_HOSTS: RunHosted = () => Promise.reject(new Error('A tester runs every tool in this process.'));
-
-const ignore = (): void => undefined;
-
-const DEAF: CallObserver = {
-  toolInvoked: ignore,
-  batchAnswered: ignore,
-  budgetDecided: ignore,
-  callQueued: ignore,
-  callUnqueued: ignore,
-  callStarted: ignore,
-  callEnded: ignore,
-  shed: ignore,
-  toolsOffered: ignore,
-  lateResult: ignore,
-  deadlineOverrun: ignore,
-  loopDetected: ignore,
-  keyUsed: ignore,
-  contractViolated: ignore,
-};

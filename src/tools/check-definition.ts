@@ -1,4 +1,4 @@
-import { distance } from 'fastest-levenshtein';
+import { findNearestNames } from '../contract/nearest-names.ts';
 
 export type Refuse = (member: string, rule: string) => never;
 
@@ -32,11 +32,9 @@ const findMeant = (member: string, members: readonly string[]): string | null =>
   const plain = toPlain(member);
   const elsewhere = members.find((known) => CALLED_ELSEWHERE[known]?.includes(plain));
   if (elsewhere !== undefined) return elsewhere;
-  const near = members
-    .map((known) => ({ known, far: distance(plain, toPlain(known)) }))
-    .filter(({ known, far }) => far <= Math.max(1, Math.floor(known.length / 4)))
-    .sort((one, other) => one.far - other.far);
-  return near[0]?.known ?? null;
+  const reach = Math.max(1, Math.floor(plain.length / 4));
+  const [near] = findNearestNames(plain, members.map(toPlain), 1, reach);
+  return members.find((known) => toPlain(known) === near) ?? null;
 };
 
 const toPlain = (name: string): string => name.replace(/[^A-Za-z]/g, '').toLowerCase();

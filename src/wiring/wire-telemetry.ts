@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import type { CallObserver, ToolInvoked } from '../executor/call-observer.ts';
+import { SILENT_OBSERVER } from '../executor/silent-observer.ts';
 import type { HttpServerOptions } from '../http/http-server.ts';
 import type { Config } from '../settings/config.ts';
 import { createCallObserver } from '../telemetry/create-call-observer.ts';
 import { createResponseObserver } from '../telemetry/create-response-observer.ts';
 import type { LogBatch } from '../telemetry/log-batch.ts';
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts';
-import { SILENT_OBSERVER } from '../telemetry/silent-observer.ts';
 
 export type TelemetryParts = {
   readonly version: string;

@@ -73,12 +73,12 @@ const PORTS = [
 const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^(zod|fastest-levenshtein)$/,
   json: /^(canonicalize|node:crypto)$/,
-  tools: /^(zod|ajv|ajv-formats|ajv\/.*|fastest-levenshtein|re2js|node:(diagnostics_channel|module|vm))$/,
+  tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(diagnostics_channel|module|vm))$/,
   'tools/builtin':
     /^(zod|fastest-levenshtein|ipaddr\.js|undici|lru-cache|@googleapis\/.*|google-auth-library|@slack\/web-api|node:.*)$/,
   'tools/http': /^(ipaddr\.js|undici|node:.*)$/,
   'tools/mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
-  'tools/offers': /^(zod|fastest-levenshtein)$/,
+  'tools/offers': /^zod$/,
   'tools/openapi': /^(zod|yaml|undici|@scalar\/openapi-upgrader\/2.0-to-3.0|node:.*)$/,
   'tools/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(zod|fastest-levenshtein|node:crypto|node:util)$/,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { toServiceAddress } from '#src/cli/address/service-address.ts';
 
-const FILE = '/work/found/.env';
+const FILE = '/srv/found/.env';
 const ELSEWHERE = { RECOURSE_URL: 'https://elsewhere.example' };
 const KEY = { RECOURSE_API_KEY: 'mine' };
 const REFUSED = {

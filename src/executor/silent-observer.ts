@@ -1,8 +1,8 @@
-import type { CallObserver } from '../executor/call-observer.ts';
+import type { CallObserver } from './call-observer.ts';
 
 const ignore = (): void => undefined;
 
-/** Counts and logs nothing: for measuring what the other one costs. */
+/** Counts and logs nothing: for testers, and for measuring what the other one costs. */
 export const SILENT_OBSERVER: CallObserver = {
   toolInvoked: ignore,
   batchAnswered: ignore,
