@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { DIALECTS, detectDialect } from '#src/formats/dialects.ts';
 import { toBodyArbitrary } from '#test/formats/body-arbitrary.ts';
 import { PUBLISHED, SCENARIOS, toPublishedTurn } from '#test/formats/scenarios.ts';
+import { ALL_FORMATS } from './all-formats.ts';
 
 const CHAT_CALL = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{}' } };
 const TOOL_USE = { type: 'tool_use', id: 'toolu_1', name: 'echo', input: {} };
@@ -137,20 +138,8 @@ test.for(ROWS)('%s', ([, body, format]) => {
   expect(detectDialect(body)?.format ?? null).toBe(format);
 });
 
-const FORMATS = [
-  'openai-chat',
-  'openai-responses',
-  'openai-realtime',
-  'anthropic',
-  'gemini',
-  'bedrock',
-  'mistral',
-  'cohere',
-  'ollama',
-  'ai-sdk',
-  'vapi',
-  'langchain',
-] as const;
+// A text is detected as nothing: it looks like the service's own envelope.
+const FORMATS = ALL_FORMATS.filter((format) => format !== 'text');
 
 test.for(FORMATS)('a published turn of %s is nobody else’s, and native once it has calls', (format) => {
   for (const name of ['one-call', 'parallel-one-fails'] as const) {
