@@ -1,5 +1,4 @@
-import { Problem } from '#src/contract/problem.ts';
-import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
+import { Problem, ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
 import type { Accounts } from './accounts.ts';
 import type { Exchange } from './exchange.ts';
 import type { Ledger } from './ledger.ts';

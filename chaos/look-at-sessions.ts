@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { Problem } from '#src/contract/problem.ts';
 import { SessionView } from '#src/contract/session.ts';
-import { ToolCallsResponse } from '#src/contract/tool-result.ts';
+import { Problem, ToolCallsResponse } from '#src/contract/tool-result.ts';
 import type { Accounts } from './accounts.ts';
 import { type SeenResult, toSeenResult } from './keyed-attempt.ts';
 import { becomesReady } from './readiness.ts';

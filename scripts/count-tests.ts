@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 
 /**
- * Prints `N passed, N failed` from vitest's JSON report; exit code 1 if anything failed or nothing passed.
- * Usage: node scripts/count-tests.ts <report> <exit code of the run that should have written it>
+ * Prints `N passed, N failed` of vitest's JSON reports together; exit code 1 if anything failed or nothing passed.
+ * Usage: node scripts/count-tests.ts <exit code of the runs that should have written them> <report>…
  */
 const Report = z.object({
   testResults: z.array(
@@ -41,9 +41,11 @@ const readReport = (path: string): Count => {
   }
 };
 
-const [path = '', code = ''] = process.argv.slice(2);
-const { passed, failed } = readReport(path);
+const [code = '', ...paths] = process.argv.slice(2);
+const counts = paths.map(readReport);
+const passed = counts.reduce((sum, count) => sum + count.passed, 0);
+const failed = counts.reduce((sum, count) => sum + count.failed, 0);
 // A run can fail without a failed test: in a step before the tests, or by an error outside of any test.
-const counted = failed === 0 && (code !== '0' || passed === 0) ? 1 : failed;
+const counted = failed === 0 && (code !== '0' || counts.some((count) => count.passed === 0)) ? 1 : failed;
 console.log(`${passed} passed, ${counted} failed`);
 process.exitCode = counted === 0 ? 0 : 1;

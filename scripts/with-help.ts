@@ -1,4 +1,4 @@
-import { runCli } from '../src/cli/run-cli.ts';
+import { runProgram } from '../src/cli/program.ts';
 
 const PLACE = /<!-- help ?([a-z]*) -->\n[\s\S]*?<!-- \/help -->/g;
 
@@ -16,7 +16,7 @@ export const withHelp = async (page: string): Promise<string> => {
 
 const readHelp = async (command: string): Promise<string> => {
   let text = '';
-  await runCli(command === '' ? ['--help'] : [command, '--help'], {
+  await runProgram(command === '' ? ['--help'] : [command, '--help'], {
     terminal: {
       write: (part) => {
         text += part;

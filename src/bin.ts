@@ -4,7 +4,7 @@ const LEAST = 24;
 
 if (Number(process.versions.node.split('.')[0]) < LEAST) {
   process.stderr.write(
-    `recourse: it needs Node.js ${LEAST} or newer, and this is ${process.version}. Install a newer one; beside the package, \`npm install --save-dev node@${LEAST}\` brings it.\n`,
+    `recourse: needs Node.js ${LEAST} or newer, and this is ${process.version}. Install a newer Node.js; \`npm install --save-dev node@${LEAST}\` installs one next to the package.\n`,
   );
   process.exitCode = 1;
 } else await import('./main.ts');

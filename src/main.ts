@@ -1,10 +1,32 @@
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { constants, enableCompileCache } from 'node:module';
+import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseEnv } from 'node:util';
-import { runCli } from './cli/run-cli.ts';
-import type { LoadedEnvironment } from './cli/terminal/cli-context.ts';
-import { keepCompiledCode } from './compiled-code.ts';
+import type { CliContext, ExitCode } from './cli/terminal.ts';
+import { PACKAGE_ROOT } from './config/own-package.ts';
+import type { LoadedEnvironment } from './config/read-configuration.ts';
+import { toInstallation } from './tools/directory/tool-imports.ts';
+
+/**
+ * Keeps what Node compiles for the next start, of modules that are imported from now on and of tool hosts: in `node_modules`,
+ * unless NODE_COMPILE_CACHE names a place. Where that cannot be written to, a start only takes longer.
+ */
+const keepCompiledCode = (): void => {
+  const installation = toInstallation(PACKAGE_ROOT);
+  const modules = installation === PACKAGE_ROOT ? join(PACKAGE_ROOT, 'node_modules') : installation;
+  const directory = join(modules, '.cache/recourse/compiled');
+  // ALREADY_ENABLED where the variable is set.
+  if (enableCompileCache(directory).status === constants.compileCacheStatus.ENABLED)
+    process.env['NODE_COMPILE_CACHE'] = directory;
+};
+
+/** Does what the words of a command line ask for; without words it serves, and no parser is loaded. */
+const run = async (words: readonly string[], context: CliContext): Promise<ExitCode | 'serving'> => {
+  if (words.length > 0) return (await import('./cli/program.ts')).runProgram(words, context);
+  await (await import('./cli/serve-command.ts')).serve({}, context);
+  return 'serving';
+};
 
 // Where there is one, it is read without being named.
 const STANDARD_FILE = '.env';
@@ -21,19 +43,19 @@ const loadEnvironment = (named?: string): LoadedEnvironment => {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     if (code === 'ENOENT' && named === undefined) return { variables: before, before, file: null, mistake: null };
-    const mistake = `The file of variables ${file} cannot be read (${code}): mend it, or name another with --env-file.`;
+    const mistake = `The environment file ${file} cannot be read (${code}): fix it, or name another with --env-file.`;
     return { variables: before, before, file: null, mistake };
   }
 };
 
-keepCompiledCode(process.env);
+keepCompiledCode();
 const { stdout, stderr, stdin } = process;
 // Who reads may have read enough, as `head` has: no reason for a stack, nor for another exit code.
 for (const stream of [stdout, stderr])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });
-const code = await runCli(process.argv.slice(2), {
+const code = await run(process.argv.slice(2), {
   terminal: {
     write: (words) => void stdout.write(words),
     writeError: (words) => void stderr.write(words),

@@ -1,7 +1,6 @@
 // What a test of a tool imports as `recourse/testing`.
 // biome-ignore lint/performance/noBarrelFile: the public entry for tests; they must not know where things lie.
 export { createTester } from './testing/create-tester.ts';
-export { RefusedBatchError } from './testing/refused-batch-error.ts';
 export type {
   BatchOptions,
   CallOptions,
@@ -16,3 +15,4 @@ export type {
   TestSession,
   TestSuccess,
 } from './testing/tester.ts';
+export { RefusedBatchError } from './testing/tester.ts';

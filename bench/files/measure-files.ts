@@ -2,9 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DEFAULT_SEARCH_LIMITS, searchText } from '../../src/tools/builtin/workspace/search-text.ts';
-import { createFileSearch, type FileSearch } from '../../src/tools/builtin/workspace/search-thread.ts';
-import { createWorkspace, type Workspace } from '../../src/tools/builtin/workspace/workspace.ts';
+import {
+  createFileSearch,
+  DEFAULT_SEARCH_LIMITS,
+  type FileSearch,
+  searchText,
+} from '../../src/workspace/search-thread.ts';
+import { createWorkspace, type Workspace } from '../../src/workspace/workspace.ts';
 import type { Part } from '../part.ts';
 import { summarise } from '../summarise.ts';
 

@@ -1,9 +1,9 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createNotes } from '../../src/tools/builtin/notes/notes.ts';
+import type { ToolkitTools } from '../../src/toolkit-api/toolkit.ts';
+import { createNotes } from '../../src/toolkits/notes/notes-tools.ts';
 import type { InlineTool } from '../../src/tools/tool.ts';
-import type { ToolFamily } from '../../src/tools/tool-family.ts';
 import { percentileOf } from '../isolation/percentile.ts';
 import type { Part } from '../part.ts';
 import { NOTES, WORDS, writeNotes } from './write-notes.ts';
@@ -72,7 +72,7 @@ export const measureNotes = async ({ surroundings, progress }: Part): Promise<No
 type Search = (query: string) => Promise<string>;
 
 /** Gives the answer as JSON. Throws where it is no success. */
-const searchOf = ({ tools }: ToolFamily): Search => {
+const searchOf = ({ tools }: ToolkitTools): Search => {
   const tool = tools.find(({ name }) => name === 'search_notes');
   if (tool === undefined) throw new Error('There is no search_notes.');
   return async (query) => JSON.stringify(await callTool(tool, { query }));
@@ -90,6 +90,7 @@ const callTool = async (tool: InlineTool, input: Readonly<Record<string, unknown
     callId: null,
     log: SILENT,
     progress: ignore,
+    part: ignore,
     effects: 'read',
     retriesLeft: 3,
     timeoutMs: 30_000,

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
-import { loadConfig } from '../../src/settings/config.ts';
-import { wire } from '../../src/wiring.ts';
+import { loadConfig } from '../../src/config/settings/config.ts';
+import { wire } from '../../src/wiring/wire.ts';
 
 /** The service, of which nothing is counted or logged: what telemetry costs is the difference to this. */
 const loaded = loadConfig(process.env);

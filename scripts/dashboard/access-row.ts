@@ -7,17 +7,17 @@ export const ACCESS_ROW: Row = {
     line(
       {
         kind: 'graph',
-        title: 'Refused for who sent them',
+        title: 'Refused by authentication',
         alerts: ['RecourseCallersUnknowable'],
         description:
-          'Requests per second that were answered 401, 403, or 503 where the keys of an issuer cannot be had (unavailable). Much unknown: somebody guesses. expired: a caller was not told of its new key.',
+          'Requests per second that were answered 401, 403, or 503 when the keys of an issuer cannot be fetched (unavailable). Many unknown: someone guesses keys. expired: a caller still uses its old key.',
         unit: 'reqps',
         queries: only(sumBy('reason', rate('recourse_access_refused_total')), '{{reason}}'),
       },
       {
         kind: 'graph',
-        title: 'Sent too much',
-        description: 'Requests per second that were answered 429, because their caller had sent more than its rate.',
+        title: 'Rate limited',
+        description: 'Requests per second that were answered 429 because their caller exceeded its rate.',
         unit: 'reqps',
         queries: only(sum(rate('recourse_rate_limited_total')), '429'),
       },
@@ -26,7 +26,7 @@ export const ACCESS_ROW: Row = {
         title: 'Limits counted locally',
         alerts: ['RecourseRateLimitsLocal'],
         description:
-          'Requests per second whose rate each replica counted for itself because Redis could not be asked: the limits are then as many times as generous as there are replicas.',
+          'Requests per second whose rate each replica counted locally because Redis was unavailable: the effective limit is then multiplied by the number of replicas.',
         unit: 'reqps',
         queries: only(sum(rate('recourse_rate_limit_errors_total')), 'requests'),
       },
@@ -37,22 +37,22 @@ export const ACCESS_ROW: Row = {
         title: 'Secrets redacted',
         alerts: ['RecourseSecretsRedacted'],
         description:
-          'Texts per second in which a secret was found and replaced, by where they were going. Nothing leaked; but a tool tells secrets again and again, or a caller guesses at one.',
+          'Texts per second in which a secret was redacted, by destination. Nothing leaked, but a tool keeps returning secrets, or a caller guesses one.',
         unit: 'ops',
         queries: only(sumBy('place', rate('recourse_secrets_redacted_total')), '{{place}}'),
       },
       {
         kind: 'graph',
-        title: 'Keys known',
+        title: 'Keys loaded',
         description:
-          'API keys that each replica knows, expired ones included. Replicas that differ read different files.',
+          'API keys that each replica has loaded, expired ones included. Replicas that differ read different files.',
         unit: 'short',
         queries: only(series('recourse_api_keys'), '{{instance}}'),
       },
       {
         kind: 'bars',
         title: 'Changes of the keys',
-        description: 'Changes of API_KEYS_FILE over the time shown that were taken, or refused for a mistake in them.',
+        description: 'Changes of API_KEYS_FILE over the time shown, loaded (taken) or refused as invalid (refused).',
         unit: 'short',
         steps: NEUTRAL,
         colours: { taken: 'green', refused: 'red' },
@@ -63,7 +63,7 @@ export const ACCESS_ROW: Row = {
         title: 'Key file refused',
         alerts: ['RecourseApiKeysRefused'],
         description:
-          'Refused while API_KEYS_FILE as it stands is not taken for a mistake in it: the keys from before still hold, and the log says which line is wrong.',
+          'Refused while API_KEYS_FILE is invalid: the previous keys stay in use, and the log names the line.',
         unit: 'short',
         max: 1,
         form: 'steps',

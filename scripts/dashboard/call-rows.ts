@@ -16,7 +16,7 @@ export const BATCHES_ROW: Row = {
         kind: 'graph',
         title: 'Requests by status',
         description:
-          'Requests to POST /tool-calls per second by HTTP status. 200 says that the batch was accepted, not that its calls succeeded.',
+          'Requests to POST /tool-calls per second by HTTP status. 200 means that the batch was accepted, not that its calls succeeded.',
         unit: 'reqps',
         queries: only(sumBy('status_code', BATCHES()), '{{status_code}}'),
       },
@@ -72,7 +72,7 @@ export const BATCHES_ROW: Row = {
       {
         kind: 'graph',
         title: 'Requests by route',
-        description: 'All that is asked of the service, per second; _unmatched holds every path that is none of ours.',
+        description: 'All requests per second; _unmatched covers all paths that the service does not have.',
         unit: 'reqps',
         queries: only(sumBy('method, route', rate('recourse_http_requests_total')), '{{method}} {{route}}'),
       },
@@ -87,7 +87,7 @@ export const TOOLS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Calls by tool',
-        description: 'Calls per second of each tool; _unknown holds all names that are no tool.',
+        description: 'Calls per second of each tool; _unknown covers all names that no tool has.',
         unit: 'cps',
         queries: only(sumBy('tool', rate(CALLS, CHOSEN_TOOLS)), '{{tool}}'),
       },
@@ -139,7 +139,7 @@ export const TOOLS_ROW: Row = {
         kind: 'graph',
         title: 'Outcomes',
         description:
-          'What the results tell the agent to do next, per second. unknown: a write that may have happened, and somebody should check.',
+          'What the results tell the agent to do next, per second. unknown: a write that may have taken effect; check it.',
         unit: 'cps',
         queries: only(sumBy('outcome', rate(CALLS, CHOSEN_TOOLS)), '{{outcome}}'),
       },
@@ -149,7 +149,7 @@ export const TOOLS_ROW: Row = {
         kind: 'graph',
         title: 'Late results',
         description:
-          'Handlers per second that ended after their call had been answered: they ignored their deadline and held their slot.',
+          'Handlers per second that ended after their call was answered: they ignored their deadline and held their slot.',
         unit: 'cps',
         queries: only(sumBy('tool, ended', rate('recourse_late_results_total', CHOSEN_TOOLS)), '{{tool}} {{ended}}'),
       },
@@ -182,7 +182,7 @@ export const FAULTS_ROW: Row = {
         kind: 'graph',
         title: 'By fault of this service',
         description:
-          'Failed calls per second that are ours, by code. Anything here for long is for whoever is on call.',
+          'Failed calls per second by fault of the service, by code. If it persists, it needs the on-call engineer.',
         unit: 'cps',
         queries: [
           { expression: orZero(sum(failed('fault="service"'))), legend: 'all' },
@@ -192,22 +192,21 @@ export const FAULTS_ROW: Row = {
       {
         kind: 'graph',
         title: 'By fault of tools and upstreams',
-        description: 'Failed calls per second that are for whoever owns the tool, or what it calls.',
+        description: 'Failed calls per second for the owners of the tools or their upstreams.',
         unit: 'cps',
         queries: only(sumBy('tool, code', failed('fault=~"tool|upstream"')), '{{tool}}: {{code}}'),
       },
       {
         kind: 'graph',
         title: 'By fault of callers and by rules',
-        description:
-          'Failed calls per second that are for whoever owns the agents: wrong calls, and calls refused by a rule.',
+        description: 'Failed calls per second for the owners of the agents: wrong calls, and calls refused by a rule.',
         unit: 'cps',
         queries: only(sumBy('code', failed('fault=~"caller|policy"')), '{{code}}'),
       },
       {
         kind: 'bars',
         title: 'Share of each fault',
-        description: 'How the failures of the time shown divide among those who are to blame.',
+        description: 'Share of each fault in the failures of the time shown.',
         unit: 'percentunit',
         max: 1,
         queries: only(

@@ -6,6 +6,7 @@ import { BUDGETS_ROW, SESSIONS_ROW } from './session-rows.ts';
 import { STATUS_ROW } from './status-row.ts';
 import { DATA_SOURCE, type Json, type Place, toPanelJson } from './to-panel-json.ts';
 import { UPSTREAMS_ROW } from './upstreams-row.ts';
+import { WORKERS_ROW } from './workers-row.ts';
 
 const ROWS: readonly Row[] = [
   STATUS_ROW,
@@ -16,6 +17,7 @@ const ROWS: readonly Row[] = [
   ISOLATION_ROW,
   UPSTREAMS_ROW,
   OVERLOAD_ROW,
+  WORKERS_ROW,
   SESSIONS_ROW,
   ACCESS_ROW,
   RUNTIME_ROW,

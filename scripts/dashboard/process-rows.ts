@@ -10,8 +10,7 @@ export const ISOLATION_ROW: Row = {
       {
         kind: 'graph',
         title: 'Processes',
-        description:
-          'Processes for the tools of a team, by what they do. All busy for long: raise TOOL_HOSTS_MAX, or find the tool that hangs.',
+        description: 'Tool hosts by state. All busy for long: raise TOOL_HOSTS_MAX, or find the tool that hangs.',
         unit: 'short',
         form: 'stacked',
         queries: only(sumBy('state', series('recourse_tool_processes')), '{{state}}'),
@@ -21,7 +20,7 @@ export const ISOLATION_ROW: Row = {
         title: 'Replaced',
         alerts: ['RecourseToolHostsDying'],
         description:
-          'Why processes were replaced: time limits and recycling are daily life; crash, exit, oom and flood are a tool to look into.',
+          'Why tool hosts were replaced: time limits and recycling are normal; for crash, exit, oom and flood inspect the tool.',
         unit: 'ops',
         queries: only(sumBy('reason', rate('recourse_tool_process_restarts_total')), '{{reason}}'),
       },
@@ -43,7 +42,7 @@ export const ISOLATION_ROW: Row = {
         title: 'Tool files',
         alerts: ['RecourseToolFileNotLoaded'],
         description:
-          'Files of TOOLS_DIR on all replicas, by what serves of them: the newest version (serving), an older one because the newest cannot be loaded (stale), or nothing (unavailable). The log says why.',
+          'Files of TOOLS_DIR on all replicas, by the version in use: the newest (serving), an older one because the newest cannot be loaded (stale), or none (unavailable). The log says why.',
         unit: 'short',
         form: 'steps',
         colours: { serving: 'green', stale: 'orange', unavailable: 'red' },
@@ -51,17 +50,17 @@ export const ISOLATION_ROW: Row = {
       },
       {
         kind: 'graph',
-        title: 'Messages not believed',
+        title: 'Messages rejected',
         description:
-          'Messages of tool hosts that were dropped: forged, a second answer, or too many. Anything here is a tool to look into.',
+          'Messages of tool hosts that were dropped: forged, duplicate, or too many. Inspect the tool of every one.',
         unit: 'ops',
         queries: only(sumBy('reason', rate('recourse_tool_messages_dropped_total')), '{{reason}}'),
       },
       {
         kind: 'graph',
-        title: 'Tool files that lost their place',
+        title: 'Tool files moved to dedicated processes',
         description:
-          'Times a tool file lost its place among others, or went on without it: its calls crash, hang, or leave something behind.',
+          'Tool files moved to dedicated processes, and failures of files already there: their calls crash, hang, or leave state behind.',
         unit: 'ops',
         queries: only(sumBy('reason', rate('recourse_tool_file_offences_total')), '{{reason}}'),
       },
@@ -111,6 +110,11 @@ export const OVERLOAD_ROW: Row = {
           { expression: rate('recourse_connections_stalled_total'), legend: 'connections stalled' },
           { expression: series('recourse_answer_bytes'), legend: '{{instance}} answer bytes' },
           { expression: series('recourse_answer_bytes_limit'), legend: '{{instance}} answer bytes limit' },
+          {
+            expression: sumBy('event', rate('recourse_stream_events_dropped_total')),
+            legend: '{{event}} events left out of streams',
+          },
+          { expression: series('recourse_streams_open'), legend: '{{instance}} open streams' },
         ],
       },
     ),
@@ -125,8 +129,7 @@ export const RUNTIME_ROW: Row = {
         kind: 'graph',
         title: 'Event loop lateness',
         alerts: ['RecourseEventLoopLag'],
-        description:
-          'By how much the event loop came late at worst. Above MAX_EVENT_LOOP_LAG_MS for three tenths of a second batches are refused.',
+        description: 'Maximum event loop lag. Above MAX_EVENT_LOOP_LAG_MS for 0.3 s, batches are refused.',
         unit: 's',
         queries: [
           { expression: series('recourse_event_loop_lag_seconds'), legend: '{{instance}} worst' },
@@ -186,7 +189,7 @@ export const RUNTIME_ROW: Row = {
         kind: 'table',
         title: 'Versions',
         description:
-          'What runs on each replica. Two versions for longer than a roll-out takes are a roll-out that hangs.',
+          'The version of each replica. Two versions for longer than a rollout takes mean that the rollout hangs.',
         unit: 'short',
         queries: only(`max by (instance, version, node) (${series('recourse_build_info')})`),
         columns: [

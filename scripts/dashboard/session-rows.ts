@@ -20,7 +20,7 @@ export const BUDGETS_ROW: Row = {
         title: 'Denied by tool',
         alerts: ['RecourseAgentsLooping'],
         description:
-          "Share of a tool's rounds that were refused for want of a retry. A high share is an agent that goes on after its retries are gone; one that makes the same call again and again is seen under Loops refused.",
+          "Share of a tool's rounds that were refused for lack of retries. A high share is an agent that continues after its retries are used up; one that repeats the same call shows under Loops refused.",
         unit: 'percentunit',
         max: 1,
         queries: only(
@@ -33,8 +33,9 @@ export const BUDGETS_ROW: Row = {
       },
       {
         kind: 'graph',
-        title: 'Refused for want of retries',
-        description: "Rounds refused per second, by tool and by whether the tool's or the session's retries were gone.",
+        title: 'Refused for lack of retries',
+        description:
+          'Rounds refused per second, by tool and by whether the retries of the tool or of the session were used up.',
         unit: 'cps',
         queries: only(
           sumBy('tool, scope', rate('recourse_retry_budget_exhausted_total', CHOSEN_TOOLS)),
@@ -47,7 +48,7 @@ export const BUDGETS_ROW: Row = {
         kind: 'graph',
         title: 'Refused by a rule',
         description:
-          'Calls per second that did not run: retries gone, limits reached, loops, open circuits, a failed step before. Each one told the model why.',
+          'Calls per second that did not run: retries used up, limits reached, loops, open circuits, a failed preceding call. Each result gives the reason.',
         unit: 'cps',
         queries: only(
           sumBy('code', rate('recourse_tool_call_failures_total', CHOSEN_TOOLS, 'fault="policy"')),
@@ -75,7 +76,7 @@ export const BUDGETS_ROW: Row = {
         title: 'Circuits',
         alerts: ['RecourseCircuitOpen'],
         description:
-          'Worst state of the circuits of each tool on any replica. An open one refuses calls, for the tool or its upstream has kept failing (CIRCUIT_FAILURES).',
+          'Worst state of the circuits of each tool on any replica. An open circuit refuses calls because the tool or its upstream keeps failing (CIRCUIT_FAILURES).',
         unit: 'short',
         max: 2,
         form: 'steps',
@@ -94,16 +95,16 @@ export const SESSIONS_ROW: Row = {
         kind: 'graph',
         title: 'Keyed batches',
         description:
-          'Batches with an Idempotency-Key per second, by what became of them: many replays are clients that lose answers, a mismatch is a client that reuses keys.',
+          'Batches with an Idempotency-Key per second, by outcome: many replays mean clients that lose answers, a mismatch a client that reuses keys.',
         unit: 'reqps',
         queries: only(sumBy('result', rate('recourse_idempotency_total')), '{{result}}'),
       },
       {
         kind: 'bars',
-        title: 'Writes nobody knows the end of',
+        title: 'Writes with unknown outcome',
         alerts: ['RecourseOutcomesUnknown'],
         description:
-          'Keyed batches with a write whose first try nobody saw end, over the time shown: after a crash, somebody has to look whether it happened.',
+          'Keyed batches with a write whose first attempt has no recorded end, over the time shown: after a crash, check whether it took effect.',
         unit: 'short',
         steps: [
           { from: null, colour: 'green' },
@@ -130,7 +131,7 @@ export const SESSIONS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Store reached',
-        description: '1 while a replica reaches its session store, 0 while its fall-back serves.',
+        description: '1 while a replica reaches its session store, 0 while it uses the fallback.',
         unit: 'short',
         max: 1,
         form: 'steps',
@@ -152,7 +153,7 @@ export const SESSIONS_ROW: Row = {
         kind: 'graph',
         title: 'Store errors',
         description:
-          'Store operations that failed, per second, by operation and reason. The calls themselves go on (RETRY_BUDGET_ON_STORE_DOWN).',
+          'Store operations that failed, per second, by operation and reason. The calls themselves continue (RETRY_BUDGET_ON_STORE_DOWN).',
         unit: 'ops',
         queries: only(
           sumBy('operation, reason', rate('recourse_session_store_errors_total')),
@@ -165,7 +166,7 @@ export const SESSIONS_ROW: Row = {
         kind: 'graph',
         title: 'Memory of stores',
         description:
-          'How full what each replica remembers is, by store: at 100 % the tenant that holds most loses its oldest. With a Redis only the fall-back is here.',
+          'Memory use of the stores of each replica: at 100 % the oldest entries of the tenant that uses most are evicted. With Redis, only the fallback stores are shown.',
         unit: 'percentunit',
         max: 1,
         queries: only(
@@ -175,10 +176,10 @@ export const SESSIONS_ROW: Row = {
       },
       {
         kind: 'graph',
-        title: 'Forgotten by stores',
+        title: 'Evicted from stores',
         alerts: ['RecourseStoreForgets'],
         description:
-          'Entries forgotten per second. expired is as it should be; full and share are for want of room, share while other tenants had entries, too; too_large is never kept.',
+          'Entries evicted per second. expired is normal; full and share are for lack of memory (share: other tenants had entries as well); too_large entries are never stored.',
         unit: 'ops',
         queries: only(sumBy('store, reason', rate('recourse_store_evictions_total')), '{{store}}: {{reason}}'),
       },
@@ -187,7 +188,7 @@ export const SESSIONS_ROW: Row = {
         title: 'Memory of Redis',
         alerts: ['RecourseStoreFilling'],
         description:
-          "Redis's memory, its maxmemory, and of that journals and kept results, which are dropped oldest first from 75 % on. Above 85 % what is left must not be lost.",
+          "Redis's memory, its maxmemory, and the part of journals and stored results, which are evicted oldest first above 75 %. Above 85 % the remaining data must not be lost.",
         unit: 'bytes',
         queries: [
           { expression: `max(${series('recourse_session_store_memory_used_bytes')})`, legend: 'used' },
@@ -198,9 +199,9 @@ export const SESSIONS_ROW: Row = {
       },
       {
         kind: 'graph',
-        title: 'Dropped to make room',
+        title: 'Evicted from Redis',
         description:
-          'Journals of sessions and results of records that were dropped from Redis, and those that were not kept because they came too fast, per second. The log names the tenant.',
+          'Session journals and stored results evicted from Redis, and those not stored because they arrived too fast, per second. The log names the tenant.',
         unit: 'ops',
         queries: [
           { expression: sumBy('kind', rate('recourse_session_store_dropped_total')), legend: 'dropped: {{kind}}' },

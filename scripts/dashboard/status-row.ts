@@ -12,7 +12,7 @@ const STATS: readonly StatPanel[] = [
     kind: 'stat',
     title: 'Replicas up',
     alerts: ['RecourseReplicaDown', 'RecourseMetricsAbsent'],
-    description: 'Replicas that Prometheus can scrape. Fewer than you run: look at the pods before anything here.',
+    description: 'Replicas that Prometheus can scrape. Fewer than you run: check the pods first.',
     unit: 'short',
     queries: only(sum(series('up'))),
     steps: [
@@ -24,7 +24,7 @@ const STATS: readonly StatPanel[] = [
     kind: 'stat',
     title: 'Session store',
     alerts: ['RecourseStoreDegraded'],
-    description: 'Degraded where at least one replica cannot reach its session store and counts budgets on its own.',
+    description: 'Degraded if at least one replica cannot reach its session store and counts budgets locally.',
     unit: 'short',
     queries: only(`min(${series('recourse_session_store_up')})`),
     words: ['degraded', 'up'],
@@ -36,7 +36,7 @@ const STATS: readonly StatPanel[] = [
   {
     kind: 'stat',
     title: 'Calls answered',
-    description: 'Results given per second, successes and failures alike.',
+    description: 'Results per second, successes and failures.',
     unit: 'cps',
     queries: only(sum(rate(CALLS))),
     steps: NEUTRAL,
@@ -45,7 +45,7 @@ const STATS: readonly StatPanel[] = [
     kind: 'stat',
     title: 'Calls that succeed',
     description:
-      'Share of calls with success = true. Failures inside an HTTP 200 count as failures; whose they are is said below.',
+      'Share of calls with success = true. Failures inside an HTTP 200 count as failures; panels below split them by fault.',
     unit: 'percentunit',
     queries: only(share(sum(rate(CALLS, 'outcome="success"')), sum(rate(CALLS)))),
     decimals: 1,
@@ -73,9 +73,9 @@ const STATS: readonly StatPanel[] = [
   },
   {
     kind: 'stat',
-    title: 'HTTP 5xx but 503',
+    title: 'HTTP 5xx except 503',
     alerts: ['RecourseServerError'],
-    description: 'Batches of the time shown that were answered 5xx, those refused with 503 aside. Must stay 0.',
+    description: 'Batches of the time shown that were answered 5xx, without those refused with 503. Must stay 0.',
     unit: 'short',
     queries: only(
       orZero(
@@ -92,7 +92,7 @@ const STATS: readonly StatPanel[] = [
     title: 'Contract violations',
     alerts: ['RecourseContractViolation'],
     description:
-      'Answers of the time shown that the last-resort net had to repair. Must stay 0: each one is a bug of this service.',
+      'Internal errors caught by the last-resort handler over the time shown. Must stay 0: each one is a bug of this service.',
     unit: 'short',
     queries: only(orZero(sum(increase('recourse_contract_violations_total')))),
     decimals: 0,
@@ -102,7 +102,7 @@ const STATS: readonly StatPanel[] = [
     kind: 'stat',
     title: 'Open circuits',
     alerts: ['RecourseCircuitOpen'],
-    description: 'Tools that are refused on at least one replica, for they or their upstream kept failing.',
+    description: 'Tools refused on at least one replica because they or their upstream keep failing.',
     unit: 'short',
     queries: only(orZero(`count(max by (tool) (${series('recourse_circuit_state')}) == 2)`)),
     steps: [
@@ -141,7 +141,7 @@ export const STATUS_ROW: Row = {
           title: 'What fails, and why',
           alerts: ['RecourseToolFailing'],
           description:
-            'The twenty most frequent kinds of failure of the time shown. fault=service is ours; tool and upstream are for whoever owns the tool; caller and policy are the agents. A line `tool call failed` of the log with this tool and code holds the exception, under the `reference` that stands in the result; in a trace it is the span `execute_tool` with this `error.type`.',
+            'The twenty most frequent kinds of failure of the time shown. fault=service is a fault of this service; tool and upstream concern the owner of the tool; caller and policy the agents. The log line `tool call failed` with this tool and code has the exception, under the `reference` of the result; in a trace it is the span `execute_tool` with this `error.type`.',
           unit: 'short',
           width: 14,
           queries: [
@@ -158,7 +158,7 @@ export const STATUS_ROW: Row = {
           kind: 'graph',
           title: 'Failures by fault',
           description:
-            "Failed calls per second by who is to blame: this service (red), the tool, its upstream, the caller (the model's call), or a rule (policy). Only red is ours.",
+            "Failed calls per second by fault: this service (red), the tool, its upstream, the caller (the model's call), or a rule (policy). Only red is a fault of the service.",
           unit: 'cps',
           queries: only(sumBy('fault', rate(FAILURES, CHOSEN_TOOLS)), '{{fault}}'),
           form: 'stacked',

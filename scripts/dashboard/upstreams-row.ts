@@ -10,7 +10,7 @@ export const UPSTREAMS_ROW: Row = {
         title: 'Upstreams that are up',
         alerts: ['RecourseUpstreamDown'],
         description:
-          'MCP servers that are connected, and APIs whose document is loaded: 1 is up. While one is down its tools stay known, and each call of them is upstream_unavailable at once.',
+          'MCP servers that are connected, and APIs whose document is loaded: 1 is up. While one is down its tools stay listed, and each call of them immediately fails with upstream_unavailable.',
         unit: 'short',
         form: 'steps',
         queries: only(`min by (upstream) (${series('recourse_upstream_up')})`, '{{upstream}}'),
@@ -19,7 +19,7 @@ export const UPSTREAMS_ROW: Row = {
         kind: 'graph',
         title: 'Tools of upstreams',
         description:
-          'Tools that each upstream offers. A step says that the list changed; replicas that differ talk to different versions.',
+          'Tools that each upstream provides. A step means that the list changed; replicas that differ use different versions.',
         unit: 'short',
         form: 'steps',
         queries: only(series('recourse_upstream_tools'), '{{upstream}} {{instance}}'),
@@ -27,7 +27,7 @@ export const UPSTREAMS_ROW: Row = {
       {
         kind: 'graph',
         title: 'Reconnects',
-        description: 'How often the connection to an upstream was made again over the time shown.',
+        description: 'Reconnections to an upstream over the time shown.',
         unit: 'short',
         queries: only(sumBy('upstream', increase('recourse_upstream_reconnects_total')), '{{upstream}}'),
       },
@@ -36,10 +36,32 @@ export const UPSTREAMS_ROW: Row = {
         title: 'Configuration file refused',
         alerts: ['RecourseConfigFileRefused'],
         description:
-          '1 while the configuration file of a replica has a mistake in it, and what it said before is in force. The log says which mistake.',
+          '1 while the configuration file of a replica is invalid and its previous version is in use. The log names the mistake.',
         unit: 'short',
         form: 'steps',
         queries: only(series('recourse_config_file_refused'), '{{instance}}'),
+      },
+    ),
+    line(
+      {
+        kind: 'graph',
+        title: 'Webhook deliveries',
+        alerts: ['RecourseWebhookFailing'],
+        description:
+          'Attempts to deliver a message to a webhook endpoint over the time shown: delivered, retried later, given up after a day, or disabled because the endpoint answered 410.',
+        unit: 'short',
+        queries: only(
+          sumBy('endpoint, result', increase('recourse_webhook_deliveries_total')),
+          '{{endpoint}} {{result}}',
+        ),
+      },
+      {
+        kind: 'graph',
+        title: 'Webhook messages waiting',
+        description:
+          'Messages that wait for their delivery. With Redis every replica shows those of all. A rising line means that the endpoint fails or is too slow.',
+        unit: 'short',
+        queries: only(`max by (endpoint) (${series('recourse_webhooks_waiting')})`, '{{endpoint}}'),
       },
     ),
   ],

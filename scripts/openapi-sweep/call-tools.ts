@@ -57,7 +57,15 @@ const call = async (tool: InlineTool, input: Json): Promise<unknown> => {
   const ignore = (): void => {};
   return prepared.invocation.run({
     signal: AbortSignal.timeout(20_000),
-    ...{ session: null, callId: null, progress: ignore, effects: tool.effects, retriesLeft: 3, timeoutMs: 20_000 },
+    ...{
+      session: null,
+      callId: null,
+      progress: ignore,
+      part: ignore,
+      effects: tool.effects,
+      retriesLeft: 3,
+      timeoutMs: 20_000,
+    },
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     ...{ isLastAttempt: false, idempotencyKey: null, traceparent: null, tenant: null, caller: null },
   });

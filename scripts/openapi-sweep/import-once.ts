@@ -1,8 +1,8 @@
 import { dirname } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { createOpenApiImport } from '../../src/tools/openapi/openapi-import.ts';
-import { OpenApiImportSettings } from '../../src/tools/openapi/operation/openapi-import-settings.ts';
 import type { ToolOffer } from '../../src/tools/tool-offer.ts';
+import { createOpenApiImport } from '../../src/upstreams/openapi/openapi-import.ts';
+import { OpenApiImportSettings } from '../../src/upstreams/openapi/openapi-import-settings.ts';
 
 export type Imported = {
   readonly offer: ToolOffer;
@@ -27,6 +27,8 @@ export const importOnce = async (path: string, settings: Readonly<Record<string,
       ...settings,
     }),
     directory: dirname(path),
+    mayRead: async () => true,
+    readWorkspaceFile: () => Promise.reject(new Error('There is no workspace.')),
     publish: (next) => {
       offer = next;
     },

@@ -2,7 +2,7 @@ import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } fr
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
-import { isWithheld, toCredentialKeys } from '../../src/tools/openapi/operation/withheld-parameters.ts';
+import { isWithheld, toCredentialKeys } from '../../src/upstreams/openapi/parameters.ts';
 import { createDocumentView, isJson, type Json } from '../../test/support/openapi-stand-in-schemas.ts';
 import { openStandIn } from '../../test/support/openapi-stand-in-server.ts';
 import { type CallOutcome, callOnStandIn } from './call-tools.ts';

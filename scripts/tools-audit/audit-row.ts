@@ -1,11 +1,12 @@
-import type { FailureCode } from '../../src/contract/failure.ts';
+import * as z from 'zod';
+import { FAILURE_CODES, type FailureCode } from '../../src/contract/failure.ts';
 
 /** What an agent should make of an answer: nothing is there; more is there; call better; a human must act; later. */
 export type AuditKind = 'empty' | 'partial' | 'retry' | 'failed' | 'upstream';
 
 /**
- * Every situation that a tool may meet, and what it is to the agent. The first nine are the two tables of the rule that
- * a retry means "you called this wrong" and an empty answer "nothing matched".
+ * Every situation that a tool may meet, and what it is to the agent, in the order of the page. The first nine are the two
+ * tables of the rule that a retry means "you called this wrong" and an empty answer "nothing matched".
  */
 export const SITUATIONS = {
   'set-up missing': 'retry',
@@ -27,23 +28,30 @@ export const SITUATIONS = {
 
 export type Situation = keyof typeof SITUATIONS;
 
-const ORDER: readonly string[] = Object.keys(SITUATIONS);
-
-/** Compares situations: in the order of the list above. */
-export const compareSituations = (one: Situation, other: Situation): number =>
-  ORDER.indexOf(one) - ORDER.indexOf(other);
+const SituationName = z.custom<Situation>((word) => typeof word === 'string' && Object.hasOwn(SITUATIONS, word));
 
 /** One thing that one tool says. Each row is proved by a test that brings the real tool there. */
-export type AuditRow = {
-  readonly tool: string;
-  readonly situation: Situation;
+export type AuditRow = z.infer<typeof AuditRow>;
+const AuditRow = z.object({
+  tool: z.string(),
+  situation: SituationName,
   /** What has happened, as the rest of a sentence that begins with "When": `no file matches`. Unique in its tool. */
-  readonly when: string;
+  when: z.string(),
   /** null: a success, marked as empty where the situation is of that kind. */
-  readonly code: FailureCode | null;
+  code: z.enum(FAILURE_CODES).nullable(),
   /** The text of the answer; `…` stands for what differs from call to call. */
-  readonly says: string;
-};
+  says: z.string(),
+});
+
+/** `AUDIT` of `test/toolkits/<toolkit>/audit-rows.ts`: what the tools of a toolkit say, proved by the test beside it. */
+export type ToolkitAudit = z.infer<typeof ToolkitAudit>;
+export const ToolkitAudit = z
+  .object({
+    rows: z.array(AuditRow).readonly(),
+    /** What of a tool is bounded beside its time, its arguments and its settings. */
+    limits: z.record(z.string(), z.array(z.string())).optional(),
+  })
+  .readonly();
 
 /** What a row is called in tests: unique. */
 export const toRowName = ({ tool, when }: Pick<AuditRow, 'tool' | 'when'>): string => `${tool}: ${when}`;

@@ -1,62 +1,164 @@
+import * as z from 'zod';
+import type { ToolFacts } from '../../src/tools/tool.ts';
 import { toMarkdownTable } from '../markdown-table.ts';
-import { type AuditKind, compareSituations, SITUATIONS } from './audit-row.ts';
-import { AUDIT_ROWS } from './audit-rows.ts';
-import { toAuditTable } from './audit-table.ts';
-import { toGroupSection } from './group-section.ts';
-import { readToolGroups } from './read-tool-groups.ts';
+import { type AuditKind, type AuditRow, SITUATIONS, type Situation } from './audit-row.ts';
+import { type AuditedGroup, type AuditedTool, readAuditedGroups } from './audited-groups.ts';
 
-/** docs/tools.md below its first line: what each of the service's own tools is, and what it says when something is not as usual. */
-export const toToolsDocument = async (): Promise<string> => {
-  const groups = await readToolGroups();
-  const sections = [...groups].map(([group, tools]) => toGroupSection(group, tools));
-  return `${OPENING}
-${toAuditTable(groups)}
+/** docs/tools.md below its first line: which tools come with the service. */
+export const toToolsDocument = async (): Promise<string> => `
+# Tools that come with the service
 
-${RULE}
-${toSituationTable()}
+The toolkit pages have set-up, limits and failures; \`GET /tools\` has the schemas. A tool whose toolkit is not set up
+names the missing setting. The [configuration file](config-file.md#tools) overrides limits and effects, and switches
+tools off.
 
-${sections.join('\n\n')}
+${toToolkitTable(await readAuditedGroups())}
+
+All answers follow [one rule](writing-tools.md#retry-or-empty): a retry means "you called this wrong", an empty success
+"nothing matched". An incomplete answer is a success that says so. What only a person can repair is \`tool_failed\`.
+What passes by itself is the upstream's: harmless requests were already repeated, and one that may have taken effect is
+\`unknown\`.
+
+[Every answer of every tool](../test/toolkits/audit/answers.md) is listed beside the tests that bring the real tool into each situation.
+`;
+
+/** test/toolkits/audit/answers.md below its first line: every tool in one line, and what each says when something is not as usual. */
+export const toAnswersDocument = async (): Promise<string> => {
+  const groups = await readAuditedGroups();
+  return `
+# What the tools of the service answer
+
+Proved by the tests beside this page. \`…\` stands for what differs from call to call.
+
+${toMarkdownTable(
+  HEAD,
+  groups.flatMap(({ tools }) => tools.map(toToolLine)),
+)}
+
+${toSituationTable(groups.flatMap(({ tools }) => tools.flatMap(({ rows }) => rows)))}
+
+${groups.map(toGroupSection).join('\n\n')}
 `;
 };
 
-const OPENING = `
-# Tools
+const toToolkitTable = (groups: readonly AuditedGroup[]): string =>
+  toMarkdownTable(
+    ['toolkit', 'tools', 'offered'],
+    groups.map(({ group, title, pages, tools }) => [
+      `${title}: ${pages.map((page) => `[${page}](../src/toolkits/${page}/README.md)`).join(', ')}`,
+      tools.map(({ facts }) => code(facts.name)).join(', '),
+      group === null ? 'always' : `TOOL_GROUPS=${group}`,
+    ]),
+  );
 
-The tools that come with the service. Those of the first part are always offered, the others where TOOL_GROUPS names
-their group. What each takes and returns is in \`GET /tools\`; how such a tool is written is in
-[writing-tools.md](writing-tools.md). What they say below is proved by tests that bring the real tool into each situation.
+const HEAD = ['tool', 'effects', 'retries', 'nothing found', 'retry when', 'limits', 'configuration'];
 
-\`…\` stands for what differs from call to call. "Retries" are failed rounds in a row beyond the first
-([semantics.md](semantics.md#retry-budgets)); the [configuration file](config-file.md#tools) can say otherwise, of limits, too.
-`;
+const code = (text: string): string => `\`${text}\``;
+const orNone = (texts: readonly string[]): string => (texts.length === 0 ? '–' : [...new Set(texts)].join(' · '));
 
-const RULE = `## Retry or empty
+const ORDER: readonly string[] = Object.keys(SITUATIONS);
+const compareSituations = (one: Situation, other: Situation): number => ORDER.indexOf(one) - ORDER.indexOf(other);
 
-A retry means "you called this wrong"; an empty answer means "nothing matched". Nothing found is a success and costs no
-retry. An answer that cannot be whole is a success that says so, and is never marked as empty. What only a person can
-mend is \`tool_failed\`: it asks the model for no other call. What passes by itself is the upstream's: where a repeat does
-no harm, it was already tried again before the model hears of it, and where it may do harm, as with a message that may
-have been posted, the outcome is \`unknown\`.
-`;
+/** One tool in one line. */
+const toToolLine = ({ facts, rows, limits, settings }: AuditedTool): readonly string[] => {
+  const ofKind = (kind: AuditKind) => rows.filter(({ situation }) => SITUATIONS[situation] === kind);
+  return [
+    code(facts.name),
+    code(facts.effects),
+    String(facts.retries),
+    orNone(ofKind('empty').map(({ says }) => says)),
+    orNone(
+      ofKind('retry')
+        .map(({ situation }) => situation)
+        .sort(compareSituations),
+    ),
+    [...toLimits(facts), ...limits].join(' · '),
+    orNone(settings.map(code)),
+  ];
+};
+
+const Bounds = z.object({
+  properties: z
+    .record(
+      z.string(),
+      z.object({ maxLength: z.number().optional(), maximum: z.number().optional(), maxItems: z.number().optional() }),
+    )
+    .default({}),
+});
+
+/** The limits that a tool states of itself: its time, and what its arguments may be at most. */
+const toLimits = ({ timeoutMs, inputSchema }: ToolFacts): readonly string[] => [
+  timeoutMs % 1000 === 0 ? `${timeoutMs / 1000} s` : `${toDigits(timeoutMs)} ms`,
+  ...Object.entries(Bounds.parse(inputSchema).properties).flatMap(([name, { maxLength, maximum, maxItems }]) => [
+    ...toBound(name, maxLength, ' characters'),
+    ...toBound(name, maximum, ''),
+    ...toBound(name, maxItems, ' entries'),
+  ]),
+];
+
+// zod states of every whole number that it is a safe one.
+const toBound = (name: string, most: number | undefined, unit: string): readonly string[] =>
+  most === undefined || most === Number.MAX_SAFE_INTEGER ? [] : [`\`${name}\` ≤ ${toDigits(most)}${unit}`];
+
+/** `131 072` */
+const toDigits = (number: number): string => String(number).replace(/\B(?=(\d{3})+$)/g, ' ');
 
 const ANSWERS = {
   empty: 'success, `empty: true`',
-  partial: 'success, and what is missing',
-  retry: 'a retry that says what to do differently',
-  failed: 'failed: a human must act',
-  upstream: 'a retry for later',
+  partial: 'success that says what is missing',
+  retry: 'retry that says what to do',
+  failed: '`tool_failed`, for a human',
+  upstream: 'retry later',
 } as const satisfies Record<AuditKind, string>;
 
 /** Which tools meet which situation. */
-const toSituationTable = (): string => {
-  const tools = Map.groupBy(AUDIT_ROWS, ({ situation }) => situation);
-  const situations = [...tools.keys()].sort(compareSituations);
+const toSituationTable = (rows: readonly AuditRow[]): string => {
+  const bySituation = [...Map.groupBy(rows, ({ situation }) => situation)];
   return toMarkdownTable(
     ['situation', 'answer', 'tools'],
-    situations.map((situation) => [
-      situation,
-      ANSWERS[SITUATIONS[situation]],
-      [...new Set((tools.get(situation) ?? []).map(({ tool }) => `\`${tool}\``))].join(', '),
-    ]),
+    bySituation
+      .sort(([one], [other]) => compareSituations(one, other))
+      .map(([situation, alike]) => [
+        situation,
+        ANSWERS[SITUATIONS[situation]],
+        [...new Set(alike.map(({ tool }) => code(tool)))].join(', '),
+      ]),
   );
+};
+
+const HEADINGS = {
+  empty: 'Nothing found',
+  partial: 'Not everything',
+  retry: 'You called this wrong',
+  failed: 'For a human',
+  upstream: 'Not now',
+} as const satisfies Record<AuditKind, string>;
+
+const KINDS = ['empty', 'partial', 'retry', 'failed', 'upstream'] as const satisfies readonly AuditKind[];
+
+/** What the tools of one group say when something is not as usual. */
+const toGroupSection = ({ title, tools }: AuditedGroup): string => {
+  const rows = tools.flatMap((tool) => tool.rows);
+  const parts = KINDS.map((kind) => toKindPart(kind, rows, tools.length)).filter((part) => part !== '');
+  return [`## ${title}`, ...parts].join('\n\n');
+};
+
+const toKindPart = (kind: AuditKind, rows: readonly AuditRow[], tools: number): string => {
+  const ofKind = rows
+    .filter(({ situation }) => SITUATIONS[situation] === kind)
+    .sort((one, other) => compareSituations(one.situation, other.situation));
+  if (ofKind.length === 0) return '';
+  const lines = Map.groupBy(ofKind, ({ when, code, says }) => JSON.stringify([when, code, says])).values();
+  const toolsOf = (alike: readonly AuditRow[]): string =>
+    alike.length === tools && tools > 1 ? 'all' : alike.map(({ tool }) => code(tool)).join(', ');
+  const toLine = (alike: readonly AuditRow[]): readonly string[][] =>
+    alike
+      .slice(0, 1)
+      .map((row) => [
+        row.when,
+        toolsOf(alike),
+        row.code === null ? `success${kind === 'empty' ? ', `empty`' : ''}` : code(row.code),
+        row.says,
+      ]);
+  return `**${HEADINGS[kind]}**\n\n${toMarkdownTable(['when', 'tools', 'code', 'the model reads'], [...lines].flatMap(toLine))}`;
 };

@@ -1,11 +1,11 @@
 import { Command, CommanderError } from 'commander';
-import type { CliContext, CommandEnd, ExitCode } from './terminal/cli-context.ts';
-import { readVersion } from './terminal/find-package.ts';
+import { readManifest } from '../config/own-package.ts';
+import { type CliContext, CommandFailed, type ExitCode, WrongUse } from './terminal.ts';
 
-export type Outcome = { end: ExitCode | 'serving' };
+type Outcome = { end: ExitCode | 'serving' };
 
 /** What a command does: its code is loaded when it is asked for. */
-type Act = (command: Command) => Promise<CommandEnd | 'serving'>;
+type Act = (command: Command) => Promise<Outcome['end']>;
 
 /** Reads the words of a command line, and does what they ask for. 2 where they ask for nothing there is. */
 export const runProgram = async (words: readonly string[], context: CliContext): Promise<ExitCode | 'serving'> => {
@@ -31,19 +31,19 @@ const toCommandWords = (words: readonly string[]): string[] => {
 const EXAMPLES = `
 Examples:
   recourse                                  serve on http://127.0.0.1:8080
-  recourse --tools tools --port 9000        serve the tools of a directory, too
-  recourse init                             make a tools directory with one tool and its test
-  recourse check tools                      say what is wrong in it, with file, line and column
+  recourse --tools tools --port 9000        serve the tools of a directory as well
+  recourse init                             create a tools directory with one tool and its test
+  recourse check tools                      list its problems with file, line and column
   recourse call --tools tools roll_dice count=2 sides=6
-  recourse call read_file path=notes.md     call a tool of the service that runs
+  recourse call read_file path=notes.md     call a tool of the running service
 `;
 
 /** Every command with its options. `outcome` is told how the one that ran has ended. */
-export const createProgram = (context: CliContext, outcome: Outcome): Command => {
+const createProgram = (context: CliContext, outcome: Outcome): Command => {
   const program = new Command('recourse')
-    .description('Executes tools for LLM agents over HTTP. Without a command it serves.')
-    .version(readVersion(), '-V, --version', 'the version of recourse')
-    .helpOption('-h, --help', 'this text; `recourse call --help` that of a command')
+    .description('Executes tools for LLM agents over HTTP. Without a command it starts the service.')
+    .version(readManifest().version, '-V, --version', 'the version of recourse')
+    .helpOption('-h, --help', 'show this help; `recourse call --help` shows the help of a command')
     .helpCommand(false)
     .usage('[command] [options]')
     .addHelpText('after', EXAMPLES)
@@ -56,23 +56,22 @@ export const createProgram = (context: CliContext, outcome: Outcome): Command =>
       getErrHelpWidth: () => toWidth(context.terminal.columns),
       outputError: (message, write) => write(message.replace(/^error: /, 'recourse: ')),
     })
-    .showHelpAfterError('Run recourse --help to see what there is.');
+    .showHelpAfterError('Run recourse --help for the list of commands and options.');
   const add: AddCommand = (name, act) => {
-    const command = program.command(name).helpOption('-h, --help', 'this text');
-    command.showHelpAfterError(`Run recourse ${command.name()} --help to see what there is.`);
+    const command = program.command(name).helpOption('-h, --help', 'show this help');
+    command.showHelpAfterError(`Run recourse ${command.name()} --help for its arguments and options.`);
     command.action(async () => {
-      const end = await act(command);
-      if (typeof end === 'object') command.error(`error: ${end.wrong}`);
-      else outcome.end = end;
+      outcome.end = await act(command).then(undefined, (error: unknown) => {
+        if (error instanceof WrongUse) return command.error(`error: ${error.message}`);
+        if (!(error instanceof CommandFailed)) throw error;
+        context.terminal.writeError(`${error.message}\n`);
+        return 1;
+      });
     });
     return command;
   };
-  addServe(add, context);
-  addInit(add, context);
-  addCheck(add, context);
-  addCall(add, context);
-  addKey(add, context);
-  addSession(add, context);
+  for (const addCommand of [addServe, addWorker, addInit, addCheck, addCall, addKey, addSession, addWebhooks])
+    addCommand(add, context);
   return program;
 };
 
@@ -82,81 +81,101 @@ type AddCommand = (name: string, act: Act) => Command;
 const MAX_WIDTH = 100;
 const toWidth = (columns: number): number => Math.min(columns, MAX_WIDTH);
 
-const ENV_FILE = 'variables, NAME=value a line; else .env of the working directory, if there is one';
+const ENV_FILE = 'file of variables, one NAME=value per line; default: .env of the working directory, if it exists';
 
 const addServe = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {
-    const { serve } = await import('./serve/serve.ts');
+    const { serve } = await import('./serve-command.ts');
     await serve(command.opts(), context);
     return 'serving';
   };
   add('serve', act)
-    .summary('serve tools over HTTP; what happens without a command')
+    .summary('serve tools over HTTP; the default command')
     .description(
-      'Serves tools over HTTP until a signal ends it. Settings are variables of the environment; each option overrides one.',
+      'Serves tools over HTTP until it receives a signal. Settings are environment variables; each option overrides one.',
     )
     .option('--port <port>', 'port to listen on, 0 for a free one (PORT; 8080)')
     .option('--host <address>', 'address to listen on (HOST; 127.0.0.1)')
-    .option('--tools <dir>', 'a directory of your own tools (TOOLS_DIR)')
+    .option('--tools <dir>', 'directory of your own tools (TOOLS_DIR)')
     .option('--config <file>', 'MCP servers, OpenAPI imports and settings of tools (CONFIG_FILE; recourse.config.yaml)')
     .option('--env-file <file>', ENV_FILE)
     .addHelpText(
       'after',
-      '\nAll settings: docs/configuration.md. Exit code: 0 = ended by a signal, 1 = it could not start, 2 = wrong use.',
+      '\nAll settings: docs/configuration.md. Exit code: 0 = ended by a signal, 1 = could not start, 2 = invalid usage.',
+    );
+};
+
+const addWorker = (add: AddCommand, context: CliContext): void => {
+  const act: Act = async (command) => {
+    const { serve } = await import('./serve-command.ts');
+    await serve({ ...command.opts(), role: 'worker' }, context);
+    return 'serving';
+  };
+  add('worker', act)
+    .summary('run queued calls; needs REDIS_URL')
+    .description(
+      'Runs the queued calls that services with the same settings have accepted, until it receives a signal. Serves health and metrics only.',
+    )
+    .option('--port <port>', 'port of health and metrics, 0 for a free one (OPS_PORT, then PORT; 8080)')
+    .option('--host <address>', 'address to listen on (HOST; 127.0.0.1)')
+    .option('--lanes <lanes>', 'comma-separated lanes whose calls it runs (WORKER_LANES; all)')
+    .option('--tools <dir>', 'directory of your own tools (TOOLS_DIR)')
+    .option('--config <file>', 'MCP servers, OpenAPI imports and settings of tools (CONFIG_FILE; recourse.config.yaml)')
+    .option('--env-file <file>', ENV_FILE)
+    .addHelpText(
+      'after',
+      '\nExit code: 0 = ended by a signal, 1 = could not start, or takes no jobs although jobs wait, 2 = invalid usage.',
     );
 };
 
 const addInit = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {
-    const { runInit } = await import('./init/run-init.ts');
+    const { runInit } = await import('./init-command.ts');
     return runInit(command.args[0] ?? 'tools', context.terminal);
   };
   add('init', act)
-    .argument('[dir]', 'the directory to make', 'tools')
-    .summary('make a tools directory: one tool, its test, and what they need')
-    .description('Makes a tools directory: one tool, its test, package.json, tsconfig.json, .gitignore and README.md.')
+    .argument('[dir]', 'the directory to create', 'tools')
+    .summary('create a tools directory: one tool, its test, and their project files')
+    .description(
+      'Creates a tools directory: one tool, its test, package.json, tsconfig.json, .gitignore and README.md.',
+    )
     .addHelpText(
       'after',
-      '\nIt never overwrites a file. Exit code: 0 = made, 1 = a file is there already or cannot be written, 2 = wrong use.',
+      '\nIt never overwrites a file. Exit code: 0 = created, 1 = a file exists already or cannot be written, 2 = invalid usage.',
     );
 };
 
 const addCheck = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {
-    const { runCheck } = await import('./check/run-check.ts');
+    const { runCheck } = await import('./check-command.ts');
     return runCheck({ ...command.opts(), directory: command.args[0] ?? '' }, context);
   };
   add('check', act)
     .argument('<dir>', 'a directory of tools')
-    .summary('load tools and say what is wrong, with file, line and column')
+    .summary('load tools and list their problems with file, line and column')
     .description(
-      'Loads the tools of a directory as the service does, and says what is wrong: file:line:column: message.',
+      'Loads the tools of a directory like the service, and prints each problem as file:line:column: message.',
     )
     .option('--json', 'one JSON object: ok, tools, problems')
     .option('--env-file <file>', ENV_FILE)
-    .addHelpText('after', '\nExit code: 0 = all tools load, 1 = some do not, 2 = wrong use.');
+    .addHelpText('after', '\nExit code: 0 = all tools load, 1 = some do not, 2 = invalid usage.');
 };
 
 const addCall = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {
-    const { runCall } = await import('./call/run-call.ts');
+    const { runCall } = await import('./call-command.ts');
     const [tool = '', ...pairs] = command.args;
     return runCall({ ...command.opts(), tool, pairs }, context);
   };
   add('call', act)
     .argument('<tool>', 'the name of the tool')
-    .argument(
-      '[name=value...]',
-      "its arguments, each read as the tool's input schema says: a number, true, JSON, or text",
-    )
+    .argument('[name=value...]', "its arguments, each parsed by the tool's input schema: a number, true, JSON, or text")
     .summary('call one tool and show its result')
-    .description(
-      'Calls one tool once, and shows its result: of a running service, or of one that is started for this call.',
-    )
+    .description('Calls one tool once and shows its result, on a running service or on one started for this call.')
     .option('--args <json>', 'all arguments as one JSON object; - reads it from stdin')
-    .option('--tools <dir>', 'start a service with this tools directory for this call alone')
-    .option('--url <url>', 'where the service is; else RECOURSE_URL, else http://127.0.0.1:8080')
-    .option('--key <key>', 'the API key; else RECOURSE_API_KEY, which no list of processes shows')
+    .option('--tools <dir>', 'start a temporary service with this tools directory for this call')
+    .option('--url <url>', 'URL of the service; default: RECOURSE_URL, then http://127.0.0.1:8080')
+    .option('--key <key>', 'the API key; default: RECOURSE_API_KEY, which a process list does not show')
     .option('--session <id>', 'the session that the call belongs to')
     .option('--json', 'the result as JSON')
     .option('--env-file <file>', ENV_FILE)
@@ -169,40 +188,54 @@ Examples:
   recourse call --tools tools roll_dice count=2 sides=6
   echo '{"count":2,"sides":6}' | recourse call roll_dice --args - --json
 
-Exit code: 0 = success, 1 = failure, 2 = wrong use.`;
+Exit code: 0 = success, 1 = failure, 2 = invalid usage.`;
 
 const addKey = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {
-    const { runKey } = await import('./key/run-key.ts');
+    const { runKey } = await import('./key-command.ts');
     return runKey(command.opts(), context.terminal);
   };
   add('key', act)
-    .summary('make an API key')
-    .description(
-      'Makes an API key. The key is shown once; what the service is given is its SHA-256, and what the key may do.',
+    .summary('create an API key')
+    .description('Creates an API key. The key is shown once; the service stores only its SHA-256 and its permissions.')
+    .option('--tenant <tenant>', 'the tenant whose sessions, results and Idempotency-Keys the key can access; required')
+    .option('--name <name>', 'its name in logs; default: the first 8 digits of its hash')
+    .option('--tools <tools>', 'tool names and prefixes such as github_*, separated by |; default: all tools')
+    .option('--may <operations>', 'call, read and reset, separated by |; default: all three')
+    .option('--rate <rate>', 'requests per second, minute or hour, for example 600/m; default: RATE_LIMIT')
+    .option(
+      '--expires <day>',
+      'time from which it is refused (UTC): 2027-06-30 or 2027-06-30T12:00:00Z; default: never',
     )
-    .option('--tenant <tenant>', 'whose sessions, results and Idempotency-Keys it sees; must be given')
-    .option('--name <name>', 'what logs call it; else the first 8 digits of its hash')
-    .option('--tools <tools>', 'names, and beginnings such as github_*, joined by |; else all tools')
-    .option('--may <operations>', 'call, read and reset, joined by |; else all three')
-    .option('--rate <rate>', 'requests per second, minute or hour, for example 600/m; else RATE_LIMIT')
-    .option('--expires <day>', '2027-06-30 or 2027-06-30T12:00:00Z: refused from then on (UTC); else never')
-    .option('--file <file>', 'adds the line to this file (API_KEYS_FILE), which a running service follows')
-    .addHelpText('after', '\nExit code: 0 = made, 1 = the file could not be written, 2 = wrong use.');
+    .option('--file <file>', 'append the line to this file (API_KEYS_FILE), which a running service reloads')
+    .addHelpText('after', '\nExit code: 0 = created, 1 = the file could not be written, 2 = invalid usage.');
 };
 
 const addSession = (add: AddCommand, context: CliContext): void => {
   const act: Act = async (command) => {
-    const { runSession } = await import('./session/run-session.ts');
+    const { runSession } = await import('./session-command.ts');
     return runSession({ ...command.opts(), ids: command.args }, context.loadEnvironment(), context.terminal);
   };
   add('session', act)
-    .argument('[id...]', 'the session as its batches name it; after -- where it begins with a hyphen')
+    .argument('[id...]', 'the session id its batches use; write -- before an id that begins with a hyphen')
     .usage('<id> [options]')
     .summary('show a session of a running service')
-    .description('Shows a session of a running service: its budgets, and the calls that its journal keeps.')
-    .option('--url <url>', 'where the service is; else RECOURSE_URL, else http://127.0.0.1:8080')
-    .option('--key <key>', 'the API key; else RECOURSE_API_KEY, which no list of processes shows')
+    .description('Shows a session of a running service: its budgets, and the calls in its journal.')
+    .option('--url <url>', 'URL of the service; default: RECOURSE_URL, then http://127.0.0.1:8080')
+    .option('--key <key>', 'the API key; default: RECOURSE_API_KEY, which a process list does not show')
     .option('--json', 'the whole view as JSON')
-    .addHelpText('after', '\nExit code: 0 = shown, 1 = the service did not give it, 2 = wrong use.');
+    .addHelpText('after', '\nExit code: 0 = shown, 1 = the service did not return it, 2 = invalid usage.');
+};
+
+const addWebhooks = (add: AddCommand, context: CliContext): void => {
+  const act: Act = async (command) => {
+    const { runWebhooks } = await import('./webhooks-command.ts');
+    return runWebhooks(command.args, context.terminal);
+  };
+  add('webhooks', act)
+    .argument('<secret>', 'the word secret')
+    .usage('secret')
+    .summary('create a secret for a webhook endpoint')
+    .description('Creates the secret that messages to a webhook endpoint are signed with. It is shown once.')
+    .addHelpText('after', '\nExit code: 0 = created, 2 = invalid usage.');
 };

@@ -1,32 +1,21 @@
 import { render } from 'lit-html';
+import { type Actions, createAsk, createSessionActions, createToolActions } from './actions.ts';
 import { isSendableKey } from './call-service.ts';
-import { createAsk } from './create-ask.ts';
 import { pageTemplate } from './page-template.ts';
-import { createSessionActions } from './session-actions.ts';
 import { createStore, type State, toRoute } from './state.ts';
-import { createToolActions } from './tool-actions.ts';
-import type { Actions } from './view.ts';
 
 const KEY_ITEM = 'recourse.api-key';
 
 const toInitialState = (): State => ({
+  ...NOTHING_SEEN,
   route: toRoute(location.hash),
   key: sessionStorage.getItem(KEY_ITEM) ?? '',
   keyTurn: 0,
-  keyStanding: 'in use',
-  keyMistake: '',
-  tools: null,
-  toolsTrouble: null,
   query: '',
-  drafts: new Map(),
   options: { sessionId: '', idempotencyKey: '', timeoutMs: '' },
-  session: null,
-  sessionTrouble: null,
   polling: 'live',
-  readAt: '',
   question: null,
   opened: new Set(),
-  announcement: '',
 });
 
 const start = (root: HTMLElement): void => {
@@ -44,7 +33,8 @@ const start = (root: HTMLElement): void => {
     ...tools,
     ...session,
     setKey: (key) => {
-      if (!isSendableKey(key)) return update({ keyMistake: 'A key has only letters, digits and signs, no spaces.' });
+      if (!isSendableKey(key))
+        return update({ keyMistake: 'A key has only printable ASCII characters and no spaces.' });
       if (key === '') sessionStorage.removeItem(KEY_ITEM);
       else sessionStorage.setItem(KEY_ITEM, key);
       // What the former key was shown is not for this one.
@@ -83,7 +73,7 @@ const focusKey = (): void => {
 };
 
 const NOTHING_SEEN = {
-  keyStanding: 'in use',
+  keyState: 'in use',
   keyMistake: '',
   tools: null,
   toolsTrouble: null,

@@ -1,12 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { Field } from './form-field.ts';
-import { type JsonPath, valueAt } from './json-path.ts';
-import { depthOf } from './json-text.ts';
-import { parseJson } from './parse-json.ts';
-import { listOf } from './read-json.ts';
+import { depthOf, type JsonPath, listOf, parseJson, valueAt } from './json.ts';
 import { toVisibleExcerpt, toVisibleName } from './visible-text.ts';
 
-export type Form = {
+type Form = {
   readonly root: unknown;
   /** undefined takes the value out. */
   readonly change: (path: JsonPath, value: unknown) => void;
@@ -58,7 +55,7 @@ const hasAbout = ({ description, notes, kind }: Field): boolean =>
 
 const aboutTemplate = (field: Field, id: string): TemplateResult | typeof nothing => {
   if (!hasAbout(field)) return nothing;
-  const notes = [...field.notes, ...(field.kind === 'json' ? ['JSON; what is no JSON is sent as text'] : [])];
+  const notes = [...field.notes, ...(field.kind === 'json' ? ['JSON; anything else is sent as text'] : [])];
   return html`<div class="about" id=${`${id}-about`}>
     ${toVisibleExcerpt(field.description)}${notes.length === 0 ? nothing : html` <span>(${toVisibleExcerpt(notes.join('; '))})</span>`}
   </div>`;
@@ -152,7 +149,7 @@ const emptyOf = (item: Field): unknown => {
   return item.kind === 'text' ? '' : null;
 };
 
-const typedIn = ({ target }: Event): string =>
+export const typedIn = ({ target }: Event): string =>
   target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement
     ? target.value
     : '';

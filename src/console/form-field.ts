@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, listOf, memberOf, numberOf, recordOf, textOf } from './read-json.ts';
+import { isRecord, type JsonRecord, listOf, memberOf, numberOf, recordOf, textOf } from './json.ts';
 
 type About = {
   readonly name: string;

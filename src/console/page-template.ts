@@ -1,10 +1,9 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { keyTemplate } from './key-template.ts';
+import type { View } from './actions.ts';
+import type { Part } from './page-parts.ts';
 import { sessionTemplate } from './session-template.ts';
-import type { Part } from './small-templates.ts';
 import type { Question } from './state.ts';
 import { toolsTemplate } from './tools-template.ts';
-import type { View } from './view.ts';
 
 /** The whole page. */
 export const pageTemplate = (view: View): TemplateResult => {
@@ -33,3 +32,36 @@ const questionTemplate = ({ act }: View, question: Question | null): Part =>
           <button type="button" class="primary" @click=${() => act.answerQuestion('yes')}>${question.label}</button>
         </div>
       </dialog>`;
+
+/** The field for the API key while there is none or the service refuses it; else that one is in use. */
+const keyTemplate = (view: View): TemplateResult => {
+  const { key, keyState } = view.state;
+  if (key === '') return formTemplate(view, nothing);
+  if (keyState === 'refused') return formTemplate(view, forgetTemplate(view));
+  return html`<div class="key">
+    <span class="muted">API key in use, in this tab only</span>
+    ${forgetTemplate(view)}
+  </div>`;
+};
+
+const forgetTemplate = ({ act }: View): TemplateResult =>
+  html`<button type="button" class="quiet" @click=${() => act.setKey('')}>Forget key</button>`;
+
+const formTemplate = ({ state, act }: View, forget: Part): TemplateResult => {
+  const use = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const input = document.getElementById('api-key');
+    if (input instanceof HTMLInputElement) act.setKey(input.value.trim());
+  };
+  const isRefused = state.keyState === 'refused';
+  const isWrong = isRefused || state.keyMistake !== '';
+  return html`<form class="key" autocomplete="off" @submit=${use}>
+    ${isRefused ? html`<span id="key-refused" class="mistake">API key refused</span>` : nothing}
+    <label for="api-key">API key</label>
+    <input id="api-key" type="password" autocomplete="off" spellcheck="false"
+      aria-invalid=${isWrong ? 'true' : nothing} aria-describedby=${isWrong ? 'key-refused key-mistake' : nothing} />
+    <button>Use key</button>
+    ${forget}
+    ${state.keyMistake === '' ? nothing : html`<span id="key-mistake" class="mistake" role="alert">${state.keyMistake}</span>`}
+  </form>`;
+};

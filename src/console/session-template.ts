@@ -1,11 +1,10 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
+import type { View } from './actions.ts';
+import type { LateResult, Session, SessionCall, SessionTool } from './answers.ts';
 import { isAddressable } from './call-service.ts';
-import { toJsonText } from './json-text.ts';
-import type { Session, SessionTool } from './session.ts';
-import { folded, longText, moment, type Part, troubleBox } from './small-templates.ts';
+import { indentJson, toJsonText } from './json.ts';
+import { folded, longText, moment, outcomeMark, type Part, toDuration, troubleBox } from './page-parts.ts';
 import { sessionLink } from './state.ts';
-import { timelineTemplate } from './timeline-template.ts';
-import type { View } from './view.ts';
 import { toVisible, toVisibleName } from './visible-text.ts';
 
 /** One session, live: its budgets, streaks and slices, and what was called. */
@@ -13,7 +12,7 @@ export const sessionTemplate = (view: View, id: string): TemplateResult => {
   const { session, sessionTrouble } = view.state;
   return html`<section class="session" aria-labelledby="session-title">
     <h2 id="session-title" tabindex="-1">${id === '' ? 'Watch a session' : html`Session <span class="name">${toVisibleName(id)}</span>`}</h2>
-    ${chooseTemplate(id)} ${id === '' || isAddressable(id) ? nothing : html`<p class="notice">No path can name this id.</p>`}
+    ${chooseTemplate(id)} ${id === '' || isAddressable(id) ? nothing : html`<p class="notice">This id cannot be written into a URL path.</p>`}
     ${isAddressable(id) ? liveTemplate(view) : nothing} ${troubleBox(view, sessionTrouble)}
     ${session === null ? nothing : viewTemplate(view, session)}
   </section>`;
@@ -48,14 +47,14 @@ const liveTemplate = ({ state, act }: View): TemplateResult => {
 
 const viewTemplate = (view: View, session: Session): TemplateResult => {
   const isEmpty = session.tools.length === 0 && session.journal.length === 0;
-  return html`${isEmpty ? html`<p class="notice">Nothing is kept of this session: it was never seen, or has ended.</p>` : nothing}
+  return html`${isEmpty ? html`<p class="notice">This session has no data: it was never used, or has ended.</p>` : nothing}
     <dl class="facts">
       ${factsOf(session).map(([term, fact]) => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`)}
     </dl>
     <h3>Budgets</h3>
     ${
       session.tools.length === 0
-        ? html`<p class="muted">No tool has a budget, a streak or a count yet.</p>`
+        ? html`<p class="muted">No tool has used its budget or has a streak or a count yet.</p>`
         : html`<ul class="budgets">${session.tools.map((tool) => budgetTemplate(view, tool))}</ul>`
     }
     <div class="actions">
@@ -72,7 +71,7 @@ const factsOf = (session: Session): readonly (readonly [string, string])[] => [
   ['Rounds', ofLimit(session.rounds, session.maxRounds)],
   ['Calls run', ofLimit(session.calls, session.maxCalls)],
   ['Retries', ofLimit(session.retriesUsed, session.retriesLimit)],
-  ['Kept in', toVisible(session.mode)],
+  ['Stored in', toVisible(session.mode)],
 ];
 
 const stateOf = ({ exhausted, failing }: SessionTool): TemplateResult => {
@@ -120,3 +119,58 @@ const slicesTemplate = (view: View, { slices, sliceErrors }: Session): Part => {
       folded(view, `slice:${name}`, toVisibleName(name), () => longText(view, `slice:${name}:all`, toJsonText(slice))),
     )}`;
 };
+
+/** The calls of a session, newest first; each folds out to its arguments and its whole message. */
+const timelineTemplate = (view: View, calls: readonly SessionCall[]): TemplateResult =>
+  calls.length === 0
+    ? html`<p class="muted">The journal is empty.</p>`
+    : html`<ol class="timeline" reversed>
+        ${calls.map((call) => callTemplate(view, call))}
+      </ol>`;
+
+const callTemplate = (view: View, call: SessionCall): TemplateResult => {
+  const isBrief = call.message !== '' && !view.state.opened.has(call.identity);
+  return html`<li>
+    ${folded(view, call.identity, lineOf(call), () => detailsTemplate(view, call))}
+    ${isBrief ? html`<p class="first-line">${toVisible(firstLineOf(call.message))}</p>` : nothing}
+    ${call.late === null ? nothing : lateTemplate(call.late)}
+  </li>`;
+};
+
+const lineOf = (call: SessionCall): TemplateResult => html`<span class="line">
+  <span class="muted">${moment(call.time)} <span>round ${call.step}</span></span>
+  <span class="name">${toVisibleName(call.tool)}</span>
+  ${outcomeMark(call.outcome)} ${call.code === '' ? nothing : html`<code>${toVisible(call.code)}</code>`}
+  <span class="muted">${toDuration(call.durationMs)}${call.replayed ? ', replayed' : ''}</span>
+</span>`;
+
+const MAX_LINE = 240;
+
+const firstLineOf = (message: string): string => {
+  const [line = ''] = message.slice(0, MAX_LINE + 1).split('\n', 1);
+  return line.length < message.length ? `${line.slice(0, MAX_LINE)}…` : line;
+};
+
+const lateTemplate = ({ time, outcome, code, message }: LateResult): TemplateResult => html`<p class="late">
+  Finished later, at ${moment(time)}: ${outcomeMark(outcome)}
+  ${code === '' ? nothing : html`<code>${toVisible(code)}</code>`} ${toVisible(firstLineOf(message))}
+</p>`;
+
+const detailsTemplate = (view: View, call: SessionCall): TemplateResult => {
+  const { identity } = call;
+  return html`<dl class="reading">
+    <dt>Arguments</dt>
+    <dd>${longText(view, `${identity}:arguments`, indentJson(call.arguments))}</dd>
+    ${call.message === '' ? nothing : html`<dt>Message</dt><dd>${longText(view, `${identity}:message`, call.message)}</dd>`}
+    ${lateMessage(view, call)}
+  </dl>
+  <p class="muted">
+    executed: ${toVisible(call.executed)} · retries left: ${call.retriesLeft ?? 'not counted'} · request
+    <code>${toVisible(call.requestId)}</code>
+  </p>`;
+};
+
+const lateMessage = (view: View, { identity, late }: SessionCall): Part =>
+  late === null || late.message === ''
+    ? nothing
+    : html`<dt>Late message</dt><dd>${longText(view, `${identity}:late`, late.message)}</dd>`;

@@ -1,7 +1,5 @@
-import type { Trouble } from './answer.ts';
-import type { CallAnswer } from './call-result.ts';
-import type { Session } from './session.ts';
-import type { ToolDescription } from './tool-description.ts';
+import type { Shown } from './answer-stream.ts';
+import type { CallAnswer, Session, ToolDescription, Trouble } from './answers.ts';
 
 /** What is looked at; kept in the fragment of the address, which is never sent. */
 export type Route =
@@ -9,8 +7,9 @@ export type Route =
   | { readonly page: 'session'; readonly id: string };
 
 export type Attempt =
-  | { readonly kind: 'none' | 'sending' }
-  | { readonly kind: 'answered'; readonly answer: CallAnswer; readonly raw: string }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'sending'; readonly shown: Shown }
+  | { readonly kind: 'answered'; readonly answer: CallAnswer; readonly raw: string; readonly shown: Shown }
   | { readonly kind: 'troubled'; readonly trouble: Trouble };
 
 /** What was typed for one tool, and what came of it last. */
@@ -27,14 +26,14 @@ export type Question = {
 };
 
 /** What the last answer said of the key. */
-export type KeyStanding = 'in use' | 'refused';
+export type KeyState = 'in use' | 'refused';
 
 export type State = {
   readonly route: Route;
   readonly key: string;
   /** Counts the keys: an answer is shown only where it was asked for with the one in use. */
   readonly keyTurn: number;
-  readonly keyStanding: KeyStanding;
+  readonly keyState: KeyState;
   readonly keyMistake: string;
   readonly tools: readonly ToolDescription[] | null;
   readonly toolsTrouble: Trouble | null;

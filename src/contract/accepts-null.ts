@@ -1,30 +1,23 @@
-type Schema = Readonly<Record<string, unknown>>;
+import { isRecord } from './json-record.ts';
 
-const isSchema = (value: unknown): value is Schema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+type Schema = Readonly<Record<string, unknown>>;
 
 const listOf = (value: unknown): readonly unknown[] | null => (Array.isArray(value) ? value : null);
 
 /** What a local `$ref` (RFC 6901 pointer behind `#`) points to; undefined where there is nothing. */
 export const resolveReference = (reference: unknown, root: unknown): unknown => {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
-  return reference
-    .split('/')
-    .slice(1)
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<unknown>(
-      (target, step) =>
-        typeof target === 'object' && target !== null && Object.hasOwn(target, step)
-          ? Reflect.get(target, step)
-          : undefined,
-      root,
-    );
+  let target = root;
+  for (const step of reference.split('/').slice(1)) {
+    const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof target !== 'object' || target === null || !Object.hasOwn(target, name)) return undefined;
+    target = Reflect.get(target, name);
+  }
+  return target;
 };
 
-type Verdicts = WeakMap<Schema, boolean>;
-
 // A memo by root: a schema never changes.
-const verdictsOf = new WeakMap<Schema, Verdicts>();
+const verdictsOf = new WeakMap<Schema, WeakMap<Schema, boolean>>();
 
 /**
  * Whether a JSON Schema takes null, as far as its type, literals and combinations tell; what tells nothing takes it, and
@@ -32,7 +25,7 @@ const verdictsOf = new WeakMap<Schema, Verdicts>();
  * dropped: both must agree. Each schema is judged once, never recursively: a kilobyte may combine parts in 2^60 ways.
  */
 export const acceptsNull = (schema: unknown, root: Schema): boolean => {
-  if (!isSchema(schema)) return schema !== false;
+  if (!isRecord(schema)) return schema !== false;
   const verdicts = verdictsOf.get(root) ?? new WeakMap();
   verdictsOf.set(root, verdicts);
   if (!verdicts.has(schema)) judge(schema, root, verdicts);
@@ -55,11 +48,20 @@ const toParts = (schema: Schema, root: Schema): Parts => ({
   someOf: [listOf(schema['anyOf']), listOf(schema['oneOf'])].filter((list) => list !== null),
 });
 
+const acceptsLiteral = (schema: Schema): boolean => {
+  const type = schema['type'];
+  if (type !== undefined && ![type].flat().includes('null')) return false;
+  if ('const' in schema && schema['const'] !== null) return false;
+  return listOf(schema['enum'])?.includes(null) ?? true;
+};
+
+const schemasIn = ({ all, someOf }: Parts): readonly Schema[] => [...all, ...someOf.flat()].filter(isRecord);
+
 // A schema with more is not written strictly: nothing of it is made nullable, and nothing dropped.
 const MOST_PARTS = 50_000;
 
-/** Fills in the verdicts of a schema and of all its parts. */
-const judge = (start: Schema, root: Schema, verdicts: Verdicts): void => {
+/** Fills in the verdicts of a schema and of all its parts: all take null until a part refuses it. */
+const judge = (start: Schema, root: Schema, verdicts: WeakMap<Schema, boolean>): void => {
   const found = new Map<Schema, Parts>();
   const stack = [start];
   for (let schema = stack.pop(); schema !== undefined && found.size < MOST_PARTS; schema = stack.pop()) {
@@ -72,46 +74,31 @@ const judge = (start: Schema, root: Schema, verdicts: Verdicts): void => {
   if (found.size < MOST_PARTS) spreadRefusals(found, verdicts);
 };
 
-const schemasIn = ({ all, someOf }: Parts): readonly Schema[] => [...all, ...someOf.flat()].filter(isSchema);
-
-/** All take null until a part refuses it: what combines that part is then looked at again. */
-const spreadRefusals = (found: ReadonlyMap<Schema, Parts>, verdicts: Verdicts): void => {
-  const accepts = (part: unknown): boolean => (isSchema(part) ? (verdicts.get(part) ?? true) : part !== false);
-  const refuses = ({ own, all, someOf }: Parts): boolean =>
-    !own || !all.every(accepts) || !someOf.every((list) => list.some(accepts));
+const spreadRefusals = (found: ReadonlyMap<Schema, Parts>, verdicts: WeakMap<Schema, boolean>): void => {
+  const accepts = (part: unknown): boolean => (isRecord(part) ? (verdicts.get(part) ?? true) : part !== false);
+  const acceptsAll = ({ own, all, someOf }: Parts): boolean =>
+    own && all.every(accepts) && someOf.every((list) => list.some(accepts));
   const wholesOf = toWholes(found);
   // The last found first: parts before what combines them, which is then mostly looked at once.
-  const doubtful = [...found];
-  const waiting = new Set(found.keys());
-  for (let next = doubtful.pop(); next !== undefined; next = doubtful.pop()) {
-    const [schema, parts] = next;
-    waiting.delete(schema);
-    if (verdicts.get(schema) === false || !refuses(parts)) continue;
+  const doubtful = new Set([...found.keys()].reverse());
+  for (const schema of doubtful) {
+    doubtful.delete(schema);
+    const parts = found.get(schema);
+    if (parts === undefined || verdicts.get(schema) === false || acceptsAll(parts)) continue;
     verdicts.set(schema, false);
-    for (const whole of wholesOf.get(schema) ?? []) {
-      if (!waiting.has(whole[0])) doubtful.push(whole);
-      waiting.add(whole[0]);
-    }
+    // A set that grows while it is walked is walked to its end.
+    for (const whole of wholesOf.get(schema) ?? []) doubtful.add(whole);
   }
 };
 
-type Entry = [schema: Schema, parts: Parts];
-
 /** Part → what combines it. */
-const toWholes = (found: ReadonlyMap<Schema, Parts>): ReadonlyMap<Schema, readonly Entry[]> => {
-  const wholesOf = new Map<Schema, Entry[]>();
-  for (const entry of found)
-    for (const part of schemasIn(entry[1])) {
-      const wholes = wholesOf.get(part) ?? [];
-      wholes.push(entry);
-      wholesOf.set(part, wholes);
+const toWholes = (found: ReadonlyMap<Schema, Parts>): ReadonlyMap<Schema, readonly Schema[]> => {
+  const wholesOf = new Map<Schema, Schema[]>();
+  for (const [whole, parts] of found)
+    for (const part of schemasIn(parts)) {
+      const wholes = wholesOf.get(part);
+      if (wholes === undefined) wholesOf.set(part, [whole]);
+      else wholes.push(whole);
     }
   return wholesOf;
-};
-
-const acceptsLiteral = (schema: Schema): boolean => {
-  const type = schema['type'];
-  if (type !== undefined && ![type].flat().includes('null')) return false;
-  if ('const' in schema && schema['const'] !== null) return false;
-  return listOf(schema['enum'])?.includes(null) ?? true;
 };

@@ -4,7 +4,7 @@ import * as z from 'zod';
 export const FAULTS = ['caller', 'tool', 'upstream', 'policy', 'service'] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** What the agent should do next. `pending` is reserved: no code uses it yet. */
+/** What the agent should do next. `pending`: nothing yet, the call goes on. */
 export const OUTCOMES = ['success', 'retry', 'failed', 'refused', 'unknown', 'pending'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
@@ -52,7 +52,7 @@ export const FAILURE_POLICY = {
     charges: 'unknown_names',
     outcome: same('retry'),
     executed: same('no'),
-    when: 'There is no tool of that name, and the nearest ones are suggested; or it is not offered now, and the text says so.',
+    when: 'No tool has that name (the text suggests the nearest ones), or the tool is not available now (the text says why).',
   },
   invalid_arguments: {
     fault: 'caller',
@@ -66,7 +66,7 @@ export const FAILURE_POLICY = {
     charges: true,
     outcome: same('retry'),
     executed: { safe: 'yes', write: 'no' },
-    when: 'The tool threw `RetryableToolError`: it was called wrong, and a better call may work.',
+    when: 'The tool threw `RetryableToolError`: the call was wrong, and a corrected one may succeed.',
   },
   tool_failed: {
     fault: 'tool',
@@ -80,7 +80,7 @@ export const FAILURE_POLICY = {
     charges: true,
     outcome: { safe: 'retry', write: 'unknown' },
     executed: { safe: 'yes', write: 'maybe' },
-    when: 'The tool threw anything else. Where graceful errors are off: `failed`, `fatal` and not charged.',
+    when: 'The tool threw anything else. If graceful errors are off: `failed`, `fatal` and not charged.',
   },
   tool_crashed: died("The tool's process died."),
   out_of_memory: died("The tool's process ran out of memory."),
@@ -104,14 +104,14 @@ export const FAILURE_POLICY = {
     charges: true,
     outcome: same('retry'),
     executed: same('no'),
-    when: 'What the tool talks to answered 429, after the transport retried.',
+    when: 'The upstream of the tool answered 429, also after the transport retried.',
   },
   upstream_unavailable: {
     fault: 'upstream',
     charges: true,
     outcome: { safe: 'retry', write: 'unknown' },
     executed: same('maybe'),
-    when: 'What the tool talks to could not be reached (executed: no) or its answer was lost (executed: maybe).',
+    when: 'The upstream of the tool could not be reached (executed: no), or its answer was lost (executed: maybe).',
   },
   not_authorized: refusedBy('policy', 'The API key may not use this tool.'),
   retry_budget_exhausted: refusedBy(
@@ -122,32 +122,42 @@ export const FAILURE_POLICY = {
     'policy',
     'A limit of calls is reached: per batch, per session, or per tool and session.',
   ),
-  loop_detected: refusedBy('policy', 'The same call was made again and again.'),
-  circuit_open: refusedBy('policy', "The tool's circuit breaker is open; `retry_after_ms` says for how long."),
+  loop_detected: refusedBy('policy', 'The same call was repeated with the same arguments.'),
+  circuit_open: refusedBy(
+    'policy',
+    "The tool's circuit breaker is open; `retry_after_ms` is the time until it admits a call.",
+  ),
+  async_required: refusedBy(
+    'caller',
+    'The tool runs in the background only, and the request did not ask for an asynchronous answer (`Prefer: respond-async`).',
+  ),
   not_executed: refusedBy('policy', 'Sequential with `on_error: "stop"`: an earlier call failed.'),
   cancelled: {
     fault: 'caller',
     charges: false,
     outcome: { safe: 'retry', write: 'unknown' },
     executed: same('maybe'),
-    when: 'The client went away, or the batch deadline passed before the call started (then: refused, executed no).',
+    when: 'The call was cancelled, the client disconnected, or the batch deadline passed before the call started (then: refused, executed no).',
   },
   outcome_unknown: {
     fault: 'tool',
     charges: false,
     outcome: same('unknown'),
     executed: same('maybe'),
-    when: 'A keyed write call was started earlier and never committed.',
+    when: 'An earlier attempt of this keyed write call started, and its outcome is unknown.',
   },
   overloaded: refusedBy('service', 'The call never got a slot to run in.'),
   shutting_down: refusedBy('service', 'The service is stopping.'),
-  store_unavailable: refusedBy('service', 'The session store is down and the service is set to refuse calls then.'),
+  store_unavailable: refusedBy(
+    'service',
+    'The session store is unavailable and the service is configured to refuse calls meanwhile.',
+  ),
   internal_error: {
     fault: 'service',
     charges: false,
     outcome: same('failed'),
     executed: same('maybe'),
-    when: 'A bug of this service. It alerts.',
+    when: 'A bug of this service. It raises an alert.',
   },
 } as const satisfies Record<string, FailurePolicy>;
 

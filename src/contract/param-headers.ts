@@ -1,3 +1,4 @@
+import { isRecord } from './json-record.ts';
 import type { JsonSchema } from './tool-description.ts';
 
 /** An argument that a client repeats in a header `Mcp-Param-{name}`, by its path in the arguments. */
@@ -47,10 +48,10 @@ const nodesIn = (schema: JsonSchema): readonly Node[] => {
 
 const toHeader = ({ schema, path, isReachable }: Node): ParamHeader | string => {
   const { [KEYWORD]: name, type } = schema;
-  if (!isReachable || path.length === 0) return 'it stands where no single argument is meant';
+  if (!isReachable || path.length === 0) return 'it is on a schema that is not a single argument';
   const where = `at '${path.join('.').slice(0, MOST_SHOWN)}'`;
-  if (typeof name !== 'string' || !TOKEN.test(name)) return `${where} it is no name of a header`;
-  if (!TYPES.has(type)) return `${where} the type is none of string, integer and boolean`;
+  if (typeof name !== 'string' || !TOKEN.test(name)) return `${where} it is not a header name`;
+  if (!TYPES.has(type)) return `${where} the type is not string, integer or boolean`;
   return { name, path, isNumber: type === 'integer' };
 };
 
@@ -59,25 +60,16 @@ const MOST_SHOWN = 100;
 const partsOf = ({ schema, path, isReachable }: Node): readonly Node[] =>
   Object.entries(schema).flatMap(([word, value]) => {
     if (word === 'properties') {
-      const members = isSchema(value) ? Object.entries(value) : [];
-      return toNodes(
-        members.map(([name, part]) => [part, [...path, name]]),
-        isReachable,
-      );
+      const members = isRecord(value) ? Object.entries(value) : [];
+      return members.flatMap(([name, part]) => toNode(part, [...path, name], isReachable));
     }
     if (VALUES.has(word)) return [];
-    const parts = NAMED.has(word) && isSchema(value) ? Object.values(value) : [value].flat();
-    return toNodes(
-      parts.map((part) => [part, path]),
-      false,
-    );
+    const parts = NAMED.has(word) && isRecord(value) ? Object.values(value) : [value].flat();
+    return parts.flatMap((part) => toNode(part, path, false));
   });
 
-const toNodes = (parts: readonly (readonly [unknown, readonly string[]])[], isReachable: boolean): readonly Node[] =>
-  parts.flatMap(([schema, path]) => (isSchema(schema) ? [{ schema, path, isReachable }] : []));
-
-const isSchema = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+const toNode = (schema: unknown, path: readonly string[], isReachable: boolean): readonly Node[] =>
+  isRecord(schema) ? [{ schema, path, isReachable }] : [];
 
 /**
  * Why the headers of a call do not say what its arguments say; null where they do. `headerOf` takes the whole name of a
@@ -106,16 +98,16 @@ const toMismatch = (
   const given = headerOf(header.toLowerCase());
   if (given === undefined) return `${header} is missing for the argument '${path.join('.')}'`;
   const said = decode(given.trim());
-  if (said === null) return `${header} is no valid base64 of UTF-8`;
+  if (said === null) return `${header} is not valid base64 of UTF-8`;
   const isSame = said === expected || (isNumber && DECIMAL.test(said) && Number(said) === value);
-  return isSame ? null : `${header} says something else than the argument '${path.join('.')}'`;
+  return isSame ? null : `${header} differs from the argument '${path.join('.')}'`;
 };
 
 const DECIMAL = /^-?\d+(\.\d+)?$/;
 
 const valueAt = (args: unknown, path: readonly string[]): unknown => {
   let value = args;
-  for (const name of path) value = isSchema(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  for (const name of path) value = isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return value;
 };
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { EXECUTED, FAILURE_CODES, FAULTS, OUTCOMES } from './failure.ts';
-import { BUDGET_MODES } from './tool-result.ts';
+import { BUDGET_MODES, PENDING_STATES } from './tool-result.ts';
 
 const MAX_SESSION_ID = 256;
 
@@ -35,8 +35,8 @@ export const JournalEntry = z
     request_id: z.string(),
     index: z.int().nonnegative(),
     id: z.union([z.string(), z.number(), z.null()]).describe("The caller's id of the call."),
-    tool: z.string().nullable().describe('A registered name, or `_unknown`; null where the call named none.'),
-    name: z.string().nullable().describe('The name asked for, at most 64 characters.'),
+    tool: z.string().nullable().describe('A registered tool name, or `_unknown`; null if the call has no name.'),
+    name: z.string().nullable().describe('The requested name, at most 64 characters.'),
     fingerprint: z.string().nullable().describe('SHA-256 of tool and canonical arguments, in hex.'),
     arguments: z.string().describe('The beginning of the arguments, redacted.'),
     success: z.boolean(),
@@ -47,8 +47,8 @@ export const JournalEntry = z
     message: z.string(),
     duration_ms: z.number().nonnegative(),
     replayed: z.literal(true).optional(),
-    retries_left: z.int().nonnegative().nullable().describe('Of this tool, after the round.'),
-    late: LateResult.optional().describe('What came of it after its answer.'),
+    retries_left: z.int().nonnegative().nullable().describe('Retries left for this tool after the round.'),
+    late: LateResult.optional().describe('The outcome after the call was answered.'),
   })
   .meta({ id: 'JournalEntry' });
 export type JournalEntry = Readonly<z.infer<typeof JournalEntry>>;
@@ -59,19 +59,18 @@ export const StreakView = z.object({ failed: z.int().nonnegative(), same_answer:
 /** One tool of a session that has a budget, a streak or a count. */
 export const SessionTool = z
   .object({
-    name: z.string().describe('`_unknown` stands for all names that no tool has.'),
-    failing: z.boolean().describe('Its last round that counted failed.'),
+    name: z.string().describe('`_unknown` covers all names that no tool has.'),
+    failing: z.boolean().describe('The last counted round failed.'),
     failures: z.int().nonnegative().describe('Failed rounds in a row.'),
     used: z.int().nonnegative().describe('Retries that failed.'),
-    running: z.int().nonnegative().describe('Retries that run now.'),
-    limit: z
-      .int()
-      .nonnegative()
-      .describe('Its retries; what it has used where it is no tool of this service any more.'),
-    exhausted: z.boolean().describe('Blocked now: a call of it would be refused with `retry_budget_exhausted`.'),
-    last_error: z.string().describe('The last failure that was charged, one line; "" where none is standing.'),
-    streak: StreakView.describe('How often in a row its most repeated call failed, and gave the same answer.'),
-    calls: z.int().nonnegative().nullable().describe('Counted where the tool limits its calls per session.'),
+    running: z.int().nonnegative().describe('Retries running now.'),
+    limit: z.int().nonnegative().describe('Its retry limit; the number used if the tool no longer exists.'),
+    exhausted: z.boolean().describe('Blocked now: a call would be refused with `retry_budget_exhausted`.'),
+    last_error: z.string().describe('The last charged failure, one line; "" if there is none.'),
+    streak: StreakView.describe(
+      'How often in a row its most repeated call failed, and how often it returned the same answer.',
+    ),
+    calls: z.int().nonnegative().nullable().describe('Counted only if the tool limits its calls per session.'),
     max_calls: z.int().nonnegative().nullable(),
   })
   .meta({ id: 'SessionTool' });
@@ -81,25 +80,41 @@ export type SessionTool = Readonly<z.infer<typeof SessionTool>>;
 export const SessionView = z
   .object({
     session: z.object({
-      mode: z.enum(BUDGET_MODES).describe('Where it is kept; `local` = in this replica, because Redis is away.'),
+      mode: z
+        .enum(BUDGET_MODES)
+        .describe('Where the session is stored; `local` = in this replica, because Redis is unavailable.'),
       rounds: z.int().nonnegative(),
       max_rounds: z.int().nonnegative().nullable(),
       calls: z.int().nonnegative().describe('Calls that ran, or may have run.'),
       max_calls: z.int().nonnegative().nullable(),
-      retries_used: z.int().nonnegative().describe('Over all tools: failed, running, or lost with a replica.'),
+      retries_used: z.int().nonnegative().describe('Over all tools: failed, running, or lost when a replica died.'),
       retries_limit: z.int().nonnegative(),
     }),
     tools: z.array(SessionTool).describe('By name.'),
-    slices: z.record(z.string(), z.unknown()).describe('What each reducer makes of `calls`, by its name.'),
+    slices: z.record(z.string(), z.unknown()).describe('The result of each reducer over `calls`, by reducer name.'),
     slice_errors: z
       .record(z.string(), z.string())
       .optional()
-      .describe('Only where a reducer failed: why its slice is missing, by its name.'),
+      .describe('Only if a reducer failed: why its slice is missing, by reducer name.'),
+    pending: z
+      .array(
+        z.object({
+          call: z.string(),
+          tool: z.string(),
+          request_id: z.string(),
+          index: z.int().nonnegative(),
+          state: z.enum(PENDING_STATES),
+          since: z.iso.datetime(),
+          expires_at: z.iso.datetime(),
+        }),
+      )
+      .optional()
+      .describe('Only if calls of the session are pending: accepted and not ended, oldest first.'),
     calls: z.array(JournalEntry).describe('The last SESSION_JOURNAL calls, oldest first.'),
     truncated: z
       .literal(true)
       .optional()
-      .describe('Only where calls are missing from `calls`: they were dropped because the store needed the room.'),
+      .describe('Only if `calls` is incomplete: calls were evicted because the store needed memory.'),
   })
   .meta({ id: 'SessionView' });
 export type SessionView = Readonly<z.infer<typeof SessionView>>;

@@ -22,7 +22,9 @@ export const ToolCall = z
 
 /** The envelope of POST /tool-calls. Strict on its own members, deaf to unknown ones, and it never looks into a call. */
 export const ToolCallsRequest = z.looseObject({
-  session_id: SessionId.nullish().describe('Budgets are kept per session; without one they hold for this request.'),
+  session_id: SessionId.nullish().describe(
+    'Budgets are counted per session; without one they apply to this request only.',
+  ),
   round_id: z
     .string()
     .regex(/^[\x20-\x7e]{1,64}$/, 'must be 1 to 64 printable ASCII characters')
@@ -39,6 +41,18 @@ export const ToolCallsRequest = z.looseObject({
     .positive()
     .nullish()
     .describe('Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS.'),
+  wait_ms: z
+    .number()
+    .nonnegative()
+    .nullish()
+    .describe(
+      'Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`.',
+    ),
+  notify: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be the name of a webhook endpoint')
+    .nullish()
+    .describe('The webhook endpoint, by its name in the configuration, that hears of pending calls.'),
 });
 export type ToolCallsRequest = z.infer<typeof ToolCallsRequest>;
 

@@ -18,7 +18,14 @@ export const ToolDescription = z
       retries: z.number(),
       concurrency: z.number().nullable(),
       max_calls_per_session: z.number().nullable(),
+      max_duration_ms: z.number().optional().describe('Only for background tools: from acceptance to the end.'),
     }),
+    background: z
+      .enum(['optional', 'always'])
+      .optional()
+      .describe(
+        'A call may go on after its request: send `Prefer: respond-async`. `always`: without it the call is refused.',
+      ),
     available: z.boolean(),
     /** One line for people, where `available` is false. */
     unavailable_reason: z.string().nullable(),
@@ -26,7 +33,7 @@ export const ToolDescription = z
       .literal(true)
       .optional()
       .describe(
-        'What it talks to cannot be reached now; `available` is false. A call says so, and models are told of it all the same.',
+        'Its upstream is unreachable now; `available` is false. Models are still offered the tool; a call fails with the reason.',
       ),
     /** Only where a newer version of the tool cannot be loaded, and why; the one before it serves. */
     outdated_reason: z.string().optional(),
@@ -34,7 +41,7 @@ export const ToolDescription = z
       .enum(['shared', 'own', 'alone'])
       .optional()
       .describe(
-        'Of a tool of a tools directory: its file shares processes with others in turn, has its own, or each of its calls has one to itself.',
+        'For a tool of a tools directory: its file shares processes with other files, has processes of its own, or gets one process per call.',
       ),
     source: z.string(),
   })

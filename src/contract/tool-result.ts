@@ -19,11 +19,11 @@ export const RetryState = z
     allowed: z
       .boolean()
       .describe(
-        'True: another call of the tool may help, and would run. False: the outcome is not `retry`, or no retries are left; a call made all the same is answered `retry_budget_exhausted`.',
+        'True: another call of the tool may succeed and would run. False: the outcome is not `retry`, or no retries are left; a further call is answered `retry_budget_exhausted`.',
       ),
     limit: z.int().nonnegative(),
     used: z.int().nonnegative(),
-    remaining: z.int().nonnegative().describe('The smaller of what the tool and the session have left.'),
+    remaining: z.int().nonnegative().describe('The smaller of the retries left to the tool and to the session.'),
     limited_by: z.enum(['tool', 'session']),
     scope: z.enum(['session', 'request']),
     mode: z.enum(BUDGET_MODES),
@@ -38,11 +38,11 @@ export const FailureDetail = z
     hint: z
       .string()
       .nullable()
-      .describe("What to do differently, in the tool's words. `message` has it, too. Null where no retries are left."),
+      .describe("What to do differently, in the tool's words; also part of `message`. Null if no retries are left."),
     issues: z.array(Issue),
     retry_after_ms: z.number().nonnegative().nullable(),
     fatal: z.boolean().describe('True tells the runtime to abort its run.'),
-    reference: z.string().describe('The log holds the full exception under this id.'),
+    reference: z.string().describe('The log has the full exception under this id.'),
   })
   .meta({ id: 'FailureDetail' });
 export type FailureDetail = z.infer<typeof FailureDetail>;
@@ -78,26 +78,83 @@ export const ToolFailure = z
   .object({
     ...everyResult,
     success: z.literal(false),
-    outcome: z.enum(OUTCOMES).exclude(['success']),
+    outcome: z.enum(OUTCOMES).exclude(['success', 'pending']),
     error: FailureDetail,
     retry: RetryState.nullable(),
   })
   .meta({ id: 'ToolFailure' });
 export type ToolFailure = z.infer<typeof ToolFailure>;
 
-export const ToolResult = z.discriminatedUnion('success', [ToolSuccess, ToolFailure]).meta({ id: 'ToolResult' });
+/** What a call waits for that has not ended. */
+export const PENDING_STATES = ['queued', 'waiting_for_approval', 'running'] as const;
+export type PendingState = (typeof PENDING_STATES)[number];
+
+export const PendingCall = z
+  .object({
+    call: z.string().describe('The handle of the call. It grants nothing: every request is authorised.'),
+    state: z.enum(PENDING_STATES).describe('`queued`, `waiting_for_approval`: it has not started.'),
+    since: z.iso.datetime().describe('When the call was accepted.'),
+    expires_at: z.iso.datetime().describe('At this time a call that has not ended ends as `timeout`.'),
+    poll_after_ms: z.int().nonnegative(),
+    mode: z
+      .literal('memory')
+      .optional()
+      .describe('Only without Redis: the call and its result are lost when this process ends.'),
+    progress: z.object({ done: z.number(), total: z.number().nullable(), message: z.string().nullable() }).nullable(),
+    approval: z.null(),
+  })
+  .meta({ id: 'PendingCall' });
+export type PendingCall = Readonly<z.infer<typeof PendingCall>>;
+
+/** A call that was accepted and has not ended. Its final result, a success or a failure, replaces this one in its place. */
+export const ToolPending = z
+  .object({
+    ...everyResult,
+    success: z.literal(false),
+    outcome: z.literal('pending'),
+    executed: z.enum(['no', 'maybe']),
+    value: z.null(),
+    error: z.null(),
+    retry: z.null(),
+    pending: PendingCall,
+  })
+  .meta({ id: 'ToolPending' });
+export type ToolPending = z.infer<typeof ToolPending>;
+
+export const ToolResult = z
+  .discriminatedUnion('outcome', [ToolSuccess, ToolFailure, ToolPending])
+  .meta({ id: 'ToolResult' });
 export type ToolResult = z.infer<typeof ToolResult>;
 
 export const ToolCallsResponse = z
   .object({
     request_id: z.string(),
     session_id: z.string().nullable(),
+    status: z
+      .enum(['pending', 'done'])
+      .optional()
+      .describe(
+        'Only for batches that prefer an asynchronous answer: `pending` while any result is (202), else `done`.',
+      ),
     results: z.array(ToolResult).describe('One per call, in the order of the calls.'),
     warnings: z
       .array(Warning)
       .min(1)
       .optional()
-      .describe('Of the request: `unknown_member` names a member that is not known, and the one it is near.'),
+      .describe('Warnings about the request: `unknown_member` names an unknown member and the most similar known one.'),
   })
   .meta({ id: 'ToolCallsResponse' });
 export type ToolCallsResponse = z.infer<typeof ToolCallsResponse>;
+
+/** RFC 9457 problem details: the body of every answer that is not 200 or 204. */
+export const Problem = z
+  .object({
+    type: z.string().describe('A URI reference that identifies the problem type.'),
+    title: z.string(),
+    status: z.int(),
+    code: z.string().describe('The problem type as a stable code.'),
+    detail: z.string().describe('What was wrong with this request and how to correct it.'),
+    request_id: z.string(),
+  })
+  .meta({ id: 'Problem' });
+export type Problem = Readonly<z.infer<typeof Problem>>;

@@ -1,8 +1,7 @@
 import { isSafe, type Tool } from '../tools/tool.ts';
-import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
-import { readArguments } from './call-arguments.ts';
+import { type Batch, type Call, isReady, type ReadyCall, readArguments } from './call.ts';
+import { type Failure, toFailure } from './call-outcome.ts';
 import type { CancelCause } from './deadline.ts';
-import { type Failure, toFailure } from './failure.ts';
 import * as text from './failure-text.ts';
 import { bucketOf, RoundCall } from './round-call.ts';
 import {
@@ -34,6 +33,8 @@ export const UNKNOWN_NAMES: AskedTool = {
 export const admitBatch = (batch: Batch): Promise<void> | undefined => {
   const { request, services, calls, asked } = batch;
   if (batch.isReplay) return undefined;
+  if (request.resumed !== undefined && request.resumed.admission !== null)
+    return resume(batch, request.resumed.admission);
   for (const call of calls) if (mayAsk(call)) asked.push(new RoundCall(call));
   // In a session calls are written down even where none of them names a tool.
   const isEmpty = request.sessionKey === null ? asked.length === 0 : calls.length === 0;
@@ -45,8 +46,14 @@ export const admitBatch = (batch: Batch): Promise<void> | undefined => {
   return undefined;
 };
 
+// It was let in when it was accepted.
+const resume = (batch: Batch, admission: Admission): undefined => {
+  batch.admission = admission;
+  for (const call of batch.calls) call.isAsked = true;
+};
+
 const mayAsk = (call: Call): boolean => {
-  if (call.outcome !== null || call.kind === 'refused') return false;
+  if (call.outcome !== null || call.accepted !== null || call.kind === 'refused') return false;
   if (isReady(call)) call.obstacle = findRefusal(call);
   call.isAsked = call.original === null && call.obstacle === null;
   return call.isAsked;
@@ -64,7 +71,9 @@ const toRound = ({ request, calls, asked }: Batch): Round => ({
 const NO_CALLS: readonly AskedCall[] = [];
 
 const findRefusal = (call: ReadyCall): Failure | null => {
-  const { record, services } = call.batch;
+  const { record, services, request } = call.batch;
+  if (call.tool.background === 'always' && (request.async ?? null) === null && request.resumed === undefined)
+    return toFailure('async_required', text.asyncRequiredText(call.tool.name), call.tool);
   if (record?.state === 'away' && !isSafe(call.tool))
     return toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, call.tool);
   const parsed = readArguments(call);

@@ -1,10 +1,9 @@
+import { types } from 'node:util';
 import type { Issue } from '../contract/tool-result.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import type { AnswerMemory } from './batch-request.ts';
-import { type CallOutcome, failed } from './call-outcome.ts';
+import { type CallOutcome, failed, toFailure } from './call-outcome.ts';
 import type { RunOutcome } from './deadline.ts';
-import { toFailure } from './failure.ts';
-import { leastLength } from './least-length.ts';
 
 /** What is looked at and cut of a call. */
 type SizedCall = {
@@ -15,30 +14,15 @@ type SizedCall = {
 };
 type EndedCall = SizedCall & { readonly tool: Tool };
 
-/** What the values of one batch come to, in bytes of JSON, while its calls run and when it is answered. */
-export type AnswerSize = {
-  /** The outcome of a call whose value is large and certainly beyond the limit: it need not be written as JSON. Else null. */
-  readonly refuse: (call: EndedCall, run: RunOutcome) => CallOutcome | null;
-  /** Takes in a call that has ended; where there is no room for its value, or for that of a later call, that goes. */
-  readonly keep: (call: EndedCall) => void;
-  /** Cuts the outcome to what the answer has room for. To be asked once for each call, in their order. */
-  readonly fit: (call: SizedCall) => void;
-  /** Bytes of JSON that are held for the batch now, without what is small. */
-  readonly heldBytes: () => number;
-};
-
 // What is no larger is answered always: all of a batch's calls together would not come to much.
 const FREE_BYTES = 1024;
 
 /**
- * Bounds the values of a batch: a call is answered whole where it and all before it come to no more than `limitBytes`.
- * The rule is the same whichever call ends first. While calls run, values that cannot be answered any more are let go at
- * once, so that a batch never holds more than its limit.
+ * Bounds the values of a batch, in bytes of JSON: a call is answered whole where it and all before it come to no more than
+ * `limitBytes`. The rule is the same whichever call ends first. While calls run, values that cannot be answered any more are
+ * let go at once, so that a batch never holds more than its limit.
  */
-export const createAnswerSize = (limitBytes: number, memory: AnswerMemory | null): AnswerSize =>
-  new BatchAnswerSize(limitBytes, memory);
-
-class BatchAnswerSize implements AnswerSize {
+export class AnswerSize {
   readonly #limitBytes: number;
   readonly #memory: AnswerMemory | null;
   // Made with the first value that counts: most batches have none.
@@ -52,16 +36,19 @@ class BatchAnswerSize implements AnswerSize {
     this.#memory = memory;
   }
 
-  heldBytes(): number {
+  /** Bytes of JSON that are held for the batch now, without what is small. */
+  get heldBytes(): number {
     return this.#heldBytes;
   }
 
+  /** The outcome of a call whose value is large and certainly beyond the limit: it need not be written as JSON. Else null. */
   refuse({ index, tool }: EndedCall, run: RunOutcome): CallOutcome | null {
     if (this.#heldBytes === 0 || run.kind !== 'returned' || !isSafe(tool)) return null;
     if (leastLength(run.value) <= FREE_BYTES || this.#bytesBefore(index) + FREE_BYTES < this.#limitBytes) return null;
     return toTooLarge(tool, overLimitText(this.#limitBytes));
   }
 
+  /** Takes in a call that has ended; where there is no room for its value, or for that of a later call, that goes. */
   keep(call: EndedCall): void {
     const { outcome, index, tool } = call;
     const bytes = outcome === null ? 0 : sizeOf(outcome, null);
@@ -79,6 +66,7 @@ class BatchAnswerSize implements AnswerSize {
     while (this.#heldBytes > this.#limitBytes) this.#letGo(Math.max(...this.#held.keys()));
   }
 
+  /** Cuts the outcome to what the answer has room for. To be asked once for each call, in their order. */
   fit(call: SizedCall): void {
     const { outcome, index, tool, storedResult } = call;
     if (outcome === null) return;
@@ -92,6 +80,27 @@ class BatchAnswerSize implements AnswerSize {
     // What an earlier try was answered is answered again, whole: it was within the limit then.
     if (storedResult !== null || tool === null || (hasRoom && !isOver)) return;
     call.outcome = toCut(outcome, tool, isOver ? overLimitText(this.#limitBytes) : NO_ROOM_TEXT);
+  }
+
+  /** Counts, in the order of the calls, a value that was answered before its turn: it had room. */
+  count({ index }: SizedCall): void {
+    this.#answeredBytes += this.#sizes?.get(index) ?? 0;
+  }
+
+  /**
+   * Whether a call that has ended is answered whole whatever those of `calls` that run still come to: `mostBytes` each, or a
+   * failure with all its issues.
+   */
+  hasRoomFor({ index }: SizedCall, calls: readonly SizedCall[], mostBytes: number): boolean {
+    const own = this.#sizes?.get(index);
+    if (own === undefined) return true;
+    let bytes = own;
+    for (const call of calls) {
+      if (call.index >= index) break;
+      if (call.outcome === null) bytes += Math.max(mostBytes, MOST_ISSUE_BYTES);
+      else bytes += this.#sizes?.get(call.index) ?? sizeOf(call.outcome, call.storedResult);
+    }
+    return bytes <= this.#limitBytes;
   }
 
   #letGo(index: number): void {
@@ -111,6 +120,8 @@ class BatchAnswerSize implements AnswerSize {
   }
 }
 
+// A hundred issues, each with four texts of 500 characters that JSON writes as six.
+const MOST_ISSUE_BYTES = 1_200_000;
 const NO_SIZES: ReadonlyMap<number, number> = new Map();
 
 const sizeOf = (end: CallOutcome, kept: string | null): number => {
@@ -149,10 +160,10 @@ const countCharacters = (issues: readonly Issue[]): number => {
 };
 
 const overLimitText = (limitBytes: number): string =>
-  `The results of this batch are together larger than ${limitBytes} bytes, so this one is left out. Ask for less, or make fewer calls at once.`;
+  `The results of this batch exceed ${limitBytes} bytes together, so this one is left out. Ask for less, or make fewer calls at once.`;
 
 const NO_ROOM_TEXT =
-  'The service holds too many answers that are not sent yet, so this result is left out. Call again later, and make fewer calls at once.';
+  'The service has no memory left for this answer, so this result is left out. Call again later, and make fewer calls at once.';
 
 const toTooLarge = (tool: Tool, message: string): CallOutcome =>
   failed(toFailure('output_too_large', `Tool '${tool.name}' ran. ${message}`, tool));
@@ -164,4 +175,27 @@ const toCut = (end: CallOutcome, tool: Tool, message: string): CallOutcome => {
   if (isSafe(tool)) return toTooLarge(tool, message);
   // What a write tool did cannot be undone by refusing its answer.
   return { ...end, valueJson: 'null', marks: ['truncated'], warnings: [{ code: 'output_too_large', message }] };
+};
+
+// Of more members the first say enough.
+const MOST_MEMBERS = 32;
+
+/** How long the JSON of a value is at least, as far as that can be told without running any code of its tool. */
+export const leastLength = (value: unknown): number => {
+  if (typeof value === 'string') return value.length;
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    types.isProxy(value) ||
+    Object.getPrototypeOf(value) !== Object.prototype
+  )
+    return 0;
+  let length = 0;
+  for (const key of Object.keys(value).slice(0, MOST_MEMBERS)) {
+    const member: unknown = Object.getOwnPropertyDescriptor(value, key)?.value;
+    // It may write itself as something short.
+    if (key === 'toJSON') return 0;
+    if (typeof member === 'string') length += member.length;
+  }
+  return length;
 };

@@ -1,5 +1,6 @@
 import type { ToolProgress } from '../tools/tool.ts';
-import type { BatchTrace } from './batch-trace.ts';
+import type { BatchTrace } from './call-observer.ts';
+import type { AsyncTerms, ResumedCall } from './pending-calls.ts';
 import type { CallReading } from './provider-calls.ts';
 
 /** The connection that waits for the answer. */
@@ -11,8 +12,8 @@ export type Client = {
 
 /** What a caller's Idempotency-Key stands for. */
 export type IdempotencyKey = {
-  /** As the caller chose it: what tools hand on to their upstream. */
-  readonly key: string;
+  /** As the caller chose it: what tools hand on to their upstream; null: it chose none, and its request id stands for it. */
+  readonly key: string | null;
   /** Opaque key of tenant and key. */
   readonly recordKey: string;
   /** Opaque key of tenant and request id: under it the answer can be asked for again. */
@@ -24,6 +25,27 @@ export type AnswerMemory = {
   /** Takes bytes of JSON; false, and nothing is taken, where the service has no room for them. */
   readonly take: (bytes: number) => boolean;
   readonly give: (bytes: number) => void;
+};
+
+/** Who watches a batch run, each call named by its index. What it leaves out it is not told. It must not throw. */
+export type BatchListener = {
+  /** Told once, before the first call begins, of a batch that runs: not of one whose Idempotency-Key is refused or replayed. */
+  readonly accepted?: (calls: readonly AcceptedCall[]) => void;
+  /**
+   * The result of a call, as the answer will have it, as soon as nothing can change it any more: told once of each call of a
+   * batch that runs, in the order in which that comes to be. Of a replay it is not told: all its results are in the answer.
+   */
+  readonly result?: (index: number, resultJson: string) => void;
+  readonly progress?: (index: number, update: ToolProgress) => void;
+  /** What a handler shows to people before its result, as JSON text without secrets. */
+  readonly part?: (index: number, valueJson: string) => void;
+};
+
+/** What a result is known by before it is there. */
+export type AcceptedCall = {
+  readonly index: number;
+  readonly id: string | number | null;
+  readonly name: string | null;
 };
 
 /** An accepted batch, from whoever accepted it. Times in milliseconds. */
@@ -57,10 +79,14 @@ export type BatchRequest = {
   readonly deadlineMs: number;
   readonly idempotency: IdempotencyKey | null;
   readonly client: Client;
+  /** null: each call is answered by how it ended. */
+  readonly async?: AsyncTerms | null;
+  /** Left out: a batch of calls that were just sent. */
+  readonly resumed?: ResumedCall;
   /** Where the memory of its values is taken from; null where nothing bounds it. */
   readonly memory: AnswerMemory | null;
-  /** Hears how far a call is, by its index; null where nobody wants to know. */
-  readonly onProgress: ((index: number, update: ToolProgress) => void) | null;
+  /** Who watches it run; null where nobody does. */
+  readonly listener: BatchListener | null;
   /** The id of the trace it belongs to, 32 hex digits; null without one. */
   readonly traceId: string | null;
   /** null where nothing is traced. */
@@ -69,6 +95,12 @@ export type BatchRequest = {
 
 /** One JSON text per call, in the order of the calls; or why a batch with an Idempotency-Key is not taken. */
 export type BatchAnswer =
-  | { readonly kind: 'results'; readonly results: readonly string[]; readonly origin: 'run' | 'replayed' }
+  | {
+      readonly kind: 'results';
+      readonly results: readonly string[];
+      readonly origin: 'run' | 'replayed';
+      /** Only where calls may go on after the answer: whether any does. */
+      readonly status?: 'pending' | 'done';
+    }
   | { readonly kind: 'in_flight'; readonly retryAfterMs: number }
   | { readonly kind: 'other_body' };

@@ -1,5 +1,6 @@
 import type { Effects } from '../contract/failure.ts';
 import type { ToolContext, ToolLog, ToolProgress } from '../tools/tool.ts';
+import { toJsonValue } from './outcome.ts';
 
 /** Makes a call's log, with the call's ids on every line. */
 export type CreateCallLog = (ids: {
@@ -26,10 +27,17 @@ export type CallFacts = {
   readonly createLog: CreateCallLog;
   /** Where progress goes; null or left out: to the call's log. */
   readonly onProgress?: ((update: ToolProgress) => void) | null;
+  /** Where parts go, as JSON text; null or left out: nobody watches, and they are dropped unread. */
+  readonly onPart?: ((valueJson: string) => void) | null;
 };
 
 // A handler that reports every row it reads must not drown the log.
 const MAX_PROGRESS = 1000;
+
+// What one call may show: a page of text a part, and more than anybody reads while it runs.
+const MAX_PARTS = 1000;
+const MAX_PART_BYTES = 262_144;
+const MAX_PARTS_BYTES = 4_194_304;
 
 /** A call's context and the way to abort its signal. Signal, log and progress are made when the handler first asks for them. */
 export class CallContext implements ToolContext {
@@ -48,6 +56,10 @@ export class CallContext implements ToolContext {
   #reason: Error | undefined;
   #progressLeft = MAX_PROGRESS;
   #progress: ((update: ToolProgress) => void) | undefined;
+  #partsLeft = MAX_PARTS;
+  #partBytesLeft = MAX_PARTS_BYTES;
+  #hasWarnedOfParts = false;
+  #part: ((value: unknown) => void) | undefined;
 
   constructor(facts: CallFacts) {
     this.session = facts.session;
@@ -91,8 +103,43 @@ export class CallContext implements ToolContext {
     else this.log.debug('progress', { ...update });
   }
 
+  /** Whether anybody watches what the handler shows. */
+  get showsParts(): boolean {
+    return typeof this.#facts.onPart === 'function';
+  }
+
+  // Bound, as progress is.
+  get part(): (value: unknown) => void {
+    const { onPart } = this.#facts;
+    if (typeof onPart !== 'function') return dropPart;
+    this.#part ??= (value) => this.#show(value, onPart);
+    return this.#part;
+  }
+
+  #show(value: unknown, onPart: (valueJson: string) => void): void {
+    const room = Math.min(MAX_PART_BYTES, this.#partBytesLeft);
+    const proof = this.#partsLeft === 0 ? null : toJsonValue(value, room);
+    if (proof?.kind !== 'json') {
+      this.#warnOfParts(proof?.kind === 'invalid' ? `a part is not JSON: ${proof.problem}` : PARTS_LIMIT);
+      return;
+    }
+    this.#partsLeft -= 1;
+    this.#partBytesLeft -= Buffer.byteLength(proof.json);
+    onPart(proof.json);
+  }
+
+  #warnOfParts(reason: string): void {
+    if (this.#hasWarnedOfParts) return;
+    this.#hasWarnedOfParts = true;
+    this.log.warn('parts of a call are dropped', { reason });
+  }
+
   abort(reason: Error): void {
     this.#reason = reason;
     this.#controller?.abort(reason);
   }
 }
+
+const PARTS_LIMIT = `a call may show ${MAX_PARTS} parts of ${MAX_PART_BYTES} bytes each, ${MAX_PARTS_BYTES} together`;
+
+const dropPart = (): void => undefined;

@@ -1,7 +1,7 @@
 import type { Effects, Executed, FailureCode, Fault, Outcome } from '../contract/failure.ts';
-import type { BudgetMode } from '../contract/tool-result.ts';
+import type { BudgetMode, RetryState } from '../contract/tool-result.ts';
 import type { Tool } from '../tools/tool.ts';
-import type { Failure } from './failure.ts';
+import type { Failure } from './call-outcome.ts';
 import type { Denial } from './session-store.ts';
 
 /** One call that has got its answer. Every call emits one, on every exit; `code` is null on success. */
@@ -73,6 +73,8 @@ export type CallObserver = {
   readonly toolInvoked: (event: ToolInvoked) => void;
   readonly batchAnswered: (event: BatchAnswered) => void;
   readonly budgetDecided: (event: BudgetDecision) => void;
+  /** A call was accepted that may go on after its request. */
+  readonly callAccepted: () => void;
   /** A call began to wait for a slot. */
   readonly callQueued: (pool: Pool) => void;
   /** It waits no longer, whatever came of it. */
@@ -103,3 +105,54 @@ export type CallObserver = {
  * Repeating equal lines are not written again: the reference is then that of the last equal one.
  */
 export type FailureLog = { readonly write: (call: ToolInvoked, failure: Failure) => string };
+
+/** A call whose handler begins. */
+export type TracedCall = { readonly index: number; readonly tool: Pick<Tool, 'name'> };
+
+/** What a trace may want to know of an answered call beside its event. */
+export type TracedAnswer = {
+  /** The arguments as JSON text, without what the schema marks sensitive; null where no tool was to get them. Made when it is asked for. */
+  readonly argumentsText: () => string | null;
+  /** The budget after the call; null on success and where none was consulted. */
+  readonly retry: RetryState | null;
+};
+
+/** How the calls of one batch are traced. A tracer that throws changes nothing. */
+export type BatchTrace = {
+  /**
+   * The handler of a call begins, after it waited this long for a slot. Gives the W3C `traceparent` under which the
+   * tool can go on with the trace; null where there is none.
+   */
+  readonly callStarted: (call: TracedCall, queueMs: number) => string | null;
+  /** A call has its answer: one that was never started too. */
+  readonly callEnded: (event: ToolInvoked, answer: TracedAnswer) => void;
+};
+
+export type CircuitState = 'closed' | 'open' | 'half_open';
+
+/** Watches circuit breakers. Must not throw. */
+export type CircuitObserver = {
+  /** The worst state of any of the circuits of a tool, or of an upstream that tools share, is another one now. */
+  readonly circuitChanged: (tool: string, state: CircuitState) => void;
+};
+
+const ignore = (): void => undefined;
+
+/** Counts and logs nothing: for testers, and for measuring what the other one costs. */
+export const SILENT_OBSERVER: CallObserver = {
+  toolInvoked: ignore,
+  batchAnswered: ignore,
+  budgetDecided: ignore,
+  callAccepted: ignore,
+  callQueued: ignore,
+  callUnqueued: ignore,
+  callStarted: ignore,
+  callEnded: ignore,
+  shed: ignore,
+  toolsOffered: ignore,
+  lateResult: ignore,
+  deadlineOverrun: ignore,
+  loopDetected: ignore,
+  keyUsed: ignore,
+  contractViolated: ignore,
+};

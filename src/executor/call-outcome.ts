@@ -1,6 +1,47 @@
-import type { Executed } from '../contract/failure.ts';
-import type { Warning } from '../contract/tool-result.ts';
-import type { Failure } from './failure.ts';
+import { type Executed, FAILURE_POLICY, type FailureCode, type Outcome } from '../contract/failure.ts';
+import type { Issue, Warning } from '../contract/tool-result.ts';
+import { isSafe, type Tool } from '../tools/tool.ts';
+
+/** Why a call did not succeed, before the budget has its say. `message` is what the model reads. */
+export type Failure = {
+  readonly code: FailureCode;
+  readonly message: string;
+  /** The exception's type name, or the code. */
+  readonly type: string;
+  readonly hint: string | null;
+  /** Of all `issueCount` problems of the arguments the first hundred; the text for the model lists the first ten. */
+  readonly issues: readonly Issue[];
+  readonly issueCount: number;
+  readonly retryAfterMs: number | null;
+  readonly fatal: boolean;
+  /** What the model should do next, and whether the handler ran. */
+  readonly outcome: Outcome;
+  readonly executed: Executed;
+  /** A structured error payload the tool supplied, else null. */
+  readonly payload: unknown;
+  /** The original exception, for the log; undefined where nothing was thrown. */
+  readonly thrown: unknown;
+};
+
+type Details = Partial<Omit<Failure, 'code' | 'message'>>;
+
+/** A failure with what the policy table says of its code and the tool's effects; `details` overrule. */
+export const toFailure = (
+  code: FailureCode,
+  message: string,
+  tool: Pick<Tool, 'effects'> | null,
+  details: Details = NO_DETAILS,
+): Failure => {
+  const policy = FAILURE_POLICY[code];
+  const column = tool === null || isSafe(tool) ? 'safe' : 'write';
+  const { type = code, hint = null, issues = NO_ISSUES, issueCount = 0, retryAfterMs = null } = details;
+  const { fatal = false, payload = null, thrown } = details;
+  const { outcome = policy.outcome[column], executed = policy.executed[column] } = details;
+  return { code, message, type, hint, issues, issueCount, retryAfterMs, fatal, outcome, executed, payload, thrown };
+};
+
+const NO_DETAILS: Details = {};
+const NO_ISSUES: readonly Issue[] = [];
 
 export type SuccessOutcome = {
   readonly kind: 'success';

@@ -1,15 +1,15 @@
 import type { RetryState, Warning } from '../contract/tool-result.ts';
+import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
 import type { Tool } from '../tools/tool.ts';
-import { type AnswerSize, createAnswerSize } from './answer-size.ts';
+import { AnswerSize } from './answer-size.ts';
 import type { BatchAnswer, BatchRequest } from './batch-request.ts';
 import type { ToolInvoked } from './call-observer.ts';
-import { type CallOutcome, failed } from './call-outcome.ts';
-import { type CancelControl, createCancellation } from './deadline.ts';
+import { type CallOutcome, type Failure, failed } from './call-outcome.ts';
+import { type BatchCancellation, createCancellation } from './deadline.ts';
 import type { ExecutorServices } from './executor-services.ts';
-import type { Failure } from './failure.ts';
-import { createWideLiterals, type WideLiterals } from './json-shape.ts';
 import type { RecordLease } from './keyed-store.ts';
-import type { ParsedArguments } from './parse-arguments.ts';
+import { createWideLiterals, type ParsedArguments, parseArguments, type WideLiterals } from './parse-arguments.ts';
+import type { AcceptedCall, CallState } from './pending-calls.ts';
 import type { Admission, Budget, CallVerdict, SettledCall } from './session-store.ts';
 import type { NameSuggestions } from './suggest-names.ts';
 
@@ -21,8 +21,8 @@ import type { NameSuggestions } from './suggest-names.ts';
  * | read     | kind, tool, refusal, rawArguments, timeoutMs, original, sharesId              |
  * | record   | outcome, storedResult, withheld: what an earlier try of the batch left          |
  * | admit    | obstacle, isAsked, verdict                                                     |
- * | run      | outcome, durationMs, late                                                       |
- * | answer   | outcome (fitted and redacted), callerOutcome, event, reference, retry, result    |
+ * | run      | outcome, durationMs, late; or accepted, acceptedState: it goes on after the answer     |
+ * | answer   | outcome (fitted and redacted), callerOutcome, event, reference, retry, result, isAnswered |
  */
 export class Call {
   readonly batch: Batch;
@@ -38,7 +38,7 @@ export class Call {
   refusal: Failure | null = null;
   rawArguments: unknown = undefined;
   timeoutMs = 0;
-  /** Made when they are first asked for: see call-arguments.ts. */
+  /** Parsed when they are first asked for, by `readArguments`. */
   parsedArguments: ParsedArguments | null = null;
   argumentsText: string | null = null;
   fingerprint: string | null = null;
@@ -62,6 +62,13 @@ export class Call {
   /** What its handler came to after all; null where nobody will ever know. Never rejects. */
   late: Promise<CallOutcome | null> | null = null;
 
+  /** The pending call that it is, whoever accepted it; null: it ran or ends with its batch. */
+  accepted: AcceptedCall | null = null;
+  /** How that stands. Once it has ended, `outcome` and `storedResult` say how. */
+  acceptedState: CallState | null = null;
+  /** An earlier batch has accepted it. */
+  isJoined = false;
+
   /** Answered by the outcome of its `original`. */
   isCopy = false;
   /** The outcome as its caller reads it, where that differs: with the secrets that the caller itself sent. */
@@ -72,6 +79,8 @@ export class Call {
   retry: RetryState | null = null;
   /** JSON text. */
   result = '';
+  /** Its result was made, and told to who watches, while other calls of the batch ran. */
+  isAnswered = false;
 
   constructor(batch: Batch, index: number, id: string | number | null, name: string | null) {
     this.batch = batch;
@@ -99,7 +108,7 @@ export class Batch {
   readonly startedAt: number;
   /** When its last call ended, or its calls began to run: a call that runs at once begins where the one before it ended. */
   moment = 0;
-  readonly cancellation: CancelControl;
+  readonly cancellation: BatchCancellation;
   readonly wideLiterals: WideLiterals;
   readonly size: AnswerSize;
   /** In the order of the request. */
@@ -122,9 +131,13 @@ export class Batch {
   suggestions: NameSuggestions | null = null;
   /** The last failure in which there was nothing to redact: calls that failed alike share it. */
   cleanOutcome: CallOutcome | null = null;
+  /** Whether any call is a pending one. */
+  hasAccepted = false;
   /** Every call is answered by the record of an earlier try. */
   isReplay = false;
   answer: BatchAnswer | null = null;
+  /** Hears of every call that has run, at its end; null where nobody watches the batch. */
+  callEnded: ((call: Call) => void) | null = null;
 
   /** It is answered: nothing may begin or end in it any more. */
   isClosed = false;
@@ -135,9 +148,33 @@ export class Batch {
     this.startedAt = services.now();
     this.cancellation = createCancellation(request.deadlineMs, request.client, services, this.startedAt);
     this.wideLiterals = createWideLiterals(request.source);
-    this.size = createAnswerSize(services.maxAnswerBytes, request.memory);
+    this.size = new AnswerSize(services.maxAnswerBytes, request.memory);
   }
 }
 
 const NO_CALLS: readonly Call[] = [];
 const NO_WARNINGS: readonly Warning[] = [];
+
+/** The arguments of a call, read once however often they are asked for. */
+export const readArguments = (call: ReadyCall): ParsedArguments => {
+  call.parsedArguments ??= parseArguments(call.rawArguments, call.batch.wideLiterals, call.tool);
+  return call.parsedArguments;
+};
+
+/** RFC 8785 text of the arguments; the raw text where they do not parse. */
+export const toArgumentsJson = (call: ReadyCall): string => {
+  call.argumentsText ??= toText(call);
+  return call.argumentsText;
+};
+
+/** SHA-256 of tool and arguments, 64 hex digits: the journal's name for a call. */
+export const fingerprintOf = (call: ReadyCall): string => {
+  call.fingerprint ??= toDigest(`${call.tool.name}\n${toArgumentsJson(call)}`);
+  return call.fingerprint;
+};
+
+const toText = (call: ReadyCall): string => {
+  const parsed = readArguments(call);
+  if (parsed.ok) return toCanonicalText(parsed.value);
+  return typeof call.rawArguments === 'string' ? call.rawArguments : toCanonicalText(call.rawArguments);
+};

@@ -1,11 +1,17 @@
+import type { FailureCode } from '../contract/failure.ts';
+import type { StoreMemory } from '../memory/store-memory.ts';
 import type { Tool } from '../tools/tool.ts';
+import type { CircuitObserver, CircuitState } from './call-observer.ts';
 import type { CallOutcome } from './call-outcome.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
 
+/** Whether a call had the tool's own time, or one that its caller or its batch shortened. */
+type Limit = 'own' | 'shortened';
+
 /** A call that runs behind a breaker, or why it does not. */
 export type CircuitPass =
-  | { readonly kind: 'passed'; readonly ended: (end: CallOutcome, limit: 'own' | 'shortened') => void }
+  | { readonly kind: 'passed'; readonly ended: (outcome: CallOutcome, limit: Limit) => void }
   | { readonly kind: 'refused'; readonly retryAfterMs: number };
 
 /**
@@ -17,4 +23,250 @@ export type CircuitBreakers = {
   readonly refusal: (tool: Tool, input: Arguments) => number | null;
   /** Lets the call run, as the probe where one is due. Faults of one `batch` count once. */
   readonly begin: (tool: Tool, input: Arguments, batch: WeakKey) => CircuitPass;
+};
+
+export type CircuitBreakersOptions = {
+  /** Batches with a fault in a row that open a circuit; 0 = never. */
+  readonly failures: number;
+  /** How long it then refuses calls, in milliseconds. */
+  readonly openMs: number;
+  readonly observer: CircuitObserver;
+  /** Of which the store `circuits` holds them: a model may name any number of upstreams. What is forgotten is closed. */
+  readonly memory: StoreMemory;
+  readonly now: () => number;
+};
+
+// Measured: a circuit with its batches and its probe.
+const CIRCUIT_BYTES = 400;
+
+/** Breakers of this process. There is a circuit from the first fault of its tool or upstream on. */
+export const createCircuitBreakers = (options: CircuitBreakersOptions): CircuitBreakers => {
+  if (options.failures === 0) return OFF;
+  const { openMs, memory, now } = options;
+  const moved = createStateReports(options.observer);
+  const circuits = memory.open<Circuit>('circuits', {
+    tenantOf: () => '',
+    ttl: null,
+    now,
+    onGone: (_id, circuit) => circuit.forget(),
+  });
+
+  const addCircuit = ({ name, upstream }: Tool, id: string): Circuit => {
+    const circuit = new Circuit(options, (from, to) => moved(upstream?.name ?? name, from, to));
+    circuits.set(id, circuit, CIRCUIT_BYTES);
+    return circuit;
+  };
+
+  const ended = (outcome: CallOutcome, limit: Limit, { tool, id, batch }: OrdinaryPass): void => {
+    const verdict = toCircuitVerdict(outcome, limit);
+    if (verdict === 'success' && circuits.size > 0) circuits.get(id)?.succeeded();
+    else if (verdict === 'fault') (circuits.get(id) ?? addCircuit(tool, id)).faulted(batch);
+  };
+
+  return {
+    // Without any circuit there is no need to find out whom the call talks to.
+    refusal: (tool, input) =>
+      circuits.size === 0 ? null : (circuits.get(toCircuitId(tool, input))?.refusal() ?? null),
+    begin: (tool, input, batch) => {
+      const id = toCircuitId(tool, input);
+      const circuit = circuits.size === 0 ? undefined : circuits.get(id);
+      if (circuit === undefined || circuit.state === 'closed') return new OrdinaryPass(tool, id, batch, ended);
+      const retryAfterMs = circuit.refusal();
+      if (retryAfterMs !== null) return { kind: 'refused', retryAfterMs };
+      const probeEnded = circuit.takeProbe(openMs + tool.timeoutMs);
+      return { kind: 'passed', ended: (outcome, limit) => probeEnded(toCircuitVerdict(outcome, limit)) };
+    },
+  };
+};
+
+/** Of a call that runs while its circuit is closed. A class: each call has one. */
+class OrdinaryPass {
+  readonly kind = 'passed';
+  readonly tool: Tool;
+  readonly id: string;
+  readonly batch: WeakKey;
+  readonly #ended: Ended;
+
+  constructor(tool: Tool, id: string, batch: WeakKey, ended: Ended) {
+    this.tool = tool;
+    this.id = id;
+    this.batch = batch;
+    this.#ended = ended;
+  }
+
+  ended(outcome: CallOutcome, limit: Limit): void {
+    this.#ended(outcome, limit, this);
+  }
+}
+
+type Ended = (outcome: CallOutcome, limit: Limit, pass: OrdinaryPass) => void;
+
+const OFF: CircuitBreakers = {
+  refusal: () => null,
+  begin: () => ({ kind: 'passed', ended: () => undefined }),
+};
+
+// Calls beside a probe may ask again soon: it may have ended by then.
+const BESIDE_PROBE_MS = 1000;
+
+/**
+ * The breaker of one tool or upstream.
+ *
+ * | state     | calls                   | goes on                                                               |
+ * |-----------|-------------------------|-----------------------------------------------------------------------|
+ * | closed    | run                     | to `open` after `failures` batches with a fault and no success between |
+ * | open      | refused for `openMs`    | to `half_open` with the first call after that, the probe               |
+ * | half_open | refused beside a probe  | to `closed` or `open` as the probe ends; one that tells nothing, or takes too long, gives way to the next |
+ */
+class Circuit {
+  state: CircuitState = 'closed';
+  readonly #options: CircuitBreakersOptions;
+  readonly #moved: (from: CircuitState, to: CircuitState) => void;
+  #openedAt = 0;
+  /** The batches with a fault since the last success. */
+  #batches = new WeakSet<WeakKey>();
+  #faults = 0;
+  #probe: { readonly until: number } | null = null;
+  #isForgotten = false;
+
+  constructor(options: CircuitBreakersOptions, moved: (from: CircuitState, to: CircuitState) => void) {
+    this.#options = options;
+    this.#moved = moved;
+  }
+
+  /** Milliseconds until a call may be tried; null where one may be now. */
+  refusal(): number | null {
+    const { openMs, now } = this.#options;
+    if (this.state === 'closed') return null;
+    if (this.state === 'half_open')
+      return this.#probe !== null && now() < this.#probe.until ? Math.min(BESIDE_PROBE_MS, openMs) : null;
+    const leftMs = Math.ceil(this.#openedAt + openMs - now());
+    return leftMs > 0 ? leftMs : null;
+  }
+
+  /** Makes a call the probe, where the circuit is not closed and refuses nothing; gives what its end is told to. */
+  takeProbe(patienceMs: number): (verdict: CircuitVerdict) => void {
+    const probe = { until: this.#options.now() + patienceMs };
+    this.#probe = probe;
+    this.#moveTo('half_open');
+    return (verdict) => {
+      if (this.#probe !== probe) return;
+      this.#probe = null;
+      if (verdict === 'fault') this.#open();
+      if (verdict !== 'success') return;
+      this.#forgetFaults();
+      this.#moveTo('closed');
+    };
+  }
+
+  /** A call that was no probe was at fault; those of one batch count once in a row. */
+  faulted(batch: WeakKey): void {
+    if (this.state !== 'closed' || this.#batches.has(batch)) return;
+    this.#batches.add(batch);
+    this.#faults += 1;
+    if (this.#faults >= this.#options.failures) this.#open();
+  }
+
+  /** A call that was no probe succeeded. */
+  succeeded(): void {
+    if (this.state === 'closed' && this.#faults > 0) this.#forgetFaults();
+  }
+
+  /** From now on it counts as closed, whatever its probe comes to. */
+  forget(): void {
+    this.#moveTo('closed');
+    this.#isForgotten = true;
+  }
+
+  #open(): void {
+    this.#openedAt = this.#options.now();
+    this.#moveTo('open');
+  }
+
+  #forgetFaults(): void {
+    this.#batches = new WeakSet();
+    this.#faults = 0;
+  }
+
+  #moveTo(next: CircuitState): void {
+    if (this.state === next) return;
+    if (!this.#isForgotten) this.#moved(this.state, next);
+    this.state = next;
+  }
+}
+
+/** Tells the observer of the worst state of any of a tool's circuits, each time it is another one. */
+const createStateReports = (observer: CircuitObserver) => {
+  const tools = new Map<string, { half_open: number; open: number }>();
+  return (tool: string, from: CircuitState, to: CircuitState): void => {
+    const counts = tools.get(tool) ?? { half_open: 0, open: 0 };
+    const worst = (): CircuitState => (counts.open > 0 ? 'open' : counts.half_open > 0 ? 'half_open' : 'closed');
+    const before = worst();
+    if (from !== 'closed') counts[from] -= 1;
+    if (to !== 'closed') counts[to] += 1;
+    const after = worst();
+    if (after === 'closed') tools.delete(tool);
+    else tools.set(tool, counts);
+    if (after !== before) observer.circuitChanged(tool, after);
+  };
+};
+
+/** What the end of a call says of what it called. `neither`: nothing, as where the model, a rule or we ended it. */
+export type CircuitVerdict = 'success' | 'fault' | 'neither';
+
+// Not `tool_failed` and `output_too_large`: a tool that can say so works.
+const FAULTS: ReadonlySet<FailureCode> = new Set([
+  'tool_exception',
+  'tool_crashed',
+  'out_of_memory',
+  'timeout',
+  'invalid_output',
+  'upstream_rate_limited',
+  'upstream_unavailable',
+]);
+
+/** What an outcome says of the tool's health; `limit`: of the time that the call had. */
+export const toCircuitVerdict = (outcome: CallOutcome, limit: Limit): CircuitVerdict => {
+  if (outcome.kind === 'success') return 'success';
+  const { code, hint } = outcome.failure;
+  // An exception that tells the model what to do differently says whose fault it is: a path that is not there.
+  if (code === 'tool_exception' && hint !== null) return 'neither';
+  // Else a caller in a hurry would close a slow tool for everybody.
+  if (code === 'timeout' && limit === 'shortened') return 'neither';
+  return FAULTS.has(code) ? 'fault' : 'neither';
+};
+
+// By name: a tool that is loaded anew keeps its circuits. No name holds a line break.
+const toCircuitId = (tool: Tool, input: Arguments): string => {
+  if (tool.upstream !== null) return `\n${tool.upstream.name}`;
+  const key = circuitKeyOf(tool, input);
+  return key === null ? tool.name : `${tool.name}\n${key}`;
+};
+
+// Enough for an origin; what a model writes may have any length.
+const MAX_KEY_LENGTH = 200;
+
+/**
+ * The upstream that a call with these arguments talks to, at most 200 characters; null = the tool as a whole, also
+ * where the tool's own function throws or gives no text.
+ */
+export const circuitKeyOf = (tool: Tool, input: Arguments): string | null => {
+  const key =
+    tool.runsIn === 'service' ? callBreakerKey(tool.breakerKeyOf, input) : readArgument(tool.breakerKey, input);
+  return typeof key === 'string' && key !== '' ? key.slice(0, MAX_KEY_LENGTH) : null;
+};
+
+const readArgument = (name: string | null, input: Arguments): unknown =>
+  name !== null && Object.hasOwn(input, name) ? input[name] : null;
+
+const callBreakerKey = (breakerKeyOf: ((input: Arguments) => unknown) | null, input: Arguments): unknown => {
+  if (breakerKeyOf === null) return null;
+  try {
+    const key = breakerKeyOf(input);
+    // It is not awaited, so its rejection would be unhandled.
+    if (key instanceof Promise) key.catch(() => undefined);
+    return key;
+  } catch (_foreign) {
+    return null;
+  }
 };

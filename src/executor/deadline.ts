@@ -1,8 +1,23 @@
 import type { Issue } from '../contract/tool-result.ts';
-import type { Tool, ToolContext } from '../tools/tool.ts';
+import type { HostedTool, Tool, ToolContext } from '../tools/tool.ts';
 import type { Client } from './batch-request.ts';
 import type { CallOutcome } from './call-outcome.ts';
-import { type Clock, type StartTimer, startNodeTimer } from './clock.ts';
+
+/** Calls back once after so many milliseconds; gives the way to call it off. */
+export type StartTimer = (listener: () => void, ms: number) => () => void;
+
+export const startNodeTimer: StartTimer = (listener, ms) => {
+  const timer = setTimeout(listener, ms);
+  return () => clearTimeout(timer);
+};
+
+/** What deadlines go by. */
+export type Clock = {
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number;
+  /** Of the same clock; left out: of Node. */
+  readonly startTimer?: StartTimer;
+};
 
 /** What may end a batch before its calls do. The first one counts. */
 export type CancelCause = 'deadline' | 'client_gone' | 'shutdown';
@@ -18,12 +33,6 @@ export type Cancellation = {
   readonly startTimer: StartTimer;
 };
 
-export type CancelControl = Cancellation & {
-  readonly cancel: (cause: CancelCause) => void;
-  /** The batch is answered: no timer and no listener is left behind. */
-  readonly close: () => void;
-};
-
 /** Calls a listener once whoever adds it has finished doing so; gives the way to call it off. */
 const callSoon = (listener: (cause: CancelCause) => void, cause: CancelCause): (() => void) => {
   let isWanted = true;
@@ -36,7 +45,7 @@ const callSoon = (listener: (cause: CancelCause) => void, cause: CancelCause): (
 };
 
 /** Timer and subscription start with the first listener: a batch of synchronous handlers never needs them. */
-class BatchCancellation implements CancelControl {
+export class BatchCancellation implements Cancellation {
   readonly startTimer: StartTimer;
   readonly #client: Client;
   readonly #clock: Clock;
@@ -81,6 +90,7 @@ class BatchCancellation implements CancelControl {
     for (const listener of listeners) listener(cause);
   }
 
+  /** The batch is answered: no timer and no listener is left behind. */
   close(): void {
     this.#stopTimer?.();
     this.#unsubscribe?.();
@@ -99,7 +109,7 @@ export const createCancellation = (
   client: Client,
   clock: Clock,
   from: number = clock.now(),
-): CancelControl => new BatchCancellation(from + deadlineMs, client, clock);
+): BatchCancellation => new BatchCancellation(from + deadlineMs, client, clock);
 
 /** How running a handler ended, as a value. The first cause wins. */
 export type RunOutcome =
@@ -114,13 +124,13 @@ export type RunOutcome =
 
 export type RunTerms = {
   /** What the handler gets, and the way to tell it through its signal that nobody waits any longer. */
-  readonly context: ToolContext & { readonly abort: (reason: Error) => void };
+  readonly context: ToolContext & {
+    readonly abort: (reason: Error) => void;
+    /** Whether anybody watches what the handler shows. */
+    readonly showsParts: boolean;
+  };
   readonly timeoutMs: number;
   readonly cancellation: Cancellation;
-};
-
-export type Deadline = Pick<RunTerms, 'timeoutMs' | 'cancellation'> & {
-  readonly context: Pick<RunTerms['context'], 'abort'>;
 };
 
 /**
@@ -130,7 +140,7 @@ export type Deadline = Pick<RunTerms, 'timeoutMs' | 'cancellation'> & {
 export const raceDeadline = (
   work: Promise<RunOutcome | null>,
   tool: Pick<Tool, 'effects'>,
-  terms: Deadline,
+  terms: Omit<RunTerms, 'context'> & { readonly context: Pick<RunTerms['context'], 'abort'> },
 ): Promise<RunOutcome> =>
   new Promise((resolve) => {
     const settle = (outcome: RunOutcome): void => {
@@ -147,7 +157,7 @@ export const raceDeadline = (
       // A write that runs is let finish: cutting it off would only hide what it did (semantics, section 5).
       if (cause === 'client_gone' && tool.effects === 'write') return undefined;
       settle({ kind: 'cut_off', late: work });
-      return terms.context.abort(new DOMException('Nobody waits for this call any more.', 'AbortError'));
+      return terms.context.abort(new DOMException('The caller no longer waits for this call.', 'AbortError'));
     });
     const stopTimer = terms.cancellation.startTimer(timeOut, terms.timeoutMs);
     work.then(
@@ -155,3 +165,17 @@ export const raceDeadline = (
       (thrown: unknown) => settle({ kind: 'threw', thrown }),
     );
   });
+
+export type HostedTerms = RunTerms & {
+  /** Whether an exception that the tool did not classify is a result like others (`on`) or fatal. */
+  readonly graceful: 'on' | 'off';
+  /** `check`: the arguments are checked and the handler does not run; a success says that they are valid. Left out: `run`. */
+  readonly purpose?: 'run' | 'check';
+};
+
+/** Checks the arguments and runs the handler in a process of its own, under the deadline. Never rejects. */
+export type RunHosted = (
+  tool: HostedTool,
+  input: Readonly<Record<string, unknown>>,
+  terms: HostedTerms,
+) => Promise<RunOutcome>;

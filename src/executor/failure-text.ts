@@ -1,10 +1,11 @@
+import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { isMissing } from '../tools/argument-issues.ts';
-import { cutText, LOOKAHEAD, onOneLine, withLookahead } from '../tools/describe-value.ts';
+import { cutText, endSentence, LOOKAHEAD, onOneLine, withLookahead } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
+import type { Failure } from './call-outcome.ts';
 import type { DropReason } from './call-slots.ts';
 import type { Budget, CallLimit, Denial } from './session-store.ts';
-import { withoutAdvice } from './without-advice.ts';
 
 /** The model reads no more of one message. */
 export const MAX_MESSAGE_LENGTH = 2000;
@@ -98,11 +99,26 @@ export const budgetSuffix = ({ remaining, used, limit }: Budget): string =>
 export const exhaustedSuffix = (name: string, outcome: 'retry' | 'unknown'): string =>
   outcome === 'retry'
     ? ` No retries are left for '${name}'. Use another tool, or say what could not be done.`
-    : ` No retries are left for '${name}'. Find out in another way whether it took effect, or say that this is not known.`;
+    : ` No retries are left for '${name}'. Check in another way whether it took effect, or say that its outcome is unknown.`;
 
 export const NO_RETRIES_FOR_UNKNOWN_NAMES = ' No retries are left for unknown names.';
 
 export const notExecutedText = (name: string): string => `Not executed: the preceding call to '${name}' failed.`;
+
+export const asyncRequiredText = (name: string): string =>
+  `Tool '${name}' only runs in the background, and this request waits for its results. The agent's runtime must send the call with 'Prefer: respond-async'.`;
+
+export const notExecutedPendingText = (name: string): string =>
+  `Not executed: the preceding call to '${name}' has not ended. Send this call again when it has.`;
+
+/** The limit of calls that are pending at once. */
+export const pendingLimitText = (name: string, of: 'session' | 'key' | 'service', limit: number): string =>
+  `Tool '${name}' was not called: ${PENDING_HOLDERS[of]} has ${limit} pending calls, the most it may have. Wait until one ends.`;
+
+const PENDING_HOLDERS = { session: 'this session', key: 'this caller', service: 'the service' } as const;
+
+export const PENDING_STORE_UNAVAILABLE_TEXT =
+  'Not executed: this call runs in the background, and the store that would keep it is unavailable. Try again in a few seconds.';
 
 export const batchLimitText = (limit: number): string =>
   `Not executed: a batch runs at most ${limit} calls. Send this call again in another batch.`;
@@ -111,7 +127,7 @@ export const batchLimitText = (limit: number): string =>
 export const loopText = (name: string, cause: 'failed' | 'same_answer', times: number): string =>
   cause === 'failed'
     ? `Not executed: '${name}' was called ${times} times in a row with the same arguments and failed. Change the arguments or the approach.`
-    : `Not executed: '${name}' was called ${times} times in a row with the same arguments and gave the same answer. Use that answer, or change the arguments.`;
+    : `Not executed: '${name}' was called ${times} times in a row with the same arguments and returned the same answer. Use that answer, or change the arguments.`;
 
 const countOf = (count: number, noun: string): string => (count === 1 ? `one ${noun}` : `${count} ${noun}s`);
 
@@ -127,24 +143,24 @@ export const callLimitText = (name: string, of: CallLimit, limit: number): strin
 };
 
 export const circuitOpenText = (name: string, retryAfterMs: number): string =>
-  `Not executed: '${name}' has been failing for everybody and rests for ${countOf(Math.max(1, Math.ceil(retryAfterMs / 1000)), 'more second')}. Use another tool, or say what could not be done.`;
+  `Not executed: '${name}' is temporarily disabled after repeated failures; available again in ${countOf(Math.max(1, Math.ceil(retryAfterMs / 1000)), 'second')}. Use another tool, or say what could not be done.`;
 
 export const identicalCallText = (name: string, times: number): string =>
-  `'${name}' has given this very answer ${times} times in a row for the same arguments.`;
+  `'${name}' has returned the same answer ${times} times in a row for the same arguments.`;
 
 export const outcomeUnknownText = (name: string): string =>
-  `An earlier try of this call to '${name}' was started, and how it ended is not known. It may or may not have taken effect. Check before calling it again.`;
+  `An earlier attempt of this call to '${name}' started, and its outcome is unknown. It may or may not have taken effect. Check before calling it again.`;
 
 export const takenOverText = (name: string): string =>
-  `Another try of this batch has taken over, and this one did not run '${name}'. The other one may have. Check before calling it again.`;
+  `Another attempt of this batch took over; this attempt did not run '${name}', the other may have. Check before calling it again.`;
 
 export const KEYED_STORE_UNAVAILABLE_TEXT =
-  'Not executed: the store that keeps Idempotency-Keys is unavailable, and without it nobody could tell a repeat. Send the batch again later.';
+  'Not executed: the store of Idempotency-Keys is unavailable, so a repeat would not be detected. Send the batch again later.';
 
 export const notAuthorizedText = (name: string): string =>
   `The API key may not use '${name}'. Use another tool, or say what could not be done.`;
 
-export const CANCELLED_BY_CLIENT_TEXT = 'Not executed: the caller went away before this call started.';
+export const CANCELLED_BY_CLIENT_TEXT = 'Not executed: the caller disconnected before this call started.';
 export const CANCELLED_BY_DEADLINE_TEXT = "Not executed: the batch's deadline passed before this call started.";
 export const OVERLOADED_TEXT =
   "Not executed: no slot became free before the batch's deadline. Send fewer calls at once, or try later.";
@@ -152,14 +168,14 @@ export const OVERLOADED_TEXT =
 const DROP_TEXTS = {
   queue_full: 'Not executed: too many calls are waiting already. Send fewer calls at once, or send this one later.',
   deadline:
-    "Not executed: what was left of the batch's deadline would not have been enough. Send fewer calls at once, or allow more time.",
+    "Not executed: too little time was left before the batch's deadline. Send fewer calls at once, or allow more time.",
 } as const satisfies Record<DropReason, string>;
 
 export const dropText = (reason: DropReason): string => DROP_TEXTS[reason];
 
 export const SHUTTING_DOWN_TEXT = 'Not executed: the service is shutting down. Send this call again in a few seconds.';
 export const STORE_UNAVAILABLE_TEXT =
-  'Not executed: the session store is unavailable and no calls are run without it. Try later, or say what could not be done.';
+  'Not executed: the session store is unavailable, and calls are refused without it. Try later, or say what could not be done.';
 export const INTERNAL_ERROR_TEXT =
   'The service failed while handling this call, which is not your fault. It may or may not have run. Check before calling it again.';
 
@@ -167,3 +183,71 @@ export const cutOffText = (tool: Tool): string =>
   isSafe(tool)
     ? `Tool '${tool.name}' was cancelled while running. It is safe to call it again.`
     : `Tool '${tool.name}' was cancelled while running. It may or may not have taken effect. Check before calling it again.`;
+
+/** No hint is longer, so that the message before it keeps half of its room. */
+export const MAX_HINT_LENGTH = 1000;
+
+/** The budget's words behind a message, with the space before them; and whether they take the place of all advice to try again. */
+export type Suffix = { readonly text: string; readonly replaces: 'nothing' | 'advice' };
+export const NO_SUFFIX: Suffix = { text: '', replaces: 'nothing' };
+
+/** What the model reads: never empty, within 2 000 characters, the budget's word last. */
+export const toMessage = ({ message, hint }: Failure, { text, replaces }: Suffix): string => {
+  const limit = MAX_MESSAGE_LENGTH - text.length;
+  if (replaces === 'nothing') return fitMessage(text === '' ? message : endSentence(message), hint, limit) + text;
+  const happened = withoutAdvice(message, hint);
+  return happened === '' ? text.trimStart() : fitMessage(endSentence(happened), null, limit) + text;
+};
+
+/**
+ * The budget's word on a failure. Where another try would be refused for want of retries, it says so in the place of all
+ * advice to try again. Else it speaks only of a failure that was charged; and never of one retry that is left where the
+ * call may have taken effect: that would ask for it twice.
+ */
+export const toSuffix = (failure: Failure, name: string | null, budget: Budget | undefined): Suffix => {
+  if (budget === undefined || failure.fatal) return NO_SUFFIX;
+  const { charges } = FAILURE_POLICY[failure.code];
+  const { outcome } = failure;
+  if (budget.remaining === 0 && (outcome === 'retry' || outcome === 'unknown'))
+    return name === null ? UNKNOWN_NAMES : { text: exhaustedSuffix(name, outcome), replaces: 'advice' };
+  if (charges === false || outcome !== 'retry') return NO_SUFFIX;
+  const text = budgetSuffix(budget);
+  return text === '' ? NO_SUFFIX : { text, replaces: 'nothing' };
+};
+
+// The names that such a message lists may be called all the same.
+const UNKNOWN_NAMES: Suffix = { text: NO_RETRIES_FOR_UNKNOWN_NAMES, replaces: 'nothing' };
+
+/** A message within `limit` characters. One that ends with its hint, and perhaps a full stop, is cut before the hint. */
+const fitMessage = (message: string, hint: string | null, limit: number): string => {
+  if (message.length <= limit) return message;
+  const end = hint !== null && message.endsWith(`${hint}.`) ? `${hint}.` : hint;
+  if (end === null || !message.endsWith(end)) return cutText(message, limit);
+  return `${cutText(message.slice(0, -end.length).trimEnd(), limit - end.length - 1)} ${end}`;
+};
+
+// Sentences that tell a model to make the call once more: of this service, of its tools, and as most people write them.
+const ADVICE =
+  /(^|[.!?…]["'”’)\]]{0,3} )(?:(?:please )?(?:try|call|retry)(?: it| this)? again\b|(?:please )?try (?:later|different|other)\b|please retry\b|retry (?:later\b|in (?=\d|an? |some ))|ask for less\b|fix th(?:is|ese) and call\b|it is safe to call it again\b|check before (?:calling|posting)(?: it)? again\b|send one JSON object, for example\b.*$)(?:\b(?:e\.g|i\.e|etc|vs)\.|[^.!?\n]|[.!?](?=\S))*[.!?]? ?/gim;
+
+/** A message without the sentences that advise another try, and without the hint; "" where it says nothing else. */
+export const withoutAdvice = (message: string, hint: string | null): string =>
+  dropHint(message, hint).replace(ADVICE, '$1').trim();
+
+// A hint that is a part of a sentence stays: without it "The nearest is notes.md." would say nothing.
+const dropHint = (message: string, hint: string | null): string => {
+  const at = hint === null ? -1 : message.lastIndexOf(hint);
+  if (hint === null || at === -1) return message;
+  const before = message.slice(0, at);
+  const after = message.slice(at + hint.length);
+  const isWhole = isAtStart(before) && (ENDED.test(hint.slice(-4)) || /^(?:[.!?…]|\s*$|\s*\n)/.test(after));
+  return isWhole ? before + after.replace(/^[.!?…]+/, '') : message;
+};
+
+const ENDED = /[.!?…。！？]["'”’)\]]{0,3}$/;
+
+/** Whether a sentence may begin behind this text. */
+const isAtStart = (before: string): boolean => {
+  const text = before.trimEnd();
+  return text === '' || ENDED.test(text.slice(-4)) || before.slice(text.length).includes('\n');
+};

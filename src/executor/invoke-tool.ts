@@ -1,5 +1,6 @@
 import type { Issue } from '../contract/tool-result.ts';
-import type { InlineTool, ToolContext } from '../tools/tool.ts';
+import { type AnyAsyncGenerator, isAsyncGenerator } from '../tools/async-generator.ts';
+import type { InlineTool, Prepared, ToolContext } from '../tools/tool.ts';
 import { isToldValue } from '../tools/tool-values.ts';
 import { type RunOutcome, type RunTerms, raceDeadline } from './deadline.ts';
 
@@ -23,6 +24,23 @@ export const invokeTool = (
   }
 };
 
+/** The tool as it is asked whether it takes arguments: it checks them, and its handler is not run. */
+export const toCheckingTool = (tool: InlineTool): InlineTool => {
+  const toIdle = (prepared: Prepared): Prepared => (prepared.ok ? VALID : prepared);
+  return {
+    ...tool,
+    effects: 'read',
+    checkOutput: null,
+    extractError: null,
+    prepare: (input) => {
+      const prepared = tool.prepare(input);
+      return prepared instanceof Promise ? prepared.then(toIdle) : toIdle(prepared);
+    },
+  };
+};
+
+const VALID: Prepared = { ok: true, invocation: { run: () => null } };
+
 type Handler = (context: ToolContext) => unknown;
 
 const start = (tool: InlineTool, run: Handler, terms: RunTerms): RunOutcome | Promise<RunOutcome> => {
@@ -30,7 +48,8 @@ const start = (tool: InlineTool, run: Handler, terms: RunTerms): RunOutcome | Pr
     const returned = run(terms.context);
     const kind = classifyReturned(returned);
     if (kind === 'unreadable') return UNREADABLE;
-    if (kind === 'promise') return raceDeadline(finishLater(tool, returned), tool, terms);
+    if (isAsyncGenerator(returned)) return raceDeadline(runGenerator(tool, returned, terms.context), tool, terms);
+    if (kind === 'promise') return raceDeadline(finishLater(tool, returned, terms.context), tool, terms);
     const checked = checkOutput(tool, returned);
     return checked instanceof Promise ? raceDeadline(checked, tool, terms) : checked;
   } catch (thrown) {
@@ -59,15 +78,44 @@ const continueLater = async (
 
 const runToEnd = async (tool: InlineTool, run: Handler, context: ToolContext): Promise<RunOutcome> => {
   try {
-    return await finishLater(tool, run(context));
+    return await finishLater(tool, run(context), context);
   } catch (thrown) {
     return { kind: 'threw', thrown };
   }
 };
 
-const finishLater = async (tool: InlineTool, returned: unknown): Promise<RunOutcome> => {
+const finishLater = async (tool: InlineTool, returned: unknown, context: ToolContext): Promise<RunOutcome> => {
   try {
-    return await checkOutput(tool, await returned);
+    const value = await returned;
+    return isAsyncGenerator(value) ? await runGenerator(tool, value, context) : await checkOutput(tool, value);
+  } catch (thrown) {
+    return { kind: 'threw', thrown };
+  }
+};
+
+// A generator that never waits would else keep timers, and so its own deadline, from their turn.
+const STEPS_A_TURN = 16;
+
+/**
+ * What an `async function*` yields are parts, what it returns is its value. It runs to its end whether anybody watches or
+ * not; a call that is cut off ends it at its next `yield`, where its `finally` blocks run.
+ */
+const runGenerator = async (
+  tool: InlineTool,
+  generator: AnyAsyncGenerator,
+  context: ToolContext,
+): Promise<RunOutcome> => {
+  try {
+    for (let steps = 1; ; steps += 1) {
+      const { done, value } = await generator.next();
+      if (done === true) return await checkOutput(tool, value ?? null);
+      if (context.signal.aborted) {
+        await generator.return(undefined);
+        return { kind: 'threw', thrown: context.signal.reason };
+      }
+      context.part(value);
+      if (steps % STEPS_A_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
   } catch (thrown) {
     return { kind: 'threw', thrown };
   }
@@ -89,7 +137,9 @@ const toThrown = (thrown: unknown): RunOutcome => ({ kind: 'threw', thrown });
 // A refinement or transformation that throws says "these arguments I cannot take" (hostile input 23).
 const toPrepareFailure = (thrown: unknown): RunOutcome => ({
   kind: 'invalid_arguments',
-  issues: [{ path: '', expected: 'arguments the tool can check', received: 'others', message: toCheckProblem(thrown) }],
+  issues: [
+    { path: '', expected: 'arguments that can be checked', received: 'others', message: toCheckProblem(thrown) },
+  ],
 });
 
 const toCheckProblem = (thrown: unknown): string => {

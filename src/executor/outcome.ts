@@ -1,22 +1,23 @@
+import type { Executed } from '../contract/failure.ts';
 import type { Issue, Warning } from '../contract/tool-result.ts';
 import { isDeeperThan } from '../json/json-text.ts';
-import { withArticle, withLookahead } from '../tools/describe-value.ts';
+import { endSentence, withArticle, withLookahead } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
+import { TOOL_ERROR } from '../tools/tool-errors.ts';
 import { isToldValue, toldKind } from '../tools/tool-values.ts';
-import { type CallOutcome, failed } from './call-outcome.ts';
-import { classifyThrown } from './classify-thrown.ts';
+import { type CallOutcome, type Failure, failed, toFailure } from './call-outcome.ts';
 import type { RunOutcome } from './deadline.ts';
-import { toFailure } from './failure.ts';
 import {
   cutOffText,
   invalidArgumentsText,
   invalidOutputText,
+  MAX_HINT_LENGTH,
   MAX_MESSAGE_LENGTH,
+  noMessageText,
   timeoutText,
   toFramelessText,
   tooLargeText,
 } from './failure-text.ts';
-import { mapChanged } from './map-changed.ts';
 
 export type OutcomeTerms = { readonly graceful: 'on' | 'off'; readonly maxResultBytes: number };
 
@@ -121,7 +122,10 @@ const toTooLarge = (tool: Tool, proof: Extract<JsonProof, { kind: 'too_large' }>
   const message = tooLargeText(tool, limitBytes);
   if (isSafe(tool)) return failed(toFailure('output_too_large', message, tool));
   const preview = proof.json === null ? null : withLookahead(proof.json, toPreviewLength(limitBytes));
-  const warning = { code: 'output_too_large', message: `The result was larger than ${limitBytes} bytes and is cut.` };
+  const warning = {
+    code: 'output_too_large',
+    message: `The result was larger than ${limitBytes} bytes and is truncated.`,
+  };
   return toSuccess(JSON.stringify(preview), '', ['truncated'], [warning]);
 };
 
@@ -150,12 +154,12 @@ export const toJsonValue = (value: unknown, maxBytes: number): JsonProof => {
   if (typeof text !== 'string') return text;
   const over = text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes);
   if (over) return { kind: 'too_large', json: text };
-  const problem = findShapeProblem(value, text);
+  const problem = findProblem(value, text);
   return problem === null ? { kind: 'json', json: text } : { kind: 'invalid', problem };
 };
 
-const findShapeProblem = (value: unknown, text: string): string | null => {
-  if (text.includes('{}') && holdsPromise(value)) return 'a Promise in it is written as {}; await it';
+const findProblem = (value: unknown, text: string): string | null => {
+  if (text.includes('{}') && holdsPromise(value)) return 'it contains a Promise, which JSON writes as {}; await it';
   return isDeeperThan(text, MAX_DEPTH) ? `it is nested deeper than ${MAX_DEPTH} levels` : null;
 };
 
@@ -166,24 +170,15 @@ const stringify = (value: unknown): string | JsonProof => {
   try {
     return JSON.stringify(value) ?? { kind: 'invalid', problem: `${withArticle(typeof value)} is not JSON` };
   } catch (thrown) {
-    return toProblem(thrown);
-  }
-};
-
-const toProblem = (thrown: unknown): JsonProof => {
-  const message = messageOf(thrown);
-  if (message.startsWith('Invalid string length')) return { kind: 'too_large', json: null };
-  if (message.includes('BigInt')) return { kind: 'invalid', problem: 'a BigInt is not JSON; return it as a string' };
-  if (message.includes('circular')) return { kind: 'invalid', problem: 'it refers to itself' };
-  return { kind: 'invalid', problem: 'it cannot be written as JSON' };
-};
-
-// A tool's own toJSON may throw anything: a revoked proxy, on which even `instanceof` throws, or a message that is none.
-const messageOf = (thrown: unknown): string => {
-  try {
-    return thrown instanceof Error && typeof thrown.message === 'string' ? thrown.message : '';
-  } catch (_hostile) {
-    return '';
+    // A tool's own toJSON may throw anything.
+    const said = read(thrown, 'message');
+    const message = typeof said === 'string' ? said : '';
+    if (message.startsWith('Invalid string length')) return { kind: 'too_large', json: null };
+    if (message.includes('BigInt')) return { kind: 'invalid', problem: 'a BigInt is not JSON; return it as a string' };
+    return {
+      kind: 'invalid',
+      problem: message.includes('circular') ? 'it refers to itself' : 'it cannot be written as JSON',
+    };
   }
 };
 
@@ -195,18 +190,146 @@ const MOST_LOOKED_AT = 10_000;
  */
 const holdsPromise = (value: unknown): boolean => {
   const waiting: unknown[] = [value];
-  try {
+  const findPromise = (): boolean => {
     for (const each of waiting) {
       if (each instanceof Promise) return true;
       if (waiting.length < MOST_LOOKED_AT) waiting.push(...membersOf(each));
     }
-  } catch (_hostile) {
     return false;
-  }
-  return false;
+  };
+  return attempt(findPromise) === true;
 };
 
 const membersOf = (value: unknown): readonly unknown[] =>
   typeof value === 'object' && value !== null && !('toJSON' in value)
     ? Object.values(value).slice(0, MOST_LOOKED_AT)
     : [];
+
+type Thrower = Pick<Tool, 'name' | 'effects'>;
+
+/**
+ * Any thrown thing as a failure value. Total: it answers for strings, null, frozen objects, revoked proxies and
+ * getters that throw. `graceful: 'off'` makes an unclassified exception fatal (seed 000); the classified ones pass
+ * through as they are, whatever the setting.
+ */
+export const classifyThrown = (thrown: unknown, tool: Thrower, graceful: 'on' | 'off'): Failure => {
+  const kind = read(thrown, TOOL_ERROR);
+  const details = detailsOf(thrown);
+  const text = textOf(thrown);
+  const message = endWithHint(text === '' ? noMessageText(tool.name) : text, details.hint);
+  const declared = executedOf(thrown);
+  switch (kind) {
+    case 'retryable':
+      return toFailure('retry_requested', message, tool, { ...details, executed: toRetryExecuted(declared, tool) });
+    case 'terminal':
+      return toFailure('tool_failed', message, tool, { ...details, executed: declared ?? 'yes' });
+    case 'upstream_rate_limited':
+    case 'upstream_unavailable': {
+      const executed = declared ?? 'maybe';
+      const outcome = executed !== 'no' && tool.effects === 'write' ? 'unknown' : 'retry';
+      return toFailure(kind, message, tool, { ...details, executed, outcome });
+    }
+    default:
+      return toException(
+        details,
+        text === '' ? message : endWithHint(`${details.type}: ${text}`, details.hint),
+        tool,
+        graceful,
+      );
+  }
+};
+
+const toException = (
+  { type, hint, thrown }: ReturnType<typeof detailsOf>,
+  message: string,
+  tool: Thrower,
+  graceful: 'on' | 'off',
+): Failure =>
+  graceful === 'off'
+    ? toFailure('tool_exception', message, tool, { type, hint, thrown, fatal: true, outcome: 'failed' })
+    : toFailure('tool_exception', message, tool, { type, hint, thrown });
+
+// A write that says nothing was not begun; of a repeat that can do no harm only `no` is worth saying.
+const toRetryExecuted = (declared: Executed | undefined, { effects }: Thrower): Executed => {
+  if (effects === 'write') return declared ?? 'no';
+  return declared === 'no' ? 'no' : 'yes';
+};
+
+const detailsOf = (thrown: unknown) => {
+  const retryAfterMs = read(thrown, 'retryAfterMs');
+  return {
+    type: typeNameOf(thrown),
+    hint: toHint(read(thrown, 'hint')),
+    retryAfterMs: typeof retryAfterMs === 'number' && retryAfterMs >= 0 ? retryAfterMs : null,
+    payload: read(thrown, 'value') ?? null,
+    thrown,
+  };
+};
+
+const executedOf = (thrown: unknown): Executed | undefined => {
+  const executed = read(thrown, 'executed');
+  return executed === 'yes' || executed === 'no' || executed === 'maybe' ? executed : undefined;
+};
+
+// Blank says nothing.
+const toHint = (hint: unknown): string | null =>
+  typeof hint === 'string' && hint.trim() !== ''
+    ? withLookahead(toFramelessText(hint, MAX_READ), MAX_HINT_LENGTH)
+    : null;
+
+// A tool may have put its hint into its text.
+const endWithHint = (said: string, hint: string | null): string =>
+  hint === null || said.includes(hint) ? said : `${endSentence(said)} ${hint}`;
+
+const textOf = (thrown: unknown): string => {
+  if (thrown === null || thrown === undefined) return '';
+  const text = typeof thrown === 'object' || typeof thrown === 'function' ? textOfObject(thrown) : String(thrown);
+  return withLookahead(toFramelessText(text, MAX_READ), MAX_MESSAGE_LENGTH);
+};
+
+// Frames are many characters and are not shown: more is read than may stay.
+const MAX_READ = 4 * MAX_MESSAGE_LENGTH;
+
+const textOfObject = (thrown: object): string => {
+  const message = read(thrown, 'message');
+  if (typeof message === 'string') return message;
+  const json = attempt(() => JSON.stringify(thrown));
+  return typeof json === 'string' && json !== '{}' ? json : '';
+};
+
+const typeNameOf = (thrown: unknown): string => {
+  const named = read(thrown, 'name');
+  if (isTypeName(named) && named !== 'Error') return named;
+  const constructed = read(read(thrown, 'constructor'), 'name');
+  const isError = typeof read(thrown, 'message') === 'string';
+  return isError && isTypeName(constructed) && constructed !== 'Object' ? constructed : 'Error';
+};
+
+const isTypeName = (name: unknown): name is string => typeof name === 'string' && /^[\w$.]{1,80}$/.test(name);
+
+/** A property of anything at all; undefined where there is none or reading it throws. */
+const read = (from: unknown, key: PropertyKey): unknown =>
+  (typeof from === 'object' && from !== null) || typeof from === 'function'
+    ? attempt(() => Reflect.get(from, key))
+    : undefined;
+
+const attempt = (step: () => unknown): unknown => {
+  try {
+    return step();
+  } catch (_hostile) {
+    return undefined;
+  }
+};
+
+/** The same list where `change` gives back each of its items: it is copied from the first one that differs on. */
+export const mapChanged = <Item>(items: readonly Item[], change: (item: Item) => Item): readonly Item[] => {
+  let changed: Item[] | null = null;
+  let place = 0;
+  for (const item of items) {
+    const instead = change(item);
+    if (changed === null && instead !== item) changed = items.slice(0, place);
+    changed?.push(instead);
+    place += 1;
+  }
+  return changed ?? items;
+};

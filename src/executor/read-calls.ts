@@ -1,18 +1,22 @@
 import { toCallId } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
 import type { Tool } from '../tools/tool.ts';
-import { type Batch, Call, isReady } from './call.ts';
-import { readArguments, toArgumentsJson } from './call-arguments.ts';
-import { type Failure, toFailure } from './failure.ts';
+import { type Batch, Call, isReady, readArguments, toArgumentsJson } from './call.ts';
+import { type Failure, toFailure } from './call-outcome.ts';
 import { batchLimitText, invalidCallText, notAuthorizedText } from './failure-text.ts';
-import { findMisnamed } from './misnamed-members.ts';
-import { createNameSuggestions, type NameSuggestions } from './suggest-names.ts';
+import type { ResumedCall } from './pending-calls.ts';
+import { createNameSuggestions, findMisnamed, type NameSuggestions } from './suggest-names.ts';
 
 /**
  * 1 shape, 2 look up, 3 authorise: makes a call of each entry of the request, with its tool or the reason why it gets none,
  * as far as that can be told without the session. Then marks calls that repeat an earlier one.
  */
 export const readCalls = (batch: Batch): undefined => {
+  const { resumed } = batch.request;
+  if (resumed !== undefined) {
+    batch.calls = [readResumed(resumed, batch)];
+    return;
+  }
   const calls: Call[] = [];
   for (const entry of batch.request.calls) calls.push(readCall(entry, calls.length, batch));
   batch.calls = calls;
@@ -33,6 +37,19 @@ const readCall = (entry: unknown, index: number, batch: Batch): Call => {
   return bindTool(call, tool, entry);
 };
 
+/** A call that was read and accepted before. Its tool may have gone since. */
+const readResumed = ({ spec, outcome }: ResumedCall, batch: Batch): Call => {
+  const call = new Call(batch, spec.index, spec.id, spec.name);
+  const tool = batch.services.registry.find(spec.tool);
+  if (tool === undefined) return toUnknown(call, spec.tool);
+  call.kind = 'ready';
+  call.tool = tool;
+  call.outcome = outcome;
+  call.timeoutMs = spec.timeoutMs;
+  call.rawArguments = spec.arguments;
+  return call;
+};
+
 const bindTool = (call: Call, tool: Tool, entry: object): Call => {
   const { mayUse, reading } = call.batch.request;
   if (!mayUse(tool.name)) {
@@ -40,15 +57,20 @@ const bindTool = (call: Call, tool: Tool, entry: object): Call => {
     call.refusal = toFailure('not_authorized', notAuthorizedText(call.name ?? ''), tool);
     return call;
   }
-  const limit: unknown = Reflect.get(entry, 'timeout_ms') ?? tool.timeoutMs;
+  const longest = isBackground(tool, call.batch) ? tool.maxDurationMs : tool.timeoutMs;
+  const limit: unknown = Reflect.get(entry, 'timeout_ms') ?? longest;
   if (typeof limit !== 'number' || !(limit > 0))
     return refuse(call, 'timeout_ms must be a positive number of milliseconds.');
   call.kind = 'ready';
   call.tool = tool;
-  call.timeoutMs = Math.ceil(Math.min(limit, tool.timeoutMs));
+  call.timeoutMs = Math.ceil(Math.min(limit, longest));
   call.rawArguments = reading === null ? Reflect.get(entry, 'arguments') : reading.readArguments(entry, tool);
   return call.rawArguments === undefined ? refuseMisnamed(call, entry) : call;
 };
+
+// A call of it may go on after its request.
+const isBackground = ({ background }: Tool, { request }: Batch): boolean =>
+  background !== 'never' && (request.async ?? null) !== null;
 
 const toNamelessText = (entry: object): string => {
   const misnamed = findMisnamed(entry, 'name');
@@ -102,7 +124,7 @@ const suggestionsOf = (batch: Batch): NameSuggestions => {
 
 export const DUPLICATE_ID_WARNING: Warning = {
   code: 'duplicate_id',
-  message: 'Another call of this batch has the same id; tell the results apart by their index.',
+  message: 'Another call of this batch has the same id; distinguish the results by their index.',
 };
 
 /**

@@ -1,31 +1,41 @@
-import { toPortableName } from '../contract/portable-name.ts';
+import { toPortableName } from '../contract/tool-names.ts';
 import type { Warning } from '../contract/tool-result.ts';
 import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
 import { parseJson } from '../json/parse-json.ts';
+import { isSafe } from '../tools/tool.ts';
 import type { IdempotencyKey } from './batch-request.ts';
 import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
-import { renameResult, restoreEarlier, toResultKinds } from './kept-result.ts';
+import { type CallOutcome, type Failure, failed, toFailure } from './call-outcome.ts';
+import { echoName, notAuthorizedText, outcomeUnknownText } from './failure-text.ts';
+import { type Kept, readHandle, readKept, setAccepted, toOutcome } from './kept-result.ts';
 import type { EarlierCall, HeldRecord, RecordLease, ResultToKeep } from './keyed-store.ts';
 
 const NOT_DURABLE: Warning = {
   code: 'idempotency_not_durable',
-  message: 'The Idempotency-Key is remembered only while this process lives.',
+  message: 'The Idempotency-Key is stored only in this process and is lost when it ends.',
 };
 const NOT_KEPT: Warning = {
   code: 'idempotency_not_kept',
-  message: 'The Idempotency-Key could not be kept: sending this batch again may run it again.',
+  message: 'The Idempotency-Key could not be stored: a repeat of this batch may run its calls again.',
+};
+const NOT_FOUND_AGAIN: Warning = {
+  code: 'results_not_recorded',
+  message: 'The results may not have been stored under the request id: asking for them there may not find them.',
 };
 const NOT_RECORDED: Warning = {
   code: 'idempotency_not_recorded',
-  message: 'The result may not have been kept under the Idempotency-Key: a repeat may not give this answer again.',
+  message: 'The results may not have been stored under the Idempotency-Key: a repeat may not return this answer.',
 };
 
 /**
  * Opens the record of the batch's key: of all that try at once, one gets to run it. Sets the answer where this batch is not
  * the one, the record where it is, and the outcomes that earlier tries left.
  */
-export const openRecord = (batch: Batch): Promise<void> | undefined =>
-  batch.request.idempotency === null ? undefined : openKey(batch, batch.request.idempotency);
+export const openRecord = (batch: Batch): Promise<void> | undefined => {
+  const { idempotency, resumed } = batch.request;
+  if (resumed !== undefined) batch.record = resumed.record;
+  return idempotency === null ? undefined : openKey(batch, idempotency);
+};
 
 const openKey = async (batch: Batch, { recordKey, requestKey }: IdempotencyKey): Promise<void> => {
   const { calls, services } = batch;
@@ -49,13 +59,37 @@ const openKey = async (batch: Batch, { recordKey, requestKey }: IdempotencyKey):
       observer.keyUsed('replayed');
       batch.isReplay = true;
       for (const [index, result] of opening.results.entries()) restore(calls[index], { state: 'committed', result });
+      await attachPending(calls);
       return;
     case 'held':
       observer.keyUsed(opening.record.earlier.size === 0 ? 'new' : 'resumed');
-      batch.record = withToolNames(holdRecord(opening.record), calls);
-      batch.warnings = keys.durability === 'process' ? [NOT_DURABLE] : [];
+      batch.record = holdRecord(opening.record, calls);
+      // Of a batch without a key its pending results say so themselves.
+      batch.warnings = keys.durability === 'process' && batch.request.idempotency?.key !== null ? [NOT_DURABLE] : [];
       for (const [index, earlier] of opening.record.earlier) restore(calls[index], earlier);
+      await attachPending(calls);
   }
+};
+
+/** Calls that an earlier try answered as pending are the calls that they have become. */
+const attachPending = async (calls: readonly Call[]): Promise<void> => {
+  await Promise.all(
+    calls.map(async (call) => {
+      const handle = call.storedResult === null ? null : readHandle(call.storedResult);
+      if (handle === null) return;
+      const { services, request } = call.batch;
+      const accepted = await services.pending.attach(request.tenant, handle);
+      if (accepted === null) {
+        call.storedResult = null;
+        call.withheld = true;
+        endUnknown(call);
+        return;
+      }
+      call.storedResult = null;
+      call.outcome = null;
+      setAccepted(call, accepted, 'joined');
+    }),
+  );
 };
 
 const restore = (call: Call | undefined, earlier: EarlierCall): void => {
@@ -78,41 +112,31 @@ const away = (): 'away' => 'away';
 // A third of the lease: two renewals may get lost.
 const RENEW_EVERY_MS = 1500;
 
-const holdRecord = (record: HeldRecord): RecordLease => {
+const holdRecord = (record: HeldRecord, calls: readonly Call[]): RecordLease => {
   // A renewal that fails is not the last word: the next may not, and `start` and `finish` ask the record themselves.
   const timer = setInterval(() => void record.renew().catch(away), RENEW_EVERY_MS);
   timer.unref();
   let isFinished = false;
+  // By their tools' own names, whatever those were called by: rights go by the tool, also when it has gone and what another
+  // name stood for cannot be found out any more.
+  const toStored = (index: number, result: string): string => {
+    const call = calls[index];
+    return call !== undefined && isAlias(call) ? renameResult(result, call.tool.name) : result;
+  };
   return {
     state: 'held',
     start: (index) => record.start(index).catch(away),
     finish: (results) => {
       isFinished = true;
-      return record.commit(results).catch(away);
+      const stored = results.map((one) => ({ ...one, result: toStored(one.index, one.result) }));
+      return record.commit(stored).catch(away);
     },
     letGo: () => {
       clearInterval(timer);
-      // Nobody waits for its lease to end; marks of writes that began stay.
+      // Others need not wait for its lease to end; marks of writes that began stay.
       if (!isFinished) void record.commit([]).catch(away);
     },
-    amend: (index, result) => record.amend(index, result).catch(() => undefined),
-  };
-};
-
-/**
- * Results are kept by their tools' own names, whatever those were called by: rights go by the tool, also when it has
- * gone and nobody can say any more what another name stood for.
- */
-const withToolNames = (record: RecordLease, calls: readonly Call[]): RecordLease => {
-  if (!calls.some(isAlias)) return record;
-  const toKept = (index: number, result: string): string => {
-    const call = calls[index];
-    return call !== undefined && isAlias(call) ? renameResult(result, call.tool.name) : result;
-  };
-  return {
-    ...record,
-    finish: (results) => record.finish(results.map((kept) => ({ ...kept, result: toKept(kept.index, kept.result) }))),
-    amend: (index, result) => record.amend(index, toKept(index, result)),
+    amend: (index, result) => record.amend(index, toStored(index, result)).catch(() => undefined),
   };
 };
 
@@ -122,13 +146,18 @@ const isAlias = (call: Call): call is ReadyCall => isReady(call) && call.name !=
 export const keepResults = (batch: Batch): Promise<void> | undefined =>
   batch.record === null || batch.record.state === 'away' ? undefined : commitResults(batch, batch.record);
 
-const commitResults = async ({ calls }: Batch, record: RecordLease): Promise<void> => {
+const commitResults = async ({ calls, request }: Batch, record: RecordLease): Promise<void> => {
   const kinds = toResultKinds(calls);
-  const own = calls.flatMap(({ index, result, storedResult, withheld }): readonly ResultToKeep[] =>
-    storedResult === null && !withheld ? [{ index, result, kind: kinds[index] ?? 'final' }] : [],
+  const own = calls.flatMap(
+    ({ index, result, storedResult, withheld, accepted, isJoined }, place): readonly ResultToKeep[] =>
+      (storedResult === null || (accepted !== null && !isJoined)) && !withheld
+        ? [{ index, result, kind: kinds[place] ?? 'final' }]
+        : [],
   );
   const state = await record.finish(own);
-  if (state !== 'held') for (const call of calls) call.result = withWarning(call.result, NOT_RECORDED);
+  if (state === 'held') return;
+  const warning = request.idempotency?.key === null ? NOT_FOUND_AGAIN : NOT_RECORDED;
+  for (const call of calls) call.result = withWarning(call.result, warning);
 };
 
 /** A result's text with one more warning: for the rare case that something is known only after it was made. */
@@ -160,4 +189,118 @@ const toSentArguments = (entry: unknown): string => {
   if (sent.trim() === '') return '{}';
   const parsed = parseJson(sent);
   return parsed.ok ? toCanonicalText(parsed.value) : sent;
+};
+
+/** What of a call an earlier try decides on. */
+export type RestoredCall = Pick<Call, 'kind' | 'name' | 'tool' | 'refusal' | 'outcome' | 'storedResult' | 'withheld'>;
+
+/**
+ * Ends a call whose earlier try is on record: by its kept result, marked as a replay, or as one of which nobody knows how it
+ * ended. Leaves it open where it runs now: it is safe to repeat. Another key of the tenant may have sent that try: who may
+ * not use the tool learns nothing of it, nor of the other tools of that key, and changes nothing in the record.
+ */
+export const restoreEarlier = (call: RestoredCall, earlier: EarlierCall, mayUse: MayUse): void => {
+  const kept = earlier.state === 'committed' ? readKept(earlier.result) : null;
+  const withheld = toWithheld(kept, call, mayUse);
+  if (withheld !== null) withhold(call, withheld);
+  // It ran: what cannot be read any more is no reason to run it again.
+  else if (kept !== null && earlier.state === 'committed') restoreKept(call, earlier.result, kept);
+  // Only writes are marked: where its tool has gone or may not be used any more it was one.
+  else if (earlier.state === 'committed' || call.tool === null || call.kind !== 'ready' || !isSafe(call.tool))
+    endUnknown(call);
+};
+
+type MayUse = (tool: string) => boolean;
+
+/** Why who asks now may not see that outcome; null where it may. */
+const toWithheld = (kept: Kept | null, call: RestoredCall, mayUse: MayUse): Failure | null => {
+  if (call.kind === 'refused') return call.refusal?.code === 'not_authorized' ? call.refusal : null;
+  if (mayUse(kept?.name ?? call.name ?? '')) return null;
+  // Also the list of names that a wrong name is answered with is that of the key that sent it.
+  if (call.kind === 'unknown_tool') return call.refusal;
+  // Another tool gave it, that came to the same portable name.
+  const isOthers = kept !== null && !TOOLLESS.has(kept.error?.code ?? '');
+  return isOthers ? toFailure('not_authorized', notAuthorizedText(call.name ?? ''), call.tool) : null;
+};
+
+// Kept by a name that was asked for, and that no tool needs to have.
+const TOOLLESS: ReadonlySet<string> = new Set(['unknown_tool', 'not_authorized']);
+
+const withhold = (call: RestoredCall, failure: Failure): void => {
+  call.outcome = failed(failure);
+  call.withheld = true;
+};
+
+const endUnknown = (call: RestoredCall): void => {
+  const tool = call.kind === 'ready' ? call.tool : null;
+  call.outcome = failed(toFailure('outcome_unknown', outcomeUnknownText(call.name ?? 'a tool'), tool));
+};
+
+const restoreKept = (call: RestoredCall, result: string, kept: Kept): void => {
+  const { name } = call;
+  if (kept.error?.code === 'unknown_tool') {
+    restoreWrongName(call, result, kept);
+    return;
+  }
+  const isAlias = name !== null && name !== kept.name && toPortableName(name) === toPortableName(kept.name ?? '');
+  replay(call, isAlias ? renameResult(result, name) : result, kept);
+};
+
+/** A result's text under another name. */
+export const renameResult = (result: string, name: string): string => {
+  const parsed: unknown = JSON.parse(result);
+  return typeof parsed === 'object' && parsed !== null ? JSON.stringify({ ...parsed, name }) : result;
+};
+
+const replay = (call: RestoredCall, result: string, kept: Kept): void => {
+  call.outcome = toOutcome(kept);
+  call.storedResult = kept.replayed === true ? result : `${result.slice(0, -1)},"replayed":true}`;
+};
+
+/** A wrong name was told the tools of the key that sent it, which may be more than those of the key that asks now. */
+const restoreWrongName = (call: RestoredCall, result: string, kept: Kept): void => {
+  const { refusal } = call;
+  if (call.kind !== 'unknown_tool' || refusal === null) {
+    const nameless = { ...kept, message: unknownThenText(call.name ?? '') };
+    replay(call, JSON.stringify(nameless), nameless);
+  } else if (tellsNoMore(kept, refusal)) replay(call, result, kept);
+  else withhold(call, refusal);
+};
+
+const tellsNoMore = ({ message }: Kept, failure: Failure): boolean => {
+  const rest = message.slice(failure.message.length);
+  // What may follow is about retries, and not the rest of a name with a dot in it.
+  return message.startsWith(failure.message) && (rest === '' || rest.startsWith(' '));
+};
+
+const unknownThenText = (name: string): string =>
+  `Unknown tool: ${echoName(name)}. It did not exist when this batch was first sent. Send the call in a new batch.`;
+
+/**
+ * Whether the same key may run the call again: only where it never ran, and not by its own fault, or where it is safe
+ * and was cut off because its caller had gone, who comes back with this key. What was not run because such a call
+ * failed is as open as that one.
+ */
+export const toResultKinds = (calls: readonly Call[]): readonly ResultToKeep['kind'][] => {
+  const repeatable = calls.map(({ outcome }) => outcome !== null && isRepeatable(outcome));
+  const anyOpen = repeatable.includes(true);
+  return calls.map(({ outcome }, place) => {
+    const follows = outcome?.kind === 'failure' && outcome.failure.code === 'not_executed' && anyOpen;
+    return repeatable[place] === true || follows ? 'repeatable' : 'final';
+  });
+};
+
+const NEVER_RAN: ReadonlySet<string> = new Set([
+  'overloaded',
+  'shutting_down',
+  'store_unavailable',
+  'circuit_open',
+  'cancelled',
+  'tool_crashed',
+]);
+
+const isRepeatable = (ended: CallOutcome): boolean => {
+  if (ended.kind === 'success') return false;
+  const { code, executed, outcome } = ended.failure;
+  return (executed === 'no' && NEVER_RAN.has(code)) || (code === 'cancelled' && outcome === 'retry');
 };

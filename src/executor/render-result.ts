@@ -2,53 +2,49 @@ import { FAILURE_POLICY } from '../contract/failure.ts';
 import type { RetryState, Warning } from '../contract/tool-result.ts';
 import { toJsonString } from '../json/json-text.ts';
 import type { Call } from './call.ts';
-import type { FailureOutcome, SuccessOutcome } from './call-outcome.ts';
-import type { Failure } from './failure.ts';
-import { type Suffix, toMessage } from './failure-message.ts';
+import type { Failure, FailureOutcome, SuccessOutcome } from './call-outcome.ts';
+import { type Suffix, toMessage } from './failure-text.ts';
 import type { Admission, Budget } from './session-store.ts';
 
-type CallHead = Pick<Call, 'index' | 'id' | 'name'>;
-
-export type RenderedParts = {
-  readonly call: CallHead;
+/** What frames an outcome in its result. */
+type ResultFrame = {
+  readonly call: Pick<Call, 'index' | 'id' | 'name' | 'isCopy'>;
   readonly durationMs: number;
-  readonly marks: readonly ('empty' | 'truncated' | 'replayed')[];
   readonly warnings: readonly Warning[];
 };
 
-/** A result as JSON text. Assembled by hand: the value is JSON already, and a schema serialiser costs a third of the throughput. */
-export const renderSuccess = (end: SuccessOutcome, parts: RenderedParts): string =>
-  `${renderHead(parts.call)}"success":true,"outcome":"success","executed":"${end.executed}","value":${end.valueJson},"message":${
-    end.message === '' ? '""' : JSON.stringify(end.message)
-  },"error":null,"retry":null,${renderTail(parts)}`;
-
 /** What is said of a failure beside the failure itself: of the log, and of the budget. */
-export type FailureNotes = { readonly reference: string; readonly suffix: Suffix; readonly retry: RetryState | null };
+type FailureNotes = { readonly reference: string; readonly suffix: Suffix; readonly retry: RetryState | null };
 
-export const renderFailure = (end: FailureOutcome, parts: RenderedParts, notes: FailureNotes): string =>
-  `${renderHead(parts.call)}${renderProblem(end, notes)}${renderRetry(notes.retry)},${renderTail(parts)}`;
+/** A result as JSON text. Assembled by hand: the value is JSON already, and a schema serialiser costs a third of the throughput. */
+export const renderSuccess = (outcome: SuccessOutcome, frame: ResultFrame): string =>
+  `${renderHead(frame)}"success":true,"outcome":"success","executed":"${outcome.executed}","value":${outcome.valueJson},"message":${
+    outcome.message === '' ? '""' : JSON.stringify(outcome.message)
+  },"error":null,"retry":null,${renderTail(frame, outcome.marks)}`;
 
-type Problem = {
-  readonly end: FailureOutcome;
+/** A result of a call that did not succeed, likewise. */
+export const renderFailure = (outcome: FailureOutcome, frame: ResultFrame, notes: FailureNotes): string =>
+  `${renderHead(frame)}${renderProblem(outcome, notes)}${renderRetry(notes.retry)},${renderTail(frame, NO_MARKS)}`;
+
+const NO_MARKS: readonly never[] = [];
+
+// Calls of a batch that failed alike share their outcome: what they have in common is written once.
+let last: {
+  readonly outcome: FailureOutcome;
   readonly reference: string;
   readonly suffix: string;
   readonly text: string;
-};
+} | null = null;
 
-// Calls of a batch that failed alike share their outcome: what they have in common is written once.
-let lastProblem: Problem | null = null;
-
-const renderProblem = (end: FailureOutcome, { reference, suffix }: FailureNotes): string => {
-  const last = lastProblem;
-  if (last !== null && last.end === end && last.reference === reference && last.suffix === suffix.text)
-    return last.text;
-  const { failure, valueJson } = end;
+const renderProblem = (outcome: FailureOutcome, { reference, suffix }: FailureNotes): string => {
+  if (last?.outcome === outcome && last.reference === reference && last.suffix === suffix.text) return last.text;
+  const { failure, valueJson } = outcome;
   const text = `"success":false,"outcome":"${failure.outcome}","executed":"${failure.executed}","value":${
     valueJson
   },"message":${JSON.stringify(toMessage(failure, suffix))},"error":${renderError(failure, reference, suffix)},"retry":`;
   // What was thrown may hold a request, or a connection.
   if (failure.thrown === undefined && text.length <= MAX_SHARED)
-    lastProblem = { end, reference, suffix: suffix.text, text };
+    last = { outcome, reference, suffix: suffix.text, text };
   return text;
 };
 
@@ -71,14 +67,15 @@ const renderRetry = (retry: RetryState | null): string =>
         retry.limited_by
       }","scope":"${retry.scope}","mode":"${retry.mode}"}`;
 
-const renderHead = ({ index, id, name }: CallHead): string =>
+const renderHead = ({ call: { index, id, name } }: ResultFrame): string =>
   `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${name === null ? 'null' : toJsonString(name)},`;
 
-const renderTail = ({ durationMs, marks, warnings }: RenderedParts): string => {
+const renderTail = ({ call, durationMs, warnings }: ResultFrame, marks: SuccessOutcome['marks']): string => {
   const duration = `"duration_ms":${toHundredths(durationMs)}`;
-  if (marks.length === 0 && warnings.length === 0) return `${duration}}`;
-  const more = marks.map((mark) => `,"${mark}":true`).join('');
-  return `${duration}${more}${warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`}}`;
+  if (marks.length === 0 && warnings.length === 0 && !call.isCopy) return `${duration}}`;
+  const shown = marks.map((mark) => `,"${mark}":true`).join('');
+  const replayed = call.isCopy ? ',"replayed":true' : '';
+  return `${duration}${shown}${replayed}${warnings.length === 0 ? '' : `,"warnings":${JSON.stringify(warnings)}`}}`;
 };
 
 // Writing a fraction as the shortest text of its digits takes longer than all else of a result: most are one of these.

@@ -1,15 +1,14 @@
+import { findAccepted } from './accept-call.ts';
 import { admitBatch } from './admit.ts';
-import { prepareAnswers, renderAnswers, renderLost } from './answer.ts';
+import { answerEarly, prepareAnswers, renderAnswers, renderLost } from './answer.ts';
 import type { BatchAnswer, BatchRequest } from './batch-request.ts';
 import { Batch } from './call.ts';
-import type { ExecutorServices, ExecutorSettings } from './executor-services.ts';
-import { watchLate } from './late-results.ts';
-import { createOpenWork } from './open-work.ts';
+import { type ExecutorServices, type ExecutorSettings, OpenWork, TurnShare } from './executor-services.ts';
+import { watchLate } from './late-result.ts';
 import { readCalls } from './read-calls.ts';
 import { keepResults, openRecord } from './record.ts';
 import { runCalls } from './schedule.ts';
 import { settleBatch } from './settle.ts';
-import { createTurnShare } from './turn-share.ts';
 
 /** One result per call, in the order of the calls; at once where nothing waits. Never throws or rejects. */
 export type ExecuteBatch = (request: BatchRequest) => BatchAnswer | Promise<BatchAnswer>;
@@ -28,13 +27,29 @@ export type Executor = {
 type Wait = Promise<unknown> | undefined;
 
 const takeTurn = ({ services, size }: Batch): Wait => {
-  const bytes = RENDERING * size.heldBytes();
+  const bytes = RENDERING * size.heldBytes;
   const turn = services.turns.inTurn(bytes, () => services.turns.spend(bytes));
   return turn instanceof Promise ? turn : undefined;
 };
 
 // What a value costs as a result, in an answer and in a message, against what it costs to be written as JSON.
 const RENDERING = 4;
+
+/** From here on the batch runs, and every call of it gets a result. */
+const tellAccepted = (batch: Batch): undefined => {
+  const { listener } = batch.request;
+  if (listener === null || batch.isReplay || batch.answer !== null) return;
+  listener.accepted?.(batch.calls);
+  if (listener.result !== undefined) batch.callEnded = answerEarly;
+};
+
+/** Tells the results that were not told while the batch ran. */
+const tellResults = ({ request, calls, isReplay }: Batch, answer: BatchAnswer): void => {
+  const { listener } = request;
+  if (listener?.result === undefined || isReplay || answer.kind !== 'results') return;
+  for (const [index, result] of answer.results.entries())
+    if (calls[index]?.isAnswered !== true) listener.result(index, result);
+};
 
 /**
  * The life of a batch: its stages, in their order. Each fills the records of the batch and its calls; none wraps them, and
@@ -43,6 +58,8 @@ const RENDERING = 4;
 const STORY: readonly ((batch: Batch) => Wait)[] = [
   readCalls,
   openRecord,
+  tellAccepted,
+  findAccepted,
   admitBatch,
   runCalls,
   takeTurn,
@@ -54,7 +71,15 @@ const STORY: readonly ((batch: Batch) => Wait)[] = [
 ];
 
 const toAnswer = (batch: Batch): BatchAnswer =>
-  batch.answer ?? { kind: 'results', results: takeResults(batch), origin: batch.isReplay ? 'replayed' : 'run' };
+  batch.answer ??
+  withStatus({ kind: 'results', results: takeResults(batch), origin: batch.isReplay ? 'replayed' : 'run' }, batch);
+
+const withStatus = (answer: Extract<BatchAnswer, { kind: 'results' }>, batch: Batch): BatchAnswer =>
+  batch.hasAccepted || (batch.request.async ?? null) !== null ? { ...answer, status: toStatus(batch) } : answer;
+
+const toStatus = ({ calls }: Batch): 'pending' | 'done' => {
+  return calls.some(({ acceptedState }) => acceptedState?.kind === 'pending') ? 'pending' : 'done';
+};
 
 /** The texts of the results, which a handler that goes on must not keep in memory. */
 const takeResults = ({ calls }: Batch): readonly string[] => {
@@ -68,10 +93,10 @@ const takeResults = ({ calls }: Batch): readonly string[] => {
 };
 
 export const createExecutor = (settings: ExecutorSettings): Executor => {
-  const open = createOpenWork();
+  const open = new OpenWork();
   const waiting = new Set<Batch>();
   let draining = false;
-  const services: ExecutorServices = { ...settings, open, turns: createTurnShare(), isDraining: () => draining };
+  const services: ExecutorServices = { ...settings, open, turns: new TurnShare(), isDraining: () => draining };
 
   const close = (batch: Batch): void => {
     // Once: where closing itself fails, the batch is answered as lost, which closes it again.
@@ -84,7 +109,9 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
   };
   const lose = (batch: Batch, error: unknown): BatchAnswer => {
     close(batch);
-    return { kind: 'results', results: renderLost(batch, error), origin: 'run' };
+    const answer: BatchAnswer = { kind: 'results', results: renderLost(batch, error), origin: 'run' };
+    tellResults(batch, answer);
+    return answer;
   };
   /** Tells the story from one of its stages on, until it ends or has to wait. */
   const tell = (batch: Batch, from: number): BatchAnswer | Promise<BatchAnswer> => {
@@ -98,8 +125,9 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
           (error: unknown) => lose(batch, error),
         );
       }
-      const answer = toAnswer(batch);
       close(batch);
+      const answer = toAnswer(batch);
+      tellResults(batch, answer);
       return answer;
     } catch (error) {
       return lose(batch, error);
@@ -110,6 +138,7 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
     executeBatch: (request) => {
       const batch = new Batch(request, services);
       open.begin();
+      request.resumed?.whenForced(() => batch.cancellation.cancel('shutdown'));
       return tell(batch, 0);
     },
     drain: () => {
@@ -118,6 +147,6 @@ export const createExecutor = (settings: ExecutorSettings): Executor => {
     endAll: () => {
       for (const { cancellation } of waiting) cancellation.cancel('shutdown');
     },
-    whenIdle: open.whenNone,
+    whenIdle: () => open.whenNone(),
   };
 };

@@ -1,17 +1,17 @@
 import { isSafe, type Tool, type ToolProgress } from '../tools/tool.ts';
+import { acceptCall, awaitAccepted, toIdempotencyKey } from './accept-call.ts';
 import { findObstacle, toCircuitOpen, toNotStarted } from './admit.ts';
-import type { BatchRequest } from './batch-request.ts';
-import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
-import { readArguments } from './call-arguments.ts';
-import { CallContext } from './call-context.ts';
+import { leastLength } from './answer-size.ts';
+import type { BatchListener } from './batch-request.ts';
+import { type Batch, type Call, isReady, type ReadyCall, readArguments } from './call.ts';
+import { CallContext, type CallFacts } from './call-context.ts';
 import { poolOf } from './call-observer.ts';
+import { type Failure, toFailure } from './call-outcome.ts';
 import type { CircuitPass } from './circuit-breakers.ts';
 import type { RunOutcome } from './deadline.ts';
-import { type Failure, toFailure } from './failure.ts';
 import * as text from './failure-text.ts';
 import { invokeTool } from './invoke-tool.ts';
 import type { RecordState } from './keyed-store.ts';
-import { leastLength } from './least-length.ts';
 import { toCallOutcome } from './outcome.ts';
 
 /**
@@ -21,12 +21,14 @@ import { toCallOutcome } from './outcome.ts';
 export const runCall = (call: Call): Promise<void> | undefined => {
   // An earlier try of the batch left its outcome.
   if (call.outcome !== null) return undefined;
+  if (call.accepted !== null) return awaitAccepted(call);
   const { services, request, moment: askedAt } = call.batch;
   const reason = findReason(call, askedAt);
   if (reason !== null) return end(call, reason);
   if (!isReady(call)) throw new Error('A call that is not ready has no reason.');
   const parsed = readArguments(call);
   if (!parsed.ok) return end(call, parsed.failure);
+  if ((request.async ?? null) !== null) return acceptCall(call);
   if (services.slots.tryTake(call.tool, request.caller, askedAt)) return begin(call, askedAt, 0);
   return waitForSlot(call, askedAt);
 };
@@ -53,11 +55,14 @@ const beginMarked = (call: ReadyCall, state: RecordState, waitedMs: number): Pro
   const cause = cancellation.causeAt(now);
   if (cause !== null || services.isDraining()) return giveUpSlots(call, toNotStarted(cause ?? 'shutdown'));
   if (state === 'held') return run(call, now, waitedMs);
-  return giveUpSlots(call, state === 'away' ? toUnrecorded(call.tool) : toTakenOver(call.tool));
+  const { tool } = call;
+  return giveUpSlots(
+    call,
+    state === 'away'
+      ? toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, tool)
+      : toFailure('outcome_unknown', text.takenOverText(tool.name), tool),
+  );
 };
-
-const toUnrecorded = (tool: Tool): Failure => toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, tool);
-const toTakenOver = (tool: Tool): Failure => toFailure('outcome_unknown', text.takenOverText(tool.name), tool);
 
 /** Gives back the slots of a call that does not run after all. */
 const giveUpSlots = (call: ReadyCall, failure: Failure): undefined => {
@@ -164,20 +169,39 @@ const createContext = (call: ReadyCall, timeoutMs: number, waitedMs: number): Ca
     tenant: callerId === null ? null : request.tenant,
     caller: callerId,
     effects: tool.effects,
-    idempotencyKey: record === null || request.idempotency === null ? null : `${request.idempotency.key}#${index}`,
+    idempotencyKey: request.resumed?.spec.idempotencyKey ?? (record === null ? null : toIdempotencyKey(request, index)),
     traceparent: request.trace?.callStarted(call, waitedMs) ?? null,
     retriesLeft: budget?.remaining ?? tool.retries,
     timeoutMs,
     createLog: services.createLog,
-    onProgress: request.onProgress === null ? null : toProgressListener(call, request.onProgress),
+    ...toCallListener(call),
   });
 };
+
+const UNWATCHED = { onProgress: null, onPart: null } as const;
+
+const toCallListener = (call: Call): Pick<CallFacts, 'onProgress' | 'onPart'> => {
+  const { listener } = call.batch.request;
+  if (listener === null) return UNWATCHED;
+  const { progress, part } = listener;
+  return {
+    onProgress: progress === undefined ? null : toProgressListener(call, progress),
+    onPart: part === undefined ? null : toPartListener(call, part),
+  };
+};
+
+/** A call that has been answered, by its time limit for example, shows nothing more. */
+const toPartListener =
+  (call: Call, onPart: NonNullable<BatchListener['part']>) =>
+  (valueJson: string): void => {
+    if (call.outcome === null) onPart(call.index, call.batch.services.redactor.value(valueJson, 'result'));
+  };
 
 const MAX_PROGRESS_LENGTH = 1000;
 
 /** What a tool reports goes out of the service, so it is redacted as what it says beside its value is. */
 const toProgressListener =
-  ({ index, batch }: Call, onProgress: NonNullable<BatchRequest['onProgress']>) =>
+  ({ index, batch }: Call, onProgress: NonNullable<BatchListener['progress']>) =>
   ({ progress, total, message }: ToolProgress): void => {
     if (!Number.isFinite(progress)) return;
     const { redactor } = batch.services;

@@ -1,7 +1,7 @@
 import { toNotStarted } from './admit.ts';
 import { type Batch, type Call, isReady } from './call.ts';
-import { toFailure } from './failure.ts';
-import { INTERNAL_ERROR_TEXT, notExecutedText, OVERLOADED_TEXT } from './failure-text.ts';
+import { toFailure } from './call-outcome.ts';
+import { INTERNAL_ERROR_TEXT, notExecutedPendingText, notExecutedText, OVERLOADED_TEXT } from './failure-text.ts';
 import { runCall } from './run-call.ts';
 
 /**
@@ -16,14 +16,26 @@ export const runCalls = (batch: Batch): Promise<void> | undefined => {
 };
 
 const runInOrder = async (calls: readonly Call[], batch: Batch): Promise<void> => {
-  let failedName: string | null = null;
+  let stop: string | null = null;
   for (const call of calls) {
     batch.moment = batch.services.now();
-    if (failedName === null) await runSafely(call);
-    else if (call.outcome === null) call.fail(toFailure('not_executed', notExecutedText(failedName), call.tool));
-    if (batch.request.onError === 'stop' && call.outcome?.kind === 'failure')
-      failedName ??= call.name ?? 'an unnamed call';
+    if (stop === null) await runSafely(call);
+    else skip(call, stop);
+    stop ??= toStop(call);
   }
+};
+
+/** Why the calls behind this one do not run; null where they do. */
+const toStop = ({ name, outcome, acceptedState, batch }: Call): string | null => {
+  // What waits for its turn would wait for a call that may go on for hours.
+  if (acceptedState?.kind === 'pending') return notExecutedPendingText(name ?? '');
+  return batch.request.onError === 'stop' && outcome?.kind === 'failure'
+    ? notExecutedText(name ?? 'an unnamed call')
+    : null;
+};
+
+const skip = (call: Call, text: string): void => {
+  if (call.outcome === null && call.accepted === null) call.fail(toFailure('not_executed', text, call.tool));
 };
 
 const isBarrier = (call: Call): boolean => isReady(call) && call.tool.sequential;
@@ -38,7 +50,13 @@ const toGroups = (calls: readonly Call[]): readonly (readonly Call[])[] => {
 };
 
 const runGroups = async (groups: readonly (readonly Call[])[], batch: Batch): Promise<void> => {
-  for (const group of groups) await runGroup(group, batch);
+  let stop: string | null = null;
+  for (const group of groups) {
+    if (stop === null) await runGroup(group, batch);
+    else for (const call of group) skip(call, stop);
+    const pending = group.find(({ acceptedState }) => acceptedState?.kind === 'pending');
+    if (pending !== undefined) stop ??= toStop(pending);
+  }
 };
 
 const runGroup = (calls: readonly Call[], batch: Batch): Promise<void> | undefined => {
@@ -121,12 +139,17 @@ const runSafely = (call: Call): Promise<void> | undefined => {
   const caught = (error: unknown): void => {
     const { request, services } = call.batch;
     services.observer.contractViolated(error, request.requestId);
-    call.fail(toFailure('internal_error', INTERNAL_ERROR_TEXT, call.tool, { thrown: error }));
+    // What was told stands.
+    if (!call.isAnswered) call.fail(toFailure('internal_error', INTERNAL_ERROR_TEXT, call.tool, { thrown: error }));
   };
+  const { callEnded } = call.batch;
   try {
-    return runCall(call)?.catch(caught);
+    const running = runCall(call);
+    if (callEnded === null) return running?.catch(caught);
+    if (running !== undefined) return running.then(() => callEnded(call)).catch(caught);
+    callEnded(call);
   } catch (error) {
     caught(error);
-    return undefined;
   }
+  return undefined;
 };

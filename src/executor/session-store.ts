@@ -133,6 +133,16 @@ export type RoundReport = {
   readonly journal: RoundJournal | null;
 };
 
+/** The round of a call that outlives its batch. */
+export type LateRound = {
+  readonly sessionKey: string;
+  /** Unique: the handle of the call. */
+  readonly batchId: string;
+  readonly tool: AskedTool;
+  /** As `Admission.ticketOf` gave it. */
+  readonly ticket: string;
+};
+
 /** A round that was let in, wholly or in part. It settles in the store that admitted it, or nowhere. */
 export type Admission = {
   readonly mode: BudgetMode;
@@ -148,6 +158,11 @@ export type Admission = {
    * journal; gives the budgets after it. The embedded stores answer at once. Rejects when the store fails.
    */
   readonly settle: (report: RoundReport) => ReadonlyMap<string, Budget> | Promise<ReadonlyMap<string, Budget>>;
+  /**
+   * What a call of this tool, that goes on after its batch, settles with by `SessionStore.resume`: opaque. The batch itself
+   * settles it as neither failed nor succeeded, and its retry comes back.
+   */
+  readonly ticketOf: (tool: string) => string;
   /** Adds to the journal what came of a call after its answer: a JSON object's text. Rejects when the store fails. */
   readonly addLate: (json: string) => Promise<void>;
 };
@@ -195,6 +210,11 @@ export class StoreUnavailableError extends Error {
 export type SessionStore = {
   /** The embedded stores answer at once. */
   readonly admit: (round: Round) => Admission | Promise<Admission>;
+  /**
+   * The round of one call that was let in with its batch and has ended since: settling charges a failure as one more failed
+   * round, and a success clears the tool unless another round has failed since it was let in.
+   */
+  readonly resume: (late: LateRound) => Admission;
   readonly read: (sessionKey: string) => Promise<SessionRecord>;
   /** Forgets the session. What still runs in it settles nowhere. */
   readonly end: (sessionKey: string) => Promise<void>;
@@ -216,4 +236,15 @@ export type SessionSettings = {
   readonly maxRounds: number;
   /** Calls a session's journal keeps; 0 = none. */
   readonly journal: number;
+};
+
+/**
+ * Sessions that ended as sessions of a transport: whoever goes on naming one is told so, and opens another. Kept as long as
+ * a session would be.
+ */
+export type EndedSessions = {
+  /** Best effort: an end that could not be kept is forgotten. Never rejects. */
+  readonly add: (sessionKey: string) => void | Promise<void>;
+  /** The embedded store answers at once. False where the store cannot answer. Never rejects. */
+  readonly has: (sessionKey: string) => boolean | Promise<boolean>;
 };

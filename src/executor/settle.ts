@@ -1,17 +1,28 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
-import type { Tool } from '../tools/tool.ts';
-import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
-import { fingerprintOf, readArguments, toArgumentsJson } from './call-arguments.ts';
-import type { CallOutcome, SuccessOutcome } from './call-outcome.ts';
-import { toTextPrint } from './call-print.ts';
-import { toHiding } from './journal/arguments-preview.ts';
-import type { AskedEntry } from './journal/asked-entry.ts';
-import { type ArgumentsText, type JournalCall, type JournalEnd, PLAIN_SUCCESS } from './journal/journal-line.ts';
-import { PlainCalls, type PlainTool, toPlainTool } from './journal/plain-calls.ts';
-import { createRoundJournal, type SettlingBatch, type SettlingJournal } from './journal/round-journal.ts';
+import {
+  type Batch,
+  type Call,
+  fingerprintOf,
+  isReady,
+  type ReadyCall,
+  readArguments,
+  toArgumentsJson,
+} from './call.ts';
+import type { CallOutcome } from './call-outcome.ts';
+import {
+  type ArgumentsText,
+  type BatchEntries,
+  type BatchEntry,
+  type JournalCall,
+  type JournalEnd,
+  PLAIN_SUCCESS,
+  PlainCalls,
+  toHiding,
+} from './journal/journal-line.ts';
+import { createRoundJournal, type SettlingJournal } from './journal/round-journal.ts';
 import type { Redactor } from './redactor.ts';
 import { bucketOf } from './round-call.ts';
-import type { Admission, Budget, RoundReport, SettledCall, Streak, ToolOutcome } from './session-store.ts';
+import type { Admission, Budget, RoundReport, SettledCall, ToolOutcome } from './session-store.ts';
 
 export type Budgets = ReadonlyMap<string, Budget>;
 
@@ -30,16 +41,15 @@ export const settleBatch = (batch: Batch): Promise<void> | undefined => {
   if (isClean) {
     if (!(settled instanceof Promise)) return undefined;
     services.open.begin();
-    void settled.then(services.open.end);
+    void settled.then(() => services.open.end());
     return undefined;
   }
-  if (settled instanceof Promise) return settled.then((budgets) => keepBudgets(batch, budgets));
-  keepBudgets(batch, settled);
+  if (settled instanceof Promise)
+    return settled.then((budgets) => {
+      batch.budgets = budgets;
+    });
+  batch.budgets = settled;
   return undefined;
-};
-
-const keepBudgets = (batch: Batch, budgets: Budgets): void => {
-  batch.budgets = budgets;
 };
 
 const settleSafely = (batch: Batch, admission: Admission): Budgets | Promise<Budgets> => {
@@ -70,7 +80,8 @@ type SettlingReport = RoundReport & { readonly journal: SettlingJournal | null }
 
 const toReport = (batch: Batch, admission: Admission): SettlingReport => {
   const outcomes = toRoundOutcomes(batch);
-  if (batch.request.sessionKey === null) return { outcomes, calls: NO_CALLS, journal: null };
+  const isUnwritten = batch.request.sessionKey === null || batch.request.resumed !== undefined;
+  if (isUnwritten) return { outcomes, calls: NO_CALLS, journal: null };
   return { outcomes, calls: batch.asked, journal: toJournal(batch, admission) };
 };
 
@@ -80,29 +91,18 @@ const toJournal = (batch: Batch, { step }: Admission): SettlingJournal | null =>
   const { request, services } = batch;
   const calls = toPlainCalls(batch) ?? toJournalCalls(batch);
   if (calls.length === 0) return null;
-  return createRoundJournal({
-    step,
-    time: services.time(),
-    requestId: request.requestId,
-    body: request.form === 'calls' ? request.source : null,
-    settling: new SettlingCalls(batch.calls),
-    calls,
-    redactor: services.redactor,
-  });
+  const body = request.form === 'calls' ? request.source : null;
+  const round = { step, time: services.time(), requestId: request.requestId, body, calls, redactor: services.redactor };
+  return createRoundJournal(round, new SettlingEntries(batch.calls));
 };
 
 /** All calls of the batch, where each has a line that tells no more than that it went well. */
 const toPlainCalls = ({ calls, services }: Batch): PlainCalls | null => {
   if (calls.length > services.journal) return null;
   const plain = new PlainCalls();
-  let last: Tool | null = null;
-  let told: PlainTool | null = null;
   for (const call of calls) {
     if (!isPlain(call)) return null;
-    const { tool, durationMs } = call;
-    if (told === null || tool !== last) told = toPlainTool(tool);
-    last = tool;
-    plain.add(told, durationMs);
+    plain.add(call.tool, call.durationMs);
   }
   return plain;
 };
@@ -116,13 +116,11 @@ const isPlain = (call: Call): call is ReadyCall => {
 /** Those that get a line: the last ones, without what an earlier try of the batch has written down. */
 const toJournalCalls = ({ calls, services }: Batch): readonly JournalCall[] => {
   const written: JournalCall[] = [];
-  for (const call of calls) if (call.storedResult === null) written.push(toJournalCall(call));
+  for (const call of calls) if (call.storedResult === null || call.accepted !== null) written.push(toJournalCall(call));
   return written.length > services.journal ? written.slice(written.length - services.journal) : written;
 };
 
-const NOTHING_ASKED: AskedEntry = { id: null, name: null, given: undefined };
-
-class SettlingCalls implements SettlingBatch {
+class SettlingEntries implements BatchEntries {
   readonly #calls: readonly Call[];
 
   constructor(calls: readonly Call[]) {
@@ -133,9 +131,9 @@ class SettlingCalls implements SettlingBatch {
     return this.#calls.length;
   }
 
-  entryOf(index: number): AskedEntry {
-    const call = this.#calls[index];
-    return call === undefined ? NOTHING_ASKED : { id: call.id, name: call.name, given: call.rawArguments };
+  entryOf(index: number): BatchEntry {
+    const { id = null, name = null, rawArguments } = this.#calls[index] ?? {};
+    return { id, name, rawArguments };
   }
 
   argumentsOf(index: number): ArgumentsText | null {
@@ -155,8 +153,21 @@ const toJournalCall = (call: Call): JournalCall => ({
   durationMs: call.durationMs,
 });
 
+// What comes of it is written as what is late.
+const ACCEPTED: JournalEnd = {
+  success: false,
+  outcome: 'pending',
+  executed: 'maybe',
+  code: null,
+  fault: null,
+  message: '',
+  replayed: false,
+};
+const JOINED: JournalEnd = { ...ACCEPTED, replayed: true };
+
 // Without the value, which may be large.
-const toJournalEnd = ({ event }: Call): JournalEnd => {
+const toJournalEnd = ({ event, accepted, isJoined }: Call): JournalEnd => {
+  if (accepted !== null) return isJoined ? JOINED : ACCEPTED;
   if (event === null) return PLAIN_SUCCESS;
   const { success, outcome, executed, code, fault, message, replayed } = event;
   return success && outcome === 'success' && executed === 'yes' && message === '' && !replayed
@@ -169,28 +180,27 @@ const toRoundOutcomes = ({ calls, services }: Batch): readonly ToolOutcome[] => 
   const rounds: RoundOutcome[] = [];
   let round: RoundOutcome | undefined;
   for (const call of calls) {
-    if (!call.isAsked || call.outcome === null) continue;
+    if (!isSettled(call)) continue;
     const name = bucketOf(call);
     if (round?.name !== name) {
-      round = rounds.find((known) => known.name === name) ?? beginOutcome(name);
-      if (!rounds.includes(round)) rounds.push(round);
+      round = rounds.find((one) => one.name === name);
+      if (round === undefined) {
+        round = { name, failed: false, succeeded: false, interrupted: false, error: '' };
+        rounds.push(round);
+      }
     }
-    addOutcome(round, call.outcome, services.redactor);
+    // A call that goes on settles when it ends: here it is neither, and its retry comes back.
+    if (call.accepted === null) addOutcome(round, call.outcome, services.redactor);
   }
   return rounds;
 };
 
-const beginOutcome = (name: string): RoundOutcome => ({
-  name,
-  failed: false,
-  succeeded: false,
-  interrupted: false,
-  error: '',
-});
+const isSettled = ({ isAsked, outcome, accepted }: Call): boolean => isAsked && (outcome !== null || accepted !== null);
 
 type RoundOutcome = { -readonly [Key in keyof ToolOutcome]: ToolOutcome[Key] };
 
-const addOutcome = (round: RoundOutcome, outcome: CallOutcome, redactor: Redactor): void => {
+const addOutcome = (round: RoundOutcome, outcome: CallOutcome | null, redactor: Redactor): void => {
+  if (outcome === null) return;
   if (outcome.kind === 'success') {
     round.succeeded = true;
     return;
@@ -208,7 +218,3 @@ const MAX_LINE = 200;
 // It is kept, and others of the tenant read it: what the caller sent is redacted here, too.
 const toLine = (message: string, redactor: Redactor): string =>
   redactor.cut(message.replace(/[^\S ]\s*| \s+/g, ' '), MAX_LINE, 'journal');
-
-/** Whether the answer that a streak remembers is this one. */
-export const isSameAnswer = ({ answer }: Streak, { valueJson }: SuccessOutcome): boolean =>
-  answer === toTextPrint(valueJson);

@@ -1,6 +1,6 @@
 /**
- * The steps a session store takes, `rate`: a request of a caller is counted, `page`: the token of a page, and `space`: what
- * is kept is counted, and the oldest of it dropped.
+ * The steps a session store takes, `rate`: a request of a caller is counted, `page`: the token of a page, `webhook`: a
+ * message on its way, `pending`: a pending call, and `space`: what is kept is counted, and the oldest of it dropped.
  */
 export type StoreOperation =
   | 'connect'
@@ -11,8 +11,10 @@ export type StoreOperation =
   | 'reset'
   | 'late'
   | 'keyed'
+  | 'pending'
   | 'rate'
   | 'page'
+  | 'webhook'
   | 'space';
 
 /** Watches the session store: how long it takes, why it fails, whether it serves. Must not throw. */

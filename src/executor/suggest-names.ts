@@ -1,4 +1,5 @@
 import { distance } from 'fastest-levenshtein';
+import { findNearestNames } from '../contract/nearest-names.ts';
 import { leastOf, type NameIndex, placeOf } from '../tools/name-index.ts';
 import type { Withholding } from '../tools/tool-offer.ts';
 import { echoName } from './failure-text.ts';
@@ -69,9 +70,9 @@ export const createNameSuggestions = (listNames: () => NameIndex, mayUse: MayUse
 };
 
 const WHY = {
-  switched_off: 'is switched off here',
-  held: 'is not offered until a person has approved it as it is now',
-  no: 'is not available at present',
+  switched_off: 'is disabled',
+  held: 'has changed and is not available until an operator approves it',
+  no: 'is not available now',
 } as const satisfies Record<Withholding | 'no', string>;
 
 // A name is ranked as one number: how far it is, then its place, by which names are told that are equally far.
@@ -151,4 +152,24 @@ const listFirst = ({ names }: NameIndex, mayUse: MayUse, most: number): readonly
   for (let place = 0; place < names.length && first.length < most; place += 1)
     if (mayUse(names[place] ?? '')) first.push(place);
   return first;
+};
+
+/** What other interfaces call the members of a call. */
+const OTHER_WORDS = {
+  name: ['tool', 'tool_name', 'toolName', 'function', 'function_name', 'method'],
+  arguments: ['args', 'input', 'inputs', 'parameters', 'params', 'kwargs', 'tool_input', 'toolInput'],
+} as const;
+
+const MOST_LOOKED_AT = 16;
+const MOST_LETTERS = 20;
+
+/** The member of an entry that stands in the place of one that is missing; null where none looks like it. */
+export const findMisnamed = (entry: object, missing: 'name' | 'arguments'): string | null => {
+  const words: readonly string[] = OTHER_WORDS[missing];
+  const names = Object.keys(entry).slice(0, MOST_LOOKED_AT);
+  const known = names.find((name) => words.includes(name));
+  if (known !== undefined) return known;
+  const isNear = (name: string): boolean =>
+    name.length <= MOST_LETTERS && findNearestNames(name, [missing], 1, missing === 'name' ? 1 : 2).length > 0;
+  return names.find((name) => name !== 'id' && name !== missing && isNear(name)) ?? null;
 };

@@ -16,7 +16,7 @@ export type WatchOptions = {
 const PATIENCE_POLLS = 10;
 // Each reading that does not end holds one of the four threads that all files and names of the process have.
 const MAX_READINGS = 2;
-const NO_ANSWER: FileReading = { ok: false, problem: 'it cannot be read: no answer' };
+const NO_ANSWER: FileReading = { ok: false, problem: 'reading it timed out' };
 
 /**
  * Reads a small file again and again, and tells of every change. Whether it was written to, renamed over, or a link to

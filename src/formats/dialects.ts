@@ -1,19 +1,40 @@
 import type { MessageFormat } from '../contract/message-format.ts';
-import { aiSdk } from './ai-sdk.ts';
-import { anthropic } from './anthropic.ts';
-import { bedrock } from './bedrock.ts';
-import { cohere } from './cohere.ts';
+import { aiSdk, anthropic, bedrock } from './block-dialects.ts';
+import { cohere, mistral, ollama, openaiChat } from './chat-dialects.ts';
+import { type Dialect, toProviderCall, toTurn } from './define-dialect.ts';
 import { detectFormat } from './detect-format.ts';
-import type { Dialect } from './dialect.ts';
 import { gemini } from './gemini.ts';
+import { openaiRealtime, openaiResponses } from './item-dialects.ts';
+import { isArray, member } from './json-access.ts';
 import { langchain } from './langchain.ts';
-import { mistral } from './mistral.ts';
-import { ollama } from './ollama.ts';
-import { openaiChat } from './openai-chat.ts';
-import { openaiRealtime } from './openai-realtime.ts';
-import { openaiResponses } from './openai-responses.ts';
-import { text } from './text.ts';
+import type { ObservedResult } from './observation.ts';
 import { vapi } from './vapi.ts';
+
+/**
+ * Plain observations for loops that keep one text a step: the native envelope in, `SUCCESS: …`, `ERROR: …` and `PENDING: …` out.
+ * Only ever named, never detected: the envelope is the native one.
+ */
+const text: Dialect = {
+  format: 'text',
+  detects: () => false,
+  parse: (body) => {
+    const calls = member(body, 'calls');
+    if (!isArray(calls)) return null;
+    const found = calls.map((entry) => ({
+      ...toProviderCall(member(entry, 'id'), member(entry, 'name'), null),
+      entry,
+    }));
+    return toTurn(found, (answers) => answers.map(({ result, text: said }) => toLine(result, said)));
+  },
+  toRaw: (messages) => messages,
+};
+
+/** A result as an observation. A failure's text begins with `ERROR: ` as it is. */
+const toLine = (result: ObservedResult | null, said: string): string => {
+  if (result === null) return said;
+  if (result.outcome === 'pending') return `PENDING: ${said}`;
+  return result.success ? `SUCCESS: ${said}` : said;
+};
 
 const ALL: readonly Dialect[] = [
   ...[openaiChat, openaiResponses, openaiRealtime, anthropic, gemini, bedrock],

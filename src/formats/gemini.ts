@@ -1,42 +1,52 @@
-import { type Answer, type AskedCall, defineDialect, type FoundCalls, foundIn } from './define-dialect.ts';
-import type { ReadAnswer } from './dialect.ts';
-import { type Image, type ImageType, toImageBlocks } from './images.ts';
-import { isArray, isObject, listOf, member, toAskedName } from './json-access.ts';
-import { isValueAlone } from './observation.ts';
-import { parsedValueOf } from './observed-result.ts';
+import {
+  type Answer,
+  defineDialect,
+  type FoundCalls,
+  foundIn,
+  NO_CALLS,
+  type ProviderCall,
+  toBrokenCall,
+  toProviderCall,
+} from './define-dialect.ts';
+import { isArray, isObject, listOf, member } from './json-access.ts';
+import { type Image, type ImageType, toImageBlocks } from './media.ts';
+import { isValueAlone, type ObservedResult, parsedValueOf, toObservation } from './observation.ts';
 
-/** Gemini's FunctionResponse: `output` for a success, `error` for a failure. */
-export type FunctionResponse<Shown = InlineData> = {
+/**
+ * Gemini's FunctionResponse: `output` for a success and for a pending call, `error` for a failure. `willContinue` stands on
+ * pending calls of the Live API alone: there it announces a second response, and Vertex refuses it.
+ */
+type FunctionResponse<Shown> = {
   readonly id?: string;
   readonly name: string;
   readonly response: { readonly output: unknown } | { readonly error: string };
   readonly parts?: Shown[];
+  readonly willContinue?: true;
 };
 
-/** Gemini's FunctionResponsePart; and the same in the other spelling. */
-export type InlineData = { readonly inlineData: { readonly mimeType: string; readonly data: string } };
-export type SnakeInlineData = { readonly inline_data: { readonly mime_type: string; readonly data: string } };
+/** Gemini's Content that answers a turn; each Part in the spelling of the call it answers. */
+export type FunctionResponseContent = {
+  readonly role: 'user';
+  readonly parts: (
+    | { readonly functionResponse: FunctionResponse<ReturnType<typeof toInline>> }
+    | { readonly function_response: FunctionResponse<ReturnType<typeof toSnakeInline>> }
+  )[];
+};
 
-/** Gemini's Part, in the spelling of the call it answers. */
-export type FunctionResponsePart =
-  | { readonly functionResponse: FunctionResponse }
-  | { readonly function_response: FunctionResponse<SnakeInlineData> };
-
-/** Gemini's Content that answers a turn. */
-export type FunctionResponseContent = { readonly role: 'user'; readonly parts: FunctionResponsePart[] };
-
-/** `id` is null where the model gave none: answers are matched by name and order then. */
-type AskedPart = AskedCall & {
-  readonly givenId: string | null;
+/** `ownId` is null where the model gave none: answers are matched by name and order then. */
+type GeminiCall = ProviderCall & {
+  readonly ownId: string | null;
   readonly spelling: 'camel' | 'snake';
   readonly looksAt: 'images' | 'text';
+  /** `live`: a tool call message of the Live API, where a call may be answered twice. */
+  readonly origin: 'content' | 'live';
 };
 
 /**
  * Gemini: a GenerateContentResponse or the list of those that a stream has given, of whose candidates the first with calls
- * is taken, a Content, its parts, or the SDK's `functionCalls`. All answers stand in one user content, as many as calls and in their order.
+ * is taken, a Content, its parts, the SDK's `functionCalls`, or the `toolCall` message of the Live API. All answers stand in one user content, as many as calls and in their order.
  */
-export const gemini = defineDialect<AskedPart>({
+export const gemini = defineDialect<GeminiCall>({
   format: 'gemini',
   spellings: ['gemini'],
   readCalls: (body) => {
@@ -44,21 +54,26 @@ export const gemini = defineDialect<AskedPart>({
     return found?.entries.some(isPiece) === true ? null : found;
   },
   writeAnswers: (answers): readonly FunctionResponseContent[] => [{ role: 'user', parts: answers.map(toPart) }],
-  writeTurn: (calls) => ({
-    role: 'model',
-    parts: calls.map((call) => ({ functionCall: { id: call.id, name: call.name, args: call.arguments } })),
-  }),
-  readMessage: (message) => listOf(message, 'parts').flatMap(toReadAnswer),
 });
 
-const findCalls = (body: unknown): FoundCalls<AskedPart> | null => {
+const findCalls = (body: unknown): FoundCalls<GeminiCall> | null => {
   if (isArray(body)) return body.some(isResponse) ? readResponses(body) : readParts(body);
   if (isResponse(body)) return readResponses([body]);
   const parts = member(body, 'parts');
   if (isArray(parts)) return readParts(parts);
   const calls = member(body, 'functionCalls');
-  return isArray(calls) ? readParts(calls.map((functionCall) => ({ functionCall }))) : null;
+  if (isArray(calls)) return readCalls(calls);
+  const ofLive = member(member(body, 'toolCall'), 'functionCalls');
+  return isArray(ofLive) ? toLive(readCalls(ofLive)) : null;
 };
+
+const readCalls = (calls: readonly unknown[]): FoundCalls<GeminiCall> =>
+  readParts(calls.map((functionCall) => ({ functionCall })));
+
+const toLive = ({ entries, calls }: FoundCalls<GeminiCall>): FoundCalls<GeminiCall> => ({
+  entries,
+  calls: calls.map((call) => ({ ...call, origin: 'live' })),
+});
 
 const isResponse = (body: unknown): boolean => isArray(member(body, 'candidates'));
 
@@ -70,7 +85,7 @@ const isPiece = (part: unknown): boolean => {
 const PIECE = ['partialArgs', 'partial_args', 'willContinue', 'will_continue'];
 
 /** The calls of the first candidate that has any, in all responses of a stream. */
-const readResponses = (responses: readonly unknown[]): FoundCalls<AskedPart> => {
+const readResponses = (responses: readonly unknown[]): FoundCalls<GeminiCall> => {
   const parts = new Map<unknown, (readonly unknown[])[]>();
   for (const response of responses)
     for (const [place, candidate] of listOf(response, 'candidates').entries()) {
@@ -84,53 +99,71 @@ const readResponses = (responses: readonly unknown[]): FoundCalls<AskedPart> => 
     const { entries, calls } = readParts(own.flat());
     if (calls.length > 0) return { entries, calls: calls.map((call) => ({ ...call, looksAt })) };
   }
-  return { entries: [], calls: [] };
+  return NO_CALLS;
 };
 
 // Models before Gemini 3 refuse a request with `functionResponse.parts`; only a whole response says whose it is.
-const toLooksAt = (response: unknown): AskedPart['looksAt'] => {
+const toLooksAt = (response: unknown): GeminiCall['looksAt'] => {
   const version = member(response, 'modelVersion') ?? member(response, 'model_version');
   return typeof version === 'string' && /^(?:models\/)?gemini-(?:[3-9]|\d\d)/.test(version) ? 'images' : 'text';
 };
 
 // Dumped by Python, a part without a call says null.
-const readParts = (parts: readonly unknown[]): FoundCalls<AskedPart> =>
+const readParts = (parts: readonly unknown[]): FoundCalls<GeminiCall> =>
   foundIn(parts, (part) => {
     const camel = member(part, 'functionCall') ?? null;
-    if (camel !== null) return [toAsked(camel, 'camel')];
+    if (camel !== null) return [toCall(camel, 'camel')];
     const snake = member(part, 'function_call') ?? null;
-    return snake === null ? [] : [toAsked(snake, 'snake')];
+    return snake === null ? [] : [toCall(snake, 'snake')];
   });
 
-const toAsked = (given: unknown, spelling: AskedPart['spelling']): AskedPart => {
-  if (!isObject(given)) return { id: '', name: null, call: given, givenId: null, spelling, looksAt: 'text' };
-  const id = member(given, 'id');
-  const name = member(given, 'name');
-  const givenId = typeof id === 'string' || typeof id === 'number' ? String(id) : null;
-  const call = { id, name, arguments: member(given, 'args') };
-  return { id: givenId ?? '', name: toAskedName(name), call, givenId, spelling, looksAt: 'text' };
+const toCall = (call: unknown, spelling: GeminiCall['spelling']): GeminiCall => {
+  const id = member(call, 'id');
+  const ownId = isObject(call) && (typeof id === 'string' || typeof id === 'number') ? String(id) : null;
+  const read = isObject(call) ? toProviderCall(id, member(call, 'name'), member(call, 'args')) : toBrokenCall(call);
+  return { ...read, id: ownId ?? '', ownId, spelling, looksAt: 'text', origin: 'content' };
 };
 
-const toPart = (answer: Answer<AskedPart>): FunctionResponsePart => {
-  const { asked, success, text } = answer;
-  const said = toSaid(answer);
-  const response = success ? { output: said.output } : { error: text };
-  const named = { name: asked.name ?? UNNAMED, response };
-  const whole = asked.givenId === null ? named : { id: asked.givenId, ...named };
-  if (said.images.length === 0)
-    return asked.spelling === 'camel' ? { functionResponse: whole } : { function_response: whole };
-  return asked.spelling === 'camel'
-    ? { functionResponse: { ...whole, parts: said.images.map(toInline) } }
-    : { function_response: { ...whole, parts: said.images.map(toSnakeInline) } };
+// The API refuses a response without a name.
+const UNNAMED = 'unknown';
+
+const toPart = (answer: Answer<GeminiCall>): FunctionResponseContent['parts'][number] => {
+  const { call, failed, text, result } = answer;
+  const { output, images } = toOutput(answer);
+  const response = failed ? { error: text } : { output };
+  const goesOn = call.origin === 'live' && result?.outcome === 'pending';
+  const named = { name: call.name ?? UNNAMED, response, ...(goesOn ? { willContinue: true as const } : {}) };
+  const whole = call.ownId === null ? named : { id: call.ownId, ...named };
+  if (call.spelling === 'camel')
+    return { functionResponse: images.length === 0 ? whole : { ...whole, parts: images.map(toInline) } };
+  return { function_response: images.length === 0 ? whole : { ...whole, parts: images.map(toSnakeInline) } };
 };
 
-type Said = { readonly output: unknown; readonly images: readonly Image[] };
+/** How the Live API lets its model hear of a late response. */
+export const SCHEDULINGS = ['WHEN_IDLE', 'INTERRUPT', 'SILENT'] as const;
+export type Scheduling = (typeof SCHEDULINGS)[number];
 
-const toSaid = ({ asked, parts, text, result }: Answer<AskedPart>): Said => {
-  // With nothing to add, the value goes as it is: a text would only quote it.
-  if (parts === null)
-    return { output: result !== null && isValueAlone(result) ? parsedValueOf(result) : text, images: [] };
-  const blocks = asked.looksAt === 'images' ? toImageBlocks<Block>(parts, IMAGE_TYPES, BLOCKS) : null;
+/** The part by which the Live API hears of the end of a call that was answered with `willContinue`. */
+export const toScheduledPart = (
+  { id, name }: { readonly id: string | number | null; readonly name: string | null },
+  result: ObservedResult,
+  scheduling: Scheduling,
+) => {
+  const text = toObservation(result);
+  const response = result.success ? { output: toValue(result, text) } : { error: text };
+  const head = id === null ? {} : { id: String(id) };
+  return { functionResponse: { ...head, name: name ?? UNNAMED, response, scheduling } };
+};
+
+// With nothing to add, the value goes as it is: a text would only quote it.
+const toValue = (result: ObservedResult, text: string): unknown =>
+  isValueAlone(result) ? parsedValueOf(result) : text;
+
+type Output = { readonly output: unknown; readonly images: readonly Image[] };
+
+const toOutput = ({ call, parts, text, result }: Answer<GeminiCall>): Output => {
+  if (parts === null) return { output: result === null ? text : toValue(result, text), images: [] };
+  const blocks = call.looksAt === 'images' ? toImageBlocks<Block>(parts, IMAGE_TYPES, BLOCKS) : null;
   if (blocks === null) return { output: text, images: [] };
   const output = blocks.map((block) => ('text' in block ? block.text : toNote(block.image))).join('\n');
   return { output, images: blocks.flatMap((block) => ('image' in block ? [block.image] : [])) };
@@ -147,24 +180,6 @@ const BLOCKS = {
 
 const toNote = ({ mimeType, bytes }: Image): string => `${mimeType}, ${bytes} bytes, attached`;
 
-const toInline = ({ mimeType, data }: Image): InlineData => ({ inlineData: { mimeType, data } });
+const toInline = ({ mimeType, data }: Image) => ({ inlineData: { mimeType, data } });
 
-const toSnakeInline = ({ mimeType, data }: Image): SnakeInlineData => ({
-  inline_data: { mime_type: mimeType, data },
-});
-
-// The API refuses a response without a name.
-const UNNAMED = 'unknown';
-
-const toReadAnswer = (part: unknown): readonly ReadAnswer[] => {
-  const given = member(part, 'functionResponse') ?? member(part, 'function_response');
-  const response = member(given, 'response');
-  if (!isObject(response)) return [];
-  const error = member(response, 'error');
-  const text = typeof error === 'string' ? error : toText(member(response, 'output'));
-  const id = member(given, 'id');
-  const name = toAskedName(member(given, 'name'));
-  return [{ id: typeof id === 'string' ? id : null, name, success: typeof error !== 'string', text }];
-};
-
-const toText = (output: unknown): string => (typeof output === 'string' ? output : (JSON.stringify(output) ?? ''));
+const toSnakeInline = ({ mimeType, data }: Image) => ({ inline_data: { mime_type: mimeType, data } });

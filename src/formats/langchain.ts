@@ -1,8 +1,17 @@
 import { parseJson } from '../json/parse-json.ts';
-import { LOST_ARGUMENTS, withoutArguments, withoutCutOff } from './cut-off.ts';
-import { type Answer, type AskedCall, defineDialect, type FoundCalls, foundIn } from './define-dialect.ts';
-import type { ReadAnswer } from './dialect.ts';
-import { isArray, isObject, listOf, member, toAskedId, toAskedName } from './json-access.ts';
+import {
+  type Answer,
+  defineDialect,
+  type FoundCalls,
+  foundIn,
+  LOST_ARGUMENTS,
+  type ProviderCall,
+  toBrokenCall,
+  toProviderCall,
+  withoutArguments,
+  withoutCutOff,
+} from './define-dialect.ts';
+import { isArray, isObject, listOf, member } from './json-access.ts';
 
 /** The fields of LangChain's ToolMessage. `type` is what Python reads, `role` what JavaScript coerces by. */
 export type LangchainToolMessage = {
@@ -22,22 +31,15 @@ export const langchain = defineDialect({
   format: 'langchain',
   spellings: ['langchain'],
   readCalls: (body) => {
-    if (isArray(body)) return foundIn(body, (item) => [toAsked(item)]);
+    if (isArray(body)) return foundIn(body, (item) => [toCall(item)]);
     const fields = findFields(body);
     if (fields === null) return null;
     const parsed = listOf(fields, 'tool_calls');
     const broken = listOf(fields, 'invalid_tool_calls');
-    const whole = withoutCutOff(readParsed(parsed, fields), member(fields, 'response_metadata'));
-    return { entries: [...parsed, ...broken], calls: [...whole.calls, ...broken.map(toAskedInvalid)] };
+    const calls = withoutCutOff(readParsed(parsed, fields), member(fields, 'response_metadata'))?.calls ?? [];
+    return { entries: [...parsed, ...broken], calls: [...calls, ...broken.map(toInvalidCall)] };
   },
   writeAnswers: (answers) => answers.map(toMessage),
-  writeTurn: (calls) => ({
-    type: 'ai',
-    content: '',
-    tool_calls: calls.map((call) => ({ name: call.name, args: call.arguments, id: call.id, type: 'tool_call' })),
-    invalid_tool_calls: [],
-  }),
-  readMessage: (message) => toReadAnswer(message),
 });
 
 const findFields = (body: unknown): unknown => {
@@ -48,51 +50,40 @@ const findFields = (body: unknown): unknown => {
 };
 
 // Of a call whose piece of JSON had no end, LangChain makes an object of what there was.
-const readParsed = (parsed: readonly unknown[], fields: unknown): FoundCalls<AskedCall> => {
+const readParsed = (parsed: readonly unknown[], fields: unknown): FoundCalls => {
   const cut = new Set<unknown>(
     listOf(fields, 'tool_call_chunks')
       .filter(isCutChunk)
       .map((chunk) => member(chunk, 'id')),
   );
-  const toWhole = (item: unknown) => (cut.has(member(item, 'id')) ? withoutArguments(toAsked(item)) : toAsked(item));
+  const toWhole = (item: unknown) => (cut.has(member(item, 'id')) ? withoutArguments(toCall(item)) : toCall(item));
   return { entries: parsed, calls: parsed.map(toWhole) };
 };
 
 const isCutChunk = (chunk: unknown): boolean => {
-  const given = member(chunk, 'args');
-  return typeof given === 'string' && given.trim() !== '' && !parseJson(given).ok;
+  const args = member(chunk, 'args');
+  return typeof args === 'string' && args.trim() !== '' && !parseJson(args).ok;
 };
 
-const toAsked = (item: unknown): AskedCall => {
-  if (member(item, 'type') === 'invalid_tool_call') return toAskedInvalid(item);
-  return isObject(item) ? toAskedCall(item, member(item, 'args')) : { id: '', name: null, call: item };
+const toCall = (item: unknown): ProviderCall => {
+  if (member(item, 'type') === 'invalid_tool_call') return toInvalidCall(item);
+  return isObject(item)
+    ? toProviderCall(member(item, 'id'), member(item, 'name'), member(item, 'args'))
+    : toBrokenCall(item);
 };
 
-const toAskedInvalid = (item: unknown): AskedCall => {
-  if (!isObject(item)) return { id: '', name: null, call: item };
-  const given = member(item, 'args');
-  return toAskedCall(item, typeof given === 'string' && given.trim() !== '' ? given : LOST_ARGUMENTS);
+const toInvalidCall = (item: unknown): ProviderCall => {
+  if (!isObject(item)) return toBrokenCall(item);
+  const args = member(item, 'args');
+  const sent = typeof args === 'string' && args.trim() !== '' ? args : LOST_ARGUMENTS;
+  return toProviderCall(member(item, 'id'), member(item, 'name'), sent);
 };
 
-const toAskedCall = (item: object, given: unknown): AskedCall => {
-  const id = member(item, 'id');
-  const name = member(item, 'name');
-  return { id: toAskedId(id), name: toAskedName(name), call: { id, name, arguments: given } };
-};
-
-const toMessage = ({ asked, success, text }: Answer): LangchainToolMessage => ({
+const toMessage = ({ call, failed, text }: Answer): LangchainToolMessage => ({
   type: 'tool',
   role: 'tool',
   content: text,
-  tool_call_id: String(asked.id),
-  ...(asked.name === null ? {} : { name: asked.name }),
-  status: success ? 'success' : 'error',
+  tool_call_id: String(call.id),
+  ...(call.name === null ? {} : { name: call.name }),
+  status: failed ? 'error' : 'success',
 });
-
-const toReadAnswer = (message: unknown): readonly ReadAnswer[] => {
-  const text = member(message, 'content');
-  if (member(message, 'type') !== 'tool' || typeof text !== 'string') return [];
-  const id = toAskedId(member(message, 'tool_call_id'));
-  const name = toAskedName(member(message, 'name'));
-  return [{ id, name, success: member(message, 'status') !== 'error', text }];
-};

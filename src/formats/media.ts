@@ -63,17 +63,17 @@ const mayHoldMedia = (value: unknown): boolean => {
   return isObject(value) && [value, ...Object.values(value), ...listOf(value, 'content')].some(mayBeMedia);
 };
 
-const mayBeMedia = (given: unknown): boolean => {
-  const type = member(given, 'type');
-  return (isKind(type) || type === LINK) && hasType(given);
+const mayBeMedia = (value: unknown): boolean => {
+  const type = member(value, 'type');
+  return (isKind(type) || type === LINK) && hasType(value);
 };
 
 const LINK = 'resource_link';
 
 const isKind = (type: unknown): type is Media['kind'] => type === 'image' || type === 'audio' || type === 'resource';
 
-const hasType = (given: unknown): boolean => {
-  const mimeType = member(given, 'mimeType');
+const hasType = (value: unknown): boolean => {
+  const mimeType = member(value, 'mimeType');
   return mimeType === null || typeof mimeType === 'string';
 };
 
@@ -104,44 +104,44 @@ const toItemPart = (item: unknown): Part => {
 
 type ShownPart = Exclude<Part, { readonly kind: 'text' | 'link' }>;
 
-const toLinkPart = (given: unknown): Part | null => {
-  const [uri, name] = [member(given, 'uri'), member(given, 'name')];
-  if (member(given, 'type') !== LINK || typeof uri !== 'string' || typeof name !== 'string') return null;
-  const texts = ['title', 'description', 'mimeType'].map((key) => [key, member(given, key)] as const);
-  const size = member(given, 'bytes');
+const toLinkPart = (value: unknown): Part | null => {
+  const [uri, name] = [member(value, 'uri'), member(value, 'name')];
+  if (member(value, 'type') !== LINK || typeof uri !== 'string' || typeof name !== 'string') return null;
+  const texts = ['title', 'description', 'mimeType'].map((key) => [key, member(value, key)] as const);
+  const size = member(value, 'bytes');
   const link = {
     uri,
     name,
     ...Object.fromEntries(texts.filter(([, text]) => typeof text === 'string')),
     ...(typeof size === 'number' ? { size } : {}),
   };
-  return { kind: 'link', link, text: JSON.stringify(given) };
+  return { kind: 'link', link, text: JSON.stringify(value) };
 };
 
-const toShownPart = (given: unknown): ShownPart | null => {
-  const resource = toTextResource(given);
+const toShownPart = (value: unknown): ShownPart | null => {
+  const resource = toTextResource(value);
   if (resource !== null) return { kind: 'resource', resource };
-  const media = toMedia(given);
+  const media = toMedia(value);
   return media === null ? null : { kind: 'media', media };
 };
 
-const toTextResource = (given: unknown): TextResource | null => {
-  const text = member(given, 'text');
-  const uri = member(given, 'uri');
-  if (member(given, 'type') !== 'resource' || typeof text !== 'string' || typeof uri !== 'string') return null;
-  const mimeType = member(given, 'mimeType');
-  return hasType(given) ? { text, mimeType: typeof mimeType === 'string' ? mimeType : '', uri } : null;
+const toTextResource = (value: unknown): TextResource | null => {
+  const text = member(value, 'text');
+  const uri = member(value, 'uri');
+  if (member(value, 'type') !== 'resource' || typeof text !== 'string' || typeof uri !== 'string') return null;
+  const mimeType = member(value, 'mimeType');
+  return hasType(value) ? { text, mimeType: typeof mimeType === 'string' ? mimeType : '', uri } : null;
 };
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const QUANTUM = 4;
 
-const toMedia = (given: unknown): Media | null => {
-  const kind = member(given, 'type');
-  if (!isKind(kind) || !hasType(given)) return null;
-  const data = member(given, 'data');
-  const mimeType = member(given, 'mimeType');
-  const uri = member(given, 'uri');
+const toMedia = (value: unknown): Media | null => {
+  const kind = member(value, 'type');
+  if (!isKind(kind) || !hasType(value)) return null;
+  const data = member(value, 'data');
+  const mimeType = member(value, 'mimeType');
+  const uri = member(value, 'uri');
   const about = {
     kind,
     mimeType: typeof mimeType === 'string' ? mimeType : '',
@@ -149,7 +149,7 @@ const toMedia = (given: unknown): Media | null => {
   } as const;
   if (typeof data === 'string' && data.length % QUANTUM === 0 && BASE64.test(data))
     return { ...about, data, bytes: countBytes(data) };
-  const bytes = member(given, 'bytes');
+  const bytes = member(value, 'bytes');
   const isLeftOut = data === undefined && kind !== 'resource' && typeof bytes === 'number' && about.mimeType !== '';
   return isLeftOut ? { ...about, data: null, bytes } : null;
 };
@@ -178,7 +178,7 @@ const toPartText = (part: Part): string => {
   return part.kind === 'resource' ? part.resource.text : describeHidden(part.media);
 };
 
-export type BlockWriter<Block> = {
+type BlockWriter<Block> = {
   /** Never asked for a blank text. */
   readonly text: (text: string) => Block;
   /** null: it cannot be shown, and is told of as text. */
@@ -217,4 +217,54 @@ const toShownBlock = <Block>(part: Part, write: BlockWriter<Block>): Block | nul
   if (part.kind === 'media') return write.media(part.media);
   if (part.kind === 'resource') return write.resource?.(part.resource) ?? null;
   return part.kind === 'link' ? (write.link?.(part.link) ?? null) : null;
+};
+
+/** The kinds of images that models look at. */
+export type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
+
+export type Image = { readonly mimeType: ImageType; readonly data: string; readonly bytes: number };
+
+type ImageWriter<Block> = {
+  readonly text: (text: string) => Block;
+  readonly image: (image: Image) => Block;
+};
+
+// In base64. A provider refuses the whole request over an image that is not what it is said to be, or no image at all.
+const SIGNATURES = [
+  ['image/png', /^iVBORw0KGgo/],
+  ['image/jpeg', /^\/9j\//],
+  ['image/gif', /^R0lGODdh|^R0lGODlh/],
+  // RIFF, a length, WEBP.
+  ['image/webp', /^UklGR.{6}XRUJQ/],
+] as const;
+
+// Anthropic takes no larger image, and no provider fewer of them in one request.
+const MAX_BASE64_LENGTH = 5_242_880;
+const MAX_IMAGES = 20;
+
+/**
+ * An answer's texts, and those of its media that are images of these types by their first bytes, in their order; at most
+ * 20 images. null where there is no such image.
+ */
+export const toImageBlocks = <Block>(
+  parts: readonly Part[],
+  types: readonly ImageType[],
+  write: ImageWriter<Block>,
+): Block[] | null => {
+  let written = 0;
+  return toBlocks(parts, {
+    text: write.text,
+    media: (media) => {
+      const image = toImage(media);
+      if (image === null || !types.includes(image.mimeType) || written >= MAX_IMAGES) return null;
+      written += 1;
+      return write.image(image);
+    },
+  });
+};
+
+const toImage = ({ kind, data, bytes }: Media): Image | null => {
+  if (kind === 'audio' || data === null || data.length > MAX_BASE64_LENGTH) return null;
+  const found = SIGNATURES.find(([, signature]) => signature.test(data));
+  return found === undefined ? null : { mimeType: found[0], data, bytes };
 };

@@ -1,6 +1,12 @@
-import { type Answer, type AskedCall, defineDialect, foundIn } from './define-dialect.ts';
-import type { ReadAnswer } from './dialect.ts';
-import { isArray, isObject, member, toAskedId, toAskedName } from './json-access.ts';
+import {
+  type Answer,
+  defineDialect,
+  foundIn,
+  type ProviderCall,
+  toBrokenCall,
+  toProviderCall,
+} from './define-dialect.ts';
+import { isArray, isObject, member } from './json-access.ts';
 
 /** Vapi's ToolCallResult: `result` or `error`, each on one line, for it reads no more. */
 export type ToolCallResult = { readonly toolCallId: string; readonly name?: string } & (
@@ -17,16 +23,9 @@ export const vapi = defineDialect({
   spellings: ['openai-chat'],
   readCalls: (body) => {
     const list = findToolCallList(body);
-    return list === null ? null : foundIn(list, (item) => [toAsked(item)]);
+    return list === null ? null : foundIn(list, (item) => [toCall(item)]);
   },
   writeAnswers: (answers) => answers.map(toResult),
-  writeTurn: (calls) => ({
-    message: {
-      type: 'tool-calls',
-      toolCallList: calls.map((call) => ({ id: call.id, name: call.name, arguments: call.arguments })),
-    },
-  }),
-  readMessage: (message) => toReadAnswer(message),
   toRaw: (messages) => ({ results: messages }),
 });
 
@@ -40,20 +39,18 @@ const findToolCallList = (body: unknown): readonly unknown[] | null => {
   return isArray(older) ? older : [];
 };
 
-const toAsked = (item: unknown): AskedCall => {
-  if (!isObject(item)) return { id: '', name: null, call: item };
-  const id = member(item, 'id');
+const toCall = (item: unknown): ProviderCall => {
+  if (!isObject(item)) return toBrokenCall(item);
   const inner = member(item, 'function') ?? item;
-  const name = member(inner, 'name');
   // One of the published examples says `parameters` for what the others call `arguments`.
-  const given = member(inner, 'arguments') ?? member(inner, 'parameters');
-  return { id: toAskedId(id), name: toAskedName(name), call: { id, name, arguments: given } };
+  const args = member(inner, 'arguments') ?? member(inner, 'parameters');
+  return toProviderCall(member(item, 'id'), member(inner, 'name'), args);
 };
 
-const toResult = ({ asked, success, text }: Answer): ToolCallResult => {
-  const head = { toolCallId: String(asked.id), ...(asked.name === null ? {} : { name: asked.name }) };
+const toResult = ({ call, failed, text }: Answer): ToolCallResult => {
+  const head = { toolCallId: String(call.id), ...(call.name === null ? {} : { name: call.name }) };
   const line = toOneLine(text);
-  return success ? { ...head, result: line } : { ...head, error: line };
+  return failed ? { ...head, error: line } : { ...head, result: line };
 };
 
 // Split and joined: one expression for "blanks around a break" would try every blank of a long run.
@@ -63,11 +60,3 @@ const toOneLine = (text: string): string =>
     .map((line) => line.trim())
     .filter((line) => line !== '')
     .join(' ');
-
-const toReadAnswer = (message: unknown): readonly ReadAnswer[] => {
-  const error = member(message, 'error');
-  const text = error ?? member(message, 'result');
-  if (typeof text !== 'string') return [];
-  const name = toAskedName(member(message, 'name'));
-  return [{ id: toAskedId(member(message, 'toolCallId')), name, success: typeof error !== 'string', text }];
-};

@@ -1,26 +1,53 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { keepLoaded } from '../mcp/keep-loaded.ts';
-import { toPageHeaders } from '../routes/page-headers.ts';
+import { readFileSync } from 'node:fs';
+import fastify, {
+  type FastifyInstance,
+  type FastifyPluginAsync,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import { keepLoaded } from '../mcp-server/keep-loaded.ts';
+import { toPageHeaders } from '../routes/pages.ts';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
-import type { DocumentedRoute, DocumentOptions } from './document-app.ts';
+import { WITHOUT_COMPILERS } from './http-server.ts';
 
-/** The routes that say which operation they are, as they are added from now on. */
-export const collectOperations = (app: FastifyInstance): readonly DocumentedRoute[] => {
-  const routes: DocumentedRoute[] = [];
-  app.addHook('onRoute', ({ method, url, config: { operation } = {} }) => {
-    // HEAD comes with each GET, and means the same.
-    if (operation !== undefined && method !== 'HEAD') routes.push({ method, url, operation });
-  });
-  return routes;
-};
-
-/** GET /openapi.json, and the page at /docs. What makes them is loaded with the first request: it is 130 ms of a start. */
-export const addDocs: FastifyPluginAsync<DocumentOptions> = async (app, options) => {
-  const load = keepLoaded(async () => (await import('./document-app.ts')).createDocumentApp(options));
-  app.get('/openapi.json', async () => (await load()).swagger());
+/** GET /openapi.json, and the page at /docs. What they need is loaded with the first request. */
+export const addDocs: FastifyPluginAsync = async (app) => {
+  let text: string | undefined;
+  const documentOf = (): string => (text ??= readDocument(app));
+  const load = keepLoaded(() => createPages(documentOf()));
+  app.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(documentOf()));
   refuseOtherMethods(app, '/openapi.json', ['GET', 'HEAD']);
   for (const url of ['/docs', '/docs/*'])
     app.get(url, async (request, reply) => sendPage(await load(), request, reply));
+};
+
+type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
+
+/** The document that `npm run generate` has made, with those of its operations that are served here. */
+const readDocument = (app: FastifyInstance): string => {
+  const document: Document = JSON.parse(readFileSync(new URL('openapi.json', import.meta.url), 'utf8'));
+  const paths = Object.entries(document.paths).flatMap(([path, operations]) => {
+    const url = path.replace(/\{(\w+)\}/g, ':$1');
+    const served = Object.entries(operations).filter(([method]) => app.hasRoute({ url, method: method.toUpperCase() }));
+    return served.length === 0 ? [] : [[path, Object.fromEntries(served)] as const];
+  });
+  return JSON.stringify({ ...document, paths: Object.fromEntries(paths) });
+};
+
+/** What answers below /docs, Swagger UI without Swagger's bar and names: an app of its own, which never listens. */
+const createPages = async (document: string): Promise<FastifyInstance> => {
+  const [swagger, swaggerUi] = await Promise.all([import('@fastify/swagger'), import('@fastify/swagger-ui')]);
+  const app = fastify({ logger: false, schemaController: WITHOUT_COMPILERS });
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => (payload) => JSON.stringify(payload));
+  await app.register(swagger.default, { mode: 'static', specification: { document: JSON.parse(document) } });
+  await app.register(swaggerUi.default, {
+    routePrefix: '/docs',
+    theme: { title: 'Recourse API', favicon: [] },
+    uiConfig: { layout: 'BaseLayout' },
+  });
+  await app.ready();
+  return app;
 };
 
 // As the console's, but without trusted types: Swagger UI writes markup itself.
@@ -30,7 +57,7 @@ const OF_CONNECTION = new Set(['connection', 'date', 'transfer-encoding']);
 
 // Answered in the form that every refusal has here.
 const toRefusal = (statusCode: number): Error =>
-  Object.assign(new Error('The documentation has no such page.'), { statusCode });
+  Object.assign(new Error('The documentation does not have this page.'), { statusCode });
 
 const sendPage = async (
   docs: FastifyInstance,

@@ -1,8 +1,8 @@
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
-import { addJsonBodyParser } from '../routes/json-body.ts';
+import { addJsonBodyParser } from '../routes/body-parsers.ts';
+import { endStalledConnections, type StallOptions } from '../routes/connections.ts';
 import { REQUEST_ID } from '../routes/kept-results.ts';
 import { addProblemHandler, createClientErrorHandler, sendHttpProblem } from '../routes/problem-handler.ts';
-import { endStalledConnections, type StallOptions } from '../routes/stalled-connections.ts';
 import { type WatchOptions, watchRequests } from '../routes/watch-requests.ts';
 
 export type HttpServerOptions = StallOptions &
@@ -17,7 +17,7 @@ const MAX_HEADERS_MS = 10_000;
 const CONNECTION_CHECK_MS = 500;
 
 const refuse = (): never => {
-  throw new Error('A route has a schema, and nothing compiles it.');
+  throw new Error('A route has a schema, but no schema compiler is installed.');
 };
 
 /**

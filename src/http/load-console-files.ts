@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { basename, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ConsoleFile, ConsoleFiles, MakeConsoleFile } from '../routes/console.ts';
+import type { ConsoleFile, ConsoleFiles, MakeConsoleFile } from '../routes/pages.ts';
 
 const DIRECTORY = fileURLToPath(new URL('../console', import.meta.url));
 

@@ -49,7 +49,7 @@ export const toDeathError = (death: Death): Error => {
   const how = death.signal === null ? `exit code ${death.exitCode}` : `signal ${death.signal}`;
   const why = death.killedFor === null ? '' : `, ended by the service (${death.killedFor})`;
   const last = toLastLines(death.lastLines);
-  const said = last === '' ? '' : ` Its last lines: ${last}`;
+  const said = last === '' ? '' : ` Its last output: ${last}`;
   const error = new Error(`The tool host ${death.pid} ended: ${how}${why}.${said}`);
   error.name = 'ToolHostEnded';
   return error;

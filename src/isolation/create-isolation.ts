@@ -1,20 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import type { RunHosted } from '../executor/run-hosted.ts';
+import type { RunHosted } from '../executor/deadline.ts';
 import type { ToolFileHosts } from '../tools/directory/load-tool-file.ts';
 import type { HostedTool, Placing } from '../tools/tool.ts';
 import { createRunHosted } from './create-run-hosted.ts';
-import { HOST_MARK, isAllowedName, isGivenName, toHostEnvironment } from './host-environment.ts';
+import { HOST_MARK, isAllowedName, isGrantedName, toHostEnvironment } from './host-environment.ts';
 import { HostPool } from './host-pool.ts';
-import { watchHosts } from './host-watch.ts';
+import { HostWatch } from './host-watch.ts';
 import { createToolHost } from './hosted-process.ts';
 import type { IsolationObserver } from './isolation-observer.ts';
-import { countPhase } from './pool-member.ts';
-import type { HostedFile, PoolMember } from './pool-records.ts';
+import { countWhere, type PoolMember } from './pool-records.ts';
 import type { ProcessTable } from './process-table.ts';
-import { toThrown } from './read-answer.ts';
 import type { ToolHost } from './tool-host.ts';
-
-export type HostPhase = PoolMember['phase'];
 
 export type IsolationSettings = {
   readonly minHosts: number;
@@ -40,7 +36,7 @@ export type Isolation = {
   readonly runHosted: RunHosted;
   /** Where this tool's calls run. */
   readonly placingOf: (tool: HostedTool) => Placing;
-  readonly count: (phase: HostPhase) => number;
+  readonly count: (phase: PoolMember['phase']) => number;
   /** Ends all processes without waiting for it: for a process that exits. */
   readonly killAll: () => void;
   /** Ends all processes, and what they left behind. */
@@ -51,17 +47,20 @@ const TIDY_EVERY_MS = 5000;
 
 /** Tool hosts: processes in which the code of a tools directory runs, and what watches over them. */
 export const createIsolation = (settings: IsolationSettings): Isolation => {
-  const { now, observer, processes } = settings;
+  const { now, observer, processes, memoryMb, environment, permissions, maxResultBytes } = settings;
+  const { sharedVariables: shared, allowedVariables: allowed } = settings;
   const service = randomUUID();
   const guard = processes.guardHosts(`${service}.`);
   const marks = new Map<ToolHost, string>();
   const pool = new HostPool({
     ...settings,
-    isGiven: (name) => isGivenName(name, settings.environment, settings.allowedVariables),
+    isGranted: (name) => isGrantedName(name, environment, allowed),
     isOwn: (tool) => isAllowedName(tool, settings.ownTools),
-    startHost: (file) => {
+    startHost: ({ granted, file: { root } }) => {
       const mark = `${service}.${randomUUID()}`;
-      const host = startHost(file, mark, settings);
+      const hostEnvironment = { ...toHostEnvironment(granted, { environment, shared, allowed }), [HOST_MARK]: mark };
+      const launch = { permissions, memoryMb, environment: hostEnvironment, root };
+      const host = createToolHost({ launch, processes, maxResultBytes, observer });
       if (host === null) return null;
       marks.set(host, mark);
       guard.add({ pid: host.pid, mark });
@@ -75,12 +74,12 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
     onOffence: ({ path }, offence) => observer.fileOffended(path, offence),
   });
   const tidying = setInterval(() => pool.tidy(), TIDY_EVERY_MS).unref();
-  const watch = watchHosts({ pool, memoryMb: settings.memoryMb, processes, monotonic });
+  const watch = new HostWatch(pool, memoryMb, processes);
   return {
     hosts: pool,
     runHosted: createRunHosted({ pool, now, onWaited: observer.hostObtained }),
     placingOf: (tool) => pool.placingOf(tool),
-    count: (phase) => countPhase(pool.members, phase),
+    count: (phase) => countWhere(pool.members, (member) => member.phase === phase),
     killAll: () => pool.killAll(),
     close: async () => {
       clearInterval(tidying);
@@ -92,32 +91,3 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
     },
   };
 };
-
-const startHost = (hosted: HostedFile, mark: string, settings: IsolationSettings): ToolHost | null => {
-  const { observer, environment, sharedVariables: shared, allowedVariables: allowed, maxResultBytes } = settings;
-  const { root } = hosted.file;
-  const launch = {
-    permissions: settings.permissions,
-    memoryMb: settings.memoryMb,
-    environment: { ...toHostEnvironment(hosted.granted, { environment, shared, allowed }), [HOST_MARK]: mark },
-    root,
-  };
-  const listener = {
-    onDropped: observer.messageDropped,
-    onStray: (tool: string | null, file: string, thrown: Parameters<typeof toThrown>[0]) =>
-      observer.strayThrown(tool, file, toThrown(thrown)),
-    onUnfit: observer.hostUnfit,
-    onLine: observer.lineWritten,
-  };
-  return createToolHost({
-    launch,
-    processes: settings.processes,
-    maxResultBytes,
-    createNonce: randomUUID,
-    monotonic,
-    listener,
-  });
-};
-
-/** The clock that hosts read, too. */
-const monotonic = (): number => Number(process.hrtime.bigint()) / 1_000_000;

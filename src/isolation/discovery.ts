@@ -1,13 +1,19 @@
 import { availableParallelism } from 'node:os';
-import type { LoadedToolFile } from '../tools/directory/load-tool-file.ts';
-import type { HostPoolSettings } from './host-pool-settings.ts';
 import type { HostStock } from './host-stock.ts';
-import { toGroup } from './hosted-file.ts';
-import type { HostLoad } from './loadable-file.ts';
-import type { HostedFile, PoolMember } from './pool-records.ts';
+import { type HostedFile, type PoolMember, toGranted } from './pool-records.ts';
+import type { HostLoad } from './tool-host.ts';
 
 /** What a file declares, and what loading it left behind. */
-export type Discovered = Extract<HostLoad, { kind: 'loaded' }> | Extract<LoadedToolFile, { kind: 'failed' }>;
+type Discovered = Extract<HostLoad, { kind: 'loaded' | 'failed' }>;
+
+type DiscoveryOptions = {
+  readonly now: () => number;
+  /** Whether a tool that asks for the variable of this name gets it. */
+  readonly isGranted: (name: string) => boolean;
+  readonly stock: HostStock;
+  /** Nothing is read in this host any more. */
+  readonly onDone: (member: PoolMember) => void;
+};
 
 type Job = { readonly hosted: HostedFile; readonly resolve: (end: Discovered) => void };
 
@@ -25,23 +31,17 @@ const READERS_OF_ONE = Math.max(4, 2 * availableParallelism());
  * at a file, the others go on in a fresh one, and that file is tried again alone.
  */
 export class Discovery {
+  readonly #options: DiscoveryOptions;
   readonly #stock: HostStock;
-  readonly #onDone: (member: PoolMember) => void;
-  readonly #settings: Pick<HostPoolSettings, 'now' | 'isGiven'>;
   readonly #together: Job[] = [];
   readonly #alone: Job[] = [];
   readonly #members = new WeakSet<PoolMember>();
   #readers = 0;
   #readersOfOne = 0;
 
-  constructor(options: {
-    readonly settings: Pick<HostPoolSettings, 'now' | 'isGiven'>;
-    readonly stock: HostStock;
-    readonly onDone: (member: PoolMember) => void;
-  }) {
+  constructor(options: DiscoveryOptions) {
+    this.#options = options;
     this.#stock = options.stock;
-    this.#onDone = options.onDone;
-    this.#settings = options.settings;
   }
 
   /** Whether this host is in the hands of the discovery. */
@@ -62,9 +62,9 @@ export class Discovery {
   async readWithVariables(hosted: HostedFile): Promise<Discovered> {
     const first = await this.load(hosted);
     if (first.kind === 'failed') return first;
-    const asked = [...new Set(first.tools.flatMap(({ env }) => env.filter(this.#settings.isGiven)))].sort();
-    if (asked.join() === hosted.granted.join()) return first;
-    hosted.granted = asked;
+    const granted = toGranted(first.tools, this.#options.isGranted);
+    if (granted.join() === hosted.granted.join()) return first;
+    hosted.granted = granted;
     return this.load(hosted);
   }
 
@@ -88,7 +88,7 @@ export class Discovery {
   /** The next file that has the variables of this host, if one waits. */
   #takeJob(member: PoolMember | null): Job | undefined {
     if (member === null) return this.#together.shift();
-    const at = this.#together.findIndex(({ hosted }) => toGroup(hosted, this.#settings.now()) === member.group);
+    const at = this.#together.findIndex(({ hosted }) => hosted.toGroup(this.#options.now()) === member.group);
     return at === -1 ? undefined : this.#together.splice(at, 1)[0];
   }
 
@@ -137,7 +137,7 @@ export class Discovery {
     if (member === null) return { kind: 'broken', reason: 'no process could be started for it' };
     const problem = await member.host.ready;
     if (problem !== null) return { kind: 'broken', reason: problem };
-    const load = await member.host.load(hosted, { placing: 'shared', maxLoadMs });
+    const load = await member.host.load(hosted, 'shared', maxLoadMs);
     if (load.kind === 'loaded') member.loaded.add(hosted);
     return load;
   }
@@ -150,16 +150,16 @@ export class Discovery {
 
   /** From now on the host is one of the pool, if there is room for it. */
   #release(member: PoolMember | null): void {
-    if (member === null || member.host.isEnding()) return;
+    if (member === null || member.host.isEnding) return;
     this.#members.delete(member);
     member.isLoading = false;
-    this.#onDone(member);
+    this.#options.onDone(member);
     if (this.#stock.isOverfull()) this.#stock.makeRoom(1);
   }
 }
 
 const toFailed = (load: Exclude<HostLoad, { kind: 'loaded' }>): Discovered => ({
   kind: 'failed',
-  reason: load.kind === 'refused' ? 'its process did not begin to load it' : load.reason,
+  reason: load.kind === 'refused' ? 'its process did not start loading it' : load.reason,
   thrown: load.kind === 'failed' ? load.thrown : null,
 });

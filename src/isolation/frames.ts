@@ -1,7 +1,7 @@
 /** One message between the service and a tool host: a small JSON head, and a body whose text is not parsed with it. */
 export type Frame = { readonly head: string; readonly body: string };
 
-export type FrameReader = { readonly read: (chunk: Buffer) => void };
+type FrameReader = { readonly read: (chunk: Buffer) => void };
 
 const PREFIX_BYTES = 8;
 // A hundred issues of the arguments, each with its four texts.

@@ -1,4 +1,4 @@
-export type EnvironmentRules = {
+type EnvironmentRules = {
   /** The service's own. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** TOOLS_ENV. */
@@ -33,7 +33,7 @@ export const isAllowedName = (name: string, allowed: readonly string[]): boolean
   allowed.some((rule) => (rule.endsWith('*') ? name.startsWith(rule.slice(0, -1)) : name === rule));
 
 /** Whether a tool that asks for this name gets a value: it is allowed, and there is one. */
-export const isGivenName = (
+export const isGrantedName = (
   name: string,
   environment: EnvironmentRules['environment'],
   allowed: readonly string[],

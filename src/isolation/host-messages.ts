@@ -3,6 +3,7 @@ import { EFFECTS, type Effects, EXECUTED } from '../contract/failure.ts';
 import { JsonSchema } from '../contract/tool-description.ts';
 import { Issue, Warning } from '../contract/tool-result.ts';
 import { parseJson } from '../json/parse-json.ts';
+import { BACKGROUND } from '../tools/tool.ts';
 
 /** What the service says to a host. The body carries sources (load) or the call's arguments (call). */
 export type HostOrder =
@@ -41,6 +42,10 @@ export type HostOrder =
       readonly idempotencyKey: string | null;
       readonly traceparent: string | null;
       readonly graceful: 'on' | 'off';
+      /** `check`: only the arguments are checked. */
+      readonly purpose: 'run' | 'check';
+      /** Whether anybody watches its parts. */
+      readonly parts: 'shown' | 'dropped';
     }
   | { readonly type: 'abort'; readonly nonce: string; readonly reason: 'TimeoutError' | 'AbortError' }
   /** Its tools are to end what they hold; it is ended as soon as it says so. */
@@ -48,10 +53,16 @@ export type HostOrder =
   /** To be answered at once: a host whose event loop is blocked does not. */
   | { readonly type: 'ping'; readonly nonce: string };
 
+// Taken from it here, before a tool's code could put its own in its place.
+const { hrtime } = process;
+
+/** The system's monotonic clock, the same in all processes, in milliseconds. */
+export const toMonotonicMs = (): number => Number(hrtime.bigint()) / 1_000_000;
+
 const SourcePlace = z.object({ path: z.string(), line: z.int().positive(), column: z.int().positive() });
 
 /** What a tool of a file says of itself, as it comes over the channel. */
-export const HostedFacts = z.object({
+const HostedFacts = z.object({
   role: z.enum(['tool', 'reducer']),
   name: z.string(),
   description: z.string(),
@@ -65,6 +76,8 @@ export const HostedFacts = z.object({
   concurrency: z.int().positive().nullable(),
   maxCallsPerSession: z.int().nonnegative().nullable(),
   polling: z.boolean(),
+  background: z.enum(BACKGROUND),
+  maxDurationMs: z.int().positive(),
   breakerKey: z.string().nullable(),
   // Shared by tools of one place that the service itself connects to, and never a tool file's to say.
   upstream: z.null(),
@@ -154,6 +167,8 @@ export const HostMessage = z.discriminatedUnion('type', [
     total: z.number().optional(),
     message: z.string().max(MAX_TEXT).optional(),
   }),
+  /** Shown to who watches the call; the body is its JSON text. */
+  z.object({ type: z.literal('part'), nonce: z.string() }),
   /** Code of a call has changed what others share: no further call begins in this host. */
   z.object({ type: z.literal('unfit'), nonce: z.string(), reason: z.string().max(MAX_TEXT) }),
   /** No call runs, and something of theirs goes on: no other file may run here before it has ended. */
@@ -193,7 +208,7 @@ export const ThrownAtLoadBody = z.object({
   exports: z.array(z.string()),
 });
 
-/** What a host says; null where it is no message. */
+/** A message of a host; null where the text is none. */
 export const readHostMessage = (head: string): HostMessage | null => {
   const parsed = parseJson(head);
   if (!parsed.ok) return null;
@@ -213,7 +228,7 @@ export const readPlainMessage = (value: unknown): HostMessage | null => {
   return { type, nonce, end: { kind, message, marks: [], warnings: [] } };
 };
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;

@@ -2,17 +2,32 @@ import type { LoadedToolFile, ToolFileHosts } from '../tools/directory/load-tool
 import type { HostedTool, Placing, ToolFile } from '../tools/tool.ts';
 import { isOwnFault, toOffence, toRestartReason } from './classify-death.ts';
 import { Discovery } from './discovery.ts';
-import { findExpectedVariables } from './expected-variables.ts';
-import type { HostPoolSettings } from './host-pool-settings.ts';
-import { HostStock } from './host-stock.ts';
-import { hasOwnHosts, learnFrom, noteBlock, noteOffence, noteTrouble, runsAlone, toGroup } from './hosted-file.ts';
-import { HostedFiles } from './hosted-files.ts';
+import { HostStock, type StockSettings } from './host-stock.ts';
+import { findExpectedVariables, HostedFiles } from './hosted-files.ts';
 import type { Death, Offence, RestartReason } from './isolation-observer.ts';
-import type { HostLoad } from './loadable-file.ts';
-import { dropVersion, isSpare, listGroup, settleOverdue } from './pool-member.ts';
-import type { HostedFile, HostWaiter, PoolMember } from './pool-records.ts';
-import type { RunningCall } from './running-call.ts';
+import {
+  dropVersion,
+  type HostedFile,
+  type HostWaiter,
+  isSpare,
+  type PoolMember,
+  settleOverdue,
+} from './pool-records.ts';
+import type { HostLoad, RunningCall } from './tool-host.ts';
 import { Turns } from './turns.ts';
+
+type HostPoolSettings = StockSettings & {
+  /** Calls after which a host is replaced. */
+  readonly maxCalls: number;
+  /** Whether a tool that asks for the variable of this name gets it: it is allowed, and there is one. */
+  readonly isGranted: (name: string) => boolean;
+  /** Whether the operator wants the tool of this name to share its processes with no other file. */
+  readonly isOwn: (tool: string) => boolean;
+  /** `restart`: why it must be replaced, null where it need not be. `file`: whose work it was, as far as is known. */
+  readonly onEnded: (member: PoolMember, death: Death, restart: RestartReason | null, file: ToolFile | null) => void;
+  /** A file lost its place among others. */
+  readonly onOffence: (file: ToolFile, offence: Offence) => void;
+};
 
 const KEEPS_ENDING = 'its process keeps ending';
 // What goes on after a call for longer than this is there to stay.
@@ -32,31 +47,32 @@ export class HostPool implements ToolFileHosts {
   readonly #settings: HostPoolSettings;
 
   constructor(settings: HostPoolSettings) {
+    const { now, maxCalls, isGranted } = settings;
     this.#settings = settings;
-    this.#stock = new HostStock(settings, {
+    const stock = new HostStock(settings, {
       onReady: (member) => this.#onReady(member),
       onBroken: (member, reason) => this.#onBroken(member, reason),
       onState: (member) => this.#onState(member),
       onEnded: (member, death) => this.#onEnded(member, death),
     });
-    this.#turns = new Turns({
-      stock: this.#stock,
-      maxCalls: settings.maxCalls,
-      now: settings.now,
-      onLoaded: (member, hosted, load) => this.#onLoaded(member, hosted, load),
-    });
-    this.#discovery = new Discovery({ settings, stock: this.#stock, onDone: (member) => this.#turns.settle(member) });
-    this.members = this.#stock.members;
+    this.#stock = stock;
+    this.members = stock.members;
+    const onLoaded = (...loaded: [PoolMember, HostedFile, HostLoad]): void => this.#onLoaded(...loaded);
+    this.#turns = new Turns({ stock, maxCalls, now, onLoaded });
+    this.#discovery = new Discovery({ now, isGranted, stock, onDone: (member) => this.#turns.settle(member) });
   }
 
   /** Reads what a version declares, in a process in which others are read, too. Never rejects. */
   async load(file: ToolFile): Promise<LoadedToolFile> {
-    const hosted = this.#files.create(file, findExpectedVariables(file, this.#settings.isGiven));
+    const { isGranted, isOwn } = this.#settings;
+    const hosted = this.#files.create(file, findExpectedVariables(file, isGranted));
     const loaded = await this.#discovery.readWithVariables(hosted);
-    if (loaded.kind === 'failed') this.retire(file);
-    if (loaded.kind === 'failed') return loaded;
-    learnFrom(hosted, loaded, this.#settings.isGiven);
-    hosted.isOwn ||= loaded.tools.some(({ name }) => this.#settings.isOwn(name));
+    if (loaded.kind === 'failed') {
+      this.retire(file);
+      return loaded;
+    }
+    hosted.learn(loaded, isGranted);
+    hosted.isOwn ||= loaded.tools.some(({ name }) => isOwn(name));
     this.#keepWarm();
     return loaded;
   }
@@ -79,12 +95,12 @@ export class HostPool implements ToolFileHosts {
 
   /** Whether calls of this tool have no other beside them. */
   isAlone(tool: HostedTool): boolean {
-    return tool.concurrency === 1 || runsAlone(this.#files.find(tool.file), tool.name, this.#settings.now());
+    return tool.concurrency === 1 || this.#files.find(tool.file).runsAlone(tool.name, this.#settings.now());
   }
 
   placingOf(tool: HostedTool): Placing {
     if (this.isAlone(tool)) return 'alone';
-    return hasOwnHosts(this.#files.find(tool.file), this.#settings.now()) ? 'own' : 'shared';
+    return this.#files.find(tool.file).hasOwnHosts(this.#settings.now()) ? 'own' : 'shared';
   }
 
   /** A seat in a host that has loaded the file; null where the call must wait for one. */
@@ -106,10 +122,7 @@ export class HostPool implements ToolFileHosts {
   /** A call in this host has ended, and its seat is free. */
   giveBack(member: PoolMember, end: 'answered' | 'moved'): void {
     member.seats -= 1;
-    if (end === 'answered' && member.turn !== null) {
-      member.turn.troubles = 0;
-      member.turn.restartAt = 0;
-    }
+    if (end === 'answered') member.turn?.noteAnswer();
     if (member.closedFor === 'overdue') settleOverdue(member);
     this.#turns.settle(member);
   }
@@ -131,11 +144,13 @@ export class HostPool implements ToolFileHosts {
 
   /** A call of this tool kept others of its host waiting. */
   noteBlock({ file, name }: HostedTool): void {
-    noteBlock(this.#files.find(file), name, this.#settings.now());
+    this.#files.find(file).noteBlock(name, this.#settings.now());
   }
 
   /** Looks again at files whose calls wait. Called ten times a second. */
-  serve = (): void => this.#turns.serve();
+  serve(): void {
+    this.#turns.serve();
+  }
 
   /** Ends what has been idle for long, and starts what is missing. Called every few seconds. */
   tidy(): void {
@@ -166,10 +181,10 @@ export class HostPool implements ToolFileHosts {
 
   #onBroken(member: PoolMember, reason: string): void {
     if (this.#discovery.takes(member)) return;
-    const others = [...this.members].filter(({ host, group }) => group === member.group && !host.isEnding());
+    const hasOthers = this.#stock.hasLiving(member.group);
     for (const hosted of this.#turns.waitingIn(member.group)) {
-      noteTrouble(hosted, this.#settings.now());
-      if (others.length === 0) this.#turns.failWaiting(hosted, reason);
+      hosted.noteTrouble(this.#settings.now());
+      if (!hasOthers) this.#turns.failWaiting(hosted, reason);
     }
   }
 
@@ -179,7 +194,7 @@ export class HostPool implements ToolFileHosts {
       if (load.trace !== null && member.owner === null) this.#offend(hosted, 'taint');
       return;
     }
-    noteTrouble(hosted, this.#settings.now());
+    hosted.noteTrouble(this.#settings.now());
     hosted.members.delete(member);
     member.turn = null;
     member.host.kill('recycle'); // Node keeps what came of an import: here it would fail for ever.
@@ -190,18 +205,17 @@ export class HostPool implements ToolFileHosts {
 
   #onState(member: PoolMember): void {
     const { host, turn } = member;
-    member.restlessSince = host.unrest() === null ? null : (member.restlessSince ?? this.#settings.now());
-    const tool = host.spoiler();
-    const hosted = tool === null ? turn : this.#files.find(tool.file);
-    if (host.isSpent() && hosted !== null) this.#offend(hosted, 'taint');
+    member.restlessSince = host.unrest === null ? null : (member.restlessSince ?? this.#settings.now());
+    const hosted = host.spoiler === null ? turn : this.#files.find(host.spoiler.file);
+    if (host.isSpent && hosted !== null) this.#offend(hosted, 'taint');
     if (member.phase !== 'starting') this.#turns.settle(member);
   }
 
   #offend(hosted: HostedFile, offence: Offence): void {
-    noteOffence(hosted, this.#settings.now());
+    const now = this.#settings.now();
+    hosted.noteOffence(now);
     this.#settings.onOffence(hosted.file, offence);
-    const group = toGroup(hosted, this.#settings.now());
-    for (const member of hosted.members) Object.assign(member, { group, owner: hosted });
+    for (const member of hosted.members) Object.assign(member, { group: hosted.toGroup(now), owner: hosted });
   }
 
   #onEnded(member: PoolMember, death: Death): void {
@@ -209,8 +223,8 @@ export class HostPool implements ToolFileHosts {
     const restart = toRestartReason(death);
     const hosted = death.leaver === null ? turn : this.#files.find(death.leaver.file);
     turn?.members.delete(member);
-    const isKnown = phase === 'busy' || death.leaver !== null || death.exitCode !== null;
-    if (hosted !== null) this.#charge(hosted, restart, isKnown ? toOffence(restart) : null);
+    const isAttributed = phase === 'busy' || death.leaver !== null || death.exitCode !== null;
+    if (hosted !== null) this.#charge(hosted, restart, isAttributed ? toOffence(restart) : null);
     this.#settings.onEnded(member, death, restart, hosted?.file ?? null);
     // As warm as before: the next call should not pay for this one.
     if (restart !== null && hosted?.isLoaded) this.#replace(hosted);
@@ -226,14 +240,16 @@ export class HostPool implements ToolFileHosts {
   #charge(hosted: HostedFile, restart: RestartReason | null, offence: Offence | null): void {
     const { now } = this.#settings;
     if (offence !== null) this.#offend(hosted, offence);
-    if (isOwnFault(restart)) noteTrouble(hosted, now());
+    if (isOwnFault(restart)) hosted.noteTrouble(now());
     if (hosted.members.size === 0 && hosted.restartAt > now()) this.#turns.failWaiting(hosted, KEEPS_ENDING);
     this.#files.forget(hosted);
   }
 
   #replace(hosted: HostedFile, when: 'at once' | 'after a pause' = 'at once'): void {
-    const waitMs = hosted.restartAt - this.#settings.now();
-    const others = listGroup(this.members, toGroup(hosted, this.#settings.now()));
+    const now = this.#settings.now();
+    const waitMs = hosted.restartAt - now;
+    const group = hosted.toGroup(now);
+    const others = [...this.members].filter((member) => member.group === group);
     // After a pause its calls may have started one themselves.
     if (hosted.retired || others.some((member) => when === 'after a pause' || isSpare(member))) return;
     if (waitMs > 0) setTimeout(() => this.#replace(hosted, 'after a pause'), waitMs).unref();

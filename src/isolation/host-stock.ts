@@ -1,8 +1,13 @@
 import { availableParallelism } from 'node:os';
-import { hasOwnHosts, toGroup } from './hosted-file.ts';
 import type { Death } from './isolation-observer.ts';
-import { chooseVictim, countEnding, countPhase, createMember } from './pool-member.ts';
-import type { HostedFile, PoolMember } from './pool-records.ts';
+import {
+  chooseVictim,
+  countEnding,
+  countWhere,
+  createMember,
+  type HostedFile,
+  type PoolMember,
+} from './pool-records.ts';
 import type { ToolHost } from './tool-host.ts';
 
 export type StockSettings = {
@@ -13,7 +18,7 @@ export type StockSettings = {
   readonly now: () => number;
 };
 
-export type StockListener = {
+type StockListener = {
   /** The process of this host is up. */
   readonly onReady: (member: PoolMember) => void;
   /** It did not come up; it is ending. */
@@ -34,19 +39,16 @@ export class HostStock {
   readonly #settings: StockSettings;
   readonly #listener: StockListener;
   readonly #whenEmpty: (() => void)[] = [];
-  #isClosing = false;
+  isClosing = false;
 
   constructor(settings: StockSettings, listener: StockListener) {
     this.#settings = settings;
     this.#listener = listener;
   }
 
-  get isClosing(): boolean {
-    return this.#isClosing;
-  }
-
   hasRoom(): boolean {
-    return this.members.size < this.#settings.maxHosts && countPhase(this.members, 'starting') < MAX_STARTING;
+    const countStarting = (): number => countWhere(this.members, ({ phase }) => phase === 'starting');
+    return !this.isFull() && countStarting() < MAX_STARTING;
   }
 
   /** Whether there are as many as keep the processors busy: more are only for files whose calls wait for something else. */
@@ -67,42 +69,41 @@ export class HostStock {
   }
 
   has(group: string): boolean {
-    for (const member of this.members) if (member.group === group) return true;
-    return false;
+    return countWhere(this.members, (member) => member.group === group) > 0;
+  }
+
+  hasLiving(group: string): boolean {
+    return countWhere(this.members, (member) => member.group === group && !member.host.isEnding) > 0;
   }
 
   countStarting(group: string): number {
-    let count = 0;
-    for (const member of this.members)
-      if (member.phase === 'starting' && member.group === group && !member.host.isEnding()) count += 1;
-    return count;
+    return countWhere(
+      this.members,
+      (member) => member.phase === 'starting' && member.group === group && !member.host.isEnding,
+    );
   }
 
   /** A host for the group of this file; null where the system gives no process. */
   start(hosted: HostedFile): PoolMember | null {
-    const host = this.#isClosing ? null : this.#settings.startHost(hosted);
+    const host = this.isClosing ? null : this.#settings.startHost(hosted);
     if (host === null) return null;
     const now = this.#settings.now();
-    const member = createMember(host, toGroup(hosted, now), hasOwnHosts(hosted, now) ? hosted : null, now);
+    const member = createMember(host, hosted.toGroup(now), hosted.hasOwnHosts(now) ? hosted : null, now);
     this.members.add(member);
     host.onState(() => this.#listener.onState(member));
-    void host.ready.then((problem) => this.#onStarted(member, problem));
-    void host.ended.then((death) => this.#onEnded(member, death));
+    void host.ready.then((problem) => {
+      if (problem === null) this.#listener.onReady(member);
+      else {
+        host.kill('surplus');
+        this.#listener.onBroken(member, problem);
+      }
+    });
+    void host.ended.then((death) => {
+      this.members.delete(member);
+      this.#listener.onEnded(member, death);
+      if (this.members.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
+    });
     return member;
-  }
-
-  #onStarted(member: PoolMember, problem: string | null): void {
-    if (problem === null) this.#listener.onReady(member);
-    else {
-      member.host.kill('surplus');
-      this.#listener.onBroken(member, problem);
-    }
-  }
-
-  #onEnded(member: PoolMember, death: Death): void {
-    this.members.delete(member);
-    this.#listener.onEnded(member, death);
-    if (this.members.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
   }
 
   /** Ends an idle host where `missing` more are wanted than are about to make room. */
@@ -115,7 +116,7 @@ export class HostStock {
     let spare = this.members.size - this.#settings.minHosts;
     for (const member of this.members) {
       const isOld = member.phase === 'idle' && this.#settings.now() - member.since > IDLE_MS;
-      if (!isOld || member.host.isEnding() || (spare <= 0 && member.owner === null)) continue;
+      if (!isOld || member.host.isEnding || (spare <= 0 && member.owner === null)) continue;
       member.host.kill('surplus');
       spare -= 1;
     }
@@ -123,7 +124,7 @@ export class HostStock {
 
   /** Ends all processes at once; none starts any more. */
   killAll(): void {
-    this.#isClosing = true;
+    this.isClosing = true;
     for (const { host } of this.members) host.kill('shutdown');
   }
 

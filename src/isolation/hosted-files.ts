@@ -1,13 +1,13 @@
+import { dirname, resolve } from 'node:path';
 import type { ToolFile } from '../tools/tool.ts';
-import { createHostedFile, hasOwnHosts, toGroup } from './hosted-file.ts';
-import { createSourceSet, type SourceSet } from './loadable-file.ts';
-import type { HostedFile, PoolMember } from './pool-records.ts';
+import { HostedFile, type PoolMember } from './pool-records.ts';
+import { SourceSet } from './tool-host.ts';
 
 /** The versions of tool files that serve, or that a call still needs. */
 export class HostedFiles {
   readonly #files = new Map<ToolFile, HostedFile>();
   /** Also of versions that are gone: a call that was let in before still needs what was learned of them. */
-  readonly #known = new WeakMap<ToolFile, HostedFile>();
+  readonly #versions = new WeakMap<ToolFile, HostedFile>();
   readonly #directories = new WeakMap<ToolFile['sources'], SourceSet>();
   #named = 0;
 
@@ -15,12 +15,12 @@ export class HostedFiles {
     this.#named += 1;
     let sources = this.#directories.get(file.sources);
     if (sources === undefined) {
-      sources = createSourceSet(`directory ${this.#named}`, [...file.sources]);
+      sources = new SourceSet(`directory ${this.#named}`, [...file.sources]);
       this.#directories.set(file.sources, sources);
     }
-    const hosted = createHostedFile(file, String(this.#named), sources, granted);
+    const hosted = new HostedFile(file, String(this.#named), sources, granted);
     this.#files.set(file, hosted);
-    this.#known.set(file, hosted);
+    this.#versions.set(file, hosted);
     return hosted;
   }
 
@@ -28,7 +28,7 @@ export class HostedFiles {
   find(file: ToolFile): HostedFile {
     const serving = this.#files.get(file);
     if (serving !== undefined) return serving;
-    const hosted = this.#known.get(file) ?? this.create(file);
+    const hosted = this.#versions.get(file) ?? this.create(file);
     hosted.retired = true;
     this.#files.set(file, hosted);
     return hosted;
@@ -56,12 +56,34 @@ export class HostedFiles {
     let least: HostedFile | null = null;
     let fewest = Number.POSITIVE_INFINITY;
     for (const hosted of this.#files.values()) {
-      const count = counts.get(toGroup(hosted, now))?.length ?? 0;
+      const count = counts.get(hosted.toGroup(now))?.length ?? 0;
       if (!hosted.isLoaded || hosted.retired || hosted.restartAt > now || count >= fewest) continue;
       // A host of its own would end unused, and start again.
-      if (hasOwnHosts(hosted, now)) continue;
+      if (hosted.hasOwnHosts(now)) continue;
       [least, fewest] = [hosted, count];
     }
     return least;
   }
 }
+
+const IMPORT = /\b(?:from|import|require)\s*(?:\(\s*)?['"](\.{1,2}\/[^'"\n]+)['"]/g;
+const QUOTED = /(['"`])([A-Za-z_]\w*)\1/g;
+
+/**
+ * The variables that a file is likely to ask for, of those that it would get: the names that stand as texts in it and in
+ * what it imports of its directory. Known before its code runs, so that its first load finds them.
+ */
+export const findExpectedVariables = (
+  { path, sources }: Pick<ToolFile, 'path' | 'sources'>,
+  isGranted: (name: string) => boolean,
+): readonly string[] => {
+  const found = new Set<string>();
+  // A set that grows while it is walked is walked to its end, and a circle of imports ends.
+  const paths = new Set([path]);
+  for (const one of paths) {
+    const text = sources.get(one) ?? '';
+    for (const [, , name = ''] of text.matchAll(QUOTED)) if (isGranted(name)) found.add(name);
+    for (const [, specifier = ''] of text.matchAll(IMPORT)) paths.add(resolve(dirname(one), specifier));
+  }
+  return [...found].sort();
+};

@@ -1,14 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
 import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { toInstallation } from '../tools/directory/installation.ts';
+import { toInstallation } from '../tools/directory/tool-imports.ts';
 import { findHostEntry } from './host-entry.ts';
 import { startProcess, stepBehind } from './process-control.ts';
 
-/** What a host may do, in the words of TOOLS_PERMISSIONS. */
-export type HostPermission = 'fs-read' | 'fs-write' | 'net' | 'child' | 'worker' | 'addons' | 'wasi';
-
 export type HostLaunch = {
+  /** What it may do, in the words of TOOLS_PERMISSIONS. */
   readonly permissions: readonly string[];
   readonly memoryMb: number;
   /** All the environment it gets. */

@@ -1,40 +1,6 @@
-import type { LoadableFile, SourceSet } from './loadable-file.ts';
-import type { ToolHost } from './tool-host.ts';
-
-/** A call that waits for a host. Exactly one of the two is called. */
-export type HostWaiter = {
-  /** Whether no other call may run beside it. */
-  readonly isAlone: boolean;
-  readonly take: (member: PoolMember) => void;
-  /** `retryAfterMs`: when its process is started again; 0 = with the next call. */
-  readonly fail: (reason: string, retryAfterMs: number) => void;
-};
-
-/** One version of a tool file: what its hosts need, who waits for one, and how it behaved. */
-export type HostedFile = LoadableFile & {
-  /** All of the directory until it has been loaded, then what it imported. */
-  sources: SourceSet;
-  /** Variables its tools ask for and are granted. */
-  granted: readonly string[];
-  /** By choice: the file, or the operator, asks for processes of its own. */
-  isOwn: boolean;
-  /** By conduct: it has processes of its own until then. */
-  ownUntil: number;
-  /** Tools that blocked their host beside others, until when they run alone. */
-  readonly aloneUntil: Map<string, number>;
-  /** Hosts whose turn is this file's. */
-  readonly members: Set<PoolMember>;
-  readonly waiting: Set<HostWaiter>;
-  /** Since when somebody waits. */
-  waitingSince: number;
-  /** Whether a process has loaded it, so that others may be started without a call. */
-  isLoaded: boolean;
-  retired: boolean;
-  /** Deaths and failed starts in a row, without an answer in between. */
-  troubles: number;
-  /** No host starts for it before this moment. */
-  restartAt: number;
-};
+import type { LoadedFacts } from '../tools/directory/load-tool-file.ts';
+import type { ToolFile } from '../tools/tool.ts';
+import { type HostLoad, type LoadableFile, SourceSet, type ToolHost } from './tool-host.ts';
 
 /**
  * A host and what it is doing. `starting` until its process is up; `busy` while it loads a file or a call has one of its
@@ -69,3 +35,260 @@ export type PoolMember = {
   /** Versions that it holds and nobody calls any more. */
   deadVersions: number;
 };
+
+export const createMember = (host: ToolHost, group: string, owner: HostedFile | null, now: number): PoolMember => ({
+  host,
+  group,
+  owner,
+  phase: 'starting',
+  since: now,
+  restlessSince: null,
+  turn: null,
+  loaded: new Set(),
+  isLoading: false,
+  seats: 0,
+  isAlone: false,
+  isYielding: false,
+  closedFor: null,
+  deadVersions: 0,
+});
+
+/** How many of these match. Makes no list, for it is asked with each call. */
+export const countWhere = <Item>(items: Iterable<Item>, matches: (item: Item) => boolean): number => {
+  let count = 0;
+  for (const item of items) if (matches(item)) count += 1;
+  return count;
+};
+
+/** The best of these; of equals the first. null where there are none. */
+const findBest = <Item>(items: Iterable<Item>, isBetter: (item: Item, best: Item) => boolean): Item | null => {
+  let best: Item | null = null;
+  for (const item of items) if (best === null || isBetter(item, best)) best = item;
+  return best;
+};
+
+/** How many are about to end: each makes room for another. */
+export const countEnding = (members: Iterable<PoolMember>): number => countWhere(members, ({ host }) => host.isEnding);
+
+// So many calls run in one host before another one is sought; and so many where no other is to be had.
+export const ROOMY_CALLS = 16;
+const MOST_CALLS = 256;
+
+/** Whether this host, whose turn is the call's file, takes another call beside those it runs. */
+export const takesAnother = (member: PoolMember, isAlone: boolean): boolean => {
+  const { host, closedFor, isYielding, isLoading, seats } = member;
+  if (closedFor !== null || isYielding || isLoading || member.isAlone || member.phase === 'starting') return false;
+  if (host.isEnding || host.isSpent) return false;
+  return isAlone ? seats === 0 : seats < MOST_CALLS;
+};
+
+/** How many of its calls have not begun: its event loop did not come to them. */
+const countUnbegun = ({ host }: PoolMember): number => countWhere(host.calls, ({ began }) => !began);
+
+/** Whether a call more is likely to begin at once. */
+export const isPrompt = (member: PoolMember): boolean => member.seats < ROOMY_CALLS && countUnbegun(member) === 0;
+
+/** Of hosts that take another call of their file the one that is likely to begin it first. */
+export const findRoomiest = (members: Iterable<PoolMember>, isAlone: boolean): PoolMember | null => {
+  let best: PoolMember | null = null;
+  let bestLoad = Number.POSITIVE_INFINITY;
+  for (const member of members) {
+    if (!takesAnother(member, isAlone)) continue;
+    const load = countUnbegun(member) * MOST_CALLS + member.seats;
+    if (load < bestLoad) [best, bestLoad] = [member, load];
+  }
+  return best;
+};
+
+/** It has no calls, or will be free of what it does before it has any. */
+export const isSpare = ({ phase, isLoading }: PoolMember): boolean => phase !== 'busy' || isLoading;
+
+/** Idle hosts of a group that may run another file than the last one. */
+export const listIdle = (members: Iterable<PoolMember>, group: string): readonly PoolMember[] => {
+  const idle: PoolMember[] = [];
+  for (const member of members) if (member.group === group && isFree(member)) idle.push(member);
+  return idle;
+};
+
+const isFree = ({ phase, host, closedFor }: PoolMember): boolean =>
+  phase === 'idle' && closedFor === null && host.unrest === null && !host.isEnding && !host.isSpent;
+
+/** The one that has the file already, else the one that was busy last: its successors may end. */
+export const chooseIdle = (idle: readonly PoolMember[], file: HostedFile): PoolMember | null =>
+  findBest(idle, (member, best) => {
+    const [has, bestHas] = [member.loaded.has(file), best.loaded.has(file)];
+    return has === bestHas ? member.since > best.since : has;
+  });
+
+/** The idle host that is missed least by the hosts' other users: one of a single file before one of many, the oldest first. */
+export const chooseVictim = (members: Iterable<PoolMember>): PoolMember | null => {
+  const idle = [...members].filter(({ phase, host }) => phase === 'idle' && !host.isEnding);
+  return findBest(idle, (member, victim) => {
+    const [isOwn, victimIsOwn] = [member.owner !== null, victim.owner !== null];
+    return isOwn === victimIsOwn ? member.since < victim.since : isOwn;
+  });
+};
+
+/** It is this file's turn, in a host that is free. */
+export const enterTurn = (member: PoolMember, hosted: HostedFile, now: number): void => {
+  if (member.phase !== 'busy') member.since = now;
+  member.phase = 'busy';
+  setTurn(member, hosted);
+};
+
+const setTurn = (member: PoolMember, hosted: HostedFile | null): void => {
+  if (member.turn === hosted) return;
+  member.turn?.members.delete(member);
+  member.turn = hosted;
+  hosted?.members.add(member);
+};
+
+/** Takes a seat for a call of this file. */
+export const sit = (member: PoolMember, hosted: HostedFile, isAlone: boolean, now: number): PoolMember => {
+  enterTurn(member, hosted, now);
+  member.seats += 1;
+  member.isAlone = isAlone;
+  return member;
+};
+
+/** No call of this version will come to this host any more. */
+export const dropVersion = (member: PoolMember, hosted: HostedFile): void => {
+  if (member.loaded.delete(hosted)) {
+    member.host.unload(hosted);
+    member.deadVersions += 1;
+  }
+  if (member.turn === hosted) setTurn(member, null);
+};
+
+/** Ends a host where every call that it still runs is over its time; opens it again where none is. */
+export const settleOverdue = (member: PoolMember): void => {
+  const { calls } = member.host;
+  const overdue = countWhere(calls, ({ isOverdue }) => isOverdue);
+  if (overdue === 0) member.closedFor = null;
+  else if (overdue === calls.size) member.host.kill('timeout');
+};
+
+/** Where something of another file goes on in a host, that file's turn has not ended: it refused the calls of this one. */
+export const returnTurn = (member: PoolMember): void => {
+  const version = member.host.unrest?.version;
+  if (version === undefined || member.turn?.version === version) return;
+  setTurn(member, [...member.loaded].find((hosted) => hosted.version === version) ?? null);
+};
+
+/** A call that waits for a host. Exactly one of the two is called. */
+export type HostWaiter = {
+  /** Whether no other call may run beside it. */
+  readonly isAlone: boolean;
+  readonly take: (member: PoolMember) => void;
+  /** `retryAfterMs`: when its process is started again; 0 = with the next call. */
+  readonly fail: (reason: string, retryAfterMs: number) => void;
+};
+
+const FREE_TROUBLES = 5;
+const FIRST_DELAY_MS = 100;
+const LONGEST_DELAY_MS = 30_000;
+// Long enough for somebody to look at it, short enough that nobody has to.
+const PROBATION_MS = 600_000;
+
+/** One version of a tool file: what its hosts need, who waits for one, and how it behaved. */
+export class HostedFile implements LoadableFile {
+  readonly file: ToolFile;
+  readonly version: string;
+  /** All of the directory until it has been loaded, then what it imported. */
+  sources: SourceSet;
+  /** Variables its tools ask for and are granted: those that it is likely to ask for, until its first load tells. */
+  granted: readonly string[];
+  /** By choice: the file, or the operator, asks for processes of its own. */
+  isOwn = false;
+  /** By conduct: it has processes of its own until then. */
+  #ownUntil = 0;
+  /** Tools that blocked their host beside others, until when they run alone. */
+  readonly #aloneUntil = new Map<string, number>();
+  /** Hosts whose turn is this file's. */
+  readonly members = new Set<PoolMember>();
+  readonly waiting = new Set<HostWaiter>();
+  /** Since when somebody waits. */
+  waitingSince = 0;
+  /** Whether a process has loaded it, so that others may be started without a call. */
+  isLoaded = false;
+  retired = false;
+  /** Deaths and failed starts in a row, without an answer in between. */
+  #troubles = 0;
+  /** No host starts for it before this moment. */
+  restartAt = 0;
+
+  constructor(file: ToolFile, version: string, sources: SourceSet, granted: readonly string[]) {
+    this.file = file;
+    this.version = version;
+    this.sources = sources;
+    this.granted = granted;
+  }
+
+  /** What the first load has taught: later hosts are sent no more of the directory than the file imports. */
+  learn(loaded: Extract<HostLoad, { kind: 'loaded' }>, isGranted: (name: string) => boolean): void {
+    const imported = new Set(loaded.imported);
+    const entries = this.sources.entries.filter(([path]) => imported.has(path));
+    this.sources = new SourceSet(`of ${this.version}`, entries);
+    this.isLoaded = true;
+    this.granted = toGranted(loaded.tools, isGranted);
+    this.isOwn ||= loaded.trace !== null || loaded.tools.some(({ isolation, holds }) => isolation === 'own' || holds);
+  }
+
+  /** A call was answered: what went wrong before is over. */
+  noteAnswer(): void {
+    this.#troubles = 0;
+    this.restartAt = 0;
+  }
+
+  /** Notes a death or a failed start. Five in a row cost nothing; from then on each doubles the time until the next start. */
+  noteTrouble(now: number): void {
+    this.#troubles += 1;
+    const doublings = this.#troubles - FREE_TROUBLES - 1;
+    if (doublings < 0) return;
+    this.restartAt = now + Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(doublings, 20));
+  }
+
+  /** From now on the file has processes of its own, until it has behaved for ten minutes. */
+  noteOffence(now: number): void {
+    this.#ownUntil = now + PROBATION_MS;
+  }
+
+  /** From now on calls of this tool have no other beside them, until it has not blocked its host for ten minutes. */
+  noteBlock(tool: string, now: number): void {
+    this.#aloneUntil.set(tool, now + PROBATION_MS);
+  }
+
+  runsAlone(tool: string, now: number): boolean {
+    return (this.#aloneUntil.get(tool) ?? 0) > now;
+  }
+
+  /** Whether no other file may run in its hosts, by choice or by conduct. */
+  hasOwnHosts(now: number): boolean {
+    return this.isOwn || this.#ownUntil > now;
+  }
+
+  /** Which hosts may run it: those of files that were granted the same variables, or its own. */
+  toGroup(now: number): string {
+    return this.hasOwnHosts(now) ? `own ${this.version}` : `shared ${this.granted.join(' ')}`;
+  }
+
+  /** How many of the calls that wait for this file must run alone. */
+  countAlone(): number {
+    return countWhere(this.waiting, ({ isAlone }) => isAlone);
+  }
+
+  countLoading(): number {
+    return countWhere(this.members, ({ isLoading }) => isLoading);
+  }
+
+  /** How many more hosts the calls that wait for this file could use than are loading it. */
+  countMissing(): number {
+    const alone = this.countAlone();
+    const wanted = alone + (this.waiting.size > alone ? 1 : 0);
+    return Math.max(0, wanted - this.countLoading());
+  }
+}
+
+/** The variables that tools ask for and get, sorted. */
+export const toGranted = (tools: readonly LoadedFacts[], isGranted: (name: string) => boolean): readonly string[] =>
+  [...new Set(tools.flatMap(({ env }) => env.filter(isGranted)))].sort();

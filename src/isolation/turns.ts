@@ -1,26 +1,23 @@
-import { FileQueue } from './file-queue.ts';
 import type { HostStock } from './host-stock.ts';
-import { noteTrouble, toGroup } from './hosted-file.ts';
-import type { HostLoad } from './loadable-file.ts';
 import {
   chooseIdle,
   countEnding,
-  countLoading,
-  countMissing,
   dropVersion,
   enterTurn,
   findRoomiest,
+  type HostedFile,
+  type HostWaiter,
   isPrompt,
   listIdle,
+  type PoolMember,
   ROOMY_CALLS,
   returnTurn,
   sit,
   takesAnother,
-} from './pool-member.ts';
-import type { HostedFile, HostWaiter, PoolMember } from './pool-records.ts';
-import { askToYield, takeBackYields } from './yields.ts';
+} from './pool-records.ts';
+import type { HostLoad } from './tool-host.ts';
 
-export type TurnsOptions = {
+type TurnsOptions = {
   readonly stock: HostStock;
   /** Calls after which a host is replaced. */
   readonly maxCalls: number;
@@ -44,11 +41,14 @@ const VERY_LONG_MS = 5000;
  * on, it is the turn of the file whose calls have waited longest. A file that never pauses yields where others wait.
  */
 export class Turns {
-  readonly #queue = new FileQueue();
+  /** Files whose calls wait for a seat, the one that has waited longest first. */
+  readonly #waiting = new Set<HostedFile>();
+  readonly #stock: HostStock;
   readonly #options: TurnsOptions;
 
   constructor(options: TurnsOptions) {
     this.#options = options;
+    this.#stock = options.stock;
   }
 
   /** A seat in a host that has loaded the file; null where the call must wait for one. */
@@ -57,51 +57,58 @@ export class Turns {
   }
 
   #findSeat(hosted: HostedFile, isAlone: boolean): PoolMember | null {
-    const { stock } = this.#options;
     const group = this.#groupOf(hosted);
+    const now = this.#options.now();
     const roomy = findRoomiest(hosted.members, isAlone);
-    if (roomy !== null && isPrompt(roomy)) return sit(roomy, hosted, isAlone, this.#options.now());
-    const idle = listIdle(stock.members, group);
+    if (roomy !== null && isPrompt(roomy)) return sit(roomy, hosted, isAlone, now);
+    const idle = listIdle(this.#stock.members, group);
     // The last one is left to the next file, where this one has room in another already.
     const isCrowded = roomy === null || roomy.seats >= ROOMY_CALLS;
     const other = idle.length > (isCrowded ? 0 : 1) ? chooseIdle(idle, hosted) : null;
-    if (other?.loaded.has(hosted)) return sit(other, hosted, isAlone, this.#options.now());
+    if (other?.loaded.has(hosted)) return sit(other, hosted, isAlone, now);
     if (isCrowded && roomy !== null) this.#widen(hosted, group, other);
-    return roomy === null ? null : sit(roomy, hosted, isAlone, this.#options.now());
+    return roomy === null ? null : sit(roomy, hosted, isAlone, now);
   }
 
   /** Seeks another host for a file whose hosts are full, while its calls go on crowding those. */
   #widen(hosted: HostedFile, group: string, idle: PoolMember | null): void {
-    const { stock } = this.#options;
-    if (countLoading(hosted) > 0) return;
+    const stock = this.#stock;
+    if (hosted.countLoading() > 0) return;
     if (idle !== null) this.#beginLoad(idle, hosted);
     else if (stock.countStarting(group) === 0 && stock.hasRoom() && !stock.isAmple()) stock.start(hosted);
   }
 
   /** Hands over a seat as soon as there is one; gives the way to stop waiting. */
   wait(hosted: HostedFile, waiter: HostWaiter): () => void {
-    this.#queue.add(hosted, waiter, this.#options.now());
+    if (hosted.waiting.size === 0) hosted.waitingSince = this.#options.now();
+    hosted.waiting.add(waiter);
+    this.#waiting.add(hosted);
     this.serve();
-    return () => this.#queue.remove(hosted, waiter);
+    return () => {
+      hosted.waiting.delete(waiter);
+      if (hosted.waiting.size === 0) this.#waiting.delete(hosted);
+    };
   }
 
   failWaiting(hosted: HostedFile, reason: string): void {
-    for (const waiter of this.#queue.drain(hosted))
-      waiter.fail(reason, Math.max(0, hosted.restartAt - this.#options.now()));
+    const waiters = [...hosted.waiting];
+    hosted.waiting.clear();
+    this.#waiting.delete(hosted);
+    for (const waiter of waiters) waiter.fail(reason, Math.max(0, hosted.restartAt - this.#options.now()));
   }
 
   /** The files of a group whose calls wait. */
   waitingIn(group: string): readonly HostedFile[] {
-    return this.#queue.list().filter((hosted) => this.#groupOf(hosted) === group);
+    return [...this.#waiting].filter((hosted) => this.#groupOf(hosted) === group);
   }
 
   /** What becomes of a host: further calls of its file, another file's turn, a pause, or its end. */
   settle(member: PoolMember): void {
     const { host } = member;
-    if (host.isEnding() || member.phase === 'starting') return;
+    if (host.isEnding || member.phase === 'starting') return;
     if (member.seats > 0 || member.isLoading) {
       // Never without calls, it would never end.
-      if (host.answered() >= this.#options.maxCalls) member.isYielding = true;
+      if (host.answered >= this.#options.maxCalls) member.isYielding = true;
       if (member.turn !== null) this.#fill(member, member.turn);
     } else this.#release(member);
   }
@@ -122,9 +129,8 @@ export class Turns {
 
   #findReasonToEnd(member: PoolMember): 'recycle' | 'surplus' | null {
     const { host, deadVersions } = member;
-    const { maxCalls, stock } = this.#options;
-    if (host.isSpent() || host.answered() >= maxCalls || deadVersions > MOST_DEAD_VERSIONS) return 'recycle';
-    return stock.isClosing || this.#isAbandoned(member) || this.#isInTheWay(member) ? 'surplus' : null;
+    if (host.isSpent || host.answered >= this.#options.maxCalls || deadVersions > MOST_DEAD_VERSIONS) return 'recycle';
+    return this.#stock.isClosing || this.#isAbandoned(member) || this.#isInTheWay(member) ? 'surplus' : null;
   }
 
   /** It was one file's own, and that has its place among others again, or is gone. */
@@ -135,13 +141,13 @@ export class Turns {
 
   /** Calls of another group have waited for long, and there is neither a host of theirs nor room for one. */
   #isInTheWay({ group }: PoolMember): boolean {
-    const { stock, now } = this.#options;
+    const now = this.#options.now();
     const isStarving = (hosted: HostedFile): boolean => {
       const other = this.#groupOf(hosted);
-      const isDue = hosted.restartAt <= now() && now() - hosted.waitingSince >= VERY_LONG_MS;
-      return isDue && other !== group && !stock.has(other);
+      const isDue = hosted.restartAt <= now && now - hosted.waitingSince >= VERY_LONG_MS;
+      return isDue && other !== group && !this.#stock.has(other);
     };
-    return stock.isFull() && countEnding(stock.members) === 0 && this.#queue.list().some(isStarving);
+    return this.#stock.isFull() && countEnding(this.#stock.members) === 0 && [...this.#waiting].some(isStarving);
   }
 
   #giveTurn(member: PoolMember): void {
@@ -152,35 +158,49 @@ export class Turns {
   }
 
   #findNext(member: PoolMember): HostedFile | undefined {
-    const { now } = this.#options;
-    const isRestless = member.host.unrest() !== null;
-    for (const hosted of this.#queue.list()) {
-      if (hosted.restartAt > now() || this.#groupOf(hosted) !== member.group) continue;
-      if (isRestless ? hosted === member.turn : hosted === member.turn || countMissing(hosted) > 0) return hosted;
-    }
-    return undefined;
+    const isRestless = member.host.unrest !== null;
+    return [...this.#waiting].find((hosted) => {
+      if (hosted.restartAt > this.#options.now() || this.#groupOf(hosted) !== member.group) return false;
+      return hosted === member.turn || (!isRestless && hosted.countMissing() > 0);
+    });
   }
 
   #beIdle(member: PoolMember): void {
     member.phase = 'idle';
     member.since = this.#options.now();
     // Calls of other groups may have waited for somebody to make way.
-    if (this.#queue.size > 0) this.serve();
+    if (this.#waiting.size > 0) this.serve();
   }
 
   /** As many of the calls that wait as have a seat in this host. */
   #fill(member: PoolMember, hosted: HostedFile): void {
     const now = this.#options.now();
-    const sitHere = ({ isAlone }: HostWaiter): PoolMember | null =>
-      takesAnother(member, isAlone) ? sit(member, hosted, isAlone, now) : null;
-    this.#queue.give(hosted, sitHere);
+    this.#give(hosted, ({ isAlone }) => (takesAnother(member, isAlone) ? sit(member, hosted, isAlone, now) : null));
+  }
+
+  /**
+   * Gives seats to the file's calls, in their order, as long as there are any; a call that must run alone holds up none
+   * of the others. Where some go on waiting, the calls of other files come first now.
+   */
+  #give(hosted: HostedFile, seatOf: (waiter: HostWaiter) => PoolMember | null): void {
+    let seated = 0;
+    for (const waiter of hosted.waiting) {
+      const member = seatOf(waiter);
+      if (member === null && waiter.isAlone) continue;
+      if (member === null) break;
+      hosted.waiting.delete(waiter);
+      waiter.take(member);
+      seated += 1;
+    }
+    if (seated === 0) return;
+    this.#waiting.delete(hosted);
+    if (hosted.waiting.size > 0) this.#waiting.add(hosted);
   }
 
   #beginLoad(member: PoolMember, hosted: HostedFile): void {
     enterTurn(member, hosted, this.#options.now());
     member.isLoading = true;
-    const terms = { placing: member.owner !== null ? 'own' : 'shared', maxLoadMs: LOAD_AGAIN_MS } as const;
-    void member.host.load(hosted, terms).then((load) => {
+    void member.host.load(hosted, member.owner === null ? 'shared' : 'own', LOAD_AGAIN_MS).then((load) => {
       member.isLoading = false;
       if (load.kind === 'loaded') member.loaded.add(hosted);
       this.#options.onLoaded(member, hosted, load);
@@ -191,21 +211,21 @@ export class Turns {
 
   /** A host of a single file loads it before it is called. */
   prepare(member: PoolMember): void {
-    if (member.phase === 'idle' && member.owner !== null && !member.host.isEnding())
+    if (member.phase === 'idle' && member.owner !== null && !member.host.isEnding)
       this.#beginLoad(member, member.owner);
   }
 
   /** Finds seats for the calls that wait; starts hosts for them, or has others make way, as far as there is room. */
   serve(): void {
-    takeBackYields(this.#options.stock.members, this.#options.maxCalls, (group) => this.waitingIn(group));
+    this.#takeBackYields();
     const wanted = new Map<string, HostedFile[]>();
-    for (const hosted of this.#queue.list()) {
-      this.#queue.give(hosted, ({ isAlone }) => this.#findSeat(hosted, isAlone));
+    for (const hosted of [...this.#waiting]) {
+      this.#give(hosted, ({ isAlone }) => this.#findSeat(hosted, isAlone));
       if (hosted.waiting.size === 0 || hosted.restartAt > this.#options.now()) continue;
       const group = this.#groupOf(hosted);
-      const idle = listIdle(this.#options.stock.members, group).slice(0, countMissing(hosted));
+      const idle = listIdle(this.#stock.members, group).slice(0, hosted.countMissing());
       for (const member of idle) this.#beginLoad(member, hosted);
-      const missing = Array.from({ length: countMissing(hosted) }, () => hosted);
+      const missing = Array.from({ length: hosted.countMissing() }, () => hosted);
       wanted.set(group, [...(wanted.get(group) ?? []), ...missing]);
     }
     for (const [group, files] of wanted) this.#grow(group, files);
@@ -213,26 +233,44 @@ export class Turns {
 
   /** One host for each of these. */
   #grow(group: string, files: readonly HostedFile[]): void {
-    const { stock } = this.#options;
-    const starting = stock.countStarting(group);
-    for (const hosted of files.slice(starting)) {
+    const stock = this.#stock;
+    const now = this.#options.now();
+    for (const hosted of files.slice(stock.countStarting(group))) {
       if (!stock.hasRoom()) break;
-      if (stock.isAmple() && !this.#hasWaitedLong(hosted)) continue;
+      // What soon has its turn is not worth a process more.
+      if (stock.isAmple() && now - hosted.waitingSince < LONG_MS) continue;
       if (stock.start(hosted) !== null) continue;
-      noteTrouble(hosted, this.#options.now());
+      hosted.noteTrouble(now);
       this.failWaiting(hosted, 'no process could be started for it');
     }
     const missing = files.length - stock.countStarting(group);
     stock.makeRoom(missing);
-    if (stock.isFull()) askToYield(stock.members, group, missing);
+    if (stock.isFull()) this.#askToYield(group, missing);
   }
 
-  /** What soon has its turn is not worth a process more. */
-  #hasWaitedLong({ waitingSince }: HostedFile): boolean {
-    return this.#options.now() - waitingSince >= LONG_MS;
+  /** Has as many hosts of a group as are missing take no more calls of their files: those with the fewest calls first. */
+  #askToYield(group: string, missing: number): void {
+    const busy = [...this.#stock.members].filter(
+      (member) => member.group === group && member.seats > 0 && member.closedFor === null,
+    );
+    const able = busy.filter(({ isYielding }) => !isYielding).sort((a, b) => a.seats - b.seats);
+    const yielding = busy.length - able.length;
+    for (const member of able.slice(0, Math.max(0, missing - yielding))) member.isYielding = true;
+  }
+
+  /**
+   * Lets hosts take calls of their files again where nobody waits for their turn any more: who did has found a seat
+   * elsewhere, or has given up. A host that answered `maxCalls` goes on yielding: it is to be replaced.
+   */
+  #takeBackYields(): void {
+    for (const member of this.#stock.members) {
+      if (!member.isYielding || member.host.answered >= this.#options.maxCalls) continue;
+      const isOther = (hosted: HostedFile): boolean => hosted !== member.turn || hosted.countAlone() > 0;
+      member.isYielding = this.waitingIn(member.group).some(isOther);
+    }
   }
 
   #groupOf(hosted: HostedFile): string {
-    return toGroup(hosted, this.#options.now());
+    return hosted.toGroup(this.#options.now());
   }
 }

@@ -18,12 +18,13 @@ export const isDeeperThan = (json: string, levels: number): boolean => {
   for (let at = 0; at < json.length && depth <= levels; at += 1) {
     const sign = json.charCodeAt(at);
     if (sign === QUOTE) at = skipString(json, at + 1) - 1;
-    else depth += toStep(sign);
+    else depth += nestingOf(sign);
   }
   return depth > levels;
 };
 
-const toStep = (sign: number): -1 | 0 | 1 => {
+/** How many levels deeper a JSON text is behind the character of this code. */
+export const nestingOf = (sign: number): -1 | 0 | 1 => {
   if (sign === OPEN_LIST || sign === OPEN_OBJECT) return 1;
   return sign === CLOSE_LIST || sign === CLOSE_OBJECT ? -1 : 0;
 };

@@ -4,47 +4,39 @@ import { BoundedStore, type BoundedStoreOptions, type StoreUse } from './bounded
  * The stores of this process and what each may take, in percent of what all may take together. What can be lost and is
  * dear has most: a journal takes more than its session, a result more than its mark.
  */
-const PERCENT = {
+const STORES = [
   // Budgets, streaks and limits: 2 to 3 kB a session whose rounds had ten calls.
-  sessions: 30,
+  ['sessions', 30],
   // 200 to 1,000 bytes a call. A session that loses its journal keeps its budgets.
-  journals: 33,
+  ['journals', 30],
   // Of keyed batches. A record that loses its results keeps its marks.
-  results: 12,
+  ['results', 12],
   // Which keyed calls ran: the last to go.
-  marks: 8,
+  ['marks', 8],
   // Records that batches hold now. Few, but a flood of them must not push out the marks.
-  leases: 6,
+  ['leases', 6],
   // Under which request id a keyed batch was answered.
-  answers: 4,
-  pages: 2,
+  ['answers', 4],
+  // Results of calls that outlived their requests.
+  ['pending', 2],
+  ['pages', 2],
   // Pages that Redis refused. Two stores: the tokens, and the session each was kept for.
-  refused_pages: 0.5,
+  ['refused_pages', 0.5],
   // Sessions of `/mcp` that clients have ended. Forgotten, one begins anew.
-  ended_sessions: 0.5,
+  ['ended_sessions', 0.5],
+  // Messages for webhook endpoints, about 1 kB each: all of them without Redis, with it those of an outage.
+  ['webhooks', 1],
   // At 1 GiB some 3 000 callers in their windows, in bytes of the process; Redis counts without this.
-  rates: 2,
+  ['rates', 2],
   // Callers that are over their rate: forgotten, one costs a count.
-  blocked: 0.5,
+  ['blocked', 0.5],
   // Only of what has failed lately.
-  circuits: 1,
-} as const;
+  ['circuits', 1],
+] as const;
+const PERCENT: ReadonlyMap<string, number> = new Map(STORES);
 
-export type StoreName = keyof typeof PERCENT;
-export const STORE_NAMES: readonly StoreName[] = [
-  'sessions',
-  'journals',
-  'results',
-  'marks',
-  'leases',
-  'answers',
-  'pages',
-  'refused_pages',
-  'ended_sessions',
-  'rates',
-  'blocked',
-  'circuits',
-];
+export type StoreName = (typeof STORES)[number][0];
+export const STORE_NAMES: readonly StoreName[] = STORES.map(([name]) => name);
 
 // The rest of the heap is the service itself (some 80 MB), batches in flight, and room for the collector of garbage:
 // measured at a heap of 512 MB, at a half of it collections follow each other.
@@ -71,7 +63,7 @@ export const createStoreMemory = ({
   readonly watch?: (name: StoreName, use: StoreUse) => void;
 }): StoreMemory => ({
   open: (name, options) => {
-    const store = new BoundedStore({ ...options, limitBytes: (totalBytes * PERCENT[name]) / 100 });
+    const store = new BoundedStore({ ...options, limitBytes: (totalBytes * (PERCENT.get(name) ?? 0)) / 100 });
     watch(name, store);
     return store;
   },

@@ -1,11 +1,19 @@
-import { createAdmittedShare } from './admitted-share.ts';
-import type { SlotQueue } from './call-slots.ts';
-import type { LoadSample } from './load-sample.ts';
+import type { SlotQueue } from './slot-queue.ts';
+
+/** How the process was doing in one interval, by whoever measures it. */
+export type LoadSample = {
+  /** By how much the event loop came late, in milliseconds. */
+  readonly lagMs: number;
+  /** Share of the interval in which the event loop was busy, 0 to 1. */
+  readonly utilization: number;
+  /** Share of its memory that the process uses, 0 to 1: of the heap or of what the system gives it, whichever is more. */
+  readonly memory: number;
+};
 
 /** Why a batch is refused before it is read. */
 export type RefusalReason = 'queue' | 'event_loop' | 'memory';
 
-export type Refusal = { readonly reason: RefusalReason; readonly retryAfterSeconds: number };
+type Refusal = { readonly reason: RefusalReason; readonly retryAfterSeconds: number };
 
 export type LoadGate = {
   /** Hears of every interval, in order. */
@@ -14,7 +22,7 @@ export type LoadGate = {
   readonly shed: (caller: string) => Refusal | null;
 };
 
-export type LoadGateOptions = {
+type LoadGateOptions = {
   readonly slots: Pick<SlotQueue, 'isFullFor' | 'isIdle' | 'retryAfterMs' | 'takeTurns'>;
   readonly maxLagMs: number;
   readonly now: () => number;
@@ -34,8 +42,8 @@ const MEMORY_RETRY_SECONDS = 5;
  * drops what it was given, and a lagging event loop, refuse a share; scarce memory everybody as long as anything runs.
  */
 export const createLoadGate = ({ slots, maxLagMs, now, onShed }: LoadGateOptions): LoadGate => {
-  const loop = createAdmittedShare();
-  const queue = createAdmittedShare();
+  const loop = new AdmittedShare();
+  const queue = new AdmittedShare();
   let memory = 0;
   let observedAt = now();
 
@@ -50,13 +58,10 @@ export const createLoadGate = ({ slots, maxLagMs, now, onShed }: LoadGateOptions
     const lagMs = now() - observedAt - INTERVAL_MS;
     if (lagMs > maxLagMs) observeLag(lagMs, 1);
   };
-  const toQueueRefusal = (): Refusal => ({
-    reason: 'queue',
-    retryAfterSeconds: Math.ceil(slots.retryAfterMs() / 1000),
-  });
   const judge = (caller: string): Refusal | null => {
     if (memory > MOST_MEMORY && !slots.isIdle()) return { reason: 'memory', retryAfterSeconds: MEMORY_RETRY_SECONDS };
-    if (slots.isFullFor(caller) || queue.refusesNext()) return toQueueRefusal();
+    if (slots.isFullFor(caller) || queue.refusesNext())
+      return { reason: 'queue', retryAfterSeconds: Math.ceil(slots.retryAfterMs() / 1000) };
     return loop.refusesNext() ? { reason: 'event_loop', retryAfterSeconds: 1 } : null;
   };
   return {
@@ -64,7 +69,7 @@ export const createLoadGate = ({ slots, maxLagMs, now, onShed }: LoadGateOptions
       memory = sample.memory;
       observeLag(sample.lagMs, sample.utilization);
       const { started, dropped } = slots.takeTurns();
-      queue.observe(dropped > MOST_DROPPED * (started + dropped) ? 'bad' : 'good');
+      queue.observe(dropped > MOST_DROPPED * (started + dropped) ? 'bad' : 'good', 1);
     },
     shed: (caller) => {
       noticeSilence();
@@ -74,3 +79,42 @@ export const createLoadGate = ({ slots, maxLagMs, now, onShed }: LoadGateOptions
     },
   };
 };
+
+// One long computation, a collection of garbage or the first requests after the start are bad once: that is no overload.
+const BAD_IN_A_ROW = 3;
+// The share falls by a fifth and rises by three hundredths an interval: near the right share it moves little, and a second
+// after a short spell all batches are let in again.
+const DECREASE = 0.8;
+const LARGEST_DECREASE = 0.5;
+const INCREASE = 0.03;
+// A second without a bad interval: what was too much is over.
+const GOOD_IN_A_ROW = 10;
+const FAST_INCREASE = 0.1;
+const LEAST_ADMITTED = 0.05;
+// Steps of the golden ratio spread evenly, also over every second or tenth request: no caller is always the one.
+const STEP = 0.6180339887498949;
+
+/** Which share of the batches is let in: additive increase, multiplicative decrease, spread without chance. */
+class AdmittedShare {
+  #admitted = 1;
+  #badInARow = 0;
+  #goodInARow = 0;
+  #turn = 0;
+
+  /** An interval is over. `severity`: 1 = just too much; more = by that many times. */
+  observe(interval: 'good' | 'bad', severity: number): void {
+    this.#badInARow = interval === 'bad' ? this.#badInARow + 1 : 0;
+    this.#goodInARow = interval === 'good' ? this.#goodInARow + 1 : 0;
+    if (interval === 'good')
+      this.#admitted = Math.min(1, this.#admitted + (this.#goodInARow > GOOD_IN_A_ROW ? FAST_INCREASE : INCREASE));
+    else if (this.#admitted < 1 || this.#badInARow >= BAD_IN_A_ROW)
+      this.#admitted = Math.max(LEAST_ADMITTED, this.#admitted * Math.max(LARGEST_DECREASE, DECREASE ** severity));
+  }
+
+  /** Whether the next batch is one of those not let in. */
+  refusesNext(): boolean {
+    if (this.#admitted === 1) return false;
+    this.#turn = (this.#turn + STEP) % 1;
+    return this.#turn >= this.#admitted;
+  }
+}

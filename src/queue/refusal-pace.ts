@@ -4,11 +4,11 @@ import { append, createLinkedList, remove } from './linked-list.ts';
 export type RefusalPace = {
   /** Calls `tell` now, or when it is its turn: in the order of asking. Gives the way to call it off. */
   readonly tell: (tell: () => void) => () => void;
-  /** Tells of all that are held, and of further ones at once: the service ends. */
+  /** Tells of all that wait, and of further ones at once: the service ends. */
   readonly tellAll: () => void;
 };
 
-export type RefusalPaceOptions = {
+type RefusalPaceOptions = {
   readonly now: () => number;
   /** Calls back after so many milliseconds. */
   readonly later: (listener: () => void, ms: number) => void;
@@ -20,15 +20,15 @@ const A_MILLISECOND = 0.5;
 // A burst is no flood.
 const MOST_AT_ONCE = 100;
 const INTERVAL_MS = 10;
-// None is held longer than eight seconds; a held request takes some 10 kB.
-const MOST_HELD = 4096;
+// None waits longer than eight seconds; a request that waits takes some 10 kB.
+const MOST_WAITING = 4096;
 
-type Refusal = { readonly tell: () => void; isHeld: boolean };
+type Refusal = { readonly tell: () => void; isWaiting: boolean };
 
 const NOTHING_TO_CALL_OFF = (): void => undefined;
 
 export const createRefusalPace = ({ now, later }: RefusalPaceOptions): RefusalPace => {
-  const held = createLinkedList<Refusal>();
+  const waiting = createLinkedList<Refusal>();
   let left = MOST_AT_ONCE;
   let countedAt = now();
   let isEnding = false;
@@ -39,45 +39,45 @@ export const createRefusalPace = ({ now, later }: RefusalPaceOptions): RefusalPa
     countedAt = moment;
   };
   const tellFirst = (): void => {
-    const { first } = held;
+    const { first } = waiting;
     if (first === null) return;
-    remove(held, first);
-    first.item.isHeld = false;
-    // Those that are told because too many are held run up no debt: the others would wait for it.
+    remove(waiting, first);
+    first.item.isWaiting = false;
+    // Those that are told because too many wait run up no debt: the others would wait for it.
     left = Math.max(0, left - 1);
     first.item.tell();
   };
   const tick = (): void => {
     isTicking = false;
     renew();
-    while (left >= 1 && held.size > 0) tellFirst();
+    while (left >= 1 && waiting.size > 0) tellFirst();
     keepTicking();
   };
   const keepTicking = (): void => {
-    if (isTicking || held.size === 0) return;
+    if (isTicking || waiting.size === 0) return;
     isTicking = true;
     later(tick, INTERVAL_MS);
   };
   return {
     tell: (tell) => {
       renew();
-      if (isEnding || (held.size === 0 && left >= 1)) {
+      if (isEnding || (waiting.size === 0 && left >= 1)) {
         left -= 1;
         tell();
         return NOTHING_TO_CALL_OFF;
       }
-      const refusal = { tell, isHeld: true };
-      const place = append(held, refusal);
-      if (held.size > MOST_HELD) tellFirst();
+      const refusal = { tell, isWaiting: true };
+      const place = append(waiting, refusal);
+      if (waiting.size > MOST_WAITING) tellFirst();
       keepTicking();
       return () => {
-        if (refusal.isHeld) remove(held, place);
-        refusal.isHeld = false;
+        if (refusal.isWaiting) remove(waiting, place);
+        refusal.isWaiting = false;
       };
     },
     tellAll: () => {
       isEnding = true;
-      while (held.size > 0) tellFirst();
+      while (waiting.size > 0) tellFirst();
     },
   };
 };

@@ -1,150 +1,167 @@
 import type { Tool } from '../tools/tool.ts';
-import { type ConcurrencySettings, createConcurrencyLimit } from './concurrency-limit.ts';
 import { type Caller, createCaller, createLane, type Lane, type UpstreamUse } from './waiting-calls.ts';
 
+export type ConcurrencySettings = {
+  /** Calls that run at once, over all tools and callers. */
+  readonly maxConcurrentCalls: number;
+  /** Calls of one caller that run at once, over all tools. */
+  readonly callerConcurrency: number;
+  /** Calls of one tool that run at once where the tool says nothing else. */
+  readonly toolConcurrency: number;
+  /** Calls that tool hosts run at once, over all hosted tools. */
+  readonly maxHostedCalls: number;
+};
+
+/** How many calls of a tool may run at once. */
+export type ConcurrencyLimit = (tool: Pick<Tool, 'concurrency' | 'runsIn' | 'upstream'>) => number;
+
+/** The tool's own word, else the service's. Never more than the service, its hosts, or the upstream that it talks to, run at all. */
+export const createConcurrencyLimit = (settings: ConcurrencySettings): ConcurrencyLimit => {
+  const { maxConcurrentCalls, toolConcurrency, maxHostedCalls } = settings;
+  return ({ concurrency, runsIn, upstream }) => {
+    const most = Math.min(maxConcurrentCalls, upstream?.concurrency ?? maxConcurrentCalls);
+    return Math.min(concurrency ?? toolConcurrency, most, runsIn === 'host' ? maxHostedCalls : most);
+  };
+};
+
 /** What is taken of the slots of the service, of its hosts, of every upstream and of every tool, and by whom. */
-export type SlotCounts = {
-  readonly laneOf: (tool: Tool) => Lane;
+export class SlotCounts {
+  readonly #settings: ConcurrencySettings & { readonly now: () => number };
+  readonly #limitOf: ConcurrencyLimit;
+  readonly #lanes = new BusyMap<Lane>();
+  readonly #callers = new BusyMap<Caller>();
+  /** By the upstream's name. It outlives versions of its tools, as what runs there does. */
+  readonly #upstreams = new Map<string, UpstreamUse>();
+  #running = 0;
+  #hosted = 0;
+
+  constructor(settings: ConcurrencySettings & { readonly now: () => number }) {
+    this.#settings = settings;
+    this.#limitOf = createConcurrencyLimit(settings);
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  laneOf(tool: Tool): Lane {
+    return (
+      this.#lanes.get(tool.name) ??
+      this.#lanes.add(tool.name, createLane(tool, this.#limitOf(tool), this.#upstreamOf(tool)))
+    );
+  }
+
   /** The same, with the limits of this version of the tool from now on. */
-  readonly renewedLaneOf: (tool: Tool) => Lane;
-  readonly callerOf: (key: string) => Caller;
+  renewedLaneOf(tool: Tool): Lane {
+    const lane = this.laneOf(tool);
+    if (lane.tool === tool) return lane;
+    const hadRoom = hasRoom(lane);
+    lane.tool = tool;
+    lane.limit = this.#limitOf(tool);
+    lane.upstream = this.#upstreamOf(tool);
+    // A limit that narrows beneath the calls that run is no sign that they hang.
+    if (hadRoom && !hasRoom(lane)) lane.busySince = this.#settings.now();
+    return lane;
+  }
+
+  callerOf(key: string): Caller {
+    return this.#callers.get(key) ?? this.#callers.add(key, createCaller());
+  }
+
   /** Whether a call of the tool could run now, of some caller. */
-  readonly isOpen: (lane: Lane) => boolean;
+  isOpen(lane: Lane): boolean {
+    if (this.areAllTaken('service') || !hasRoom(lane) || isFull(lane.upstream)) return false;
+    return lane.tool.runsIn === 'service' || !this.areAllTaken('hosts');
+  }
+
   /** Whether this caller has as many calls running as it may. */
-  readonly isAtLimit: (caller: Caller) => boolean;
-  readonly take: (tool: Tool, lane: Lane, caller: Caller) => void;
-  readonly giveBackOfService: (caller: Caller) => void;
-  readonly giveBackOfTool: (tool: Tool, lane: Lane) => void;
-  readonly areAllTaken: (of: 'service' | 'hosts') => boolean;
+  isAtLimit(caller: Caller): boolean {
+    return caller.running >= this.#settings.callerConcurrency;
+  }
+
+  areAllTaken(of: 'service' | 'hosts'): boolean {
+    const { maxConcurrentCalls, maxHostedCalls } = this.#settings;
+    return of === 'service' ? this.#running >= maxConcurrentCalls : this.#hosted >= maxHostedCalls;
+  }
+
   /** Whether a call of the tool waits for what it shares with all others. */
-  readonly isSaturatedFor: (tool: Tool) => boolean;
-  readonly running: () => number;
-};
+  isSaturatedFor({ runsIn }: Tool): boolean {
+    return this.areAllTaken('service') || (runsIn === 'host' && this.areAllTaken('hosts'));
+  }
 
-// Tools and callers that do nothing are forgotten once there are so many, or as many again as are busy: a server may
-// rename its tools for ever. Of a tool its pace is lost, which is learned again.
-const LEAST_REMEMBERED = 1024;
+  take(tool: Tool, lane: Lane, caller: Caller): void {
+    this.#running += 1;
+    caller.running += 1;
+    lane.running += 1;
+    if (tool.runsIn === 'host') this.#hosted += 1;
+    if (!hasRoom(lane)) lane.busySince = this.#settings.now();
+    const upstream = this.#upstreamOf(tool);
+    if (upstream === null) return;
+    upstream.running += 1;
+    if (isFull(upstream)) upstream.busySince = this.#settings.now();
+  }
 
-export const createSlotCounts = (settings: ConcurrencySettings & { readonly now: () => number }): SlotCounts => {
-  const { maxConcurrentCalls, callerConcurrency, maxHostedCalls, now } = settings;
-  const limitOf = createConcurrencyLimit(settings);
-  const lanes = createBusyMap<Lane>();
-  const useOf = createUpstreamLookup();
-  let running = 0;
-  let hosted = 0;
-  const laneOf = (tool: Tool): Lane => {
-    const known = lanes.get(tool.name);
-    if (known !== undefined) return known;
-    return lanes.add(tool.name, createLane(tool, limitOf(tool), useOf(tool)));
-  };
-  return {
-    laneOf,
-    renewedLaneOf: (tool) => {
-      const lane = laneOf(tool);
-      if (lane.tool === tool) return lane;
-      const hadRoom = hasRoom(lane);
-      lane.tool = tool;
-      lane.limit = limitOf(tool);
-      lane.upstream = useOf(tool);
-      // A limit that narrows beneath the calls that run is no sign that they hang.
-      if (hadRoom && !hasRoom(lane)) lane.busySince = now();
-      return lane;
-    },
-    callerOf: createCallerLookup(),
-    isOpen: (lane) =>
-      running < maxConcurrentCalls &&
-      hasRoom(lane) &&
-      !isFull(lane.upstream) &&
-      (lane.tool.runsIn === 'service' || hosted < maxHostedCalls),
-    isAtLimit: (caller) => caller.running >= callerConcurrency,
-    take: (tool, lane, caller) => {
-      running += 1;
-      caller.running += 1;
-      lane.running += 1;
-      if (tool.runsIn === 'host') hosted += 1;
-      if (!hasRoom(lane)) lane.busySince = now();
-      takeOf(useOf(tool), now);
-    },
-    giveBackOfService: (caller) => {
-      running -= 1;
-      caller.running -= 1;
-    },
-    giveBackOfTool: (tool, lane) => {
-      if (!hasRoom(lane)) lane.busySince = now();
-      lane.running -= 1;
-      if (tool.runsIn === 'host') hosted -= 1;
-      giveBackOf(useOf(tool), now);
-    },
-    areAllTaken: (of) => (of === 'service' ? running >= maxConcurrentCalls : hosted >= maxHostedCalls),
-    isSaturatedFor: (tool) => running >= maxConcurrentCalls || (tool.runsIn === 'host' && hosted >= maxHostedCalls),
-    running: () => running,
-  };
-};
+  giveBackOfService(caller: Caller): void {
+    this.#running -= 1;
+    caller.running -= 1;
+  }
+
+  giveBackOfTool(tool: Tool, lane: Lane): void {
+    if (!hasRoom(lane)) lane.busySince = this.#settings.now();
+    lane.running -= 1;
+    if (tool.runsIn === 'host') this.#hosted -= 1;
+    const upstream = this.#upstreamOf(tool);
+    if (upstream === null) return;
+    if (isFull(upstream)) upstream.busySince = this.#settings.now();
+    upstream.running -= 1;
+  }
+
+  /** With its latest limit. */
+  #upstreamOf({ upstream }: Tool): UpstreamUse | null {
+    if (upstream === null) return null;
+    let use = this.#upstreams.get(upstream.name);
+    if (use === undefined) {
+      use = { limit: 0, running: 0, busySince: 0 };
+      this.#upstreams.set(upstream.name, use);
+    }
+    use.limit = upstream.concurrency;
+    return use;
+  }
+}
 
 /** How many calls of the tool may run at once now: its limit, or fewer where those keep the event loop busy. */
 export const widthOf = (lane: Lane): number => Math.min(lane.limit, lane.work.width);
 
 export const hasRoom = ({ running, limit, work }: Lane): boolean => running < limit && running < work.width;
 
-/** By the upstream's name, and with its latest limit. It outlives versions of its tools, as what runs there does. */
-const createUpstreamLookup = (): ((tool: Tool) => UpstreamUse | null) => {
-  const uses = new Map<string, UpstreamUse>();
-  return ({ upstream }) => {
-    if (upstream === null) return null;
-    const known = uses.get(upstream.name);
-    const use = known ?? { limit: upstream.concurrency, running: 0, busySince: 0 };
-    use.limit = upstream.concurrency;
-    if (known === undefined) uses.set(upstream.name, use);
-    return use;
-  };
-};
-
 export const isFull = (use: UpstreamUse | null): boolean => use !== null && use.running >= use.limit;
 
-const takeOf = (use: UpstreamUse | null, now: () => number): void => {
-  if (use === null) return;
-  use.running += 1;
-  if (isFull(use)) use.busySince = now();
-};
-
-const giveBackOf = (use: UpstreamUse | null, now: () => number): void => {
-  if (use === null) return;
-  if (isFull(use)) use.busySince = now();
-  use.running -= 1;
-};
-
-const createCallerLookup = (): ((key: string) => Caller) => {
-  const callers = createBusyMap<Caller>();
-  return (key) => callers.get(key) ?? callers.add(key, createCaller());
-};
-
-type Counted = { readonly running: number; readonly waiting: number };
+// Tools and callers that do nothing are forgotten once there are so many, or as many again as are busy: a server may
+// rename its tools for ever. Of a tool its pace is lost, which is learned again.
+const LEAST_REMEMBERED = 1024;
 
 /** What is busy stays; what is not may have to make room for something new. */
-const createBusyMap = <Item extends Counted>() => {
-  const items = new Map<string, Item>();
-  let pruneAt = LEAST_REMEMBERED;
+class BusyMap<Item extends { readonly running: number; readonly waiting: number }> {
+  readonly #items = new Map<string, Item>();
+  #pruneAt = LEAST_REMEMBERED;
   // A call asks five times for the same ones.
-  let last: { readonly key: string; readonly item: Item } | null = null;
-  return {
-    get: (key: string): Item | undefined => {
-      if (last !== null && last.key === key) return last.item;
-      const item = items.get(key);
-      if (item !== undefined) last = { key, item };
-      return item;
-    },
-    add: (key: string, item: Item): Item => {
-      if (items.size >= pruneAt) {
-        last = null;
-        forgetIdle(items);
-        pruneAt = Math.max(LEAST_REMEMBERED, 2 * items.size);
-      }
-      items.set(key, item);
-      return item;
-    },
-  };
-};
+  #lastKey: string | null = null;
+  #last: Item | undefined;
 
-const forgetIdle = (items: Map<string, Counted>): void => {
-  for (const [key, { running, waiting }] of items) if (running + waiting === 0) items.delete(key);
-};
+  get(key: string): Item | undefined {
+    if (this.#lastKey === key) return this.#last;
+    const item = this.#items.get(key);
+    if (item !== undefined) [this.#lastKey, this.#last] = [key, item];
+    return item;
+  }
+
+  add(key: string, added: Item): Item {
+    if (this.#items.size >= this.#pruneAt) {
+      this.#lastKey = null;
+      for (const [name, { running, waiting }] of this.#items) if (running + waiting === 0) this.#items.delete(name);
+      this.#pruneAt = Math.max(LEAST_REMEMBERED, 2 * this.#items.size);
+    }
+    this.#items.set(key, added);
+    return added;
+  }
+}

@@ -1,9 +1,7 @@
 import type { SlotRequest } from '../executor/call-slots.ts';
 import type { Tool } from '../tools/tool.ts';
-import { DropShare } from './drop-share.ts';
 import { append, createLinkedList, type Link, type LinkedList, moveToEnd, remove } from './linked-list.ts';
-import { createPace, type Pace } from './pace.ts';
-import { ToolWork } from './tool-work.ts';
+import { Pace, ToolWork } from './tool-work.ts';
 
 /** What runs at one upstream, whichever of its tools it is of. */
 export type UpstreamUse = {
@@ -59,26 +57,7 @@ export type WaitingCall = {
 };
 
 /** Whose call may run now. */
-export type TurnRules = {
-  readonly isOpen: (lane: Lane) => boolean;
-  readonly isAtLimit: (caller: Caller) => boolean;
-};
-
-/** All calls that wait, whoever sent them and whatever for. */
-export type WaitingCalls = {
-  readonly size: () => number;
-  readonly callers: () => number;
-  readonly add: (request: SlotRequest, lane: Lane, caller: Caller) => WaitingCall;
-  /** Takes the call out of its line; nothing where it has left already. */
-  readonly leave: (call: WaitingCall) => void;
-  /** Takes out the call whose turn it is among the tools and callers that may have one; null where there is none. */
-  readonly next: (turns: TurnRules) => WaitingCall | null;
-  /** The call that is worth less than a newcomer of this tool and caller; null where the newcomer is. */
-  readonly leastWorthy: (lane: Lane, caller: Caller) => WaitingCall | null;
-};
-
-// Of so many callers the one with the fewest running calls is next; where there are more, the window moves along.
-const WINDOW = 8;
+type TurnRules = { isOpen(lane: Lane): boolean; isAtLimit(caller: Caller): boolean };
 
 export const createLane = (tool: Tool, limit: number, upstream: UpstreamUse | null): Lane => ({
   tool,
@@ -87,13 +66,11 @@ export const createLane = (tool: Tool, limit: number, upstream: UpstreamUse | nu
   running: 0,
   waiting: 0,
   busySince: 0,
-  pace: createPace(),
+  pace: new Pace(),
   work: new ToolWork(),
   lines: createLinkedList(),
   place: null,
 });
-
-const NOTHING_TO_TAKE_BACK = (): void => undefined;
 
 export const createCaller = (): Caller => ({
   running: 0,
@@ -103,93 +80,110 @@ export const createCaller = (): Caller => ({
   place: null,
 });
 
-export const createWaitingCalls = (): WaitingCalls => {
-  const lanes = createLinkedList<Lane>();
-  const callers = createLinkedList<Caller>();
-  let size = 0;
-  let order = 0;
+const NOTHING_TO_TAKE_BACK = (): void => undefined;
 
-  const openLine = (lane: Lane, caller: Caller): Line => {
-    const line: Line = { lane, caller, calls: createLinkedList(), place: null };
-    line.place = append(lane.lines, line);
-    caller.lines.set(lane, line);
-    lane.place ??= append(lanes, lane);
-    caller.place ??= append(callers, caller);
-    return line;
-  };
-  const closeLine = ({ lane, caller, place }: Line): void => {
-    if (place !== null) remove(lane.lines, place);
-    caller.lines.delete(lane);
-    if (lane.place !== null && lane.lines.size === 0) {
-      remove(lanes, lane.place);
-      lane.place = null;
-    }
-    if (caller.place !== null && caller.lines.size === 0) {
-      remove(callers, caller.place);
-      caller.place = null;
-    }
-  };
-  const leave = (call: WaitingCall): void => {
+/** All calls that wait, whoever sent them and whatever for. */
+export class WaitingCalls {
+  readonly #lanes = createLinkedList<Lane>();
+  readonly #callers = createLinkedList<Caller>();
+  #size = 0;
+  #order = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get callers(): number {
+    return this.#callers.size;
+  }
+
+  add(request: SlotRequest, lane: Lane, caller: Caller): WaitingCall {
+    const line = caller.lines.get(lane) ?? this.#openLine(lane, caller);
+    this.#order += 1;
+    const call: WaitingCall = { request, line, order: this.#order, place: null, takeBack: NOTHING_TO_TAKE_BACK };
+    call.place = append(line.calls, call);
+    this.#count(line, 1);
+    return call;
+  }
+
+  /** Takes the call out of its line; nothing where it has left already. */
+  leave(call: WaitingCall): void {
     if (call.place === null) return;
     const { line } = call;
     remove(line.calls, call.place);
     call.place = null;
-    count(line, -1);
-    if (line.calls.size === 0) closeLine(line);
-  };
-  const count = ({ lane, caller }: Line, change: 1 | -1): void => {
-    size += change;
+    this.#count(line, -1);
+    if (line.calls.size === 0) this.#closeLine(line);
+  }
+
+  /** Takes out the call whose turn it is among the tools and callers that may have one; null where there is none. */
+  next(rules: TurnRules): WaitingCall | null {
+    const line = findNextLine(this.#lanes, rules);
+    const call = line?.calls.first?.item ?? null;
+    // Whoever comes after stands behind the other callers of the tool.
+    if (line?.place) moveToEnd(line.lane.lines, line.place);
+    if (call !== null) this.leave(call);
+    return call;
+  }
+
+  /** The call that is worth less than a newcomer of this tool and caller; null where the newcomer is. */
+  leastWorthy(lane: Lane, caller: Caller): WaitingCall | null {
+    const largest = findLargest(this.#callers, caller);
+    const longest = findLongest(largest);
+    if (longest === null) return null;
+    const own = caller.lines.get(lane)?.calls.size ?? 0;
+    const isWorthMore = largest !== caller || longest.calls.size > own + 1;
+    return isWorthMore ? (longest.calls.last?.item ?? null) : null;
+  }
+
+  #openLine(lane: Lane, caller: Caller): Line {
+    const line: Line = { lane, caller, calls: createLinkedList(), place: null };
+    line.place = append(lane.lines, line);
+    caller.lines.set(lane, line);
+    lane.place ??= append(this.#lanes, lane);
+    caller.place ??= append(this.#callers, caller);
+    return line;
+  }
+
+  #closeLine({ lane, caller, place }: Line): void {
+    if (place !== null) remove(lane.lines, place);
+    caller.lines.delete(lane);
+    if (lane.place !== null && lane.lines.size === 0) {
+      remove(this.#lanes, lane.place);
+      lane.place = null;
+    }
+    if (caller.place !== null && caller.lines.size === 0) {
+      remove(this.#callers, caller.place);
+      caller.place = null;
+    }
+  }
+
+  #count({ lane, caller }: Line, change: 1 | -1): void {
+    this.#size += change;
     lane.waiting += change;
     caller.waiting += change;
-  };
-
-  return {
-    size: () => size,
-    callers: () => callers.size,
-    add: (request, lane, caller) => {
-      const line = caller.lines.get(lane) ?? openLine(lane, caller);
-      order += 1;
-      const call: WaitingCall = { request, line, order, place: null, takeBack: NOTHING_TO_TAKE_BACK };
-      call.place = append(line.calls, call);
-      count(line, 1);
-      return call;
-    },
-    leave,
-    next: (turns) => {
-      const line = findNextLine(lanes, turns);
-      const call = line?.calls.first?.item ?? null;
-      // Whoever comes after stands behind the other callers of the tool.
-      if (line?.place) moveToEnd(line.lane.lines, line.place);
-      if (call !== null) leave(call);
-      return call;
-    },
-    leastWorthy: (lane, caller) => {
-      const largest = findLargest(callers, caller);
-      const longest = findLongest(largest);
-      if (longest === null) return null;
-      const own = caller.lines.get(lane)?.calls.size ?? 0;
-      const isWorthMore = largest !== caller || longest.calls.size > own + 1;
-      return isWorthMore ? (longest.calls.last?.item ?? null) : null;
-    },
-  };
-};
+  }
+}
 
 /** Fewest running calls of the caller first; of equals the one whose first call has waited longest. */
-const findNextLine = (lanes: LinkedList<Lane>, { isOpen, isAtLimit }: TurnRules): Line | null => {
+const findNextLine = (lanes: LinkedList<Lane>, rules: TurnRules): Line | null => {
   let best: Line | null = null;
   for (let link = lanes.first; link !== null; link = link.next) {
-    if (!isOpen(link.item)) continue;
-    const line = findFewestRunning(link.item.lines, isAtLimit);
+    if (!rules.isOpen(link.item)) continue;
+    const line = findFewestRunning(link.item.lines, rules);
     if (line !== null && (best === null || comesBefore(line, best))) best = line;
   }
   return best;
 };
 
-const findFewestRunning = (lines: LinkedList<Line>, isAtLimit: TurnRules['isAtLimit']): Line | null => {
+// Of so many callers the one with the fewest running calls is next; where there are more, the window moves along.
+const WINDOW = 8;
+
+const findFewestRunning = (lines: LinkedList<Line>, rules: TurnRules): Line | null => {
   let best: Line | null = null;
   let seen = 0;
   for (let link = lines.first; link !== null && seen < WINDOW; link = link.next) {
-    if (isAtLimit(link.item.caller)) continue;
+    if (rules.isAtLimit(link.item.caller)) continue;
     if (best === null || link.item.caller.running < best.caller.running) best = link.item;
     seen += 1;
   }
@@ -218,3 +212,35 @@ const findLongest = ({ lines }: Caller): Line | null => {
   for (const line of lines.values()) if (longest === null || line.calls.size > longest.calls.size) longest = line;
   return longest;
 };
+
+// A hundred and fifty dropped calls in a row, which take 30 ms to read and refuse.
+const WEIGHT = 1 / 64;
+const MOST_SHARE = 0.9;
+const LEAST_SHARE = 0.001;
+const READ_ONE_OF = 16;
+// What was dropped before says nothing of now.
+const REMEMBERED_MS = 250;
+
+/** How many of a caller's latest calls were dropped while the event loop was late, and so whether its next batch is worth reading. */
+class DropShare {
+  #share = 0;
+  #droppedAt = Number.NEGATIVE_INFINITY;
+  #batches = 0;
+
+  start(): void {
+    if (this.#share !== 0) this.#share = this.#share < LEAST_SHARE ? 0 : this.#share * (1 - WEIGHT);
+  }
+
+  drop(moment: number): void {
+    if (moment - this.#droppedAt > REMEMBERED_MS) this.#share = 0;
+    this.#share += (1 - this.#share) * WEIGHT;
+    this.#droppedAt = moment;
+  }
+
+  /** Nearly all were dropped of late. One batch in sixteen is read nevertheless, and tells whether that is still so. */
+  refusesNext(now: () => number): boolean {
+    if (this.#share < MOST_SHARE || now() - this.#droppedAt > REMEMBERED_MS) return false;
+    this.#batches = (this.#batches + 1) % READ_ONE_OF;
+    return this.#batches !== 0;
+  }
+}

@@ -1,46 +1,202 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { ProblemError } from './problem-handler.ts';
-import { sendKeptResults } from './results-body.ts';
-import { createStoreProblem } from './sessions.ts';
+import { SCHEDULINGS } from '../formats/gemini.ts';
+import { type LateTerms, toLateMessages } from '../formats/late-messages.ts';
+import type { AnsweredCalls, AnsweredListener, ResultsNow, ResultsWait } from '../pending/answered-calls.ts';
+import { ignoreBodies } from './body-parsers.ts';
+import { openEventStream, type StreamEvent, type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
+import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
+import { toFormat } from './read-turn.ts';
+import { type ResultsBody, sendReading, sendUnlessKnown, toResultsJson } from './send-answer.ts';
+import { isPendingResult } from './stream-batch.ts';
+
+type KeptCaller = {
+  readonly tenant: string;
+  readonly tools: 'all' | 'some';
+  readonly mayUse: (tool: string) => boolean;
+};
 
 export type KeptResultsOptions = {
-  readonly callerOf: (request: FastifyRequest) => {
-    readonly tenant: string;
-    readonly tools: 'all' | 'some';
-    readonly mayUse: (tool: string) => boolean;
-  };
+  readonly callerOf: (request: FastifyRequest) => KeptCaller;
   /** An opaque key for a request id of a tenant. */
   readonly toRequestKey: (tenant: string, requestId: string) => string;
   /** The results kept under it, as JSON texts; null where none are. */
   readonly findResults: (requestKey: string) => Promise<readonly string[] | null | 'unavailable'>;
+  /** The same results as they are now: pending ones may have ended since. Rejects with the store. */
+  readonly readAnswered: AnsweredCalls['read'];
+  readonly cancelAnswered: AnsweredCalls['cancel'];
+  readonly followAnswered: AnsweredCalls['follow'];
+  readonly streams: StreamOptions;
+  readonly toEntityTag: (body: string) => string;
 };
 
 /** What an id of a request looks like, whoever made it. */
 export const REQUEST_ID = /^[A-Za-z0-9_-]{16,64}$/;
 
-/** GET /tool-calls/{request_id}: the answer to a batch that came with an Idempotency-Key, for who has lost it. */
-export const addKeptResultsRoute = (app: FastifyInstance, options: KeptResultsOptions): void => {
-  const find = async (request: FastifyRequest, requestId: string) => {
-    if (!REQUEST_ID.test(requestId)) return null;
+// Proxies give up after 30 to 60 s without a byte.
+const LONGEST_WAIT_MS = 30_000;
+
+const Query = z.object({
+  wait_ms: z.coerce.number().min(0).default(0),
+  until: z.enum(['all', 'any']).default('all'),
+  force: z.enum(['true', 'false']).default('false'),
+  format: z.unknown().optional(),
+  raw: z.enum(['true', 'false']).default('false'),
+  scheduling: z.enum(SCHEDULINGS).nullable().default(null),
+});
+
+type OfRequest = { Params: { request_id: string } };
+type OfCall = { Params: { request_id: string; index: string } };
+
+/**
+ * GET /tool-calls/{request_id}: the results of a batch that had an Idempotency-Key or preferred an asynchronous answer, as they
+ * are now; waits for those that are pending. DELETE there, and at …/calls/{index}, ends pending calls.
+ */
+export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsOptions): void => {
+  const find = async (request: FastifyRequest, requestId: string): Promise<readonly string[]> => {
+    if (!REQUEST_ID.test(requestId)) throw createNotKeptProblem();
     const { tenant, tools, mayUse } = options.callerOf(request);
     const results = await options.findResults(options.toRequestKey(tenant, requestId));
+    if (results === 'unavailable') throw createStoreProblem();
     // Another key of the tenant may have sent the batch: who may not see all of it is told what an unknown id is told.
-    return tools === 'all' || !Array.isArray(results) || results.every((result) => maySee(result, mayUse))
-      ? results
-      : null;
+    if (results === null || !(tools === 'all' || results.every((result) => maySee(result, mayUse))))
+      throw createNotKeptProblem();
+    return results;
   };
-  app.get<{ Params: { request_id: string } }>(
-    '/tool-calls/:request_id',
-    { config: { operation: 'getToolCallResults' } },
-    async (request, reply) => {
-      const { request_id: requestId } = request.params;
-      const results = await find(request, requestId);
-      if (results === 'unavailable') throw createStoreProblem();
-      if (results === null) throw createNotKeptProblem();
-      // The session's id is kept nowhere, and so cannot be given back.
-      return sendKeptResults(reply, { requestId, sessionId: null, results });
-    },
+  const read = async (
+    request: FastifyRequest,
+    found: readonly string[],
+    wait: ResultsWait | null,
+  ): Promise<ResultsNow> => {
+    const now = await askStore(options.readAnswered(options.callerOf(request).tenant, found, wait));
+    if (now === 'busy') throw overloaded({ reason: 'waiters', retryAfterSeconds: 2 });
+    return now;
+  };
+  app.get<OfRequest>('/tool-calls/:request_id', async (request, reply) => {
+    const { request_id: requestId } = request.params;
+    const query = readQuery(request.query);
+    const terms = toLateTerms(query);
+    const { wait_ms: asked, until } = query;
+    const found = await find(request, requestId);
+    const waitMs = Math.min(asked, LONGEST_WAIT_MS);
+    const now = await read(request, found, waitMs === 0 ? null : { waitMs, until, over: whenClosed(reply) });
+    if (now.status === 'pending') void reply.code(202).header('retry-after', RETRY_AFTER_SECONDS);
+    const body = toTellingBody(requestId, now, terms === null ? null : { terms, raw: query.raw });
+    return sendUnlessKnown(request, reply, options.toEntityTag(body), () => sendReading(reply, body));
+  });
+  app.get<OfRequest>('/tool-calls/:request_id/events', async (request, reply) => {
+    const { request_id: requestId } = request.params;
+    const found = await find(request, requestId);
+    if (request.method === 'HEAD') return reply.type('text/event-stream').send('');
+    await sendEvents(await read(request, found, null), { found, requestId, reply }, options);
+    return reply;
+  });
+  const cancel = async (request: FastifyRequest, reply: FastifyReply, requestId: string, only: number | null) => {
+    const how = readQuery(request.query).force === 'true' ? 'forced' : 'asked';
+    const found = await find(request, requestId);
+    const chosen = only === null ? found : found.slice(only, only + 1);
+    if (only !== null && chosen.length === 0) throw createNotKeptProblem();
+    await askStore(options.cancelAnswered(options.callerOf(request).tenant, chosen, how));
+    return sendReading(reply.code(202), toBody(requestId, await read(request, found, null)));
+  };
+  const addCancelRoutes: FastifyPluginAsync = async (routes) => {
+    ignoreBodies(routes);
+    routes.delete<OfRequest>('/tool-calls/:request_id', async (request, reply) =>
+      cancel(request, reply, request.params.request_id, null),
+    );
+    routes.delete<OfCall>('/tool-calls/:request_id/calls/:index', async (request, reply) =>
+      cancel(request, reply, request.params.request_id, toIndex(request.params.index)),
+    );
+  };
+  void app.register(addCancelRoutes);
+};
+
+type Watched = { readonly found: readonly string[]; readonly requestId: string; readonly reply: FastifyReply };
+
+/**
+ * First `snapshot`, the body as it is now, so that whoever comes back has no gap; then what happens to calls that go on, and
+ * last `done`.
+ */
+const sendEvents = async (
+  now: ResultsNow,
+  { found, requestId, reply }: Watched,
+  { streams, followAnswered, callerOf }: KeptResultsOptions,
+): Promise<void> => {
+  const { tenant } = callerOf(reply.request);
+  const stream = openEventStream(reply, toStreamFormat(reply.request.headers.accept) ?? 'sse', streams);
+  let events = 0;
+  const send = (event: StreamEvent, dataJson: string): void => {
+    events += 1;
+    stream.send(event, String(events), dataJson);
+  };
+  send('snapshot', toBody(requestId, now));
+  if (now.status === 'pending') {
+    const told = new Set<number>(indexesOfEnded(now.results));
+    const result = (index: number, resultJson: string): void => {
+      if (!told.has(index)) send('result', resultJson);
+      told.add(index);
+    };
+    const progress: AnsweredListener['progress'] = (index, value) =>
+      send('progress', JSON.stringify({ index, progress: value }));
+    try {
+      await followAnswered(tenant, found, { result, progress }, whenClosed(reply));
+    } catch (_away) {
+      stream.abort();
+      return;
+    }
+  }
+  send('done', `{"request_id":"${requestId}","session_id":null,"status":"done"}`);
+  stream.close();
+};
+
+const indexesOfEnded = (results: readonly string[]): readonly number[] =>
+  results.flatMap((result, index) => (isPendingResult(result) ? [] : [index]));
+
+// The session's id is kept nowhere, and so cannot be given back.
+const toBody = (requestId: string, { results, status }: ResultsNow, turn?: ResultsBody['turn']): string =>
+  toResultsJson({ requestId, sessionId: null, results, status, ...(turn === undefined ? {} : { turn }) });
+
+type Telling = { readonly terms: LateTerms; readonly raw: 'true' | 'false' };
+
+/** The results as they are now; for a conversation with the messages that tell it of late ones, or these alone. */
+const toTellingBody = (requestId: string, now: ResultsNow, telling: Telling | null): string => {
+  if (telling === null) return toBody(requestId, now);
+  const { terms, raw } = telling;
+  const messages = toLateMessages(now.late, terms);
+  return raw === 'true' ? JSON.stringify(messages) : toBody(requestId, now, { format: terms.format, messages });
+};
+
+/** How the late results are told to a model; null where they are not. */
+const toLateTerms = ({ format: named, scheduling }: z.infer<typeof Query>): LateTerms | null => {
+  const format = toFormat(named);
+  if (scheduling !== null && format !== 'gemini')
+    throw new ProblemError(400, 'invalid_query', 'scheduling: only with format=gemini, for the Live API');
+  return format === null || format === 'native' ? null : { format, scheduling };
+};
+
+const RETRY_AFTER_SECONDS = '2';
+
+const askStore = async <Answer>(asking: Promise<Answer>): Promise<Answer> => {
+  try {
+    return await asking;
+  } catch (_away) {
+    throw createStoreProblem();
+  }
+};
+
+const toIndex = (index: string): number => {
+  if (/^\d{1,4}$/.test(index)) return Number(index);
+  throw new ProblemError(400, 'invalid_index', 'The index of a call is its place in the batch, from 0.');
+};
+
+const readQuery = (query: unknown): z.infer<typeof Query> => {
+  const parsed = Query.safeParse(query);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new ProblemError(
+    400,
+    'invalid_query',
+    `${issue?.path.join('.') ?? 'query'}: ${issue?.message ?? 'is not valid'}`,
   );
 };
 
@@ -63,4 +219,4 @@ const maySee = (result: string, mayUse: (tool: string) => boolean): boolean => {
 export const createNotKeptProblem = (): ProblemError => new ProblemError(404, 'result_not_kept', NOT_KEPT);
 
 const NOT_KEPT =
-  'No results are kept under this request id: its batch came without an Idempotency-Key, is still running, is too long ago, or its results were dropped because the store needed the room.';
+  'No results are stored under this request id: its batch had no Idempotency-Key and did not prefer an asynchronous answer, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.';

@@ -1,82 +1,11 @@
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Problem } from '../contract/problem.ts';
-import { toPathHint } from './misspelled-paths.ts';
-import { STATUS_CODES } from './node-http.ts';
-import { findOwedAnswer } from './owed-answers.ts';
+import { findOwedAnswer } from './connections.ts';
+import { toPathHint } from './misspellings.ts';
+import { ProblemError, STATUS_CODES, toHttpFailure, toProblem, type Words, wordsOf } from './problems.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
-
-/** Why a request is not taken. Thrown by our own routes, answered as problem+json. */
-export class ProblemError extends Error {
-  readonly status: number;
-  readonly code: string;
-  readonly headers: Readonly<Record<string, string>>;
-
-  constructor(status: number, code: string, detail: string, headers: Readonly<Record<string, string>> = {}) {
-    super(detail);
-    this.status = status;
-    this.code = code;
-    this.headers = headers;
-  }
-}
-
-/** The RFC 9457 body of an answer that is not a success. */
-export const toProblem = (status: number, code: string, detail: string, requestId: string): Problem => ({
-  type: `urn:recourse:problem:${code}`,
-  title: STATUS_CODES[status] ?? 'Error',
-  status,
-  code,
-  detail,
-  request_id: requestId,
-});
-
-type Words = readonly [code: string, detail: string];
-
-const WORDS: ReadonlyMap<number, Words> = new Map<number, Words>([
-  [400, ['bad_request', 'The request is malformed.']],
-  [404, ['not_found', 'There is nothing at this path.']],
-  [408, ['request_timeout', 'The request did not arrive in time. Send it again, faster.']],
-  [413, ['body_too_large', 'The body is larger than MAX_BODY_BYTES. Send fewer or smaller calls.']],
-  [414, ['uri_too_long', 'The path is too long.']],
-  [415, ['unsupported_media_type', "Send application/json in UTF-8 (with curl: -H 'content-type: application/json')."]],
-  [417, ['expectation_failed', 'Only Expect: 100-continue can be met.']],
-  [431, ['headers_too_large', 'The headers are too large.']],
-  [503, ['unavailable', 'The service is stopping. Try again.']],
-]);
-
-const wordsOf = (status: number): Words => WORDS.get(status) ?? ['bad_request', 'The request is malformed.'];
-
-const statusOf = (error: unknown): number => {
-  if (typeof error !== 'object' || error === null) return 500;
-  const status: unknown = Reflect.get(error, 'statusCode');
-  // Of @fastify/static, about paths that no file can have: there is nothing there.
-  if (status === 403 || Reflect.get(error, 'code') === 'ENAMETOOLONG') return 404;
-  return typeof status === 'number' && status >= 400 && status < 600 ? status : 500;
-};
-
-const INTERNAL_ERROR: Words = ['internal_error', 'The service failed. It is not your fault; try again.'];
-
-/** An error of the HTTP layer, in whichever form it is answered. */
-export type HttpFailure = {
-  readonly problem: Problem;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly isBug: boolean;
-};
-
-/** What an error comes to. `throw null` reaches an error handler as it is: nothing is read from it unchecked. */
-export const toHttpFailure = (error: unknown, requestId: string): HttpFailure => {
-  if (error instanceof ProblemError) {
-    const { status, code, message, headers } = error;
-    return { problem: toProblem(status, code, message, requestId), headers, isBug: false };
-  }
-  const given = statusOf(error);
-  const isBug = given >= 500 && !WORDS.has(given);
-  const status = isBug ? 500 : given;
-  const [code, detail] = isBug ? INTERNAL_ERROR : wordsOf(status);
-  return { problem: toProblem(status, code, detail, requestId), headers: {}, isBug };
-};
 
 /** Answers every error of the HTTP layer as problem+json. `onBug` hears of those that are ours. */
 export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, requestId: string) => void): void => {
@@ -88,12 +17,10 @@ export const addProblemHandler = (app: FastifyInstance, onBug: (error: unknown, 
     return sent;
   });
   app.setNotFoundHandler((request, reply) => {
-    const index = app.hasRoute({ url: '/openapi.json', method: 'GET' })
-      ? ' See GET /openapi.json for what there is.'
-      : '';
+    const index = app.hasRoute({ url: '/openapi.json', method: 'GET' }) ? ' GET /openapi.json lists all paths.' : '';
     return sendProblem(request, reply, 404, [
       'not_found',
-      `There is nothing at this path.${toPathHint(app, request.url)}${index}`,
+      `There is no resource at this path.${toPathHint(app, request.url)}${index}`,
     ]);
   });
 };
@@ -142,7 +69,9 @@ const afterOwedAnswers = (socket: Duplex, act: () => void): void => {
 export const addServerProblems = (server: Server, createId: () => string): void => {
   server.on('connect', (_request, socket: Duplex) =>
     afterOwedAnswers(socket, () =>
-      endWithProblem(socket, 405, ['method_not_allowed', 'This is no proxy.'], createId(), ['Allow: GET, HEAD, POST']),
+      endWithProblem(socket, 405, ['method_not_allowed', 'This server is not a proxy.'], createId(), [
+        'Allow: GET, HEAD, POST',
+      ]),
     ),
   );
   server.on('checkExpectation', (_request, response) => {
@@ -188,8 +117,8 @@ export const refuseOtherMethods = (app: FastifyInstance, url: string, allowed: r
     url,
     // Before the body is looked at: it is not what is wrong.
     onRequest: async (request) => {
-      const slash = /[^/]\/(?:\?|$)/.test(request.url) ? ' Is the slash at the end of the path meant?' : '';
-      const detail = `${request.method} is not possible here; use ${allowed.join(' or ')}.${slash}`;
+      const slash = /[^/]\/(?:\?|$)/.test(request.url) ? ' Remove the slash at the end of the path?' : '';
+      const detail = `${request.method} is not allowed here; use ${allowed.join(' or ')}.${slash}`;
       throw new ProblemError(405, 'method_not_allowed', detail, { allow: allowed.join(', ') });
     },
     handler: async () => undefined,

@@ -1,15 +1,14 @@
 import type * as z from 'zod';
 import { MESSAGE_FORMATS, type MessageFormat } from '../contract/message-format.ts';
-import { ToolCallsRequest } from '../contract/tool-call.ts';
+import { MAX_ENVELOPE_CALLS, ToolCallsRequest } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
 import type { ProviderHabit } from '../executor/provider-calls.ts';
-import type { Dialect, ParsedTurn } from '../formats/dialect.ts';
+import type { Dialect, ParsedTurn } from '../formats/define-dialect.ts';
+import { spellingsIn } from '../formats/detect-format.ts';
 import { DIALECTS, detectDialect } from '../formats/dialects.ts';
-import { spellingsIn } from '../formats/spelling.ts';
-import { findMisspelledMembers } from './misspelled-members.ts';
-import { ProblemError } from './problem-handler.ts';
-import { type Members, readPlainEnvelope } from './read-envelope.ts';
-import { refuseFormat } from './unknown-format.ts';
+import { isObject } from '../formats/json-access.ts';
+import { findMisspelledMembers, refuseFormat } from './misspellings.ts';
+import { ProblemError } from './problems.ts';
 
 /** How the calls came, and so how they are answered. */
 export type TurnDialect = Pick<Dialect, 'format' | 'toRaw'> &
@@ -29,25 +28,24 @@ export type Turn = {
 };
 
 // What the query may say instead of the body; for a body that is posted as a provider sent it.
-const ENVELOPE_MEMBERS = ['session_id', 'round_id', 'order', 'on_error', 'deadline_ms'] as const;
+const ENVELOPE_MEMBERS = ['session_id', 'round_id', 'order', 'on_error', 'deadline_ms', 'wait_ms', 'notify'] as const;
 
 /** Reads a body of any format, with what the query says of it; a ProblemError where that cannot be. */
 export const readTurn = (body: unknown, query: unknown): Turn => {
-  const asked = toMembers(query);
+  const parameters = toMembers(query);
   const members = toMembers(body);
-  const plain = Object.keys(asked).length === 0 ? readPlainEnvelope(members) : null;
-  if (plain === null) return readAnyTurn(body, members, asked);
+  const plain = Object.keys(parameters).length === 0 ? readPlainEnvelope(members) : null;
+  if (plain === null) return readAnyTurn(body, members, parameters);
   return { envelope: plain, dialect: null, warnings: findMisspelledMembers(members, 'envelope') };
 };
 
-const readAnyTurn = (body: unknown, members: Members, asked: Members): Turn => {
-  const format = toFormat(asked['format'] ?? members['format']);
-  const answer = toAnswer(asked['raw'] ?? members['raw']);
-  const said = pickEnvelope(members, toTyped(asked));
+const readAnyTurn = (body: unknown, members: Members, parameters: Members): Turn => {
+  const format = toFormat(parameters['format'] ?? members['format']);
+  const answer = toAnswer(parameters['raw'] ?? members['raw']);
+  const said = pickEnvelope(members, toTyped(parameters));
   const dialect = findDialect(format, body, members);
-  const ofQuery = findMisspelledMembers(asked, 'query');
-  const isOwn = dialect === null || dialect.format === 'text' || dialect.format === 'native';
-  const warnings = [...ofQuery, ...findMisspelledMembers(members, isOwn ? 'envelope' : 'message')];
+  const place = dialect === null || OWN.has(dialect.format) ? 'envelope' : 'message';
+  const warnings = [...findMisspelledMembers(parameters, 'query'), ...findMisspelledMembers(members, place)];
   if (dialect === null) return { envelope: readNative(body, said), dialect: null, warnings };
   refuseNativeCalls(members);
   const turn = dialect.parse(body);
@@ -59,7 +57,7 @@ const readAnyTurn = (body: unknown, members: Members, asked: Members): Turn => {
       toRaw: dialect.toRaw,
       toMessages: turn.toMessages,
       answer,
-      habit: HABITS[dialect.format],
+      habit: toHabit(dialect.format),
     },
     warnings,
   };
@@ -67,34 +65,23 @@ const readAnyTurn = (body: unknown, members: Members, asked: Members): Turn => {
 
 // A strict model of OpenAI's names every property, and so do models that were taught by its answers. LangChain, the AI SDK and
 // Vapi hand its calls on; Anthropic's, Bedrock's and Gemini's may leave properties out. Who writes the envelope itself knows the names.
-const HABITS = {
-  native: null,
-  'openai-chat': 'strict',
-  'openai-responses': 'strict',
-  'openai-realtime': 'strict',
-  anthropic: 'plain',
-  gemini: 'plain',
-  bedrock: 'plain',
-  mistral: 'strict',
-  cohere: 'strict',
-  ollama: 'strict',
-  'ai-sdk': 'strict',
-  vapi: 'strict',
-  langchain: 'strict',
-  text: null,
-} as const satisfies Readonly<Record<MessageFormat, ProviderHabit | null>>;
+const OWN: ReadonlySet<MessageFormat> = new Set(['native', 'text'] as const);
+const PLAIN: ReadonlySet<MessageFormat> = new Set(['anthropic', 'gemini', 'bedrock'] as const);
 
-const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+const toHabit = (format: MessageFormat): ProviderHabit | null => {
+  if (OWN.has(format)) return null;
+  return PLAIN.has(format) ? 'plain' : 'strict';
+};
 
-const toMembers = (value: unknown): Members => (isMembers(value) ? value : NONE);
+const toMembers = (value: unknown): Members => (isObject(value) ? value : NONE);
 const NONE: Members = {};
 
-const toFormat = (given: unknown): MessageFormat | null => {
-  if (given === undefined || given === null) return null;
-  const format = MESSAGE_FORMATS.find((name) => name === given);
+/** The format that a request names, null where it names none; a ProblemError for any other name. */
+export const toFormat = (named: unknown): MessageFormat | null => {
+  if (named === undefined || named === null) return null;
+  const format = MESSAGE_FORMATS.find((name) => name === named);
   if (format !== undefined) return format;
-  throw refuseFormat(given, MESSAGE_FORMATS);
+  throw refuseFormat(named, MESSAGE_FORMATS);
 };
 
 const toAnswer = (raw: unknown): TurnDialect['answer'] => {
@@ -105,16 +92,19 @@ const toAnswer = (raw: unknown): TurnDialect['answer'] => {
 
 // The query has nothing but text.
 const toTyped = (query: Members): Members => {
-  const { deadline_ms: deadline } = query;
-  const isNumber = typeof deadline === 'string' && deadline.trim() !== '' && !Number.isNaN(Number(deadline));
-  return isNumber ? { ...query, deadline_ms: Number(deadline) } : query;
+  const typed: Record<string, unknown> = { ...query };
+  for (const name of ['deadline_ms', 'wait_ms'] as const) {
+    const { [name]: value } = query;
+    if (typeof value === 'string' && value.trim() !== '' && !Number.isNaN(Number(value))) typed[name] = Number(value);
+  }
+  return typed;
 };
 
 // The query wins.
-const pickEnvelope = (members: Members, asked: Members): Members => {
+const pickEnvelope = (members: Members, parameters: Members): Members => {
   const said: Record<string, unknown> = {};
   for (const name of ENVELOPE_MEMBERS) {
-    if (Object.hasOwn(asked, name)) said[name] = asked[name];
+    if (Object.hasOwn(parameters, name)) said[name] = parameters[name];
     else if (Object.hasOwn(members, name)) said[name] = members[name];
   }
   return said;
@@ -126,7 +116,7 @@ const findDialect = (format: MessageFormat | null, body: unknown, members: Membe
 };
 
 const readNative = (body: unknown, said: Members): ToolCallsRequest => {
-  const parsed = ToolCallsRequest.safeParse(isMembers(body) ? { ...body, ...said } : body);
+  const parsed = ToolCallsRequest.safeParse(isObject(body) ? { ...body, ...said } : body);
   if (parsed.success) return parsed.data;
   const detail = toDetail(parsed.error.issues);
   const members = toMembers(body);
@@ -143,12 +133,12 @@ const toListHint = (calls: unknown): string => (isOwnCall(calls) ? '. Write a li
 
 /** What was meant by a body without `calls`: a single call, or a list under another name. */
 const toCallsHint = (members: Members): string => {
-  if (isOwnCall(members)) return ' The body is a call: put it into a list, {"calls": [{…}]}.';
+  if (isOwnCall(members)) return ' The body is a single call: put it into a list, {"calls": [{…}]}.';
   const [misspelled] = Object.keys(members)
     .slice(0, 16)
     .filter((name) => Array.isArray(members[name]));
   const isNear = misspelled !== undefined && findMisspelledMembers({ [misspelled]: null }, 'envelope').length > 0;
-  return isNear ? ` Did you mean 'calls' by '${misspelled}'?` : '';
+  return isNear ? ` Did you mean 'calls' instead of '${misspelled}'?` : '';
 };
 
 // Read as OpenAI's they would have no name each, and their senders would be told to write what they have written.
@@ -158,7 +148,7 @@ const refuseNativeCalls = ({ tool_calls: calls }: Members): void => {
     calls.length > 0 &&
     calls.every((call) => isOwnCall(call) && Object.hasOwn(call, 'arguments'))
   )
-    throw refuseEnvelope('tool_calls: holds calls of this service\'s own form. Name the list calls: {"calls": [{…}]}');
+    throw refuseEnvelope('tool_calls: contains calls in the native format. Rename the list to calls: {"calls": [{…}]}');
 };
 
 const readEnvelope = (envelope: Members): ToolCallsRequest => {
@@ -195,11 +185,11 @@ const ACCEPTED_SHAPES = `Send ${SHAPES.native}, or the message of a model as it 
 const toMismatch = (format: MessageFormat, body: unknown): string => {
   const found = spellingsIn(body);
   const readers = findReaders(body, found).filter((reader) => reader !== format);
-  const isNot = `The body is not of the format ${format}`;
+  const isNot = `The body is not in the format ${format}`;
   if (readers.length > 0)
-    return `${isNot}: it holds calls of the format ${readers.join(' or ')}. Send it with format=${readers.join(' or format=')}.`;
+    return `${isNot}: it contains calls in the format ${readers.join(' or ')}. Send it with format=${readers.join(' or format=')}.`;
   if (found.length > 0)
-    return `${isNot}: it holds calls of the format ${found.join(' and ')}${NOT_READ}. Send ${SHAPES[format]}.`;
+    return `${isNot}: it contains calls in the format ${found.join(' and ')}${NOT_READ}. Send ${SHAPES[format]}.`;
   // What is wrong with the service's own envelope can be said in its own words.
   const parsed = SHAPES[format] === SHAPES.native ? ToolCallsRequest.safeParse(body) : null;
   if (parsed?.success === false) return toDetail(parsed.error.issues);
@@ -212,15 +202,48 @@ const toUntold = (body: unknown): string | null => {
   if (found.length === 0) return null;
   const readers = findReaders(body, found);
   return readers.length === 0
-    ? `The body holds calls of the format ${found.join(' and ')}${NOT_READ}. ${ACCEPTED_SHAPES}`
-    : `The body holds calls that could be of the format ${readers.join(' or ')}. Name it: format=${readers.join(' or format=')}.`;
+    ? `The body contains calls in the format ${found.join(' and ')}${NOT_READ}. ${ACCEPTED_SHAPES}`
+    : `The body contains calls that fit the formats ${readers.join(' and ')}. Name one: format=${readers.join(' or format=')}.`;
 };
 
-const NOT_READ =
-  ' where they are not read: in the pieces of a stream, in a list of messages, or beside those of another format';
+const NOT_READ = ' in a place that is not read: stream chunks, a list of messages, or next to calls in another format';
 
 const findReaders = (body: unknown, found: readonly MessageFormat[]): readonly MessageFormat[] => {
   const detected = detectDialect(body)?.format;
   const formats = new Set(detected === undefined ? found : [detected, ...found]);
   return [...formats].filter((format) => (DIALECTS.get(format)?.parse(body) ?? null) !== null);
 };
+
+/** What a body is as an object: its members, none of them checked. */
+type Members = Readonly<Record<string, unknown>>;
+
+// Longer ones may be valid: the schema counts characters, not places of the string.
+const MAX_SESSION_ID = 256;
+const ROUND_ID = /^[\x20-\x7e]{1,64}$/;
+
+/**
+ * The service's own envelope in the form that nearly all requests have, read as `ToolCallsRequest` reads it and about ten
+ * times as fast. null where the body is anything else: then the schema decides, and says what is wrong.
+ */
+export const readPlainEnvelope = (members: Members): ToolCallsRequest | null => {
+  const { calls, order = 'parallel', on_error: onError = 'continue', deadline_ms: deadline } = members;
+  if (SELDOM.some((name) => members[name] !== undefined)) return null;
+  if (!Array.isArray(calls) || calls.length > MAX_ENVELOPE_CALLS) return null;
+  if (order !== 'parallel' && order !== 'sequential') return null;
+  if (onError !== 'continue' && onError !== 'stop') return null;
+  const { session_id: session, round_id: round } = members;
+  if (!isSession(session) || !isRound(round) || !isDeadline(deadline)) return null;
+  return { session_id: session, round_id: round, calls, order, on_error: onError, deadline_ms: deadline };
+};
+
+// Members that the schema reads.
+const SELDOM = ['format', 'raw', 'wait_ms', 'notify'] as const;
+
+const isSession = (value: unknown): value is string | null | undefined =>
+  typeof value === 'string' ? value !== '' && value.length <= MAX_SESSION_ID : value === undefined || value === null;
+
+const isRound = (value: unknown): value is string | null | undefined =>
+  typeof value === 'string' ? ROUND_ID.test(value) : value === undefined || value === null;
+
+const isDeadline = (value: unknown): value is number | null | undefined =>
+  typeof value === 'number' ? value > 0 && value < Number.POSITIVE_INFINITY : value === undefined || value === null;

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { addServerProblems } from './problem-handler.ts';
 import {
   draining,
   foreignOrigin,
@@ -6,14 +7,12 @@ import {
   noHost,
   operationNotAllowed,
   overloaded,
+  type ProblemError,
   rateLimited,
   unauthorized,
-} from './access-problems.ts';
-import { type AnswerHold, NO_ROOM } from './answer-hold.ts';
-import { type Door, doorOf, operationOf, type RouteOperation } from './doors.ts';
-import { addServerProblems, type ProblemError } from './problem-handler.ts';
-import type { RequestTrace } from './request-tracing.ts';
-import { type PaceRefusal, tellAtPace } from './tell-at-pace.ts';
+} from './problems.ts';
+import { type AnswerHold, NO_ROOM } from './send-answer.ts';
+import { headerOf } from './watch-requests.ts';
 
 /** Whoever calls, as far as the routes care. */
 export type RequestCaller = {
@@ -29,7 +28,7 @@ export type RequestCaller = {
 };
 
 /** Who is behind a credential; why nobody is goes to `onRefused` alone. */
-export type RequestAuthentication =
+type RequestAuthentication =
   | { readonly kind: 'known'; readonly caller: RequestCaller }
   | { readonly kind: 'refused'; readonly reason: 'missing' | 'unknown' | 'expired' | 'invalid_token' }
   | { readonly kind: 'unavailable' };
@@ -44,7 +43,7 @@ export type GateRefusal =
   | 'overloaded';
 
 /** A request that was not let in, and whose it was as far as that is known. */
-export type RefusedRequest = {
+type RefusedRequest = {
   readonly reason: GateRefusal;
   readonly tenant: string | null;
   readonly key: string | null;
@@ -52,7 +51,7 @@ export type RefusedRequest = {
 };
 
 /** Why a batch is not taken now, and when it may be. */
-export type Shed = { readonly reason: string; readonly retryAfterSeconds: number };
+type Shed = { readonly reason: string; readonly retryAfterSeconds: number };
 
 /** When a caller that has come too often may come again. */
 type Limited = { readonly retryAfterMs: number };
@@ -64,7 +63,6 @@ declare module 'fastify' {
   interface FastifyRequest {
     door: Door;
     caller: RequestCaller | null;
-    trace: RequestTrace | null;
   }
 }
 
@@ -100,7 +98,6 @@ export const addRequestGate = (app: FastifyInstance, options: GateOptions): void
   addServerProblems(app.server, options.createId);
   app.decorateRequest('door', 'other');
   app.decorateRequest('caller', null);
-  app.decorateRequest('trace', null);
   // A callback, not a promise: this runs for every request, and most are decided at once.
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
@@ -141,7 +138,7 @@ const settleLater = async (
 const findRefusal = (request: FastifyRequest, options: GateOptions): NowOrLater<Refusal> => {
   const { origin, host, 'user-agent': userAgent } = request.headers;
   if (host === undefined && request.raw.httpVersion === '1.1') return noHost();
-  if (!options.mayComeFrom({ origin, host, secFetchSite: textOf(request.headers['sec-fetch-site']), userAgent })) {
+  if (!options.mayComeFrom({ origin, host, secFetchSite: headerOf(request, 'sec-fetch-site'), userAgent })) {
     tellRefused('origin', request, options);
     return foreignOrigin();
   }
@@ -210,9 +207,9 @@ export const tellRefused = (
   });
 
 const MISSING_OPERATION: Readonly<Record<RouteOperation, string>> = {
-  call: 'This key may not call tools. Use one that has call among its operations.',
-  read: 'This key may not read sessions. Use one that has read among its operations.',
-  reset: 'This key may not reset or end sessions. Use one that has reset among its operations.',
+  call: 'This key may not call tools. Use a key with the operation call.',
+  read: 'This key may not read sessions. Use a key with the operation read.',
+  reset: 'This key may not reset or end sessions. Use a key with the operation reset.',
 };
 
 /** The caller the gate let in. */
@@ -230,11 +227,51 @@ export const callerKeyOf = (request: FastifyRequest): string => {
 // Of the connection: a header could name any.
 const addressOf = (request: FastifyRequest): string => request.socket.remoteAddress ?? '';
 
-const textOf = (header: string | readonly string[] | undefined): string | undefined =>
-  typeof header === 'string' ? header : header?.[0];
+const credentialOf = (request: FastifyRequest): string | undefined =>
+  /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? headerOf(request, 'x-api-key');
 
-const credentialOf = ({ headers }: FastifyRequest): string | undefined => {
-  const { authorization } = headers;
-  const bearer = authorization === undefined ? undefined : /^Bearer +(\S+)$/i.exec(authorization)?.[1];
-  return bearer ?? textOf(headers['x-api-key']);
+/** Which rules a request is let in by: none but those of its origin, those of a batch, or those of all else. */
+type Door = 'open' | 'batch' | 'other';
+
+/** What a route asks of a caller: to `call` tools and look at them, to `read` sessions, to `reset` or end them. */
+type RouteOperation = 'call' | 'read' | 'reset';
+
+// What operators and browsers read without a key; also open while draining.
+const OPEN_PATHS: ReadonlySet<string> = new Set(['/', '/live', '/ready', '/metrics', '/openapi.json']);
+// Pages without data: what they show they ask for, with a key.
+const OPEN_PAGES = ['/docs', '/console'];
+
+const isOpen = (url: string | undefined): boolean =>
+  url === undefined || OPEN_PATHS.has(url) || OPEN_PAGES.some((page) => url === page || url.startsWith(`${page}/`));
+
+// Batches may have calls in them: the only requests that cost much, and the only ones that are ever refused for it.
+/** `url`: the pattern of the route, undefined where there is none. */
+export const doorOf = (method: string, url: string | undefined): Door => {
+  if (method === 'POST' && (url === '/tool-calls' || url === '/mcp')) return 'batch';
+  return isOpen(url) ? 'open' : 'other';
+};
+
+/** By path and method, so that a route which is forgotten here still needs a right. */
+const operationOf = (method: string, url = ''): RouteOperation => {
+  if (!url.startsWith('/sessions/')) return 'call';
+  return method === 'DELETE' ? 'reset' : 'read';
+};
+
+/** Calls `tell` now or later; gives the way to call it off. */
+type PaceRefusal = (tell: () => void) => () => void;
+
+/** Tells a refusal when it is its turn, or when its client has gone, whose turn is then another's. */
+const tellAtPace = ({ raw }: FastifyReply, pace: PaceRefusal, tell: () => void): void => {
+  let isTold = false;
+  const tellOnce = (): void => {
+    if (isTold) return;
+    isTold = true;
+    tell();
+  };
+  const callOff = pace(tellOnce);
+  if (isTold) return;
+  raw.once('close', () => {
+    callOff();
+    tellOnce();
+  });
 };

@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { SessionId, type SessionView } from '../contract/session.ts';
-import { operationNotAllowed } from './access-problems.ts';
-import { ignoreBodies } from './ignore-bodies.ts';
-import { ProblemError } from './problem-handler.ts';
+import { ignoreBodies } from './body-parsers.ts';
+import { createStoreProblem, operationNotAllowed, ProblemError } from './problems.ts';
 import { type GateOptions, tellRefused } from './request-gate.ts';
-import { sendReading } from './results-body.ts';
+import { sendReading } from './send-answer.ts';
 
 /** Whose sessions they are, and which tools' calls and budgets in them the caller may see and change. */
 type SessionCaller = {
@@ -43,51 +42,47 @@ export const addSessionsRoutes = (app: FastifyInstance, options: SessionsOptions
     const tool = checkToolName(request.params.tool);
     if (options.callerOf(request).mayUse(tool)) return tool;
     tellRefused('operation', request, options);
-    throw operationNotAllowed('This key may not use that tool, and so may not reset its budget.');
+    throw operationNotAllowed('This key may not use that tool and may not reset its budget.');
   };
-  const ask = async <Answer>(asking: Promise<Answer>): Promise<Answer> => {
-    try {
-      return await asking;
-    } catch (error) {
-      throw options.isUnavailable(error) ? createStoreProblem() : error;
-    }
-  };
+  const ask = <Answer>(asking: Promise<Answer>): Promise<Answer> => askStore(asking, options);
   const done = async (asking: Promise<void>, reply: FastifyReply): Promise<FastifyReply> => {
     await ask(asking);
     return reply.code(204).send();
   };
   const addRoutes: FastifyPluginAsync = async (routes) => {
     ignoreBodies(routes);
-    routes.get<OfSession>('/sessions/:id', { config: { operation: 'getSession' } }, async (request, reply) => {
+    routes.get<OfSession>('/sessions/:id', async (request, reply) => {
       const view = await ask(readSession(keyOf(request), options.callerOf(request).mayUse));
       return sendReading(reply, JSON.stringify(view));
     });
-    routes.delete<OfSession>('/sessions/:id', { config: { operation: 'endSession' } }, async (request, reply) =>
+    routes.delete<OfSession>('/sessions/:id', async (request, reply) =>
       done(endSession(keyOf(requireAllTools(request))), reply),
     );
-    routes.delete<OfSession>(
-      '/sessions/:id/budgets',
-      { config: { operation: 'resetBudgets' } },
-      async (request, reply) => done(resetBudgets(keyOf(requireAllTools(request)), null), reply),
+    routes.delete<OfSession>('/sessions/:id/budgets', async (request, reply) =>
+      done(resetBudgets(keyOf(requireAllTools(request)), null), reply),
     );
-    routes.delete<OfTool>(
-      '/sessions/:id/budgets/:tool',
-      { config: { operation: 'resetToolBudget' } },
-      async (request, reply) => done(resetBudgets(keyOf(request), requireTool(request)), reply),
+    routes.delete<OfTool>('/sessions/:id/budgets/:tool', async (request, reply) =>
+      done(resetBudgets(keyOf(request), requireTool(request)), reply),
     );
   };
   void app.register(addRoutes);
 };
 
+/** What the store answers, or a problem where it cannot answer now. */
+export const askStore = async <Answer>(
+  asking: Promise<Answer>,
+  { isUnavailable }: Pick<SessionsOptions, 'isUnavailable'>,
+): Promise<Answer> => {
+  try {
+    return await asking;
+  } catch (error) {
+    throw isUnavailable(error) ? createStoreProblem() : error;
+  }
+};
+
 // What others did with other tools would be lost with it.
 const SOME_TOOLS =
-  'This key may use some tools only: it may reset the budgets of those, one by one at /sessions/{id}/budgets/{tool}.';
-
-/** What a store that is away means to whoever asks it for a session. */
-export const createStoreProblem = (): ProblemError =>
-  new ProblemError(503, 'store_unavailable', 'The session store cannot be asked now. Try again.', {
-    'retry-after': '1',
-  });
+  'This key is limited to some tools: reset their budgets one by one at /sessions/{id}/budgets/{tool}.';
 
 const checkSessionId = (id: string): string => {
   if (SessionId.safeParse(id).success) return id;
@@ -106,4 +101,4 @@ const checkToolName = (name: string): string => {
 
 /** What a name that no tool can have is answered. */
 export const createToolNameProblem = (): ProblemError =>
-  new ProblemError(400, 'invalid_tool_name', 'A tool name has 1 to 64 of A-Z a-z 0-9 _ . - in it.');
+  new ProblemError(400, 'invalid_tool_name', 'A tool name has 1 to 64 of the characters A-Z a-z 0-9 _ . -');

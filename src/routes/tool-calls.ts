@@ -2,18 +2,32 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Warning } from '../contract/tool-result.ts';
 import type { BatchAnswer, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
+import type { AsyncTerms } from '../executor/pending-calls.ts';
 import type { ReadProviderCalls } from '../executor/provider-calls.ts';
 import type { ExecuteBatch } from '../executor/run-batch.ts';
-import { readObservedResult } from '../formats/observed-result.ts';
-import { holdUntil, requireRoomForReplay, toAnswerMemory } from './answer-hold.ts';
-import type { JsonBody } from './json-body.ts';
-import { findMisspelledHeaders } from './misspelled-members.ts';
-import { ProblemError } from './problem-handler.ts';
+import { readObservedResult } from '../formats/observation.ts';
+import type { AnsweredCalls } from '../pending/answered-calls.ts';
+import { isJsonBody, type JsonBody } from './body-parsers.ts';
+import { type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
+import { findMisspelledHeaders } from './misspellings.ts';
+import { type PreferAsyncOptions, readAsyncTerms } from './prefer-async.ts';
+import { ProblemError } from './problems.ts';
 import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
 import { callerKeyOf } from './request-gate.ts';
-import { type ResultsBody, sendAnswer, toResultsJson } from './results-body.ts';
+import {
+  holdUntil,
+  type MemoryForm,
+  type ResultsBody,
+  requireRoomForReplay,
+  sendAnswer,
+  sendAsyncAnswer,
+  toAnswerMemory,
+  toResultsJson,
+  toResultsTail,
+} from './send-answer.ts';
+import { type BatchStream, createBatchStream } from './stream-batch.ts';
 
-export type ToolCallsOptions = {
+export type ToolCallsOptions = PreferAsyncOptions & {
   readonly executeBatch: ExecuteBatch;
   /** What a provider's model means by its calls. */
   readonly readProviderCalls: ReadProviderCalls;
@@ -30,40 +44,54 @@ export type ToolCallsOptions = {
   /** An opaque key for a tenant's request id. */
   readonly toRequestKey: (tenant: string, requestId: string) => string;
   readonly createId: () => string;
-  readonly maxDeadlineMs: number;
+  readonly streams: StreamOptions;
+  /** Tells of calls that go on after their batch is answered. */
+  readonly followAnswered: AnsweredCalls['follow'];
 };
 
 /**
  * POST /tool-calls: strict on the envelope, deaf to what is inside a call, 200 for whatever comes of the calls. The
- * envelope may be ours or the message of a model, which is answered in kind.
+ * envelope may be ours or the message of a model, which is answered in kind; the answer a body, or a stream of events that
+ * comes to the same.
  */
 export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOptions): void => {
   // Not async: it sends at once what is there at once.
-  app.post(
-    '/tool-calls',
-    { config: { operation: 'executeToolCalls' } },
-    (request: FastifyRequest, reply: FastifyReply) => {
-      const { value, source } = toBody(request.body);
-      const turn = readTurn(value, request.query);
-      const batch = toBatch(turn, source, reply, options);
-      const answer = holdUntil(request.hold, options.executeBatch(batch));
-      if (answer instanceof Promise) return answer.then((known) => send(known, turn, reply));
-      send(answer, turn, reply);
-      return undefined;
-    },
-  );
+  app.post('/tool-calls', (request: FastifyRequest, reply: FastifyReply) => {
+    const { value, source } = toBody(request.body);
+    const turn = readTurn(value, request.query);
+    const stream = toStream(turn, reply, options);
+    const batch = toBatch({ turn, source, stream }, reply, options);
+    const answer = holdUntil(request.hold, options.executeBatch(batch));
+    if (answer instanceof Promise) return answer.then((known) => send(known, turn, { reply, stream, batch, options }));
+    send(answer, turn, { reply, stream, batch, options });
+    return undefined;
+  });
 };
 
+/** The stream that the caller asked for; null: it gets one body. */
+const toStream = ({ envelope }: Turn, reply: FastifyReply, { streams }: ToolCallsOptions): BatchStream | null => {
+  const format = toStreamFormat(reply.request.headers.accept);
+  return format === null ? null : createBatchStream(reply, envelope.session_id ?? null, { ...streams, format });
+};
+
+/** How an answer is sent. */
+type Answering = {
+  readonly reply: FastifyReply;
+  readonly stream: BatchStream | null;
+  readonly batch: BatchRequest;
+  readonly options: ToolCallsOptions;
+};
+type AcceptedTurn = { readonly turn: Turn; readonly source: string; readonly stream: BatchStream | null };
+
 const toBatch = (
-  { envelope, dialect }: Turn,
-  source: string,
+  { turn: { envelope, dialect }, source, stream }: AcceptedTurn,
   { request, raw }: FastifyReply,
   options: ToolCallsOptions,
 ): BatchRequest => {
   const { tenant, key, id, mayUse } = options.callerOf(request);
   const { session_id: sessionId, deadline_ms: deadlineMs } = envelope;
   const sessionKey = typeof sessionId === 'string' ? options.toSessionKey(tenant, sessionId) : null;
-  const habit = dialect?.habit ?? null;
+  const asyncTerms = readAsyncTerms(request, envelope, tenant, options);
   const { trace } = request;
   return {
     requestId: request.id,
@@ -78,32 +106,75 @@ const toBatch = (
     roundId: envelope.round_id ?? null,
     calls: envelope.calls,
     form: dialect === null ? 'calls' : 'message',
-    reading: habit === null ? null : options.readProviderCalls(habit),
+    reading: toReading(dialect, options),
     source,
     order: envelope.order,
     onError: envelope.on_error,
     deadlineMs: Math.min(deadlineMs ?? options.maxDeadlineMs, options.maxDeadlineMs),
-    idempotency: toIdempotency(request, tenant, options),
-    client: new ReplyClient(raw),
-    memory: toAnswerMemory(request, dialect === null ? 'results' : 'messages'),
-    onProgress: null,
+    idempotency: toIdempotency(request, tenant, asyncTerms, options),
+    // Whoever prefers an asynchronous answer may go: its calls go on.
+    client: asyncTerms === null ? new ReplyClient(raw) : NEVER_GONE,
+    async: asyncTerms,
+    memory: toAnswerMemory(request, toMemoryForm(dialect, stream)),
+    listener: stream === null ? null : stream.listener,
     traceId: trace === null ? null : trace.traceId,
     trace: trace === null ? null : trace.ofBatch({ session: sessionKey }),
   };
 };
 
-const send = (answer: BatchAnswer, { envelope, dialect, warnings: ofMembers }: Turn, reply: FastifyReply): void => {
-  const results = toResults(answer);
+const toReading = (dialect: TurnDialect | null, { readProviderCalls }: ToolCallsOptions): BatchRequest['reading'] => {
+  const habit = dialect?.habit ?? null;
+  return habit === null ? null : readProviderCalls(habit);
+};
+
+const NEVER_GONE: Client = { isGone: () => false, whenGone: () => () => undefined };
+
+const toMemoryForm = (dialect: TurnDialect | null, stream: BatchStream | null): MemoryForm => {
+  if (stream === null) return dialect === null ? 'results' : 'messages';
+  return dialect === null ? 'streamed results' : 'streamed messages';
+};
+
+const send = (
+  answer: BatchAnswer,
+  { envelope, dialect, warnings: ofMembers }: Turn,
+  { reply, stream, batch, options }: Answering,
+): void => {
+  const { results, origin, status } = toResults(answer);
   const { request } = reply;
-  const origin = answer.kind === 'results' ? answer.origin : 'run';
-  if (origin === 'replayed') requireRoomForReplay(request, results, dialect === null ? 'results' : 'messages');
-  const ofHeaders = findMisspelledHeaders(request.headers);
-  const warnings = ofHeaders.length === 0 ? ofMembers : [...ofMembers, ...ofHeaders];
+  if (origin === 'replayed') requireRoomForReplay(request, results, toMemoryForm(dialect, stream));
+  const warnings = withHeaderWarnings(ofMembers, request);
+  if (stream !== null) {
+    const toTail = (last: readonly string[]): string => toResultsTail({ warnings, ...toTurn(last, dialect) });
+    void finishStream(stream, { results, origin, toTail, follow: toFollow(results, status, reply, options) });
+    return;
+  }
   // Where nothing but the messages is sent, there is no other place for them.
   if (warnings.length > 0 && dialect?.answer === 'messages')
     reply.raw.setHeader(WARNING_HEADER, toHeaderText(warnings));
-  const body = { requestId: request.id, sessionId: envelope.session_id ?? null, results, warnings };
-  sendAnswer(reply, dialect === null ? toResultsJson(body) : toTurnJson(body, dialect), origin);
+  const body = { requestId: request.id, sessionId: envelope.session_id ?? null, status, results, warnings };
+  const json = dialect === null ? toResultsJson(body) : toTurnJson(body, dialect);
+  if (status === undefined) sendAnswer(reply, json, origin);
+  else sendAsyncAnswer(reply, json, { origin, status, preferred: (batch.async ?? null) !== null });
+};
+
+// A stream that breaks says so by its end: there is nobody else to tell.
+const finishStream = async (stream: BatchStream, end: Parameters<BatchStream['finish']>[0]): Promise<void> => {
+  await stream.finish(end).catch(() => undefined);
+};
+
+const toFollow = (
+  results: readonly string[],
+  status: 'pending' | 'done' | undefined,
+  reply: FastifyReply,
+  { followAnswered, callerOf }: ToolCallsOptions,
+): Parameters<BatchStream['finish']>[0]['follow'] => {
+  const { tenant } = callerOf(reply.request);
+  return status === 'pending' ? (listener) => followAnswered(tenant, results, listener, whenClosed(reply)) : null;
+};
+
+const withHeaderWarnings = (warnings: readonly Warning[], { headers }: FastifyRequest): readonly Warning[] => {
+  const ofHeaders = findMisspelledHeaders(headers);
+  return ofHeaders.length === 0 ? warnings : [...warnings, ...ofHeaders];
 };
 
 const WARNING_HEADER = 'recourse-warning';
@@ -114,25 +185,45 @@ const toHeaderText = (warnings: readonly Warning[]): string =>
     .join(' ')
     .replace(/[^\x20-\x7e]/g, '?');
 
+/** The conversation that a stream ends with: with `raw` what would else be the whole body. */
+const toTurn = (results: readonly string[], dialect: TurnDialect | null): Pick<ResultsBody, 'turn'> => {
+  if (dialect === null) return {};
+  const messages = dialect.toMessages(results.map(readObservedResult));
+  const sent = dialect.answer === 'messages' ? dialect.toRaw(messages) : messages;
+  return { turn: { format: dialect.format, messages: sent } };
+};
+
 const toTurnJson = (body: ResultsBody, dialect: TurnDialect): string => {
   const messages = dialect.toMessages(body.results.map(readObservedResult));
   if (dialect.answer === 'messages') return JSON.stringify(dialect.toRaw(messages));
   return toResultsJson({ ...body, turn: { format: dialect.format, messages } });
 };
 
-const isJsonBody = (body: unknown): body is JsonBody =>
-  typeof body === 'object' && body !== null && 'source' in body && typeof body.source === 'string';
-
 const toBody = (body: unknown): JsonBody => {
   if (isJsonBody(body)) return body;
   throw new ProblemError(400, 'invalid_json', 'The body is empty. Send a JSON object with calls, as application/json.');
 };
 
+/** Without a key the request id is the record's key: under it the results of pending calls are asked for. */
+const toRequestRecord = (
+  { id }: FastifyRequest,
+  tenant: string,
+  { toRequestKey }: ToolCallsOptions,
+): IdempotencyKey => {
+  const requestKey = toRequestKey(tenant, id);
+  return { key: null, recordKey: requestKey, requestKey };
+};
+
 /** The caller's key, bare or quoted as a structured header's text; null where there is none. */
-const toIdempotency = (request: FastifyRequest, tenant: string, options: ToolCallsOptions): IdempotencyKey | null => {
-  const given = request.headers['idempotency-key'];
-  if (given === undefined) return null;
-  const key = typeof given === 'string' ? unquote(given) : '';
+const toIdempotency = (
+  request: FastifyRequest,
+  tenant: string,
+  asyncTerms: AsyncTerms | null,
+  options: ToolCallsOptions,
+): IdempotencyKey | null => {
+  const header = request.headers['idempotency-key'];
+  if (header === undefined) return asyncTerms === null ? null : toRequestRecord(request, tenant, options);
+  const key = typeof header === 'string' ? unquote(header) : '';
   if (!/^[\x20-\x7e]{1,255}$/.test(key)) throw createKeyProblem();
   const { toRecordKey, toRequestKey } = options;
   return { key, recordKey: toRecordKey(tenant, key), requestKey: toRequestKey(tenant, request.id) };
@@ -143,8 +234,8 @@ const createKeyProblem = (): ProblemError =>
 
 const unquote = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
 
-const toResults = (answer: BatchAnswer): readonly string[] => {
-  if (answer.kind === 'results') return answer.results;
+const toResults = (answer: BatchAnswer): Extract<BatchAnswer, { kind: 'results' }> => {
+  if (answer.kind === 'results') return answer;
   throw answer.kind === 'other_body' ? createReusedKeyProblem() : createKeyInFlightProblem(answer.retryAfterMs);
 };
 
@@ -153,7 +244,7 @@ export const createReusedKeyProblem = (): ProblemError =>
   new ProblemError(
     422,
     'idempotency_key_reused',
-    'This Idempotency-Key came with another body before. Nothing has run; use a new key for a new batch.',
+    'This Idempotency-Key was already used with a different body. Nothing has run; use a new key for a new batch.',
   );
 
 /** What a batch is answered whose key belongs to one that still runs. */
@@ -161,12 +252,12 @@ export const createKeyInFlightProblem = (retryAfterMs: number): ProblemError =>
   new ProblemError(
     409,
     'idempotency_key_in_flight',
-    'A batch with this Idempotency-Key is still running. Nothing has run now; ask again after the time in Retry-After.',
+    'A batch with this Idempotency-Key is still running. This request ran nothing; retry after the time in Retry-After.',
     { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) },
   );
 
 // Not request.signal: up to fastify 5.12 it aborts once a POST body has been read (fastify#6725).
-class ReplyClient implements Client {
+export class ReplyClient implements Client {
   readonly #answer: ServerResponse;
 
   constructor(answer: ServerResponse) {

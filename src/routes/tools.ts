@@ -2,14 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CATALOGUE_FORMATS, type CatalogueFormat } from '../contract/message-format.ts';
 import { findNearestNames } from '../contract/nearest-names.ts';
 import type { ToolDescription } from '../contract/tool-description.ts';
-import { isToolPattern, toToolFilter } from '../contract/tool-patterns.ts';
-import { isOffered } from '../formats/catalogue/is-offered.ts';
-import { type SchemaStyle, toCatalogue } from '../formats/catalogue/to-catalogue.ts';
-import { createCatalogueTexts } from './catalogue-texts.ts';
-import { sendUnlessKnown } from './entity-tag.ts';
-import { ProblemError } from './problem-handler.ts';
-import { sendReading } from './results-body.ts';
-import { refuseFormat } from './unknown-format.ts';
+import { isToolPattern, toToolFilter } from '../contract/tool-names.ts';
+import { isOffered, type SchemaStyle, toCatalogue } from '../formats/catalogue/to-catalogue.ts';
+import { member } from '../formats/json-access.ts';
+import { refuseFormat } from './misspellings.ts';
+import { ProblemError } from './problems.ts';
+import { sendReading, sendUnlessKnown } from './send-answer.ts';
 
 export type ToolsOptions = {
   readonly describeTools: () => readonly ToolDescription[];
@@ -29,7 +27,7 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
     void reply.header('cache-control', 'private, no-cache');
     return sendUnlessKnown(request, reply, options.toEntityTag(json), () => sendReading(reply, json));
   };
-  app.get('/tools', { config: { operation: 'listTools' } }, async (request, reply) => {
+  app.get('/tools', async (request, reply) => {
     const { format, style } = readWish(request.query);
     const isWanted = readNames(request.query);
     const tools = toolsOf(request).filter(({ name }) => isWanted(name));
@@ -40,23 +38,19 @@ export const addToolsRoutes = (app: FastifyInstance, options: ToolsOptions): voi
       textOf(tools, `${format} ${style}`, () => JSON.stringify(toBody())),
     );
   });
-  app.get<{ Params: { name: string } }>(
-    '/tools/:name',
-    { config: { operation: 'getTool' } },
-    async (request, reply) => {
-      const { format, style } = readWish(request.query);
-      const tool = toolsOf(request).find(({ name }) => name === request.params.name);
-      if (tool === undefined) throw createNoToolProblem();
-      if (format === 'native') return send(request, reply, JSON.stringify(tool));
-      if (!isOffered(tool)) throw notFound('The tool is not available now. Ask without format to see why.');
-      return send(request, reply, JSON.stringify(toCatalogue([tool], format, style)));
-    },
-  );
+  app.get<{ Params: { name: string } }>('/tools/:name', async (request, reply) => {
+    const { format, style } = readWish(request.query);
+    const tool = toolsOf(request).find(({ name }) => name === request.params.name);
+    if (tool === undefined) throw createNoToolProblem();
+    if (format === 'native') return send(request, reply, JSON.stringify(tool));
+    if (!isOffered(tool)) throw notFound('The tool is not available now. Request it without format to see why.');
+    return send(request, reply, JSON.stringify(toCatalogue([tool], format, style)));
+  });
 };
 
 /** What a name that no tool of this caller has is answered. */
 export const createNoToolProblem = (): ProblemError =>
-  notFound('There is no tool of that name. GET /tools lists what there is.');
+  notFound('There is no tool with that name. GET /tools lists all tools.');
 
 const notFound = (detail: string): ProblemError => new ProblemError(404, 'tool_not_found', detail);
 
@@ -70,37 +64,61 @@ const refuseMisspelled = (query: unknown): void => {
     if (PARAMETERS.includes(name) || name.length > 40) continue;
     const [meant] = findNearestNames(name, PARAMETERS, 1);
     if (meant !== undefined)
-      throw new ProblemError(400, 'bad_request', `'${name}' is not known. Did you mean '${meant}'?`);
+      throw new ProblemError(400, 'bad_request', `'${name}' is unknown. Did you mean '${meant}'?`);
   }
 };
 
 const readWish = (query: unknown): Wish => {
   refuseMisspelled(query);
-  return { format: toFormat(memberOf(query, 'format')), style: toStyle(memberOf(query, 'strict')) };
+  return { format: toFormat(member(query, 'format')), style: toStyle(member(query, 'strict')) };
 };
-
-const memberOf = (query: unknown, member: string): unknown =>
-  typeof query === 'object' && query !== null ? Reflect.get(query, member) : undefined;
 
 /** `crm_*|search`, as an API key names its tools; without it all are wanted. */
 const readNames = (query: unknown): ((tool: string) => boolean) => {
-  const given = memberOf(query, 'names');
-  if (given === undefined) return () => true;
-  const patterns = typeof given === 'string' ? given.split('|') : [];
+  const value = member(query, 'names');
+  if (value === undefined) return () => true;
+  const patterns = typeof value === 'string' ? value.split('|') : [];
   if (patterns.length > 0 && patterns.every(isToolPattern)) return toToolFilter(patterns);
   throw new ProblemError(400, 'bad_request', NO_NAMES);
 };
 
-const NO_NAMES = "names must be tools' names, or beginnings of some with a * behind (github_*), with | between them.";
+const NO_NAMES = 'names must be tool names, or prefixes that end with * (github_*), separated by |.';
 
-const toFormat = (given: unknown): CatalogueFormat => {
-  const format = given === undefined ? 'native' : CATALOGUE_FORMATS.find((name) => name === given);
+const toFormat = (value: unknown): CatalogueFormat => {
+  const format = value === undefined ? 'native' : CATALOGUE_FORMATS.find((name) => name === value);
   if (format !== undefined) return format;
-  throw refuseFormat(given, CATALOGUE_FORMATS);
+  throw refuseFormat(value, CATALOGUE_FORMATS);
 };
 
-const toStyle = (given: unknown): SchemaStyle => {
-  if (given === undefined || given === 'false') return 'plain';
-  if (given === 'true') return 'strict';
+const toStyle = (value: unknown): SchemaStyle => {
+  if (value === undefined || value === 'false') return 'plain';
+  if (value === 'true') return 'strict';
   throw new ProblemError(400, 'bad_request', 'strict must be true or false.');
+};
+
+/** The text of a catalogue, made once as long as the tools stay what they are. */
+export type CatalogueTexts = (tools: readonly ToolDescription[], form: string, make: () => string) => string;
+
+// A catalogue of a thousand tools is 2 MB: as many different ones as a service has kinds of keys and formats, not more.
+const MOST_TEXTS = 8;
+
+/**
+ * Keeps the texts asked for last, by form and by the tools in them: who may use the same tools reads the same text.
+ * `versionOf` gives another object whenever a description may have changed.
+ */
+export const createCatalogueTexts = (versionOf: () => object): CatalogueTexts => {
+  const texts = new Map<string, string>();
+  let version: object | null = null;
+  return (tools, form, make) => {
+    const now = versionOf();
+    if (now !== version) texts.clear();
+    version = now;
+    const key = `${form}\n${tools.map(({ name }) => name).join('\n')}`;
+    const text = texts.get(key) ?? make();
+    texts.delete(key);
+    texts.set(key, text);
+    const [oldest] = texts.keys();
+    if (texts.size > MOST_TEXTS && oldest !== undefined) texts.delete(oldest);
+    return text;
+  };
 };

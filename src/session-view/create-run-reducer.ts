@@ -1,13 +1,17 @@
 import type { JournalEntry } from '../contract/session.ts';
 import type { Client } from '../executor/batch-request.ts';
 import { CallContext } from '../executor/call-context.ts';
-import type { RunOutcome, RunTerms } from '../executor/deadline.ts';
-import { type Cancellation, createCancellation } from '../executor/deadline.ts';
-import type { Failure } from '../executor/failure.ts';
+import type { Failure } from '../executor/call-outcome.ts';
+import {
+  type Cancellation,
+  createCancellation,
+  type RunHosted,
+  type RunOutcome,
+  type RunTerms,
+} from '../executor/deadline.ts';
 import { invokeTool } from '../executor/invoke-tool.ts';
 import { toCallOutcome } from '../executor/outcome.ts';
 import type { Redactor } from '../executor/redactor.ts';
-import type { RunHosted } from '../executor/run-hosted.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Tool, ToolLog } from '../tools/tool.ts';
 

@@ -1,12 +1,11 @@
 import type { RoundJournal } from '../executor/journal/round-lines.ts';
 import type { AskedTool, Budget } from '../executor/session-store.ts';
-import { tenantOfKey } from '../memory/bounded-store.ts';
+import { tenantOfKey, textBytes } from '../memory/bounded-store.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
-import { textBytes } from '../memory/text-bytes.ts';
-import { toJournalText } from './rules/journal-text.ts';
+import { toJournalText } from './journal-lines.ts';
 
 /** A round that is to be kept: the last `lines` lines of its journal, and what its tools have left after it. */
-export type JournalRound = {
+type JournalRound = {
   readonly journal: RoundJournal;
   readonly lines: number;
   readonly tools: readonly AskedTool[];
@@ -41,13 +40,13 @@ export const createMemoryJournals = (
 ): MemoryJournals => {
   const journals = memory.open<Journal>('journals', { tenantOf: tenantOfKey, ttl: null, now });
   const add = (sessionKey: string, chunk: Chunk): void => {
-    const known = journals.get(sessionKey);
-    const journal = known ?? { chunks: [], lines: 0, bytes: JOURNAL_BYTES };
+    const before = journals.get(sessionKey);
+    const journal = before ?? { chunks: [], lines: 0, bytes: JOURNAL_BYTES };
     journal.chunks.push(chunk);
     journal.lines += chunk.lines;
     journal.bytes += chunk.bytes;
     dropSurplus(journal, maxLines);
-    if (known === undefined) journals.set(sessionKey, journal, journal.bytes);
+    if (before === undefined) journals.set(sessionKey, journal, journal.bytes);
     else journals.weigh(sessionKey, journal.bytes);
   };
   return {

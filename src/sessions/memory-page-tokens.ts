@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
-import { tenantOfKey } from '../memory/bounded-store.ts';
+import { tenantOfKey, textBytes } from '../memory/bounded-store.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
-import { textBytes } from '../memory/text-bytes.ts';
 import { isPageToken, MAX_PAGES_PER_SESSION, type PageList, type PageTokenStore } from '../tools/page-tokens.ts';
 
 // Measured: a token of a session that has no other, with the set that lists it.

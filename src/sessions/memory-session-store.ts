@@ -9,10 +9,9 @@ import type {
 } from '../executor/session-store.ts';
 import { tenantOfKey } from '../memory/bounded-store.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
+import { toMaxLines } from './journal-lines.ts';
+import { NO_TICKET, readTicket, toLateRound, toLateTools, toTicket } from './late-rounds.ts';
 import { createMemoryJournals, type MemoryJournals } from './memory-journals.ts';
-import { toBudget, toPermits } from './rules/admit-budgets.ts';
-import { type AdmittedRound, admitRound, toGuardStep } from './rules/admit-round.ts';
-import { expireClaims, findTool, spentRetries } from './rules/budget-state.ts';
 import {
   admitClean,
   type CleanRound,
@@ -23,17 +22,39 @@ import {
   toCleanPermits,
   toCleanTools,
 } from './rules/clean-round.ts';
-import { toMaxLines } from './rules/journal-text.ts';
-import { resetSession } from './rules/reset-session.ts';
-import { toSessionBytes } from './rules/session-bytes.ts';
-import { toEmptyRecord, toSessionRecord } from './rules/session-record.ts';
-import { createSessionState, type SessionState } from './rules/session-state.ts';
-import { settleRound } from './rules/settle-round.ts';
-import { toSettlement } from './rules/settlement.ts';
+import { toBudget, toPermits } from './rules/retry-budgets.ts';
+import { type AdmittedRound, admitRound, settleRound, toGuardStep, toSettlement } from './rules/rounds.ts';
+import {
+  createSessionState,
+  expireClaims,
+  findTool,
+  resetSession,
+  type SessionState,
+  spentRetries,
+  toEmptyRecord,
+  toSessionBytes,
+  toSessionRecord,
+} from './rules/session-state.ts';
 
-export type MemorySessionStore = SessionStore & {
+type MemorySessionStore = SessionStore & {
   /** Forgets every session: what was counted while another store was away must not outlive that. */
   readonly clear: () => void;
+};
+
+type Budgets = ReadonlyMap<string, Budget>;
+
+const UNCHANGED: Budgets = new Map();
+
+/** What an admission settles in. */
+type SessionsInMemory = {
+  readonly mode: BudgetMode;
+  readonly settings: SessionSettings;
+  readonly now: () => number;
+  /** The session as it is now: another object once it has begun another life. */
+  readonly find: (sessionKey: string) => SessionState | undefined;
+  /** The session has changed, and weighs something else. */
+  readonly keep: (sessionKey: string, session: SessionState) => void;
+  readonly journals: MemoryJournals;
 };
 
 /**
@@ -58,15 +79,23 @@ export const createMemorySessionStore = (options: {
     if (sessions.get(sessionKey) === session) sessions.weigh(sessionKey, toSessionBytes(session));
     else sessions.set(sessionKey, session, toSessionBytes(session));
   };
-  const terms: Terms = { mode, scope: 'session', settings, now, find: (key) => sessions.get(key), keep, journals };
+  const store: SessionsInMemory = { mode, settings, now, find: (key) => sessions.get(key), keep, journals };
   return {
     admit: (round) => {
-      const known = sessions.get(round.sessionKey);
-      const session = known ?? createSessionState(round.batchId);
+      const before = sessions.get(round.sessionKey);
+      const session = before ?? createSessionState(round.batchId);
       const clean = admitClean(session, round, settings);
       const admitted = clean ?? admitRound(session, round, settings, now());
-      if (known === undefined || clean === null) keep(round.sessionKey, session);
-      return toAdmission(session, round, admitted, terms);
+      if (before === undefined || clean === null) keep(round.sessionKey, session);
+      return new SessionAdmission(session, round, admitted, store);
+    },
+    resume: (late) => {
+      const round = toLateRound(late);
+      const ticket = readTicket(late.ticket);
+      const before = sessions.get(round.sessionKey);
+      const session = before?.born === ticket.born ? before : createSessionState('');
+      const tools = toLateTools(round, ticket, settings);
+      return new SessionAdmission(session, round, { step: ticket.step, verdicts: [], tools }, store);
     },
     read: async (sessionKey) => {
       const session = sessions.peek(sessionKey);
@@ -82,152 +111,138 @@ export const createMemorySessionStore = (options: {
   };
 };
 
-const nothing = async (): Promise<void> => undefined;
+/** A round that was let in; without `tools` it was admitted cleanly. */
+type Admitted = CleanRound & Partial<Pick<AdmittedRound, 'tools'>>;
+
+class SessionAdmission implements Admission {
+  readonly mode: BudgetMode;
+  readonly scope = 'session';
+  readonly step: number;
+  readonly permits: Admission['permits'];
+  readonly verdicts: Admission['verdicts'];
+  readonly #session: SessionState;
+  readonly #round: Round;
+  readonly #tools: AdmittedRound['tools'] | undefined;
+  readonly #store: SessionsInMemory;
+
+  constructor(session: SessionState, round: Round, { step, verdicts, tools }: Admitted, store: SessionsInMemory) {
+    this.mode = store.mode;
+    this.step = step;
+    this.permits = tools === undefined ? toCleanPermits(round, store.settings) : toPermits(tools);
+    this.verdicts = verdicts;
+    this.#session = session;
+    this.#round = round;
+    this.#tools = tools;
+    this.#store = store;
+  }
+
+  settle(report: RoundReport): Budgets {
+    return this.#tools === undefined && this.#isCurrent() && endedCleanly(this.#session, report)
+      ? this.#settleCleanly(report)
+      : this.#settleAny(report);
+  }
+
+  ticketOf(tool: string): string {
+    return toTicket({ born: this.#session.born, step: this.step }, this.#tools?.get(tool));
+  }
+
+  async addLate(json: string): Promise<void> {
+    if (this.#isCurrent()) this.#store.journals.append(this.#round.sessionKey, [json]);
+  }
+
+  #isCurrent(): boolean {
+    return this.#store.find(this.#round.sessionKey) === this.#session;
+  }
+
+  #settleCleanly(report: RoundReport): Budgets {
+    const { settings, keep } = this.#store;
+    const done = settleClean(this.#session, this.#round, report);
+    if (done === 'nothing' && (report.journal === null || settings.journal === 0)) return UNCHANGED;
+    const budgets = toCleanBudgets(this.#round, settings);
+    if (done === 'other') keep(this.#round.sessionKey, this.#session);
+    // Keeping it may have been too much for the store, which then forgot this session, and its journal with it.
+    if (done !== 'other' || this.#isCurrent()) this.#appendRound(report, budgets);
+    return budgets;
+  }
+
+  #settleAny(report: RoundReport): Budgets {
+    const { settings, now, find, keep } = this.#store;
+    const tools = this.#tools ?? toCleanTools(this.#round, settings);
+    const settlement = toSettlement(this.#round, { tools, verdicts: this.verdicts }, report, settings);
+    if (settlement === null) return UNCHANGED;
+    const { sessionKey } = this.#round;
+    const current = find(sessionKey);
+    const guardStep = toGuardStep(this.#round, this.step);
+    if (current === this.#session) settleRound(current, settlement, { tools, guardStep }, now());
+    const budgets = readBudgets(current ?? createSessionState(''), this.#round, settings, now());
+    if (current === this.#session) keep(sessionKey, current);
+    if (this.#isCurrent()) this.#appendRound(report, budgets);
+    return budgets;
+  }
+
+  #appendRound({ journal }: RoundReport, budgets: Budgets): void {
+    const { settings, journals } = this.#store;
+    if (journal === null || settings.journal === 0) return;
+    const { sessionKey, tools } = this.#round;
+    journals.appendRound(sessionKey, { journal, lines: Math.min(journal.lines, settings.journal), tools, budgets });
+  }
+}
+
+const readBudgets = (
+  session: SessionState,
+  { tools }: Round,
+  { sessionRetries }: SessionSettings,
+  now: number,
+): Budgets => {
+  expireClaims(session, now);
+  const left = sessionRetries - spentRetries(session);
+  return new Map(tools.map(({ name, retries }) => [name, toBudget(findTool(session, name), retries, left)]));
+};
+
+type RequestOptions = { readonly settings: SessionSettings; readonly now: () => number };
 
 /** Budgets that hold for one request: what a batch without a session gets. Nothing is remembered after it. */
-export const createRequestSessionStore = (options: {
-  readonly settings: SessionSettings;
-  readonly now: () => number;
-}): SessionStore => ({
+export const createRequestSessionStore = (options: RequestOptions): SessionStore => ({
   admit: (round) => new RequestAdmission(round, options),
+  resume: (late) => new RequestAdmission(toLateRound(late), options),
   read: async () => toEmptyRecord('memory'),
-  end: nothing,
-  reset: nothing,
+  end: async () => undefined,
+  reset: async () => undefined,
 });
+
+const NO_VERDICTS: Admission['verdicts'] = [];
 
 class RequestAdmission implements Admission {
   readonly mode = 'memory';
   readonly scope = 'request';
   readonly step = 0;
   readonly permits: Admission['permits'];
-  readonly verdicts: Admission['verdicts'] = NO_VERDICTS;
+  readonly verdicts = NO_VERDICTS;
   readonly #round: Round;
-  readonly #terms: Pick<Terms, 'settings' | 'now'>;
+  readonly #options: RequestOptions;
 
-  constructor(round: Round, terms: Pick<Terms, 'settings' | 'now'>) {
-    this.permits = toCleanPermits(round, terms.settings);
+  constructor(round: Round, options: RequestOptions) {
+    this.permits = toCleanPermits(round, options.settings);
     this.#round = round;
-    this.#terms = terms;
+    this.#options = options;
   }
 
-  // Where nothing failed the budgets are those of the permits, and nothing has to remember them.
-  settle(report: RoundReport): ReadonlyMap<string, Budget> {
-    if (!hasFailed(report)) return UNCHANGED;
-    return this.#round.roundId === null
-      ? toBudgetsOfOnly(this.#round, report, this.#terms.settings)
-      : settleRequest(this.#round, report, this.#terms);
+  settle(report: RoundReport): Budgets {
+    const { settings, now } = this.#options;
+    // Where nothing failed the budgets are those of the permits, and nothing has to remember them.
+    if (!report.outcomes.some(({ failed }) => failed)) return UNCHANGED;
+    if (this.#round.roundId === null) return toBudgetsOfOnly(this.#round, report, settings);
+    const session = createSessionState(this.#round.batchId);
+    const { tools, verdicts } = admitRound(session, this.#round, settings, now());
+    const settlement = toSettlement(this.#round, { tools, verdicts }, report, settings);
+    if (settlement === null) return UNCHANGED;
+    settleRound(session, settlement, { tools, guardStep: 0 }, now());
+    return readBudgets(session, this.#round, settings, now());
   }
 
-  addLate(): Promise<void> {
-    return nothing();
+  ticketOf(): string {
+    return NO_TICKET;
   }
+
+  async addLate(): Promise<void> {}
 }
-
-const NO_VERDICTS: Admission['verdicts'] = [];
-
-const hasFailed = ({ outcomes }: RoundReport): boolean => outcomes.some(({ failed }) => failed);
-
-const settleRequest = (
-  round: Round,
-  report: RoundReport,
-  { settings, now }: Pick<Terms, 'settings' | 'now'>,
-): ReadonlyMap<string, Budget> => {
-  const session = createSessionState(round.batchId);
-  const { tools, verdicts } = admitRound(session, round, settings, now());
-  const settlement = toSettlement(round, { tools, verdicts }, report, settings);
-  if (settlement === null) return UNCHANGED;
-  settleRound(session, settlement, { tools, guardStep: 0 }, now());
-  return readBudgets(session, round, settings, now());
-};
-
-type Terms = Pick<Admission, 'mode' | 'scope'> & {
-  readonly settings: SessionSettings;
-  readonly now: () => number;
-  /** The session as it is now: another object once it has begun another life. */
-  readonly find: (sessionKey: string) => SessionState | undefined;
-  /** The session has changed, and weighs something else. */
-  readonly keep: (sessionKey: string, session: SessionState) => void;
-  readonly journals: MemoryJournals;
-};
-
-const UNCHANGED: ReadonlyMap<string, Budget> = new Map();
-
-/** A round that was let in; without `tools` it was admitted cleanly. */
-type Admitted = CleanRound & Partial<Pick<AdmittedRound, 'tools'>>;
-
-const toAdmission = (session: SessionState, round: Round, admitted: Admitted, terms: Terms): Admission => {
-  const { settings, find, journals } = terms;
-  const { step, verdicts, tools } = admitted;
-  return {
-    mode: terms.mode,
-    scope: terms.scope,
-    step,
-    permits: tools === undefined ? toCleanPermits(round, settings) : toPermits(tools),
-    verdicts,
-    settle: (report) =>
-      tools === undefined && find(round.sessionKey) === session && endedCleanly(session, report)
-        ? settleCleanRound(session, round, report, terms)
-        : settleAny(session, round, { step, verdicts, tools: tools ?? toCleanTools(round, settings) }, report, terms),
-    addLate: async (json) => {
-      if (find(round.sessionKey) === session) journals.append(round.sessionKey, [json]);
-    },
-  };
-};
-
-const settleCleanRound = (
-  session: SessionState,
-  round: Round,
-  report: RoundReport,
-  terms: Terms,
-): ReadonlyMap<string, Budget> => {
-  const { settings, keep, find } = terms;
-  const done = settleClean(session, round, report);
-  if (done === 'nothing' && (report.journal === null || settings.journal === 0)) return UNCHANGED;
-  const budgets = toCleanBudgets(round, settings);
-  if (done === 'other') keep(round.sessionKey, session);
-  // Keeping it may have been too much for the store, which then forgot this session, and its journal with it.
-  if (done !== 'other' || find(round.sessionKey) === session) appendRound(round, report, budgets, terms);
-  return budgets;
-};
-
-const settleAny = (
-  session: SessionState,
-  round: Round,
-  admitted: AdmittedRound,
-  report: RoundReport,
-  terms: Terms,
-): ReadonlyMap<string, Budget> => {
-  const { settings, now, find, keep } = terms;
-  const settlement = toSettlement(round, admitted, report, settings);
-  if (settlement === null) return UNCHANGED;
-  const { sessionKey } = round;
-  const current = find(sessionKey);
-  const guardStep = toGuardStep(round, admitted.step);
-  if (current === session) settleRound(session, settlement, { tools: admitted.tools, guardStep }, now());
-  const budgets = readBudgets(current ?? createSessionState(''), round, settings, now());
-  if (current === session) keep(sessionKey, session);
-  if (find(sessionKey) === session) appendRound(round, report, budgets, terms);
-  return budgets;
-};
-
-const appendRound = (
-  { sessionKey, tools }: Round,
-  { journal }: RoundReport,
-  budgets: ReadonlyMap<string, Budget>,
-  { settings, journals }: Terms,
-): void => {
-  if (journal === null || settings.journal === 0) return;
-  const lines = Math.min(journal.lines, settings.journal);
-  journals.appendRound(sessionKey, { journal, lines, tools, budgets });
-};
-
-const readBudgets = (
-  session: SessionState,
-  round: Round,
-  { sessionRetries }: SessionSettings,
-  now: number,
-): ReadonlyMap<string, Budget> => {
-  expireClaims(session, now);
-  const left = sessionRetries - spentRetries(session);
-  return new Map(round.tools.map(({ name, retries }) => [name, toBudget(findTool(session, name), retries, left)]));
-};

@@ -1,5 +1,6 @@
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { createPatience } from './patience.ts';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 
 /** The little of a Redis client that the stores need. */
 export type RedisClient = {
@@ -51,7 +52,7 @@ const retryDelay = (attempt: number): number =>
  * answer after `answerWithinMs` milliseconds, at most 1 000.
  */
 export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_MS): RedisClient => {
-  const nodes = url.split(',').map((node) => node.trim());
+  const nodes = toNodes(url);
   const client = nodes.length > 1 ? createCluster(nodes) : createStandalone(url);
   const hurried = createPatience(answerWithinMs);
   const patient = createPatience(ABANDONED_COMMAND_MS);
@@ -94,6 +95,8 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
   };
 };
 
+const toNodes = (url: string): readonly string[] => url.split(',').map((node) => node.trim());
+
 const ignore = (): void => undefined;
 
 // A cluster connects to a node with the first command for it, and refuses every other one until that is done: so it is
@@ -109,21 +112,21 @@ const onNodesReady = (cluster: Cluster, listener: () => void): void => {
  * came in it are one write: a write costs more than all else of a small command. `written` is called then.
  */
 const createTurns = (client: Redis | Cluster, written: () => void): (() => void) => {
-  let held = 0;
+  let corked = 0;
   let stream: Redis['stream'] | undefined;
   const write = (): void => {
-    held = 0;
+    corked = 0;
     stream?.uncork();
     stream = undefined;
     written();
   };
   const endTurn = (): void => {
-    if (held > 0) write();
+    if (corked > 0) write();
   };
   return () => {
-    if (held === MOST_HELD) write();
-    held += 1;
-    if (held > 1) return;
+    if (corked === MOST_CORKED) write();
+    corked += 1;
+    if (corked > 1) return;
     // The nodes of a cluster have a connection each, and write at once.
     stream = client instanceof Redis ? client.stream : undefined;
     stream?.cork();
@@ -132,7 +135,7 @@ const createTurns = (client: Redis | Cluster, written: () => void): (() => void)
 };
 
 // What Redis does of a burst while the rest of it is still being read.
-const MOST_HELD = 32;
+const MOST_CORKED = 32;
 
 // A server that was demoted: behind its name another one may be the master by now. At most once a second, or a replica
 // that stays one would be connected to anew for each command. Never 2, which would send the command again.
@@ -146,12 +149,16 @@ const createReconnectRule = (): ((error: Error) => boolean) => {
   };
 };
 
-const createStandalone = (url: string): Redis =>
+const createStandalone = (
+  url: string,
+  options: typeof WORKER_OPTIONS | Pick<RedisOptions, 'lazyConnect'> = {},
+): Redis =>
   new Redis(url, {
     ...SHARED_OPTIONS,
     enableOfflineQueue: false,
     retryStrategy: retryDelay,
     reconnectOnError: createReconnectRule(),
+    ...options,
   });
 
 // The nodes that a cluster names itself are reached as the first one is: ioredis keeps what a URL says to that URL.
@@ -164,7 +171,7 @@ const toAccess = (url: string): { username?: string; password?: string; tls?: Re
   };
 };
 
-const createCluster = (nodes: readonly string[]): Cluster =>
+const createCluster = (nodes: readonly string[], options: Pick<ClusterOptions, 'lazyConnect'> = {}): Cluster =>
   new Cluster([...nodes], {
     // Must also stand at the top level (langfuse#12574).
     enableOfflineQueue: false,
@@ -180,4 +187,180 @@ const createCluster = (nodes: readonly string[]): Cluster =>
     retryDelayOnTryAgain: 10,
     maxRedirections: 5,
     redisOptions: { ...SHARED_OPTIONS, ...toAccess(nodes[0] ?? '') },
+    ...options,
   });
+
+// A worker's commands wait until Redis is back. One that blocks for a job may take ten seconds; and what BullMQ finds not
+// connected at all it connects once, and takes for lost where that fails.
+const WORKER_OPTIONS = {
+  ...SHARED_OPTIONS,
+  lazyConnect: false,
+  enableOfflineQueue: true,
+  autoResendUnfulfilledCommands: true,
+  maxRetriesPerRequest: null,
+  commandTimeout: undefined,
+  socketTimeout: 15_000,
+} as const satisfies RedisOptions;
+
+/**
+ * A connection for BullMQ, to the servers of `createRedisClient`, that connects at once and goes on trying. `producer`: a
+ * command fails where Redis is away. `worker`: it waits until Redis is back.
+ */
+export const openQueueConnection = (url: string, use: 'producer' | 'worker'): Redis | Cluster => {
+  const nodes = toNodes(url);
+  const options = use === 'worker' ? WORKER_OPTIONS : { lazyConnect: false };
+  if (nodes.length === 1) return createStandalone(url, options);
+  if (use === 'producer') return createCluster(nodes, options);
+  return new Cluster([...nodes], {
+    lazyConnect: false,
+    clusterRetryStrategy: retryDelay,
+    slotsRefreshTimeout: 1000,
+    redisOptions: { ...WORKER_OPTIONS, ...toAccess(nodes[0] ?? '') },
+  });
+};
+
+/** Messages of Redis, to all processes that subscribe. Best effort: what is published while a connection is away is lost. */
+export type RedisSubscription = {
+  /** Connects with the first channel, and goes on trying; never rejects. */
+  readonly subscribe: (channel: string, listener: (message: string) => void) => void;
+  readonly close: () => void;
+};
+
+// Subscribing again changes nothing where all is well. Else it finds a connection that is dead and does not say so, and a
+// node of a cluster that was left: ioredis subscribes at the next one once, and does not tell when that failed.
+const SUBSCRIBE_AGAIN_MS = 5000;
+
+/** Subscribes at the server, or at one node of the cluster: a message reaches all of them. */
+export const createRedisSubscription = (url: string): RedisSubscription => {
+  const nodes = url.split(',').map((node) => node.trim());
+  const listeners = new Map<string, (message: string) => void>();
+  let client: Redis | Cluster | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const subscribe = (): void => {
+    if (client?.status !== 'ready') return;
+    client.subscribe(...listeners.keys()).then(ignore, () => {
+      // Of a cluster ioredis chooses another node when this one is gone.
+      if (client instanceof Redis && client.status === 'ready') client.disconnect(true);
+    });
+  };
+  const open = (): Redis | Cluster => {
+    const opened = nodes.length > 1 ? createCluster(nodes) : createSubscriber(url);
+    opened.on('ready', subscribe);
+    opened.on('message', (channel: string, message: string) => listeners.get(channel)?.(message));
+    // The other connection to the same servers tells of them.
+    opened.on('error', ignore);
+    opened.connect().then(ignore, ignore);
+    timer = setInterval(subscribe, SUBSCRIBE_AGAIN_MS).unref();
+    return opened;
+  };
+  return {
+    subscribe: (channel, listener) => {
+      listeners.set(channel, listener);
+      client ??= open();
+      subscribe();
+    },
+    close: () => {
+      clearInterval(timer);
+      client?.disconnect();
+    },
+  };
+};
+
+// Without a time for data to come: there may be none for hours.
+const createSubscriber = (url: string): Redis => {
+  const { socketTimeout: _none, ...shared } = SHARED_OPTIONS;
+  return new Redis(url, { ...shared, enableOfflineQueue: false, autoResubscribe: false, retryStrategy: retryDelay });
+};
+
+/** Runs a script on its keys; rejects when Redis does. An answer that was lost may have been a step that was taken. */
+export type RunRedisScript = (keys: readonly string[], parameters: readonly string[]) => Promise<unknown>;
+
+/**
+ * The script that these files of a folder make, put together in their order. It is sent by its hash, and whole where
+ * the server does not know it: NOSCRIPT is the one error that says "certainly not applied".
+ */
+export const createRedisScript = (
+  client: Pick<RedisClient, 'call'>,
+  folder: URL,
+  files: readonly string[],
+): RunRedisScript => {
+  const lua = files.map((file) => readFileSync(new URL(file, folder), 'utf8')).join('\n');
+  const sha = createHash('sha1').update(lua).digest('hex');
+  return async (keys, parameters) => {
+    const words = [String(keys.length), ...keys, ...parameters];
+    try {
+      return await client.call('EVALSHA', sha, ...words);
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      return client.call('EVAL', lua, ...words);
+    }
+  };
+};
+
+/** Waits for answers of commands, for each so many milliseconds from the moment at which it is written. */
+type Patience = {
+  /** The answer, or a rejection where none has come in time. */
+  readonly wait: <Answer>(answer: Promise<Answer>) => Promise<Answer>;
+  /** What is waited for has been written just now. */
+  readonly begin: (now: number) => void;
+};
+
+type Waiting = { since: number; readonly giveUp: (error: Error) => void };
+
+/**
+ * One timer for all answers that are waited for: that of the oldest. Where a burst of requests kept the event loop busy, the
+ * timer fires before the answers that are there are read. They are read before an immediate, which gives up the others.
+ */
+export const createPatience = (ms: number): Patience => {
+  // Oldest first, for each is waited for as long as any other.
+  const waiting = new Set<Waiting>();
+  let unwritten: Waiting[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  const watchOldest = (now: number): void => {
+    const [oldest] = waiting;
+    if (oldest === undefined || oldest.since === UNWRITTEN) return;
+    timer = setTimeout(timeOut, Math.max(1, Math.ceil(oldest.since + ms - now)));
+    // The connection keeps the process alive, not the wait for an answer.
+    timer.unref();
+  };
+  const timeOut = (): void => {
+    // Of now: what comes to its end while answers are read has its own turn.
+    const endedAt = performance.now();
+    setImmediate(() => giveUpUntil(endedAt));
+  };
+  const giveUpUntil = (endedAt: number): void => {
+    timer = undefined;
+    for (const one of waiting) {
+      if (one.since + ms > endedAt) break;
+      waiting.delete(one);
+      one.giveUp(new Error('Command timed out'));
+    }
+    watchOldest(performance.now());
+  };
+  return {
+    wait: (answer) =>
+      new Promise((resolve, reject) => {
+        const one: Waiting = { since: UNWRITTEN, giveUp: reject };
+        waiting.add(one);
+        unwritten.push(one);
+        answer.then(
+          (value) => {
+            waiting.delete(one);
+            resolve(value);
+          },
+          (error: unknown) => {
+            waiting.delete(one);
+            reject(error);
+          },
+        );
+      }),
+    begin: (now) => {
+      if (unwritten.length === 0) return;
+      for (const one of unwritten) one.since = now;
+      unwritten = [];
+      if (timer === undefined) watchOldest(now);
+    },
+  };
+};
+
+const UNWRITTEN = Number.POSITIVE_INFINITY;

@@ -16,10 +16,10 @@ export const BOUNDLESS_SPACE: StoreSpace = { reserve: () => 'kept' };
 export type Entry = { readonly what: Droppable; readonly key: string; readonly bytes: number };
 
 /** What one tenant has kept and the log does not have yet; `words` is "" where there is nothing. */
-export type TenantEntries = { readonly tenant: string; readonly bytes: number; readonly words: string };
+type TenantEntries = { readonly tenant: string; readonly bytes: number; readonly words: string };
 
 /** How much may be kept, in bytes: until it is told anew, by this process for all tenants, and by all for one tenant. */
-export type SpaceTerms = { readonly room: number; readonly part: number };
+type SpaceLimits = { readonly room: number; readonly part: number };
 
 /** What this process has kept since all replicas were told, and what it knows of their tenants. */
 export type SpaceLedger = StoreSpace & {
@@ -28,7 +28,7 @@ export type SpaceLedger = StoreSpace & {
   /** What goes into the logs now: of each tenant that is active here. */
   readonly take: () => readonly TenantEntries[];
   /** What was taken is entered; `bytes` in the order of what was taken, of all replicas. */
-  readonly learn: (taken: readonly TenantEntries[], bytes: readonly number[], terms: SpaceTerms) => void;
+  readonly learn: (taken: readonly TenantEntries[], bytes: readonly number[], limits: SpaceLimits) => void;
   /** What was taken may not have been entered: it is taken again. Counted twice is dropped early, unknown never. */
   readonly putBack: (taken: readonly TenantEntries[]) => void;
 };
@@ -68,13 +68,13 @@ const LETTER = { journal: 'j', result: 'r' } as const satisfies Record<Droppable
  * asked for at once.
  */
 export const createSpaceLedger = (options: {
-  readonly terms: SpaceTerms;
+  readonly limits: SpaceLimits;
   readonly now: () => number;
   readonly wake: () => void;
 }): SpaceLedger => {
   const { now, wake } = options;
   const owners = new Map<string, Owner>();
-  let { terms } = options;
+  let { limits } = options;
   let used = 0;
   let usedBefore = 0;
   const enter = (owner: Owner, word: string, bytes: number): void => {
@@ -95,7 +95,7 @@ export const createSpaceLedger = (options: {
     reserve: (what, key, bytes) => {
       const owner = findOwner(key);
       const cost = bytes + ENTRY_BYTES;
-      if (used + cost > terms.room || owner.shared + owner.added + cost > terms.part) {
+      if (used + cost > limits.room || owner.shared + owner.added + cost > limits.part) {
         owner.usedAt = now();
         // The session is kept, and what of it can go beside its journal.
         if (what === 'journal') enter(owner, toWord(what, key), STREAKS_BYTES);
@@ -103,7 +103,7 @@ export const createSpaceLedger = (options: {
         return 'refused';
       }
       enter(owner, toWord(what, key), cost);
-      if (used > terms.room / 2) wake();
+      if (used > limits.room / 2) wake();
       return 'kept';
     },
     enter: ({ what, key, bytes }) => enter(findOwner(key), toWord(what, key), bytes),
@@ -116,10 +116,10 @@ export const createSpaceLedger = (options: {
         owners.delete(owner.tenant);
         owners.set(owner.tenant, owner);
       }
-      return turn.flatMap((owner) => takeEntries(owner, terms.part, now()));
+      return turn.flatMap((owner) => takeEntries(owner, limits.part, now()));
     },
     learn: (taken, bytes, next) => {
-      terms = next;
+      limits = next;
       for (const [position, { tenant, bytes: entered }] of taken.entries()) {
         const owner = owners.get(tenant);
         if (owner === undefined) continue;

@@ -1,4 +1,5 @@
 import type { StoreObserver, StoreOperation } from '../executor/store-observer.ts';
+import type { RedisClient } from './redis-client.ts';
 
 // One probe a second: an outage costs one time-out per second and replica, not one per batch.
 const PROBE_INTERVAL_MS = 1000;
@@ -17,7 +18,7 @@ export type WatchableStore = {
   readonly check: () => Promise<unknown> | null;
 };
 
-export type Attempt<Answer> = { readonly kind: 'answered'; readonly answer: Answer } | { readonly kind: 'away' };
+type Attempt<Answer> = { readonly kind: 'answered'; readonly answer: Answer } | { readonly kind: 'away' };
 
 /** Whether the shared store serves; all that ask it ask through here, so that one outage is noticed once. */
 export type StoreAvailability = {
@@ -46,11 +47,11 @@ export type StoreAvailability = {
 export const createStoreAvailability = (options: {
   readonly observer: StoreObserver;
   readonly now: () => number;
-  /** Heard each time the store is back after it was away. */
+  /** Called each time the store is back after it was away. */
   readonly onRecovered: () => void;
   readonly store?: Partial<WatchableStore>;
 }): StoreAvailability => {
-  const { observer, now } = options;
+  const { observer, now, onRecovered, store } = options;
   let downUntil = 0;
   let up = true;
   // One that was refused when it connected is asked again each second, or a replica without batches would stay degraded
@@ -75,7 +76,7 @@ export const createStoreAvailability = (options: {
     stopAsking();
     if (up) return;
     up = true;
-    options.onRecovered();
+    onRecovered();
     observer.availabilityChanged('up');
   };
   const askAgain = (): void => {
@@ -85,14 +86,14 @@ export const createStoreAvailability = (options: {
       seen(askAgain);
     };
     clearTimeout(again);
-    again = setTimeout(() => void options.store?.check?.()?.then(() => seen(recovered), stayedAway), PROBE_INTERVAL_MS);
+    again = setTimeout(() => void store?.check?.()?.then(() => seen(recovered), stayedAway), PROBE_INTERVAL_MS);
     again.unref();
   };
   const refused = (error: unknown): void => {
     fell('connect', error);
     askAgain();
   };
-  options.store?.watch?.({ lost, back: recovered, refused });
+  store?.watch?.({ lost, back: recovered, refused });
   const ask = async <Answer>(
     operation: StoreOperation,
     asking: () => Answer | Promise<Answer>,
@@ -134,3 +135,51 @@ export const createStoreAvailability = (options: {
 };
 
 const AWAY = { kind: 'away' } as const;
+
+/** What became of a command: answered, refused with an error of Redis's own, or not asked or not answered. */
+type CommandReply<Answer = unknown> =
+  | { readonly kind: 'answered'; readonly answer: Answer }
+  | { readonly kind: 'refused'; readonly error: unknown }
+  | { readonly kind: 'away' };
+
+/**
+ * Sends one command, unless the store is known to be away. One that is not answered takes the store away for all that ask,
+ * and an answered one that `writes` brings it back: a server that answers reads alone does not serve. One that is refused
+ * does neither: it may be these commands alone that lack a right, or one key that is no hash. Never rejects.
+ */
+export const attemptCommand = async <Answer>(
+  { attempt }: Pick<StoreAvailability, 'attempt'>,
+  operation: 'rate' | 'page' | 'webhook',
+  what: 'reads' | 'writes',
+  command: () => Promise<Answer>,
+): Promise<CommandReply<Answer>> => {
+  const toAnswered = (answer: Answer): CommandReply<Answer> => ({ kind: 'answered', answer });
+  const toRefused = (error: unknown): CommandReply<Answer> => {
+    if (isReply(error)) return { kind: 'refused', error };
+    throw error;
+  };
+  const attempted = await attempt(
+    operation,
+    () => command().then(toAnswered, toRefused),
+    ({ kind }) => what === 'writes' && kind === 'answered',
+  );
+  return attempted.kind === 'answered' ? attempted.answer : attempted;
+};
+
+// As ioredis names what the server itself says. Redirections without an end are answers, too.
+const isReply = (error: unknown): boolean =>
+  error instanceof Error && (error.name === 'ReplyError' || error.message.startsWith('Too many Cluster redirections'));
+
+/** What rates are counted with. */
+export type RateStore = {
+  /** Sends one command, which writes. */
+  readonly call: (command: string, ...parameters: string[]) => Promise<CommandReply>;
+};
+
+export const createRateStore = (options: {
+  readonly client: Pick<RedisClient, 'call'>;
+  readonly availability: Pick<StoreAvailability, 'attempt'>;
+}): RateStore => ({
+  call: (command, ...parameters) =>
+    attemptCommand(options.availability, 'rate', 'writes', () => options.client.call(command, ...parameters)),
+});

@@ -1,13 +1,12 @@
 import { totalmem } from 'node:os';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import type { LoadSample } from '../queue/load-sample.ts';
+import type { LoadSample } from '../queue/load-gate.ts';
 import type { Metrics } from './metrics.ts';
-import { readResidentMemory } from './resident-memory.ts';
 
-export type LoadSampler = { readonly stop: () => void };
+type LoadSampler = { readonly stop: () => void };
 
-export type LoadSamplerOptions = {
+type LoadSamplerOptions = {
   readonly metrics: Pick<Metrics, 'eventLoopLag' | 'eventLoopUtilization'>;
   readonly onSample: (sample: LoadSample) => void;
 };
@@ -74,4 +73,13 @@ const createRecentMaximum = (): ((value: number) => number) => {
     current = Math.max(current, value);
     return Math.max(earlier, current);
   };
+};
+
+/** Memory of this process that is in RAM, in bytes; 0 where the system does not tell (Linux without /proc). */
+const readResidentMemory = (): number => {
+  try {
+    return process.memoryUsage.rss();
+  } catch (_unknown) {
+    return 0;
+  }
 };

@@ -1,9 +1,8 @@
 import { writeSync } from 'node:fs';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { mayHoldShape } from '../redaction/find-shapes.ts';
-import type { ServiceRedactor } from '../redaction/redactor.ts';
-import type { LogFailure } from './create-failure-log.ts';
-import { createLogBatch, createQuickLogBatch, type LogBatch } from './log-batch.ts';
+import type { ServiceRedactor } from '../redaction/service-redactor.ts';
+import { createLogBatch, createQuickLogBatch, type LogBatch, type LogFailure } from './log-lines.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 

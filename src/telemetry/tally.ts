@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type MetricValueWithName, type Registry } from 'prom-client';
-import type { ToolNames } from './tool-names.ts';
+import type { ToolNames } from './tool-series.ts';
 
 type Labels = Readonly<Record<string, string>>;
 type Spec = {
@@ -17,11 +17,85 @@ export type CountSeries = { count: number };
 /** One series of a histogram. */
 export type TimeSeries = { readonly observe: (value: number) => void };
 
+export type Define = ReturnType<typeof createDefinitions>;
+
+/** Ways to define a metric; `recourse_` goes before each name. Where one of the labels is `tool`, `toolNames` says which tools have series. */
+export const createDefinitions = (registry: Registry, toolNames: ToolNames) => {
+  const toSpec = (name: string, help: string, labelNames: readonly string[]) => ({
+    registry,
+    name: `recourse_${name}`,
+    help,
+    labelNames,
+    toolNames,
+  });
+  const counter = (name: string, help: string, labelNames: readonly string[]) =>
+    createTallyCounter(toSpec(name, help, labelNames));
+  return {
+    counter,
+    /** The one series of a counter without labels. */
+    count: (name: string, help: string) => counter(name, help, [])({}),
+    /** One series for each value of a closed label. */
+    countBy: <Value extends string>(name: string, help: string, label: string, values: readonly Value[]) => {
+      const series = counter(name, help, [label]);
+      return recordOf(values, (value) => series({ [label]: value }));
+    },
+    tallyGauge: (name: string, help: string, labelNames: readonly string[]) =>
+      createTallyGauge(toSpec(name, help, labelNames)),
+    histogram: (name: string, help: string, labelNames: readonly string[], buckets: readonly number[]) =>
+      createTallyHistogram({ ...toSpec(name, help, labelNames), buckets }),
+    /** A gauge of prom-client; `collect` sets it at every scrape. */
+    gauge: (
+      name: string,
+      help: string,
+      labelNames: readonly string[] = [],
+      collect?: (gauge: Gauge<string>) => void,
+    ) => {
+      const gauge: Gauge<string> = new Gauge({
+        ...toMetric(toSpec(name, help, labelNames)),
+        ...(collect && { collect: () => collect(gauge) }),
+      });
+      return gauge;
+    },
+    /** A counter of prom-client; `collect` sets it at every scrape, from 0. */
+    plainCounter: (
+      name: string,
+      help: string,
+      labelNames: readonly string[],
+      collect?: (counter: Counter<string>) => void,
+    ) => {
+      const collectAnew = (): void => {
+        made.reset();
+        collect?.(made);
+      };
+      const made: Counter<string> = new Counter({
+        ...toMetric(toSpec(name, help, labelNames)),
+        ...(collect && { collect: collectAnew }),
+      });
+      return made;
+    },
+  };
+};
+
+/** A record with a value for each key. */
+export const recordOf = <Key extends string, Value>(
+  keys: readonly Key[],
+  toValue: (key: Key) => Value,
+): Readonly<Record<Key, Value>> => {
+  const record = Object.fromEntries(keys.map((key) => [key, toValue(key)]));
+  if (!hasKeys<Key, Value>(record, keys)) throw new Error('A key of a record is missing.');
+  return record;
+};
+
+const hasKeys = <Key extends string, Value>(
+  record: object,
+  keys: readonly Key[],
+): record is Readonly<Record<Key, Value>> => keys.every((key) => key in record);
+
 /**
  * A counter whose hot path adds to a plain number; prom-client sees it when it collects. Looking a series up in
  * prom-client three times a call cost more than the rest of the executor.
  */
-export const createTallyCounter = (spec: Spec): ((labels: Labels) => CountSeries) => {
+const createTallyCounter = (spec: Spec): ((labels: Labels) => CountSeries) => {
   const { seriesOf, all } = createSeries(spec, toCount);
   const counter = new Counter({
     ...toMetric(spec),
@@ -34,7 +108,7 @@ export const createTallyCounter = (spec: Spec): ((labels: Labels) => CountSeries
 };
 
 /** A gauge of the same kind: whoever has a series sets its `count`. */
-export const createTallyGauge = (spec: Spec): ((labels: Labels) => CountSeries) => {
+const createTallyGauge = (spec: Spec): ((labels: Labels) => CountSeries) => {
   const { seriesOf, all } = createSeries(spec, toCount);
   const gauge = new Gauge({
     ...toMetric(spec),
@@ -64,8 +138,8 @@ const createSeries = <Series>({ labelNames, toolNames }: Spec, create: (labels: 
     const { tool } = labels;
     return tool === undefined || toolNames === undefined ? labels : { ...labels, tool: toolNames.labelOf(tool) };
   };
-  const seriesOf = (given: Labels): Series => {
-    const labels = toLabels(given);
+  const seriesOf = (unresolved: Labels): Series => {
+    const labels = toLabels(unresolved);
     const group = groups.get(labels['tool']) ?? new Map<string, Series>();
     if (group.size === 0) groups.set(labels['tool'], group);
     const key = labelNames.map((name) => labels[name]).join('\n');
@@ -81,12 +155,10 @@ const createSeries = <Series>({ labelNames, toolNames }: Spec, create: (labels: 
 };
 
 /** A histogram of the same kind. `buckets` are upper bounds in rising order, in the unit of the name. */
-export const createTallyHistogram = (
-  spec: Spec & { readonly buckets: readonly number[] },
-): ((labels: Labels) => TimeSeries) => {
-  const histogram = new TallyHistogram(spec);
-  return histogram.seriesOf;
-};
+const createTallyHistogram = (spec: HistogramSpec): ((labels: Labels) => TimeSeries) =>
+  new TallyHistogram(spec).seriesOf;
+
+type HistogramSpec = Spec & { readonly buckets: readonly number[] };
 
 class Tally {
   readonly labels: Labels;
@@ -107,24 +179,18 @@ class Tally {
     const { bounds, counts } = this;
     let place = 0;
     while (place < bounds.length && value > (bounds[place] ?? 0)) place += 1;
-    const so = counts[place];
-    if (so !== undefined) counts[place] = so + 1;
+    const before = counts[place];
+    if (before !== undefined) counts[place] = before + 1;
   };
 }
 
 class TallyHistogram extends Histogram<string> {
   readonly seriesOf: (labels: Labels) => TimeSeries;
   readonly #all: () => readonly Tally[];
-  readonly #spec: Spec & { readonly buckets: readonly number[] };
+  readonly #spec: HistogramSpec;
 
-  constructor(spec: Spec & { readonly buckets: readonly number[] }) {
-    super({
-      name: spec.name,
-      help: spec.help,
-      labelNames: [...spec.labelNames],
-      buckets: [...spec.buckets],
-      registers: [spec.registry],
-    });
+  constructor(spec: HistogramSpec) {
+    super({ ...toMetric(spec), buckets: [...spec.buckets] });
     this.#spec = spec;
     const { seriesOf, all } = createSeries(spec, (labels) => new Tally(labels, spec.buckets));
     this.seriesOf = seriesOf;

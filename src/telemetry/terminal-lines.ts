@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
-import { type LogFailure, levelOf, writeFields } from './create-failure-log.ts';
 import { describeCauses } from './describe-error.ts';
-import type { LogBatch } from './log-batch.ts';
+import { type LogBatch, type LogFailure, levelOf, writeFields } from './log-lines.ts';
 
 const MAX_MESSAGE = 500;
 
@@ -16,7 +15,7 @@ export const logFailureForPeople: LogFailure = (log, call, failure, line) => {
     ...(place === null ? [] : [`at ${place}`]),
     toSession(call.session),
     toDuration(call.durationMs),
-    ...(line.suppressed > 0 ? [`${line.suppressed} equal lines left out before`] : []),
+    ...(line.suppressed > 0 ? [`${line.suppressed} identical lines suppressed before`] : []),
     `reference ${line.reference}`,
   ];
   log[levelOf(failure)](

@@ -1,10 +1,37 @@
+import { hash } from 'node:crypto';
+import { performance as eventLoop } from 'node:perf_hooks';
+import { ToolCallsRequest } from '../contract/tool-call.ts';
+import { ToolResult } from '../contract/tool-result.ts';
+import type { BatchAnswer, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
+import type { CreateCallLog } from '../executor/call-context.ts';
+import { type FailureLog, SILENT_OBSERVER } from '../executor/call-observer.ts';
+import { createCircuitBreakers } from '../executor/circuit-breakers.ts';
+import type { RunHosted } from '../executor/deadline.ts';
+import { NO_PENDING_CALLS } from '../executor/pending-calls.ts';
+import { createExecutor, type Executor } from '../executor/run-batch.ts';
+import { createStoreMemory } from '../memory/store-memory.ts';
+import { createRefusalPace } from '../queue/refusal-pace.ts';
+import { createCallSlots } from '../queue/slot-queue.ts';
+import { createRedactor } from '../redaction/service-redactor.ts';
+import { createRunReducer } from '../session-view/create-run-reducer.ts';
+import { createSessionReader, type ReadSession } from '../session-view/session-reader.ts';
+import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
+import { createMemorySessionStore, createRequestSessionStore } from '../sessions/memory-session-store.ts';
 import { isDefinedTool } from '../tools/define-tool.ts';
-import type { InlineTool } from '../tools/tool.ts';
-import { createRunBatch, toSessionKey } from './run-batch.ts';
-import { createTestClock } from './test-clock.ts';
-import { createTestExecutor } from './test-executor.ts';
-import { createTestLog } from './test-log.ts';
-import type { CallOptions, TestArguments, Tester, TesterOptions, TestResult } from './tester.ts';
+import { createToolRegistry } from '../tools/registry.ts';
+import type { InlineTool, ToolProgress } from '../tools/tool.ts';
+import { createTestClock, type ExecutorClock } from './test-clock.ts';
+import {
+  type BatchOptions,
+  type CallOptions,
+  RefusedBatchError,
+  type TestArguments,
+  type TestCall,
+  type Tester,
+  type TesterOptions,
+  type TestLogLine,
+  type TestResult,
+} from './tester.ts';
 
 /**
  * Makes a tester of what `defineTool` and `defineReducer` made. Throws a TypeError for anything else, and an Error where two
@@ -27,10 +54,10 @@ export const createTester = (tools: InlineTool | readonly InlineTool[], { now }:
   return {
     call,
     batch,
-    session: (id, { tenant } = {}) => ({
+    session: (id, { tenant = ANONYMOUS } = {}) => ({
       call: (name, args, options) => call(name, args, { tenant, ...options, session: id }),
       round: (calls, options) => batch(calls, { tenant, ...options, session: id }),
-      view: () => executor.readSession(toSessionKey(tenant, id), () => true),
+      view: () => executor.readSession(toTenantKey(tenant, id), () => true),
     }),
     clock: { now: clock.now, advance: clock.advance },
     logs: log.lines,
@@ -47,9 +74,242 @@ const toList = (tools: InlineTool | readonly InlineTool[]): readonly InlineTool[
   const defined = list.filter(isDefinedTool);
   const wrong = list.findIndex((tool) => !isDefinedTool(tool));
   if (wrong === -1) return defined;
+  const what = list[wrong] === null ? 'null' : `a value of type ${typeof list[wrong]}`;
   throw new TypeError(
-    `createTester takes what defineTool or defineReducer made, or a list of such. Item ${wrong} is ${describe(list[wrong])}: pass the result of defineTool.`,
+    `createTester takes the result of defineTool or defineReducer, or a list of them. Item ${wrong} is ${what}: pass the result of defineTool.`,
   );
 };
 
-const describe = (value: unknown): string => (value === null ? 'null' : `a value of type ${typeof value}`);
+/** Keeps what handlers log, and what they threw. */
+const createTestLog = () => {
+  const lines: TestLogLine[] = [];
+  const thrown = new Map<string, unknown>();
+  let references = 0;
+  const createLog: CreateCallLog = ({ tool, callId }) => {
+    const write =
+      (level: TestLogLine['level']) =>
+      (message: string, fields: Readonly<Record<string, unknown>> = {}): void =>
+        void lines.push({ level, message, fields, tool, callId });
+    return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
+  };
+  const writeFailure: FailureLog['write'] = (_call, failure) => {
+    references += 1;
+    const reference = `failure-${references}`;
+    if (failure.thrown !== undefined) thrown.set(reference, failure.thrown);
+    return reference;
+  };
+  return { lines, thrown, createLog, writeFailure };
+};
+type TestLog = ReturnType<typeof createTestLog>;
+
+/**
+ * What a service has with no setting changed, as far as a call of a tool can tell: times in milliseconds, sizes in bytes. A
+ * test compares it with the settings.
+ */
+export const SERVICE_DEFAULTS = {
+  gracefulErrors: 'on',
+  maxResultBytes: 1_048_576,
+  maxAnswerBytes: 4_194_304,
+  maxBatchCalls: 64,
+  maxDeadlineMs: 300_000,
+  batchConcurrency: 64,
+  sessionRetries: 20,
+  cooldownMs: 900_000,
+  sessionTtlMs: 86_400_000,
+  sessionMaxCalls: 0,
+  sessionMaxRounds: 0,
+  journal: 200,
+  toolConcurrency: 512,
+  callerConcurrency: 768,
+  maxConcurrentCalls: 1024,
+  maxQueuedCalls: 2048,
+  circuitFailures: 10,
+  circuitOpenMs: 10_000,
+} as const;
+
+const SESSION_SETTINGS = {
+  sessionRetries: SERVICE_DEFAULTS.sessionRetries,
+  cooldownMs: SERVICE_DEFAULTS.cooldownMs,
+  ttlMs: SERVICE_DEFAULTS.sessionTtlMs,
+  maxCalls: SERVICE_DEFAULTS.sessionMaxCalls,
+  maxRounds: SERVICE_DEFAULTS.sessionMaxRounds,
+  journal: SERVICE_DEFAULTS.journal,
+};
+
+// A test keeps a few sessions; the stores must not take more of the heap than a service of 200 MB gives them.
+const STORE_BYTES = 64_000_000;
+
+/** Puts together what runs calls in a service: all of it but HTTP, access, tool hosts, Redis, metrics and the file log. */
+const createTestExecutor = (
+  tools: readonly InlineTool[],
+  clock: ExecutorClock,
+  log: TestLog,
+): Executor & { readonly readSession: ReadSession } => {
+  const now = clock.moment;
+  const memory = createStoreMemory({ totalBytes: STORE_BYTES });
+  const redactor = createRedactor({ secrets: [] });
+  // Run to their end, as for a caller that waits.
+  const registry = createToolRegistry(tools.map((tool) => ({ ...tool, background: 'never' })));
+  const sessions = createMemorySessionStore({ mode: 'memory', settings: SESSION_SETTINGS, memory, now });
+  const executor = createExecutor({
+    ...SERVICE_DEFAULTS,
+    registry,
+    sessions,
+    keys: createMemoryKeyedStore({ memory, now }),
+    requests: createRequestSessionStore({ settings: SESSION_SETTINGS, now }),
+    pending: NO_PENDING_CALLS,
+    slots: createCallSlots({
+      ...SERVICE_DEFAULTS,
+      maxHostedCalls: SERVICE_DEFAULTS.maxConcurrentCalls,
+      pace: createRefusalPace({ now, later: setTimeout }),
+      now,
+      // The event loop is that of Node also where a test has put another `performance` in its place.
+      busyMs: () => eventLoop.eventLoopUtilization().active,
+      nextTurn: setImmediate,
+    }),
+    circuits: createCircuitBreakers({
+      failures: SERVICE_DEFAULTS.circuitFailures,
+      openMs: SERVICE_DEFAULTS.circuitOpenMs,
+      observer: { circuitChanged: () => undefined },
+      memory,
+      now,
+    }),
+    runHosted: NO_HOSTS,
+    observer: SILENT_OBSERVER,
+    failureLog: { write: log.writeFailure },
+    createLog: log.createLog,
+    redactor,
+    now,
+    startTimer: clock.startTimer,
+    time: clock.now,
+  });
+  const { maxResultBytes } = SERVICE_DEFAULTS;
+  const readSession = createSessionReader({
+    sessions,
+    findTool: registry.find,
+    reducers: registry.reducers,
+    pendingOf: async () => [],
+    runReducer: createRunReducer({ runHosted: NO_HOSTS, maxResultBytes, redactor, now }),
+    settings: SESSION_SETTINGS,
+  });
+  return { ...executor, readSession };
+};
+
+const NO_HOSTS: RunHosted = () => Promise.reject(new Error('A tester runs every tool in this process.'));
+
+const ANONYMOUS = 'anonymous';
+
+/** The opaque key that a tenant's session, batch or request is kept under. */
+const toTenantKey = (tenant: string, chosen: string): string => `${tenant}:${hash('sha256', chosen)}`;
+
+/** Sends batches to the executor as the route of the service does: what it refuses before is refused here. */
+const createRunBatch = ({ executeBatch }: Executor, { thrown }: TestLog): Tester['batch'] => {
+  let batches = 0;
+  return async (calls, options = {}) => {
+    batches += 1;
+    const progress = new Map<number, ToolProgress[]>();
+    const onProgress = (index: number, update: ToolProgress): void => {
+      progress.set(index, [...(progress.get(index) ?? []), withoutAbsent(update)]);
+    };
+    const parts = new Map<number, unknown[]>();
+    const onPart = (index: number, valueJson: string): void => {
+      parts.set(index, [...(parts.get(index) ?? []), JSON.parse(valueJson)]);
+    };
+    const listener = { progress: onProgress, part: onPart };
+    const results = toResults(await executeBatch({ ...toRequest(calls, options, `test-${batches}`), listener }));
+    return results.map((json, index) => {
+      const result = ToolResult.parse(JSON.parse(json));
+      const own = { ...result, progress: progress.get(index) ?? [], parts: parts.get(index) ?? [] };
+      if (result.error === null) return { ...own, success: true, error: null };
+      return { ...own, success: false, error: result.error, thrown: thrown.get(result.error.reference) };
+    });
+  };
+};
+
+/** The members that were reported: strict equality tells absent ones from undefined ones. */
+const withoutAbsent = ({ progress, total, message }: ToolProgress): ToolProgress => ({
+  progress,
+  ...(total === undefined ? {} : { total }),
+  ...(message === undefined ? {} : { message }),
+});
+
+const toRequest = (
+  calls: readonly TestCall[],
+  options: BatchOptions,
+  requestId: string,
+): Omit<BatchRequest, 'listener'> => {
+  const { tenant = ANONYMOUS, mayUse = () => true, signal } = options;
+  const source = JSON.stringify({
+    session_id: options.session,
+    round_id: options.roundId,
+    order: options.order,
+    on_error: options.onError,
+    deadline_ms: options.deadlineMs,
+    calls,
+  });
+  const envelope = toEnvelope(source);
+  const { maxDeadlineMs } = SERVICE_DEFAULTS;
+  return {
+    requestId,
+    batchId: requestId,
+    tenant,
+    key: null,
+    caller: tenant,
+    mayUse,
+    sessionKey: typeof envelope.session_id === 'string' ? toTenantKey(tenant, envelope.session_id) : null,
+    roundId: envelope.round_id ?? null,
+    calls: envelope.calls,
+    reading: null,
+    source,
+    form: 'calls',
+    order: envelope.order,
+    onError: envelope.on_error,
+    deadlineMs: Math.min(envelope.deadline_ms ?? maxDeadlineMs, maxDeadlineMs),
+    idempotency: options.key === undefined ? null : toIdempotency(options.key, tenant, requestId),
+    client: toClient(signal),
+    memory: null,
+    traceId: null,
+    trace: null,
+  };
+};
+
+const toEnvelope = (source: string): ToolCallsRequest => {
+  const read = ToolCallsRequest.safeParse(JSON.parse(source));
+  if (read.success) return read.data;
+  const problems = read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+  throw new RefusedBatchError(400, 'invalid_envelope', `The service refuses this batch: ${problems.join('; ')}.`);
+};
+
+const toIdempotency = (key: string, tenant: string, requestId: string): IdempotencyKey => {
+  if (!/^[\x20-\x7e]{1,255}$/.test(key))
+    throw new RefusedBatchError(
+      400,
+      'invalid_idempotency_key',
+      'Idempotency-Key must be 1 to 255 printable ASCII characters.',
+    );
+  return { key, recordKey: toTenantKey(tenant, key), requestKey: toTenantKey(tenant, requestId) };
+};
+
+const toClient = (signal: AbortSignal | undefined): Client => ({
+  isGone: () => signal?.aborted ?? false,
+  whenGone: (listener) => {
+    if (signal?.aborted) listener();
+    signal?.addEventListener('abort', listener);
+    return () => signal?.removeEventListener('abort', listener);
+  },
+});
+
+const toResults = (answer: BatchAnswer): readonly string[] => {
+  if (answer.kind === 'results') return answer.results;
+  if (answer.kind === 'other_body')
+    throw new RefusedBatchError(
+      422,
+      'idempotency_key_reused',
+      'This key was already used with a different body. Nothing has run; use a new key for a new batch.',
+    );
+  throw new RefusedBatchError(
+    409,
+    'idempotency_key_in_flight',
+    'A batch with this key is still running. This request ran nothing; await the first batch before you repeat it.',
+  );
+};

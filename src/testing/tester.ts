@@ -2,7 +2,7 @@ import type { SessionView } from '../contract/session.ts';
 import type { FailureDetail, ToolResult } from '../contract/tool-result.ts';
 import type { ToolProgress } from '../tools/tool.ts';
 
-// The face of `recourse/testing`, in types alone: what stands behind it is no part of its declarations.
+// The face of `recourse/testing`, in types and one class: what stands behind it is no part of its declarations.
 
 /** Runs tools as a service with default settings does, in this process and without HTTP. */
 export type Tester = {
@@ -99,6 +99,8 @@ export type CallOptions = Omit<BatchOptions, 'order' | 'onError'> & {
 type Result = Omit<ToolResult, 'success' | 'error'> & {
   /** What the handler reported by `context.progress`, in its order. No part of what a caller of the service gets. */
   readonly progress: readonly ToolProgress[];
+  /** What the handler showed by `context.part`, or yielded, in its order, without secrets. No part of the result either. */
+  readonly parts: readonly unknown[];
 };
 
 /** A call that succeeded: the result as the service answers it. */
@@ -127,3 +129,18 @@ export type TestLogLine = {
   /** The id of the call; null where it has none. */
   readonly callId: string | number | null;
 };
+
+/** The service answers the batch with a problem instead of results. Nothing of it has run. */
+export class RefusedBatchError extends Error {
+  override readonly name = 'RefusedBatchError';
+  /** The HTTP status of the answer. */
+  readonly status: 400 | 409 | 422;
+  /** The code of the problem: `invalid_request`, `idempotency_key_in_flight`, `idempotency_key_reused`, … */
+  readonly code: string;
+
+  constructor(status: 400 | 409 | 422, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}

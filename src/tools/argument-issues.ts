@@ -10,7 +10,7 @@ const MISSING = 'required parameter missing';
 // Eighty thousand bad items are one mistake. Those past the hundredth are counted, not worded: each would take the
 // memory of its whole path.
 const MAX_WORDED = 100;
-const COUNTED: Issue = { path: '', expected: '', received: '', message: 'more of the same' };
+const COUNTED: Issue = { path: '', expected: '', received: '', message: 'further unknown parameters' };
 // A secret that a caller writes as a name is still whole where secrets are taken out.
 const MAX_STEP_LENGTH = 512;
 // Of what a rule of the tool says.
@@ -78,15 +78,15 @@ class IssueWords {
 
   /** Of a parameter of the whole. `source` is what the words for what is expected are made of. */
   missing<Source>(name: string, source: Source, toExpected: (source: Source) => string): Issue {
-    const known = this.#missing.get(name);
-    if (known?.source === source) return known.issue;
+    const cached = this.#missing.get(name);
+    if (cached?.source === source) return cached.issue;
     const issue = {
       path: toStepText(name),
       expected: toExpected(source),
       received: describeValue(undefined),
       message: MISSING,
     };
-    if (known !== undefined || this.#missing.size < MAX_MISSING) this.#missing.set(name, { source, issue });
+    if (cached !== undefined || this.#missing.size < MAX_MISSING) this.#missing.set(name, { source, issue });
     return issue;
   }
 

@@ -1,4 +1,6 @@
 import { findNearestNames } from '../contract/nearest-names.ts';
+import type { JsonSchema } from '../contract/tool-description.ts';
+import { BACKGROUND, type InlineTool } from './tool.ts';
 
 export type Refuse = (member: string, rule: string) => never;
 
@@ -47,8 +49,8 @@ export const checkSchema = (side: 'input' | 'output', schema: unknown, refuse: R
     refuse(
       side,
       side === 'input'
-        ? 'is missing. A tool without arguments says `input: z.object({})`'
-        : 'must be a schema, or left out',
+        ? 'is missing. For a tool without arguments write `input: z.object({})`'
+        : 'must be a schema, or omitted',
     );
   if (typeof schema !== 'object' || Array.isArray(schema))
     refuse(side, 'must be a zod schema such as `z.object({ … })`, or a JSON Schema');
@@ -63,7 +65,7 @@ const checkSchemaObject = (side: 'input' | 'output', schema: object, refuse: Ref
   if (members.length === 0) return;
   const names = members.slice(0, 3).map(([name]) => `${name}: …`);
   const shape = [...names, ...(members.length > 3 ? ['…'] : [])].join(', ');
-  refuse(side, `is a plain object with zod schemas in it. Write \`${side}: z.object({ ${shape} })\``);
+  refuse(side, `is a plain object of zod schemas. Write \`${side}: z.object({ ${shape} })\``);
 };
 
 const isZodLike = (value: unknown): boolean =>
@@ -75,36 +77,37 @@ export const checkTakesObject = ({ type }: Readonly<Record<string, unknown>>, re
   const found = Array.isArray(type) ? type.join(' or ') : String(type);
   refuse(
     'input',
-    `must describe an object, for arguments have names, and not a value of type ${found}. Write \`input: z.object({ value: … })\``,
+    `must describe an object, because arguments have names, not a value of type ${found}. Write \`input: z.object({ value: … })\``,
   );
 };
 
-type Given = Readonly<Record<string, unknown>>;
+type Members = Readonly<Record<string, unknown>>;
 
 /** Refuses members whose value is of another kind than they take, but for schemas and numbers. */
-export const checkMembers = ({ effects, description, run, ...rest }: Given, refuse: Refuse): void => {
+export const checkMembers = ({ effects, description, run, ...rest }: Members, refuse: Refuse): void => {
   if (effects !== 'read' && effects !== 'idempotent' && effects !== 'write')
-    refuse('effects', `must be 'read', 'idempotent' or 'write', not ${describeGiven(effects)}`);
-  if (typeof description !== 'string') refuse('description', `must be a text, not ${describeGiven(description)}`);
-  if (typeof run !== 'function') refuse('run', `must be a function, not ${describeGiven(run)}`);
+    refuse('effects', `must be 'read', 'idempotent' or 'write', not ${describeType(effects)}`);
+  if (typeof description !== 'string') refuse('description', `must be a string, not ${describeType(description)}`);
+  if (typeof run !== 'function') refuse('run', `must be a function, not ${describeType(run)}`);
   checkOptions(rest, refuse);
 };
 
-const checkOptions = (options: Given, refuse: Refuse): void => {
-  const { extractError, isolation = 'process', env = [] } = options;
+const checkOptions = (options: Members, refuse: Refuse): void => {
+  const { extractError, isolation = 'process', env = [], background = 'never' } = options;
   for (const member of ['polling', 'sequential', 'gracefulErrors'] as const)
     if (!['boolean', 'undefined'].includes(typeof options[member])) refuse(member, 'must be true or false');
   if (extractError !== undefined && typeof extractError !== 'function') refuse('extractError', 'must be a function');
   if (isolation !== 'process' && isolation !== 'own' && isolation !== 'inline')
     refuse('isolation', "must be 'process', 'own' or 'inline'");
+  if (!BACKGROUND.some((kind) => kind === background)) refuse('background', "must be 'never', 'optional' or 'always'");
   if (!Array.isArray(env) || !env.every(isVariableName)) refuse('env', 'must be a list of names of variables');
 };
 
 const isVariableName = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z_]\w*$/.test(name);
 
-const describeGiven = (given: unknown): string => {
-  if (typeof given === 'string') return `'${given.slice(0, 60)}'`;
-  return given === null ? 'null' : typeof given;
+const describeType = (value: unknown): string => {
+  if (typeof value === 'string') return `'${value.slice(0, 60)}'`;
+  return value === null ? 'null' : typeof value;
 };
 
 // Metric labels of our own; a tool of that name would share their series.
@@ -120,7 +123,7 @@ export const checkIsObject = (definition: unknown, throwAbout: ThrowAbout): void
 
 export const checkName = (name: unknown, throwAbout: ThrowAbout): void => {
   if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(name))
-    throwAbout('name', `A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - and not ${JSON.stringify(name)}.`);
+    throwAbout('name', `A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - but is ${JSON.stringify(name)}.`);
   if (typeof name === 'string' && RESERVED_NAMES.has(name)) throwAbout('name', `The tool name '${name}' is reserved.`);
 };
 
@@ -129,3 +132,29 @@ export const toNameOf = (definition: unknown): string | null =>
   typeof definition === 'object' && definition !== null && 'name' in definition && typeof definition.name === 'string'
     ? definition.name
     : null;
+
+/** The name of an argument, or a function of the arguments as they were sent. */
+export type DeclaredBreakerKey = string | ((input: Readonly<Record<string, unknown>>) => unknown);
+
+/**
+ * What a declared `breakerKey` comes to. Refused: what is neither a text nor a function, and the name of an argument
+ * that the schema does not let pass.
+ */
+export const toBreakerKey = (
+  declared: DeclaredBreakerKey | undefined,
+  inputSchema: JsonSchema,
+  refuse: (member: string, rule: string) => never,
+): Pick<InlineTool, 'breakerKey' | 'breakerKeyOf'> => {
+  if (declared === undefined) return { breakerKey: null, breakerKeyOf: null };
+  if (typeof declared === 'function') return { breakerKey: null, breakerKeyOf: declared };
+  if (typeof declared !== 'string' || !mayHold(inputSchema, declared))
+    return refuse('breakerKey', 'must be the name of an argument, or a function of the arguments');
+  const keyOf = (input: Readonly<Record<string, unknown>>): unknown =>
+    Object.hasOwn(input, declared) ? input[declared] : undefined;
+  return { breakerKey: declared, breakerKeyOf: keyOf };
+};
+
+const mayHold = ({ properties, patternProperties, additionalProperties }: JsonSchema, name: string): boolean =>
+  additionalProperties !== false ||
+  patternProperties !== undefined ||
+  (typeof properties === 'object' && properties !== null && Object.hasOwn(properties, name));

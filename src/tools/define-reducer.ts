@@ -1,9 +1,15 @@
 import type { JournalEntry } from '../contract/session.ts';
-import { tellDeclared } from './declarations.ts';
-import { createDefinitionError, type RefusedDefinition } from './definition-error.ts';
-import type { Reducer } from './reducer.ts';
-import { toReducerTool } from './reducer-tool.ts';
-import type { InlineTool } from './tool.ts';
+import { createDefinitionError, tellDeclared } from './define-tool.ts';
+import { type InlineTool, type Prepared, UNSTATED } from './tool.ts';
+
+/** A named pure fold over the calls of a session; what it makes of them is a slice of the session's view. */
+export type Reducer<State = unknown> = {
+  /** 1 to 64 of `A–Z a–z 0–9 _ . -`, unique in the service. */
+  readonly name: string;
+  readonly initial: State;
+  /** Gives the next state, which must be JSON. Sees every call once, oldest first. */
+  readonly reduce: (state: State, entry: JournalEntry) => State;
+};
 
 /**
  * Declares a reducer. Throws a TypeError that names the reducer and the member when the declaration is wrong: a bad
@@ -11,26 +17,22 @@ import type { InlineTool } from './tool.ts';
  */
 export const defineReducer = <State>({ name, initial, reduce }: Reducer<State>): InlineTool => {
   const refuse = (member: string, text: string): never => {
-    const about: RefusedDefinition = { tool: typeof name === 'string' ? name : null, member };
-    throw createDefinitionError(text, about, defineReducer);
+    throw createDefinitionError(text, { tool: typeof name === 'string' ? name : null, member }, defineReducer);
   };
   if (typeof name !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(name))
-    refuse('name', `A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - and not ${JSON.stringify(name)}.`);
+    refuse('name', `A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - but is ${JSON.stringify(name)}.`);
   if (!isJson(initial, MAX_DEPTH)) refuse('initial', `Reducer '${name}': initial must be JSON.`);
   if (typeof reduce !== 'function') refuse('reduce', `Reducer '${name}': reduce must be a function.`);
-  // Whoever keeps the declared object may change it later.
-  const kept = structuredClone(initial);
+  // Whoever has the declared object may change it later.
+  const start = structuredClone(initial);
   const step = (state: State, entry: JournalEntry): State => {
     const next = reduce(state, entry);
     if (next === undefined) throw new TypeError(`Reducer '${name}': reduce returned nothing.`);
     if (next instanceof Promise) throw new TypeError(`Reducer '${name}': reduce must not be asynchronous.`);
     return next;
   };
-  const declared = toReducerTool({
-    name,
-    description: `Makes the slice '${name}' of a session's journal.`,
-    fold: (entries) => entries.reduce(step, structuredClone(kept)),
-  });
+  const description = `Computes the slice '${name}' from a session's journal.`;
+  const declared = toReducerTool(name, description, (entries) => entries.reduce(step, structuredClone(start)));
   return tellDeclared(declared, defineReducer);
 };
 
@@ -44,3 +46,39 @@ const isJson = (value: unknown, levels: number): boolean => {
   const isPlain = Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value));
   return levels > 0 && isPlain && Object.values(value).every((member) => isJson(member, levels - 1));
 };
+
+/** Whoever reads a session waits for this. */
+const TIMEOUT_MS = 1000;
+
+/**
+ * A reducer in the form in which tools are loaded and run: its input is `{ entries }`, its value is the slice. `fold` makes
+ * JSON of all entries, oldest first; it is pure, and what it throws is its failure.
+ */
+export const toReducerTool = (
+  name: string,
+  description: string,
+  fold: (entries: readonly JournalEntry[]) => unknown,
+): InlineTool => ({
+  ...UNSTATED,
+  role: 'reducer',
+  runsIn: 'service',
+  name,
+  description,
+  effects: 'read',
+  inputSchema: { type: 'object', properties: { entries: { type: 'array' } }, required: ['entries'] },
+  timeoutMs: TIMEOUT_MS,
+  breakerKeyOf: null,
+  exampleArguments: '{"entries": []}',
+  prepare: ({ entries }): Prepared =>
+    isJournal(entries)
+      ? { ok: true, invocation: { run: () => fold(entries) } }
+      : {
+          ok: false,
+          issues: [{ path: 'entries', expected: 'an array', received: typeof entries, message: 'must be a journal' }],
+        },
+  checkOutput: null,
+  extractError: null,
+});
+
+// Each entry was checked where the journal was read, and comes from nobody but the service.
+const isJournal = (value: unknown): value is readonly JournalEntry[] => Array.isArray(value);

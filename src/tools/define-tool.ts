@@ -1,7 +1,8 @@
+import { channel } from 'node:diagnostics_channel';
 import type * as z from 'zod';
 import type { Effects } from '../contract/failure.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
-import { type DeclaredBreakerKey, toBreakerKey } from './breaker-key.ts';
+import type { Issue } from '../contract/tool-result.ts';
 import {
   checkIsObject,
   checkMemberNames,
@@ -9,21 +10,36 @@ import {
   checkName,
   checkSchema,
   checkTakesObject,
+  type DeclaredBreakerKey,
   type Refuse,
   type ThrowAbout,
+  toBreakerKey,
   toNameOf,
 } from './check-definition.ts';
-import { tellDeclared } from './declarations.ts';
-import { createDefinitionError, readDefinitionError } from './definition-error.ts';
-import { toExampleArguments } from './example-arguments.ts';
-import { type SchemaCheck, toSchemaCheck } from './schema-check.ts';
-import type { InlineTool, ToolContext, Upstream } from './tool.ts';
-import { toOutputCheck, toPrepare } from './tool-handlers.ts';
-import { type Setup, type Teardown, toIsolation, toResource } from './tool-resource.ts';
+import { toExampleArguments } from './json-schema.ts';
+import { type Checked, type SchemaCheck, toSchemaCheck } from './schema-check.ts';
+import {
+  type Background,
+  DEFAULT_MAX_DURATION_MS,
+  type InlineTool,
+  LONGEST_DURATION_MS,
+  type Prepared,
+  type ToolContext,
+  UNSTATED,
+  type Upstream,
+} from './tool.ts';
+import {
+  type ResourceHandler,
+  type Setup,
+  type Teardown,
+  type ToolResource,
+  toIsolation,
+  toResource,
+} from './tool-resource.ts';
 import type { ToldValue } from './tool-values.ts';
 
 /** A zod schema, or a JSON Schema (draft 2020-12). */
-export type AnySchema = z.ZodType | JsonSchema;
+type AnySchema = z.ZodType | JsonSchema;
 
 /** What a tool says about itself. Only the first five members are required. */
 export type ToolDefinition<
@@ -47,7 +63,10 @@ export type ToolDefinition<
   readonly setup?: Setup<Resource>;
   /** Ends what `setup` made, within a second, when the process ends in an orderly way. */
   readonly teardown?: Teardown<NoInfer<Resource>>;
-  /** The handler, synchronous or not. `input` has passed the schema. */
+  /**
+   * The handler, synchronous or not. `input` has passed the schema. An `async function*` shows what it yields to people, as
+   * `context.part` does, and returns its value.
+   */
   readonly run: (
     input: ToolArguments<Schema>,
     context: ToolContext & { readonly resource: NoInfer<Resource> },
@@ -67,6 +86,10 @@ export type ToolDefinition<
   readonly maxCallsPerSession?: number;
   /** true: the same call with the same answer is how it is meant to be used, and never taken for a loop. */
   readonly polling?: boolean;
+  /** Whether a call may go on after its request has been answered. Default `never`. */
+  readonly background?: Background;
+  /** Milliseconds that a call may take which goes on after its request. Default 1 h, at most 24 h. */
+  readonly maxDurationMs?: number;
   /**
    * Which upstream a call talks to, so that one that is down closes the tool for its own calls only: the name of an
    * argument, or, for a tool that runs inside the service, a function of the arguments as they were sent.
@@ -96,17 +119,20 @@ export const isDefinedTool = (value: unknown): value is InlineTool =>
   typeof value.prepare === 'function';
 
 /** What the handler gets: the schema's output type, or a plain record for a JSON Schema. */
-export type ToolArguments<Schema> = Schema extends z.ZodType ? z.output<Schema> : Readonly<Record<string, unknown>>;
+type ToolArguments<Schema> = Schema extends z.ZodType ? z.output<Schema> : Readonly<Record<string, unknown>>;
 
 /** What the handler returns: what its `output` schema takes, as it is or with a text for the model; without one anything. */
-export type ToolAnswer<Output> = Output extends z.ZodType ? Answer<Frozen<z.input<Output>>> : unknown;
+type ToolAnswer<Output> = Output extends z.ZodType ? Answer<Frozen<z.input<Output>>> : unknown;
 /** Lists and objects that may be readonly: nobody writes to what a handler returns. */
 type Frozen<Value> = unknown extends Value
   ? unknown
   : Value extends object
     ? { readonly [Member in keyof Value]: Frozen<Value[Member]> }
     : Value;
-type Answer<Value> = Value | ToldValue<Value> | Promise<Value | ToldValue<Value>>;
+type Returned<Value> = Value | ToldValue<Value>;
+/** What a generator yields is for people; what it returns is the answer. */
+type Shown<Value> = AsyncGenerator<unknown, Returned<Value>, undefined>;
+type Answer<Value> = Returned<Value> | Shown<Value> | Promise<Returned<Value> | Shown<Value>>;
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const MAX_TIMEOUT_MS = 2_147_483_647; // a longer setTimeout fires at once
@@ -141,13 +167,16 @@ export const defineTool = <
     Number.isSafeInteger(value) && value >= least && value <= most
       ? value
       : refuse(member, `must be a whole number from ${least} to ${most}, not ${String(value)}`);
+  const limit = (member: string, value: number | undefined, least: number): number | null =>
+    value === undefined ? null : whole(member, value, least);
   const compile = createCompile(definition, refuse, throwAbout);
   const input = compile('input', definition.input);
   const output = definition.output === undefined ? null : compile('output', definition.output);
   const resource = toResource(definition, refuse);
   const declared: InlineTool = {
-    ...DEFAULTS,
-    ...pickGiven(definition),
+    ...UNSTATED,
+    extractError: null,
+    ...pickStated(definition),
     ...toBreakerKey(definition.breakerKey, input.jsonSchema, refuse),
     role: 'tool',
     runsIn: 'service',
@@ -160,11 +189,9 @@ export const defineTool = <
     outputSchema: output?.jsonSchema ?? null,
     retries: whole('retries', definition.retries ?? DEFAULT_RETRIES[effects], 0),
     timeoutMs: whole('timeoutMs', definition.timeoutMs ?? DEFAULT_TIMEOUT_MS, 1, MAX_TIMEOUT_MS),
-    concurrency: definition.concurrency === undefined ? null : whole('concurrency', definition.concurrency, 1),
-    maxCallsPerSession:
-      definition.maxCallsPerSession === undefined
-        ? null
-        : whole('maxCallsPerSession', definition.maxCallsPerSession, 0),
+    maxDurationMs: whole('maxDurationMs', definition.maxDurationMs ?? DEFAULT_MAX_DURATION_MS, 1, LONGEST_DURATION_MS),
+    concurrency: limit('concurrency', definition.concurrency, 1),
+    maxCallsPerSession: limit('maxCallsPerSession', definition.maxCallsPerSession, 0),
     exampleArguments: toExampleArguments(input.jsonSchema),
     prepare: toPrepare({
       name,
@@ -180,7 +207,7 @@ export const defineTool = <
 };
 
 const createCompile =
-  ({ name, upstream }: Given, refuse: Refuse, throwAbout: ThrowAbout) =>
+  ({ name, upstream }: AnyDefinition, refuse: Refuse, throwAbout: ThrowAbout) =>
   (side: 'input' | 'output', schema: AnySchema): SchemaCheck => {
     checkSchema(side, schema, refuse);
     try {
@@ -189,7 +216,7 @@ const createCompile =
       return check;
     } catch (cause) {
       if (readDefinitionError(cause) !== null) throw cause;
-      return throwAbout(side, `Tool '${name}': ${side} is no usable schema.`, { cause });
+      return throwAbout(side, `Tool '${name}': ${side} is not a usable schema.`, { cause });
     }
   };
 
@@ -207,6 +234,8 @@ const MEMBERS = {
   concurrency: true,
   maxCallsPerSession: true,
   polling: true,
+  background: true,
+  maxDurationMs: true,
   breakerKey: true,
   extractError: true,
   upstream: true,
@@ -218,19 +247,97 @@ const MEMBERS = {
 } as const satisfies Record<keyof ToolDefinition<AnySchema>, true>;
 const MEMBER_NAMES = Object.keys(MEMBERS);
 
-type Given = Omit<ToolDefinition<AnySchema>, 'run' | 'setup' | 'teardown'> & { readonly run: unknown };
+type AnyDefinition = Omit<ToolDefinition<AnySchema>, 'run' | 'setup' | 'teardown'> & { readonly run: unknown };
 
-const DEFAULTS = {
-  gracefulErrors: null,
-  sequential: false,
-  polling: false,
-  source: 'builtin',
-  extractError: null,
-  upstream: null,
+const pickStated = (definition: AnyDefinition) => {
+  const { gracefulErrors, sequential, polling, background, source, extractError, upstream } = definition;
+  const stated = Object.entries({ gracefulErrors, sequential, polling, background, source, extractError, upstream });
+  return Object.fromEntries(stated.filter(([, value]) => value !== undefined));
 };
 
-const pickGiven = (definition: Given) => {
-  const { gracefulErrors, sequential, polling, source, extractError, upstream } = definition;
-  const given = Object.entries({ gracefulErrors, sequential, polling, source, extractError, upstream });
-  return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+type Handling = {
+  readonly name: string;
+  readonly input: SchemaCheck;
+  readonly resource: ToolResource | null;
+  /** Runs the tool's code with a value that passed its schema; the context has the resource, where there is one. */
+  readonly handle: (value: unknown, context: ToolContext) => unknown;
 };
+
+/** Checks arguments, and binds them to their handler. */
+const toPrepare = ({ name, input, resource, handle }: Handling): InlineTool['prepare'] => {
+  const toPrepared = (checked: Checked): Prepared => {
+    if (!checked.ok) return checked;
+    const { value } = checked;
+    if (resource === null) return { ok: true, invocation: { run: (context) => handle(value, context) } };
+    const handler: ResourceHandler = (context, made) => handle(value, Object.assign(context, { resource: made }));
+    return { ok: true, invocation: { run: (context) => resource.run(handler, name, context) } };
+  };
+  return (given) => {
+    const checked = input.check(given);
+    return checked instanceof Promise ? checked.then(toPrepared) : toPrepared(checked);
+  };
+};
+
+/** What is wrong with an output. */
+const toOutputCheck = (output: SchemaCheck): NonNullable<InlineTool['checkOutput']> => {
+  const toIssues = (checked: Checked): readonly Issue[] => (checked.ok ? [] : checked.issues);
+  return (value) => {
+    const checked = output.check(value);
+    return checked instanceof Promise ? checked.then(toIssues) : toIssues(checked);
+  };
+};
+
+/** A tool or a reducer that was declared, and the stack of where. */
+type Declaration = { readonly tool: InlineTool; readonly stack: string };
+
+// Known to every copy of this module in the process: a tool file may bring its own.
+const DECLARED = channel('recourse:declared');
+
+/** Tells whoever watches that `declare` has made this tool. Costs nothing where nobody does. */
+export const tellDeclared = (tool: InlineTool, declare: (...definition: never) => InlineTool): InlineTool => {
+  if (DECLARED.hasSubscribers) {
+    const at = { stack: '' };
+    Error.captureStackTrace(at, declare);
+    DECLARED.publish({ tool, stack: at.stack } satisfies Declaration);
+  }
+  return tool;
+};
+
+/** Hears of every declaration until it is stopped. */
+export const watchDeclarations = (hear: (declaration: Declaration) => void): (() => void) => {
+  const listen = (message: unknown): void => {
+    if (isDeclaration(message)) hear(message);
+  };
+  DECLARED.subscribe(listen);
+  return () => void DECLARED.unsubscribe(listen);
+};
+
+const isDeclaration = (message: unknown): message is Declaration =>
+  typeof message === 'object' && message !== null && 'tool' in message && 'stack' in message;
+
+const ABOUT = Symbol.for('recourse.definition');
+
+/** What a refused declaration is about: `tool` is null where it has no usable name. */
+export type RefusedDefinition = { readonly tool: string | null; readonly member: string };
+
+/** Refuses a declaration: a TypeError whose stack begins where `declare` was called. */
+export const createDefinitionError = (
+  text: string,
+  about: RefusedDefinition,
+  declare: (...definition: never) => unknown,
+  options: ErrorOptions = {},
+): TypeError => {
+  const error = new TypeError(text, options);
+  Error.captureStackTrace(error, declare);
+  // Not to be seen: it is a TypeError like others to whoever catches it.
+  return Object.defineProperty(error, ABOUT, { value: about });
+};
+
+/** What it is about, where a declaration was refused by it, in whichever copy of this module; else null. */
+export const readDefinitionError = (thrown: unknown): RefusedDefinition | null => {
+  const about: unknown = thrown instanceof TypeError ? Reflect.get(thrown, ABOUT) : undefined;
+  return isAbout(about) ? about : null;
+};
+
+const isAbout = (about: unknown): about is RefusedDefinition =>
+  typeof about === 'object' && about !== null && 'tool' in about && 'member' in about;

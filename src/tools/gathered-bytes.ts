@@ -1,5 +1,5 @@
 /** Bytes that come in pieces. */
-export type GatheredBytes = {
+type GatheredBytes = {
   readonly add: (piece: Uint8Array) => void;
   /** All pieces so far, in one buffer of its own. */
   readonly toBuffer: () => Buffer;

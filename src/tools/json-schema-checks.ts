@@ -3,11 +3,11 @@ import type * as Ajv from 'ajv/dist/2020.js';
 import type { DataValidateFunction, RegExpEngine } from 'ajv/dist/types/index.js';
 import type * as AjvFormats from 'ajv-formats';
 import type * as Re2 from 're2js';
-import { hasMoreNodes } from '../contract/json-weight.ts';
+import { hasMoreNodes } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { createAjvWords } from './argument-issues.ts';
-import { findTwins } from './find-twins.ts';
+import { isRecord } from './json-schema.ts';
 import { runInTimeBox } from './time-box.ts';
 
 /** What is wrong with a value, empty where nothing is. */
@@ -35,21 +35,28 @@ export const createJsonSchemaChecks = (
   formats: FormatRule = 'check',
 ): ((schema: JsonSchema) => JsonSchemaCheck) => {
   const first = createAjv({ origin, formats, problems: 'first' });
-  const findAllBy = createFullValidators({ origin, formats, problems: 'all' });
-  return (given) => {
-    const schema = withoutAsync(given);
+  // Only made for the first value that does not fit.
+  let all: Ajv.Ajv2020 | undefined;
+  return (declared) => {
+    const schema = withoutAsync(declared);
     const run = origin === 'foreign' && mayTakeLong(schema) ? runInTime : runAtOnce;
-    return createCheck(schema, { findFirst: first.compile(schema), toFindAll: findAllBy(schema), run });
+    const findFirst = first.compile(schema);
+    let findAll: Ajv.ValidateFunction | undefined;
+    const toFindAll = (): Ajv.ValidateFunction => {
+      all ??= createAjv({ origin, formats, problems: 'all' });
+      findAll ??= all.compile(schema);
+      return findAll;
+    };
+    return createCheck(schema, findFirst, toFindAll, run);
   };
 };
 
-type Means = {
-  readonly findFirst: Ajv.ValidateFunction;
-  readonly toFindAll: () => Ajv.ValidateFunction;
-  readonly run: Run;
-};
-
-const createCheck = (schema: JsonSchema, { findFirst, toFindAll, run }: Means): JsonSchemaCheck => {
+const createCheck = (
+  schema: JsonSchema,
+  findFirst: Ajv.ValidateFunction,
+  toFindAll: () => Ajv.ValidateFunction,
+  run: Run,
+): JsonSchemaCheck => {
   const toIssues = createAjvWords(schema);
   return (value) => {
     const fits = run(() => findFirst(value) === true);
@@ -62,19 +69,6 @@ const createCheck = (schema: JsonSchema, { findFirst, toFindAll, run }: Means): 
   };
 };
 
-/** Validators that find all problems, each made when it is asked for first. */
-const createFullValidators = (options: AjvOptions): ((schema: JsonSchema) => () => Ajv.ValidateFunction) => {
-  let ajv: Ajv.Ajv2020 | undefined;
-  return (schema) => {
-    let validator: Ajv.ValidateFunction | undefined;
-    return () => {
-      ajv ??= createAjv(options);
-      validator ??= ajv.compile(schema);
-      return validator;
-    };
-  };
-};
-
 // A schema without references and patterns is walked once for each value in it. With references twenty alternatives of a
 // kilobyte can be a million, and a pattern takes its own length times that of the text: then only the clock tells.
 const MOST_TIME_MS = 500;
@@ -82,7 +76,7 @@ const OUT_OF_TIME: Issue = {
   path: '',
   expected: 'arguments that can be checked',
   received: 'arguments that take too long to check',
-  message: 'these could not be checked against the schema in time; send simpler ones',
+  message: 'the arguments could not be checked against the schema in time; send simpler ones',
 };
 
 const mayTakeLong = (schema: JsonSchema): boolean =>
@@ -191,3 +185,22 @@ const ANYTHING = { test: () => true };
 
 // Ajv would make a check of it whose answer is a promise.
 const withoutAsync = ({ $async: _never, ...schema }: JsonSchema): JsonSchema => schema;
+
+/** The places of two items that are equal as JSON Schema has it, whatever the order of their members; null where none are. */
+export const findTwins = (items: readonly unknown[]): readonly [number, number] | null => {
+  const places = new Map<string, number>();
+  for (const [place, item] of items.entries()) {
+    const text = toComparable(item);
+    const earlier = places.get(text);
+    if (earlier !== undefined) return [place, earlier];
+    places.set(text, place);
+  }
+  return null;
+};
+
+/** Equal for equal JSON values. -0 is 0, as in JSON Schema. */
+const toComparable = (value: unknown): string =>
+  JSON.stringify(value, (_key, member: unknown) => (isRecord(member) ? toSorted(member) : member)) ?? '';
+
+const toSorted = (record: Readonly<Record<string, unknown>>): unknown =>
+  Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../contract/tool-description.ts';
 
-const isRecord = (value: unknown): value is JsonSchema =>
+export const isRecord = (value: unknown): value is JsonSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The properties of an object schema by name; empty for any other. */
@@ -12,7 +12,7 @@ export const propertiesOf = (schema: JsonSchema): ReadonlyMap<string, JsonSchema
   );
 
 /** The names of the required properties. */
-export const requiredOf = (schema: JsonSchema): readonly string[] =>
+const requiredOf = (schema: JsonSchema): readonly string[] =>
   Array.isArray(schema['required']) ? schema['required'].filter((name) => typeof name === 'string') : [];
 
 /** The sub-schema under a path of keys and indexes, as far as `properties` and `items` lead. */
@@ -26,12 +26,12 @@ export const schemaAt = (schema: JsonSchema, path: readonly PropertyKey[]): Json
 /** Whether a schema marks anything as `sensitive: true`. */
 export const marksSensitive = (schema: JsonSchema): boolean => {
   // A memo: a schema never changes.
-  const found = known.get(schema) ?? (JSON.stringify(schema).includes('"sensitive":true') ? 'marks' : 'plain');
-  known.set(schema, found);
+  const found = sensitivity.get(schema) ?? (JSON.stringify(schema).includes('"sensitive":true') ? 'marks' : 'plain');
+  sensitivity.set(schema, found);
   return found === 'marks';
 };
 
-const known = new WeakMap<JsonSchema, 'marks' | 'plain'>();
+const sensitivity = new WeakMap<JsonSchema, 'marks' | 'plain'>();
 
 /** Whether the schema marks the value under `path`, or anything above it, as `sensitive: true`. */
 export const isSensitive = (schema: JsonSchema, path: readonly PropertyKey[]): boolean => {
@@ -74,4 +74,40 @@ const membersAt = (schema: JsonSchema, step: PropertyKey): readonly JsonSchema[]
   const named = propertiesOf(schema).get(String(step));
   const patterns = isRecord(schema['patternProperties']) ? Object.values(schema['patternProperties']) : [];
   return named === undefined ? [...patterns, schema['additionalProperties']].filter(isRecord) : [named];
+};
+
+const MOST_EXAMPLE_PARAMETERS = 4;
+
+/** One arguments object that looks like what the schema wants, as JSON text: `{"x": 1, "y": 2}`. */
+export const toExampleArguments = (schema: JsonSchema): string => {
+  const properties = propertiesOf(schema);
+  const required = requiredOf(schema);
+  const names = (required.length > 0 ? required : [...properties.keys()]).slice(0, MOST_EXAMPLE_PARAMETERS);
+  const members = names.map((name, position) => {
+    const example = toExample(properties.get(name) ?? {}, position + 1);
+    return `${JSON.stringify(name)}: ${JSON.stringify(example)}`;
+  });
+  return `{${members.join(', ')}}`;
+};
+
+const firstOf = (value: unknown): unknown => (Array.isArray(value) ? value[0] : undefined);
+
+const toExample = (schema: JsonSchema, position: number): unknown => {
+  const given = firstOf(schema['examples']) ?? schema['default'] ?? schema['const'] ?? firstOf(schema['enum']);
+  if (given !== undefined) return given;
+  switch (Array.isArray(schema['type']) ? schema['type'][0] : schema['type']) {
+    case 'number':
+    case 'integer':
+      return position;
+    case 'boolean':
+      return true;
+    case 'array':
+      return [];
+    case 'object':
+      return {};
+    case 'null':
+      return null;
+    default:
+      return 'text';
+  }
 };

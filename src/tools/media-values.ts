@@ -47,7 +47,7 @@ export function file(content: unknown, mediaType: string): MediaValue<'resource'
   const mimeType = checkMediaType(mediaType, FILE);
   const { data = content, text, uri } = membersOf(content);
   if (uri !== undefined && (typeof uri !== 'string' || uri === ''))
-    throw new TypeError("file(): uri must be a text that is not empty, such as 'file:///report.pdf'.");
+    throw new TypeError("file(): uri must be a non-empty string, such as 'file:///report.pdf'.");
   if (text === undefined)
     return { type: 'resource', mimeType, data: toBase64(data, 'file'), ...(uri === undefined ? {} : { uri }) };
   if (typeof text !== 'string' || uri === undefined)
@@ -77,9 +77,8 @@ const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const toBase64 = (data: unknown, of: string): string => {
   const text = typeof data === 'string' ? data : toBytes(data, of).toString('base64');
   if (text === '')
-    throw new TypeError(`${of}(): there are no bytes. Return a text, or empty(), where there is nothing.`);
-  if (/^data:/i.test(text))
-    throw new TypeError(`${of}(): pass what stands behind the comma of a data: URL, or the bytes.`);
+    throw new TypeError(`${of}(): there are no bytes. Return a string, or empty(), if there is nothing to return.`);
+  if (/^data:/i.test(text)) throw new TypeError(`${of}(): pass the part after the comma of a data: URL, or the bytes.`);
   if (text.length % 4 === 0 && BASE64.test(text)) return text;
   throw new TypeError(
     `${of}(): a string must be base64, padded and without line breaks. Pass bytes (a Uint8Array), or Buffer.from(text).`,

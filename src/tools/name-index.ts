@@ -12,7 +12,7 @@ export type NameIndex = {
 };
 
 /** Names that share parts with the one that was looked for, each as one number, for `placeOf` and `leastOf` to read. */
-export type NearNames = Iterable<number>;
+type NearNames = Iterable<number>;
 
 // The parts are the runs of three characters of a name with two blanks around it, each once. A change of one character
 // changes three of them at most, so names with `shared` of `parts` in common are (parts - shared) / 3 changes apart, or more.

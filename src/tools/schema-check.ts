@@ -2,7 +2,6 @@ import * as z from 'zod';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { createZodWords } from './argument-issues.ts';
-import { isNestedDeeper } from './is-nested-deeper.ts';
 import { createJsonSchemaChecks, type SchemaOrigin } from './json-schema-checks.ts';
 
 export type Checked =
@@ -50,8 +49,8 @@ const checkNesting = (schema: JsonSchema): void => {
 const toStrict = (schema: z.ZodType): z.ZodType =>
   schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema;
 
-const toZodCheck = (given: z.ZodType, side: Side): SchemaCheck => {
-  const schema = side === 'input' ? toStrict(given) : given;
+const toZodCheck = (declared: z.ZodType, side: Side): SchemaCheck => {
+  const schema = side === 'input' ? toStrict(declared) : declared;
   let mayWait = false;
   let mayFit = false;
   const unsayable: string[] = [];
@@ -92,7 +91,7 @@ const UNSAYABLE: ReadonlySet<string> = new Set(['date', 'bigint', 'map', 'set', 
 const toUnsayableText = (type: string): string =>
   type === 'date'
     ? 'arguments are JSON, which has no dates: write z.iso.date() or z.iso.datetime()'
-    : `arguments are JSON, which has no ${type}: describe what is sent, and convert it in run`;
+    : `arguments are JSON, which has no ${type}: describe the JSON value, and convert it in run`;
 
 const FORMATS_ENOUGH: ReadonlySet<string> = new Set(['date', 'date-time', 'time']);
 
@@ -113,11 +112,11 @@ const SPEAKS_OF_FURTHER_MEMBERS = [
   '$ref',
 ];
 
-const toJsonSchemaCheck = (given: JsonSchema, side: Side, origin: SchemaOrigin): SchemaCheck => {
+const toJsonSchemaCheck = (declared: JsonSchema, side: Side, origin: SchemaOrigin): SchemaCheck => {
   // Before it is compiled, which is recursive, too.
-  checkNesting(given);
-  const open = SPEAKS_OF_FURTHER_MEMBERS.some((keyword) => keyword in given);
-  const jsonSchema = side === 'input' && !open ? { ...given, additionalProperties: false } : given;
+  checkNesting(declared);
+  const open = SPEAKS_OF_FURTHER_MEMBERS.some((keyword) => keyword in declared);
+  const jsonSchema = side === 'input' && !open ? { ...declared, additionalProperties: false } : declared;
   const findIssues = createJsonSchemaChecks(origin)(jsonSchema);
   return {
     jsonSchema,
@@ -126,4 +125,16 @@ const toJsonSchemaCheck = (given: JsonSchema, side: Side, origin: SchemaOrigin):
       return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
     },
   };
+};
+
+/** Whether a value of JSON is nested deeper than so many levels. Takes no stack, however deep it is. */
+export const isNestedDeeper = (value: unknown, levels: number): boolean => {
+  const open: (readonly [value: unknown, level: number])[] = [[value, 0]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [current, level] = next;
+    if (typeof current !== 'object' || current === null) continue;
+    if (level === levels) return true;
+    for (const member of Object.values(current)) open.push([member, level + 1]);
+  }
+  return false;
 };

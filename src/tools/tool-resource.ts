@@ -1,3 +1,4 @@
+import { type AnyAsyncGenerator, isAsyncGenerator } from './async-generator.ts';
 import type { InlineTool, ToolContext, ToolLog } from './tool.ts';
 import { TOOL_ERROR, UpstreamToolError } from './tool-errors.ts';
 
@@ -11,14 +12,6 @@ export type SetupMeans = {
 
 export type Setup<Resource> = (means: SetupMeans) => Resource | Promise<Resource>;
 export type Teardown<Resource> = (resource: Resource) => unknown;
-
-/** What a tool holds open between its calls: made by the first call that needs it, once in this process. */
-export type ToolResource = {
-  /** Runs a handler with it. Rejects with a tool error where there is none. */
-  readonly run: (handler: ResourceHandler, name: string, context: ToolContext) => Promise<unknown>;
-  /** Tears it down once no call uses it; a later call makes it anew. Rejects with what the teardown throws. */
-  readonly close: () => Promise<void>;
-};
 
 export type ResourceHandler = (context: ToolContext, resource: unknown) => unknown;
 
@@ -37,14 +30,7 @@ type Means = { readonly setup: Setup<unknown>; teardown(resource: unknown): unkn
 // By their setup: tools that name the same function share what it makes.
 const resources = new WeakMap<Setup<unknown>, ToolResource>();
 
-/** The resource of this setup in this process, the same for the same function. Nothing is made yet. */
-export const toToolResource = (means: Means): ToolResource => {
-  const resource = resources.get(means.setup) ?? new LazyResource(means);
-  resources.set(means.setup, resource);
-  return resource;
-};
-
-/** What a declaration says of a resource, or null where it has none. */
+/** The resource that a declaration asks for, the same for the same `setup`; null where it asks for none. Nothing is made yet. */
 export const toResource = <Resource>(
   { setup, teardown }: { readonly setup?: Setup<Resource>; readonly teardown?: Teardown<NoInfer<Resource>> },
   refuse: (member: string, rule: string) => never,
@@ -52,7 +38,9 @@ export const toResource = <Resource>(
   if (setup !== undefined && typeof setup !== 'function') refuse('setup', 'must be a function');
   if (teardown !== undefined && typeof teardown !== 'function') refuse('teardown', 'must be a function');
   if (setup === undefined) return teardown === undefined ? null : refuse('teardown', 'needs a setup');
-  return toToolResource({ setup, teardown: teardown ?? (() => undefined) });
+  const resource = resources.get(setup) ?? new ToolResource({ setup, teardown: teardown ?? (() => undefined) });
+  resources.set(setup, resource);
+  return resource;
 };
 
 // What is open between calls would keep other files from a shared process, and be torn down with every turn.
@@ -68,7 +56,8 @@ export const toIsolation = (
 type Making = { readonly made: Promise<unknown>; readonly ending: AbortController };
 type Failed = { readonly error: unknown; readonly pauseMs: number; readonly until: number };
 
-class LazyResource implements ToolResource {
+/** What a tool holds open between its calls: made by the first call that needs it, once in this process. */
+export class ToolResource {
   readonly #means: Means;
   #making: Making | null = null;
   #failed: Failed | null = null;
@@ -79,24 +68,42 @@ class LazyResource implements ToolResource {
     this.#means = means;
   }
 
+  /** Runs a handler with it. Rejects with a tool error where there is none. */
   async run(handler: ResourceHandler, name: string, context: ToolContext): Promise<unknown> {
     // Counted from here on: what a call waits for is not torn down before it has had it.
     this.#running += 1;
+    let isHandedOn = false;
     try {
       const { value } = await this.#obtain(name, context);
-      return await handler(context, value);
+      const returned = await handler(context, value);
+      isHandedOn = isAsyncGenerator(returned);
+      return isAsyncGenerator(returned) ? this.#useFor(returned) : returned;
     } finally {
-      this.#running -= 1;
-      if (this.#running === 0) for (const resolve of this.#waiting) resolve();
+      if (!isHandedOn) this.#endUse();
     }
   }
 
+  /** A generator uses it until it has ended. */
+  async *#useFor(generator: AnyAsyncGenerator): AnyAsyncGenerator {
+    try {
+      return yield* generator;
+    } finally {
+      this.#endUse();
+    }
+  }
+
+  #endUse(): void {
+    this.#running -= 1;
+    if (this.#running === 0) for (const resolve of this.#waiting) resolve();
+  }
+
+  /** Tears it down once no call uses it; a later call makes it anew. Rejects with what the teardown throws. */
   async close(): Promise<void> {
     while (this.#running > 0) await this.#whenIdle();
     const making = this.#making;
     if (making === null) return;
     this.#making = null;
-    making.ending.abort(new DOMException('This resource is no longer wanted.', 'AbortError'));
+    making.ending.abort(new DOMException('This resource is no longer needed.', 'AbortError'));
     const made = await making.made.then(toMade, () => null);
     if (made !== null) await within(TEARDOWN_MS, this.#tearDown(made.value), 'teardown');
   }
@@ -170,7 +177,7 @@ const waitWithin = ({ signal, timeoutMs }: ToolContext, name: string, made: Prom
 };
 
 const toStillError = (name: string): UpstreamToolError =>
-  new UpstreamToolError('upstream_unavailable', `Tool '${name}' is still being set up. Try again in a moment.`, {
+  new UpstreamToolError('upstream_unavailable', `Tool '${name}' is still starting. Try again in a moment.`, {
     executed: 'no',
     retryAfterMs: FIRST_PAUSE_MS,
   });
@@ -183,7 +190,7 @@ const toSetupError = (name: string, error: unknown, retryAfterMs: number): unkno
   const seconds = Math.ceil(retryAfterMs / 1000);
   return new UpstreamToolError(
     'upstream_unavailable',
-    `Tool '${name}' could not be set up: ${reason.replace(/[.!?]$/, '')}. Try again in ${seconds === 1 ? '1 second' : `${seconds} seconds`}, or use another tool.`,
+    `Tool '${name}' could not be started: ${reason.replace(/[.!?]$/, '')}. Try again in ${seconds === 1 ? '1 second' : `${seconds} seconds`}, or use another tool.`,
     { executed: 'no', retryAfterMs: Math.ceil(retryAfterMs), cause: error },
   );
 };

@@ -35,6 +35,12 @@ export type ToolContext = {
   readonly log: ToolLog;
   /** Tells whoever watches how far the call is. At most a thousand a call are passed on. */
   readonly progress: (update: ToolProgress) => void;
+  /**
+   * Shows people a piece of what the call makes, before its result: any JSON value, sent to who reads the answer as a stream,
+   * and to nobody else. No part of the result: a model never sees it. Of a call a thousand parts of at most 256 KiB each, 4 MiB
+   * together, are passed on; a slow reader misses some.
+   */
+  readonly part: (value: unknown) => void;
   /** What a repeat of this call may do, as it holds for the service: the operator may say otherwise than the tool. */
   readonly effects: Effects;
   /** How many retries of this tool the session still has, should this call fail. */
@@ -63,6 +69,17 @@ export type Invocation = {
 export type Prepared =
   | { readonly ok: true; readonly invocation: Invocation }
   | { readonly ok: false; readonly issues: readonly Issue[] };
+
+/**
+ * `never`: its calls end with their request. `optional`: a caller that prefers an asynchronous answer (RFC 7240,
+ * `respond-async`) gets one; for others it runs as any other tool. `always`: it runs for such callers only.
+ */
+export const BACKGROUND = ['never', 'optional', 'always'] as const;
+export type Background = (typeof BACKGROUND)[number];
+
+/** How long a background call may take, and the longest that a tool may ask for, in milliseconds. */
+export const DEFAULT_MAX_DURATION_MS = 3_600_000;
+export const LONGEST_DURATION_MS = 86_400_000;
 
 /** Something outside this service that calls go to: an MCP server, an API. Its tools share one breaker and one limit. */
 export type Upstream = {
@@ -94,6 +111,10 @@ export type ToolFacts = {
   readonly maxCallsPerSession: number | null;
   /** The same call with the same answer is how it is meant to be used. */
   readonly polling: boolean;
+  /** Whether a call may go on after its request has been answered: never, where the caller agrees, or in no other way. */
+  readonly background: Background;
+  /** Milliseconds from acceptance to the end of a call that goes on after its request; for others `timeoutMs` holds. */
+  readonly maxDurationMs: number;
   /** The argument that says which upstream a call talks to; null = always the same one, or a function tells. */
   readonly breakerKey: string | null;
   /** What all its calls go to; null = nothing that it shares with other tools. */
@@ -150,5 +171,37 @@ export type Placing = 'shared' | 'own' | 'alone';
 
 export type Tool = InlineTool | HostedTool;
 
+/** What a tool is where its declaration does not say otherwise. */
+export const UNSTATED = {
+  outputSchema: null,
+  retries: 0,
+  gracefulErrors: null,
+  sequential: false,
+  concurrency: null,
+  maxCallsPerSession: null,
+  polling: false,
+  background: 'never',
+  maxDurationMs: DEFAULT_MAX_DURATION_MS,
+  breakerKey: null,
+  upstream: null,
+  source: 'builtin',
+  isolation: 'process',
+  env: [],
+} as const satisfies Partial<ToolFacts>;
+
 /** Whether a repeat can do no harm. */
 export const isSafe = (tool: Pick<Tool, 'effects'>): boolean => tool.effects !== 'write';
+
+// Whoever works until the end is cut off, and what is known by then is lost.
+const MARGIN_SHARE = 0.1;
+const LEAST_MARGIN_MS = 250;
+const MOST_MARGIN_MS = 2_000;
+
+/**
+ * How many of the milliseconds that a call has (`ToolContext.timeoutMs`) its work may take, a whole number: the rest, a
+ * tenth but at least 0.25 s and at most 2 s, is for telling what is known until then. Never less than half of them.
+ */
+export const toWorkMs = (timeoutMs: number): number => {
+  const marginMs = Math.min(Math.max(timeoutMs * MARGIN_SHARE, LEAST_MARGIN_MS), MOST_MARGIN_MS);
+  return Math.ceil(timeoutMs - Math.min(marginMs, timeoutMs / 2));
+};

@@ -1,13 +1,11 @@
-import { resolve } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from '../settings/config.ts';
-import { type FileAccess, probeFileAccess } from '../tools/builtin/workspace/file-access.ts';
-import { createBuiltinTools } from '../tools/groups/builtin-tools.ts';
-import type { PageTokens } from '../tools/page-tokens.ts';
-import type { ToolFamily, ToolGroup } from '../tools/tool-family.ts';
-import { checkToolGroups } from './check-tool-groups.ts';
+import type { Config } from '../config/settings/config.ts';
+import { checkToolGroups } from '../config/warn-idle-settings.ts';
+import { workspaceDirOf } from '../config/workspace-guard.ts';
+import type { PageTokens, ToolkitHost, ToolkitTools } from '../toolkit-api/toolkit.ts';
+import { TOOLKITS } from '../toolkits/toolkits.ts';
+import { type FileAccess, probeFileAccess } from '../workspace/workspace.ts';
 import type { WiredRedaction } from './wire-redaction.ts';
-import { workspaceDirOf } from './workspace-guard.ts';
 
 export type BuiltinParts = {
   readonly version: string;
@@ -18,43 +16,28 @@ export type BuiltinParts = {
   readonly fileAccess?: FileAccess | undefined;
 };
 
-const GROUPS = ['notes', 'shell', 'drive', 'mail', 'calendar', 'slack'] as const satisfies readonly ToolGroup[];
-
-/** The service's own tools, as the settings want them. */
-export const wireBuiltin = (config: Config, parts: BuiltinParts): Promise<Required<ToolFamily>> => {
+/** The tools of all toolkits that are always offered, and of those that TOOL_GROUPS names. */
+export const wireBuiltin = async (config: Config, parts: BuiltinParts): Promise<Required<ToolkitTools>> => {
   const { version, log, pageTokens, redaction, fileAccess = probeFileAccess() } = parts;
-  const groups = new Set(GROUPS.filter((group) => config.TOOL_GROUPS.includes(group)));
-  checkToolGroups(config, groups, log);
-  const workspaceDir = workspaceDirOf(config);
-  return createBuiltinTools({
-    workspaceDir,
-    access: fileAccess,
-    privateAddresses: config.FETCH_ALLOW_PRIVATE ? 'allow' : 'refuse',
-    allowedAddresses: config.FETCH_ALLOW_ADDRESSES,
+  checkToolGroups(config, log);
+  const host: ToolkitHost = {
+    log,
+    groups: new Set(config.TOOL_GROUPS),
+    pageTokens,
+    registerSecrets: (name, values) => void redaction.register(values.map((value) => ({ name, value }))),
+    workspaceDir: workspaceDirOf(config),
+    fileAccess,
     userAgent: `recourse/${version}`,
-    optional: {
-      groups,
-      notes: { directory: config.NOTES_DIR },
-      shell: {
-        workspaceDir: resolve(workspaceDir),
-        bwrapPath: config.SHELL_BWRAP_PATH,
-        timeoutMs: config.SHELL_TIMEOUT_MS,
-        cpuSeconds: config.SHELL_CPU_SECONDS,
-        memoryMb: config.SHELL_MEMORY_MB,
-        maxProcesses: config.SHELL_MAX_PROCESSES,
-        outputBytes: config.SHELL_OUTPUT_BYTES,
-        epoll: config.SHELL_EPOLL ? 'allowed' : 'refused',
-      },
-      google: {
-        credentialsPath: config.GOOGLE_CREDENTIALS_PATH,
-        subject: config.GOOGLE_SUBJECT,
-        apiUrl: config.GOOGLE_API_URL,
-      },
-      slack: { token: config.SLACK_BOT_TOKEN, apiUrl: config.SLACK_API_URL },
-      pageTokens,
-      registerSecrets: (values) =>
-        void redaction.register(values.map((value) => ({ name: 'GOOGLE_CREDENTIALS_PATH', value }))),
-      log,
-    },
-  });
+  };
+  const created: ToolkitTools[] = [];
+  for (const toolkit of TOOLKITS) {
+    const groups = Object.keys(toolkit.groups);
+    if (groups.length === 0 || groups.some((group) => host.groups.has(group)))
+      created.push(await toolkit.create(config, host));
+  }
+  return {
+    tools: created.flatMap(({ tools }) => tools),
+    unavailable: created.flatMap(({ unavailable = [] }) => unavailable),
+    close: () => Promise.all(created.map(({ close }) => close())).then(() => undefined),
+  };
 };

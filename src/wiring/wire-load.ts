@@ -1,13 +1,13 @@
+import { type HostLimits, readMachine, toHostLimits } from '../config/host-limits.ts';
+import type { Config } from '../config/settings/config.ts';
 import { type ByteHold, createByteBudget } from '../executor/byte-budget.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
-import { createCallSlots, type SlotQueue } from '../queue/call-slots.ts';
-import { type ConcurrencyLimit, createConcurrencyLimit } from '../queue/concurrency-limit.ts';
 import { createLoadGate, type LoadGate } from '../queue/load-gate.ts';
 import { createRefusalPace, type RefusalPace } from '../queue/refusal-pace.ts';
-import type { Config } from '../settings/config.ts';
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../queue/slot-counts.ts';
+import { createCallSlots, type SlotQueue } from '../queue/slot-queue.ts';
 import { startLoadSampler } from '../telemetry/load-sampler.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { type HostLimits, readMachine, toHostLimits } from './host-limits.ts';
 
 export type WiredLoad = {
   readonly slots: SlotQueue;

@@ -1,28 +1,28 @@
+import { getHeapStatistics } from 'node:v8';
 import type { Logger } from 'pino';
-import type { EndedSessions } from '../executor/ended-sessions.ts';
+import type { Config } from '../config/settings/config.ts';
 import { createUnpackRound } from '../executor/journal/round-journal.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { Redactor } from '../executor/redactor.ts';
-import type { SessionSettings, SessionStore } from '../executor/session-store.ts';
+import type { EndedSessions, SessionSettings, SessionStore } from '../executor/session-store.ts';
 import type { SpaceObserver, StoreObserver } from '../executor/store-observer.ts';
-import type { StoreMemory } from '../memory/store-memory.ts';
+import { createStoreMemory, type StoreMemory, toStoreBytes } from '../memory/store-memory.ts';
+import type { CallRecords } from '../pending/call-records.ts';
+import type { PendingLimits } from '../sessions/calls/memory-call-records.ts';
+import type { createMemoryDeliveries } from '../sessions/deliveries/memory-deliveries.ts';
 import { createMemoryEndedSessions, createRedisEndedSessions } from '../sessions/ended-sessions.ts';
 import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
 import { createMemoryPageTokens } from '../sessions/memory-page-tokens.ts';
 import { createMemorySessionStore, createRequestSessionStore } from '../sessions/memory-session-store.ts';
-import type { RateStore } from '../sessions/rate-store.ts';
 import type { SpaceSettings } from '../sessions/space/store-space.ts';
-import type { Config } from '../settings/config.ts';
-import { createSpaceObserver } from '../telemetry/create-space-observer.ts';
-import { createStoreObserver } from '../telemetry/create-store-observer.ts';
+import type { RateStore } from '../sessions/store-availability.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { createSpaceObserver, createStoreObserver } from '../telemetry/store-observers.ts';
 import type { PageTokenStore, PageTokens } from '../tools/page-tokens.ts';
+import type { Delivery, DeliveryStore } from '../webhooks/delivery-store.ts';
 
 /** What is kept between batches. */
-export type Stores = {
-  readonly sessions: SessionStore;
-  readonly keys: KeyedStore;
-};
+export type Stores = { readonly sessions: SessionStore; readonly keys: KeyedStore };
 
 export type WiredStore = Stores & {
   readonly mode: 'memory' | 'redis';
@@ -35,6 +35,10 @@ export type WiredStore = Stores & {
   readonly pageTokens: PageTokens;
   /** Which sessions of `/mcp` have ended. */
   readonly endedSessions: EndedSessions;
+  /** Opens what keeps messages for webhook endpoints: not before there are any. */
+  readonly openDeliveries: (onEvicted: (delivery: Delivery) => void) => Promise<DeliveryStore>;
+  /** The records of pending calls that all replicas share; null where there is no Redis. */
+  readonly callRecords: CallRecords | null;
   readonly close: () => void;
 };
 
@@ -64,27 +68,41 @@ const toSpaceSettings = (config: Config): SpaceSettings => ({
   sessionTtlMs: config.SESSION_TTL_SECONDS * 1000,
 });
 
+/** How many calls may be pending at once. */
+export const toPendingLimits = (config: Config): PendingLimits => ({
+  ofSession: config.SESSION_MAX_PENDING,
+  ofKey: config.KEY_MAX_PENDING,
+  ofService: config.MAX_PENDING,
+});
+
 /** The stores the settings ask for: Redis behind its fall-back, or this process's memory. */
-export const wireStore = async (
-  config: Config,
-  { log, metrics, memory, redactor, now }: StoreParts,
-): Promise<WiredStore> => {
+export const wireStore = async (config: Config, parts: StoreParts): Promise<WiredStore> => {
+  const { REDIS_URL } = config;
+  const { memory, now } = parts;
   const settings = toSessionSettings(config);
   const requests = createRequestSessionStore({ settings, now });
-  const observer = createStoreObserver({ metrics, log, now });
-  const spaceObserver = createSpaceObserver({ metrics, log, now });
-  if (config.REDIS_URL === undefined) {
-    const store = createMemorySessionStore({ mode: 'memory', settings, memory, now });
-    const keys = createMemoryKeyedStore({ memory, now });
-    const pageTokens = createMemoryPageTokens({ ttlMs: settings.ttlMs, memory, now });
-    const sessions = withPages(store, pageTokens);
-    const endedSessions = createMemoryEndedSessions({ ttlMs: settings.ttlMs, memory, now });
-    const close = (): void => undefined;
-    const kept = { sessions, keys, pageTokens, endedSessions };
-    return { mode: 'memory', ...kept, requests, isUp: () => true, rates: null, close };
-  }
-  const terms = { settings, observer, spaceObserver, memory, redactor, now };
-  return { ...(await wireRedis(config.REDIS_URL, config, terms)), mode: 'redis', requests };
+  // Also without Redis: the metrics of a store are there from the start.
+  const observers = { observer: createStoreObserver(parts), spaceObserver: createSpaceObserver(parts) };
+  if (REDIS_URL !== undefined) return { ...(await wireRedis(REDIS_URL, config, { ...parts, ...observers })), requests };
+  const pageTokens = createMemoryPageTokens({ ttlMs: settings.ttlMs, memory, now });
+  return {
+    mode: 'memory',
+    sessions: withPages(createMemorySessionStore({ mode: 'memory', settings, memory, now }), pageTokens),
+    keys: createMemoryKeyedStore({ memory, now }),
+    requests,
+    isUp: () => true,
+    rates: null,
+    pageTokens,
+    endedSessions: createMemoryEndedSessions({ ttlMs: settings.ttlMs, memory, now }),
+    openDeliveries: (onEvicted) => openMemoryDeliveries({ memory, now, onEvicted }),
+    callRecords: null,
+    close: () => undefined,
+  };
+};
+
+const openMemoryDeliveries = async (options: Parameters<typeof createMemoryDeliveries>[0]) => {
+  const { createMemoryDeliveries } = await import('../sessions/deliveries/memory-deliveries.ts');
+  return createMemoryDeliveries(options);
 };
 
 /** Sessions that take their pages with them. Those go first: where Redis is away, ending fails and is asked for again. */
@@ -96,27 +114,25 @@ const withPages = (sessions: SessionStore, pageTokens: PageTokenStore): SessionS
   },
 });
 
-type RedisTerms = Pick<StoreParts, 'memory' | 'redactor' | 'now'> & {
-  readonly settings: SessionSettings;
-  readonly observer: StoreObserver;
-  readonly spaceObserver: SpaceObserver;
-};
+type RedisParts = StoreParts & { readonly observer: StoreObserver; readonly spaceObserver: SpaceObserver };
 
 const wireRedis = async (
   url: string,
   config: Config,
-  { settings, observer, spaceObserver, memory, redactor, now }: RedisTerms,
-): Promise<Omit<WiredStore, 'mode' | 'requests'>> => {
+  { memory, redactor, now, observer, spaceObserver }: RedisParts,
+): Promise<Omit<WiredStore, 'requests'>> => {
   // Only here: ioredis is 9 MB that the embedded store need not pay.
-  const { createRedisClient } = await import('../sessions/redis-client.ts');
+  const { createRedisClient, createRedisSubscription } = await import('../sessions/redis-client.ts');
+  const { createRedisCallRecords } = await import('../sessions/calls/redis-call-records.ts');
+  const { createFallbackCallRecords } = await import('../sessions/calls/fallback-call-records.ts');
   const { createRedisSessionStore } = await import('../sessions/redis-session-store.ts');
   const { createRedisKeyedStore } = await import('../sessions/keyed/redis-keyed-store.ts');
-  const { createStoreAvailability } = await import('../sessions/store-availability.ts');
-  const { createFallbackSessionStore } = await import('../sessions/fallback-session-store.ts');
-  const { createRateStore } = await import('../sessions/rate-store.ts');
+  const { createRateStore, createStoreAvailability } = await import('../sessions/store-availability.ts');
+  const { createFallbackKeyedStore, createFallbackSessionStore } = await import('../sessions/fallback-stores.ts');
   const { createRedisSpace } = await import('../sessions/space/store-space.ts');
   const { createRedisPageTokens } = await import('../sessions/redis-page-tokens.ts');
-  const { createFallbackKeyedStore } = await import('../sessions/keyed/fallback-keyed-store.ts');
+  const settings = toSessionSettings(config);
+  const { ttlMs } = settings;
   const client = createRedisClient(url);
   client.onError((error) => observer.operationFailed('connect', error));
   const space = createRedisSpace({
@@ -134,29 +150,51 @@ const wireRedis = async (
     pageTokens.clear();
   };
   const availability = createStoreAvailability({ observer, now, onRecovered, store: primary });
-  const store = createFallbackSessionStore({
-    primary,
-    local,
-    policy: config.RETRY_BUDGET_ON_STORE_DOWN,
-    availability,
-  });
-  const keys = createFallbackKeyedStore({ primary: createRedisKeyedStore({ client, space }), availability });
-  const rates = createRateStore({ client, availability });
-  const pageTokens = createRedisPageTokens({
-    client,
-    availability,
-    ttlMs: settings.ttlMs,
-    memory,
-    now,
-    onRefused: (error) => observer.operationFailed('page', error),
-  });
+  const policy = config.RETRY_BUDGET_ON_STORE_DOWN;
+  const sessions = createFallbackSessionStore({ primary, local, policy, availability });
+  const onRefused = (error: unknown): void => observer.operationFailed('page', error);
+  const pageTokens = createRedisPageTokens({ client, availability, ttlMs, memory, now, onRefused });
+  const subscription = createRedisSubscription(url);
+  const limits = toPendingLimits(config);
+  const calls = createRedisCallRecords({ client, subscription, space, limits });
   client.connect();
   space.start();
-  const sessions = withPages(store, pageTokens);
-  const endedSessions = createRedisEndedSessions({ client, availability, ttlMs: settings.ttlMs });
-  const close = (): void => {
-    space.stop();
-    client.disconnect();
+  return {
+    mode: 'redis',
+    sessions: withPages(sessions, pageTokens),
+    keys: createFallbackKeyedStore({ primary: createRedisKeyedStore({ client, space }), availability }),
+    isUp: availability.isUp,
+    rates: createRateStore({ client, availability }),
+    pageTokens,
+    endedSessions: createRedisEndedSessions({ client, availability, ttlMs }),
+    openDeliveries: async (onEvicted) => {
+      const { createRedisDeliveries } = await import('../sessions/deliveries/redis-deliveries.ts');
+      const { createFallbackDeliveries } = await import('../sessions/deliveries/fallback-deliveries.ts');
+      return createFallbackDeliveries({
+        primary: createRedisDeliveries(client),
+        local: await openMemoryDeliveries({ memory, now, onEvicted }),
+        availability,
+        onRefused: (error) => observer.operationFailed('webhook', error),
+      });
+    },
+    callRecords: createFallbackCallRecords({ primary: calls, availability }),
+    close: () => {
+      space.stop();
+      subscription.close();
+      client.disconnect();
+    },
   };
-  return { sessions, keys, rates, pageTokens, endedSessions, isUp: availability.isUp, close };
+};
+
+const MIB = 1024 * 1024;
+
+/** The memory that all stores of this process share: a part of what V8 lets the heap grow to. */
+export const wireMemory = ({ STORE_MEMORY_MB }: Config, log: Logger, metrics: Metrics): StoreMemory => {
+  const heapLimitBytes = getHeapStatistics().heap_size_limit;
+  const totalBytes = toStoreBytes(heapLimitBytes, STORE_MEMORY_MB);
+  const sizes = { store_memory_mb: Math.floor(totalBytes / MIB), heap_limit_mb: Math.floor(heapLimitBytes / MIB) };
+  if (STORE_MEMORY_MB !== undefined && totalBytes < STORE_MEMORY_MB * MIB)
+    log.warn({ ...sizes, asked_mb: STORE_MEMORY_MB }, 'STORE_MEMORY_MB is larger than the heap allows');
+  log.debug(sizes, 'memory of stores');
+  return createStoreMemory({ totalBytes, watch: metrics.watchStore });
 };

@@ -1,17 +1,21 @@
-import type { Logger } from 'pino';
+import { type Logger, pino } from 'pino';
+import type { Variables } from '../config/file/expand-variables.ts';
+import { type HostLimits, readMachine, toHostLimits } from '../config/host-limits.ts';
+import { warnOfUnusedNames } from '../config/misspelled-names.ts';
+import type { Config } from '../config/settings/config.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
-import type { RunHosted } from '../executor/run-hosted.ts';
+import type { RunHosted } from '../executor/deadline.ts';
+import type { IsolationObserver } from '../isolation/isolation-observer.ts';
 import type { ProcessTable } from '../isolation/process-table.ts';
-import type { Config } from '../settings/config.ts';
-import { createIsolationObserver } from '../telemetry/create-isolation-observer.ts';
+import { createIsolationObserver } from '../telemetry/host-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { Publish, UpstreamState } from '../tools/offers/tool-source.ts';
+import { createBuiltinReducers } from '../tools/builtin-reducers.ts';
+import type { CheckedDirectory } from '../tools/directory/check-directory.ts';
 import { createToolRegistry, type ToolRegistry } from '../tools/registry.ts';
-import type { Tool } from '../tools/tool.ts';
 import type { ConcurrencyOf, PlacingOf } from '../tools/tool-offer.ts';
-import type { ConfigFileState } from './follow-config-file.ts';
-import type { HostLimits } from './host-limits.ts';
-import { warnOfUnusedNames } from './warn-of-unused-names.ts';
+import type { Publish, UpstreamState } from '../upstreams/sources/upstream.ts';
+import { wireBuiltin } from './wire-builtin.ts';
+import { wireRedaction } from './wire-redaction.ts';
 import { type UpstreamsOptions, wireUpstreams } from './wire-upstreams.ts';
 
 export type WiredTools = {
@@ -21,109 +25,79 @@ export type WiredTools = {
   readonly killHosts: () => void;
   /** How the places stand that tools come from elsewhere. */
   readonly upstreams: () => readonly UpstreamState[];
-  readonly configFile: () => ConfigFileState;
   readonly close: () => Promise<void>;
 };
 
-export type ToolsOptions = {
-  readonly log: Logger;
+export type ToolsOptions = Omit<UpstreamsOptions, 'offer'> & {
   readonly metrics: Metrics;
   readonly observer: CallObserver;
-  /** The service's own tools and reducers. */
-  readonly own: readonly Tool[];
   /** How many calls of a tool the service lets run at once. */
   readonly limitOf: ConcurrencyOf;
   readonly now: () => number;
   readonly hostLimits: HostLimits;
   /** How the service learns of the processes of tools; left out: by what this system offers. */
   readonly processes?: ProcessTable | undefined;
-  /** Of which tool hosts get what the settings name. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
-} & Pick<UpstreamsOptions, 'ownUnavailable' | 'redaction' | 'version' | 'configFile' | 'guard'>;
+};
 
 /** Everything that offers tools, in the registry; and the tool hosts, where there is a tools directory. */
 export const wireTools = async (config: Config, options: ToolsOptions): Promise<WiredTools> => {
-  const { metrics, observer } = options;
-  // Without tools of its own: overrides change those of the service, too.
+  const { metrics, observer, log } = options;
   // Known once the directory is wired, which offers its tools to the registry.
   let placingOf: PlacingOf = () => null;
+  // Without tools of its own: overrides change those of the service, too.
   const registry = createToolRegistry([], options.limitOf, (tool) => placingOf(tool));
   const offer: Publish = (next) => {
     registry.offer(next);
     observer.toolsOffered(registry.list());
   };
-  const { publishDirectory, start, close, kill, ...upstreams } = await wireUpstreams(config, { ...options, offer });
-  const { placingOf: placingInHosts, ...hosts } = await wireDirectory(config, {
-    ...options,
-    publish: publishDirectory,
-  });
-  placingOf = placingInHosts;
-  metrics.showUpstreamsBy(upstreams.upstreams);
-  metrics.showConfigFileBy(() => upstreams.configFile().status === 'stale');
+  const { upstreams, ...sources } = await wireUpstreams(config, { ...options, offer });
+  const hosts = await wireDirectory(config, options, sources.publishDirectory);
+  ({ placingOf } = hosts);
+  metrics.showUpstreamsBy(upstreams);
+  metrics.showConfigFileBy(() => sources.configFile().status === 'stale');
   // Last: nothing that fails here leaves their processes behind.
-  await start();
-  warnOfUnusedNames(config, registry.list(), options.log);
-  const killHosts = (): void => {
-    hosts.killHosts();
-    kill();
-  };
+  await sources.start();
+  warnOfUnusedNames(config, registry.list(), log);
   return {
     registry,
-    ...hosts,
-    ...upstreams,
-    killHosts,
-    close: () => Promise.all([close(), hosts.close()]).then(() => undefined),
+    runHosted: hosts.runHosted,
+    upstreams,
+    killHosts: () => {
+      hosts.killHosts();
+      sources.kill();
+    },
+    close: async () => {
+      await Promise.all([sources.close(), hosts.close()]);
+    },
   };
 };
 
 type WiredDirectory = Pick<WiredTools, 'runHosted' | 'killHosts' | 'close'> & { readonly placingOf: PlacingOf };
 
 const NO_HOSTS: WiredDirectory = {
-  runHosted: () => Promise.reject(new Error('There is no tools directory, and so no tool host.')),
+  runHosted: () => Promise.reject(new Error('There is no tools directory, so there are no tool hosts.')),
   killHosts: () => undefined,
   close: async () => undefined,
   placingOf: () => null,
 };
 
 /** The tools directory, where the settings name one, and its tool hosts. */
-const wireDirectory = async (
-  config: Config,
-  options: ToolsOptions & { readonly publish: Publish },
-): Promise<WiredDirectory> => {
+const wireDirectory = async (config: Config, options: ToolsOptions, publish: Publish): Promise<WiredDirectory> => {
   const { TOOLS_DIR } = config;
   if (TOOLS_DIR === undefined) return NO_HOSTS;
-  // Only here: a service without a tools directory need not pay for what runs one.
-  const { createIsolation } = await import('../isolation/create-isolation.ts');
-  const { createToolDirectory } = await import('../tools/directory/tool-directory.ts');
-  const { isAllowedName } = await import('../isolation/host-environment.ts');
-  const { chooseProcesses } = await import('./choose-processes.ts');
-  const { createInlineLoader } = await import('../tools/directory/load-inline-tools.ts');
-  const { log, metrics, observer, own, now, environment, guard, publish, hostLimits } = options;
+  const { log, metrics, observer, own, now, environment, guard, hostLimits, processes } = options;
   const { min, max, memoryMb, reason } = hostLimits;
   log.info({ max, kept_warm: min, memory_mb: memoryMb, reckoned: reason }, 'tool hosts');
-  const isolation = createIsolation({
-    minHosts: min,
-    maxHosts: max,
-    maxCalls: config.TOOL_HOST_MAX_CALLS,
-    memoryMb,
-    maxResultBytes: config.MAX_RESULT_BYTES,
-    permissions: config.TOOLS_PERMISSIONS,
-    sharedVariables: config.TOOLS_ENV,
-    allowedVariables: config.TOOLS_ENV_ALLOW,
-    ownTools: config.TOOL_HOSTS_OWN,
-    environment,
-    processes: chooseProcesses(log, options.processes),
-    now,
-    observer: createIsolationObserver({ metrics, log, now, lateResult: observer.lateResult }),
-  });
+  const isolationObserver = createIsolationObserver({ metrics, log, now, lateResult: observer.lateResult });
+  const hosts = { environment, limits: hostLimits, observer: isolationObserver, log, processes };
+  const { isolation, ...loading } = await loadIsolation(config, hosts);
   metrics.countToolProcessesBy(isolation.count);
-  const directory = createToolDirectory({
+  const { ToolDirectory } = await import('../tools/directory/tool-directory.ts');
+  const directory = new ToolDirectory({
+    ...loading,
     root: TOOLS_DIR,
     check: (paths) => guard.check('TOOLS_DIR', paths),
-    hosts: isolation.hosts,
     taken: own,
-    isAllowed: (name) => isAllowedName(name, config.TOOLS_ENV_ALLOW),
-    inline: { allowed: new Set(config.TOOLS_INLINE), load: createInlineLoader({ api: PUBLIC_API }) },
     log,
     onFiles: metrics.countToolFiles,
     publish,
@@ -140,5 +114,93 @@ const wireDirectory = async (
   return { runHosted: isolation.runHosted, killHosts: isolation.killAll, close, placingOf };
 };
 
-export const PUBLIC_API = new URL(`../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
-  .href;
+type IsolationParts = {
+  readonly environment: Variables;
+  readonly limits: Pick<HostLimits, 'min' | 'max' | 'memoryMb'>;
+  readonly observer: IsolationObserver;
+  readonly log: Logger;
+  readonly processes?: ProcessTable | undefined;
+};
+
+// What a tool file imports as `recourse`.
+const PUBLIC_API = new URL(`../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
+
+/** Tool hosts, and how files of a tools directory are loaded into them: a service without one does not load this. */
+const loadIsolation = async (config: Config, parts: IsolationParts) => {
+  const { environment, limits, observer, log } = parts;
+  const { createIsolation } = await import('../isolation/create-isolation.ts');
+  const { findProcessTable } = await import('../isolation/ps-table.ts');
+  const { isAllowedName } = await import('../isolation/host-environment.ts');
+  const { createInlineLoader } = await import('../tools/directory/file-versions.ts');
+  const { processes = findProcessTable() } = parts;
+  for (const line of MISSING[processes.source]) log.warn(line);
+  const isolation = createIsolation({
+    minHosts: limits.min,
+    maxHosts: limits.max,
+    maxCalls: config.TOOL_HOST_MAX_CALLS,
+    memoryMb: limits.memoryMb,
+    maxResultBytes: config.MAX_RESULT_BYTES,
+    permissions: config.TOOLS_PERMISSIONS,
+    sharedVariables: config.TOOLS_ENV,
+    allowedVariables: config.TOOLS_ENV_ALLOW,
+    ownTools: config.TOOL_HOSTS_OWN,
+    environment,
+    processes,
+    now: () => performance.now(),
+    observer,
+  });
+  return {
+    isolation,
+    hosts: isolation.hosts,
+    inline: { allowed: new Set(config.TOOLS_INLINE), load: createInlineLoader({ api: PUBLIC_API }) },
+    isAllowed: (name: string) => isAllowedName(name, config.TOOLS_ENV_ALLOW),
+  };
+};
+
+const NO_CGROUPS =
+  'control group limits cannot be read: the number of tool hosts is computed from the memory of the machine';
+
+// What this system cannot do, by how processes are listed.
+const MISSING = {
+  proc: [],
+  ps: [
+    'no /proc: tool processes are listed by ps once a second; a process that a tool moves out of its process group within a second may survive its host',
+    NO_CGROUPS,
+  ],
+  none: [
+    'no /proc and no working ps: tool processes cannot be listed; TOOL_HOST_MEMORY_MB limits only the JavaScript heap, and a process that a tool moves out of its process group survives its host',
+    NO_CGROUPS,
+  ],
+} as const satisfies Record<ProcessTable['source'], readonly string[]>;
+
+// Nobody calls a tool of a directory that is checked: a file is loaded, and what it does beside that is not told.
+const SILENT: IsolationObserver = {
+  hostEnded: () => undefined,
+  messageDropped: () => undefined,
+  strayThrown: () => undefined,
+  hostUnfit: () => undefined,
+  fileOffended: () => undefined,
+  lineWritten: () => undefined,
+  hostObtained: () => undefined,
+};
+
+/** Loads a tools directory as a service of these settings does, without serving. Rejects with one sentence for people. */
+export const checkTools = async (
+  directory: string,
+  config: Config,
+  environment: Variables,
+): Promise<CheckedDirectory> => {
+  const { checkDirectory } = await import('../tools/directory/check-directory.ts');
+  const log = pino({ level: 'silent' });
+  const builtin = await wireBuiltin(config, {
+    version: 'check',
+    log,
+    redaction: wireRedaction(config, environment),
+    pageTokens: { find: async () => null, keep: async () => undefined },
+  });
+  const limits = { ...toHostLimits(config, readMachine()), min: 0 };
+  const { isolation, ...loading } = await loadIsolation(config, { environment, limits, observer: SILENT, log });
+  return checkDirectory(directory, { ...loading, taken: [...builtin.tools, ...createBuiltinReducers()] }).finally(() =>
+    Promise.all([isolation.close(), builtin.close()]),
+  );
+};

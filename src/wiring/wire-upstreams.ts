@@ -1,22 +1,19 @@
 import { dirname } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { ConfigText, Variables } from '../config-file/expand-variables.ts';
-import type { ConfigContent, LoadedConfig } from '../config-file/load-config-file.ts';
-import type { Config } from '../settings/config.ts';
-import { type BoardRules, createOfferBoard } from '../tools/offers/offer-board.ts';
-import { createSourceSet, type SourceChanges } from '../tools/offers/source-set.ts';
-import type { Publish, UpstreamState } from '../tools/offers/tool-source.ts';
-import type { Tool } from '../tools/tool.ts';
+import type { ConfigText, Variables } from '../config/file/expand-variables.ts';
+import type { ConfigContent, LoadedConfig } from '../config/file/load-config-file.ts';
+import type { FirstConfigFile } from '../config/file/read-config-file.ts';
+import { type ConfigFileState, followConfigFile } from '../config/follow-config-file.ts';
+import { findFileSecrets, matchesNames } from '../config/secrets.ts';
+import type { Config } from '../config/settings/config.ts';
+import type { WorkspaceGuard } from '../config/workspace-guard.ts';
+import type { Tool, ToolLog } from '../tools/tool.ts';
 import type { ToolOffer, UnavailableTool } from '../tools/tool-offer.ts';
-import { createOverrideCheck } from './check-overrides.ts';
-import { findFileSecrets } from './file-secrets.ts';
-import { type FirstConfigFile, readFirstConfigFile } from './first-config-file.ts';
-import { type ConfigFileState, followConfigFile } from './follow-config-file.ts';
-import { toSourceOrder, toSourcePlans } from './to-source-plans.ts';
-import { matchesNames, type WiredRedaction } from './wire-redaction.ts';
-import { createWorkspaceReader } from './workspace-file.ts';
-import type { WorkspaceGuard } from './workspace-guard.ts';
+import { type BoardRules, createOfferBoard, createOverrideCheck } from '../upstreams/sources/offer-board.ts';
+import { createSourceSet, type SourceChanges } from '../upstreams/sources/source-set.ts';
+import type { PlanHost, Publish, UpstreamState } from '../upstreams/sources/upstream.ts';
+import type { WiredRedaction } from './wire-redaction.ts';
+import { createWorkspaceReader } from './workspace-reader.ts';
 
 export type WiredUpstreams = {
   /** Takes what the tools directory offers. */
@@ -45,53 +42,48 @@ export type UpstreamsOptions = {
   readonly guard: WorkspaceGuard;
   /** Of this service. */
   readonly version: string;
-  /** The configuration file where it was read already: it may say something else now. */
-  readonly configFile?: FirstConfigFile | null | undefined;
+  /** The configuration file as it was when the service started; null where there is none. */
+  readonly configFile: FirstConfigFile | null;
+  /** Takes each later version of the configuration file, for what is no tool. */
+  readonly onContent: (content: ConfigContent) => Promise<void>;
 };
 
 const DIRECTORY = 'TOOLS_DIR';
-const NOTHING: ConfigContent = { mcpServers: [], openapi: [], tools: new Map() };
 
 /**
  * All that offers tools, put together: the service itself, its tools directory, and what the configuration file names,
- * which is followed. Rejects where the file cannot be used, or where the service's own tools share a name.
+ * which is followed. Rejects where the service's own tools share a name.
  */
 export const wireUpstreams = async (config: Config, options: UpstreamsOptions): Promise<WiredUpstreams> => {
-  const { log, own, ownUnavailable, offer, environment, guard, version } = options;
-  const file = await toFirstFile(config, options);
+  const { log, own, ownUnavailable, offer, environment, guard, configFile: file } = options;
   const register = createRegister(config, options);
   register(file?.texts ?? []);
-  const board = createOfferBoard({ own, ownUnavailable, rules: toRules(file?.content ?? NOTHING), offer, log });
+  // Only here: a service without a configuration file need not pay for what reads one.
+  const kinds = file === null ? null : await import('../upstreams/upstreams.ts');
+  const toRules = createToRules(kinds?.toSourceNames);
+  const board = createOfferBoard({ own, ownUnavailable, rules: toRules(file?.content), offer, log });
   const publish = (source: string, next: ToolOffer): void => {
     board.publish(source, next);
     check.look();
   };
   const graceMs = config.SHUTDOWN_GRACE_MS;
-  const sources = createSourceSet({ isSame: isDeepStrictEqual, publish, withdraw: board.withdraw, graceMs });
+  const sources = createSourceSet({ publish, withdraw: board.withdraw, graceMs });
   const check = createOverrideCheck(board, sources.states, log);
   const publishDirectory: Publish = (next) => publish(DIRECTORY, next);
-  if (file === null) return { ...NO_FILE, publishDirectory, start: async () => board.holdNames() };
-  const paths = { directory: dirname(file.path), environment };
-  const surroundings = {
-    config,
-    ...paths,
-    holdsSecret: options.redaction.redactor.holds,
-    log,
-    version,
-    mayRead: async (path: string) => (await guard.check('a file of a document', [path])).length === 0,
-    readWorkspaceFile: createWorkspaceReader(config),
-    known: new Map(),
-  };
-  const toPlans = (content: ConfigContent) => toSourcePlans(content, surroundings);
+  if (file === null || kinds === null) return { ...NO_FILE, publishDirectory, start: async () => board.holdNames() };
+  const host = createPlanHost(config, file, options);
+  const toPlans = (content: ConfigContent) => kinds.toSourcePlans(content, host);
   const apply = async (content: ConfigContent): Promise<SourceChanges> => {
     const plans = await toPlans(content);
+    warnOfChangedLanes(file, content, log);
     board.setRules(toRules(content));
+    await options.onContent(content);
     const { changes, started } = sources.apply(plans);
     check.forget();
     void started.then(check.look);
     return changes;
   };
-  const { loadConfigFile } = await import('../config-file/load-config-file.ts');
+  const { loadConfigFile } = await import('../config/file/load-config-file.ts');
   const load = async (text: string): Promise<LoadedConfig> => {
     const loaded = loadConfigFile({ file: file.path, text, environment });
     register(loaded.texts);
@@ -124,6 +116,24 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
   };
 };
 
+const createPlanHost = (config: Config, file: FirstConfigFile, options: UpstreamsOptions): PlanHost => ({
+  directory: dirname(file.path),
+  environment: options.environment,
+  holdsSecret: options.redaction.redactor.holds,
+  maxResultBytes: config.MAX_RESULT_BYTES,
+  version: options.version,
+  logFor: (upstream) => toToolLog(options.log.child({ upstream })),
+  memories: new Map(),
+  mayRead: async (path: string) => (await options.guard.check('a file of an OpenAPI document', [path])).length === 0,
+  readWorkspaceFile: createWorkspaceReader(config),
+});
+
+// Calls may wait in them, and workers name them when they start.
+const warnOfChangedLanes = ({ path, content }: FirstConfigFile, next: ConfigContent, log: Logger): void => {
+  if (JSON.stringify(content.lanes) !== JSON.stringify(next.lanes))
+    log.warn({ file: path }, 'lanes of the configuration file have changed: restart to apply them');
+};
+
 const NO_FILE = {
   upstreams: () => [],
   configFile: () => ({ path: null, status: 'none', reason: null }) as const,
@@ -131,25 +141,27 @@ const NO_FILE = {
   close: async () => undefined,
 } satisfies Partial<WiredUpstreams>;
 
-const toFirstFile = async (
-  config: Config,
-  { configFile, environment }: UpstreamsOptions,
-): Promise<FirstConfigFile | null> => {
-  if (configFile !== undefined) return configFile;
-  const { file, mistakes } = await readFirstConfigFile(config, environment);
-  if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
-  return file;
-};
-
 const createRegister = ({ SECRETS_ENV }: Config, { redaction, log }: UpstreamsOptions) => {
   const isSecretName = (name: string): boolean => matchesNames(name, SECRETS_ENV);
   return (texts: readonly ConfigText[]): void => {
     const members = redaction.register(findFileSecrets(texts, isSecretName));
-    if (members.length > 0) log.warn({ members }, 'secrets not registered: each is a word of the contract');
+    if (members.length > 0)
+      log.warn({ members }, 'secrets not redacted: their values are words that the API itself uses');
   };
 };
 
-const toRules = (content: ConfigContent): BoardRules => ({
-  order: [DIRECTORY, ...toSourceOrder(content)],
-  overrides: content.tools,
+/** Writes what a source logs, its fields beside the message. */
+export const toToolLog = (log: Logger): ToolLog => ({
+  debug: (message, fields = {}) => log.debug(fields, message),
+  info: (message, fields = {}) => log.info(fields, message),
+  warn: (message, fields = {}) => log.warn(fields, message),
+  error: (message, fields = {}) => log.error(fields, message),
 });
+
+const createToRules =
+  (toSourceNames: (content: ConfigContent) => readonly string[] = () => []) =>
+  (content?: ConfigContent): BoardRules => ({
+    order: [DIRECTORY, ...(content === undefined ? [] : toSourceNames(content))],
+    overrides: content?.tools ?? new Map(),
+    lanePatterns: content?.lanes.flatMap(({ tools }) => tools) ?? [],
+  });

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
-import { SETTINGS } from '#src/settings/settings.ts';
+import { SETTINGS } from '#src/config/settings/settings.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const NOT_OURS = ['node_modules', 'dist', 'coverage', '.git', '.cache'];
@@ -80,7 +80,7 @@ const OTHER_WORDS: readonly string[] = [
   'HOSTILE_LIVE_MS',
 ];
 
-// Of providers' clients, and of the OpenTelemetry SDK, of which docs/tracing.md names those that hold.
+// Of providers' clients, and of the OpenTelemetry SDK, of which docs/operations.md names those that hold.
 const OTHERS_OWN = /^(OPENAI|ANTHROPIC|GEMINI|GOOGLE|OTEL)_/;
 
 test('every setting that a page names is one', () => {
@@ -112,13 +112,14 @@ test('README.md says how to start and how to test, in one command each', () => {
   expect(text).toContain('npm ci && npm test');
 });
 
-test('docs/architecture.md lists the files that may catch as the imports test holds them', () => {
-  const { text: page } = readPage('docs/architecture.md');
-  const { text: held } = readPage('test/architecture/imports.test.ts');
-  const listed = page.slice(page.indexOf('## Who may catch')).match(/(?<=^\| `src\/)[\w./-]+(?=`)/gm) ?? [];
-  const mayCatch = /const MAY_CATCH = \[(.*?)\];/s.exec(held)?.[1]?.match(/(?<=')[^']+(?=',)/g) ?? [];
-  expect(mayCatch.length).toBeGreaterThan(5);
-  expect([...listed].sort()).toEqual([...mayCatch].sort());
+test('docs/README.md leads to every page of docs, and to the page of each toolkit and upstream', () => {
+  const { text } = readPage('docs/README.md');
+  const led = new Set([...text.matchAll(LINK)].map(([, link = '']) => normalize(join('docs', link))));
+  const pages = PAGES.map(({ path }) => path).filter((path) =>
+    /^(docs\/(?!README)[\w-]+\.md|docs\/decisions\/README\.md|src\/(toolkits|upstreams)\/\w+\/README\.md)$/.test(path),
+  );
+  expect(pages.length).toBeGreaterThan(25);
+  expect(pages.filter((path) => !led.has(path))).toEqual([]);
 });
 
 test('docs/decisions/README.md lists every decision, and every decision says context, decision and consequences', () => {

@@ -9,14 +9,17 @@ test('every generated document says what the code says', async () => {
   const documents = await createGeneratedDocuments();
   expect([...documents.keys()]).toEqual([
     'openapi/openapi.json',
+    'src/http/openapi.json',
     'clients/typescript/src/generated/api.ts',
     'clients/python/src/recourse_client/wire.py',
     'docs/failures.md',
     'docs/configuration.md',
+    '.env.example',
     'docs/metrics.md',
     'docs/one-call.md',
     'docs/cli.md',
     'docs/tools.md',
+    'test/toolkits/audit/answers.md',
     'deploy/grafana/dashboards/recourse.json',
   ]);
   for (const [path, text] of documents) expect(readFileSync(join(ROOT, path), 'utf8'), path).toBe(text);

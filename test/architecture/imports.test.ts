@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { TOOLKITS } from '#src/toolkits/toolkits.ts';
 import { readSourceFiles, type SourceFile } from './source-files.ts';
 
 const FILES = readSourceFiles();
@@ -12,39 +13,49 @@ const folderOf = (path: string): string => (path.includes('/') ? (path.split('/'
 const innermostFolderOf = (path: string): string =>
   path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : rootOf(path);
 
-const EVERYTHING = [
+const CORE = [
   ...['contract', 'json', 'files', 'memory', 'formats', 'tools', 'executor', 'redaction', 'queue', 'isolation'],
-  ...['session-view', 'sessions', 'telemetry', 'auth', 'settings', 'config-file', 'routes', 'mcp', 'http'],
-  ...['wiring', 'testing', 'src'],
+  ...['session-view', 'pending', 'sessions', 'jobs', 'telemetry', 'auth', 'config', 'routes', 'mcp-server', 'http'],
+  ...['egress', 'workspace', 'toolkit-api', 'toolkits', 'upstreams', 'webhooks'],
 ];
 
-// What may be imported from where: the table of docs/architecture.md.
+// What may be imported from where: the table of docs/architecture.md. A folder and what lies in it count as one.
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   contract: [],
+  json: [],
+  files: [],
+  memory: [],
+  console: [],
   formats: ['contract', 'json'],
   tools: ['contract'],
-  json: [],
+  egress: ['contract', 'tools'],
+  workspace: ['tools'],
+  'toolkit-api': ['contract', 'tools', 'egress', 'workspace'],
+  toolkits: ['src', 'toolkit-api'],
+  upstreams: ['contract', 'tools', 'egress'],
+  webhooks: ['egress'],
   executor: ['contract', 'tools', 'memory', 'json'],
   redaction: ['contract', 'tools', 'executor', 'json'],
   queue: ['tools', 'executor'],
   isolation: ['contract', 'tools', 'executor', 'json'],
   'session-view': ['contract', 'tools', 'executor', 'json'],
-  sessions: ['contract', 'executor', 'tools', 'memory'],
-  telemetry: ['contract', 'executor', 'redaction', 'queue', 'isolation', 'memory'],
-  files: [],
-  memory: [],
+  sessions: ['contract', 'executor', 'tools', 'memory', 'pending', 'webhooks'],
+  pending: ['contract', 'tools', 'executor', 'json'],
+  jobs: ['pending', 'sessions'],
+  telemetry: ['contract', 'executor', 'redaction', 'queue', 'isolation', 'memory', 'webhooks'],
   auth: ['contract', 'files', 'memory'],
-  settings: ['auth', 'contract'],
-  console: [],
-  routes: ['contract', 'formats', 'executor', 'json'],
-  mcp: ['contract', 'json', 'formats', 'executor', 'routes'],
-  http: ['routes', 'mcp'],
-  'config-file': ['contract', 'tools', 'settings'],
-  wiring: EVERYTHING.filter((folder) => folder !== 'src' && folder !== 'testing'),
+  config: [
+    ...['auth', 'contract', 'files', 'tools', 'telemetry', 'toolkit-api', 'toolkits', 'upstreams', 'webhooks'],
+    'workspace',
+  ],
+  routes: ['contract', 'formats', 'executor', 'json', 'pending'],
+  'mcp-server': ['contract', 'json', 'formats', 'executor', 'routes'],
+  http: ['routes', 'mcp-server', 'auth', 'config', 'executor', 'files', 'queue', 'telemetry'],
+  wiring: CORE,
   testing: ['contract', 'tools', 'executor', 'memory', 'queue', 'redaction', 'session-view', 'sessions'],
-  src: EVERYTHING,
-  cli: EVERYTHING,
-  main: ['cli', 'src'],
+  src: ['contract', 'tools', 'testing'],
+  cli: [...CORE, 'wiring'],
+  main: ['cli', 'config', 'tools'],
   bin: ['main'],
 };
 
@@ -54,54 +65,56 @@ const BY_PORTS = ['sessions', 'telemetry', 'redaction', 'queue'];
 const INNER = ['executor', 'isolation', 'queue', 'session-view'];
 
 const PORTS = [
-  'executor/batch-trace.ts',
   'executor/call-context.ts',
   'executor/call-observer.ts',
+  'executor/call-outcome.ts',
   'executor/call-slots.ts',
-  'executor/circuit/circuit-observer.ts',
-  'executor/ended-sessions.ts',
-  'executor/failure.ts',
   'executor/journal/round-lines.ts',
   'executor/keyed-store.ts',
+  'executor/pending-calls.ts',
   'executor/redactor.ts',
   'executor/session-store.ts',
   'executor/store-observer.ts',
   'isolation/isolation-observer.ts',
-  'queue/load-sample.ts',
+  'queue/load-gate.ts',
 ];
 
 const MAY_USE: Readonly<Record<string, RegExp>> = {
   contract: /^(zod|fastest-levenshtein)$/,
   json: /^(canonicalize|node:crypto)$/,
-  tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(diagnostics_channel|module|vm))$/,
-  'tools/builtin':
-    /^(zod|fastest-levenshtein|ipaddr\.js|undici|lru-cache|@googleapis\/.*|google-auth-library|@slack\/web-api|node:.*)$/,
-  'tools/http': /^(ipaddr\.js|undici|node:.*)$/,
-  'tools/mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
-  'tools/offers': /^zod$/,
-  'tools/openapi': /^(zod|yaml|undici|@scalar\/openapi-upgrader\/2.0-to-3.0|node:.*)$/,
+  pending: /^(zod|node:crypto)$/,
+  tools: /^(zod|ajv|ajv-formats|ajv\/.*|re2js|node:(diagnostics_channel|module|util|vm))$/,
+  // And the vendors' clients that a toolkit declares.
+  toolkits: /^(zod|node:.*)$/,
+  'toolkit-api': /^(zod|node:crypto)$/,
+  workspace: /^(zod|lru-cache|fastest-levenshtein|node:.*)$/,
+  egress: /^(ipaddr\.js|undici|node:.*)$/,
+  'upstreams/mcp': /^(zod|@modelcontextprotocol\/client(\/.*)?|undici|node:.*)$/,
+  'upstreams/sources': /^(zod|node:(timers\/promises|util))$/,
+  'upstreams/openapi': /^(zod|yaml|undici|@scalar\/openapi-upgrader\/2.0-to-3.0|node:.*)$/,
   'tools/directory': /^node:(fs|fs\/promises|module|os|path|url)$/,
   executor: /^(zod|fastest-levenshtein|node:crypto|node:util)$/,
-  'executor/circuit': /^cockatiel$/,
   'executor/journal': /^zod$/,
   isolation: /^(zod|node:.*)$/,
   sessions: /^(zod|ioredis|node:crypto|node:fs)$/,
+  jobs: /^(bullmq|zod|node:crypto)$/,
   'telemetry/tracing': /^(@opentelemetry\/.*|node:crypto)$/,
   telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:fs|node:os|node:path|node:perf_hooks|node:v8)$/,
   auth: /^(ipaddr\.js|jose|rate-limiter-flexible|node:crypto|node:fs)$/,
-  settings: /^(zod|node:net)$/,
   formats: /^zod$/,
-  http: /^(fastify|@fastify\/.*|node:(crypto|fs|module|path|url))$/,
-  mcp: /^(zod|fastify|@modelcontextprotocol\/server(\/.*)?|node:.*)$/,
-  'config-file': /^(zod|yaml|node:(fs|fs\/promises|path))$/,
+  http: /^(fastify|@fastify\/.*|lru-cache|pino|node:(crypto|fs|module|path|url))$/,
+  'mcp-server': /^(zod|fastify|@modelcontextprotocol\/server(\/.*)?|node:.*)$/,
+  config: /^(zod|yaml|pino|node:(fs|fs\/promises|module|net|os|path|url))$/,
+  upstreams: /^zod$/,
+  webhooks: /^(zod|standardwebhooks|node:crypto)$/,
   wiring: /^(zod|fastify|lru-cache|pino|node:.*)$/,
   testing: /^node:(crypto|perf_hooks)$/,
   console: /^lit-html(\/.*)?$/,
   routes: /^(zod|fastify|@fastify\/.*|node:buffer|node:events|node:http|node:net|node:stream)$/,
-  src: /^(zod|fastify|pino|node:.*)$/,
+  src: /^zod$/,
   cli: /^(commander|cli-table3|pino|node:(crypto|fs|module|net|path|url|util))$/,
   bin: /^$/,
-  main: /^node:(fs|path|stream\/consumers|util)$/,
+  main: /^node:(fs|module|path|stream\/consumers|util)$/,
 };
 
 const offences = (check: (file: SourceFile) => readonly string[]): readonly string[] =>
@@ -176,9 +189,39 @@ test('packages are used only where the table allows them', () => {
   const strangers = offences(({ path, packages }) => {
     const inner = Object.keys(MAY_USE).find((folder) => folder.includes('/') && path.startsWith(`${folder}/`));
     const key = inner ?? folderOf(path);
-    return packages.map(({ from }) => from).filter((name) => !MAY_USE[key]?.test(name));
+    const declared = TOOLKITS.filter(({ name }) => path.startsWith(`toolkits/${name}/`)).flatMap(({ groups }) =>
+      Object.values(groups).flatMap((group) => group.packages ?? []),
+    );
+    return packages.map(({ from }) => from).filter((name) => !MAY_USE[key]?.test(name) && !declared.includes(name));
   });
   expect(strangers).toEqual([]);
+});
+
+test('a toolkit imports the public tool API, the API of toolkits and its own files, and its folder has its name', () => {
+  const folders = new Set(
+    FILES.filter(({ path }) => /^toolkits\/.+\//.test(path)).map(({ path }) => path.split('/')[1]),
+  );
+  expect([...folders].sort()).toEqual(TOOLKITS.map(({ name }) => name).sort());
+  const strangers = offences(({ path, local }) => {
+    const [folder, name] = path.split('/');
+    if (folder !== 'toolkits' || path === 'toolkits/toolkits.ts') return [];
+    return local
+      .map(({ from }) => from)
+      .filter((from) => from !== 'recourse.ts' && !from.startsWith('toolkit-api/'))
+      .filter((from) => !from.startsWith(`toolkits/${name}/`));
+  });
+  expect(strangers).toEqual([]);
+});
+
+test('a declaration of a toolkit imports only what every start may load', () => {
+  const declarations = TOOLKITS.map(({ name }) => `toolkits/${name}/${name}.ts`);
+  const heavy = FILES.filter(({ path }) => declarations.includes(path)).flatMap(({ path, code }) =>
+    [...code.matchAll(/^import [^;]*from '([^']+)';/gm)]
+      .map(([, from = '']) => from)
+      .filter((from) => !/^(zod|node:path|\.\.\/\.\.\/toolkit-api\/(toolkit|setting-kinds)\.ts)$/.test(from))
+      .map((from) => `${path} → ${from}`),
+  );
+  expect(heavy).toEqual([]);
 });
 
 test('ioredis is known to the Redis client alone', () => {
@@ -186,15 +229,14 @@ test('ioredis is known to the Redis client alone', () => {
   expect(users.map(({ path }) => path)).toEqual(['sessions/redis-client.ts']);
 });
 
-test('processes are started by four files alone: for tool hosts, MCP servers and their watch, and commands', () => {
+test('processes are started by three files alone: for tool hosts, MCP servers with their watch, and commands', () => {
   const starters = FILES.filter(({ packages }) =>
     packages.some(({ from, kind }) => from === 'node:child_process' && kind === 'value'),
   );
   expect(starters.map(({ path }) => path)).toEqual([
     'isolation/process-control.ts',
-    'tools/builtin/shell/spawn-sandbox.ts',
-    'tools/mcp/orphan-watch.ts',
-    'tools/mcp/spawn-server.ts',
+    'toolkits/shell/spawn-sandbox.ts',
+    'upstreams/mcp/server-process.ts',
   ]);
 });
 
@@ -217,83 +259,93 @@ test('only main.ts reads the environment, and a tool host its own', () => {
   expect(readers.map(({ path }) => path)).toEqual(['isolation/inside/taint-check.ts', 'main.ts']);
 });
 
-// Exceptions become values in few places; each of these says why it may.
-const MAY_CATCH = [
-  'auth/rate-counters.ts',
-  'auth/rate-limits.ts',
-  'cli/address/ask-service.ts',
-  'cli/call/own-service.ts',
-  'cli/check/run-check.ts',
-  'cli/init/run-init.ts',
-  'cli/key/run-key.ts',
-  'cli/program.ts',
-  'cli/serve/read-paths.ts',
-  'cli/serve/serve.ts',
-  'console/parse-json.ts',
-  'executor/circuit/circuit-key.ts',
-  'executor/classify-thrown.ts',
-  'executor/invoke-tool.ts',
-  'executor/journal/asked-entry.ts',
-  'executor/late-results.ts',
-  'executor/outcome.ts',
-  'executor/record.ts',
-  'executor/run-batch.ts',
-  'executor/schedule.ts',
-  'executor/settle.ts',
-  'isolation/descendants-sweep.ts',
-  'isolation/inside/load-report.ts',
-  'isolation/inside/taint-check.ts',
-  'isolation/inside/thrown-parts.ts',
-  'isolation/process-control.ts',
-  'json/canonical-text.ts',
-  'json/parse-json.ts',
-  'main.ts',
-  'mcp/answer-plain-call.ts',
-  'mcp/create-mcp-server.ts',
-  'mcp/end-session.ts',
-  'mcp/progress-notifier.ts',
-  'redaction/redactor.ts',
-  'routes/json-body.ts',
-  'routes/sessions.ts',
-  'sessions/keyed/kept-result.ts',
-  'sessions/redis-script.ts',
-  'sessions/store-availability.ts',
-  'telemetry/create-observer-guard.ts',
-  'telemetry/describe-error.ts',
-  'telemetry/logger.ts',
-  'telemetry/resident-memory.ts',
-  'telemetry/tracing/trace-guard.ts',
-  'tools/define-tool.ts',
-  'tools/directory/read-directory.ts',
-  'tools/json-schema-checks.ts',
-  'tools/mcp/build-offer.ts',
-  'tools/mcp/connect-server.ts',
-  'tools/mcp/http-transport.ts',
-  'tools/mcp/list-reader.ts',
-  'tools/mcp/orphan-watch.ts',
-  'tools/mcp/spawn-server.ts',
-  'tools/mcp/stdio-transport.ts',
-  'tools/mcp/tool-list.ts',
-  'tools/mcp/upstream-fetch.ts',
-  'tools/openapi/answer/parse-json-body.ts',
-  'tools/openapi/argument-checks.ts',
-  'tools/openapi/document/openapi-document.ts',
-  'tools/openapi/document/references.ts',
-  'tools/openapi/document/run-in-thread.ts',
-  'tools/openapi/document/schema-keywords.ts',
-  'tools/openapi/document/yaml-worker.ts',
-  'tools/openapi/load-operations.ts',
-  'tools/time-box.ts',
-  'wiring/wire-tools.ts',
-];
+// Exceptions become values in few places: these, with the reason of each.
+const MAY_CATCH: Readonly<Record<string, string>> = {
+  'auth/rate-limits.ts':
+    'a request that is one too many comes as an exception of the library; a rate that cannot be counted refuses nobody',
+  'cli/ask-service.ts': 'a service that cannot be asked is a sentence for people',
+  'cli/check-command.ts': 'a directory that cannot be read is a wrong word of a command line',
+  'cli/init-command.ts': 'a file that cannot be written is a sentence for people',
+  'cli/key-command.ts': 'the same',
+  'cli/own-service.ts': 'settings that no service can be made of are wrong words of a command line',
+  'cli/program.ts': 'commander ends with an exception',
+  'cli/serve-command.ts': 'a start that fails ends with one sentence',
+  'config/read-configuration.ts': 'mistakes in what settings name stand in one list with all others',
+  'console/json.ts': 'JSON that a person types is mostly not finished',
+  'executor/late-result.ts': 'what is written down after the answer must not end the process',
+  'executor/circuit-breakers.ts': "a tool's own function names the upstream",
+  'executor/invoke-tool.ts': 'the one place around tool code: schemas, handlers, output checks',
+  'executor/journal/round-journal.ts':
+    'arguments that are nested too deep to be written as JSON again must not fail the answer',
+  'executor/outcome.ts':
+    'what was thrown or returned may be a revoked proxy, and `JSON.stringify` is the proof that a value is JSON',
+  'executor/record.ts': 'a record that cannot be asked becomes a state',
+  'executor/run-batch.ts': 'the last-resort net around a batch: a bug of ours costs no caller its answers',
+  'executor/schedule.ts': 'the same around one call',
+  'executor/settle.ts': 'a settlement that fails must not fail the answer',
+  'isolation/inside/answer-call.ts': 'reading what was thrown may throw',
+  'isolation/inside/module-worlds.ts': 'the type stripper says where a module of JavaScript is wrong by throwing',
+  'isolation/inside/taint-check.ts': 'a patched global may throw when it is looked at',
+  'isolation/process-control.ts': 'what the system refuses: a process that is gone, or none to give',
+  'isolation/process-table.ts': 'a process ends while its environment is read',
+  'jobs/shard-worker.ts': 'noting whose turn it is is best effort: the job runs all the same',
+  'json/canonical-text.ts': 'a lone surrogate has no canonical form',
+  'json/parse-json.ts': '`JSON.parse` as a value',
+  'main.ts': 'a file of variables that cannot be read is one of the mistakes of a start',
+  'mcp-server/plain-calls.ts': 'behind the head of a stream an error has no status any more, and is an event',
+  'mcp-server/sdk-server.ts': 'a bug of ours is told of, and its text goes to nobody; the client may have gone',
+  'redaction/service-redactor.ts': 'what cannot be redacted is left out, and its error, which may show it, too',
+  'pending/pending-service.ts': 'a store that is away refuses or puts off a call, and the caller is told so',
+  'pending/worker.ts': 'a step on a record that fails is tried again, and ends no worker',
+  'routes/tool-calls.ts': 'a stream that breaks says so by its end',
+  'wiring/pending-notifications.ts': 'an event that is not kept costs no call its end',
+  'wiring/wire.ts': 'a session is shown while the records of its pending calls are away',
+  'wiring/wire-pending.ts': 'where the queue cannot be asked, nothing says that a job waits',
+  'routes/kept-results.ts': 'a store that is away is a problem with Retry-After',
+  'routes/body-parsers.ts': 'bytes and JSON that cannot be read are a problem, not a bug',
+  'routes/sessions.ts': 'a store that is away is a problem, not a bug',
+  'sessions/keyed/keyed-results.ts': 'what was kept may be no JSON any more',
+  'sessions/redis-client.ts': 'NOSCRIPT: the script is sent whole',
+  'sessions/store-availability.ts': 'a store that is away becomes a state',
+  'telemetry/call-metrics.ts': 'an observer that throws changes nothing',
+  'telemetry/describe-error.ts': 'reading what was thrown may throw',
+  'telemetry/load-sampler.ts': 'Linux without /proc does not tell how much memory a process has',
+  'telemetry/logger.ts': 'nobody may read the log any more when the process exits',
+  'telemetry/tracing/request-trace.ts': 'a tracer that throws changes nothing',
+  'tools/define-tool.ts': 'names the tool and the member when a schema cannot be compiled',
+  'tools/directory/read-directory.ts': 'files vanish while a directory is read',
+  'tools/json-schema-checks.ts': 'a pattern that RE2 cannot run is not judged here',
+  'tools/time-box.ts': 'what is cut off ends with an exception',
+  'upstreams/mcp/connection.ts': 'what is closed after a failed handshake may be closed already',
+  'upstreams/mcp/http-transport.ts': 'closing a session is best effort, and so is ending connections',
+  'upstreams/mcp/offered-tools.ts': 'a schema that cannot be compiled makes one tool unavailable, not its server',
+  'upstreams/mcp/server-process.ts': 'a process that is gone, or none to give',
+  'upstreams/mcp/stdio-transport.ts': 'a line that is no JSON is dropped',
+  'upstreams/mcp/tool-list.ts':
+    'a list that cannot be read leaves the one before; an annotation that is none is left out',
+  'upstreams/openapi/linked-files.ts': 'a file that cannot be read has a reason, and its document goes on',
+  'upstreams/openapi/load-operations.ts': 'an operation that cannot be offered is unavailable, not its document',
+  'upstreams/openapi/openapi-import.ts': 'a look-up that fails says nothing about the address',
+  'upstreams/openapi/operation-tool.ts': "a schema that cannot be compiled refuses its own operation's arguments",
+  'upstreams/openapi/operation-value.ts': 'JSON of an API may be cut',
+  'upstreams/openapi/parse-document.ts': 'a file may be no JSON, and a document may take too long',
+  'upstreams/openapi/read-document.ts': 'a document that cannot be read has a reason for people',
+  'upstreams/openapi/references.ts': 'a path that leads nowhere is unavailable, not its document',
+  'upstreams/openapi/request-schema.ts': 'a pattern of a document may be none',
+  'upstreams/openapi/yaml-worker.ts': 'one text of YAML that cannot be parsed must not end the others',
+  'wiring/wire-tools.ts': 'a directory that cannot be read leaves no process behind',
+};
 
-test('only the listed files catch, beside the built-in tools and their HTTP client', () => {
+// The exceptions of the service's own tools and of their HTTP client are answers of the operating system.
+const CATCH_FREELY = /^(toolkits|workspace|egress)\//;
+
+test('only the listed files catch, beside the toolkits and their HTTP client', () => {
   const catchers = FILES.filter(({ code }) => /\bcatch\s*[({]/.test(code)).map(({ path }) => path);
-  expect(catchers.filter((path) => !/^tools\/(builtin|http)\//.test(path))).toEqual(MAY_CATCH);
+  expect(catchers.filter((path) => !CATCH_FREELY.test(path))).toEqual(Object.keys(MAY_CATCH).toSorted());
 });
 
-test('no file is longer than 250 lines', () => {
-  expect(FILES.filter(({ lines }) => lines > 250).map(({ path, lines }) => `${path}: ${lines}`)).toEqual([]);
+test('no file is longer than 400 lines', () => {
+  expect(FILES.filter(({ lines }) => lines > 400).map(({ path, lines }) => `${path}: ${lines}`)).toEqual([]);
 });
 
 test('no file has a name that says nothing', () => {

@@ -1,8 +1,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { SETTINGS } from '#src/settings/settings.ts';
+import { SETTINGS } from '#src/config/settings/settings.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
+import { SECURITY_CONTROLS } from './security-controls.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -48,18 +49,18 @@ const SECTIONS: readonly Section[] = PAGE.split(/^### /m)
   }));
 
 type NamedTest = { readonly file: string; readonly title: string };
-type Row = { readonly control: string; readonly tests: readonly (NamedTest | null)[] };
+type Control = { readonly control: string; readonly tests: readonly NamedTest[] };
 
-const toNamedTest = (text: string): NamedTest | null => {
-  const [, file, title] = /^`(test\/[\w./-]+\.test\.ts)`: (.+)$/.exec(text) ?? [];
-  return file === undefined || title === undefined ? null : { file, title };
+const toNamedTest = (text: string): NamedTest => {
+  const end = text.indexOf(': ');
+  return { file: text.slice(0, end), title: text.slice(end + 2) };
 };
 
-/** The rows of a section's table: a control, and the tests that hold it. */
-const rowsOf = ({ text }: Section): readonly Row[] =>
-  [...text.matchAll(/^\| (?!control \|)([^|]+) \| ([^|]+) \|$/gm)].map(([, control = '', tests = '']) => ({
+/** The controls that a section lists, each with the tests that hold it. */
+const controlsOf = ({ title, text }: Section): readonly Control[] =>
+  [...text.matchAll(/^- (.+)$/gm)].map(([, control = '']) => ({
     control,
-    tests: tests.split('<br>').map(toNamedTest),
+    tests: (SECURITY_CONTROLS[title]?.[control] ?? []).map(toNamedTest),
   }));
 
 const TEST_FILES: ReadonlyMap<string, string> = new Map(
@@ -81,19 +82,18 @@ test('every risk of both lists has its section, in their order, and no section i
   expect(SECTIONS.map(({ title }) => title)).toEqual([...API_RISKS, ...AGENTIC_RISKS]);
 });
 
-test.each(SECTIONS)('$title says what it means here, which tests hold its controls, and what is left', (section) => {
-  const { text } = section;
+test.each(SECTIONS)('$title says what it means here, which controls tests hold, and what is left', (section) => {
+  const { title, text } = section;
   expect(text).toMatch(/^\s*Here: /);
-  const rows = rowsOf(section);
-  // A row that the expression above does not take is a row that nothing holds.
-  expect(rows).toHaveLength([...text.matchAll(/^\|(?!---)/gm)].length - 1);
-  expect(rows.length).toBeGreaterThanOrEqual(1);
-  expect(rows.filter(({ tests }) => tests.includes(null)).map(({ control }) => control)).toEqual([]);
+  const controls = controlsOf(section);
+  expect(controls.length).toBeGreaterThanOrEqual(1);
+  expect(controls.filter(({ tests }) => tests.length === 0).map(({ control }) => control)).toEqual([]);
+  expect(controls.map(({ control }) => control)).toEqual(Object.keys(SECURITY_CONTROLS[title] ?? {}));
   expect(text).toMatch(/^(Left to you|Not covered|Not the service's): /m);
 });
 
 test('every test that is named is one that runs', () => {
-  const named = SECTIONS.flatMap(rowsOf).flatMap(({ tests }) => tests.filter((one) => one !== null));
+  const named = SECTIONS.flatMap(controlsOf).flatMap(({ tests }) => tests);
   expect(named.length).toBeGreaterThan(100);
   expect(named.filter((one) => !hasTest(one))).toEqual([]);
 });
@@ -108,8 +108,8 @@ test('a title that is changed, cut, skipped or in another file is not taken for 
   expect(hasTest({ file: 'test/contract/none.test.ts', title })).toBe(false);
 });
 
-test('the tests of hostile callers with keys are all in the table', () => {
-  const named = new Set(SECTIONS.flatMap(rowsOf).flatMap(({ tests }) => tests.map((one) => one?.file)));
+test('the tests of hostile callers with keys are all named', () => {
+  const named = new Set(SECTIONS.flatMap(controlsOf).flatMap(({ tests }) => tests.map(({ file }) => file)));
   const door = [...TEST_FILES.keys()].filter((path) =>
     /\/(hostile-(auth|door|gate)|tenants)[\w-]*\.test\.ts$/.test(path),
   );
@@ -145,7 +145,7 @@ test.each([
   expect((text.match(/\brecourse_[a-z_]*[a-z]/g) ?? []).filter((name) => !metrics.has(name))).toEqual([]);
 });
 
-test('SECURITY.md leads to the table, and says what is promised, what is not, and how to report', () => {
+test('SECURITY.md leads to the controls, and says what is promised, what is not, and how to report', () => {
   expect(POLICY).toContain('(docs/security.md)');
   expect(POLICY.match(/(?<=^## ).+$/gm)).toEqual([
     'Reporting',

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { expect } from 'vitest';
-import { Problem } from '#src/contract/problem.ts';
 import { SessionView } from '#src/contract/session.ts';
+import { Problem } from '#src/contract/tool-result.ts';
 
 /** The entry of a key, as API_KEYS and API_KEYS_FILE have it. */
 export const toKeyEntry = (tenant: string, key: string, attributes = ''): string =>

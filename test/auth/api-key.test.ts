@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { type ApiKey, findKeyMistake, parseApiKey } from '#src/auth/api-key.ts';
-import { loadApiKeys } from '#src/auth/load-api-keys.ts';
+import { type ApiKey, findKeyMistake, loadApiKeys, parseApiKey } from '#src/auth/api-keys.ts';
 
 // printf %s key-of-acme | sha256sum
 const HASH = 'a6cfea1a3a7f3ed1a1d9d4c9f5b0f4a5c2d1e0f9a8b7c6d5e4f3a2b1c0d9e8f7';
@@ -72,14 +71,14 @@ test('what requests are counted under tells neither the key nor its hash', () =>
 });
 
 const PAIR =
-  'must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `recourse key` makes one';
+  'must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `recourse key` creates one';
 const TENANT = 'must be for a tenant of 1 to 64 letters, digits, _ . and -, and not for `anonymous`, which is reserved';
-const WORD = 'has a word that is no attribute; after the hash there may be name=, tools=, may=, rate= and expires=';
-const NAME = 'has a name= that is not 1 to 64 letters, digits, _ . and -';
-const TOOLS = 'has tools= without a list; join names, and beginnings such as github_*, by |';
-const MAY = 'has may= without a list of call, read and reset; join them by |, each once';
-const RATE = 'has a rate= that is not requests per second, minute or hour, for example 600/m';
-const EXPIRES = 'has expires= without a day; write 2027-06-30 or 2027-06-30T12:00:00Z';
+const WORD = 'has an unknown attribute; allowed after the hash: name=, tools=, may=, rate= and expires=';
+const NAME = 'has an invalid name=; use 1 to 64 letters, digits, _ . and -';
+const TOOLS = 'has an empty tools=; separate names and prefixes such as github_* by |';
+const MAY = 'has an invalid may=; separate call, read and reset by |, each at most once';
+const RATE = 'has an invalid rate=; write requests per second, minute or hour, for example 600/m';
+const EXPIRES = 'has an invalid expires=; write 2027-06-30 or 2027-06-30T12:00:00Z';
 
 test.for([
   ['', PAIR],
@@ -99,8 +98,8 @@ test.for([
   [`acme=${HASH} admin=yes`, WORD],
   [`acme=${HASH} =x`, WORD],
   [`acme=${HASH} Name=x`, WORD],
-  [`acme=${HASH} name=a name=b`, 'says name= twice; leave one out'],
-  [`acme=${HASH} may=call tools=x may=read`, 'says may= twice; leave one out'],
+  [`acme=${HASH} name=a name=b`, 'has name= twice; remove one'],
+  [`acme=${HASH} may=call tools=x may=read`, 'has may= twice; remove one'],
   [`acme=${HASH} name=`, NAME],
   [`acme=${HASH} name=a/b`, NAME],
   [`acme=${HASH} tools=`, TOOLS],
@@ -131,7 +130,7 @@ test('every mistake of a file is listed with its line, and those of the entries 
     `entry 2 of API_KEYS ${PAIR}`,
     `line 4 ${PAIR}`,
     `line 5 ${RATE}`,
-    'line 7 has the key of line 3 again; leave one out',
+    'line 7 repeats the key of line 3; remove one',
   ]);
   expect(keys.map(({ caller }) => caller.tenant)).toEqual(['gamma', 'acme']);
 });
@@ -139,7 +138,7 @@ test('every mistake of a file is listed with its line, and those of the entries 
 test('one key at two places is a mistake, also across the setting and the file', () => {
   const { mistakes } = loadApiKeys({ entries: [`a=${HASH}`, `b=${HASH}`], fileText: `a=${HASH}` });
   expect(mistakes).toEqual([
-    'entry 2 of API_KEYS has the key of entry 1 of API_KEYS again; leave one out',
-    'line 1 has the key of entry 1 of API_KEYS again; leave one out',
+    'entry 2 of API_KEYS repeats the key of entry 1 of API_KEYS; remove one',
+    'line 1 repeats the key of entry 1 of API_KEYS; remove one',
   ]);
 });

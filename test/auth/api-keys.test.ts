@@ -3,8 +3,7 @@ import { mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { type ApiKeysOptions, createApiKeys, type Reload } from '#src/auth/api-keys.ts';
-import { loadKeyFile } from '#src/auth/key-file.ts';
+import { type ApiKeysOptions, createApiKeys, loadKeyFile, type Reload } from '#src/auth/api-keys.ts';
 import { createNewsCheck } from '#src/files/watch-file.ts';
 
 const lineOf = (tenant: string, key: string, attributes = ''): string =>
@@ -76,9 +75,9 @@ test('keys that are not right are refused at once, with every mistake', () => {
   const file = join(makeDirectory(), 'keys');
   writeFileSync(file, `${lineOf('acme', 'k')}\nsecret\n${lineOf('acme', 'k')}\n`);
   const pair =
-    'must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `recourse key` makes one';
+    'must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `recourse key` creates one';
   expect(() => start({ file })).toThrow(
-    new Error(`API_KEYS_FILE ${file}: line 2 ${pair}; line 3 has the key of line 1 again; leave one out.`),
+    new Error(`API_KEYS_FILE ${file}: line 2 ${pair}; line 3 repeats the key of line 1; remove one.`),
   );
   expect(() => start({ file: `${file}-not` })).toThrow('ENOENT');
   expect(() => start({ entries: ['x'] })).toThrow(new Error(`API_KEYS: entry 1 of API_KEYS ${pair}.`));
@@ -139,7 +138,7 @@ test('a change with mistakes keeps the keys from before, and is told once with i
   writeFileSync(file, lineOf('acme', 'old'));
   const { answer, reloads } = start({ file });
   writeFileSync(file, `${lineOf('acme', 'new')}\n${lineOf('beta', 'b', 'may=everything')}\n`);
-  const mistakes = ['line 2 has may= without a list of call, read and reset; join them by |, each once'];
+  const mistakes = ['line 2 has an invalid may=; separate call, read and reset by |, each at most once'];
   await expect.poll(() => reloads, RELOADED).toEqual([{ result: 'refused', mistakes }]);
   expect([answer('old'), answer('new')]).toEqual(['acme', 'unknown']);
   rmSync(file);

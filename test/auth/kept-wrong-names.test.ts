@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { toFailure } from '#src/executor/failure.ts';
-import { type RestoredCall, restoreEarlier } from '#src/executor/kept-result.ts';
+import { toFailure } from '#src/executor/call-outcome.ts';
+import { type RestoredCall, restoreEarlier } from '#src/executor/record.ts';
 import { createNameSuggestions } from '#src/executor/suggest-names.ts';
 import { createNameIndex } from '#src/tools/name-index.ts';
 import { createActor } from '#test/support/keyed-client.ts';
@@ -58,7 +58,6 @@ test('where there is a tool of that name now, no list is given', () => {
   expect(JSON.parse(call.storedResult ?? '')).toMatchObject({
     error: { code: 'unknown_tool' },
     replayed: true,
-    message:
-      'Unknown tool: mine_2. There was none of that name when this batch came first. Send the call in a new batch.',
+    message: 'Unknown tool: mine_2. It did not exist when this batch was first sent. Send the call in a new batch.',
   });
 });

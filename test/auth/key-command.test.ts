@@ -4,7 +4,8 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { toKeyOptions } from '#src/cli/key/key-options.ts';
+import { runKey } from '#src/cli/key-command.ts';
+import { WrongUse } from '#src/cli/terminal.ts';
 import { postAs } from '#test/auth/access-client.ts';
 import { runInProcess } from '#test/cli/run-in-process.ts';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
@@ -70,7 +71,7 @@ test('what is asked for wrongly makes no key and touches no file', async () => {
   const { code, stdout, stderr } = await makeKey(['--tenant', 'acme', '--rate', 'fast', '--file', file]);
   expect([code, stdout, existsSync(file)]).toEqual([2, '', false]);
   expect(stderr).toMatch(
-    /^recourse: The key has a rate= that is not requests per second, minute or hour, for example 600\/m\.\nRun recourse key --help/,
+    /^recourse: The key has an invalid rate=; write requests per second, minute or hour, for example 600\/m\.\nRun recourse key --help/,
   );
 });
 
@@ -79,12 +80,12 @@ test('a file that cannot be written is said, and no key is shown that nobody cou
   const { code, stdout, stderr } = await makeKey(['--tenant', 'acme', '--file', file]);
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toBe(
-    `No key was made: ${file} could not be written (ENOENT: no such file or directory, open '${file}'). Name a file in a directory that is yours.\n`,
+    `No key was created: ${file} could not be written (ENOENT: no such file or directory, open '${file}'). Name a file in a directory you can write to.\n`,
   );
 });
 
 test.for([
-  ['no tenant', {}, 'Whose key? --tenant is missing.'],
+  ['no tenant', {}, '--tenant is missing: it names the owner of the key.'],
   [
     'the reserved tenant',
     { tenant: 'anonymous' },
@@ -95,10 +96,12 @@ test.for([
     { tenant: 'a b' },
     '--tenant must be 1 to 64 letters, digits, _ . and -, and not `anonymous`, which is reserved.',
   ],
-  ['a blank in tools', { tenant: 'a', tools: 'x may=call' }, '--tools must not have blanks in it.'],
+  ['a blank in tools', { tenant: 'a', tools: 'x may=call' }, '--tools must not contain spaces.'],
   ['a file without a name', { tenant: 'a', file: '' }, '--file must name a file.'],
 ] as const)('%s is said to be wrong', ([, words, wrong]) => {
-  expect(toKeyOptions(words)).toEqual({ wrong });
+  const fail = (): never => expect.fail('Nothing is written.');
+  const terminal = { write: fail, writeError: fail, columns: 80, colors: 'off' } as const;
+  expect(() => runKey(words, terminal)).toThrow(new WrongUse(wrong));
 });
 
 test.for([
@@ -114,7 +117,7 @@ test.for([
   expect({ end, stdout, stderr }).toEqual({
     end: 2,
     stdout: '',
-    stderr: `${problem}Run recourse key --help to see what there is.\n`,
+    stderr: `${problem}Run recourse key --help for its arguments and options.\n`,
   });
 });
 

@@ -5,13 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { createApiKeys, type Reload } from '#src/auth/api-keys.ts';
-import { type KeyFileReading, loadKeyFile, readKeyFile } from '#src/auth/key-file.ts';
-import { loadApiKeys } from '#src/auth/load-api-keys.ts';
-import { watchFile } from '#src/files/watch-file.ts';
-import { loadConfig } from '#src/settings/config.ts';
-import { readFirstKeyFile } from '#src/wiring/wire-access.ts';
-import { wire } from '#src/wiring.ts';
+import { createApiKeys, loadApiKeys, loadKeyFile, type Reload, readKeyFile } from '#src/auth/api-keys.ts';
+import { readFirstKeyFile } from '#src/config/read-configuration.ts';
+import { loadConfig } from '#src/config/settings/config.ts';
+import { type FileReading, watchFile } from '#src/files/watch-file.ts';
+import { wire } from '#src/wiring/wire.ts';
 import { runToEnd } from '#test/support/start-process.ts';
 
 const SOON = { timeout: 15_000, interval: 5 };
@@ -48,14 +46,14 @@ test('a pipe, a device and a directory are no file of keys, and are not waited f
   const link = join(directory, 'link');
   symlinkSync(pipe, link);
   for (const path of [pipe, directory, link, '/dev/zero'])
-    expect(await problemOf(path)).toBe(`${path} is not a regular file; keys are read again and again.`);
+    expect(await problemOf(path)).toBe(`${path} is not a regular file; the key file is reread on changes.`);
 });
 
 test('a file of a mebibyte is read, and one that is larger is refused in one sentence', async () => {
   const full = makeFile('#'.repeat(MIB));
   expect([loadKeyFile(full).text.length, await readKeyFile(full)]).toEqual([MIB, { ok: true, text: '#'.repeat(MIB) }]);
   const large = makeFile('#'.repeat(MIB + 1));
-  expect(await problemOf(large)).toBe(`${large} is larger than 1 MiB; a file of keys has one key a line.`);
+  expect(await problemOf(large)).toBe(`${large} is larger than 1 MiB; a key file has one key per line.`);
 });
 
 test('a file that is not there is refused in the words of the system', async () => {
@@ -102,9 +100,9 @@ test('a pipe or a large file in the place of the keys changes nothing, is told, 
   await expect.poll(() => reloads.length, SOON).toBe(3);
   expect(isKnown('old')).toBe(true);
   expect(reloads).toEqual([
-    { result: 'refused', mistakes: [`${file} is not a regular file; keys are read again and again.`] },
+    { result: 'refused', mistakes: [`${file} is not a regular file; the key file is reread on changes.`] },
     { result: 'refused', mistakes: [`ENOENT: no such file or directory, open '${file}'`] },
-    { result: 'refused', mistakes: [`${file} is larger than 1 MiB; a file of keys has one key a line.`] },
+    { result: 'refused', mistakes: [`${file} is larger than 1 MiB; a key file has one key per line.`] },
   ]);
   writeFileSync(`${file}.new`, `# one comment and one key\r${lineOf('acme', 'new')}\r`);
   renameSync(`${file}.new`, file);
@@ -114,12 +112,12 @@ test('a pipe or a large file in the place of the keys changes nothing, is told, 
 
 /** A file system that is away until it says something. */
 const createSlowReads = () => {
-  const waiting: ((reading: KeyFileReading) => void)[] = [];
+  const waiting: ((reading: FileReading) => void)[] = [];
   const state: { begun: number; most: number; text: string | null } = { begun: 0, most: 0, text: null };
-  const read = (): Promise<KeyFileReading> => {
+  const read = (): Promise<FileReading> => {
     state.begun += 1;
     if (state.text !== null) return Promise.resolve({ ok: true, text: state.text });
-    const { promise, resolve } = Promise.withResolvers<KeyFileReading>();
+    const { promise, resolve } = Promise.withResolvers<FileReading>();
     waiting.push(resolve);
     state.most = Math.max(state.most, waiting.length);
     return promise;
@@ -132,11 +130,11 @@ const createSlowReads = () => {
 };
 
 test('a reading that never ends is told once, another is tried, and no more than two hold threads', async () => {
-  const told: KeyFileReading[] = [];
+  const told: FileReading[] = [];
   const { state, read, answerAll } = createSlowReads();
-  const onChange = (reading: KeyFileReading): void => void told.push(reading);
+  const onChange = (reading: FileReading): void => void told.push(reading);
   onTestFinished(watchFile({ file: { path: 'keys', text: 'old' }, pollMs: 2, onChange, read }));
-  const NO_ANSWER = { ok: false, problem: 'it cannot be read: no answer' };
+  const NO_ANSWER = { ok: false, problem: 'reading it timed out' };
   await expect.poll(() => told, SOON).toEqual([NO_ANSWER]);
   expect(state).toEqual({ begun: 2, most: 2, text: null });
   // Two answers, and yet no two readings in a row: the first of them is of before the other.
@@ -154,7 +152,7 @@ test('a reading that never ends is told once, another is tried, and no more than
 test('a file that leaves nobody who may call is refused, unless there is another way in', () => {
   const file = makeFile('');
   const { config } = loadConfig({ API_KEYS_FILE: file });
-  expect(() => readFirstKeyFile(config)).toThrow(new Error(`API_KEYS_FILE ${file} holds no key.`));
+  expect(() => readFirstKeyFile(config)).toThrow(new Error(`API_KEYS_FILE ${file} contains no key.`));
   const { config: beside } = loadConfig({ API_KEYS_FILE: file, API_KEYS: lineOf('acme', 'k') });
   expect(readFirstKeyFile(beside)).toEqual({ path: file, text: '' });
 });
@@ -187,7 +185,7 @@ test('a pipe of keys, as a shell makes of <(…), is refused before anything lis
   expect(lines).toHaveLength(3);
   expect(lines[0]).toMatch(/^recourse: PORT /);
   expect(lines.slice(1)).toEqual([
-    `recourse: API_KEYS_FILE: ${pipe} is not a regular file; keys are read again and again.`,
+    `recourse: API_KEYS_FILE: ${pipe} is not a regular file; the key file is reread on changes.`,
     "recourse: WORKSPACE_DIR: The workspace '/nonexistent' does not exist.",
   ]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toRateKey } from '#src/auth/rate-key.ts';
+import { toRateKey } from '#src/auth/rate-limits.ts';
 
 const RATE = { requests: 5, windowMs: 1000 };
 const ofAddress = (address: string): string => toRateKey(RATE, null, address);

@@ -1,8 +1,7 @@
 import { expect, onTestFinished } from 'vitest';
 import { createRateLimits, type LimitRate, type RateLimitsOptions } from '#src/auth/rate-limits.ts';
-import { createRateStore } from '#src/sessions/rate-store.ts';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
-import { createStoreAvailability } from '#src/sessions/store-availability.ts';
+import { createRateStore, createStoreAvailability } from '#src/sessions/store-availability.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { connectToRedis, createStoreLog } from '#test/support/session-stores-under-test.ts';

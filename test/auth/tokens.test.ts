@@ -1,9 +1,12 @@
 import { exportSPKI } from 'jose';
 import { expect, test } from 'vitest';
-import type { Authentication, Caller } from '#src/auth/caller.ts';
-import { isTokenShaped } from '#src/auth/create-authenticate.ts';
-import { createIssuerKeys, type IssuerKeysOptions } from '#src/auth/issuer-keys.ts';
-import { createTokenAuthentication, type TokenRules } from '#src/auth/token-authentication.ts';
+import { type Authentication, type Caller, isTokenShaped } from '#src/auth/callers.ts';
+import {
+  createIssuerKeys,
+  createTokenAuthentication,
+  type IssuerKeysOptions,
+  type TokenRules,
+} from '#src/auth/tokens.ts';
 import { forge, type Issuer, makeIssuerKey, sign, startIssuer, toClaims } from './issuer-lab.ts';
 
 const RULES: Omit<TokenRules, 'keysOf'> = {

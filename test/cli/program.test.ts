@@ -4,7 +4,7 @@ import { runInProcess } from './run-in-process.ts';
 
 test.for([
   ['a misspelt command', ['srve'], "unknown command 'srve'\n(Did you mean serve?)", 'recourse'],
-  ['a command that there is not', ['worker'], "unknown command 'worker'", 'recourse'],
+  ['a command that there is not', ['run'], "unknown command 'run'", 'recourse'],
   ['a misspelt option', ['--prot', '9000'], "unknown option '--prot'\n(Did you mean --port?)", 'recourse serve'],
   ['an option of another command', ['check', 'tools', '--port', '9'], "unknown option '--port'", 'recourse check'],
   [
@@ -17,28 +17,28 @@ test.for([
   [
     'arguments in two ways',
     ['call', 'echo', 'text=a', '--args', '{}'],
-    'Give arguments as name=value or with --args, not both.',
+    'Pass arguments as name=value or with --args, not both.',
     'recourse call',
   ],
   [
     'two services',
     ['call', 'echo', '--tools', 'tools', '--url', 'http://127.0.0.1:1'],
-    '--tools starts a service for this call alone: leave out --url and --key, or --tools.',
+    '--tools starts a temporary service for this call: it cannot be combined with --url or --key.',
     'recourse call',
   ],
 ] as const)('%s ends with 2 and says what to do', async ([, words, problem, command]) => {
   expect(await runInProcess(words)).toEqual({
     end: 2,
     stdout: '',
-    stderr: `recourse: ${problem}\nRun ${command} --help to see what there is.\n`,
+    stderr: `recourse: ${problem}\nRun ${command} --help for ${command === 'recourse' ? 'the list of commands and options' : 'its arguments and options'}.\n`,
   });
 });
 
 test('help lists every command, and each has its own', async () => {
   const { end, stdout, stderr } = await runInProcess(['--help']);
   expect([end, stderr]).toEqual([0, '']);
-  const commands = ['serve', 'init', 'check', 'call', 'key', 'session'];
-  expect([...stdout.matchAll(/^ {2}([a-z]+) .*\S$/gm)].map(([, name]) => name).slice(0, 6)).toEqual(commands);
+  const commands = ['serve', 'worker', 'init', 'check', 'call', 'key', 'session', 'webhooks'];
+  expect([...stdout.matchAll(/^ {2}([a-z]+) .*\S$/gm)].map(([, name]) => name).slice(0, 8)).toEqual(commands);
   for (const command of commands)
     expect((await runInProcess([command, '--help'])).stdout).toMatch(
       new RegExp(`^Usage: recourse ${command} .*Exit code: 0 = `, 's'),
@@ -58,6 +58,6 @@ test('a service that is not there is said to be, with exit code 1', async () => 
   expect(await runInProcess(['call', 'echo', 'text=a', '--url', url])).toEqual({
     end: 1,
     stdout: '',
-    stderr: `The service at ${url} cannot be reached (ECONNREFUSED). Start it with npm start or recourse, or give --url (or RECOURSE_URL).\n`,
+    stderr: `The service at ${url} cannot be reached (ECONNREFUSED). Start it with npm start or recourse, or set --url (or RECOURSE_URL).\n`,
   });
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { readObject, readPairs } from '#src/cli/call/read-arguments.ts';
+import { readObject, readPairs } from '#src/cli/call-arguments.ts';
+import { WrongUse } from '#src/cli/terminal.ts';
 
 const SCHEMA = {
   type: 'object',
@@ -39,34 +40,34 @@ test.for([
   ['what the schema does not know', ['other=5', '__proto__=x'], { other: '5', ['__proto__']: 'x' }],
   ['a member without a schema', ['free=5'], { free: '5' }],
 ] as const)('%s', ([, pairs, expected]) => {
-  expect(readPairs(pairs, SCHEMA)).toEqual({ arguments: expected });
+  expect(readPairs(pairs, SCHEMA)).toEqual(expected);
 });
 
 test('a reference that leads to itself, or nowhere, ends', () => {
   const schema = { ...SCHEMA, properties: { a: { $ref: '#/$defs/Loop' }, b: { $ref: '#/$defs/None' } } };
-  expect(readPairs(['a=1', 'b=2'], schema)).toEqual({ arguments: { a: '1', b: '2' } });
+  expect(readPairs(['a=1', 'b=2'], schema)).toEqual({ a: '1', b: '2' });
 });
 
 test('without a schema all is text', () => {
-  expect(readPairs(['count=2'], null)).toEqual({ arguments: { count: '2' } });
+  expect(readPairs(['count=2'], null)).toEqual({ count: '2' });
 });
 
 test.for([
-  ['a word without a value', ['count'], "'count' is no argument: write name=value, for example text=…."],
-  ['a value without a name', ['=5'], "'=5' is no argument: write name=value, for example text=…."],
-  ['a number twice', ['count=1', 'count=2'], 'count is given more than once, and it is no list: give it once.'],
+  ['a word without a value', ['count'], "'count' is not an argument: write name=value, for example text=…."],
+  ['a value without a name', ['=5'], "'=5' is not an argument: write name=value, for example text=…."],
+  ['a number twice', ['count=1', 'count=2'], 'count is given more than once, but is not a list: give it once.'],
 ] as const)('%s is said to be wrong', ([, pairs, wrong]) => {
-  expect(readPairs(pairs, SCHEMA)).toEqual({ wrong });
+  expect(() => readPairs(pairs, SCHEMA)).toThrow(new WrongUse(wrong));
 });
 
 test('an object of arguments is read as JSON, and what is none is said to be wrong', () => {
-  const example = `Write for example --args '{"path":"notes.md"}', or name=value words.`;
-  expect(readObject('{"a":[1]}')).toEqual({ arguments: { a: [1] } });
-  expect(readObject('[1]')).toEqual({ wrong: `--args must be a JSON object. ${example}` });
-  expect(readObject('{"a":[{"b":1e400}]}')).toEqual({
-    wrong: '--args holds a number that is too large: send a smaller one, or a text.',
-  });
-  expect(readObject('{a:1}')).toEqual({
-    wrong: `--args is no JSON: Expected property name or '}' at position 1. ${example}`,
-  });
+  const example = `Write for example --args '{"path":"notes.md"}', or name=value.`;
+  expect(readObject('{"a":[1]}')).toEqual({ a: [1] });
+  expect(() => readObject('[1]')).toThrow(new WrongUse(`--args must be a JSON object. ${example}`));
+  expect(() => readObject('{"a":[{"b":1e400}]}')).toThrow(
+    new WrongUse('--args contains a number that is too large: send a smaller one, or a string.'),
+  );
+  expect(() => readObject('{a:1}')).toThrow(
+    new WrongUse(`--args is not JSON: Expected property name or '}' at position 1. ${example}`),
+  );
 });

@@ -1,4 +1,4 @@
-import { runCli } from '#src/cli/run-cli.ts';
+import { runProgram } from '#src/cli/program.ts';
 
 export type RanCommand = { readonly end: number | 'serving'; readonly stdout: string; readonly stderr: string };
 
@@ -10,7 +10,7 @@ export const runInProcess = async (
 ): Promise<RanCommand> => {
   let stdout = '';
   let stderr = '';
-  const end = await runCli(words, {
+  const end = await runProgram(words, {
     terminal: {
       write: (text) => {
         stdout += text;

@@ -49,7 +49,7 @@ test('the environment overrides .env, options override both, and call asks what 
   });
   const { url } = running;
   expect(running.stderr().split('\n').slice(0, 3)).toEqual([
-    `recourse: settings are read from ${directory}/.env, too; the environment overrides it.`,
+    `recourse: settings are also read from ${directory}/.env; the environment overrides them.`,
     `Recourse serves on ${url}.`,
     '  tools    7, 1 of them from tools',
   ]);
@@ -77,7 +77,7 @@ test('a file of variables that cannot be read is one of the mistakes', async () 
   const ended = await runToEnd({ by: 'node', cwd: directory, words: ['--port', 'eighty'] });
   expect(ended).toMatchObject({ code: 1, stdout: '' });
   expect(ended.stderr.split('\n').slice(0, -1)).toEqual([
-    `recourse: The file of variables ${directory}/.env cannot be read (EISDIR): mend it, or name another with --env-file.`,
+    `recourse: The environment file ${directory}/.env cannot be read (EISDIR): fix it, or name another with --env-file.`,
     'recourse: PORT must be a whole number',
   ]);
 });
@@ -90,7 +90,7 @@ test('a file of variables that tools could write is refused', async () => {
   const ended = await runToEnd({ by: 'node', environment, words: ['serve', '--env-file', file] });
   expect(ended.code).toBe(1);
   expect(ended.stderr).toContain(
-    `recourse: The file of variables '${file}' lies in WORKSPACE_DIR '${directory}', so tools that write files there could change it. Move one of the two.\n`,
+    `recourse: The environment file '${file}' is inside WORKSPACE_DIR '${directory}', where tools that write files could change it. Move one of the two.\n`,
   );
 });
 
@@ -104,7 +104,7 @@ test('call starts a service of its own for a directory, whatever the settings of
   expect(await recourse(['call', '--tools', join(directory, 'none'), 'double'])).toEqual({
     code: 2,
     stdout: '',
-    stderr: `recourse: ${directory}/none does not exist.\nRun recourse call --help to see what there is.\n`,
+    stderr: `recourse: ${directory}/none does not exist.\nRun recourse call --help for its arguments and options.\n`,
   });
 });
 
@@ -126,7 +126,7 @@ test('a call says what of its directory does not serve', { timeout: 30_000 }, as
   expect(code).toBe(0);
   expect(stderr.split('\n').toSorted()).toEqual([
     '',
-    "recourse: The service has a tool of its own called 'echo'. Rename the one in echo.ts.",
+    "recourse: The service has a built-in tool called 'echo'. Rename the one in echo.ts.",
     expect.stringMatching(/^recourse: broken\.ts:1:14: Syntax error: /),
   ]);
 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { toSessionOptions } from '#src/cli/session/session-options.ts';
+import { toSessionRequest } from '#src/cli/session-command.ts';
 import { runInProcess } from './run-in-process.ts';
 
-const DEFAULTS = { id: 'agent_7', url: new URL('http://127.0.0.1:8080'), key: null, format: 'table' };
+const DEFAULTS = { id: 'agent_7', url: new URL('http://127.0.0.1:8080'), key: null };
 
 test.for([
   ['the id alone', { ids: ['agent_7'] }, {}, {}],
@@ -15,34 +15,35 @@ test.for([
   ],
   [
     'words, which beat variables',
-    { ids: ['agent_7'], url: 'http://[::1]:9', key: 'mine', json: true },
+    { ids: ['agent_7'], url: 'http://[::1]:9', key: 'mine' },
     { RECOURSE_URL: 'https://tools.example', RECOURSE_API_KEY: 'k' },
-    { url: new URL('http://[::1]:9'), key: 'mine', format: 'json' },
+    { url: new URL('http://[::1]:9'), key: 'mine' },
   ],
   ['an id with blanks and slashes', { ids: ['team a/7'] }, {}, { id: 'team a/7' }],
 ] as const)('%s', ([, words, environment, expected]) => {
   const loaded = { variables: environment, before: environment, file: null, mistake: null };
-  expect(toSessionOptions(words, loaded)).toEqual({ ...DEFAULTS, ...expected });
+  const { id, address } = toSessionRequest(words, loaded);
+  expect({ id, ...address }).toEqual({ ...DEFAULTS, ...expected });
 });
 
 const NO_URL = '--url (or RECOURSE_URL) must be a URL such as http://127.0.0.1:8080.';
 
 test.for([
-  ['nothing', [], 'Which session? Its id is missing.'],
-  ['an empty id', [''], 'Which session? Its id is missing.'],
-  ['two ids', ['a', 'b'], 'One session at a time; put an id with blanks into quotes.'],
-  ['two dots', ['..'], "A session called '..' cannot be named in a URL."],
+  ['nothing', [], 'The session id is missing.'],
+  ['an empty id', [''], 'The session id is missing.'],
+  ['two ids', ['a', 'b'], 'Name one session; quote an id that contains spaces.'],
+  ['two dots', ['..'], "The session id '..' cannot be written into a URL."],
   ['no URL', ['a', '--url', '8080'], NO_URL],
   ['another scheme', ['a', '--url', 'ftp://x'], NO_URL],
   ['a password in the URL', ['a', '--url', 'http://u:p@x'], NO_URL],
-  ['a key with a line break', ['a', '--key', 'x\ny'], 'The API key must be printable ASCII without blanks.'],
+  ['a key with a line break', ['a', '--key', 'x\ny'], 'The API key must be printable ASCII without spaces.'],
   ['an option that is none', ['a', '--wat'], "unknown option '--wat'"],
   ['an option without its value', ['a', '--url'], "option '--url <url>' argument missing"],
 ] as const)('%s is said to be wrong', async ([, words, problem]) => {
   expect(await runInProcess(['session', ...words])).toEqual({
     end: 2,
     stdout: '',
-    stderr: `recourse: ${problem}\nRun recourse session --help to see what there is.\n`,
+    stderr: `recourse: ${problem}\nRun recourse session --help for its arguments and options.\n`,
   });
 });
 

@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest';
-import { toOverview } from '#src/cli/session/to-overview.ts';
-import { toTimeline } from '#src/cli/session/to-timeline.ts';
-import { cutToColumns, toPlainText } from '#src/cli/terminal/plain-text.ts';
+import { toOverview, toTimeline } from '#src/cli/session-command.ts';
+import { cutToColumns, toPlainText } from '#src/cli/terminal.ts';
 import type { SessionView } from '#src/contract/session.ts';
 import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
 
 const CALLS: SessionView['calls'] = [
-  toFailedEntry({ tool: 'read_file', message: "FileNotFoundError: there is no file 'note.md'.", retries_left: 3 }),
+  toFailedEntry({
+    tool: 'read_file',
+    message: "FileNotFoundError: there is no file 'note.md'.",
+    retries_left: 3,
+  }),
   toEntry({ step: 2, tool: 'read_file', duration_ms: 12.4 }),
   toFailedEntry({
     step: 3,
@@ -167,7 +170,7 @@ test('the overview says what the session has used, and the state of each tool', 
   ];
   expect(toOverview('agent_7', { ...VIEW, tools }, 100)).toBe(
     [
-      'Session agent_7, kept in Redis',
+      'Session agent_7, stored in Redis',
       '1 round, 12 of 100 calls, 5 of 20 retries used',
       '',
       'tool       state      failed  retries  repeats     calls  last error',
@@ -184,7 +187,7 @@ test('the overview says where the numbers are not what all replicas see, and whi
   const session = { ...VIEW.session, mode: 'local', max_rounds: 25 } as const;
   expect(toOverview('agent 7', { ...VIEW, session, slice_errors: { mood: 'Error: no' } }, 100)).toBe(
     [
-      'Session agent 7, kept in this replica alone: Redis is away',
+      'Session agent 7, stored in this replica only: Redis is unavailable',
       '1 of 25 rounds, 12 of 100 calls, 5 of 20 retries used',
       'Reducer mood failed: Error: no',
     ].join('\n'),
@@ -192,6 +195,8 @@ test('the overview says where the numbers are not what all replicas see, and whi
 });
 
 test('a journal without calls, and one that has lost its beginning, say so', () => {
-  expect(toTimeline({ calls: [] }, 80)).toBe('There are no calls in its journal.');
-  expect(toTimeline({ calls: CALLS.slice(1) }, 80)).toMatch(/^\(earlier calls have left the journal\)\nstep {2}/);
+  expect(toTimeline({ calls: [] }, 80)).toBe('The journal is empty.');
+  expect(toTimeline({ calls: CALLS.slice(1) }, 80)).toMatch(
+    /^\(earlier calls are no longer in the journal\)\nstep {2}/,
+  );
 });

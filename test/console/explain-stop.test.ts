@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { toCallAnswer } from '#src/console/call-result.ts';
-import { explainStop } from '#src/console/explain-stop.ts';
+import { explainStop, toCallAnswer } from '#src/console/answers.ts';
 
 const LEFT = { allowed: false, limit: 3, used: 1, remaining: 2, limited_by: 'tool', scope: 'session', mode: 'redis' };
 const SPENT = { ...LEFT, used: 3, remaining: 0 };
@@ -11,42 +10,47 @@ const explain = (code: string, outcome: string, retry: unknown): unknown => {
 };
 
 const NOT_STOPPED_BY_IT =
-  'The retry budget is not what stops it: 1 of 3 retries used, 2 remaining, kept for the session in redis.';
+  'Not stopped by the retry budget: 1 of 3 retries used, 2 remaining, stored per session in redis.';
 
 test.each([
-  ['loop_detected', LEFT, 'Stopped by the loop guard: the same call was made again and again.', NOT_STOPPED_BY_IT],
-  ['call_limit_exceeded', LEFT, 'Stopped by a limit of calls: the message says which.', NOT_STOPPED_BY_IT],
-  ['call_limit_exceeded', null, 'Stopped by a limit of calls: the message says which.', ''],
-  ['circuit_open', null, 'Stopped by the circuit breaker: the tool has been failing for everybody.', ''],
+  ['loop_detected', LEFT, 'Stopped by the loop guard: the same call was repeated.', NOT_STOPPED_BY_IT],
+  ['call_limit_exceeded', LEFT, 'Stopped by a call limit: the message names it.', NOT_STOPPED_BY_IT],
+  ['call_limit_exceeded', null, 'Stopped by a call limit: the message names it.', ''],
+  [
+    'circuit_open',
+    null,
+    'Stopped by the circuit breaker: the tool is temporarily disabled after repeated failures.',
+    '',
+  ],
   ['not_authorized', null, 'Stopped by the API key: it may not use this tool.', ''],
-  ['cancelled', LEFT, 'Not run: the message says why.', NOT_STOPPED_BY_IT],
+  ['cancelled', LEFT, 'Not executed: the message says why.', NOT_STOPPED_BY_IT],
 ])('%s is not said to be stopped by the retry budget (%#)', (code, retry, verdict, budget) => {
   expect(explain(code, 'refused', retry)).toEqual({ verdict, budget });
 });
 
 test('a failure that is final, and one that may have happened, are told from a budget that is used up', () => {
   expect(explain('tool_failed', 'failed', LEFT)).toEqual({
-    verdict: 'Not to be repeated: it would fail again.',
+    verdict: 'Do not repeat it: it would fail again.',
     budget: NOT_STOPPED_BY_IT,
   });
   expect(explain('timeout', 'unknown', LEFT)).toEqual({
-    verdict: 'To be checked before another try: it may have happened.',
+    verdict: 'Check before another attempt: it may have taken effect.',
     budget: NOT_STOPPED_BY_IT,
   });
 });
 
 test('where the retry budget decides, it is named', () => {
-  const budget = 'Limited by the tool, kept for the session in redis.';
-  const used = { verdict: 'No other try is allowed: 3 of 3 retries used, 0 remaining.', budget };
+  const budget = 'Limited by the tool, stored per session in redis.';
+  const used = { verdict: 'No further attempt is allowed: 3 of 3 retries used, 0 remaining.', budget };
   expect(explain('retry_budget_exhausted', 'refused', SPENT)).toEqual(used);
   expect(explain('tool_exception', 'retry', SPENT)).toEqual(used);
   expect(explain('timeout', 'unknown', SPENT)).toEqual(used);
   expect(explain('retry_budget_exhausted', 'refused', LEFT)).toEqual({
-    verdict: 'No other try is allowed: 1 of 3 retries used, 2 remaining.',
+    verdict: 'No further attempt is allowed: 1 of 3 retries used, 2 remaining.',
     budget,
   });
   expect(explain('tool_exception', 'retry', { ...LEFT, allowed: true })).toEqual({
-    verdict: 'Another try is allowed: 1 of 3 retries used, 2 remaining.',
+    verdict: 'Another attempt is allowed: 1 of 3 retries used, 2 remaining.',
     budget,
   });
 });

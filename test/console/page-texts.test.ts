@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { valueAt, withValueAt } from '#src/console/json-path.ts';
-import { depthOf, indentJson, toJsonText } from '#src/console/json-text.ts';
+import { depthOf, indentJson, toJsonText, valueAt, withValueAt } from '#src/console/json.ts';
 import { sessionLink, toolLink, toRoute } from '#src/console/state.ts';
 import { toVisible, toVisibleExcerpt, toVisibleName } from '#src/console/visible-text.ts';
 
@@ -64,7 +63,7 @@ test('a value that is nested too deep to be indented is described', () => {
   let deep: unknown = 1;
   for (let level = 0; level < 20_000; level += 1) deep = [deep];
   expect(depthOf(deep, 64)).toBe(64);
-  expect(toJsonText(deep)).toBe('Nested more than 64 levels deep. The raw answer below has all of it.');
+  expect(toJsonText(deep)).toBe('Nested more than 64 levels deep. The raw answer below shows all of it.');
   expect(toJsonText({ a: null })).toBe('{\n  "a": null\n}');
   expect(toJsonText(undefined)).toBe('');
 });

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { post as postMcp } from '#test/mcp/mcp-clients.ts';
+import { post as postMcp } from '#test/mcp-server/mcp-clients.ts';
 import { expectProblem, expectResults, post } from '#test/support/check-answer.ts';
 import { createActor, startLab } from '#test/support/keyed-client.ts';
 import { openConnection, toPostText } from '#test/support/raw-http.ts';
@@ -52,7 +52,7 @@ test('a batch is answered with as much as an answer holds, in the order of its c
     ['ok', 'yes'],
   ]);
   expect(results[3]?.message).toContain(
-    "Tool 'large' ran. The results of this batch are together larger than 1048576 bytes, so this one is left out. Ask for less, or make fewer calls at once.",
+    "Tool 'large' ran. The results of this batch exceed 1048576 bytes together, so this one is left out. Ask for less, or make fewer calls at once.",
   );
   expect(answer.body.length).toBeLessThan(1.1 * MIB);
 });
@@ -122,8 +122,7 @@ test('answers that are not read are kept in a bounded memory: their caller is re
     status: 503,
     title: 'Service Unavailable',
     code: 'overloaded',
-    detail:
-      'The service has too much to do (answers). Nothing has run; send the batch again after the time in Retry-After.',
+    detail: 'The service is overloaded (answers). Nothing has run; send the batch again after the time in Retry-After.',
   });
   const other = await post(service.url, JSON.stringify({ calls: callsOf(1, 10) }), Object.fromEntries([keyOf('b')]));
   expect(expectResults(other, 1)[0]?.success).toBe(true);

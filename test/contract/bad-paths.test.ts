@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Problem } from '#src/contract/problem.ts';
+import { Problem } from '#src/contract/tool-result.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 
 let service: RunningService;

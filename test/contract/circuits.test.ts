@@ -41,7 +41,7 @@ test('faults of two batches open it; what it refuses is told for how long, is no
     const [refused] = (await send()).results;
     expect(refused).toMatchObject({ outcome: 'refused', executed: 'no', error: { code: 'circuit_open' } });
     expect(refused?.message).toMatch(
-      /^Not executed: 'upstream' has been failing for everybody and rests for \d+ more seconds\. Use another tool, or say what could not be done\.$/,
+      /^Not executed: 'upstream' is temporarily disabled after repeated failures; available again in \d+ seconds\. Use another tool, or say what could not be done\.$/,
     );
     expect(refused?.error?.retry_after_ms).toBeGreaterThan(0);
     expect(refused?.error?.retry_after_ms).toBeLessThanOrEqual(60_000);

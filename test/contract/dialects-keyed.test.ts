@@ -66,7 +66,8 @@ test('another turn with the same key, and the same one while it runs, are proble
     status: 422,
     title: 'Unprocessable Entity',
     code: 'idempotency_key_reused',
-    detail: 'This Idempotency-Key came with another body before. Nothing has run; use a new key for a new batch.',
+    detail:
+      'This Idempotency-Key was already used with a different body. Nothing has run; use a new key for a new batch.',
   });
 });
 

@@ -52,9 +52,9 @@ test('null for what is required, or in a list, is refused as it was sent', async
 
 test('a number that is too wide is refused although a null beside it is dropped', async () => {
   expect(await answerFor('{"query":"a","limit":12345678901234567890123,"cursor":null,"filter":null}')).toMatch(
-    /hold the number 12345678901234567890123, which JSON numbers cannot carry exactly/,
+    /contain the number 12345678901234567890123, which a JSON number cannot represent exactly/,
   );
-  expect(await answerFor('{"query":"a","limit":1e400,"filter":null}')).toMatch(/hold the number beyond 1\.8e308/);
+  expect(await answerFor('{"query":"a","limit":1e400,"filter":null}')).toMatch(/contain the number beyond 1\.8e308/);
   expect(await answerFor('{"query":"a","limit":1e20,"filter":null}')).toEqual({
     query: 'a',
     limit: 100000000000000000000,

@@ -167,7 +167,7 @@ test.each([
 
 test('a body that is not of the format it names is refused', async () => {
   const detail =
-    'The body is not of the format anthropic. Send tool_use blocks, the assistant message that holds them, or the whole response.';
+    'The body is not in the format anthropic. Send tool_use blocks, the assistant message that holds them, or the whole response.';
   const expected = { ...BAD_REQUEST, code: 'invalid_envelope', detail };
   expectProblem(await postTurn(service, { calls: [] }, '?format=anthropic'), expected);
   expectProblem(await postTurn(service, { role: 'user', content: [] }, '?format=anthropic'), expected);
@@ -184,105 +184,41 @@ const TOOL_BLOCK = { toolUse: { toolUseId: 'tooluse_1', name: 'echo', input: ECH
 const SDK_PART = { type: 'tool-call', toolCallId: 'call_1', toolName: 'echo', input: ECHO };
 const CAMEL = { role: 'assistant', content: '', toolCalls: [chatCall('a', 'echo', ECHO)] };
 const DELTA = { object: 'chat.completion.chunk', choices: [{ delta: { tool_calls: [chatCall('a', 'echo', ECHO)] } }] };
-const NOT_READ =
-  'where they are not read: in the pieces of a stream, in a list of messages, or beside those of another format.';
-const IS_NOT = 'The body is not of the format';
+const NOT_READ = 'in a place that is not read: stream chunks, a list of messages, or next to calls in another format.';
+const IS_NOT = 'The body is not in the format';
 
 test.each([
   [
     '?format=anthropic',
     { role: 'assistant', content: [TOOL_BLOCK] },
-    `${IS_NOT} anthropic: it holds calls of the format bedrock. Send it with format=bedrock.`,
+    `${IS_NOT} anthropic: it contains calls in the format bedrock. Send it with format=bedrock.`,
   ],
   [
     '?format=openai-chat',
     CAMEL,
-    `${IS_NOT} openai-chat: it holds calls of the format mistral or cohere. Send it with format=mistral or format=cohere.`,
+    `${IS_NOT} openai-chat: it contains calls in the format mistral or cohere. Send it with format=mistral or format=cohere.`,
   ],
   [
     '?format=gemini',
     assistant(chatCall('a', 'echo', ECHO)),
-    `${IS_NOT} gemini: it holds calls of the format openai-chat. Send it with format=openai-chat.`,
+    `${IS_NOT} gemini: it contains calls in the format openai-chat. Send it with format=openai-chat.`,
   ],
   [
     '?format=openai-chat',
     DELTA,
-    `${IS_NOT} openai-chat: it holds calls of the format openai-chat ${NOT_READ} Send a tool_calls array, the assistant message that holds it, or the whole completion.`,
+    `${IS_NOT} openai-chat: it contains calls in the format openai-chat ${NOT_READ} Send a tool_calls array, the assistant message that holds it, or the whole completion.`,
   ],
   [
     '?format=text',
     assistant(chatCall('a', 'echo', ECHO)),
-    `${IS_NOT} text: it holds calls of the format openai-chat. Send it with format=openai-chat.`,
+    `${IS_NOT} text: it contains calls in the format openai-chat. Send it with format=openai-chat.`,
   ],
   [
     '',
     CAMEL,
-    'The body holds calls that could be of the format mistral or cohere. Name it: format=mistral or format=cohere.',
+    'The body contains calls that fit the formats mistral and cohere. Name one: format=mistral or format=cohere.',
   ],
-  ['', [TOOL_BLOCK, SDK_PART], `The body holds calls of the format bedrock and ai-sdk ${NOT_READ} ${ACCEPTED}`],
+  ['', [TOOL_BLOCK, SDK_PART], `The body contains calls in the format bedrock and ai-sdk ${NOT_READ} ${ACCEPTED}`],
 ])('calls are never swallowed: %s', async (query, body, detail) => {
   expectProblem(await postTurn(service, body, query), { ...BAD_REQUEST, code: 'invalid_envelope', detail });
-});
-
-test.each([
-  [
-    'the text',
-    { type: 'custom_tool_call', call_id: 'c', name: 'echo', input: 'print("hi")' },
-    String.raw`{"text":"print(\"hi\")"}`,
-  ],
-  [
-    'an object that does not name it',
-    { type: 'custom_tool_call', call_id: 'c', name: 'echo', input: '{"a":1}' },
-    '{"text":"{\\"a\\":1}"}',
-  ],
-  [
-    'an object that names it',
-    { type: 'custom_tool_call', call_id: 'c', name: 'echo', input: '{"text":"hi"}' },
-    '{"text":"hi"}',
-  ],
-])('a custom tool call gives its free text to the one text that the tool needs: %s', async (_case, item, output) => {
-  const { messages } = await askTurn(service, [item]);
-  expect(messages).toEqual([{ type: 'custom_tool_call_output', call_id: 'c', output }]);
-});
-
-test('free text for a tool that needs more is no JSON', async () => {
-  const call = { id: 'c', type: 'custom', custom: { name: 'write_file', input: 'notes.md' } };
-  const { results } = await askTurn(service, [call]);
-  expect(results[0]?.error?.code).toBe('invalid_arguments');
-});
-
-test.each([
-  ['openai-chat', { role: 'assistant', content: 'Done.' }],
-  ['openai-realtime', { type: 'response.done', response: { output: [{ type: 'message' }] } }],
-  ['bedrock', { output: { message: { role: 'assistant', content: [{ text: 'Done.' }] } }, stopReason: 'end_turn' }],
-  ['mistral', { role: 'assistant', content: 'Done.' }],
-  ['cohere', { finishReason: 'COMPLETE', message: { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] } }],
-  ['ollama', { message: { role: 'assistant', content: 'Done.' }, done: true }],
-  ['ai-sdk', { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] }],
-  ['openai-responses', { object: 'response', output: [{ type: 'message', role: 'assistant', content: [] }] }],
-  ['anthropic', { role: 'assistant', content: 'Done.' }],
-  ['gemini', { role: 'model', parts: [{ text: 'Done.' }] }],
-  ['vapi', { message: { type: 'tool-calls', toolCallList: [] } }],
-  ['langchain', { type: 'ai', content: 'Done.', tool_calls: [] }],
-  ['text', { calls: [] }],
-])('a final answer of %s asks for nothing and gets nothing', async (format, body) => {
-  const answer = await askTurn(service, { ...body, format });
-  expect(answer).toEqual({ request_id: answer.request_id, session_id: null, results: [], format, messages: [] });
-});
-
-test('more calls than an envelope may have are refused as natively', async () => {
-  const calls = Array.from({ length: 1025 }, (_, place) => chatCall(`c${place}`, 'echo', ECHO));
-  const detail = 'calls: Too big: expected array to have <=1024 items';
-  expectProblem(await postTurn(service, calls), { ...BAD_REQUEST, code: 'invalid_envelope', detail });
-  const most = await askTurn(service, calls.slice(1));
-  expect(most.messages).toHaveLength(1024);
-  expect(most.results.filter(({ error }) => error?.code === 'call_limit_exceeded')).toHaveLength(960);
-});
-
-test('problems stay problems, whatever was asked for', async () => {
-  expectProblem(await postTurn(service, assistant(), '?raw=true', { 'idempotency-key': ' ' }), {
-    ...BAD_REQUEST,
-    code: 'invalid_idempotency_key',
-    detail: 'Idempotency-Key must be 1 to 255 printable ASCII characters.',
-  });
 });

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '#src/settings/config.ts';
+import { loadConfig } from '#src/config/settings/config.ts';
 import { startService } from '#test/support/start-service.ts';
 
 test('fetch_url reaches the addresses that FETCH_ALLOW_ADDRESSES names, and no neighbour of them', async () => {

@@ -120,7 +120,7 @@ test('64 levels are not', async () => {
 
 test.each(['object', 'string'])('a million items are too many, as %s', async (form) => {
   const args = `{"rows":[${Array(1_000_000).fill(1).join()}]}`;
-  const problem = unusable('hold more than 100000 values. Send fewer.');
+  const problem = unusable('contain more than 100000 values. Send fewer.');
   await expectRefused('loose', form === 'object' ? args : JSON.stringify(args), problem);
 });
 
@@ -155,7 +155,9 @@ test.each([
   ['-1e400', 'beyond 1.8e308'],
   ['["9007199254740993",9007199254740993]', '9007199254740993'],
 ])('the number %s cannot be carried exactly, as object and as string', async (literal, shown) => {
-  const problem = unusable(`hold the number ${shown}, which JSON numbers cannot carry exactly: send it as a string.`);
+  const problem = unusable(
+    `contain the number ${shown}, which a JSON number cannot represent exactly: send it as a string.`,
+  );
   await expectRefused('loose', `{"n":${literal}}`, problem);
   await expectRefused('loose', JSON.stringify(`{"n":${literal}}`), problem);
 });

@@ -101,7 +101,7 @@ test('a key that may only read sessions reads nothing of a body', async () => {
   expect(answer.status).toBe(403);
   expect(JSON.parse(answer.body)).toMatchObject({
     code: 'operation_not_allowed',
-    detail: 'This key may not call tools. Use one that has call among its operations.',
+    detail: 'This key may not call tools. Use a key with the operation call.',
   });
 });
 
@@ -148,9 +148,9 @@ test('keys of a file are followed: a revoked one is refused, a new one let in, a
   await expect.poll(() => service.logLines().filter(({ level }) => level === 50), RELOADED).toHaveLength(1);
   const [line] = service.logLines().filter(({ level }) => level === 50);
   expect(line).toMatchObject({
-    msg: 'API_KEYS_FILE was changed wrongly: the keys from before still hold',
+    msg: 'invalid API_KEYS_FILE, keeping the previous keys',
     mistakes: [
-      'line 2 must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `recourse key` makes one',
+      'line 2 must be tenant=SHA-256, the hash of a key in 64 hex digits, for example acme=5e88…; `recourse key` creates one',
     ],
   });
   expect([(await postAs(service, 'old', CALL)).status, (await postAs(service, 'new', CALL)).status]).toEqual([
@@ -188,6 +188,6 @@ test('while draining, each request is told what it may do next', async () => {
   service.drain();
   const detailOf = ({ text }: AccessAnswer): unknown => JSON.parse(text).detail;
   expect(detailOf(await postAs(service, 'k', CALL))).toBe('The service is stopping. Send the batch again.');
-  expect(detailOf(await askAs(service, 'k', '/tools'))).toBe('The service is stopping. Ask again in a moment.');
-  expect(detailOf(await askAs(service, 'k', '/sessions/s'))).toBe('The service is stopping. Ask again in a moment.');
+  expect(detailOf(await askAs(service, 'k', '/tools'))).toBe('The service is stopping. Retry in a moment.');
+  expect(detailOf(await askAs(service, 'k', '/sessions/s'))).toBe('The service is stopping. Retry in a moment.');
 });

@@ -52,7 +52,7 @@ test('the budget speaks from the last retry on', async () => {
 test('a write tool has one retry, of which nothing is said where the first may have taken effect', async () => {
   expect((await sayInRounds(service, { name: 'writes' }, 'texts-2')).slice(0, 3)).toEqual([
     'RangeError: disk full',
-    "RangeError: disk full. No retries are left for 'writes'. Find out in another way whether it took effect, or say that this is not known.",
+    "RangeError: disk full. No retries are left for 'writes'. Check in another way whether it took effect, or say that its outcome is unknown.",
     `Tool 'writes' failed 2 times in a row ${BLOCKED} Last error: RangeError: disk full`,
   ]);
 });

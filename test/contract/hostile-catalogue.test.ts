@@ -21,7 +21,7 @@ const toFile = (input: string, declared = 'tool(input)'): string => `
   export const exported = ${declared};
 `;
 
-const TOO_DEEP = 'put is no usable schema, because of RangeError: It is nested more than 500 levels deep';
+const TOO_DEEP = 'put is not a usable schema, because of RangeError: It is nested more than 500 levels deep';
 const OPEN = "{ type: 'object', additionalProperties: true }";
 
 /** What a file declares → a part of why it is unavailable. */
@@ -77,11 +77,11 @@ test.each(Object.entries(REFUSED))('%s: the file is refused with the reason', as
   expect(logged).toMatchObject({
     msg: 'tool file cannot be loaded',
     reason: expect.stringContaining(reason),
-    serves: 'nothing of it',
+    serves: 'none',
   });
   const [result] = await service.call([{ name, arguments: {} }]);
   expect(result).toMatchObject({ success: false, executed: 'no', error: { code: 'unknown_tool' } });
-  expect(result?.message).toMatch(new RegExp(`^Tool '${name}' is not available at present\\. Use another tool, `));
+  expect(result?.message).toMatch(new RegExp(`^Tool '${name}' is not available now\\. Use another tool, `));
 });
 
 test.each(Object.keys(SERVED))('%s: it is served', async (name) => {

@@ -173,7 +173,7 @@ test('the same broken call twice: one failure, and a copy of it', async () => {
 
 const SHARED = {
   code: 'duplicate_id',
-  message: 'Another call of this batch has the same id; tell the results apart by their index.',
+  message: 'Another call of this batch has the same id; distinguish the results by their index.',
 };
 
 test.each([

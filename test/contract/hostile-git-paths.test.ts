@@ -74,7 +74,7 @@ test('the refusal says what to do, and reading stays allowed', async () => {
   expect(refused).toMatchObject({
     outcome: 'retry',
     message:
-      "'.git/config' was not written: it belongs to a Git directory, whose files can make Git run commands. Choose a path outside of it.",
+      "'.git/config' was not written: it belongs to a Git directory, whose files can make Git run commands. Choose a path outside it.",
   });
   const read = await answerOne(service, { name: 'read_file', arguments: { path: '.git/config' } });
   expect(read).toMatchObject({ success: true, value: { content: '[core]\n' } });

@@ -93,7 +93,7 @@ test('a text without end is cut, and the budget still has the last word', async 
   // It may have taken effect: one that is left would ask for it twice.
   expect(write?.message).toBe(`Error: ${'x'.repeat(1992)}…`);
   const last =
-    " No retries are left for 'throws_long_message_write'. Find out in another way whether it took effect, or say that this is not known.";
+    " No retries are left for 'throws_long_message_write'. Check in another way whether it took effect, or say that its outcome is unknown.";
   const again = { name: 'throws_long_message_write', arguments: {} };
   const session = { session_id: 'a text without end' };
   await answerOne(service, again, session);

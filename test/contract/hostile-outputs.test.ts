@@ -87,7 +87,7 @@ test.each([
 });
 
 const WITHOUT_TEXT: readonly (readonly [returned: string, value: unknown, read: string])[] = [
-  ['ok_of_nothing', null, 'SUCCESS: The tool succeeded; there is nothing to show.'],
+  ['ok_of_nothing', null, 'SUCCESS: The tool succeeded and returned nothing.'],
   ['ok_without_text', { count: 2 }, 'SUCCESS: {"count":2}'],
   ['ok_with_a_number', { count: 2 }, 'SUCCESS: {"count":2}'],
   ['empty_without_text', null, 'SUCCESS: Nothing was found.'],
@@ -129,7 +129,7 @@ test.each([
     executed: 'yes',
     value,
     truncated: true,
-    warnings: [{ code: 'output_too_large', message: 'The result was larger than 1048576 bytes and is cut.' }],
+    warnings: [{ code: 'output_too_large', message: 'The result was larger than 1048576 bytes and is truncated.' }],
   });
 });
 

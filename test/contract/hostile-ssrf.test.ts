@@ -5,7 +5,7 @@ import { answerAmongGood, answerOne } from '#test/support/check-answer.ts';
 import { answering, startHttpTarget } from '#test/support/http-target.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 
-// One pass over the wire: the depth of these guards is proved in test/tools/builtin.
+// One pass over the wire: the depth of these guards is proved in test/toolkits.
 
 let service: RunningService;
 /** May reach 127.0.0.1, where the servers of these tests are. */
@@ -76,11 +76,11 @@ test.each([
   ['javascript:alert(1)', `URL 'javascript:alert(1)' ${ONLY_HTTP}`],
   [
     'http://bob:hunter2@example.com/',
-    "URL 'http://…@example.com/' was not fetched: a URL must not hold a user name or password. Use a public http or https URL.",
+    "URL 'http://…@example.com/' was not fetched: a URL must not contain a user name or password. Use a public http or https URL.",
   ],
   [
     'http://example.com:25/',
-    "URL 'http://example.com:25/' was not fetched: port 25 is not one for web pages (80, 443, or 1024 and above). Use a public http or https URL.",
+    "URL 'http://example.com:25/' was not fetched: port 25 is not allowed (only 80, 443, and 1024 or above). Use a public http or https URL.",
   ],
   ['//example.com', "'//example.com' is not a URL. Send an absolute one, for example https://example.com/page."],
 ])('%s is refused in words', async (url, message) => {

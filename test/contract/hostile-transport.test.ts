@@ -119,7 +119,7 @@ test('an Expect that nobody knows is refused, with a body', async () => {
     status: 417,
     title: 'Expectation Failed',
     code: 'expectation_failed',
-    detail: 'Only Expect: 100-continue can be met.',
+    detail: 'Only Expect: 100-continue is supported.',
   });
   expect(written).not.toContain('expected');
 });
@@ -130,7 +130,7 @@ test('CONNECT is refused, with a body', async () => {
     status: 405,
     title: 'Method Not Allowed',
     code: 'method_not_allowed',
-    detail: 'This is no proxy.',
+    detail: 'This server is not a proxy.',
   });
   expect(answer.headers.get('allow')).toBe('GET, HEAD, POST');
 });

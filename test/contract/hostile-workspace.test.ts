@@ -8,7 +8,7 @@ import { fileAccess } from '#test/support/file-access.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 import { createTemporaryWorkspace, type TemporaryWorkspace } from '#test/support/temporary-workspace.ts';
 
-// One pass over the wire: that no path leads out is proved tool by tool in test/tools/builtin.
+// One pass over the wire: that no path leads out is proved tool by tool in test/toolkits.
 
 let held: TemporaryWorkspace;
 let service: RunningService;
@@ -81,23 +81,23 @@ test.each(['read_file', 'list_files', 'search_files', 'write_file'])(
 );
 
 const OUT = "leads out of the workspace. Send a path relative to the workspace, without '..'.";
-const FOLLOW = 'is a symbolic link that leads out of the workspace. Choose a path inside the workspace.';
+const FOLLOW = 'is a symbolic link to a place outside the workspace. Choose a path inside the workspace.';
 
 test.each([
   ['../ws-evil/secret.txt', `'../ws-evil/secret.txt' ${OUT}`],
   ['/etc/passwd', "'/etc/passwd' is an absolute path. Send a path relative to the workspace, for example 'notes.md'."],
   ['link.txt', `'link.txt' ${FOLLOW}`],
   ['dir/secret.txt', `'dir/secret.txt' ${FOLLOW}`],
-  ['loop', "'loop' is a symbolic link that leads in a circle. Choose another path."],
+  ['loop', "'loop' is a loop of symbolic links. Choose another path."],
   [
     'dangling',
     "FileNotFoundError: there is no file 'dangling' in the workspace. Call list_files to see what is there.",
   ],
-  ['fifo', "'fifo' is no regular file but a FIFO. Choose the path of a regular file."],
-  ['sock', "'sock' is no regular file but a socket. Choose the path of a regular file."],
+  ['fifo', "'fifo' is a FIFO, not a regular file. Choose the path of a regular file."],
+  ['sock', "'sock' is a socket, not a regular file. Choose the path of a regular file."],
   [
     'hard.txt',
-    "'hard.txt' is a hard link and may belong to a place outside the workspace. Choose the path of a regular file.",
+    "'hard.txt' is a hard link that may belong to a file outside the workspace. Choose the path of a regular file.",
   ],
   ['sub', "'sub' is a directory, not a file. Choose the path of a regular file."],
   ['sparse', "'sparse' is binary, or not UTF-8 text. Choose a text file."],

@@ -5,7 +5,7 @@ import { createLoopSession, useLoopLab } from '#test/support/loop-lab.ts';
 const startLoopLab = useLoopLab();
 
 const SAME = (times: number): string =>
-  `Not executed: 'save' was called ${times} times in a row with the same arguments and gave the same answer. Use that answer, or change the arguments.`;
+  `Not executed: 'save' was called ${times} times in a row with the same arguments and returned the same answer. Use that answer, or change the arguments.`;
 
 describe.each(['memory', 'redis'] as const)('the same answer on %s', (store) => {
   const start = (actors: Parameters<typeof startLoopLab>[1], more: Readonly<Record<string, string>> = {}) =>

@@ -19,7 +19,7 @@ const send = async (body: unknown, query = '', headers: Readonly<Record<string, 
 };
 
 const warned = (name: string, meant: string) => [
-  { code: 'unknown_member', message: `${name} is not known and was ignored. Did you mean ${meant}?` },
+  { code: 'unknown_member', message: `${name} is unknown and was ignored. Did you mean ${meant}?` },
 ];
 
 test.each([
@@ -60,7 +60,7 @@ test('a message of a provider is looked at for our own names alone, and raw answ
   const raw = await send(CHAT, '?raw=true&sessionID=ü');
   expect(raw.body).toEqual([{ role: 'tool', tool_call_id: '1', content: '{"text":"a"}' }]);
   expect(raw.headers.get('recourse-warning')).toBe(
-    "unknown_member: 'sessionID' of the query is not known and was ignored. Did you mean 'session_id'?",
+    "unknown_member: 'sessionID' of the query is unknown and was ignored. Did you mean 'session_id'?",
   );
 });
 
@@ -75,10 +75,13 @@ const ACCEPTED =
 const NO_LIST = 'calls: Invalid input: expected array, received';
 
 test.each([
-  [{ call: [CALL] }, `${NO_LIST} undefined. Did you mean 'calls' by 'call'? ${ACCEPTED}`],
-  [CALL, `${NO_LIST} undefined. The body is a call: put it into a list, {"calls": [{…}]}. ${ACCEPTED}`],
+  [{ call: [CALL] }, `${NO_LIST} undefined. Did you mean 'calls' instead of 'call'? ${ACCEPTED}`],
+  [CALL, `${NO_LIST} undefined. The body is a single call: put it into a list, {"calls": [{…}]}. ${ACCEPTED}`],
   [{ calls: CALL }, `${NO_LIST} object. Write a list: {"calls": [{…}]}`],
-  [{ tool_calls: [CALL] }, `tool_calls: holds calls of this service's own form. Name the list calls: {"calls": [{…}]}`],
+  [
+    { tool_calls: [CALL] },
+    `tool_calls: contains calls in the native format. Rename the list to calls: {"calls": [{…}]}`,
+  ],
 ])('the body %j is refused with what was meant', async (sent, detail) => {
   const { status, body } = await send(sent);
   expect([status, body.code, body.detail]).toEqual([400, 'invalid_envelope', detail]);
@@ -139,7 +142,7 @@ test.each([
   const { detail } = JSON.parse(await answer.text());
   expect([answer.status, detail]).toEqual([
     404,
-    `There is nothing at this path. ${question}See GET /openapi.json for what there is.`,
+    `There is no resource at this path. ${question}GET /openapi.json lists all paths.`,
   ]);
 });
 
@@ -147,7 +150,7 @@ test('a parameter of the catalogue that is misspelled is refused; another one is
   const wrong = await fetch(`${service.url}/tools?fromat=anthropic`);
   expect([wrong.status, JSON.parse(await wrong.text()).detail]).toEqual([
     400,
-    "'fromat' is not known. Did you mean 'format'?",
+    "'fromat' is unknown. Did you mean 'format'?",
   ]);
   expect((await fetch(`${service.url}/tools?utm_source=x`)).status).toBe(200);
 });
@@ -172,5 +175,5 @@ test('without pages, and with keys, GET / names what is served and asks for no k
   const { detail } = JSON.parse(await missing.text());
   await closed.stop();
   expect([answer.status, Object.keys(links)]).toEqual([200, ['tool_calls', 'tools', 'live', 'ready', 'metrics']]);
-  expect(detail).toBe('There is nothing at this path. Did you mean GET /live or GET /ready?');
+  expect(detail).toBe('There is no resource at this path. Did you mean GET /live or GET /ready?');
 });

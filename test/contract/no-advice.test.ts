@@ -112,7 +112,7 @@ test('what the service says of arguments and deadlines ends without advice, too'
     false,
   ]);
   expect((await askTwice('hangs_writing')).at(-1)).toEqual([
-    "Tool 'hangs_writing' did not answer within 20 ms. It may or may not have taken effect. No retries are left for 'hangs_writing'. Find out in another way whether it took effect, or say that this is not known.",
+    "Tool 'hangs_writing' did not answer within 20 ms. It may or may not have taken effect. No retries are left for 'hangs_writing'. Check in another way whether it took effect, or say that its outcome is unknown.",
     null,
     false,
   ]);

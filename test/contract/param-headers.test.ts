@@ -17,16 +17,16 @@ test('declarations are found wherever properties alone lead', () => {
 });
 
 test.each([
-  [objectOf({ a: { type: 'number', 'x-mcp-header': 'A' } }), "at 'a' the type is none of string, integer and boolean"],
-  [objectOf({ a: { 'x-mcp-header': 'A' } }), "at 'a' the type is none of string, integer and boolean"],
-  [objectOf({ a: { type: 'string', 'x-mcp-header': '' } }), "at 'a' it is no name of a header"],
-  [objectOf({ a: { type: 'string', 'x-mcp-header': 'A B' } }), "at 'a' it is no name of a header"],
-  [objectOf({ a: { type: 'string', 'x-mcp-header': 7 } }), "at 'a' it is no name of a header"],
+  [objectOf({ a: { type: 'number', 'x-mcp-header': 'A' } }), "at 'a' the type is not string, integer or boolean"],
+  [objectOf({ a: { 'x-mcp-header': 'A' } }), "at 'a' the type is not string, integer or boolean"],
+  [objectOf({ a: { type: 'string', 'x-mcp-header': '' } }), "at 'a' it is not a header name"],
+  [objectOf({ a: { type: 'string', 'x-mcp-header': 'A B' } }), "at 'a' it is not a header name"],
+  [objectOf({ a: { type: 'string', 'x-mcp-header': 7 } }), "at 'a' it is not a header name"],
   [objectOf({ a: region, b: { ...region, 'x-mcp-header': 'REGION' } }), "'REGION' is declared twice"],
-  [objectOf({ a: { type: 'array', items: region } }), 'it stands where no single argument is meant'],
-  [objectOf({ a: { anyOf: [region, { type: 'null' }] } }), 'it stands where no single argument is meant'],
-  [{ ...objectOf({}), $defs: { a: region } }, 'it stands where no single argument is meant'],
-  [{ ...objectOf({}), 'x-mcp-header': 'A' }, 'it stands where no single argument is meant'],
+  [objectOf({ a: { type: 'array', items: region } }), 'it is on a schema that is not a single argument'],
+  [objectOf({ a: { anyOf: [region, { type: 'null' }] } }), 'it is on a schema that is not a single argument'],
+  [{ ...objectOf({}), $defs: { a: region } }, 'it is on a schema that is not a single argument'],
+  [{ ...objectOf({}), 'x-mcp-header': 'A' }, 'it is on a schema that is not a single argument'],
 ])('%j is no schema to offer', (schema, fault) => {
   expect(readParamHeaders(schema).fault).toBe(`its x-mcp-header is not valid: ${fault}`);
 });
@@ -56,11 +56,11 @@ test.each([
 
 test.each([
   [{ region: 'eu' }, {}, "Mcp-Param-Region is missing for the argument 'region'"],
-  [{ region: 'eu' }, { 'mcp-param-region': 'us' }, "Mcp-Param-Region says something else than the argument 'region'"],
-  [{ region: 'a' }, { 'mcp-param-region': '=?base64?YQ?=' }, 'Mcp-Param-Region is no valid base64 of UTF-8'],
-  [{ region: 'a' }, { 'mcp-param-region': '=?base64?/w==?=' }, 'Mcp-Param-Region is no valid base64 of UTF-8'],
-  [{ count: 42 }, { 'mcp-param-count': '43' }, "Mcp-Param-Count says something else than the argument 'count'"],
-  [{ sure: true }, { 'mcp-param-sure': 'True' }, "Mcp-Param-Sure says something else than the argument 'sure'"],
+  [{ region: 'eu' }, { 'mcp-param-region': 'us' }, "Mcp-Param-Region differs from the argument 'region'"],
+  [{ region: 'a' }, { 'mcp-param-region': '=?base64?YQ?=' }, 'Mcp-Param-Region is not valid base64 of UTF-8'],
+  [{ region: 'a' }, { 'mcp-param-region': '=?base64?/w==?=' }, 'Mcp-Param-Region is not valid base64 of UTF-8'],
+  [{ count: 42 }, { 'mcp-param-count': '43' }, "Mcp-Param-Count differs from the argument 'count'"],
+  [{ sure: true }, { 'mcp-param-sure': 'True' }, "Mcp-Param-Sure differs from the argument 'sure'"],
 ])('arguments %j and headers %j do not', (args, given, mismatch) => {
   expect(mismatchOf(args, given)).toBe(mismatch);
 });

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { shareCollection } from '#src/telemetry/share-collection.ts';
+import { shareCollection } from '#src/telemetry/metrics.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { callService, startService } from '#test/support/start-service.ts';
 

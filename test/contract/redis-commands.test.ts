@@ -154,24 +154,24 @@ test('a keyed batch opens its record, marks each write, keeps the results and no
   await commands.clear();
   await post(callsOf('look', 8), { key: reads });
   // Opens, keeps and notes.
-  expect(await commands.seen()).toEqual(['evalsha keyed a', 'evalsha keyed b', 'set request']);
+  expect(await commands.seen()).toEqual(['evalsha keyed open', 'evalsha keyed commit', 'set request']);
   await commands.clear();
   const calls = callsOf('write', 3);
   await post(calls, { key: writes });
   expect(await commands.seen()).toEqual([
-    'evalsha keyed a',
-    'evalsha keyed b',
-    'evalsha keyed b',
-    'evalsha keyed b',
-    'evalsha keyed c',
+    'evalsha keyed open',
+    'evalsha keyed start',
+    'evalsha keyed start',
+    'evalsha keyed start',
+    'evalsha keyed commit',
     'set request',
   ]);
   await commands.clear();
   await post(calls, { key: writes });
-  expect(await commands.seen()).toEqual(['evalsha keyed a', 'set request']);
+  expect(await commands.seen()).toEqual(['evalsha keyed open', 'set request']);
   await commands.clear();
   await post([{ name: 'look' }], { key: writes });
-  expect(await commands.seen()).toEqual(['evalsha keyed a']);
+  expect(await commands.seen()).toEqual(['evalsha keyed open']);
 });
 
 test('a keyed batch of a session sends both: those of its record around those of its round', async () => {
@@ -179,11 +179,11 @@ test('a keyed batch of a session sends both: those of its record around those of
   await commands.clear();
   await post({ session_id: freshName(), calls: callsOf('write', 1) }, { key: freshName() });
   expect(await commands.seen()).toEqual([
-    'evalsha keyed a',
+    'evalsha keyed open',
+    'evalsha session a',
+    'evalsha keyed start',
     'evalsha session b',
-    'evalsha keyed c',
-    'evalsha session d',
-    'evalsha keyed e',
+    'evalsha keyed commit',
     'set request',
   ]);
 });

@@ -15,13 +15,13 @@ const namesOf = async ({ url }: RunningService): Promise<string> => {
 };
 
 test('none of the further tools is offered unless its group is named', async () => {
-  const service = await startService({ SLACK_BOT_TOKEN: 'xoxb-not-used', GOOGLE_SUBJECT: 'ann@example.com' });
+  const service = await startService({ NOTES_DIR: '/nowhere/notes', GOOGLE_SUBJECT: 'ann@example.com' });
   try {
     expect(await namesOf(service)).toBe('echo fetch_url list_files read_file search_files write_file');
-    const msg = 'setting has no effect: TOOL_GROUPS names none of its groups';
+    const msg = 'setting has no effect: TOOL_GROUPS contains none of its groups';
     expect(warningsOf(service)).toEqual([
+      { setting: 'NOTES_DIR', groups: ['notes'], msg },
       { setting: 'GOOGLE_SUBJECT', groups: ['drive', 'mail', 'calendar'], msg },
-      { setting: 'SLACK_BOT_TOKEN', groups: ['slack'], msg },
     ]);
   } finally {
     await service.stop();
@@ -29,16 +29,13 @@ test('none of the further tools is offered unless its group is named', async () 
 });
 
 test('a group that is not set up is offered, and warned of', async () => {
-  const service = await startService({ TOOL_GROUPS: 'mail, slack' });
+  const service = await startService({ TOOL_GROUPS: 'mail, calendar' });
   try {
     expect(await namesOf(service)).toBe(
-      'echo fetch_url list_emails list_files list_slack_channels post_slack_message read_file search_emails search_files write_file',
+      'echo fetch_url list_calendar_events list_emails list_files read_file search_calendar_events search_emails search_files write_file',
     );
-    const msg = 'tool group is not set up: its calls will say so';
-    expect(warningsOf(service)).toEqual([
-      { setting: 'GOOGLE_CREDENTIALS_PATH', groups: ['mail'], msg },
-      { setting: 'SLACK_BOT_TOKEN', groups: ['slack'], msg },
-    ]);
+    const msg = 'tool group is not configured: its calls will fail';
+    expect(warningsOf(service)).toEqual([{ setting: 'GOOGLE_CREDENTIALS_PATH', groups: ['mail', 'calendar'], msg }]);
   } finally {
     await service.stop();
   }

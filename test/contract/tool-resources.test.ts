@@ -103,7 +103,7 @@ test('a setup that throws is the failure of an upstream, and is not run again fo
     outcome: 'retry',
     executed: 'no',
     message:
-      "Tool 'cannot_connect' could not be set up: Error: connect ECONNREFUSED. Try again in 1 second, or use another tool.",
+      "Tool 'cannot_connect' could not be started: Error: connect ECONNREFUSED. Try again in 1 second, or use another tool.",
     error: { code: 'upstream_unavailable', retry_after_ms: 1000 },
   });
   expect(second).toMatchObject({ executed: 'no', error: { code: 'upstream_unavailable' } });
@@ -115,7 +115,7 @@ test('a call does not wait for a setup beyond its time; the setup goes on, and a
   expect(first).toMatchObject({
     outcome: 'retry',
     executed: 'no',
-    message: "Tool 'slow_to_connect' is still being set up. Try again in a moment.",
+    message: "Tool 'slow_to_connect' is still starting. Try again in a moment.",
     error: { code: 'upstream_unavailable' },
   });
   await expect.poll(async () => (await service.call([{ name: 'slow_to_connect' }], {}))[0]?.value, SOON).toBe('slow');

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, test } from 'vitest';
-import { SETTINGS } from '../../src/settings/settings.ts';
+import { SETTINGS } from '../../src/config/settings/settings.ts';
+import { TOOLKIT_SETTINGS } from '../../src/toolkits/toolkits.ts';
 import { ROOT } from './script-sandbox.ts';
 
 const text = readFileSync(join(ROOT, '.env.example'), 'utf8');
@@ -25,7 +26,8 @@ test('every setting has a line of explanation above it, and a value that can be 
 test('the settings that operators rely on are there, once each, with their defaults', () => {
   const values = Object.fromEntries(settings.flatMap((line) => Object.entries(parseEnv(line.slice(2)))));
   expect(settings).toHaveLength(Object.keys(values).length);
-  expect(values).toEqual({
+  const core = Object.entries(values).filter(([name]) => !Object.hasOwn(TOOLKIT_SETTINGS, name));
+  expect(Object.fromEntries(core)).toEqual({
     HOST: '127.0.0.1',
     PORT: '8080',
     OPS_PORT: '9464',
@@ -60,21 +62,6 @@ test('the settings that operators rely on are there, once each, with their defau
     MAX_EVENT_LOOP_LAG_MS: '250',
     GRACEFUL_TOOL_ERRORS: 'true',
     TOOL_GROUPS: '',
-    NOTES_DIR: '',
-    SHELL_BWRAP_PATH: 'bwrap',
-    SHELL_TIMEOUT_MS: '30000',
-    SHELL_CPU_SECONDS: '30',
-    SHELL_MEMORY_MB: '512',
-    SHELL_MAX_PROCESSES: '64',
-    SHELL_OUTPUT_BYTES: '65536',
-    SHELL_EPOLL: 'false',
-    GOOGLE_CREDENTIALS_PATH: '',
-    GOOGLE_SUBJECT: '',
-    SLACK_BOT_TOKEN: '',
-    GOOGLE_API_URL: '',
-    SLACK_API_URL: '',
-    FETCH_ALLOW_ADDRESSES: '',
-    FETCH_ALLOW_PRIVATE: 'false',
     MAX_BATCH_CALLS: '64',
     MAX_BODY_BYTES: '1048576',
     MAX_RESULT_BYTES: '1048576',
@@ -94,6 +81,9 @@ test('the settings that operators rely on are there, once each, with their defau
     SESSION_MAX_CALLS: '0',
     SESSION_MAX_ROUNDS: '0',
     SESSION_JOURNAL: '200',
+    SESSION_MAX_PENDING: '16',
+    KEY_MAX_PENDING: '2000',
+    MAX_PENDING: '20000',
     STORE_MEMORY_MB: '128',
     RETRY_BUDGET_ON_STORE_DOWN: 'local',
     STORE_DROPPABLE_PERCENT: '60',
@@ -105,10 +95,20 @@ test('the settings that operators rely on are there, once each, with their defau
     MCP_SERVER: 'true',
     MCP_DEFAULT_SESSION: 'none',
     SHUTDOWN_GRACE_MS: '25000',
+    ROLE: 'all',
+    WORKER_LANES: 'default,gpu',
+    WORKER_CONCURRENCY: '16',
+    WORKER_STALL_MS: '30000',
+    WORKER_GRACE_MS: '25000',
   });
 });
 
 test('the example names every setting that the service reads, and none that it ignores', () => {
   const named = settings.map((line) => line.slice(2, line.indexOf('=')));
   expect(named.sort()).toEqual(Object.keys(SETTINGS).sort());
+});
+
+test('the example gives the settings of toolkits their defaults', () => {
+  const values = Object.fromEntries(settings.flatMap((line) => Object.entries(parseEnv(line.slice(2)))));
+  expect(values).toMatchObject({ NOTES_DIR: '', SHELL_TIMEOUT_MS: '30000', FETCH_ALLOW_PRIVATE: 'false' });
 });

@@ -9,7 +9,7 @@ import { ALERTS, readDeployed } from './alert-rules.ts';
 import { ROOT } from './script-sandbox.ts';
 
 const RUNBOOK = readDeployed('docs/operations.md');
-const PAGES = ['docs/operations.md', 'docs/deployment.md', 'docs/sessions.md'].map(readDeployed).join('\n');
+const PAGES = ['docs/operations.md', 'docs/deployment.md'].map(readDeployed).join('\n');
 
 const run = promisify(execFile);
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createAnswerSize } from '#src/executor/answer-size.ts';
-import { failed } from '#src/executor/call-outcome.ts';
-import { toFailure } from '#src/executor/failure.ts';
-import { echo } from '#src/tools/builtin/echo.ts';
+import { AnswerSize } from '#src/executor/answer-size.ts';
+import { failed, toFailure } from '#src/executor/call-outcome.ts';
+import { echoTool as echo } from '#src/toolkits/echo/echo-tool.ts';
 
 const sign = fc.constantFrom('a', '"', '\\', '\n', '\u0001', '\u007f', 'é', '…', '漢', '😀', '\ud83d', '\ude00');
 const text = fc.oneof(
@@ -15,12 +14,12 @@ const issue = fc.record({ path: text, expected: text, received: text, message: t
 test('the issues of a failure count with the bytes that they have as JSON, where these are more than a kilobyte', () => {
   fc.assert(
     fc.property(fc.array(issue, { minLength: 1, maxLength: 4 }), (issues) => {
-      const size = createAnswerSize(1_000_000, null);
+      const size = new AnswerSize(1_000_000, null);
       const failure = toFailure('invalid_arguments', 'wrong', echo, { issues, issueCount: issues.length });
       size.keep({ index: 0, tool: echo, storedResult: null, outcome: failed(failure) });
       const bytes = 4 + Buffer.byteLength(JSON.stringify(issues));
-      if (bytes > 1024) expect(size.heldBytes()).toBe(bytes);
-      else expect([0, bytes]).toContain(size.heldBytes());
+      if (bytes > 1024) expect(size.heldBytes).toBe(bytes);
+      else expect([0, bytes]).toContain(size.heldBytes);
     }),
     { numRuns: 400, seed: 20_261_124 },
   );

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toCallPrint, toTextPrint } from '#src/executor/call-print.ts';
+import { toCallPrint, toTextPrint } from '#src/executor/round-call.ts';
 import { toCanonicalText } from '#src/json/canonical-text.ts';
 
 const RUNS = 4000;

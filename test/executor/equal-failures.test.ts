@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
@@ -53,7 +53,7 @@ const post = async (executor: Executor, asked: readonly Asked[]): Promise<readon
     ...{ requestId: 'request', batchId: 'batch', tenant: 'test', key: null, caller: 'test', mayUse: () => true },
     ...{ sessionKey: null, roundId: null, calls, reading: null, source: JSON.stringify({ calls }), form: 'calls' },
     ...{ order: 'parallel', onError: 'continue', deadlineMs: 20_000, idempotency: null, memory: null },
-    ...{ onProgress: null, traceId: null, trace: null },
+    ...{ listener: null, traceId: null, trace: null },
     client: { isGone: () => false, whenGone: () => () => undefined },
   });
   if (answer.kind !== 'results') throw new Error(`The batch was answered ${answer.kind}.`);

@@ -1,15 +1,15 @@
 import { pino } from 'pino';
-import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
+import { createCircuitBreakers } from '#src/executor/circuit-breakers.ts';
 import type { KeyedStore } from '#src/executor/keyed-store.ts';
+import { NO_PENDING_CALLS } from '#src/executor/pending-calls.ts';
 import type { Redactor } from '#src/executor/redactor.ts';
 import { createExecutor } from '#src/executor/run-batch.ts';
 import type { SessionStore } from '#src/executor/session-store.ts';
-import { createCallSlots } from '#src/queue/call-slots.ts';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { createCallSlots } from '#src/queue/slot-queue.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { createRequestSessionStore } from '#src/sessions/memory-session-store.ts';
-import { createCallLog } from '#src/telemetry/create-call-log.ts';
-import { createCallObserver } from '#src/telemetry/create-call-observer.ts';
-import { createFailureLog } from '#src/telemetry/create-failure-log.ts';
+import { createCallObserver } from '#src/telemetry/call-metrics.ts';
+import { createCallLog, createFailureLog } from '#src/telemetry/log-lines.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 import { createToolRegistry } from '#src/tools/registry.ts';
 import type { Tool } from '#src/tools/tool.ts';
@@ -47,6 +47,7 @@ export const createSubject = (
     registry: createToolRegistry(tools),
     sessions,
     keys,
+    pending: NO_PENDING_CALLS,
     requests: createRequestSessionStore({ settings, now }),
     observer: { ...observer, contractViolated: (error) => violations.push(error) },
     failureLog: createFailureLog({ log, now, createReference: () => 'reference' }),

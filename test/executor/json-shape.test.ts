@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { createWideLiterals, findShapeProblem } from '#src/executor/json-shape.ts';
+import { createWideLiterals, findShapeProblem } from '#src/executor/parse-arguments.ts';
 
 const problemOf = (source: string): string | null => {
   const parsed: unknown = JSON.parse(source);
   if (typeof parsed !== 'object' || parsed === null) throw new Error('No object.');
   return findShapeProblem(parsed, createWideLiterals(source));
 };
-const LOST = 'hold the number 12345678901234567890123, which JSON numbers cannot carry exactly: send it as a string.';
+const LOST =
+  'contain the number 12345678901234567890123, which a JSON number cannot represent exactly: send it as a string.';
 
 describe('a number that lost digits in parsing', () => {
   test.each([
@@ -22,7 +23,7 @@ describe('a number that lost digits in parsing', () => {
     ['{"n":"12345678901234567890123 \\" 12345678901234567890123","m":1e300}', null],
     [
       '{"n":1e12345678901234567,"m":1e300}',
-      'hold the number beyond 1.8e308, which JSON numbers cannot carry exactly: send it as a string.',
+      'contain the number beyond 1.8e308, which a JSON number cannot represent exactly: send it as a string.',
     ],
   ])('%s', (source, problem) => {
     expect(problemOf(source)).toBe(problem);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createDropOptionalNulls } from '#src/executor/optional-nulls.ts';
+import { dropOptionalNulls } from '#src/executor/provider-calls.ts';
 
-const drop = createDropOptionalNulls();
+const drop = dropOptionalNulls;
 const object = (properties: Readonly<Record<string, unknown>>, required: readonly string[] = []) => ({
   type: 'object',
   properties,

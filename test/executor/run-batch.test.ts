@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { BatchAnswer, BatchRequest } from '#src/executor/batch-request.ts';
+import type { AcceptedCall, BatchAnswer, BatchRequest } from '#src/executor/batch-request.ts';
 import type { KeyedStore } from '#src/executor/keyed-store.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
-import type { SessionStore } from '#src/executor/session-store.ts';
+import type { Budget, SessionStore } from '#src/executor/session-store.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
@@ -94,7 +94,7 @@ const post = async (executor: Executor, more: Partial<BatchRequest> = {}, source
   return executor.executeBatch({
     ...{ requestId: 'request', batchId: 'batch', tenant: 'test', key: null, caller: 'test', mayUse: () => true },
     ...{ sessionKey: 'test:session', roundId: null, calls, reading: null, source, form: 'calls', order: 'parallel' },
-    ...{ onError: 'continue', deadlineMs: 20_000, idempotency: null, memory: null, onProgress: null },
+    ...{ onError: 'continue', deadlineMs: 20_000, idempotency: null, memory: null, listener: null },
     ...{ traceId: null, trace: null, client: { isGone: () => false, whenGone: () => () => undefined } },
     ...more,
   });
@@ -187,4 +187,55 @@ test('a handler is told of the time that its batch has left, where that is less 
   const told: number = answer.kind === 'results' ? JSON.parse(answer.results[0] ?? '').value.timeoutMs : 0;
   expect(told).toBeGreaterThan(2000);
   expect(told).toBeLessThanOrEqual(4000);
+});
+
+const listen = () => {
+  const accepted: unknown[] = [];
+  const told: [number, string][] = [];
+  return {
+    accepted,
+    told,
+    listener: {
+      accepted: (calls: readonly AcceptedCall[]) => void accepted.push(calls.map(({ id }) => id)),
+      result: (index: number, json: string) => void told.push([index, json]),
+    },
+  };
+};
+
+const WRITE_AND_FAIL = '{"calls":[{"id":"a","name":"fails"},{"id":"b","name":"writes"}]}';
+
+test('who watches a batch is told each result once, and what it was told stands where the batch is lost', async () => {
+  const broken: ReadonlyMap<string, Budget> = Object.assign(new Map<string, Budget>(), {
+    get: () => {
+      throw new Error('a bug behind the calls');
+    },
+  });
+  const memory = createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now });
+  const { executor } = start({
+    admit: async (round) => ({ ...(await memory.admit(round)), settle: async () => broken }),
+  });
+  const { told, accepted, listener } = listen();
+  const answer = await post(executor, { listener }, WRITE_AND_FAIL);
+  expect(codesOf(answer)).toEqual(['internal_error', 'ok']);
+  expect(accepted).toEqual([['a', 'b']]);
+  expect(told.map(([index]) => index)).toEqual([1, 0]);
+  expect(answer.kind === 'results' ? answer.results : []).toEqual(told.toSorted().map(([, json]) => json));
+});
+
+test('who watches a batch that is lost before it runs is told each result as well', async () => {
+  const { executor } = start({ admit: lost });
+  const { told, listener } = listen();
+  expect(codesOf(await post(executor, { listener }))).toEqual(['internal_error', 'internal_error']);
+  expect(told.map(([index]) => index)).toEqual([0, 1]);
+});
+
+test('results that are kept are told when they are, and a replay tells nothing', async () => {
+  const { executor } = start();
+  const idempotency = { key: 'key', recordKey: 'test:key', requestKey: 'test:request' };
+  const [first, second] = [listen(), listen()];
+  const answer = await post(executor, { idempotency, listener: first.listener }, WRITE_AND_FAIL);
+  expect(first.told.map(([, json]) => json)).toEqual(answer.kind === 'results' ? answer.results : []);
+  const again = await post(executor, { idempotency, listener: second.listener }, WRITE_AND_FAIL);
+  expect(again).toMatchObject({ kind: 'results', origin: 'replayed' });
+  expect([second.accepted, second.told]).toEqual([[], []]);
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { spellingsIn } from '#src/formats/detect-format.ts';
 import { DIALECTS, detectDialect } from '#src/formats/dialects.ts';
-import { spellingsIn } from '#src/formats/spelling.ts';
 import { toBodyArbitrary } from '#test/formats/body-arbitrary.ts';
 import { PUBLISHED, SCENARIOS, toPublishedTurn } from '#test/formats/scenarios.ts';
 

@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { MESSAGE_FORMATS } from '#src/contract/message-format.ts';
 import { ToolResult } from '#src/contract/tool-result.ts';
 import { DIALECTS, detectDialect } from '#src/formats/dialects.ts';
+import { readAnswers } from '#test/formats/conversation.ts';
 import { PUBLISHED, SCENARIOS, toPublishedTurn } from '#test/formats/scenarios.ts';
 import { ALL_FORMATS } from './all-formats.ts';
 
@@ -36,7 +37,7 @@ test.for(ALL)('%s/%s: what the provider wrote is answered as the example says', 
 
 test.for(ALL)('%s/%s: the answer is read back as the results say', ([format, name]) => {
   const { results, messages } = Golden.parse(JSON.parse(readFileSync(join(EXAMPLES, format, `${name}.json`), 'utf8')));
-  const answers = DIALECTS.get(format)?.readMessages(messages) ?? [];
+  const answers = readAnswers(format, messages);
   expect(answers.map(({ success }) => success)).toEqual(results.map(({ success }) => success));
   // A lone Gemini call has no id, and a plain observation never has one.
   if (format !== 'text') expect(answers.map(({ id }) => id)).toEqual(results.map(({ id }) => id));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { DIALECTS } from '#src/formats/dialects.ts';
 import { toObservation } from '#src/formats/observation.ts';
-import { readObservedResult } from '#src/formats/observed-result.ts';
+import { readAnswers, writeTurn } from '#test/formats/conversation.ts';
 import { failed, succeeded } from '#test/formats/results.ts';
 
 // The first bytes of each kind, and nothing behind them.
@@ -17,8 +17,9 @@ const text = (words: string) => ({ type: 'text', text: words });
 const CALL = { id: 'call_1', name: 'look', arguments: {} };
 
 const answer = (format: 'anthropic' | 'openai-responses' | 'gemini', value: unknown, more = {}): unknown => {
-  const dialect = DIALECTS.get(format);
-  return dialect?.parse(dialect.writeTurn([CALL]))?.toMessages([succeeded(value, more)])[0];
+  return DIALECTS.get(format)
+    ?.parse(writeTurn(format, [CALL]))
+    ?.toMessages([succeeded(value, more)])[0];
 };
 
 const shownByAnthropic = (data: string, mediaType = 'image/png') => ({
@@ -136,8 +137,12 @@ test.each([
 test.each(['openai-chat', 'vapi', 'langchain', 'text'] as const)(
   '%s is told of an image, without its data',
   (format) => {
-    const dialect = DIALECTS.get(format);
-    const written = JSON.stringify(dialect?.parse(dialect.writeTurn([CALL]))?.toMessages([succeeded(LIST)]));
+    const turn = writeTurn(format, [CALL]);
+    const written = JSON.stringify(
+      DIALECTS.get(format)
+        ?.parse(turn)
+        ?.toMessages([succeeded(LIST)]),
+    );
     expect(written).toContain('image/png, 18 bytes, not shown here');
     expect(written).not.toContain(PNG);
   },
@@ -234,20 +239,7 @@ test('a failure shows nothing, and tells what it holds without the data', () => 
 
 test('what was shown is read back as its texts', () => {
   for (const format of ['anthropic', 'openai-responses'] as const)
-    expect(DIALECTS.get(format)?.readMessages([answer(format, LIST)])).toEqual([
+    expect(readAnswers(format, [answer(format, LIST)])).toEqual([
       { id: 'call_1', name: null, success: true, text: 'Before.\nAfter.' },
     ]);
-});
-
-test('a result that was written is read with its media, and parsed for them alone', () => {
-  const write = (value: unknown) =>
-    `{"index":0,"id":"a","name":"x","success":true,"outcome":"success","executed":"yes","value":${JSON.stringify(value)},"message":"","error":null,"retry":null,"duration_ms":1}`;
-  expect(toObservation(readObservedResult(write(LIST)))).toBe('Before.\nimage/png, 18 bytes, not shown here\nAfter.');
-  const plain = readObservedResult(write({ content: [text('Before.')] }));
-  Object.defineProperty(plain, 'value', {
-    get: () => {
-      throw new Error('parsed');
-    },
-  });
-  expect(toObservation(plain)).toBe('{"content":[{"type":"text","text":"Before."}]}');
 });

@@ -33,10 +33,10 @@ const SUCCESSES: readonly (readonly [string, ToolResult, string])[] = [
     succeeded({ matches: [] }, { empty: true }),
     'Nothing was found.\n{"matches":[]}',
   ],
-  ['no value at all', succeeded(null), 'The tool succeeded; there is nothing to show.'],
-  ['a blank text', succeeded(' \n'), 'The tool succeeded; there is nothing to show.'],
-  ['an empty list', succeeded([]), 'The tool succeeded; there is nothing to show.'],
-  ['an empty object', succeeded({}), 'The tool succeeded; there is nothing to show.'],
+  ['no value at all', succeeded(null), 'The tool succeeded and returned nothing.'],
+  ['a blank text', succeeded(' \n'), 'The tool succeeded and returned nothing.'],
+  ['an empty list', succeeded([]), 'The tool succeeded and returned nothing.'],
+  ['an empty object', succeeded({}), 'The tool succeeded and returned nothing.'],
   ['a blank text of the tool counts as none', succeeded(3, { message: '  ' }), '3'],
   [
     'warnings are told after the value',
@@ -45,10 +45,10 @@ const SUCCESSES: readonly (readonly [string, ToolResult, string])[] = [
   ],
   [
     'warnings are told where there is no value',
-    succeeded(null, { warnings: [warning('The result was larger than 10 bytes and is cut.')] }),
-    'The tool succeeded; there is nothing to show.\nWarning: The result was larger than 10 bytes and is cut.',
+    succeeded(null, { warnings: [warning('The result was larger than 10 bytes and is truncated.')] }),
+    'The tool succeeded and returned nothing.\nWarning: The result was larger than 10 bytes and is truncated.',
   ],
-  ['a cut result says so', succeeded('The beg', { truncated: true }), 'The beg\nWarning: the result is cut.'],
+  ['a cut result says so', succeeded('The beg', { truncated: true }), 'The beg\nWarning: the result is truncated.'],
   ['a success that looks like a failure stays as it is', succeeded('Error: 404'), 'Error: 404'],
 ];
 
@@ -167,11 +167,11 @@ const FAILURES: readonly (readonly [string, ToolResult, string])[] = [
   [
     'a resting tool says for how long, once',
     failed(
-      "Not executed: 'x' has been failing for everybody and rests for one more second. Use another tool, or say what could not be done.",
+      "Not executed: 'x' is temporarily disabled after repeated failures; available again in one second. Use another tool, or say what could not be done.",
       { code: 'circuit_open', retry_after_ms: 800 },
       { outcome: 'refused', executed: 'no' },
     ),
-    "ERROR: circuit_open: Not executed: 'x' has been failing for everybody and rests for one more second. Use another tool, or say what could not be done.",
+    "ERROR: circuit_open: Not executed: 'x' is temporarily disabled after repeated failures; available again in one second. Use another tool, or say what could not be done.",
   ],
   [
     'another number of seconds in the message is not that wait',

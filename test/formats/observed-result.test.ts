@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toObservation, toTold } from '#src/formats/observation.ts';
-import { parsedValueOf, readObservedResult } from '#src/formats/observed-result.ts';
+import { observe, parsedValueOf, readObservedResult, toObservation } from '#src/formats/observation.ts';
 
 // As the executor writes it; test/contract/dialects-golden.test.ts holds that against the real one.
 const write = (value: string, more = '"message":"","error":null,"retry":null,"duration_ms":1.25', id: unknown = 'a') =>
@@ -24,7 +23,7 @@ test.each([
   ['an id that is written like one', write('{"b":2}', undefined, HOSTILE), '{"b":2}'],
   ['an id that ends like a key', write('{"b":3}', undefined, 's":'), '{"b":3}'],
   ['a number for an id', write('{"b":4}', undefined, 7), '{"b":4}'],
-  ['an empty object', write('{}'), 'The tool succeeded; there is nothing to show.'],
+  ['an empty object', write('{}'), 'The tool succeeded and returned nothing.'],
   ['a marked one', write('[]', `${TAIL},"empty":true`), 'Nothing was found.'],
 ] as const)('%s is read as it was written', (_, json, text) => {
   expect(toObservation(readObservedResult(json))).toBe(text);
@@ -45,7 +44,7 @@ test('whatever the value, id and message, the model is told what the whole JSON 
 
 test('what a file is told of, and is no medium, is told as the JSON it came as', () => {
   const json = write('{"files":[{"id":"a","mimeType":"text/plain","size":1.0}]}');
-  expect(toTold(readObservedResult(json))).toEqual({
+  expect(observe(readObservedResult(json))).toEqual({
     text: '{"files":[{"id":"a","mimeType":"text/plain","size":1.0}]}',
     parts: null,
   });
@@ -55,4 +54,18 @@ test('failures are read whole', () => {
   const json =
     '{"index":0,"id":null,"name":"x","success":false,"outcome":"failed","executed":"yes","value":null,"message":"No.","error":{"code":"tool_failed"},"retry":null,"duration_ms":1}';
   expect(readObservedResult(json)).toEqual(JSON.parse(json));
+});
+
+test('a result that was written is read with its media, and parsed for them alone', () => {
+  const text = (words: string) => ({ type: 'text', text: words });
+  const png = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgoAAAANSUhEUgAA' };
+  const list = JSON.stringify({ content: [text('Before.'), png, text('After.')] });
+  expect(toObservation(readObservedResult(write(list)))).toBe('Before.\nimage/png, 18 bytes, not shown here\nAfter.');
+  const plain = readObservedResult(write(JSON.stringify({ content: [text('Before.')] })));
+  Object.defineProperty(plain, 'value', {
+    get: () => {
+      throw new Error('parsed');
+    },
+  });
+  expect(toObservation(plain)).toBe('{"content":[{"type":"text","text":"Before."}]}');
 });

@@ -9,18 +9,18 @@ import type { Message as OllamaMessage } from 'ollama';
 import type OpenAI from 'openai';
 import type { ConversationItemCreateEvent } from 'openai/resources/realtime/realtime';
 import { expect, expectTypeOf, test } from 'vitest';
-import type { ToolModelMessage } from '#src/formats/ai-sdk.ts';
-import type { ToolResultMessage } from '#src/formats/anthropic.ts';
-import type { BedrockMessage } from '#src/formats/bedrock.ts';
-import type { CohereToolMessage } from '#src/formats/cohere.ts';
+import type { BedrockMessage, ToolModelMessage, ToolResultMessage } from '#src/formats/block-dialects.ts';
+import type {
+  ChatFunctionMessage,
+  ChatToolMessage,
+  CohereToolMessage,
+  MistralToolMessage,
+  OllamaToolMessage,
+} from '#src/formats/chat-dialects.ts';
 import { DIALECTS } from '#src/formats/dialects.ts';
 import type { FunctionResponseContent } from '#src/formats/gemini.ts';
+import type { FunctionCallOutput, ItemCreateEvent } from '#src/formats/item-dialects.ts';
 import type { LangchainToolMessage } from '#src/formats/langchain.ts';
-import type { MistralToolMessage } from '#src/formats/mistral.ts';
-import type { OllamaToolMessage } from '#src/formats/ollama.ts';
-import type { ChatFunctionMessage, ChatToolMessage } from '#src/formats/openai-chat.ts';
-import type { ItemCreateEvent } from '#src/formats/openai-realtime.ts';
-import type { FunctionCallOutput } from '#src/formats/openai-responses.ts';
 import { failed, succeeded } from '#test/formats/results.ts';
 
 test('the messages are of the types of the providers’ clients', () => {

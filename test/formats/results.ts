@@ -1,4 +1,4 @@
-import type { FailureDetail, RetryState, ToolFailure, ToolSuccess } from '#src/contract/tool-result.ts';
+import type { FailureDetail, RetryState, ToolFailure, ToolPending, ToolSuccess } from '#src/contract/tool-result.ts';
 
 const BASE: ToolSuccess = {
   index: 0,
@@ -53,5 +53,26 @@ export const failed = (
     reference: '01M7YS1XMGYJ2WFDYMYSPV5GWY',
     ...error,
   },
+  ...more,
+});
+
+/** A result as the service gives it for a call that has not ended. */
+export const pending = (message: string, more: Partial<ToolPending> = {}): ToolPending => ({
+  ...BASE,
+  value: null,
+  success: false,
+  outcome: 'pending',
+  executed: 'maybe',
+  message,
+  pending: {
+    call: 'c_AAAAAAAAAAAAAAAAAAAAAA',
+    state: 'running',
+    since: '2026-11-23T12:00:00.000Z',
+    expires_at: '2026-11-23T13:00:00.000Z',
+    poll_after_ms: 2000,
+    progress: null,
+    approval: null,
+  },
+  duration_ms: 10_000,
   ...more,
 });

@@ -4,6 +4,7 @@ import { FAILURE_CODES } from '#src/contract/failure.ts';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import { DIALECTS } from '#src/formats/dialects.ts';
 import { toObservation } from '#src/formats/observation.ts';
+import { readAnswers, writeTurn } from '#test/formats/conversation.ts';
 import { failed, retriesLeft, succeeded } from '#test/formats/results.ts';
 import { ALL_FORMATS } from './all-formats.ts';
 
@@ -57,7 +58,7 @@ test.for(ALL_FORMATS)('%s: what is written as a turn is read back as the same ca
   const dialect = DIALECTS.get(format);
   fc.assert(
     fc.property(CALLS, (calls) => {
-      const read = dialect?.parse(JSON.parse(JSON.stringify(dialect.writeTurn(calls))))?.calls ?? [];
+      const read = dialect?.parse(JSON.parse(JSON.stringify(writeTurn(format, calls))))?.calls ?? [];
       const given = read.map((call) => Object(call));
       expect(given.map(({ id, name }) => ({ id, name }))).toEqual(calls.map(({ id, name }) => ({ id, name })));
       const asObjects = given.map((call) =>
@@ -83,10 +84,15 @@ test.for(ALL_FORMATS)('%s: ids, order, success and text survive the messages', (
     fc.property(
       fc.array(fc.tuple(fc.string({ minLength: 1 }), fc.oneof(SUCCESS, FAILURE)), { minLength: 1, maxLength: 5 }),
       (pairs) => {
-        const turn = dialect?.parse(dialect.writeTurn(pairs.map(([id]) => ({ id, name: 'echo', arguments: {} }))));
+        const turn = dialect?.parse(
+          writeTurn(
+            format,
+            pairs.map(([id]) => ({ id, name: 'echo', arguments: {} })),
+          ),
+        );
         const messages = turn?.toMessages(pairs.map(([, result]) => result)) ?? [];
         const raw: unknown = JSON.parse(JSON.stringify(messages));
-        const answers = dialect?.readMessages(Array.isArray(raw) ? raw : []) ?? [];
+        const answers = readAnswers(format, Array.isArray(raw) ? raw : []);
         expect(answers.map(({ success, text }) => ({ success, text }))).toEqual(
           pairs.map(([, result]) => ({
             success: result.success,
@@ -104,9 +110,11 @@ test.for(ALL_FORMATS)('%s: ids, order, success and text survive the messages', (
 test('a success that reads as a failure is kept apart wherever the provider has a flag', () => {
   const call = { id: 'call_1', name: 'echo', arguments: {} };
   const flags = ALL_FORMATS.map((format) => {
-    const dialect = DIALECTS.get(format);
-    const messages = dialect?.parse(dialect.writeTurn([call]))?.toMessages([succeeded('ERROR: timeout: 3')]) ?? [];
-    return [format, dialect?.readMessages(messages)[0]?.success];
+    const messages =
+      DIALECTS.get(format)
+        ?.parse(writeTurn(format, [call]))
+        ?.toMessages([succeeded('ERROR: timeout: 3')]) ?? [];
+    return [format, readAnswers(format, messages)[0]?.success];
   });
   expect(Object.fromEntries(flags)).toEqual({
     'openai-chat': false,

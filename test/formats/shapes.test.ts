@@ -1,17 +1,20 @@
 import { expect, test } from 'vitest';
 import { DIALECTS } from '#src/formats/dialects.ts';
-import { succeeded } from '#test/formats/results.ts';
+import {
+  AS_OBJECT,
+  AS_TEXT,
+  CHAT_CALL,
+  CUSTOM_CALL,
+  ITEM,
+  LANGCHAIN_CALL,
+  NO_ID,
+  PART,
+  type Row,
+  SDK_PART,
+  TOOL_BLOCK,
+  TOOL_USE,
+} from '#test/formats/provider-calls.ts';
 
-type Format = Parameters<typeof DIALECTS.get>[0];
-type Row = readonly [string, Format, unknown, readonly unknown[] | null];
-
-const CHAT_CALL = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{"text":"a"}' } };
-const CUSTOM_CALL = { id: 'call_2', type: 'custom', custom: { name: 'echo', input: 'free text' } };
-const TOOL_USE = { type: 'tool_use', id: 'toolu_1', name: 'echo', input: { text: 'a' } };
-const ITEM = { type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'echo', arguments: '{"text":"a"}' };
-const PART = { functionCall: { name: 'echo', args: { text: 'a' } } };
-const TOOL_BLOCK = { toolUse: { toolUseId: 'tooluse_1', name: 'echo', input: { text: 'a' } } };
-const SDK_PART = { type: 'tool-call', toolCallId: 'call_1', toolName: 'echo', input: { text: 'a' } };
 // Two candidates side by side, as streamGenerateContent gives them in a list.
 const STREAM = [
   { candidates: [{ content: { role: 'model', parts: [{ text: 'Hm' }] }, index: 0 }] },
@@ -19,14 +22,6 @@ const STREAM = [
   { candidates: [{ content: { parts: [{ functionCall: { name: 'add', args: { text: 'a' } } }] }, index: 1 }] },
   { usageMetadata: { totalTokenCount: 5 } },
 ];
-const LANGCHAIN_CALL = { name: 'echo', args: { text: 'a' }, id: 'call_1', type: 'tool_call' };
-
-const AS_TEXT = { id: 'call_1', name: 'echo', arguments: '{"text":"a"}' };
-const AS_OBJECT = { id: 'call_1', name: 'echo', arguments: { text: 'a' } };
-const NO_ID = { id: undefined, name: 'echo', arguments: { text: 'a' } };
-
-const BLANK_CHAT = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '' } };
-const LOST = { id: 'call_1', name: 'echo', arguments: '{' };
 
 const ROWS: readonly Row[] = [
   ['a bare array', 'openai-chat', [CHAT_CALL], [AS_TEXT]],
@@ -232,150 +227,6 @@ const ROWS: readonly Row[] = [
   ['anything else', 'text', { tool_calls: [CHAT_CALL] }, null],
 ];
 
-const BROKEN: readonly Row[] = [
-  [
-    'the calls before one',
-    'openai-chat',
-    { choices: [{ finish_reason: 'length', message: { tool_calls: [CHAT_CALL, BLANK_CHAT] } }] },
-    [AS_TEXT, LOST],
-  ],
-  [
-    'a call without arguments of a turn that ended well',
-    'openai-chat',
-    { choices: [{ finish_reason: 'tool_calls', message: { tool_calls: [BLANK_CHAT] } }] },
-    [{ ...LOST, arguments: '' }],
-  ],
-  [
-    'a free text',
-    'openai-chat',
-    { choices: [{ finish_reason: 'length', message: { tool_calls: [CUSTOM_CALL] } }] },
-    [{ ...LOST, id: 'call_2' }],
-  ],
-  ['a choice', 'mistral', { choices: [{ finishReason: 'length', message: { toolCalls: [BLANK_CHAT] } }] }, [LOST]],
-  ['an answer', 'cohere', { finishReason: 'MAX_TOKENS', message: { toolCalls: [BLANK_CHAT] } }, [LOST]],
-  [
-    'a block',
-    'anthropic',
-    { stop_reason: 'max_tokens', content: [{ ...TOOL_USE, input: {} }] },
-    [{ ...LOST, id: 'toolu_1' }],
-  ],
-  [
-    'a text after a block',
-    'anthropic',
-    {
-      stop_reason: 'max_tokens',
-      content: [
-        { ...TOOL_USE, input: {} },
-        { type: 'text', text: 'Hm' },
-      ],
-    },
-    [{ ...LOST, id: 'toolu_1', arguments: {} }],
-  ],
-  [
-    'a block',
-    'bedrock',
-    {
-      stopReason: 'max_tokens',
-      output: { message: { role: 'assistant', content: [{ toolUse: { ...TOOL_BLOCK.toolUse, input: {} } }] } },
-    },
-    [{ ...LOST, id: 'tooluse_1' }],
-  ],
-  ['an item', 'openai-responses', [{ ...ITEM, status: 'incomplete', arguments: '' }, ITEM], [LOST, AS_TEXT]],
-  ['the last item', 'openai-responses', { status: 'incomplete', output: [{ ...ITEM, arguments: '{}' }] }, [LOST]],
-  [
-    'an item',
-    'openai-realtime',
-    {
-      type: 'response.done',
-      response: { status: 'cancelled', output: [{ ...ITEM, status: 'incomplete', arguments: '' }] },
-    },
-    [LOST],
-  ],
-  [
-    'a chunk',
-    'langchain',
-    {
-      type: 'AIMessageChunk',
-      content: '',
-      tool_calls: [
-        { ...LANGCHAIN_CALL, args: {} },
-        { ...LANGCHAIN_CALL, id: 'call_2' },
-      ],
-      tool_call_chunks: [
-        { name: 'echo', args: '{"to":', id: 'call_1', index: 0, type: 'tool_call_chunk' },
-        { name: 'echo', args: '{"text":"a"}', id: 'call_2', index: 1, type: 'tool_call_chunk' },
-      ],
-    },
-    [LOST, { ...AS_OBJECT, id: 'call_2' }],
-  ],
-];
-
-test.for(BROKEN)('a call that was cut off loses its arguments, %s of %s', ([, format, body, calls]) => {
-  expect(DIALECTS.get(format)?.parse(body)?.calls ?? null).toEqual(calls);
-});
-
 test.for(ROWS)('%s of %s', ([, format, body, calls]) => {
   expect(DIALECTS.get(format)?.parse(body)?.calls ?? null).toEqual(calls);
-});
-
-test('a custom tool call of responses is answered with its own kind of output', () => {
-  const body = [{ type: 'custom_tool_call', call_id: 'call_2', name: 'echo', input: '{"text":"a"}' }, ITEM];
-  expect(
-    DIALECTS.get('openai-responses')
-      ?.parse(body)
-      ?.toMessages([succeeded('1'), succeeded('2')]),
-  ).toEqual([
-    { type: 'custom_tool_call_output', call_id: 'call_2', output: '1' },
-    { type: 'function_call_output', call_id: 'call_1', output: '2' },
-  ]);
-});
-
-test('Gemini is answered in the spelling it was asked in, and values go as they are', () => {
-  const body = [{ function_call: { id: 'a', name: 'echo', args: {} } }, PART, PART, PART];
-  const results = [
-    succeeded({ count: 3 }),
-    succeeded(3),
-    succeeded({ count: 3 }, { message: 'Three.' }),
-    succeeded([], { empty: true }),
-  ];
-  expect(DIALECTS.get('gemini')?.parse(body)?.toMessages(results)).toEqual([
-    {
-      role: 'user',
-      parts: [
-        { function_response: { id: 'a', name: 'echo', response: { output: { count: 3 } } } },
-        { functionResponse: { name: 'echo', response: { output: 3 } } },
-        { functionResponse: { name: 'echo', response: { output: 'Three.\n{"count":3}' } } },
-        { functionResponse: { name: 'echo', response: { output: 'Nothing was found.' } } },
-      ],
-    },
-  ]);
-});
-
-test('Vapi is told one line, however long a run of blanks is', () => {
-  const body = { message: { type: 'tool-calls', toolCallList: [CHAT_CALL] } };
-  const text = `one\r\n  two\u2028\n\nthree ${' '.repeat(200_000)}four`;
-  expect(
-    DIALECTS.get('vapi')
-      ?.parse(body)
-      ?.toMessages([succeeded(text)]),
-  ).toEqual([{ toolCallId: 'call_1', name: 'echo', result: `one two three ${' '.repeat(200_000)}four` }]);
-});
-
-test('what is sent raw is the messages, and for Vapi what its webhook must return', () => {
-  const raws = [...DIALECTS.values()].map((dialect) => [dialect.format, dialect.toRaw(['x'])]);
-  expect(Object.fromEntries(raws)).toEqual({
-    'openai-chat': ['x'],
-    'openai-responses': ['x'],
-    'openai-realtime': ['x'],
-    anthropic: ['x'],
-    gemini: ['x'],
-    bedrock: ['x'],
-    mistral: ['x'],
-    cohere: ['x'],
-    ollama: ['x'],
-    'ai-sdk': ['x'],
-    vapi: { results: ['x'] },
-    langchain: ['x'],
-    text: ['x'],
-  });
 });

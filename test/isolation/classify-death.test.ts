@@ -40,7 +40,7 @@ test.each<[string, Partial<Death>, string, string | null]>([
 test('the log reads how a host ended, why, and what it said last', () => {
   const byItself = toDeathError(death({ exitCode: 3, lastLines: ['one', 'two'] }));
   expect(byItself.name).toBe('ToolHostEnded');
-  expect(byItself.message).toBe('The tool host 7 ended: exit code 3. Its last lines: one | two');
+  expect(byItself.message).toBe('The tool host 7 ended: exit code 3. Its last output: one | two');
   expect(toDeathError(death({ signal: 'SIGKILL', killedFor: 'memory' })).message).toBe(
     'The tool host 7 ended: signal SIGKILL, ended by the service (memory).',
   );

@@ -5,7 +5,7 @@ import type { RunOutcome } from '#src/executor/deadline.ts';
 import { createCancellation } from '#src/executor/deadline.ts';
 import { createIsolation, type Isolation, type IsolationSettings } from '#src/isolation/create-isolation.ts';
 import type { Death, RestartReason } from '#src/isolation/isolation-observer.ts';
-import { PROC_TABLE } from '#src/isolation/proc-table.ts';
+import { PROC_TABLE } from '#src/isolation/process-table.ts';
 import { readDirectory } from '#src/tools/directory/read-directory.ts';
 import type { HostedTool, ToolFacts, ToolFile } from '#src/tools/tool.ts';
 import { type HostProcesses, watchHostProcesses } from '#test/support/host-processes.ts';

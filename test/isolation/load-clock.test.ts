@@ -1,6 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
-import { startLoadClock } from '#src/isolation/load-clock.ts';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { startLoadClock } from '#src/isolation/hosted-process.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+afterEach(() => void vi.useRealTimers());
 
 /** A clock of 20 ms, beside a process that has waited for a processor as told. */
 const open = () => {
@@ -18,41 +20,41 @@ const open = () => {
     lab,
     stop,
     /** Lets so much time pass, as far as the clock can see. */
-    pass: async (ms: number): Promise<void> => {
+    pass: (ms: number): void => {
       lab.now += ms;
-      await pause(ms + 60);
+      vi.advanceTimersByTime(ms + 60);
     },
   };
 };
 
-test('a process that had a processor all the time has its time and no more', async () => {
+test('a process that had a processor all the time has its time and no more', () => {
   const { lab, pass } = open();
-  await pass(20);
+  pass(20);
   expect(lab.overs).toBe(1);
 });
 
-test('what a process waits for a processor is no time of its own', async () => {
+test('what a process waits for a processor is no time of its own', () => {
   const { lab, pass } = open();
   lab.waitedMs += 15;
-  await pass(20);
+  pass(20);
   expect(lab.overs).toBe(0);
-  await pass(14);
+  pass(14);
   expect(lab.overs).toBe(0);
-  await pass(1);
+  pass(1);
   expect(lab.overs).toBe(1);
 });
 
-test('after 15 s the time is over however long it has waited', async () => {
+test('after 15 s the time is over however long it has waited', () => {
   const { lab, pass } = open();
   lab.waitedMs += 60_000;
   lab.now += 14_999;
-  await pass(1);
+  pass(1);
   expect(lab.overs).toBe(1);
 });
 
-test('a clock that was stopped says nothing', async () => {
+test('a clock that was stopped says nothing', () => {
   const { lab, stop, pass } = open();
   stop();
-  await pass(30);
+  pass(30);
   expect(lab.overs).toBe(0);
 });

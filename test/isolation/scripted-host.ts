@@ -1,7 +1,5 @@
-import type { Unrest } from '#src/isolation/host-conversation.ts';
 import type { Death, KillReason } from '#src/isolation/isolation-observer.ts';
-import type { HostLoad } from '#src/isolation/loadable-file.ts';
-import type { ToolHost } from '#src/isolation/tool-host.ts';
+import type { HostLoad, ToolHost, Unrest } from '#src/isolation/tool-host.ts';
 
 /** A tool host without a process: starts, loads, answers and ends when the test says so. */
 export type ScriptedHost = {
@@ -77,16 +75,25 @@ export const createScriptedHost = (pid: number): ScriptedHost => {
       calls: new Set(),
       abort: () => undefined,
       ping: () => undefined,
-      heardAt: () => 0,
+      leave: () => undefined,
+      heardAt: 0,
       kill: (reason) => {
         state.killedFor ??= reason;
       },
       ended: ended.promise,
-      isEnding: () => state.ended || state.killedFor !== null,
-      isSpent: () => state.spent,
-      spoiler: () => null,
-      unrest: () => state.unrest,
-      answered: () => state.answered,
+      get isEnding() {
+        return state.ended || state.killedFor !== null;
+      },
+      get isSpent() {
+        return state.spent;
+      },
+      spoiler: null,
+      get unrest() {
+        return state.unrest;
+      },
+      get answered() {
+        return state.answered;
+      },
       onState: (next) => {
         listener = next;
       },

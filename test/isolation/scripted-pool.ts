@@ -27,7 +27,7 @@ export const openPool = (maxHosts = MAX_HOSTS) => {
     maxHosts,
     maxCalls: 40,
     now: () => state.now,
-    isGiven: () => false,
+    isGranted: () => false,
     isOwn: () => false,
     onEnded: () => undefined,
     onOffence: () => undefined,
@@ -47,7 +47,7 @@ export const openPool = (maxHosts = MAX_HOSTS) => {
     const beside = running().filter(({ taken }) => taken === member);
     call.ends += 1;
     if (call.stopped) faults.push('a call that had stopped waiting got a host');
-    if (member.host.isEnding()) faults.push('a call got a host that is ending');
+    if (member.host.isEnding) faults.push('a call got a host that is ending');
     if (beside.some(({ file }) => file !== call.file)) faults.push('calls of two files in one host');
     if (beside.length > 0 && (call.isAlone || beside[0]?.isAlone)) faults.push('a call beside one that runs alone');
     call.taken = member;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createConcurrencyLimit } from '#src/queue/concurrency-limit.ts';
+import { createConcurrencyLimit } from '#src/queue/slot-counts.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { hostedTool, inlineTool } from './slot-lab.ts';
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { createSlotCounts } from '#src/queue/slot-counts.ts';
+import { SlotCounts } from '#src/queue/slot-counts.ts';
 import { createSlotLab, inlineTool } from './slot-lab.ts';
 
 const createCounts = () =>
-  createSlotCounts({
+  new SlotCounts({
     maxConcurrentCalls: 100,
     callerConcurrency: 100,
     toolConcurrency: 100,

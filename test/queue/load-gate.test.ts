@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLoadGate, type LoadGate, type RefusalReason } from '#src/queue/load-gate.ts';
-import type { LoadSample } from '#src/queue/load-sample.ts';
+import { createLoadGate, type LoadGate, type LoadSample, type RefusalReason } from '#src/queue/load-gate.ts';
 
 const CALM: LoadSample = { lagMs: 1, utilization: 0.3, memory: 0.2 };
 const LAGGING: LoadSample = { lagMs: 400, utilization: 1, memory: 0.2 };

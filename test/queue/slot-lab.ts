@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { SlotRequest } from '#src/executor/call-slots.ts';
-import { type CallSlotsOptions, createCallSlots, type SlotQueue } from '#src/queue/call-slots.ts';
+import { type CallSlotsOptions, createCallSlots, type SlotQueue } from '#src/queue/slot-queue.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { HostedTool, Tool } from '#src/tools/tool.ts';
 

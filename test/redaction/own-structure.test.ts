@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 
 // Each is a part of what the service itself says, and may be a bad password all the same.
 const WORDS = [

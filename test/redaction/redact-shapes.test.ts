@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { findShapes } from '#src/redaction/find-shapes.ts';
-import { replaceFound } from '#src/redaction/found.ts';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { findShapes, replaceFound } from '#src/redaction/find-shapes.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 
 // Put together here, so that whoever scans this file for keys finds none.
 const A = 'abcdefghijklmnopqrstuvwxyz0123456789'.repeat(2);

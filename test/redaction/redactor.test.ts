@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RedactedIn } from '#src/executor/redactor.ts';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 
 // As a password is that was meant to be hard: everything that any spelling would write in another way.
 const HARD = 'p"a\\ss wö/rd+%=&?\t😀~*(\'!)>';

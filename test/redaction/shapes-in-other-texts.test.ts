@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { findShapes } from '#src/redaction/find-shapes.ts';
-import { replaceFound } from '#src/redaction/found.ts';
+import { findShapes, replaceFound } from '#src/redaction/find-shapes.ts';
 
 // Put together here, so that whoever scans this file for keys finds none.
 const A = 'abcdefghijklmnopqrstuvwxyz0123456789'.repeat(2);

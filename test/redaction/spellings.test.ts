@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 
 const SECRETS = [
   'tk/Ab+c=d&ef<gh"ij kl\\mn?é$&$1.*(x)|8931',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 
 // No string makes it fail, so what is given is none: as bad as an expression that V8 does not take.
 const nothing = JSON.parse('null');

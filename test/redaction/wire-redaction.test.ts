@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadConfig } from '#src/settings/config.ts';
+import { loadConfig } from '#src/config/settings/config.ts';
 import { wireRedaction } from '#src/wiring/wire-redaction.ts';
 
 /** Which of these values a service with that environment takes out of a text. */

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { Problem } from '#src/contract/problem.ts';
-import { ToolCallsResponse } from '#src/contract/tool-result.ts';
+import { Problem, ToolCallsResponse } from '#src/contract/tool-result.ts';
 import { startSessionRoutes } from './session-routes-lab.ts';
 
 const REQUEST = '01M7YS1XNXRKDYHWR5555WYRZG';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { trackAnswers } from '#src/routes/owed-answers.ts';
+import { trackAnswers } from '#src/routes/connections.ts';
 
 /** A server that keeps its answers until the test gives them. */
 const start = async () => {

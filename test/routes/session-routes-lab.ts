@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import fastify from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { SessionView } from '#src/contract/session.ts';
-import { addJsonBodyParser } from '#src/routes/json-body.ts';
-import { addKeptResultsRoute } from '#src/routes/kept-results.ts';
+import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
+import { addKeptResultsRoutes } from '#src/routes/kept-results.ts';
 import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type GateOptions, type RequestCaller } from '#src/routes/request-gate.ts';
 import { addSessionsRoutes } from '#src/routes/sessions.ts';
@@ -103,18 +103,26 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
     resetBudgets: (key, tool) => note(`reset ${key} ${tool === null ? 'all' : `tool ${tool}`}`),
     isUnavailable: (error) => error instanceof Error && error.message === 'away',
   });
-  addKeptResultsRoute(app, {
+  addKeptResultsRoutes(app, {
     callerOf,
     toRequestKey: (tenant, requestId) => `${tenant}:${requestId}`,
     findResults: async (key) => {
       asked.push(`find ${key}`);
       return options.results === 'unavailable' ? 'unavailable' : (options.results?.get(key) ?? null);
     },
+    readAnswered: async (_tenant, results) => ({ results, late: [] }),
+    cancelAnswered: async () => undefined,
+    followAnswered: async () => [],
+    streams: {
+      heartbeatMs: 15_000,
+      observer: { opened: () => undefined, closed: () => undefined, dropped: () => undefined },
+    },
+    toEntityTag: (body) => `"${body.length}"`,
   });
   refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);
   refuseOtherMethods(app, '/sessions/:id/budgets', ['DELETE']);
   refuseOtherMethods(app, '/sessions/:id/budgets/:tool', ['DELETE']);
-  refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD']);
+  refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD', 'DELETE']);
   await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(async () => {
     app.server.closeAllConnections();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Problem } from '#src/contract/problem.ts';
+import { Problem } from '#src/contract/tool-result.ts';
 import { type Answer, type Asking, EMPTY_VIEW, startSessionRoutes } from './session-routes-lab.ts';
 
 const problemOf = ({ status, headers, body }: Answer): string => {
@@ -138,7 +138,7 @@ test.for([
   ['/sessions/agent_7', 'GET, HEAD, DELETE', 200, ['POST', 'PUT', 'PATCH', 'OPTIONS']],
   ['/sessions/agent_7/budgets', 'DELETE', 405, ['GET', 'POST', 'PUT', 'PATCH', 'OPTIONS']],
   ['/sessions/agent_7/budgets/echo', 'DELETE', 405, ['GET', 'POST', 'PUT', 'PATCH', 'OPTIONS']],
-  ['/tool-calls/0123456789abcdef', 'GET, HEAD', 404, ['DELETE', 'POST', 'PUT', 'PATCH', 'OPTIONS']],
+  ['/tool-calls/0123456789abcdef', 'GET, HEAD, DELETE', 404, ['POST', 'PUT', 'PATCH', 'OPTIONS']],
 ] as const)('%s allows %s and nothing else', async ([path, allowed, headStatus, others]) => {
   const { ask, asked } = await startSessionRoutes();
   for (const method of others) {

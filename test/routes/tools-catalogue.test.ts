@@ -158,7 +158,7 @@ test('one tool by its path asks for no names', async () => {
 test.each(['?names=', '?names=echo|', '?names=*_file', '?names=echo,read_file', '?names=a&names=b', '?names=%00'])(
   'names that are none are refused: %s',
   async (query) => {
-    const detail = "names must be tools' names, or beginnings of some with a * behind (github_*), with | between them.";
+    const detail = 'names must be tool names, or prefixes that end with * (github_*), separated by |.';
     expectProblem(await get(`/tools${query}`), { status: 400, title: 'Bad Request', code: 'bad_request', detail });
   },
 );
@@ -171,6 +171,6 @@ test('a tool that is not available is shown to people alone', async () => {
   for (const format of PROVIDERS) expect(await ask(`/tools?format=${format}`)).not.toContain('gone');
   expect(JSON.parse(await ask('/tools/gone?format=anthropic'))).toMatchObject({
     status: 404,
-    detail: 'The tool is not available now. Ask without format to see why.',
+    detail: 'The tool is not available now. Request it without format to see why.',
   });
 });

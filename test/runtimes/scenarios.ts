@@ -173,8 +173,8 @@ const EMPTY: Scenario = {
   read: [
     [
       { id: 'call_1', text: "No order matches 'lamps'.", isError: false },
-      { id: 'call_2', text: 'The tool succeeded; there is nothing to show.', isError: false },
-      { id: 'call_3', text: 'The tool succeeded; there is nothing to show.', isError: false },
+      { id: 'call_2', text: 'The tool succeeded and returned nothing.', isError: false },
+      { id: 'call_3', text: 'The tool succeeded and returned nothing.', isError: false },
     ],
   ],
   charges: [],

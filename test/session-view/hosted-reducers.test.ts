@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { createRunReducer } from '#src/session-view/create-run-reducer.ts';
 import { openLab } from '#test/isolation/isolation-lab.ts';
 import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';

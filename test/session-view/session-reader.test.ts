@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { SessionView } from '#src/contract/session.ts';
 import type { SessionRecord, ToolRecord } from '#src/executor/session-store.ts';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { createRunReducer } from '#src/session-view/create-run-reducer.ts';
-import { createSessionReader, type SessionReaderOptions } from '#src/session-view/create-session-reader.ts';
+import { createSessionReader, type SessionReaderOptions } from '#src/session-view/session-reader.ts';
 import { defineReducer } from '#src/tools/define-reducer.ts';
 import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
 
@@ -43,7 +43,11 @@ const runReducer = createRunReducer({
 });
 
 /** The view of one record, checked against the contract. */
-const read = async (record: Partial<SessionRecord>, options: Partial<SessionReaderOptions> = {}) => {
+const read = async (
+  record: Partial<SessionRecord>,
+  options: Partial<SessionReaderOptions> = {},
+  mayUse: (tool: string) => boolean = () => true,
+) => {
   const keys: string[] = [];
   const readSession = createSessionReader({
     sessions: {
@@ -54,11 +58,12 @@ const read = async (record: Partial<SessionRecord>, options: Partial<SessionRead
     },
     findTool: (name) => TOOLS.get(name),
     reducers: () => [],
+    pendingOf: async () => [],
     runReducer,
     settings: SETTINGS,
     ...options,
   });
-  const view = await readSession('key', () => true);
+  const view = await readSession('key', mayUse);
   expect(keys).toEqual(['key']);
   expect(SessionView.safeParse(view).error).toBeUndefined();
   return view;
@@ -241,6 +246,33 @@ test('a reducer may be called as a member of every object is', async () => {
   const named = defineReducer({ name: '__proto__', initial: 0, reduce: (count: number) => count + 1 });
   const view = await read({ journal: JOURNAL }, { reducers: () => [named] });
   expect(JSON.stringify(view.slices)).toBe('{"__proto__":2}');
+});
+
+test('pending calls are listed, oldest first, those of tools that may be used', async () => {
+  const toPending = (call: string, tool: string, index: number) => ({
+    spec: { tool, requestId: 'request-of-the-test', index },
+    pending: {
+      call,
+      state: 'queued' as const,
+      since: '2026-11-23T12:00:00.000Z',
+      expires_at: '2026-11-23T13:00:00.000Z',
+      poll_after_ms: 2000,
+      progress: null,
+      approval: null,
+    },
+  });
+  const pendingOf = async () => [
+    toPending('c_1', 'book', 0),
+    toPending('c_2', 'search', 1),
+    toPending('c_3', 'book', 2),
+  ];
+  const { pending } = await read({}, { pendingOf }, (tool) => tool === 'book');
+  const about = { tool: 'book', request_id: 'request-of-the-test', state: 'queued' };
+  const times = { since: '2026-11-23T12:00:00.000Z', expires_at: '2026-11-23T13:00:00.000Z' };
+  expect(pending).toEqual([
+    { call: 'c_1', index: 0, ...about, ...times },
+    { call: 'c_3', index: 2, ...about, ...times },
+  ]);
 });
 
 test('a store that cannot answer is heard of, and no empty session made of it', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { StoreUnavailableError } from '#src/executor/session-store.ts';
-import { becomeReady, createOutageLab, PATIENCE_MS, RECOVERY } from '#test/support/outage-lab.ts';
+import { becomeReady, createOutageLab, PATIENCE_MS, RECOVERY } from '#test/sessions/outage-lab.ts';
 
 let lab: Awaited<ReturnType<typeof createOutageLab>>;
 
@@ -153,7 +153,7 @@ test('while it is away nothing is ended or reset, and that is said', async () =>
   await lab.goDown(subject);
   await expect(subject.store.end(session.key)).rejects.toThrow(StoreUnavailableError);
   await expect(subject.store.reset(session.key, null)).rejects.toThrow(StoreUnavailableError);
-  await expect(subject.store.reset(session.key, 'y')).rejects.toThrow('The session store is away.');
+  await expect(subject.store.reset(session.key, 'y')).rejects.toThrow('The session store is unavailable.');
   await lab.comeBack(subject);
   expect((await session.begin(['y'])).decisions).toEqual(['tool']);
   await subject.store.reset(session.key, 'y');

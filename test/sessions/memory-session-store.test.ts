@@ -115,8 +115,8 @@ test('a request is no session: it has no step, and nothing of it can be read', a
 const LINE = '0123456789'.repeat(100);
 
 test('journals share their bytes: the one that was written least recently goes first', () => {
-  // A third of it is for journals: some 3 700 bytes.
-  const memory = createStoreMemory({ totalBytes: 11_000 });
+  // Three tenths of it are for journals: some 3 700 bytes.
+  const memory = createStoreMemory({ totalBytes: 12_300 });
   const journals = createMemoryJournals(10, { memory, now: () => 1 });
   journals.append('a:1', [LINE]);
   journals.append('a:2', [LINE]);

@@ -3,7 +3,7 @@ import { createRedisClient } from '#src/sessions/redis-client.ts';
 import { createRedisPageTokens } from '#src/sessions/redis-page-tokens.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import type { PageList } from '#src/tools/page-tokens.ts';
-import { createPageList } from '#test/support/describe-page-tokens.ts';
+import { createPageList } from '#test/sessions/promises/describe-page-tokens.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createStoreLog } from '#test/support/session-stores-under-test.ts';

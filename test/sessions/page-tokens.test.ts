@@ -8,7 +8,7 @@ import {
   describePageTokens,
   PAGE_TTL_MS,
   type PageTokensUnderTest,
-} from '#test/support/describe-page-tokens.ts';
+} from '#test/sessions/promises/describe-page-tokens.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createManualClock, createStoreLog, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createUnpackRound } from '#src/executor/journal/round-journal.ts';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
 import { ROOMY } from '#test/support/budget-session.ts';
 import { createCallSession } from '#test/support/call-session.ts';

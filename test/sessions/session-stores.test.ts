@@ -1,4 +1,4 @@
-import { describeSessionStore } from '#test/support/describe-session-store.ts';
+import { describeSessionStore } from '#test/sessions/promises/describe-session-store.ts';
 import {
   createFallback,
   createMemoryUnderTest,

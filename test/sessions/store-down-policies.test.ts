@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createOutageLab } from '#test/support/outage-lab.ts';
+import { createOutageLab } from '#test/sessions/outage-lab.ts';
 
 let lab: Awaited<ReturnType<typeof createOutageLab>>;
 

@@ -1,11 +1,11 @@
 import { appendFileSync } from 'node:fs';
 import { pino } from 'pino';
 import * as z from 'zod';
-import { loadConfig } from '#src/settings/config.ts';
+import { loadConfig } from '#src/config/settings/config.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
+import { wire } from '#src/wiring/wire.ts';
 import type { Stores } from '#src/wiring/wire-store.ts';
-import { wire } from '#src/wiring.ts';
 
 /** Moments of a keyed batch at which a service may die, in the order in which it comes to them. */
 export const DEATHS = [

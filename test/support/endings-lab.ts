@@ -5,7 +5,7 @@ import * as z from 'zod';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import { createUnpackRound } from '#src/executor/journal/round-journal.ts';
 import type { SessionRecord, SessionSettings } from '#src/executor/session-store.ts';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { TerminalToolError } from '#src/tools/tool-errors.ts';

@@ -1,4 +1,4 @@
-import type { FileAccess } from '../../src/tools/builtin/workspace/file-access.ts';
+import type { FileAccess } from '../../src/workspace/workspace.ts';
 
 let used: FileAccess = 'descriptors';
 

@@ -1,15 +1,15 @@
-// Started with --expose-gc by test/memory/store-weights.test.ts: fills one store of this process, and prints as JSON what
+// Started with --expose-gc by test/memory/store-weights.system.test.ts: fills one store of this process, and prints as JSON what
 // it says it takes and by how much the heap has grown.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import * as z from 'zod';
 import { createRateLimits } from '#src/auth/rate-limits.ts';
-import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
+import { loadConfig } from '#src/config/settings/config.ts';
+import { createCircuitBreakers } from '#src/executor/circuit-breakers.ts';
 import type { StoreUse } from '#src/memory/bounded-store.ts';
 import { createStoreMemory, type StoreName } from '#src/memory/store-memory.ts';
 import { createMemoryPageTokens } from '#src/sessions/memory-page-tokens.ts';
-import { loadConfig } from '#src/settings/config.ts';
-import { wire } from '#src/wiring.ts';
+import { wire } from '#src/wiring/wire.ts';
 import { createTool, ENDS } from '#test/executor/circuit/circuit-lab.ts';
 
 type Subject = {

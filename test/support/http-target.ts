@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener, type Serv
 import { createServer as createSecureServer } from 'node:https';
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
-import type { RetryClock } from '../../src/tools/http/transport-retries.ts';
+import type { RetryClock } from '../../src/egress/transport-retries.ts';
 
 export type SeenRequest = { readonly method: string; readonly path: string; readonly headers: IncomingHttpHeaders };
 

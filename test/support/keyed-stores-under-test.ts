@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { HeldRecord, KeyedBatch, KeyedStore } from '#src/executor/keyed-store.ts';
-import { createFallbackKeyedStore } from '#src/sessions/keyed/fallback-keyed-store.ts';
+import { createFallbackKeyedStore } from '#src/sessions/fallback-stores.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
 import { createRedisKeyedStore } from '#src/sessions/keyed/redis-keyed-store.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';

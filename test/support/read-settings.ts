@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { type Config, loadConfig } from '#src/settings/config.ts';
+import { type Config, loadConfig } from '#src/config/settings/config.ts';
 
 /** What is said of these settings; empty where they are right. */
 export const mistakesOf = (environment: Readonly<Record<string, string | undefined>>): readonly string[] => {

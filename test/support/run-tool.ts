@@ -25,6 +25,7 @@ export const runTool = async (
     callId: null,
     log: SILENT,
     progress: ignore,
+    part: ignore,
     effects: tool.effects,
     retriesLeft: 3,
     timeoutMs: tool.timeoutMs,

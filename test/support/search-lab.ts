@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { createSearchFiles } from '../../src/tools/builtin/search-files.ts';
-import { createFileSearch, type FileSearchOptions } from '../../src/tools/builtin/workspace/search-thread.ts';
+import { createSearchFiles } from '../../src/toolkits/files/search-files.ts';
+import { createFileSearch, type FileSearchOptions } from '../../src/workspace/search-thread.ts';
 import { runTool } from './run-tool.ts';
 import { createTemporaryWorkspace } from './temporary-workspace.ts';
 

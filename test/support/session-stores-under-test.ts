@@ -9,7 +9,7 @@ import {
   createFallbackSessionStore,
   type FallbackSessionStore,
   type StoreDownPolicy,
-} from '#src/sessions/fallback-session-store.ts';
+} from '#src/sessions/fallback-stores.ts';
 import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';
 import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';

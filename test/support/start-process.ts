@@ -144,6 +144,26 @@ export const startProcess = async ({ environment = {}, ...start }: Launch): Prom
   };
 };
 
+/** A worker in a process of its own: it has no port for calls. */
+export type RunningWorker = Omit<RunningProcess, 'url' | 'port'>;
+
+/** Starts a worker and waits for its log line `working`. Rejects with what it wrote where it ends before. */
+export const startWorkerProcess = async ({ environment = {}, ...start }: Launch): Promise<RunningWorker> => {
+  const settings = { PORT: '0', MAX_EVENT_LOOP_LAG_MS: '60000', ROLE: 'worker', ...environment };
+  const child = launch({ ...start, environment: settings });
+  const log = readLog(child);
+  await log.logged('working');
+  const pids = { service: child.pid, starter: child.pid, group: -child.pid };
+  return {
+    pid: child.pid,
+    logLines: log.lines,
+    stderr: () => child.stderr.join(''),
+    logged: log.logged,
+    send: (signal, target) => signalIfThere(pids[target], signal),
+    exited: child.exited,
+  };
+};
+
 /** Starts the service with settings it cannot serve with, and waits for its end. */
 export const runToEnd = async (settings: Launch): Promise<EndedProcess> => {
   const child = launch(settings);

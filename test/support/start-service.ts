@@ -1,12 +1,12 @@
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
+import { loadConfig } from '#src/config/settings/config.ts';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
-import { loadConfig } from '#src/settings/config.ts';
 import { createLogHooks } from '#src/telemetry/logger.ts';
 import type { Tool } from '#src/tools/tool.ts';
+import { type WireOptions, wire } from '#src/wiring/wire.ts';
 import { wireRedaction } from '#src/wiring/wire-redaction.ts';
-import { type WireOptions, wire } from '#src/wiring.ts';
 
 export type LogLine = Readonly<Record<string, unknown>>;
 
@@ -32,7 +32,7 @@ export type RunningService = {
 export const startService = async (
   environment: Readonly<Record<string, string>> = {},
   tools: readonly Tool[] = [],
-  parts: Pick<WireOptions, 'fileAccess'> = {},
+  parts: Pick<WireOptions, 'fileAccess' | 'streamHeartbeatMs'> = {},
 ): Promise<RunningService> => {
   // A busy machine must not have batches refused; tests of overload say what they want.
   const loaded = loadConfig({ PORT: '0', MAX_EVENT_LOOP_LAG_MS: '60000', ...environment });

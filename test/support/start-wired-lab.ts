@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { loadConfig } from '#src/settings/config.ts';
-import { type WireOptions, wire } from '#src/wiring.ts';
+import { loadConfig } from '#src/config/settings/config.ts';
+import { type WireOptions, wire } from '#src/wiring/wire.ts';
 import { type Actor, createKeyedClient, type KeyedClient, whenConnected } from './keyed-client.ts';
 
 export type WiredLab = KeyedClient & {

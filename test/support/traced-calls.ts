@@ -1,5 +1,4 @@
-import type { TracedAnswer, TracedCall } from '#src/executor/batch-trace.ts';
-import type { ToolInvoked } from '#src/executor/call-observer.ts';
+import type { ToolInvoked, TracedAnswer, TracedCall } from '#src/executor/call-observer.ts';
 
 /** The event of a call of `add` that succeeded, but for what is said otherwise. */
 export const toEvent = (otherwise: Partial<ToolInvoked> = {}): ToolInvoked => ({

@@ -7,7 +7,7 @@ import { expect, onTestFinished } from 'vitest';
 export type WatchedCommands = {
   /** Forgets what was seen so far. */
   readonly clear: () => Promise<void>;
-  /** Command and end of its first key, e.g. `evalsha session`; scripts of one kind have one letter: `evalsha keyed a`. */
+  /** Command, end of its first key, and which script: `evalsha session a` by a letter, `evalsha keyed open` by its step. */
   readonly seen: () => Promise<readonly string[]>;
   /** How many commands of its own the service has sent to count what is kept, beside those for batches. */
   readonly counted: () => Promise<number>;
@@ -27,8 +27,10 @@ const toKind = (key: string): string =>
 
 const createNames = () => {
   const letters = new Map<string, string>();
-  return ([command = '', second = '', , fourth = '']: readonly string[]): string => {
+  return ([command = '', second = '', , fourth = '', fifth = '']: readonly string[]): string => {
     if (command !== 'evalsha') return `${command} ${toKind(second)}`;
+    // One script has all steps on a record, and is told which.
+    if (toKind(fourth) === 'keyed') return `evalsha keyed ${fifth}`;
     const letter = letters.get(second) ?? String.fromCharCode(97 + letters.size);
     letters.set(second, letter);
     return `evalsha ${toKind(fourth)} ${letter}`;

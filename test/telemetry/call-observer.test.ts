@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { createCallObserver } from '#src/telemetry/create-call-observer.ts';
+import { createCallObserver } from '#src/telemetry/call-metrics.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 
 const createSubject = (maxTools: number) => {

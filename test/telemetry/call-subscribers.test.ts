@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ToolInvoked } from '#src/executor/call-observer.ts';
-import { createCallObserver } from '#src/telemetry/create-call-observer.ts';
+import { createCallObserver } from '#src/telemetry/call-metrics.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 import { createLogLines } from './log-lines.ts';
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { createCallObserver } from '#src/telemetry/create-call-observer.ts';
-import { createCircuitObserver } from '#src/telemetry/create-circuit-observer.ts';
+import { createCallObserver, createCircuitObserver } from '#src/telemetry/call-metrics.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 import { createLogLines } from './log-lines.ts';
 

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { toFailure } from '#src/executor/failure.ts';
-import { createFailureLog } from '#src/telemetry/create-failure-log.ts';
+import { toFailure } from '#src/executor/call-outcome.ts';
+import { createFailureLog } from '#src/telemetry/log-lines.ts';
 import { toEvent } from '#test/support/traced-calls.ts';
 
 const Line = z.object({

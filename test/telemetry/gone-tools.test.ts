@@ -1,8 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import type { ToolInvoked } from '#src/executor/call-observer.ts';
-import { createCallObserver } from '#src/telemetry/create-call-observer.ts';
-import { createCircuitObserver } from '#src/telemetry/create-circuit-observer.ts';
+import { createCallObserver, createCircuitObserver } from '#src/telemetry/call-metrics.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
 
 const HOUR_MS = 3_600_000;

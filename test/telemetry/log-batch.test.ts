@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { BatchAnswered } from '#src/executor/call-observer.ts';
-import { createRedactor } from '#src/redaction/redactor.ts';
-import { createLogBatch } from '#src/telemetry/log-batch.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
+import { createLogBatch } from '#src/telemetry/log-lines.ts';
 import { createJsonLog, type LogLevel } from '#src/telemetry/logger.ts';
 
 const SECRET = 'kx3vQ81nUzT5';

@@ -2,8 +2,8 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { build } from 'pino-pretty';
 import { expect, test } from 'vitest';
-import { createRedactor } from '#src/redaction/redactor.ts';
-import { createCallLog } from '#src/telemetry/create-call-log.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
+import { createCallLog } from '#src/telemetry/log-lines.ts';
 import { createLogHooks } from '#src/telemetry/logger.ts';
 
 const SECRET = 'kx3vQ81n"UzT5';

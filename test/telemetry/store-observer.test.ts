@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createStoreObserver } from '#src/telemetry/create-store-observer.ts';
 import { createMetrics } from '#src/telemetry/metrics.ts';
+import { createStoreObserver } from '#src/telemetry/store-observers.ts';
 import { createLogLines } from './log-lines.ts';
 
 const OPERATIONS = [
@@ -12,8 +12,10 @@ const OPERATIONS = [
   'reset',
   'late',
   'keyed',
+  'pending',
   'rate',
   'page',
+  'webhook',
   'space',
 ] as const;
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createRedactor } from '#src/redaction/redactor.ts';
-import { toCallAttributes, toStatusMessage } from '#src/telemetry/tracing/call-attributes.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
+import { toCallAttributes, toStatusMessage } from '#src/telemetry/tracing/request-trace.ts';
 import { NO_ARGUMENTS, toEvent } from '#test/support/traced-calls.ts';
 
 const redactor = createRedactor({ secrets: [] });

@@ -1,7 +1,6 @@
 import { INVALID_SPAN_CONTEXT, type Tracer, trace } from '@opentelemetry/api';
 import { expect, test } from 'vitest';
-import { createBeginTrace } from '#src/telemetry/tracing/create-begin-trace.ts';
-import { createTraceGuard } from '#src/telemetry/tracing/trace-guard.ts';
+import { createBeginTrace } from '#src/telemetry/tracing/request-trace.ts';
 import { ADD, NO_ARGUMENTS, toEvent } from '#test/support/traced-calls.ts';
 
 const REQUEST = {
@@ -42,9 +41,9 @@ const METHODS = {
 
 const createTracing = (tracer: Tracer, cutText: (text: string, limit: number) => string = (text) => text) => {
   const failures: unknown[] = [];
-  const guard = createTraceGuard((error) => void failures.push(error));
+  const failed = (error: unknown) => void failures.push(error);
   const now = () => performance.now();
-  const beginTrace = createBeginTrace({ tracer, guard, cutText, content: 'kept', now, time: Date.now });
+  const beginTrace = createBeginTrace({ tracer, failed, cutText, content: 'kept', now, time: Date.now });
   return { beginTrace, failures };
 };
 

@@ -1,7 +1,6 @@
 import { type Tracer, trace } from '@opentelemetry/api';
 import { expect, test } from 'vitest';
-import { createBeginTrace } from '#src/telemetry/tracing/create-begin-trace.ts';
-import { createTraceGuard } from '#src/telemetry/tracing/trace-guard.ts';
+import { createBeginTrace } from '#src/telemetry/tracing/request-trace.ts';
 import { ADD, NO_ARGUMENTS, toEvent } from '#test/support/traced-calls.ts';
 
 const CONTEXT = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7', traceFlags: 0 };
@@ -22,7 +21,7 @@ test('of a trace that is not sampled no span of a call is made and no text is lo
   };
   const beginTrace = createBeginTrace({
     tracer,
-    guard: createTraceGuard(fail),
+    failed: fail,
     cutText: () => fail(new Error('looked at')),
     content: 'kept',
     now: () => performance.now(),

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMetrics } from '#src/telemetry/metrics.ts';
-import type { UpstreamSample } from '#src/telemetry/upstream-metrics.ts';
+import { createMetrics, type UpstreamSample } from '#src/telemetry/metrics.ts';
 
 const createSubject = () => {
   const metrics = createMetrics('0.0.0');

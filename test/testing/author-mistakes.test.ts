@@ -12,15 +12,15 @@ test('a promise within a value is a failure that says to await it; an empty obje
   const forgotten = createTester(declare(z.object({}), () => ({ rows: [{ user }], none: {} })));
   const result = await forgotten.call('tried', {});
   expect([result.success, result.error?.code]).toEqual([false, 'invalid_output']);
-  expect(result.message).toContain('a Promise in it is written as {}; await it');
+  expect(result.message).toContain('it contains a Promise, which JSON writes as {}; await it');
   const empty = createTester(declare(z.object({}), () => ({ none: {}, list: [{}] })));
   expect(await empty.call('tried', {})).toMatchObject({ success: true, value: { none: {}, list: [{}] } });
   await Promise.all([forgotten.close(), empty.close()]);
 });
 
 test('arguments that no JSON can be are refused when the tool is declared', () => {
-  expect(() => declare(z.object({ day: z.date() }))).toThrow('input is no usable schema');
-  expect(() => declare(z.object({ ids: z.set(z.string()) }))).toThrow('input is no usable schema');
+  expect(() => declare(z.object({ day: z.date() }))).toThrow('input is not a usable schema');
+  expect(() => declare(z.object({ ids: z.set(z.string()) }))).toThrow('input is not a usable schema');
   for (const day of [z.coerce.date(), z.preprocess(Number, z.date()), z.union([z.string(), z.date()]), z.iso.date()])
     expect(declare(z.object({ day })).name).toBe('tried');
 });

@@ -2,8 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { defineReducer, defineTool, ok, TerminalToolError, z } from 'recourse';
 import { createTester, RefusedBatchError, type TestResult } from 'recourse/testing';
 import { afterEach, expect, test, vi } from 'vitest';
-import { loadConfig } from '#src/settings/config.ts';
-import { SERVICE_DEFAULTS } from '#src/testing/service-defaults.ts';
+import { loadConfig } from '#src/config/settings/config.ts';
+import { SERVICE_DEFAULTS } from '#src/testing/create-tester.ts';
 
 const shared = { description: 'A tool of this test.', effects: 'read' } as const;
 
@@ -170,7 +170,7 @@ test('a caller who goes away ends a call that is safe, and the handler hears of 
   caller.abort();
   expect(codeOf(await running)).toBe('cancelled');
   expect(tester.logs.map(({ fields }) => fields)).toEqual([
-    { reason: 'AbortError: Nobody waits for this call any more.' },
+    { reason: 'AbortError: The caller no longer waits for this call.' },
   ]);
 });
 
@@ -187,7 +187,8 @@ test('a failure carries what was thrown, and a result what was reported', async 
     ...shared,
     name: 'report',
     input: z.object({}),
-    run: (_input, { progress }) => {
+    run: (_input, { progress, part }) => {
+      part({ first: true });
       progress({ progress: 1, total: 2 });
       progress({ progress: 2, total: 2, message: 'done' });
       return 'ok';
@@ -198,6 +199,7 @@ test('a failure carries what was thrown, and a result what was reported', async 
   expect(failed.success ? null : failed.thrown).toEqual(new RangeError('9 is out of range'));
   const wrong = await tester.call('fail', { n: 'nine' });
   expect(wrong.success ? null : wrong.thrown).toBeUndefined();
+  expect((await tester.call('report')).parts).toEqual([{ first: true }]);
   expect((await tester.call('report')).progress).toEqual([
     { progress: 1, total: 2 },
     { progress: 2, total: 2, message: 'done' },
@@ -227,7 +229,7 @@ test('what no service takes is refused with a word about it', async () => {
   );
   expect(() => createTester(JSON.parse('[{"name": "send"}]'))).toThrow(
     new TypeError(
-      'createTester takes what defineTool or defineReducer made, or a list of such. Item 0 is a value of type object: pass the result of defineTool.',
+      'createTester takes the result of defineTool or defineReducer, or a list of them. Item 0 is a value of type object: pass the result of defineTool.',
     ),
   );
   expect(() => createTester([send, send])).toThrow("Two tools are called 'send'");

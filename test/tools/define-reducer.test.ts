@@ -53,9 +53,9 @@ test('a reducer that is given no journal refuses it', () => {
 });
 
 test.each([
-  ['', 'A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - and not "".'],
-  ['two words', 'A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - and not "two words".'],
-  ['x'.repeat(65), `A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - and not "${'x'.repeat(65)}".`],
+  ['', 'A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - but is "".'],
+  ['two words', 'A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - but is "two words".'],
+  ['x'.repeat(65), `A reducer name must be 1 to 64 of A-Z a-z 0-9 _ . - but is "${'x'.repeat(65)}".`],
 ])('the name "%s" is refused', (name, message) => {
   expect(() => defineReducer({ name, initial: 0, reduce: (state) => state })).toThrow(new TypeError(message));
 });

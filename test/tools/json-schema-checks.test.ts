@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { findTwins } from '#src/tools/find-twins.ts';
-import { createJsonSchemaChecks } from '#src/tools/json-schema-checks.ts';
+import { createJsonSchemaChecks, findTwins } from '#src/tools/json-schema-checks.ts';
 
 const foreign = createJsonSchemaChecks('foreign');
 const own = createJsonSchemaChecks('own');
@@ -120,7 +119,7 @@ test.each(['allOf', 'anyOf'] as const)('a foreign schema of endless %s stops not
   const check = foreign(laughing(word));
   expect(isWithin(10_000, () => expect(check({ r: null })).toHaveLength(1))).toBe(true);
   expect(check({ r: null })).toMatchObject([
-    { message: 'these could not be checked against the schema in time; send simpler ones' },
+    { message: 'the arguments could not be checked against the schema in time; send simpler ones' },
   ]);
   expect(check({})).toEqual([]);
 });

@@ -74,11 +74,11 @@ test.for([
   ],
   [
     () => image('data:image/png;base64,iVBORw0K', 'image/png'),
-    'image(): pass what stands behind the comma of a data: URL, or the bytes.',
+    'image(): pass the part after the comma of a data: URL, or the bytes.',
   ],
   [
     () => file(new Uint8Array(), 'text/plain'),
-    'file(): there are no bytes. Return a text, or empty(), where there is nothing.',
+    'file(): there are no bytes. Return a string, or empty(), if there is nothing to return.',
   ],
   [
     () => Reflect.apply(image, null, [{ a: 1 }, 'image/png']),
@@ -90,7 +90,7 @@ test.for([
   ],
   [
     () => Reflect.apply(file, null, [{ data: PNG, uri: 7 }, 'text/csv']),
-    "file(): uri must be a text that is not empty, such as 'file:///report.pdf'.",
+    "file(): uri must be a non-empty string, such as 'file:///report.pdf'.",
   ],
 ] as const)('wrong use is a TypeError: %#', ([use, message]) => {
   expect(use).toThrow(new TypeError(message));

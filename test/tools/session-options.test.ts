@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool, type ToolDefinition } from '#src/tools/define-tool.ts';
-import { describeTool } from '#src/tools/describe-tool.ts';
-import { toLoadedFacts } from '#src/tools/directory/to-loaded-facts.ts';
+import { toLoadedFacts } from '#src/tools/directory/load-tool-file.ts';
+import { describeTool } from '#src/tools/registry.ts';
 
 const declare = (options: Partial<ToolDefinition<z.ZodObject>> = {}) =>
   defineTool({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toWorkMs } from '#src/tools/to-work-ms.ts';
+import { toWorkMs } from '#src/tools/tool.ts';
 
 test.each([
   { timeoutMs: 2_147_483_647, workMs: 2_147_481_647 },

@@ -1,5 +1,6 @@
 import { defineTool } from 'recourse';
 import { expect, test } from 'vitest';
+import { isAsyncGenerator } from '#src/tools/async-generator.ts';
 import { runTool } from '#test/support/run-tool.ts';
 
 const createCounting = (teardown: (resource: { readonly number: number }) => void = () => undefined) => {
@@ -91,7 +92,7 @@ test('a failed setup is not run again before its pause is over', async () => {
     run: () => 'never',
   });
   const failure = {
-    message: "Tool 'refused' could not be set up: TypeError: no route. Try again in 1 second, or use another tool.",
+    message: "Tool 'refused' could not be started: TypeError: no route. Try again in 1 second, or use another tool.",
     executed: 'no',
   };
   await expect(runTool(tool)).rejects.toMatchObject(failure);
@@ -132,4 +133,29 @@ test('the type of the resource is what setup returns', () => {
     run: (_input, { resource }) => resource.wrong,
   });
   expect(tool.name).toBe('typed');
+});
+
+test('close waits for a generator that uses it, until that has ended', async () => {
+  const order: string[] = [];
+  const tool = defineTool({
+    name: 'showing',
+    description: '',
+    effects: 'read',
+    input: { type: 'object' },
+    setup: () => order,
+    teardown: (list) => void list.push('torn down'),
+    run: async function* (_input, { resource }) {
+      yield 1;
+      resource.push('used');
+      return 2;
+    },
+  });
+  const generator = await runTool(tool);
+  if (!isAsyncGenerator(generator)) throw new Error('The handler made no generator.');
+  expect(await generator.next()).toEqual({ done: false, value: 1 });
+  const closing = tool.close?.();
+  await new Promise(setImmediate);
+  expect(await generator.next()).toEqual({ done: true, value: 2 });
+  await closing;
+  expect(order).toEqual(['used', 'torn down']);
 });

@@ -38,8 +38,8 @@ const Schema: z.ZodType<Schema> = z.lazy(() =>
 
 const Document = z.object({ components: z.object({ schemas: z.record(z.string(), Schema) }) });
 
-// `ToolResult` is written by hand, as a success and a failure: the document cannot say that one member tells which.
-const ROOTS = ['Problem', 'FailureDetail', 'RetryState', 'Warning', 'ToolDescription', 'SessionView'];
+// `ToolResult` is written by hand, as a success, a failure and a pending call: the document cannot say that one member tells which.
+const ROOTS = ['Problem', 'FailureDetail', 'RetryState', 'Warning', 'ToolDescription', 'SessionView', 'PendingCall'];
 
 const SIMPLE: Readonly<Record<string, string>> = {
   string: 'str',

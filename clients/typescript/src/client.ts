@@ -8,18 +8,23 @@ export {
   type RecoveredAnswer,
   type ToolsOptions,
 } from './create-recourse.ts';
+export type { Stream } from './create-stream.ts';
 export { isFatal, isRetryable, mayHaveRun } from './judge-result.ts';
 export type { CatalogueFormat, MessageFormat, MessageOf, ToolOf } from './message-formats.ts';
+export type { CancelOptions, PendingResults, ResultsAnswer, ResultsOptions } from './pending-results.ts';
 export { RecourseError } from './recourse-error.ts';
 export type {
   FailureCode,
   FailureDetail,
+  PendingCall,
   Problem,
   RetryState,
   SessionView,
+  StreamEvent,
   ToolCall,
   ToolDescription,
   ToolFailure,
+  ToolPending,
   ToolResult,
   ToolSuccess,
 } from './wire.ts';

@@ -1,5 +1,6 @@
-import { type Send, toBadAnswer } from './create-send.ts';
+import { type Answered, type Outgoing, type Send, toBadAnswer } from './create-send.ts';
 import type { MessageFormat, MessageOf } from './message-formats.ts';
+import { waitForAll } from './pending-results.ts';
 import { isMessages, isResults, parseJson } from './read-body.ts';
 import { toQuery } from './to-query.ts';
 import type { ToolCall, ToolResult } from './wire.ts';
@@ -25,11 +26,17 @@ export type ExecuteOptions = SendLimits & {
   readonly deadlineMs?: number | undefined;
   readonly order?: 'parallel' | 'sequential' | undefined;
   readonly onError?: 'continue' | 'stop' | undefined;
+  /** `all`: waits until calls that outlive their request have ended, as long as `timeoutMs`; none of the results is pending. */
+  readonly wait?: 'all' | undefined;
+  /** Answers after `waitMs` at the latest, with pending results for calls that go on: `results(requestId)` asks for them. */
+  readonly respondAsync?: { readonly waitMs?: number | undefined } | undefined;
 };
 
 export type Answer = {
   readonly requestId: string;
   readonly idempotencyKey: string;
+  /** `pending` where a call goes on after this answer: with `respondAsync` alone. */
+  readonly status: 'pending' | 'done';
   /** One per call, in the order of the calls. */
   readonly results: readonly ToolResult[];
   /** Nothing ran this time: these are the results of an earlier attempt. */
@@ -52,6 +59,8 @@ type TextOptions = ExecuteOptions & { readonly format: 'text'; readonly raw?: fa
 type MessageOptions<Format> = ExecuteOptions & { readonly format: Format; readonly raw?: false };
 type RawOptions = ExecuteOptions & { readonly format: MessageFormat; readonly raw: true };
 type AnyAnswer = Answer | RawAnswer | (Answer & { readonly messages: readonly unknown[] });
+/** How a stream is asked for; `format` says whose message the input is. */
+export type StreamInputOptions = ExecuteOptions & { readonly format?: MessageFormat | 'native' };
 type AnyOptions = ExecuteOptions & { readonly format?: MessageFormat | 'native'; readonly raw?: boolean };
 
 /**
@@ -78,10 +87,13 @@ export const createExecute = (send: Send, defaults: ExecuteOptions & { readonly 
   async function execute(input: unknown, given: AnyOptions = {}): Promise<AnyAnswer> {
     const options = merge(defaults, given);
     const outgoing = toOutgoing(input, options);
-    const answered = await send(outgoing);
+    const endsAt = performance.now() + options.timeoutMs;
+    const first = await send(outgoing);
+    const answered = options.wait === 'all' && first.status === 202 ? await sendEnded(send, outgoing, endsAt) : first;
     const { requestId, idempotencyKey } = outgoing;
-    const replayed = answered.headers.get('idempotent-replayed') === 'true';
-    const seen = { requestId, idempotencyKey, replayed, attempts: answered.attempts };
+    const replayed = first.headers.get('idempotent-replayed') === 'true';
+    const status = answered.status === 202 ? 'pending' : 'done';
+    const seen = { requestId, idempotencyKey, status, replayed, attempts: first.attempts } as const;
     const answer = toAnswer(parseJson(answered.text), input, options);
     if (answer === null) throw toBadAnswer(outgoing, answered);
     return { ...seen, ...answer };
@@ -89,8 +101,17 @@ export const createExecute = (send: Send, defaults: ExecuteOptions & { readonly 
   return execute;
 };
 
+/**
+ * The answer to a batch that was accepted, once all of its calls have ended: the same request again, which runs nothing and is
+ * answered as if they had never been pending, messages and all.
+ */
+const sendEnded = async (send: Send, outgoing: Outgoing, endsAt: number): Promise<Answered> => {
+  await waitForAll(send, outgoing, endsAt);
+  return send({ ...outgoing, timeoutMs: Math.max(GRACE_MS, endsAt - performance.now()) });
+};
+
 /** An option that is there and undefined, as an environment gives it, is one that is not given. */
-const merge = (defaults: Complete, given: AnyOptions): Complete => ({
+export const merge = (defaults: Complete, given: AnyOptions): Complete => ({
   ...defaults,
   ...given,
   timeoutMs: given.timeoutMs ?? defaults.timeoutMs,
@@ -111,9 +132,10 @@ const isComplete = (results: readonly ToolResult[], input: unknown, { format = '
 
 const wantsMessages = ({ format = 'native' }: AnyOptions): boolean => format !== 'native';
 
-type Complete = AnyOptions & { readonly timeoutMs: number };
+export type Complete = AnyOptions & { readonly timeoutMs: number };
 
-const toOutgoing = (input: unknown, options: Complete) => {
+/** The request that has these calls executed. */
+export const toOutgoing = (input: unknown, options: Complete) => {
   const deadlineMs = Math.min(options.deadlineMs ?? DEADLINE_MS, options.timeoutMs);
   return {
     method: 'POST',
@@ -123,7 +145,9 @@ const toOutgoing = (input: unknown, options: Complete) => {
       order: options.order,
       on_error: options.onError,
       deadline_ms: Math.ceil(deadlineMs),
+      wait_ms: toAsyncWaitMs(options),
     }),
+    headers: toPreference(options),
     requestId: options.requestId ?? crypto.randomUUID(),
     idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
     attemptTimeoutMs: deadlineMs + GRACE_MS,
@@ -131,6 +155,15 @@ const toOutgoing = (input: unknown, options: Complete) => {
     signal: options.signal,
   } as const;
 };
+
+// Long enough for most calls to end within their request, and short enough for proxies.
+const FIRST_WAIT_MS = 20_000;
+
+const toAsyncWaitMs = ({ wait, respondAsync, timeoutMs }: Complete): number | undefined =>
+  wait === 'all' ? Math.min(FIRST_WAIT_MS, timeoutMs) : respondAsync?.waitMs;
+
+const toPreference = ({ wait, respondAsync }: Complete): Readonly<Record<string, string>> =>
+  wait === 'all' || respondAsync !== undefined ? { prefer: 'respond-async' } : {};
 
 type Envelope = Readonly<Record<string, string | number | undefined>>;
 

@@ -1,6 +1,8 @@
 import { createExecute, type Execute, type ExecuteOptions, type SendLimits } from './create-execute.ts';
 import { type Answered, createSend, type Outgoing, type Send, toBadAnswer } from './create-send.ts';
+import { createStream, type Stream } from './create-stream.ts';
 import type { CatalogueFormat, ToolOf } from './message-formats.ts';
+import { createPendingResults, type PendingResults } from './pending-results.ts';
 import { isCatalogueOf, isProblem, isResults, isSessionView, parseJson } from './read-body.ts';
 import { toQuery } from './to-query.ts';
 import type { SessionView, ToolResult } from './wire.ts';
@@ -26,6 +28,7 @@ export type RecourseSession = {
   readonly id: string;
   /** As the client's own, in this session. */
   readonly execute: Execute;
+  readonly stream: Stream;
   /** What the service knows of it; empty for one never seen. */
   readonly view: (limits?: SendLimits) => Promise<SessionView>;
   /** Gives all tools their retries back, or one. */
@@ -39,8 +42,10 @@ export type ToolsOptions = SendLimits & {
   readonly strict?: boolean | undefined;
 };
 
-export type Recourse = {
+export type Recourse = PendingResults & {
   readonly execute: Execute;
+  /** The same calls as events while they run, instead of one answer. */
+  readonly stream: Stream;
   /** The results of an `execute` whose answer was lost; null where none are kept, or the batch still runs. */
   readonly recover: (requestId: string, limits?: SendLimits) => Promise<RecoveredAnswer | null>;
   /** The tools this key may use, as the service describes them or as a provider's request lists them. */
@@ -79,6 +84,8 @@ export const createRecourse = ({
   const ask = createAsk(send, timeoutMs);
   return {
     execute: createExecute(send, { timeoutMs }),
+    stream: createStream(send, { timeoutMs }, maxAnswerBytes),
+    ...createPendingResults(send, timeoutMs, toStep),
     recover: async (requestId, limits) => {
       const path = `tool-calls/${toStep(requestId)}`;
       const { outgoing, answered } = await ask({ method: 'GET', path, expected: [404] }, limits);
@@ -88,11 +95,15 @@ export const createRecourse = ({
       throw toBadAnswer(outgoing, answered);
     },
     tools: createTools(ask),
-    session: (id, options = {}) => ({
-      id,
-      execute: createExecute(send, { ...options, timeoutMs: options.timeoutMs ?? timeoutMs, sessionId: id }),
-      ...createSessionParts(ask, id),
-    }),
+    session: (id, options = {}) => {
+      const defaults = { ...options, timeoutMs: options.timeoutMs ?? timeoutMs, sessionId: id };
+      return {
+        id,
+        execute: createExecute(send, defaults),
+        stream: createStream(send, defaults, maxAnswerBytes),
+        ...createSessionParts(ask, id),
+      };
+    },
   };
 };
 
@@ -119,7 +130,7 @@ const createSessionParts = (ask: Ask, id: string): Pick<RecourseSession, 'view' 
 
 /** A name as one step of a path. Encoded or not, these would be none, and the request would go to another address. */
 const toStep = (name: string): string => {
-  if (['', '.', '..'].includes(name)) throw new TypeError(`No path can name ${JSON.stringify(name)}.`);
+  if (['', '.', '..'].includes(name)) throw new TypeError(`${JSON.stringify(name)} cannot be written into a URL path.`);
   return encodeURIComponent(name);
 };
 
@@ -127,9 +138,9 @@ const toBase = (url: string | URL): URL => {
   // What is wrong with it is said without repeating it: the error of `new URL` does, and a password may stand there.
   const base = URL.canParse(url) ? new URL(url) : null;
   if (base === null || !['http:', 'https:'].includes(base.protocol))
-    throw new TypeError('The url of the service is not one of http: or https:.');
+    throw new TypeError('url must be an http: or https: URL.');
   if (base.username !== '' || base.password !== '')
-    throw new TypeError('The url of the service holds a user or a password, which fetch refuses: apiKey is for keys.');
+    throw new TypeError('url must not hold a user name or password; pass the key as apiKey.');
   if (!base.pathname.endsWith('/')) base.pathname += '/';
   return base;
 };

@@ -15,6 +15,8 @@ export type Outgoing = {
   readonly headers?: Readonly<Record<string, string>>;
   /** Statuses that are an answer although they are no success. */
   readonly expected?: readonly number[];
+  /** `stream`: a success is handed on as it comes. Left out: every answer is read to its end. */
+  readonly answer?: 'stream';
   /** One attempt has this long for its answer. */
   readonly attemptTimeoutMs: number;
   /** All attempts and the waits between them have this long. */
@@ -59,12 +61,16 @@ export const createSend = (options: SendOptions): Send => {
       soFar = verdict;
       const givesUpAt = startedAt + toPatienceMs(verdict, outgoing, connectTimeoutMs);
       const waitMs = toWaitMs(attempts, verdict.retryAfterMs, Math.random());
-      if (!verdict.again || performance.now() + waitMs >= givesUpAt)
+      if (!mayRepeat(verdict, outgoing) || performance.now() + waitMs >= givesUpAt)
         throw toError(outgoing, attempt, { ...verdict, attempts, ...options });
       await wait(waitMs, outgoing.signal);
     }
   };
 };
+
+/** Without a key a batch that may have run is not sent again. */
+const mayRepeat = ({ again, mayHaveRun }: Verdict, { answer, idempotencyKey }: Outgoing): boolean =>
+  again && (answer === undefined || idempotencyKey !== null || !mayHaveRun);
 
 // Nobody there is hardly worth minutes: nothing has run, and the caller can be told so.
 const toPatienceMs = ({ reached }: Verdict, { timeoutMs }: Outgoing, connectTimeoutMs: number): number =>
@@ -91,7 +97,7 @@ const toHeaders = ({ requestId, idempotencyKey, body, headers }: Outgoing, apiKe
 // The platform's own error would repeat the key.
 const toAuthorization = (apiKey: string): string => {
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(apiKey.trim()))
-    throw new TypeError('The apiKey has a character that no header can carry.');
+    throw new TypeError('apiKey contains a character that is not allowed in a header.');
   return `Bearer ${apiKey}`;
 };
 
@@ -104,7 +110,7 @@ type TryOnce = (target: URL, prepared: Prepared, limitMs: number) => Promise<Att
 
 const createTryOnce = ({ fetch, apiKey, maxAnswerBytes }: SendOptions): TryOnce => {
   const hideKey = createHideKey(apiKey);
-  return async (target, { method, body, headers, signal }, limitMs) => {
+  return async (target, { method, body, headers, signal, answer: manner }, limitMs) => {
     const limit = AbortSignal.timeout(Math.min(LONGEST_TIMER_MS, Math.ceil(limitMs)));
     try {
       const answer = await fetch(target, {
@@ -115,6 +121,8 @@ const createTryOnce = ({ fetch, apiKey, maxAnswerBytes }: SendOptions): TryOnce 
         signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
         ...(body === undefined ? {} : { body }),
       });
+      if (manner === 'stream' && answer.ok)
+        return { kind: 'answered', status: answer.status, headers: answer.headers, text: '', body: answer.body };
       return toAttempt(answer, await readText(answer, maxAnswerBytes), hideKey);
     } catch (cause) {
       signal?.throwIfAborted();
@@ -128,7 +136,7 @@ const toAttempt = ({ ok, status, headers }: Response, text: string | null, hideK
   text === null
     ? { kind: 'oversized', status }
     : // What tools returned stays as it is; anything else may end in an error, and from there in a log.
-      { kind: 'answered', status, headers, text: ok ? text : hideKey.inText(text) };
+      { kind: 'answered', status, headers, text: ok ? text : hideKey.inText(text), body: null };
 
 // Timers of all platforms take no more than 31 bits, and a longer one is over at once.
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -170,7 +178,7 @@ const toSilence = (cause: unknown, { reached, url }: Outcome): string =>
   reached ? NO_ANSWER : `Nothing answers at ${url.origin} (${toUnreachedCode(cause)}). Is the service running?`;
 
 const toOversize = (maxBytes: number): string =>
-  `The answer has more than ${maxBytes} bytes, and was not read to its end. maxAnswerBytes raises the limit.`;
+  `The answer is larger than ${maxBytes} bytes and was not read to its end. Raise maxAnswerBytes to accept it.`;
 
 // More than this is no sentence of the service, and not for a log.
 const MAX_DETAIL = 1_000;
@@ -178,8 +186,8 @@ const MAX_DETAIL = 1_000;
 // Whoever answers with a problem writes a part of the message: one line, without codes that a terminal obeys.
 const toLine = (detail: string): string => detail.slice(0, MAX_DETAIL).replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');
 
-const NO_ANSWER = 'No answer came in time.';
-const NOT_OURS = 'This is no answer of a Recourse. Is the URL right, and is there a proxy before it?';
+const NO_ANSWER = 'The service did not answer in time.';
+const NOT_OURS = 'The answer is not from a Recourse service. Check the URL, and any proxy in front of the service.';
 
 /** What is thrown where an answer is a success by its status and by nothing else. */
 export const toBadAnswer = (outgoing: Outgoing, { status, attempts }: Answered): RecourseError =>
@@ -188,6 +196,21 @@ export const toBadAnswer = (outgoing: Outgoing, { status, attempts }: Answered):
     { problem: null, retryAfterMs: null, mayHaveRun: true, attempts, status, code: 'bad_answer' },
     NOT_OURS,
   );
+
+/** What is thrown where a stream ended before it was whole. */
+export const toBrokenStream = (
+  outgoing: Outgoing,
+  { status, attempts }: Pick<Answered, 'status' | 'attempts'>,
+  cause: unknown,
+): RecourseError =>
+  createError(
+    outgoing,
+    { problem: null, retryAfterMs: null, mayHaveRun: true, attempts, status, code: 'no_answer' },
+    BROKEN_STREAM,
+    cause,
+  );
+
+const BROKEN_STREAM = 'The stream broke before its last event.';
 
 type Seen = Pick<RecourseError, 'code' | 'status' | 'problem' | 'retryAfterMs' | 'attempts' | 'mayHaveRun'>;
 

@@ -4,7 +4,14 @@ import type { Problem } from './wire.ts';
 /** What one attempt came to: an answer of HTTP, read to its end, one that is too large to be read, or nothing. */
 export type Attempt =
   | { readonly kind: 'oversized'; readonly status: number }
-  | { readonly kind: 'answered'; readonly status: number; readonly headers: Headers; readonly text: string }
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly headers: Headers;
+      readonly text: string;
+      /** What is still to be read, of a stream; null where the text is all. */
+      readonly body: ReadableStream<Uint8Array> | null;
+    }
   | { readonly kind: 'lost'; readonly cause: unknown };
 
 /** What to make of it. `again`: the same request may be sent once more. */

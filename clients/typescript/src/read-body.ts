@@ -1,5 +1,5 @@
 import type { CatalogueFormat, ToolOf } from './message-formats.ts';
-import type { Problem, SessionView, ToolResult } from './wire.ts';
+import type { Problem, SessionView, StreamEvent, ToolResult } from './wire.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -44,6 +44,20 @@ export const isMessages = (body: unknown): body is Results & { readonly messages
 export const isCatalogueOf = <Format extends CatalogueFormat>(
   body: unknown,
 ): body is { readonly tools: ToolOf[Format][] } => isObject(body) && Array.isArray(body['tools']);
+
+const EVENTS: readonly unknown[] = ['accepted', 'result', 'progress', 'part', 'done'];
+
+/** One event of a stream, of those that this client knows. */
+export const isStreamEvent = (value: unknown): value is StreamEvent =>
+  isObject(value) &&
+  EVENTS.includes(value['event']) &&
+  typeof value['id'] === 'string' &&
+  isObject(value['data']) &&
+  (value['event'] !== 'result' || isToolResult(value['data']));
+
+/** A sign of life, or an event of a later service. */
+export const isUnknownEvent = (value: unknown): boolean =>
+  isObject(value) && typeof value['event'] === 'string' && !EVENTS.includes(value['event']);
 
 export const isSessionView = (body: unknown): body is SessionView =>
   isObject(body) && isObject(body['session']) && Array.isArray(body['tools']) && Array.isArray(body['calls']);

@@ -7,11 +7,16 @@ export type ToolResult = Schemas['ToolResult'];
 export type ToolSuccess = Schemas['ToolSuccess'];
 /** `error` is never null here. */
 export type ToolFailure = Schemas['ToolFailure'];
+/** The call was accepted and has not ended: `pending` says what it waits for, and `error` is null. */
+export type ToolPending = Schemas['ToolPending'];
+export type PendingCall = Schemas['PendingCall'];
 /** Why a call failed: a code of the closed list, and what else is known. */
 export type FailureDetail = Schemas['FailureDetail'];
 export type FailureCode = FailureDetail['code'];
 /** What a session still has for a tool. */
 export type RetryState = Schemas['RetryState'];
+/** What happens while a batch runs: `event` tells what its `data` is. */
+export type StreamEvent = Schemas['StreamEvent'];
 /** A tool as the service's own catalogue describes it. */
 export type ToolDescription = Schemas['ToolDescription'];
 /** What the service knows of a session. */

@@ -1,15 +1,16 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import { findCircles } from './circles.ts';
-import { isTooLarge, toOpenObject } from './large-schema.ts';
 import {
   definitionOf,
+  findCircles,
   isSchema,
+  isTooLarge,
   pick,
   propertiesOf,
   referencesIn,
   requiredOf,
   schemasIn,
   tellRules,
+  toOpenObject,
 } from './schema-parts.ts';
 
 // `responseJsonSchema` of @google/genai lists what is supported; `parametersJsonSchema` is read the same way.

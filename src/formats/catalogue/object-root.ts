@@ -1,13 +1,16 @@
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import { isTooDeep, isTooLarge, toOpenObject } from './large-schema.ts';
-import { remembering } from './remembering.ts';
-import { isSchema, partsOf, propertiesOf, requiredOf, schemasIn } from './schema-parts.ts';
-
-/** A JSON Schema whose root is an object with properties, and combines nothing. */
-export type ObjectSchema = JsonSchema & {
-  readonly type: 'object';
-  readonly properties: Readonly<Record<string, unknown>>;
-};
+import {
+  isSchema,
+  isTooDeep,
+  isTooLarge,
+  type ObjectSchema,
+  partsOf,
+  propertiesOf,
+  remembering,
+  requiredOf,
+  schemasIn,
+  toOpenObject,
+} from './schema-parts.ts';
 
 // What providers refuse at the root: OpenAI and Anthropic want a plain object there.
 const COMBINING: ReadonlySet<string> = new Set([

@@ -1,6 +1,19 @@
 import { resolveReference } from '../../contract/accepts-null.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
 
+/**
+ * The same function, asked once for each schema: those of a catalogue stay the same objects until it changes, and there
+ * may be thousands.
+ */
+export const remembering = <Result>(convert: (schema: JsonSchema) => Result): ((schema: JsonSchema) => Result) => {
+  const known = new WeakMap<JsonSchema, { readonly result: Result }>();
+  return (schema) => {
+    const found = known.get(schema) ?? { result: convert(schema) };
+    known.set(schema, found);
+    return found.result;
+  };
+};
+
 export const isSchema = (value: unknown): value is JsonSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -41,7 +54,7 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 type Nested = { readonly part: object; readonly level: number };
 
 /** Every object and list within a value, itself first, at level 1: as often as it is found there. Never recursive. */
-export function* objectsIn(value: unknown): Generator<Nested> {
+function* objectsIn(value: unknown): Generator<Nested> {
   const stack: Nested[] = isObject(value) ? [{ part: value, level: 1 }] : [];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     yield next;
@@ -81,4 +94,98 @@ export const tellRules = (schema: JsonSchema, kept: JsonSchema): JsonSchema => {
     .filter((text) => typeof text === 'string' && text !== '')
     .join(' ');
   return told === '' ? {} : { description: told };
+};
+
+// No model reads a megabyte of schema, and what is written anew for it keeps all other calls waiting.
+const MOST_NODES = 50_000;
+// Objects and lists within each other. JSON.stringify is recursive where an object has many members or a text is long:
+// its stack was full at some 3 000.
+const MOST_LEVELS = 512;
+
+/** Whether a schema has too many objects and lists in it, or too deep, to be written anew for a provider. */
+export const isTooLarge = (schema: JsonSchema): boolean => {
+  let nodes = 0;
+  for (const { level } of objectsIn(schema)) {
+    nodes += 1;
+    if (nodes > MOST_NODES || level > MOST_LEVELS) return true;
+  }
+  return false;
+};
+
+/** Whether a schema is nested too deep to be written at all. */
+export const isTooDeep = (schema: JsonSchema): boolean => {
+  for (const { level } of objectsIn(schema)) if (level > MOST_LEVELS) return true;
+  return false;
+};
+
+/** A JSON Schema whose root is an object with properties, and combines nothing. */
+export type ObjectSchema = JsonSchema & {
+  readonly type: 'object';
+  readonly properties: Readonly<Record<string, unknown>>;
+};
+
+/** An object of which nothing is said but what it is for: it takes whatever the schema takes. */
+export const toOpenObject = (schema: JsonSchema): ObjectSchema => ({
+  ...pick(schema, new Set(['title', 'description'])),
+  type: 'object',
+  properties: {},
+});
+
+type References = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * The names that lead back to themselves: each with a number that is the same for all that lead to each other.
+ * Takes time in proportion to the references (Kosaraju's algorithm), and no stack.
+ */
+export const findCircles = (references: References): ReadonlyMap<string, number> => {
+  const referredBy = toReversed(references);
+  const taken = new Set<string>();
+  const circles = new Map<string, number>();
+  // Backwards from the name that was left last nothing can be reached but its own circle.
+  for (const [place, name] of toLeavingOrder(references).reverse().entries()) {
+    const group = flood(name, referredBy, taken);
+    if (group.length > 1 || references.get(name)?.includes(name) === true)
+      for (const member of group) circles.set(member, place);
+  }
+  return circles;
+};
+
+const toReversed = (references: References): References => {
+  const reversed = new Map<string, string[]>();
+  for (const [name, targets] of references)
+    for (const target of targets) {
+      const sources = reversed.get(target) ?? [];
+      sources.push(name);
+      reversed.set(target, sources);
+    }
+  return reversed;
+};
+
+/** All names, each after those that it leads to, circles apart. */
+const toLeavingOrder = (references: References): string[] => {
+  const entered = new Set<string>();
+  const order: string[] = [];
+  const stack = [...references.keys()].map((name) => ({ name, step: 'enter' }));
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const { name, step } = next;
+    if (step === 'leave') order.push(name);
+    if (step === 'leave' || entered.has(name)) continue;
+    entered.add(name);
+    stack.push({ name, step: 'leave' });
+    for (const target of references.get(name) ?? []) stack.push({ name: target, step: 'enter' });
+  }
+  return order;
+};
+
+/** What can be reached from a name and is not taken yet; it is from now on. */
+const flood = (start: string, references: References, taken: Set<string>): readonly string[] => {
+  const group: string[] = [];
+  const stack = [start];
+  for (let name = stack.pop(); name !== undefined; name = stack.pop()) {
+    if (taken.has(name)) continue;
+    taken.add(name);
+    group.push(name);
+    for (const target of references.get(name) ?? []) stack.push(target);
+  }
+  return group;
 };

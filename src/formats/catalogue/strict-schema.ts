@@ -1,22 +1,22 @@
 import { acceptsNull } from '../../contract/accepts-null.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import { findCircles } from './circles.ts';
-import { isTooLarge } from './large-schema.ts';
 import {
   definitionOf,
+  findCircles,
   isSchema,
+  isTooLarge,
   pick,
   propertiesOf,
   referencesIn,
+  remembering,
   requiredOf,
   schemasIn,
   tellRules,
   typesOf,
 } from './schema-parts.ts';
-import { toNullable } from './to-nullable.ts';
 
 /** What a provider takes of JSON Schema where it promises arguments that fit. */
-export type StrictRules = {
+type StrictRules = {
   /** Kept of a schema with these types; `*` of any. What is no structure and is not listed is dropped. */
   readonly kept: Readonly<Record<string, readonly string[]>>;
   /** Whether a value of a kept keyword is one the provider takes. */
@@ -192,3 +192,94 @@ const CONVERT: Readonly<Record<Kind, Convert>> = {
   array: toArray,
   plain: (schema, { rules }) => ({ ...toKept(schema, rules), type: schema['type'] }),
 };
+
+/** The same schema that also takes null. */
+const toNullable = (schema: JsonSchema): JsonSchema => {
+  if (Array.isArray(schema['anyOf'])) return { ...schema, anyOf: [...schema['anyOf'], NULL] };
+  if (typesOf(schema).length === 0 || 'const' in schema) return { anyOf: [schema, NULL] };
+  const literals = Array.isArray(schema['enum']) ? { enum: [...schema['enum'], null] } : {};
+  return { ...schema, type: [...typesOf(schema), 'null'], ...literals };
+};
+
+const NULL = { type: 'null' } as const;
+
+/** How much of what providers limit a strict schema has; what it refers to is counted once, where it is defined. */
+export const measureSchema = remembering((schema) => {
+  const counts = {
+    properties: 0,
+    enumValues: 0,
+    /** Characters of all names of properties and definitions, and of all literals. */
+    namesLength: 0,
+    /** Properties that may be left out. */
+    optional: 0,
+    /** Properties that take several types. */
+    unions: 0,
+  };
+  return { depth: count(schema, counts), ...counts };
+});
+
+/** Adds what is in a schema to the counts; gives how deep objects are within objects. */
+// Recursive: the parts of a strict schema are at most 64 levels deep.
+const count = (
+  schema: JsonSchema,
+  counts: { properties: number; enumValues: number; namesLength: number; optional: number; unions: number },
+): number => {
+  const properties = propertiesOf(schema);
+  const definitions = isSchema(schema['$defs']) ? Object.entries(schema['$defs']) : [];
+  const literals = Array.isArray(schema['enum']) ? schema['enum'] : [];
+  const named = [...properties, ...definitions];
+  const required = new Set(requiredOf(schema));
+  counts.properties += properties.length;
+  counts.enumValues += literals.length;
+  for (const text of [...named.map(([name]) => name), ...literals, schema['const'] ?? ''])
+    counts.namesLength += String(text).length;
+  counts.optional += properties.filter(([name]) => !required.has(name)).length;
+  counts.unions += 'anyOf' in schema || Array.isArray(schema['type']) ? 1 : 0;
+  const inside = [...named.map(([, part]) => part), schema['items'], ...schemasIn(schema['anyOf'])].filter(isSchema);
+  const own = properties.length > 0 ? 1 : 0;
+  return own + inside.reduce((deepest, part) => Math.max(deepest, count(part, counts)), 0);
+};
+
+const FORMATS = ['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'];
+const NUMBER = ['multipleOf', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum'];
+
+/** Whether a provider that takes these formats takes a value of a kept keyword. */
+const takesOf =
+  (formats: readonly unknown[]): StrictRules['takes'] =>
+  (keyword, value) => {
+    if (keyword === 'format') return formats.includes(value);
+    return keyword !== 'pattern' || isSimplePattern(value);
+  };
+
+/** OpenAI's Structured Outputs: the supported schemas of its guide (platform.openai.com, structured outputs). */
+export const OPENAI_RULES: StrictRules = {
+  kept: {
+    '*': ['title'],
+    string: ['pattern', 'format'],
+    number: NUMBER,
+    integer: NUMBER,
+    array: ['minItems', 'maxItems'],
+  },
+  takes: takesOf(FORMATS),
+  optional: 'nullable',
+  recursion: 'allowed',
+  fits: (schema) => {
+    const { depth, properties, enumValues, namesLength } = measureSchema(schema);
+    return depth <= 10 && properties <= 5000 && enumValues <= 1000 && namesLength <= 120_000;
+  },
+};
+
+const takesOfAnthropic = takesOf([...FORMATS, 'uri']);
+
+/** Anthropic's strict tool use: the JSON Schema limitations of its structured outputs (platform.claude.com). */
+export const ANTHROPIC_RULES: StrictRules = {
+  kept: { '*': ['title'], string: ['pattern', 'format'], array: ['minItems'] },
+  takes: (keyword, value) => (keyword === 'minItems' ? value === 0 || value === 1 : takesOfAnthropic(keyword, value)),
+  optional: 'left out',
+  recursion: 'refused',
+  fits: () => true,
+};
+
+/** Whether a regular expression does without what the grammars of providers lack: looking around, back-references, `\b`, `\p`. */
+const isSimplePattern = (pattern: unknown): boolean =>
+  typeof pattern === 'string' && pattern.length <= 500 && !/\(\?(?!:)|\\[1-9bBkpP]/.test(pattern);

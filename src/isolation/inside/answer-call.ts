@@ -1,26 +1,25 @@
 import { CallContext } from '../../executor/call-context.ts';
 import type { CallOutcome } from '../../executor/call-outcome.ts';
-import { startNodeTimer } from '../../executor/clock.ts';
-import type { Cancellation } from '../../executor/deadline.ts';
-import { invokeTool } from '../../executor/invoke-tool.ts';
+import { type Cancellation, startNodeTimer } from '../../executor/deadline.ts';
+import { invokeTool, toCheckingTool } from '../../executor/invoke-tool.ts';
 import { toCallOutcome, toJsonValue } from '../../executor/outcome.ts';
 import { withLookahead } from '../../tools/describe-value.ts';
+import { withoutVersions } from '../../tools/directory/tool-imports.ts';
 import type { InlineTool, ToolLog, ToolProgress } from '../../tools/tool.ts';
-import { HOST_CODES, type HostEnd, type HostOrder } from '../host-messages.ts';
+import { HOST_CODES, type HostEnd, type HostOrder, type ThrownPart } from '../host-messages.ts';
 import type { Channel } from './channel.ts';
-import { toThrownParts } from './thrown-parts.ts';
 
-export type CallOrder = Extract<HostOrder, { type: 'call' }>;
+type CallOrder = Extract<HostOrder, { type: 'call' }>;
 
 /** A call that runs in this host. */
 export type HostCall = {
-  readonly order: CallOrder;
   readonly context: CallContext;
+  readonly start: (input: Readonly<Record<string, unknown>>) => void;
   /** Ends it with what was thrown where its handler could not catch it. The first end counts. */
   readonly fail: (thrown: unknown) => void;
 };
 
-export type HostTerms = {
+type HostCallOptions = {
   readonly channel: Channel;
   readonly maxResultBytes: number;
   /** The answer has been sent. `spoiled`: the call left this process in a state that no other call should find. */
@@ -40,11 +39,12 @@ const MAX_FIELDS_BYTES = 8192;
 const MAX_LOG_TEXT = 1000;
 
 /** A call, not started yet. Its answer goes over the channel exactly once. */
-export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: HostTerms): HostCall & { start: Start } => {
-  const tool = loaded.effects === order.effects ? loaded : { ...loaded, effects: order.effects };
+export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: HostCallOptions): HostCall => {
+  const declared = order.purpose === 'check' ? toCheckingTool(loaded) : loaded;
+  const tool = declared.effects === order.effects ? declared : { ...declared, effects: order.effects };
   let isAnswered = false;
   const context = new CallContext({
-    ...createReports(order.nonce, terms.channel, () => !isAnswered),
+    ...createReports(order, terms.channel, () => !isAnswered),
     requestId: '',
     tool: tool.name,
     callId: order.callId,
@@ -63,21 +63,18 @@ export const createHostCall = (loaded: InlineTool, order: CallOrder, terms: Host
     terms.channel.send({ type: 'answer', nonce: order.nonce, end: toHostEnd(end) }, end.valueJson);
     terms.onAnswered(spoiled);
   };
-  const endTerms = { graceful: order.graceful, maxResultBytes: terms.maxResultBytes };
+  const endOptions = { graceful: order.graceful, maxResultBytes: terms.maxResultBytes };
   return {
-    order,
     context,
     // After an exception that nobody caught the state of this process is anybody's guess.
-    fail: (thrown) => answer(toCallOutcome({ kind: 'threw', thrown }, tool, endTerms), true),
+    fail: (thrown) => answer(toCallOutcome({ kind: 'threw', thrown }, tool, endOptions), true),
     start: (input) => {
       const run = invokeTool(tool, input, { context, timeoutMs: MAX_TIMER_MS, cancellation: NEVER_ENDS });
-      if (run instanceof Promise) void run.then((ended) => answer(toCallOutcome(ended, tool, endTerms), false));
-      else answer(toCallOutcome(run, tool, endTerms), false);
+      if (run instanceof Promise) void run.then((ended) => answer(toCallOutcome(ended, tool, endOptions), false));
+      else answer(toCallOutcome(run, tool, endOptions), false);
     },
   };
 };
-
-type Start = (input: Readonly<Record<string, unknown>>) => void;
 
 const toHostEnd = (end: CallOutcome): HostEnd => {
   if (end.kind === 'success')
@@ -105,15 +102,15 @@ const toHostCode = (code: string): HostFailure['code'] =>
 
 type HostFailure = Extract<HostEnd, { kind: 'failure' }>;
 
-/** Log and progress of a call, as messages. Bounded here, so that a talkative tool is not taken for a flood. */
-const createReports = (nonce: string, channel: Channel, isOpen: () => boolean) => {
+/** Log, progress and parts of a call, as messages. Bounded here, so that a talkative tool is not taken for a flood. */
+const createReports = ({ nonce, parts }: CallOrder, channel: Channel, isOpen: () => boolean) => {
   let left = MAX_MESSAGES;
   const write = (level: keyof ToolLog, message: string, fields: object): void => {
     // After its answer a call has no line in the service's log any more.
     if (left === 0 || !isOpen()) return;
     left -= 1;
     const proof = toJsonValue(fields, MAX_FIELDS_BYTES);
-    const body = proof.kind === 'json' ? proof.json : '{"fields":"left out: they are too large, or no JSON"}';
+    const body = proof.kind === 'json' ? proof.json : '{"fields":"left out: they are too large, or not JSON"}';
     channel.send({ type: 'log', nonce, level, message: withLookahead(String(message), MAX_LOG_TEXT) }, body);
   };
   const log: ToolLog = {
@@ -128,5 +125,58 @@ const createReports = (nonce: string, channel: Channel, isOpen: () => boolean) =
     const text = message === undefined ? {} : { message: withLookahead(String(message), MAX_LOG_TEXT) };
     channel.send({ type: 'progress', nonce, ...numbers, ...text });
   };
-  return { createLog: () => log, onProgress };
+  const onPart = (valueJson: string): void => {
+    if (isOpen()) channel.send({ type: 'part', nonce }, valueJson);
+  };
+  return { createLog: () => log, onProgress, onPart: parts === 'shown' ? onPart : null };
+};
+
+const MAX_CAUSES = 8;
+// Of a message; the service takes secrets out and shows 2 000 characters.
+const MAX_MESSAGE = 2000;
+const MAX_NAME = 80;
+const MAX_STACK = 8000;
+
+/** An exception and its causes as plain parts, for the log of the service. Total: it answers for anything thrown. */
+export const toThrownParts = (thrown: unknown): readonly ThrownPart[] => {
+  const parts: ThrownPart[] = [];
+  const seen = new Set<unknown>();
+  for (let link = thrown; link !== undefined && link !== null && !seen.has(link); link = read(link, 'cause')) {
+    if (parts.length === MAX_CAUSES) break;
+    seen.add(link);
+    parts.push(toPart(link));
+  }
+  return parts;
+};
+
+const toPart = (thrown: unknown): ThrownPart => {
+  const name = read(thrown, 'name');
+  const message = read(thrown, 'message');
+  const stack = read(thrown, 'stack');
+  return {
+    name: typeof name === 'string' ? withLookahead(name, MAX_NAME) : typeof thrown,
+    message: withLookahead(typeof message === 'string' ? message : toText(thrown), MAX_MESSAGE),
+    stack: typeof stack === 'string' ? toWholeLines(withoutVersions(stack)) : '',
+  };
+};
+
+// A line that is cut could hold half a secret.
+const toWholeLines = (stack: string): string =>
+  stack.length <= MAX_STACK ? stack : stack.slice(0, Math.max(0, stack.lastIndexOf('\n', MAX_STACK)));
+
+const read = (from: unknown, key: string): unknown => {
+  if ((typeof from !== 'object' && typeof from !== 'function') || from === null) return undefined;
+  try {
+    return Reflect.get(from, key);
+  } catch (_hostile) {
+    return undefined;
+  }
+};
+
+const toText = (thrown: unknown): string => {
+  try {
+    return typeof thrown === 'object' ? (JSON.stringify(thrown) ?? '') : String(thrown);
+  } catch (_hostile) {
+    return '';
+  }
 };

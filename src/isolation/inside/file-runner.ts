@@ -3,38 +3,42 @@ import { flushCompileCache } from 'node:module';
 import { parseJson } from '../../json/parse-json.ts';
 import type { InlineTool } from '../../tools/tool.ts';
 import type { Frame } from '../frames.ts';
-import type { HostOrder } from '../host-messages.ts';
-import { type CallOrder, createHostCall, type HostCall } from './answer-call.ts';
+import { type HostOrder, isRecord, toMonotonicMs } from '../host-messages.ts';
+import { createHostCall, type HostCall, toThrownParts } from './answer-call.ts';
 import type { Channel } from './channel.ts';
-import { createHeldResources, type HeldResources } from './held-resources.ts';
-import { loadFile, toKey, toLoadedBody, toToolMap } from './load-report.ts';
-import { type AbortOrder, isOrder, isRecord, type LoadOrder, toAbortError, toNow } from './read-order.ts';
+import { loadFile } from './module-worlds.ts';
 import { createSharedState, type SharedState } from './shared-state.ts';
-import { toThrownParts } from './thrown-parts.ts';
 
 // Kept here, before a tool's code could put its own in their place.
 const soon = setImmediate;
 const later = setTimeout;
+const write = process.stderr.write.bind(process.stderr);
 
 const API = new URL(`../../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
 // What goes on after a call has mostly ended within a few turns; what stays is looked at no more often than this.
 const LOOK_AGAIN_MS = [2, 5, 10, 20, 50] as const;
 const LOOK_AT_MOST_EVERY_MS = 100;
 
-/** Loads files and runs calls, those of one file at a time, and tells what becomes of them and of this process. */
+type Order<Type extends HostOrder['type']> = Extract<HostOrder, { type: Type }>;
+
+/**
+ * Loads files and runs calls, those of one file at a time, and tells what becomes of them and of this process. It is
+ * someone's turn (`#turn`) until another version may run; unfit, nothing begins any more; restless, no other version may.
+ */
 export class FileRunner {
   readonly #channel: Channel;
-  readonly #held: HeldResources;
   /** Whose code is running: what a call started long ago is told apart by it from what runs now. */
   readonly #caller = new AsyncLocalStorage<string>();
   #shared: SharedState | null = null;
   #maxResultBytes = 0;
   /** Of the first order: what is said of this process as a whole carries it. */
   #nonce = '';
-  readonly #versions = new Map<string, ReadonlyMap<string, InlineTool>>();
+  readonly #versions = new Map<string, readonly InlineTool[]>();
   readonly #sources = new Map<string, ReadonlyMap<string, string>>();
   /** Calls that run, by nonce: all of the version whose turn it is. */
   readonly #running = new Map<string, HostCall>();
+  /** Tools that hold something open between their calls, which the service lets them end. */
+  readonly #holders = new Set<InlineTool>();
   #turn = '';
   /** Of the last call that began. */
   #lastNonce = '';
@@ -48,7 +52,6 @@ export class FileRunner {
 
   constructor(channel: Channel) {
     this.#channel = channel;
-    this.#held = createHeldResources(channel, () => this.#nonce);
   }
 
   hear({ head, body }: Frame): void {
@@ -74,11 +77,11 @@ export class FileRunner {
         this.#hearCall(order, body, shared);
         break;
       case 'abort':
-        this.#abort(order);
+        this.#running.get(order.nonce)?.context.abort(toAbortError(order.reason));
         break;
       case 'release':
         this.#isUnfit = true;
-        void this.#held.release();
+        void this.#release();
         break;
       case 'ping':
         this.#channel.send({ type: 'pong', nonce: order.nonce });
@@ -86,7 +89,7 @@ export class FileRunner {
     }
   }
 
-  async #start({ nonce, maxResultBytes }: Extract<HostOrder, { type: 'start' }>): Promise<void> {
+  async #start({ nonce, maxResultBytes }: Order<'start'>): Promise<void> {
     this.#nonce = nonce;
     this.#maxResultBytes = maxResultBytes;
     // Here once, for all files, and before anything is remembered of how this process was.
@@ -100,8 +103,8 @@ export class FileRunner {
     soon(() => flushCompileCache());
   }
 
-  async #load(order: LoadOrder, body: string, shared: SharedState): Promise<void> {
-    const { nonce, version, path, root } = order;
+  async #load({ nonce, ...order }: Order<'load'>, body: string, shared: SharedState): Promise<void> {
+    const { version, path, root } = order;
     if (body !== '') this.#sources.set(order.sources, new Map(JSON.parse(body)));
     if (!this.#takeTurn(version, shared)) {
       this.#refuse(nonce);
@@ -113,17 +116,16 @@ export class FileRunner {
     const end = await this.#caller.run(nonce, () => loadFile(shared.worlds, request, API));
     const trace = await shared.findTraceOfLoad();
     this.#isLoading = false;
-    this.#versions.set(version, toToolMap(end.ok ? end.tools : []));
+    this.#versions.set(version, end.ok ? end.tools : []);
     if (trace !== null && order.placing === 'own') shared.accept();
     else if (trace !== null) this.#beUnfit(nonce, trace);
     if (!end.ok) this.#channel.send({ type: 'load_failed', nonce, reason: end.reason }, end.body);
-    else this.#channel.send({ type: 'loaded', nonce, trace }, toLoadedBody(end));
+    else this.#channel.send({ type: 'loaded', nonce, trace }, end.body);
   }
 
-  #hearCall(order: CallOrder, body: string, shared: SharedState): void {
-    const { nonce, version, role, tool } = order;
-    const loaded = this.#versions.get(version);
-    const found = loaded?.get(toKey(role, tool));
+  #hearCall(order: Order<'call'>, body: string, shared: SharedState): void {
+    const { nonce, version, role, tool: name } = order;
+    const found = this.#versions.get(version)?.findLast((tool) => tool.role === role && tool.name === name);
     if (found === undefined || !this.#takeTurn(version, shared)) this.#refuse(nonce);
     else this.#caller.run(nonce, () => this.#begin(found, order, body, shared));
   }
@@ -147,7 +149,7 @@ export class FileRunner {
     return taint === null && unrest === null;
   }
 
-  #begin(tool: InlineTool, order: CallOrder, body: string, shared: SharedState): void {
+  #begin(tool: InlineTool, order: Order<'call'>, body: string, shared: SharedState): void {
     const { nonce } = order;
     const input = parseJson(body);
     const taint = shared.findTaint();
@@ -165,10 +167,10 @@ export class FileRunner {
     });
   }
 
-  #run(tool: InlineTool, order: CallOrder, input: Readonly<Record<string, unknown>>, shared: SharedState): void {
+  #run(tool: InlineTool, order: Order<'call'>, input: Readonly<Record<string, unknown>>, shared: SharedState): void {
     const { nonce, beginBy } = order;
     // Looked at when the word is out: if the service had not heard it by then, it gives the call to another host.
-    if (this.#isUnfit || (beginBy !== null && toNow() > beginBy)) {
+    if (this.#isUnfit || (beginBy !== null && toMonotonicMs() > beginBy)) {
       this.#refuse(nonce);
       return;
     }
@@ -180,13 +182,27 @@ export class FileRunner {
     });
     this.#running.set(nonce, call);
     this.#lastNonce = nonce;
-    this.#held.expect(tool);
+    if (tool.close !== undefined) this.#noteHolder(tool);
     call.start(input);
+  }
+
+  /** Before a call of the tool runs: the service hears of the first that may hold something. */
+  #noteHolder(tool: InlineTool): void {
+    if (this.#holders.size === 0) this.#channel.send({ type: 'resources', nonce: this.#nonce, state: 'held' });
+    this.#holders.add(tool);
+  }
+
+  /** Has all tools end what they hold, and tells the service. Never rejects. */
+  async #release(): Promise<void> {
+    const closings = await Promise.allSettled([...this.#holders].map((tool) => tool.close?.()));
+    for (const closing of closings)
+      if (closing.status === 'rejected') write(`A teardown failed: ${String(closing.reason)}\n`);
+    this.#channel.send({ type: 'resources', nonce: this.#nonce, state: 'released' });
   }
 
   #onAnswered(nonce: string, spoiled: boolean, shared: SharedState): void {
     this.#running.delete(nonce);
-    if (spoiled) this.#beUnfit(nonce, 'an exception that nobody caught');
+    if (spoiled) this.#beUnfit(nonce, 'an uncaught exception');
     shared.noteAnswer();
     // Looked for only once the answer is out, so that no caller waits for it.
     soon(() => this.#lookAround(nonce, shared));
@@ -215,8 +231,7 @@ export class FileRunner {
 
   #lookAgain(times: number, shared: SharedState): void {
     const look = (): void => {
-      const isQuiet = this.#running.size === 0 && shared.findUnrest() === null;
-      if (!isQuiet) {
+      if (this.#running.size > 0 || shared.findUnrest() !== null) {
         this.#lookAgain(times + 1, shared);
         return;
       }
@@ -230,10 +245,6 @@ export class FileRunner {
     this.#channel.send({ type: 'refused', nonce });
   }
 
-  #abort({ nonce, reason }: AbortOrder): void {
-    this.#running.get(nonce)?.context.abort(toAbortError(reason));
-  }
-
   /** What was thrown where nobody waited: it ends the call that started it if that runs, and else is told. */
   onStray(thrown: unknown, kind: 'exception' | 'rejection'): void {
     // Where nothing says whose it is, the only call that runs is the one.
@@ -243,6 +254,16 @@ export class FileRunner {
     if (call !== undefined && kind === 'exception') call.fail(thrown);
     else this.#channel.send({ type: 'stray', nonce, thrown: [...toThrownParts(thrown)] });
     // What threw may have left anything half done.
-    if (call === undefined) this.#beUnfit(nonce, 'something was thrown after its call');
+    if (call === undefined) this.#beUnfit(nonce, 'an exception was thrown after its call ended');
   }
 }
+
+// The service's word is taken for it: nobody else writes on this side of the channel.
+const isOrder = (value: unknown): value is HostOrder => isRecord(value) && 'type' in value;
+
+/** What a handler's signal says. */
+const toAbortError = (reason: Order<'abort'>['reason']): DOMException => {
+  const text =
+    reason === 'TimeoutError' ? 'The deadline of this call passed.' : 'The caller no longer waits for this call.';
+  return new DOMException(text, reason);
+};

@@ -1,27 +1,29 @@
-import { createRequire } from 'node:module';
+import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { watchDeclarations } from '../../tools/declarations.ts';
-import { findExportedTools, findLookalikes } from '../../tools/directory/exported-tools.ts';
-import type { LoadedFacts, LoadFindings } from '../../tools/directory/load-tool-file.ts';
-import { findPlaces, type SourcePlace } from '../../tools/directory/source-place.ts';
-import { toLoadedFacts } from '../../tools/directory/to-loaded-facts.ts';
-import { serveToolImports, withVersion } from '../../tools/directory/tool-imports.ts';
+import { readDefinitionError, watchDeclarations } from '../../tools/define-tool.ts';
+import { findPlaceOfSyntax, findPlaces, type SourcePlace } from '../../tools/directory/load-problem.ts';
+import {
+  findExportedTools,
+  findLookalikes,
+  type LoadedFacts,
+  type LoadFindings,
+  type ThrownAtLoad,
+  toLoadedFacts,
+} from '../../tools/directory/load-tool-file.ts';
+import { serveToolImports, withoutVersions, withVersion } from '../../tools/directory/tool-imports.ts';
 import type { InlineTool } from '../../tools/tool.ts';
+import { toThrownParts } from './answer-call.ts';
 
-export type LoadRequest = {
+type LoadRequest = {
   readonly version: string;
   readonly path: string;
   readonly root: string;
   readonly sources: ReadonlyMap<string, string>;
 };
 
-export type LoadedTools = {
-  readonly tools: readonly InlineTool[];
-  /** What the same tools say of themselves. */
-  readonly facts: readonly LoadedFacts[];
-  readonly imported: readonly string[];
-} & LoadFindings;
+/** `body`: what the tools of the file say of themselves, as JSON. */
+type LoadedTools = { readonly tools: readonly InlineTool[]; readonly body: string };
 
 /** The modules of this process: a world of them for each version of a file. */
 export type ModuleWorlds = {
@@ -72,7 +74,7 @@ export const createModuleWorlds = (api: string, onBuiltin: (url: string) => void
       const stop = watchDeclarations(({ tool, stack }) => void declared.set(tool, findPlaces(stack, root)));
       const importing: Promise<object> = import(withVersion(pathToFileURL(path).href, version));
       const module = await importing.finally(stop);
-      return { ...toFindings(module, path, declared), imported: [...imported] };
+      return toLoadedTools(module, path, declared, [...imported]);
     },
     importedOf: (version) => [...(worlds.get(version)?.imported ?? [])],
     enter: (version) => {
@@ -87,11 +89,12 @@ export const createModuleWorlds = (api: string, onBuiltin: (url: string) => void
   };
 };
 
-const toFindings = (
+const toLoadedTools = (
   module: object,
   path: string,
   declared: ReadonlyMap<InlineTool, readonly SourcePlace[]>,
-): Omit<LoadedTools, 'imported'> => {
+  imported: readonly string[],
+): LoadedTools => {
   const tools = findExportedTools(module);
   const exported = new Set(tools);
   const served = new Set(tools.map(({ role, name }) => `${role} ${name}`));
@@ -103,16 +106,85 @@ const toFindings = (
       placesOf(tool).some((place) => place.path === path),
   );
   const toFacts = (tool: InlineTool): LoadedFacts => toLoadedFacts(tool, placesOf(tool)[0] ?? null);
-  return {
-    tools,
-    facts: tools.map(toFacts),
-    unexported: unexported.map(toFacts),
-    lookalikes: findLookalikes(module),
-  };
+  const findings: LoadFindings = { unexported: unexported.map(toFacts), lookalikes: findLookalikes(module) };
+  return { tools, body: JSON.stringify({ tools: tools.map(toFacts), imported, ...findings }) };
 };
 
 const isModuleOf = (cache: NodeJS.Dict<NodeModule>, ofService: ReadonlySet<string>, url: string): boolean => {
   if (!url.startsWith('file:')) return false;
   const path = fileURLToPath(url);
   return Object.hasOwn(cache, path) && !ofService.has(path);
+};
+
+// No more fits a message. The service shows 500 characters.
+const MAX_REASON = 8000;
+
+type Surroundings = Pick<LoadRequest, 'root' | 'sources'> & {
+  /** What had been imported when it failed. */
+  readonly imported: readonly string[];
+  /** What `recourse` exports. */
+  readonly exports: readonly string[];
+};
+
+type FailedLoad = { readonly ok: false; readonly reason: string; readonly body: string };
+
+/** Loads a file, or says why that failed; `api` is the URL of what it imports as `recourse`. Never rejects. */
+export const loadFile = (
+  worlds: ModuleWorlds,
+  request: LoadRequest,
+  api: string,
+): Promise<FailedLoad | ({ readonly ok: true } & LoadedTools)> =>
+  worlds.load(request).then(
+    (found) => ({ ok: true, ...found }),
+    async (thrown) => {
+      const exports = Object.keys(await import(api));
+      return toFailedLoad(thrown, { ...request, imported: worlds.importedOf(request.version), exports });
+    },
+  );
+
+/** Why a file could not be loaded: what it threw, and because of what; and as JSON, what the service tells people by. */
+const toFailedLoad = (thrown: unknown, surroundings: Surroundings): FailedLoad => {
+  const parts = toThrownParts(thrown);
+  const said = parts.map(({ name, message }, place) => {
+    const part = `${name}: ${message}`;
+    return place < parts.length - 1 ? part.replace(/\.$/, '') : part;
+  });
+  const reason = withoutVersions(said.join(', because of ')).slice(0, MAX_REASON);
+  const body = JSON.stringify(toThrownAtLoad(thrown, surroundings) satisfies ThrownAtLoad);
+  return { ok: false, reason: reason || 'the value it threw cannot be read', body };
+};
+
+const toThrownAtLoad = (thrown: unknown, surroundings: Surroundings): ThrownAtLoad => {
+  const [first = { name: '', message: '', stack: '' }] = toThrownParts(thrown);
+  const refused = readDefinitionError(thrown);
+  return {
+    name: first.name,
+    message: withoutVersions(first.message),
+    code: thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : null,
+    tool: refused?.tool ?? null,
+    member: refused?.member ?? null,
+    place: toPlace(thrown, first.stack, surroundings),
+    exports: surroundings.exports,
+  };
+};
+
+const toPlace = (thrown: unknown, stack: string, { root, sources, imported }: Surroundings): SourcePlace | null => {
+  const place = findPlaceOfSyntax(stack, root) ?? findPlaces(stack, root)[0] ?? null;
+  if (place !== null || !(thrown instanceof SyntaxError)) return place;
+  // V8 tells nobody where in a module of JavaScript: the type stripper reads that as well, and says where it stumbles.
+  for (const path of imported) {
+    const found = findStumble(path, sources.get(path) ?? '', root);
+    if (found !== null) return found;
+  }
+  return null;
+};
+
+const findStumble = (path: string, text: string, root: string): SourcePlace | null => {
+  try {
+    stripTypeScriptTypes(text);
+    return null;
+  } catch (error) {
+    const [{ stack } = { stack: '' }] = toThrownParts(error);
+    return findPlaceOfSyntax(`${path}${stack}`, root);
+  }
 };

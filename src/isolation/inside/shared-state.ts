@@ -1,10 +1,11 @@
-import { announceLeaving } from './announce-leaving.ts';
+import { existsSync, readFileSync } from 'node:fs';
 import { createModuleWorlds, type ModuleWorlds } from './module-worlds.ts';
-import { createQuietCheck } from './quiet-check.ts';
 import { createTaintCheck } from './taint-check.ts';
 
-// Kept here, before a tool's code could put its own in its place.
+// Kept here, before a tool's code could put its own in their place.
 const later = setTimeout;
+const { exit, abort, kill, pid } = process;
+const listResources = process.getActiveResourcesInfo.bind(process);
 // What a file starts while it loads may take a moment to end.
 const SETTLE_MS = 100;
 const SETTLE_STEP_MS = 5;
@@ -59,5 +60,46 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
       quiet = createQuietCheck();
       found = null;
     },
+  };
+};
+
+// Ours: a turn of the event loop, and an answer that the service has not read yet.
+const NOT_COUNTED: ReadonlySet<string> = new Set(['Immediate', 'WriteWrap']);
+
+/**
+ * Remembers what is open now: timers, sockets, pending work. What comes to be more than that is somebody's, and told in a
+ * few words by what this gives; null where nothing goes on.
+ */
+const createQuietCheck = (): (() => string | null) => {
+  const before = countResources();
+  // Without a permission, or without /proc, children are those that Node itself counts among its resources.
+  const canRead = process.permission?.has('fs.read', '/proc/self') !== false && existsSync(CHILDREN);
+  return () => {
+    for (const [kind, count] of countResources()) if (count > (before.get(kind) ?? 0)) return kind;
+    return canRead && readFileSync(CHILDREN, 'latin1').trim() !== '' ? 'processes' : null;
+  };
+};
+
+const countResources = (): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>();
+  for (const kind of listResources()) if (!NOT_COUNTED.has(kind)) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return counts;
+};
+
+const CHILDREN = `/proc/self/task/${pid}/children`;
+
+/** Calls `announce` before code of this process ends it by `process.exit`, `process.abort` or a signal to itself. */
+const announceLeaving = (announce: () => void): void => {
+  process.exit = (code) => {
+    announce();
+    return exit.call(process, code);
+  };
+  process.abort = () => {
+    announce();
+    return abort.call(process);
+  };
+  process.kill = (target, signal) => {
+    if (Math.abs(target) === pid && signal !== 0) announce();
+    return kill.call(process, target, signal);
   };
 };

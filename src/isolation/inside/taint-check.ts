@@ -1,5 +1,5 @@
 /** What code has changed that every call of this process shares; null where nothing. */
-export type TaintCheck = {
+type TaintCheck = {
   /** Looks at globals, prototypes, environment, working directory. */
   readonly find: () => string | null;
   /** The same and the modules of Node, for another file is to run here. */
@@ -70,7 +70,7 @@ export const createTaintCheck = (): TaintCheck => {
   const find = (): string | null => {
     if (process.cwd() !== directory) return 'the working directory';
     if (toEnvironmentText() !== environment) return 'process.env';
-    if (countListeners() !== listeners) return 'the listeners for what nobody caught';
+    if (countListeners() !== listeners) return 'the listeners for uncaught exceptions';
     return snapshots.find(isChanged)?.name ?? null;
   };
   const findInModules = (): string | null => {

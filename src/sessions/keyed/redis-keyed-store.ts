@@ -8,25 +8,38 @@ import type {
   Opening,
   ResultToKeep,
 } from '../../executor/keyed-store.ts';
-import type { RedisClient } from '../redis-client.ts';
+import { createRedisScript, type RedisClient } from '../redis-client.ts';
 import { BOUNDLESS_SPACE, type StoreSpace } from '../space-ledger.ts';
-import { createResultCap, parseObject } from './kept-result.ts';
-import { LEASE_MS, RECORD_TTL_MS, readResults, toOwnResults } from './keyed-record.ts';
-import { createRedisAnswers, type RedisAnswers } from './redis-answers.ts';
-import { type KeyedScripts, type KnownCalls, loadKeyedScripts, Page, readOn } from './redis-keyed-scripts.ts';
-
-const Opened = z.union([
-  z.tuple([z.literal('other_body')]),
-  z.tuple([z.literal('in_flight'), z.int().positive()]),
-  z.tuple([z.literal('complete'), z.string(), Page]),
-  z.tuple([z.literal('held'), z.string(), z.string(), Page]),
-]);
-const Done = z.literal([0, 1]);
+import { createResultCap, LEASE_MS, parseObject, RECORD_TTL_MS, readResults, toOwnResults } from './keyed-results.ts';
 
 const LEASE = String(LEASE_MS);
 const TTL = String(RECORD_TTL_MS);
 // A command has 50 ms: what is larger goes in several, of which each makes sense alone.
 const PIECE_BYTES = 512 * 1024;
+// A field of a hash.
+const RESULT_BYTES = 64;
+
+// Where to read on, then index and result of calls that a try began; '' where no result is known.
+const Page = z.tuple([z.int().nonnegative()], z.string());
+type Page = readonly [number, ...string[]];
+
+const Opened = z.union([
+  z.tuple([z.literal('other_body')]),
+  z.tuple([z.literal('in_flight'), z.int().positive()]),
+  z.tuple([z.literal('complete'), z.string(), Page]),
+  z.tuple([z.literal('held'), z.string(), Page, z.string()]),
+]);
+const Done = z.literal([0, 1]);
+
+/** Results by the index of their call; '' where a call began and none is known. */
+type FoundCalls = ReadonlyMap<number, string>;
+
+/** One atomic step of keyed.lua on a record. Rejects when Redis does. */
+type RunStep = (
+  step: 'open' | 'read' | 'start' | 'renew' | 'commit' | 'amend',
+  recordKey: string,
+  ...parameters: readonly string[]
+) => Promise<unknown>;
 
 /**
  * Records of keyed batches in Redis, shared by all replicas: one hash a key, one atomic script a step. Rejects when
@@ -38,15 +51,18 @@ export const createRedisKeyedStore = (options: {
   /** Where results find room. */
   readonly space?: StoreSpace;
 }): KeyedStore => {
-  const { space = BOUNDLESS_SPACE } = options;
-  const scripts = loadKeyedScripts(options.client);
-  const answers = createRedisAnswers(options.client, scripts);
+  const { client, space = BOUNDLESS_SPACE } = options;
+  const script = createRedisScript(client, new URL('../lua/', import.meta.url), ['fields.lua', 'keyed.lua']);
+  // The whole of tenant and key is the hash tag: a record is one cluster slot, and a tenant is many.
+  const run: RunStep = (step, recordKey, ...parameters) =>
+    script([`recourse:{${recordKey}}:keyed`], [step, ...parameters]);
+  const answers = createAnswers(client, run);
 
-  const openComplete = async (batch: KeyedBatch, life: string, known: KnownCalls): Promise<Opening> => {
-    const broken = [...known].flatMap(([index, result]) => (parseObject(result) === null ? [index] : []));
+  const openComplete = async (batch: KeyedBatch, life: string, found: FoundCalls): Promise<Opening> => {
+    const broken = [...found].flatMap(([index, result]) => (parseObject(result) === null ? [index] : []));
     // Their calls ran, and nobody knows any more how they ended: that is for a try of its own to say.
     if (broken.length > 0) return open(batch, broken);
-    const results = readResults(batch.calls, (index) => known.get(index));
+    const results = readResults(batch.calls, (index) => found.get(index));
     if (results === null) throw new Error('A record was changed while it was read.');
     await answers.remember(batch, life, new Map());
     return { kind: 'complete', results };
@@ -55,80 +71,97 @@ export const createRedisKeyedStore = (options: {
   const open = async (batch: KeyedBatch, unreadable: readonly number[]): Promise<Opening> => {
     const { recordKey, body, calls } = batch;
     const parameters = [body, String(calls), LEASE, TTL, randomUUID(), ...unreadable.map(String)];
-    const opened = Opened.parse(await scripts.open(recordKey, ...parameters));
+    const opened = Opened.parse(await run('open', recordKey, ...parameters));
     if (opened[0] === 'other_body') return { kind: 'other_body' };
     if (opened[0] === 'in_flight') return { kind: 'in_flight', retryAfterMs: opened[1] };
-    const life = opened[1];
-    const known = await readOn(scripts, { recordKey, life, calls }, opened[0] === 'held' ? opened[3] : opened[2]);
-    if (known === null) throw new Error('A record was lost while it was read.');
-    if (opened[0] === 'complete') return openComplete(batch, life, known);
-    const earlier = toEarlier(known);
-    const cap = createResultCap(known.values(), options);
-    return {
-      kind: 'held',
-      record: { earlier, ...createSteps({ batch, life, fence: opened[2], scripts, answers, cap, space }) },
-    };
+    const [, life, firstPage] = opened;
+    const found = await readOn(run, { recordKey, life, calls }, firstPage);
+    if (found === null) throw new Error('A record was lost while it was read.');
+    if (opened[0] === 'complete') return openComplete(batch, life, found);
+    const cap = createResultCap(found.values(), options);
+    const steps = createSteps({ batch, life, fence: opened[3], run, answers, cap, space });
+    return { kind: 'held', record: { earlier: toEarlierCalls(found), ...steps } };
   };
 
   return { durability: 'durable', open: (batch) => open(batch, []), find: answers.find };
 };
 
-const toEarlier = (known: KnownCalls): ReadonlyMap<number, EarlierCall> =>
+/**
+ * Reads a record on from its first page: several answers for a large one, which would not come in time as one. Null
+ * where the key has begun another life meanwhile.
+ */
+const readOn = async (
+  run: RunStep,
+  { recordKey, life, calls }: { readonly recordKey: string; readonly life: string; readonly calls: number },
+  firstPage: Page,
+): Promise<FoundCalls | null> => {
+  const found = new Map<number, string>();
+  let page = firstPage;
+  for (;;) {
+    const [next, ...words] = page;
+    for (let position = 0; position < words.length; position += 2)
+      found.set(Number(words[position]), words[position + 1] ?? '');
+    if (next >= calls) return found;
+    const more = Page.nullable().parse(await run('read', recordKey, life, String(next), String(calls)));
+    if (more === null) return null;
+    page = more;
+  }
+};
+
+const toEarlierCalls = (found: FoundCalls): ReadonlyMap<number, EarlierCall> =>
   new Map(
-    [...known].map(([index, result]) => [
+    [...found].map(([index, result]) => [
       index,
       parseObject(result) === null ? { state: 'started' } : { state: 'committed', result },
     ]),
   );
 
+/** The record for the try that holds it. */
 const createSteps = (parts: {
   readonly batch: KeyedBatch;
   readonly life: string;
   readonly fence: string;
-  readonly scripts: KeyedScripts;
-  readonly answers: RedisAnswers;
+  readonly run: RunStep;
+  readonly answers: ReturnType<typeof createAnswers>;
   readonly cap: (result: string) => string;
   readonly space: StoreSpace;
 }): Omit<HeldRecord, 'earlier'> => {
-  const { batch, life, fence, scripts, cap, space } = parts;
+  const { batch, life, fence, run, answers, cap, space } = parts;
+  const { recordKey } = batch;
   const finals = new Set<number>();
-  const run = async (step: 'start' | 'renew' | 'commit' | 'amend', ...parameters: string[]) =>
-    Done.parse(await scripts[step](batch.recordKey, life, fence, ...parameters)) === 1 ? 'held' : 'lost';
-  const writePieces = async (pieces: readonly (readonly string[])[]): Promise<'held' | 'lost'> => {
+  const runOurs = async (step: 'start' | 'renew' | 'commit' | 'amend', ...parameters: readonly string[]) =>
+    Done.parse(await run(step, recordKey, life, fence, ...parameters)) === 1 ? 'held' : 'lost';
+  const write = async (results: readonly ResultToKeep[]): Promise<'held' | 'lost'> => {
+    const pieces = toPieces(results);
     for (const [position, words] of pieces.entries()) {
-      const state = await run('commit', LEASE, TTL, position === pieces.length - 1 ? 'last' : 'more', ...words);
+      const state = await runOurs('commit', LEASE, TTL, position === pieces.length - 1 ? 'last' : 'more', ...words);
       if (state === 'lost') return state;
     }
     return 'held';
   };
   return {
-    start: (index) => run('start', LEASE, String(index)),
-    renew: () => run('renew', LEASE),
+    start: (index) => runOurs('start', LEASE, String(index)),
+    renew: () => runOurs('renew', LEASE),
     commit: async (results) => {
       const capped = results.map((one) => ({ ...one, result: cap(one.result) }));
-      const room = capped.length === 0 ? 'kept' : space.reserve('result', batch.recordKey, toBytes(capped));
+      const bytes = capped.reduce((sum, { result }) => sum + Buffer.byteLength(result) + RESULT_BYTES, 0);
+      const room = capped.length === 0 ? 'kept' : space.reserve('result', recordKey, bytes);
       // The marks of writes that began stay: none of them runs again.
-      const kept = room === 'kept' ? capped : capped.filter(({ kind }) => kind === 'repeatable');
-      if ((await writePieces(toPieces(kept))) === 'lost') return 'lost';
+      const written = room === 'kept' ? capped : capped.filter(({ kind }) => kind === 'repeatable');
+      if ((await write(written)) === 'lost') return 'lost';
       if (room === 'refused') return 'marked';
-      for (const index of toFinals(kept)) finals.add(index);
-      await parts.answers.remember(batch, life, toOwnResults(kept));
+      for (const index of toFinals(written)) finals.add(index);
+      await answers.remember(batch, life, toOwnResults(written));
       return 'held';
     },
     amend: async (index, result) => {
       if (!finals.has(index)) return;
-      const kept = cap(result);
-      if (space.reserve('result', batch.recordKey, Buffer.byteLength(kept)) === 'refused') return;
-      await run('amend', String(index), kept);
+      const capped = cap(result);
+      if (space.reserve('result', recordKey, Buffer.byteLength(capped)) === 'refused') return;
+      await runOurs('amend', String(index), capped);
     },
   };
 };
-
-const toBytes = (results: readonly ResultToKeep[]): number =>
-  results.reduce((sum, { result }) => sum + Buffer.byteLength(result) + RESULT_BYTES, 0);
-
-// A field of a hash.
-const RESULT_BYTES = 64;
 
 const toFinals = (results: readonly ResultToKeep[]): readonly number[] =>
   results.filter(({ kind }) => kind === 'final').map(({ index }) => index);
@@ -150,3 +183,55 @@ const toPieces = (results: readonly ResultToKeep[]): readonly (readonly string[]
   }
   return pieces;
 };
+
+const Answer = z.object({
+  record: z.string(),
+  life: z.string(),
+  calls: z.int().nonnegative(),
+  own: z.array(z.tuple([z.int().nonnegative(), z.string()])),
+});
+type Answer = Readonly<z.infer<typeof Answer>>;
+
+/** What requests were answered, in Redis: one string a request, which names the record that has the results. */
+const createAnswers = (client: RedisClient, run: RunStep) => {
+  // A slot of its own, so it cannot be written in one step with the record.
+  const toRedisKey = (requestKey: string): string => `recourse:{${requestKey}}:request`;
+  /** null where there is none that can be read. */
+  const read = async (requestKey: string): Promise<Answer | null> => {
+    const text = z
+      .string()
+      .nullable()
+      .parse(await client.call('GET', toRedisKey(requestKey)));
+    return Answer.safeParse(text === null ? null : parseObject(text)).data ?? null;
+  };
+  // Nearly always the id is new, and one command does. Between the two of a repeat nothing can come that matters: an answer
+  // is replaced by one of its own record alone.
+  const write = async (requestKey: string, answer: Answer): Promise<void> => {
+    const set = [toRedisKey(requestKey), JSON.stringify(answer), 'PX', TTL] as const;
+    if ((await client.call('SET', ...set, 'NX')) === 'OK') return;
+    const before = await read(requestKey);
+    if (before === null || before.record === answer.record) await client.call('SET', ...set);
+  };
+  return {
+    /**
+     * Notes what a request was answered; `own` are the results that only this answer has. That of another record stays.
+     * Never rejects: without it `find` knows of nothing, and a record that was kept stays kept.
+     */
+    remember: (
+      { recordKey, requestKey, calls }: KeyedBatch,
+      life: string,
+      own: ReadonlyMap<number, string>,
+    ): Promise<void> => write(requestKey, { record: recordKey, life, calls, own: [...own] }).then(ignore, ignore),
+    find: async (requestKey: string): Promise<readonly string[] | null> => {
+      const answer = await read(requestKey);
+      if (answer === null) return null;
+      const { record: recordKey, life, calls } = answer;
+      const found = await readOn(run, { recordKey, life, calls }, [0]);
+      const own = new Map(answer.own);
+      const findText = (index: number): string => own.get(index) ?? found?.get(index) ?? '';
+      return found && readResults(calls, (index) => (parseObject(findText(index)) === null ? null : findText(index)));
+    },
+  };
+};
+
+const ignore = (): void => undefined;

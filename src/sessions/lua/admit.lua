@@ -1,4 +1,4 @@
--- Admits a round. The twin of rules/admit-round.ts; goes after the files it uses (see redis-session-store.ts).
+-- Admits a round. The twin of rules/rounds.ts; goes after the files it uses (see redis-session-store.ts).
 --
 -- KEYS[1]  the session's hash        KEYS[2]  its journal
 -- ARGV     see clean-admit.lua, which goes first and has found that the round is not clean
@@ -31,6 +31,30 @@ local function read_asked()
   return asked
 end
 
+-- A session has not more named rounds under way at once.
+local MAX_NAMED_ROUNDS = 16
+
+-- Counts a round, a named one once: its step, and whether it was begun, joined, or refused as one too many.
+local function count_round(session, asked, now)
+  local kept, joined = {}, nil
+  for _, named in ipairs(session.named) do
+    if named.join_until > now then
+      kept[#kept + 1] = named
+      if asked.round ~= '' and named.id == asked.round then joined = joined or named end
+    end
+  end
+  session.named = kept
+  if joined then return joined.step, 'joined' end
+  local step = session.rounds + 1
+  if asked.max_rounds > 0 and step > asked.max_rounds then return step, 'refused' end
+  session.rounds = step
+  if asked.round ~= '' then
+    kept[#kept + 1] = { id = asked.round, step = step, join_until = now + asked.lease_ms }
+    while #kept > MAX_NAMED_ROUNDS do table.remove(kept, 1) end
+  end
+  return step, 'begun'
+end
+
 local function reports_of(session, assessed, taken, asked)
   local reports, left = {}, asked.session_retries - spent_retries(session)
   for position, assessment in ipairs(assessed) do
@@ -55,7 +79,8 @@ local function admit_tools(session, asked, step, now)
   forgive_unknown_names(session, asked, now)
   local judged = judge_calls(session, asked, asked.round == '' and 0 or step)
   local let_in = {}
-  local assessed = assess_tools(session, asked, judged, let_in, now)
+  local function has_call_so_far(tool) return may_run(session, asked, judged, tool, let_in) end
+  local assessed = assess_tools(session, asked, has_call_so_far, let_in, now)
   local verdicts = limit_calls(session, asked, judged, let_in)
   count_calls(session, asked, verdicts, let_in)
   local has_call, taken = tools_with_calls(asked, verdicts), {}

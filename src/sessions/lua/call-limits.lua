@@ -1,4 +1,4 @@
--- Which calls of a round may run, as far as loop guard and limits go. The twin of rules/call-limits.ts.
+-- Which calls of a round may run, as far as loop guard and limits go. The twin of rules/rounds.ts.
 --
 -- A verdict is an array as it goes to the caller: { 'run' }, { 'run', failed, same, answer }, { 'loop', cause, times },
 -- { 'limit', of, limit }.

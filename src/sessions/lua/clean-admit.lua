@@ -1,8 +1,8 @@
 -- Admits a clean round: it has no name, names known tools only, and nothing that its session remembers concerns it. Goes
--- after digits.lua and before all else, so that what other rounds need is not even made.
+-- after fields.lua and before all else, so that what other rounds need is not even made.
 --
--- keys     the session's hash, its journal
--- args     batch id; round id or ""; "lease ms, expiry ms, retries of the session, cooldown ms, calls of the session or 0,
+-- KEYS     the session's hash, its journal
+-- ARGV     batch id; round id or ""; "lease ms, expiry ms, retries of the session, cooldown ms, calls of the session or 0,
 --          rounds of it or 0, calls that limits count" with blanks between them;
 --          JSON, per tool: [name, retries, its calls in a session or "", 1 where the same answer again and again is refused];
 --          per call 20 hexadecimal digits: 4 which tool (from 1), 2 flags (1 = limits count it, 2 = it has a print), 14 print
@@ -25,22 +25,6 @@ local function count_new(calls, position, streaks)
     end
   end
   return counted
-end
-
-local function read_fields(key, fields)
-  local values = {}
-  for i = 1, #fields, 1000 do
-    local last = math.min(i + 999, #fields)
-    local part = redis.call('HMGET', key, unpack(fields, i, last))
-    for j = i, last do values[j] = part[j - i + 1] end
-  end
-  return values
-end
-
-local function write_clean(keys, set, ttl_ms)
-  for i = 1, #set, 1000 do redis.call('HSET', keys[1], unpack(set, i, math.min(i + 999, #set))) end
-  redis.call('PEXPIRE', keys[1], ttl_ms)
-  redis.call('PEXPIRE', keys[2], ttl_ms)
 end
 
 local TERMS = '^%d+ (%d+) %d+ %d+ (%d+) (%d+) (%d+)$'
@@ -78,8 +62,12 @@ local function admit_clean(keys, args)
     set[#set + 1] = 'born'
     set[#set + 1] = args[1]
   end
-  write_clean(keys, set, ttl_ms)
+  in_chunks('HSET', keys[1], set)
+  renew(keys, ttl_ms)
   -- After the first write: where Redis is full a script that has removed something may write.
   if not saved[1] then redis.call('DEL', keys[2]) end
   return { saved[1] or args[1], rounds }
 end
+
+local clean = admit_clean(KEYS, ARGV)
+if clean then return clean end

@@ -1,4 +1,4 @@
--- The journal: a list of elements, the last ones that hold `cap` lines. The twin of rules/journal-text.ts.
+-- The journal: a list of elements, the last ones that hold `cap` lines. The twin of memory-journals.ts.
 --
 -- An element is a line, a JSON object's text; or a round whose lines are written when they are read:
 -- "[lines, tool, what it has left after the round, tool, ...]", a line break, and what the executor has packed.

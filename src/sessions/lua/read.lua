@@ -1,4 +1,4 @@
--- Reads a session. Changes nothing. The twin of rules/session-record.ts; goes after the files it uses.
+-- Reads a session. Changes nothing. The twin of toSessionRecord; goes after the files it uses.
 --
 -- KEYS[1]  the session's hash        KEYS[2]  its journal, which is read in pages beside this
 -- Output   { rounds, calls, spent, tools, born or "", dropped }, a tool as { name, failures, used, open, ms since it failed, last

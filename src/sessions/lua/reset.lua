@@ -1,4 +1,4 @@
--- Makes one tool of a session fresh, or all. The twin of rules/reset-session.ts; goes after the files it uses.
+-- Makes one tool of a session fresh, or all. The twin of resetSession; goes after the files it uses.
 --
 -- KEYS[1]  the session's hash        KEYS[2]  its journal
 -- ARGV     expiry ms, then the tool's name; none = all, and the session's lost retries with them

@@ -34,6 +34,7 @@ local function save_session(session, keys, ttl_ms)
     end
   end
   if #set == 0 and session.born ~= '' then set = { 'born', session.born } end
-  write_fields(keys[1], set, gone)
+  in_chunks('HSET', keys[1], set)
+  in_chunks('HDEL', keys[1], gone)
   renew(keys, ttl_ms)
 end

@@ -22,11 +22,6 @@ local function text(value)
   return ''
 end
 
-local function server_now()
-  local time = redis.call('TIME')
-  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-end
-
 -- The items of a JSON array that are objects.
 local function decoded_list(json)
   local decoded, list = pcall(cjson.decode, json or '[]')
@@ -100,16 +95,4 @@ local function names_with(session, prefix)
     if string.sub(field, 1, #prefix) == prefix then names[#names + 1] = string.sub(field, #prefix + 1) end
   end
   return names
-end
-
--- Sets and removes fields, in chunks: Lua's unpack ends near 8 000.
-local function write_fields(key, set, gone)
-  for i = 1, #set, 1000 do redis.call('HSET', key, unpack(set, i, math.min(i + 999, #set))) end
-  for i = 1, #gone, 1000 do redis.call('HDEL', key, unpack(gone, i, math.min(i + 999, #gone))) end
-end
-
--- A session and its journal end together.
-local function renew(keys, ttl_ms)
-  redis.call('PEXPIRE', keys[1], ttl_ms)
-  redis.call('PEXPIRE', keys[2], ttl_ms)
 end

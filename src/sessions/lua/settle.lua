@@ -1,11 +1,12 @@
--- Settles a round. The twin of rules/settle-round.ts; goes after the files it uses (see redis-session-store.ts).
+-- Settles a round. The twin of rules/rounds.ts; goes after the files it uses (see redis-session-store.ts).
 --
 -- KEYS[1]  the session's hash        KEYS[2]  its journal
--- WORDS    of settle-words.lua or clean-words.lua, an array of texts:
+-- WORDS    of clean-settle.lua, an array of texts:
 --          born of the session at admission, expiry ms, retries of the session, lines of the journal, the round's step
 --          if it has a name or else 0, calls that did not run, how many tools, how many fingerprints,
 --          "1" where lines of the journal are left out for want of room;
---          per tool of the round: name, retries, decision (free, retry, or none where nothing is to be settled), claim id
+--          per tool of the round: name, retries, decision (free, retry, late: a retry that was given
+--          back with its batch; or none where nothing is to be settled), claim id
 --          or "", epoch at admission, outcome (failed, succeeded, mixed, neither or interrupted), text of the failure,
 --          calls that did not run, "1" where it has changed something;
 --          per fingerprint: which tool (from 1), fingerprint, ending (see loop-guard.lua), answer;
@@ -26,7 +27,7 @@ end
 local function settle_calls(session, now)
   for i = FIRST_TOOL, FIRST_ENDING - 1, TOOL_STRIDE do
     settle_tool(session, {
-      name = WORDS[i], decision = WORDS[i + 2], retry = WORDS[i + 2] == 'retry', claim_id = WORDS[i + 3],
+      name = WORDS[i], decision = WORDS[i + 2], retry = WORDS[i + 2] == 'retry' or WORDS[i + 2] == 'late', claim_id = WORDS[i + 3],
       epoch = digits(WORDS[i + 4]), outcome = WORDS[i + 5], failure = WORDS[i + 6],
     }, now)
     local unused = tonumber(WORDS[i + 7])

@@ -9,12 +9,9 @@ import type {
   SessionSettings,
   Streak,
 } from '../../executor/session-store.ts';
-import type { AdmittedTool } from './admit-budgets.ts';
-import { toBudget } from './admit-budgets.ts';
-import { findTool } from './budget-state.ts';
 import { addAnswers, endFailuresOfOthers, streakBefore, toLoopVerdict } from './loop-guard.ts';
-import { createSessionState, type SessionState } from './session-state.ts';
-import { toErrorLine } from './settle-budgets.ts';
+import { type AdmittedTool, toBudget, toErrorLine } from './retry-budgets.ts';
+import { createSessionState, findTool, type SessionState } from './session-state.ts';
 
 /*
  * All but every round: nothing has failed in its session, nothing is limited, it has no name, and the loop guard refuses
@@ -46,11 +43,11 @@ export const toCleanTools = (round: Round, settings: CleanSettings): ReadonlyMap
 
 /** The permits of a clean round. */
 export const toCleanPermits = (round: Round, settings: CleanSettings): ReadonlyMap<string, Permit> =>
-  toTerms(round, settings).permits;
+  findCleanTools(round, settings).permits;
 
 /** Its budgets after it. */
 export const toCleanBudgets = (round: Round, settings: CleanSettings): ReadonlyMap<string, Budget> =>
-  toTerms(round, settings).budgets;
+  findCleanTools(round, settings).budgets;
 
 /**
  * The budgets after the only round of a session, where it has no name: what failed and did not succeed as well has failed
@@ -83,7 +80,7 @@ export const isAnswered = ({ outcomes, calls }: RoundReport): boolean => {
 };
 
 /** What settling has done: `nothing` to write down, streaks of the `same` weight as before, or of another one. */
-export type CleanSettling = 'nothing' | 'same' | 'other';
+type CleanSettling = 'nothing' | 'same' | 'other';
 
 /** Settles a round that ended cleanly. Changes `session`. */
 export const settleClean = (session: SessionState, round: Round, { calls }: RoundReport): CleanSettling => {
@@ -137,36 +134,32 @@ const RUN: CallVerdict = { kind: 'run', streak: null };
 type CleanSettings = Pick<SessionSettings, 'sessionRetries'>;
 
 /** What a clean round is let in by, and what is left after it. */
-type CleanTerms = {
+type CleanTools = {
   readonly permits: ReadonlyMap<string, Permit>;
   readonly budgets: ReadonlyMap<string, Budget>;
 };
 
 // Those of a round with one tool, as nearly all are, by its name: the same for all sessions, until that tool has other retries.
-const ofOneTool = new Map<string, CleanTerms & { readonly retries: number; readonly sessionRetries: number }>();
-// Tools may be renamed for ever.
+const ofOneTool = new Map<string, CleanTools & { readonly retries: number; readonly sessionRetries: number }>();
+// Tools may be renamed again and again.
 const MOST_TOOLS = 1024;
 
-const toTerms = ({ tools }: Round, { sessionRetries }: CleanSettings): CleanTerms => {
+const findCleanTools = ({ tools }: Round, { sessionRetries }: CleanSettings): CleanTools => {
   const [tool] = tools;
-  if (tool === undefined || tools.length > 1) return createTerms(tools, sessionRetries);
+  if (tool === undefined || tools.length > 1) return createCleanTools(tools, sessionRetries);
   const { name, retries } = tool;
-  const known = ofOneTool.get(name);
-  if (known !== undefined && known.retries === retries && known.sessionRetries === sessionRetries) return known;
+  const cached = ofOneTool.get(name);
+  if (cached !== undefined && cached.retries === retries && cached.sessionRetries === sessionRetries) return cached;
   if (ofOneTool.size >= MOST_TOOLS) ofOneTool.clear();
-  const terms = { retries, sessionRetries, ...createTerms(tools, sessionRetries) };
-  ofOneTool.set(name, terms);
-  return terms;
+  const created = { retries, sessionRetries, ...createCleanTools(tools, sessionRetries) };
+  ofOneTool.set(name, created);
+  return created;
 };
 
-const createTerms = (tools: readonly AskedTool[], sessionRetries: number): CleanTerms => {
+const createCleanTools = (tools: readonly AskedTool[], sessionRetries: number): CleanTools => {
+  const budgets = new Map(tools.map(({ name, retries }) => [name, toBudget(CLEAN, retries, sessionRetries)]));
   const permits = new Map<string, Permit>();
-  const budgets = new Map<string, Budget>();
-  for (const { name, retries } of tools) {
-    const budget = toBudget(CLEAN, retries, sessionRetries);
-    permits.set(name, { decision: 'free', budget });
-    budgets.set(name, budget);
-  }
+  for (const [name, budget] of budgets) permits.set(name, { decision: 'free', budget });
   return { permits, budgets };
 };
 

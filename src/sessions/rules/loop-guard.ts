@@ -1,14 +1,7 @@
-import type {
-  AnswerMark,
-  AskedTool,
-  CallEnding,
-  CallVerdict,
-  SettledCall,
-  Streak,
-} from '../../executor/session-store.ts';
+import type { AskedTool, CallEnding, CallVerdict, SettledCall, Streak } from '../../executor/session-store.ts';
 
 /** How the calls of one fingerprint, which is a mark's print, ended in a round. */
-export type RoundEnding = Pick<SettledCall, 'ending'> & Pick<Streak, 'answer'>;
+type RoundEnding = Pick<SettledCall, 'ending'> & Pick<Streak, 'answer'>;
 
 /** By tool and fingerprint. */
 export type RoundEndings = ReadonlyMap<string, ReadonlyMap<number, RoundEnding>>;
@@ -58,7 +51,7 @@ export const streaksAfter = ({ before, step, endings }: ToolStreaks): ReadonlyMa
   const after = new Map<number, Streak>();
   for (const [fingerprint, ending] of endings) {
     const streak = afterEnding(before.get(fingerprint) ?? NOTHING, ending);
-    if (!isNothing(streak)) after.set(fingerprint, streak);
+    if (streak.failed > 0 || streak.same > 0 || streak.answer !== '') after.set(fingerprint, streak);
   }
   return after;
 };
@@ -114,7 +107,7 @@ export const addAnswers = (
 };
 
 const toAnswers = (
-  known: ReadonlyMap<number, Streak>,
+  before: ReadonlyMap<number, Streak>,
   name: string,
   calls: readonly SettledCall[],
 ): ReadonlyMap<number, Streak> | null => {
@@ -124,15 +117,15 @@ const toAnswers = (
     streaks ??= new Map();
     const { print } = mark;
     if (streaks.size < MAX_FINGERPRINTS || streaks.has(print))
-      streaks.set(print, afterAnswer(known.get(print), answer));
+      streaks.set(print, afterAnswer(before.get(print) ?? NOTHING, answer.print));
   }
   return streaks;
 };
 
-const afterAnswer = (known: Streak | undefined, { print }: AnswerMark): Streak => ({
+const afterAnswer = ({ same, answer: before }: Streak, answer: Streak['answer']): Streak => ({
   failed: 0,
-  same: known !== undefined && known.answer === print ? known.same + 1 : 1,
-  answer: print,
+  same: before === answer ? same + 1 : 1,
+  answer,
 });
 
 /**
@@ -181,20 +174,19 @@ const NO_ENDINGS: ToolStreaks['endings'] = new Map();
 const NO_STREAKS: ToolStreaks['before'] = new Map();
 
 const addEnding = (endings: Map<number, RoundEnding>, fingerprint: number, next: RoundEnding): void => {
-  const known = endings.get(fingerprint);
-  if (known === undefined && endings.size >= MAX_FINGERPRINTS) return;
-  if (known === undefined || RANK[next.ending] >= RANK[known.ending]) endings.set(fingerprint, next);
+  const before = endings.get(fingerprint);
+  if (before === undefined && endings.size >= MAX_FINGERPRINTS) return;
+  if (before === undefined || RANK[next.ending] >= RANK[before.ending]) endings.set(fingerprint, next);
 };
 
 const afterEnding = (streak: Streak, { ending, answer }: RoundEnding): Streak => {
-  const { failed, same } = streak;
   switch (ending) {
     case 'failed':
-      return { failed: failed + 1, same: 0, answer: '' };
+      return { failed: streak.failed + 1, same: 0, answer: '' };
     case 'looped':
       return afterLoop(streak);
     case 'answered':
-      return { failed: 0, same: streak.answer === answer ? same + 1 : 1, answer };
+      return afterAnswer(streak, answer);
     case 'other':
       return NOTHING;
     case 'not_run':
@@ -207,8 +199,6 @@ const afterLoop = (streak: Streak): Streak => {
   if (streak.failed >= MAX_FAILED) return { ...streak, failed: streak.failed + 1 };
   return streak.same >= MAX_SAME ? { ...streak, same: streak.same + 1 } : NOTHING;
 };
-
-const isNothing = ({ failed, same, answer }: Streak): boolean => failed === 0 && same === 0 && answer === '';
 
 /** Keeps them, unless there is nothing to keep. */
 export const keepStreaks = (streaks: Map<string, ToolStreaks>, name: string, tool: ToolStreaks): void => {

@@ -1,5 +1,7 @@
+import type { BatchTrace } from '../../executor/call-observer.ts';
+
 /** Where a request stands in its caller's trace. */
-export type TraceParent = {
+type TraceParent = {
   /** 32 hex digits. */
   readonly traceId: string;
   /** 16 hex digits. */
@@ -26,3 +28,18 @@ export const parseTraceparent = (header: string | undefined): TraceParent | null
 /** Always version 00: no byte of a caller is passed on that was not read. */
 export const formatTraceparent = ({ traceId, spanId, traceFlags }: TraceParent): string =>
   `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+
+/** Calls of which no span is made: their tools get this `traceparent`, if any. */
+export const toUntracedCalls = (traceparent: string): BatchTrace => ({
+  callStarted: () => traceparent,
+  callEnded: () => undefined,
+});
+
+/** Where nothing is traced: the log names the caller's trace, and tools can go on with it. null without one. */
+export const passTraceOn = ({ traceparent }: { readonly traceparent: string | undefined }) => {
+  if (traceparent === undefined) return null;
+  const parent = parseTraceparent(traceparent);
+  if (parent === null) return null;
+  const calls = toUntracedCalls(formatTraceparent(parent));
+  return { traceId: parent.traceId, ofBatch: () => calls, ended: () => undefined };
+};

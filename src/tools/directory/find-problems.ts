@@ -1,14 +1,11 @@
-import { basename } from 'node:path';
+import { basename, dirname, extname, relative, resolve, sep } from 'node:path';
+import { withLookahead } from '../describe-value.ts';
 import type { ToolFile } from '../tool.ts';
-import { explainFailed } from './explain-thrown.ts';
-import { toFileReason } from './file-reason.ts';
-import { type LoadProblem, toLoadProblem } from './load-problem.ts';
-import type { LoadedFacts, LoadedToolFile } from './load-tool-file.ts';
-import { toLineAndColumn } from './locate-member.ts';
-import type { SourcePlace } from './source-place.ts';
+import { type LoadProblem, type SourcePlace, toLineAndColumn, toLoadProblem } from './load-problem.ts';
+import type { FailedFile, LoadedFacts, LoadedFile, ThrownAtLoad } from './load-tool-file.ts';
 
 /** Why a file cannot be loaded: where, and what its author should write instead. */
-export const describeFailed = (file: ToolFile, failed: Extract<LoadedToolFile, { kind: 'failed' }>): LoadProblem => {
+export const describeFailed = (file: ToolFile, failed: FailedFile): LoadProblem => {
   const explained = explainFailed(file, failed);
   const { tool = null, member = null, place = null } = failed.thrown ?? {};
   const why = failed.reason.replace(/^TypeError: /, member === null ? '$&' : '');
@@ -16,19 +13,18 @@ export const describeFailed = (file: ToolFile, failed: Extract<LoadedToolFile, {
   return toLoadProblem(file, { message, tool, member, place: explained?.place ?? place });
 };
 
-/** Whether the operator lets tools have the variable of this name. */
-export type IsAllowed = (name: string) => boolean;
+type IsAllowed = (name: string) => boolean;
 
-/** What is wrong with a file that can be loaded. */
+/** What is wrong with a file that can be loaded; `isAllowed`: whether the operator lets tools have the variable of this name. */
 export const findProblems = (
   file: ToolFile,
-  { tools, unexported, lookalikes }: Extract<LoadedToolFile, { kind: 'loaded' }>,
+  { tools, unexported, lookalikes }: LoadedFile,
   isAllowed: IsAllowed,
 ): readonly LoadProblem[] => [
   ...unexported.map((facts) => toUnexported(file, facts)),
   ...lookalikes.map(({ exportName, tool }) =>
     toLoadProblem(file, {
-      message: `The export '${exportName}' looks like a tool and is none. Write \`defineTool({ … })\` around it.`,
+      message: `The export '${exportName}' looks like a tool but is not one. Write \`defineTool({ … })\` around it.`,
       tool,
       place: findExport(file, exportName),
     }),
@@ -68,7 +64,7 @@ const findExport = ({ path, sources }: ToolFile, name: string): SourcePlace | nu
 
 const toUnexported = (file: ToolFile, { role, name, place }: LoadedFacts): LoadProblem =>
   toLoadProblem(file, {
-    message: `The ${role} '${name}' is declared and not exported, so it does not serve. Write \`export const … = define${role === 'tool' ? 'Tool' : 'Reducer'}({ … })\`, or export a list of them.`,
+    message: `The ${role} '${name}' is declared but not exported, so it is not available. Write \`export const … = define${role === 'tool' ? 'Tool' : 'Reducer'}({ … })\`, or export a list of them.`,
     tool: name,
     place,
   });
@@ -79,9 +75,190 @@ const findRefusedVariables = (file: ToolFile, { name, env, place }: LoadedFacts,
     .map((variable) =>
       toLoadProblem(file, {
         level: 'warning',
-        message: `Tool '${name}' asks for ${variable}, which TOOLS_ENV_ALLOW does not allow.`,
+        message: `Tool '${name}' requests ${variable}, which TOOLS_ENV_ALLOW does not allow.`,
         tool: name,
         member: 'env',
         place,
       }),
     );
+
+/** What is wrong and what to write instead; `place` is null where `thrown` says it, if anybody does. */
+type Explained = { readonly message: string; readonly place: SourcePlace | null };
+
+/** Why a file cannot be loaded, in words for its author; null where what it threw says all that is known. */
+export const explainFailed = (file: ToolFile, { reason, thrown }: FailedFile): Explained | null => {
+  if (thrown === null) return explainEnding(file, reason);
+  for (const explain of EXPLANATIONS) {
+    const explained = explain(thrown, file);
+    if (explained !== null) return explained;
+  }
+  return null;
+};
+
+const explainEnding = (file: ToolFile, reason: string): Explained | null => {
+  if (!reason.includes('did not finish loading')) return null;
+  const place = findWaiting(file.path, file.sources.get(file.path) ?? '');
+  const advice = 'Loading a file must not wait or compute for long: move that work into run.';
+  return { message: `${toSentence(reason)} ${advice}`, place };
+};
+
+/** The first `await` that stands outside of functions, as far as the beginnings of lines show it. */
+const findWaiting = (path: string, text: string): SourcePlace | null => {
+  const found = /^(?!.*\basync\b)[A-Za-z][^\n]*?\bawait\b/m.exec(text);
+  if (found === null) return null;
+  return { path, ...toLineAndColumn(text, found.index + found[0].length - 'await'.length) };
+};
+
+const toSentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
+type Explain = (thrown: ThrownAtLoad, file: ToolFile) => Explained | null;
+
+const explainMissingFile: Explain = ({ message }, file) => {
+  const found =
+    /^Cannot find module '(\/[^']+)' imported from (\/.+)$/.exec(message) ??
+    /^Directory import '(\/[^']+?)\/?' is not supported resolving ES modules imported from (\/.+)$/.exec(message);
+  const [, missing, importer] = found ?? [];
+  if (missing === undefined || importer === undefined) return null;
+  const written = findSpecifier(importer, file, (specifier) => resolve(dirname(importer), specifier) === missing);
+  const specifier = written?.specifier ?? basename(missing);
+  const better = findMeantFile(missing, file);
+  const advice =
+    better === null
+      ? `There is no such file in the tools directory.`
+      : `Write './${relative(dirname(importer), better)}': imports must have the file extension.`.replace(
+          "'./../",
+          "'../",
+        );
+  return { message: `It imports '${specifier}', which is not a file. ${advice}`, place: written?.place ?? null };
+};
+
+const EXTENSIONS = ['.ts', '.mts', '.js', '.mjs', '.cts', '.cjs', '.json'];
+
+const findMeantFile = (missing: string, { sources }: ToolFile): string | null => {
+  const stem = missing.slice(0, missing.length - extname(missing).length);
+  const candidates = [missing, stem].flatMap((start) => EXTENSIONS.map((extension) => start + extension));
+  const inFolder = EXTENSIONS.map((extension) => `${missing}/index${extension}`);
+  const [exact] = [...candidates, ...inFolder].filter((path) => sources.has(path));
+  const lower = missing.toLowerCase();
+  return exact ?? [...sources.keys()].find((path) => path.toLowerCase() === lower) ?? null;
+};
+
+type Written = { readonly specifier: string; readonly place: SourcePlace };
+
+/** The import in the text of `importer` that is meant, and where it stands. */
+const findSpecifier = (
+  importer: string,
+  { sources }: ToolFile,
+  isMeant: (specifier: string) => boolean,
+): Written | null => {
+  const text = sources.get(importer) ?? '';
+  for (const { 0: whole, 1: start = '', 2: specifier = '', index } of text.matchAll(IMPORT)) {
+    if (!isMeant(specifier)) continue;
+    const at = index + start.length;
+    return whole === '' ? null : { specifier, place: { path: importer, ...toLineAndColumn(text, at) } };
+  }
+  return null;
+};
+
+const IMPORT = /(\b(?:from|import|require)\s*(?:\(\s*)?)['"]([^'"\n]+)['"]/g;
+
+const explainMissingPackage: Explain = ({ message }, file) => {
+  const [, name, importer] = /^Cannot find package '([^']+)' imported from (\/.+)$/.exec(message) ?? [];
+  const [, required, from] = /^Cannot find module '([^'./][^']*)'\nRequire stack:\n- (\/.+)/.exec(message) ?? [];
+  const wanted = name ?? required;
+  const path = importer ?? from;
+  if (wanted === undefined || path === undefined) return null;
+  const isMeant = (specifier: string): boolean => specifier === wanted || specifier.startsWith(`${wanted}/`);
+  const place = findSpecifier(path, file, isMeant)?.place ?? null;
+  const zod = wanted === 'zod' ? " Or write `import { z } from 'recourse'`, which needs no installation." : '';
+  const advice = `Run \`npm install ${wanted}\` in ${findPackageFolder(path, file)}.`;
+  return { message: `It imports the package '${wanted}', which is not installed. ${advice}${zod}`, place };
+};
+
+/** The nearest folder with a package.json, as people know it. */
+const findPackageFolder = (path: string, { root, sources }: ToolFile): string => {
+  for (let folder = dirname(path); folder.startsWith(`${root}/`); folder = dirname(folder))
+    if (sources.has(`${folder}/package.json`)) return `TOOLS_DIR/${relative(root, folder)}`;
+  return 'TOOLS_DIR';
+};
+
+const explainMissingExport: Explain = ({ message, exports }) => {
+  const [, specifier, name] =
+    /^The requested module '([^']+)' does not provide an export named '([^']+)'$/.exec(message) ?? [];
+  if (specifier === undefined || name === undefined) return null;
+  const meant = exports.find((known) => known.toLowerCase() === name.toLowerCase());
+  if (specifier === 'recourse' && meant !== undefined)
+    return { message: `'recourse' does not export '${name}'. Did you mean '${meant}'?`, place: null };
+  const known = specifier === 'recourse' ? ` It exports ${exports.join(', ')}.` : '';
+  const advice = `If '${name}' is a type, write \`import type { ${name} } from '${specifier}'\`.`;
+  return { message: `'${specifier}' does not export '${name}'.${known} ${advice}`, place: null };
+};
+
+const NOT_ERASABLE: readonly (readonly [RegExp, string])[] = [
+  [/\benum\b/, "Write an object, `const Color = { red: 'red' } as const`, or a union, `'red' | 'blue'`."],
+  [/\b(?:namespace|module)\b/, 'Write the functions and constants of the namespace as exports of a file.'],
+  [/parameter property/, 'Declare the field in the class and assign it in the constructor.'],
+  [/import ?=|import equals/i, 'Write `import name from …` or `import * as name from …`.'],
+  [/export assignment|export =/i, 'Write `export const …`.'],
+];
+
+const explainTypeScript: Explain = ({ code, message }) => {
+  if (code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') return null;
+  const what = message.replace(/ is not supported in strip-only mode$/, '');
+  const advice = NOT_ERASABLE.find(([pattern]) => pattern.test(what))?.[1] ?? 'Write it in JavaScript with types.';
+  return { message: `${what} cannot be used: Node strips types and compiles nothing. ${advice}`, place: null };
+};
+
+const explainCommonJs: Explain = ({ name, message }) => {
+  const [, word] =
+    /^(require|module|exports|__dirname|__filename) is not defined in ES module scope/.exec(message) ?? [];
+  if (name !== 'ReferenceError' || word === undefined) return null;
+  return { message: `'${word}' does not exist here: the file is an ES module. ${INSTEAD[word] ?? ''}`, place: null };
+};
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  require: "Write `import name from 'package'`.",
+  module: 'Write `export const …` instead of `module.exports`.',
+  exports: 'Write `export const …`.',
+  __dirname: 'Write `import.meta.dirname`.',
+  __filename: 'Write `import.meta.filename`.',
+};
+
+const explainSyntax: Explain = ({ name, message, place }, { path, sources }) => {
+  if (name !== 'SyntaxError') return null;
+  const text = sources.get(path) ?? '';
+  const decorator = place === null ? /^[ \t]*(?=@\w)/m.exec(text) : null;
+  if (decorator === null) return { message: `Syntax error: ${message}.`, place: null };
+  const at = toLineAndColumn(text, decorator.index + decorator[0].length);
+  return {
+    message: 'Decorators cannot be used: Node does not support them. Call the function instead.',
+    place: { path, ...at },
+  };
+};
+
+/** What a refused declaration says is written for its author. */
+const explainDefinition: Explain = ({ member, message }) => (member === null ? null : { message, place: null });
+
+const EXPLANATIONS: readonly Explain[] = [
+  explainMissingFile,
+  explainMissingPackage,
+  explainMissingExport,
+  explainTypeScript,
+  explainCommonJs,
+  explainSyntax,
+  explainDefinition,
+];
+
+const MAX_REASON = 500;
+const ABSOLUTE_PATH = /(?<![\w:/.])\/(?:[\w.@+-]+\/)+[\w.@+-]+/g;
+
+/** Why a file cannot be used, as one line for people: no host paths, at most 500 characters to be shown. */
+const toFileReason = (text: string, root: string): string => {
+  const line = text
+    .replaceAll('file://', '')
+    .replaceAll(root + sep, '')
+    .replace(ABSOLUTE_PATH, (path) => `…/${basename(path)}`)
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  return withLookahead(line === '' ? 'It cannot be loaded, for an unknown reason.' : line, MAX_REASON);
+};

@@ -1,5 +1,6 @@
-import type { ToolFacts, ToolFile } from '../tool.ts';
-import type { SourcePlace } from './source-place.ts';
+import { isDefinedTool } from '../define-tool.ts';
+import type { InlineTool, ToolFacts, ToolFile } from '../tool.ts';
+import type { SourcePlace } from './load-problem.ts';
 
 /** A tool or a reducer as its file declares it. */
 export type LoadedFacts = ToolFacts & {
@@ -34,15 +35,17 @@ export type LoadFindings = {
   readonly lookalikes: readonly { readonly exportName: string; readonly tool: string | null }[];
 };
 
-export type LoadedToolFile =
-  /** `imported`: the absolute paths of the directory's source files that loading it took, its own among them. */
-  | ({
-      readonly kind: 'loaded';
-      readonly tools: readonly LoadedFacts[];
-      readonly imported: readonly string[];
-    } & LoadFindings)
-  /** `reason`: one line for people: what the file threw, or that it did not end. `thrown`: null where it threw nothing. */
-  | { readonly kind: 'failed'; readonly reason: string; readonly thrown: ThrownAtLoad | null };
+/** `imported`: the absolute paths of the directory's source files that loading it took, its own among them. */
+export type LoadedFile = LoadFindings & {
+  readonly kind: 'loaded';
+  readonly tools: readonly LoadedFacts[];
+  readonly imported: readonly string[];
+};
+
+/** `reason`: one line for people: what the file threw, or that it did not end. `thrown`: null where it threw nothing. */
+export type FailedFile = { readonly kind: 'failed'; readonly reason: string; readonly thrown: ThrownAtLoad | null };
+
+export type LoadedToolFile = LoadedFile | FailedFile;
 
 /** Where the code of tool files lives: other processes. */
 export type ToolFileHosts = {
@@ -51,3 +54,59 @@ export type ToolFileHosts = {
   /** No call of this version will come any more: its idle processes end now, busy ones after their call. */
   readonly retire: (file: ToolFile) => void;
 };
+
+/** Whatever a module exports that `defineTool` made, in arrays too, each once; as `default` or under any name. */
+export const findExportedTools = (exports: object): readonly InlineTool[] => {
+  const exported: readonly unknown[] = Object.values(exports).flatMap((value: unknown) => value);
+  return [...new Set(exported.filter(isDefinedTool))];
+};
+
+const HANDLERS = ['run', 'execute', 'handler', 'func', 'invoke', 'callback'];
+
+/** Exports that are objects with a handler and a description or a schema, as tools have in this and other libraries. */
+export const findLookalikes = (exports: object): LoadFindings['lookalikes'] =>
+  Object.entries(exports).flatMap(([exportName, exported]) =>
+    [exported]
+      .flat()
+      .filter(looksLikeTool)
+      .map((value: object) => ({
+        exportName,
+        tool: 'name' in value && typeof value.name === 'string' ? value.name : null,
+      })),
+  );
+
+const looksLikeTool = (value: unknown): value is object =>
+  typeof value === 'object' &&
+  value !== null &&
+  !isDefinedTool(value) &&
+  HANDLERS.some((member) => typeof Reflect.get(value, member) === 'function') &&
+  ['description', 'input', 'parameters', 'inputSchema', 'schema'].some((member) => member in value);
+
+/** What is known of a tool wherever it runs, without its functions: what can go from one process to another. */
+export const toLoadedFacts = (tool: InlineTool, place: SourcePlace | null = null): LoadedFacts => ({
+  role: tool.role,
+  name: tool.name,
+  description: tool.description,
+  effects: tool.effects,
+  inputSchema: tool.inputSchema,
+  outputSchema: tool.outputSchema,
+  retries: tool.retries,
+  timeoutMs: tool.timeoutMs,
+  gracefulErrors: tool.gracefulErrors,
+  sequential: tool.sequential,
+  concurrency: tool.concurrency,
+  maxCallsPerSession: tool.maxCallsPerSession,
+  polling: tool.polling,
+  background: tool.background,
+  maxDurationMs: tool.maxDurationMs,
+  breakerKey: tool.breakerKey,
+  upstream: null,
+  source: tool.source,
+  exampleArguments: tool.exampleArguments,
+  isolation: tool.isolation,
+  env: tool.env,
+  // A name is read wherever the arguments are; a function stays where it was declared.
+  inlineOnly: tool.breakerKey === null && tool.breakerKeyOf !== null ? 'breakerKey' : null,
+  holds: tool.close !== undefined,
+  place,
+});

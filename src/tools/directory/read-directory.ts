@@ -15,7 +15,7 @@ export type DirectorySnapshot = {
   readonly unreadable: ReadonlyMap<string, string>;
 };
 
-export type ScannedDirectory = Pick<DirectorySnapshot, 'root' | 'fingerprint'> & { readonly paths: readonly string[] };
+type ScannedDirectory = Pick<DirectorySnapshot, 'root' | 'fingerprint'> & { readonly paths: readonly string[] };
 
 // A directory that holds more is a mistake, such as a home directory; every tool host gets the texts.
 const MAX_FILES = 1000;
@@ -39,7 +39,7 @@ export const scanDirectory = async (directory: string): Promise<ScannedDirectory
   for await (const path of walk(root)) {
     const mark = SOURCE.test(path) ? await markOf(path) : null;
     if (mark !== null) marks.set(path, mark);
-    if (marks.size > MAX_FILES) refuse(`${directory} holds more than ${MAX_FILES} source files`);
+    if (marks.size > MAX_FILES) refuse(`${directory} contains more than ${MAX_FILES} source files`);
   }
   const paths = [...marks.keys()].sort();
   const lines = paths.map((path) => `${relative(root, path)} ${marks.get(path)}`);
@@ -67,18 +67,18 @@ async function* entriesOf(folder: string, root: string, seen: { entries: number 
   // Not readdir, which gives all at once: there may be a million.
   for await (const entry of opened ?? []) {
     seen.entries += 1;
-    if (seen.entries > MAX_ENTRIES) refuse(`${root} holds more than ${MAX_ENTRIES} entries`);
+    if (seen.entries > MAX_ENTRIES) refuse(`${root} contains more than ${MAX_ENTRIES} entries`);
     if (!entry.name.startsWith('.') && entry.name !== 'node_modules') yield entry;
   }
 }
 
 /**
  * Everything a tools directory holds, in memory. Rejects with one sentence for people where it cannot be had. Texts
- * that are as in `known` are not kept a second time: a version that serves for long must not hold a directory of its own.
+ * that are as in `previous` are not kept a second time: a version that serves for long must not hold a directory of its own.
  */
 export const readDirectory = async (
   directory: string,
-  known: DirectorySnapshot['sources'] = new Map(),
+  previous: DirectorySnapshot['sources'] = new Map(),
 ): Promise<DirectorySnapshot> => {
   // Scanned first: a change while reading shows as another fingerprint the next time.
   const { root, fingerprint, paths } = await scanDirectory(directory);
@@ -87,12 +87,13 @@ export const readDirectory = async (
   let bytes = 0;
   for (const path of paths) {
     const content = await readSource(path, MAX_BYTES - bytes).catch((cause: unknown) => toProblem(cause));
-    if (content === 'too large') refuse(`${directory} holds more than ${MAX_BYTES / 1024 / 1024} MiB of source files`);
+    if (content === 'too large')
+      refuse(`${directory} contains more than ${MAX_BYTES / 1024 / 1024} MiB of source files`);
     if (typeof content === 'string') unreadable.set(path, content);
     if (!Buffer.isBuffer(content)) continue;
     bytes += content.length;
     const text = content.toString('utf8');
-    const before = known.get(path);
+    const before = previous.get(path);
     sources.set(path, before === text ? before : text);
   }
   return { root, fingerprint, sources, unreadable };

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
-import { toPortableName } from '../../contract/portable-name.ts';
-import type { HostedTool, InlineTool, Tool, ToolFacts } from '../tool.ts';
+import { toPortableName } from '../../contract/tool-names.ts';
+import { type HostedTool, type InlineTool, type Tool, type ToolFacts, UNSTATED } from '../tool.ts';
 import type { ToolOffer, UnavailableTool } from '../tool-offer.ts';
 import { type FileStates, type FileVersion, findInline } from './file-versions.ts';
 import { toPlaceText, toProblemText } from './load-problem.ts';
@@ -14,7 +14,7 @@ export type Names = {
 };
 
 /** A tool or a reducer that was loaded and does not serve. */
-export type RefusedTool = UnavailableTool & { readonly facts: LoadedFacts };
+type RefusedTool = UnavailableTool & { readonly facts: LoadedFacts };
 
 export type Settled = {
   readonly offer: ToolOffer;
@@ -121,11 +121,11 @@ const toRefused = (
   const portable = role === 'tool' ? toPortableName(name) : name;
   if (taken.has(toClaimKey(facts)))
     return refuse(
-      `The service has a ${role} of its own ${portable === name ? `called '${name}'` : `that providers know as '${portable}', too`}. Rename the one in ${fileName}.`,
+      `The service has a built-in ${role} ${portable === name ? `called '${name}'` : `that providers also know as '${portable}'`}. Rename the one in ${fileName}.`,
     );
   if (winner !== null)
     return refuse(
-      `${winner.fileName} offers '${winner.facts.name}' already and goes on serving it${winner.facts.name === name ? '' : `; providers know both as '${portable}'`}. Rename the one in ${fileName}.`,
+      `${winner.fileName} already provides '${winner.facts.name}' and continues to serve it${winner.facts.name === name ? '' : `; providers know both as '${portable}'`}. Rename the one in ${fileName}.`,
     );
   return refuse(
     claimants.some((claim) => claim.facts.name !== name) ? tellTwins(portable, claimants) : tellSame(facts, claimants),
@@ -144,7 +144,7 @@ const tellSame = ({ role, name }: LoadedFacts, claimants: readonly Claim[]): str
   const places = sorted.join(', ');
   return files.length === 1
     ? `${files[0]} exports several ${role}s called '${name}'${places === files[0] ? '' : `: ${places}`}. Rename all but one.`
-    : `Several files offer a ${role} called '${name}': ${places}. None serves: rename all but one, or export it once.`;
+    : `Several files provide a ${role} called '${name}': ${places}. None is available: rename all but one, or export it once.`;
 };
 
 /** `rooms.ts:12:3`, where the line is known. */
@@ -154,36 +154,26 @@ const placeOf = ({ fileName, facts: { place }, version }: Claim): string =>
 /** Of tools whose names differ only in what providers cannot carry. */
 const tellTwins = (portable: string, claimants: readonly Claim[]): string => {
   const named = claimants.map(({ fileName, facts }) => `'${facts.name}' of ${fileName}`);
-  return `Providers know several tools as '${portable}': ${named.join(', ')}. None serves: rename all but one.`;
+  return `Providers know several tools as '${portable}': ${named.join(', ')}. None is available: rename all but one.`;
 };
 
-const UNLOADED = 'This file cannot be loaded, so it is not known which tools it offers.';
-const UNSERVED = 'This tool is not offered by its file.';
+const UNLOADED = 'This file cannot be loaded, so its tools are unknown.';
+const UNSERVED = 'Its file does not export this tool.';
 
 const isToolName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name);
 
 // Of a file that never loaded nothing is known: the most cautious is said.
 const toUnloaded = (fileName: string, reason: string, name: string, description: string): UnavailableTool => ({
   facts: {
+    ...UNSTATED,
     role: 'tool',
     name,
     description,
     effects: 'write',
     inputSchema: { type: 'object' },
-    outputSchema: null,
-    retries: 0,
     timeoutMs: 30_000,
-    gracefulErrors: null,
-    sequential: false,
-    concurrency: null,
-    maxCallsPerSession: null,
-    polling: false,
-    breakerKey: null,
-    upstream: null,
     source: toSource(fileName),
     exampleArguments: '{}',
-    isolation: 'process',
-    env: [],
   },
   reason,
 });

@@ -2,7 +2,7 @@ import { registerHooks } from 'node:module';
 import { extname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-export type ToolImports = {
+type ToolImports = {
   /** URL of the module that `import … from 'recourse'` means, wherever the importing file lies. */
   readonly api: string;
   /** The version of a tool file whose code imports, where the URL of the importing module does not say it; '' = none. */
@@ -95,3 +95,14 @@ const toFormat = (path: string, source: string): string =>
 /** Whether `path` lies in `directory` and not in a package installed there. */
 export const isOwnSource = (path: string, directory: string): boolean =>
   path.startsWith(directory + sep) && !path.includes(`${sep}node_modules${sep}`);
+
+const MODULES = `${sep}node_modules${sep}`;
+
+/**
+ * The directory that holds all code of the service, given its package's own, both with a separator at the end: the outermost
+ * `node_modules` above it, for package managers put its dependencies beside it or link them there; else itself.
+ */
+export const toInstallation = (directory: string): string => {
+  const at = directory.indexOf(MODULES);
+  return at === -1 ? directory : directory.slice(0, at + MODULES.length);
+};

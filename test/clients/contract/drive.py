@@ -19,7 +19,14 @@ PRINTING = threading.Lock()
 
 def seconds(options):
     """Options as the cases have them, in milliseconds, as the client wants them."""
-    named = {"deadline_ms": "deadline", "timeout_ms": "timeout", "connect_timeout_ms": "connect_timeout"}
+    named = {
+        "deadline_ms": "deadline",
+        "timeout_ms": "timeout",
+        "connect_timeout_ms": "connect_timeout",
+        "wait_ms": "wait",
+    }
+    if "respond_async" in options:
+        options = {**options, "respond_async": options["respond_async"]["wait_ms"] / 1000}
     return {
         named.get(name, name): value / 1000 if name in named and value is not None else value
         for name, value in options.items()
@@ -38,12 +45,16 @@ def perform(recourse, operation):
             said["fatal"] = [is_fatal(result) for result in answer.results]
             said["may_have_run"] = [may_have_run(result) for result in answer.results]
         return said
+    if what == "stream":
+        return {"events": list(target.stream(operation["calls"], **options))}
     if what == "tools":
         format = options.pop("format", "native")
         return recourse.tools(format, **options)
     if what == "recover":
         recovered = recourse.recover(operation["request_id"], **options)
         return None if recovered is None else dataclasses.asdict(recovered)
+    if what in ("results", "cancel"):
+        return dataclasses.asdict(getattr(recourse, what)(operation["request_id"], **options))
     if what == "reset_budgets":
         return target.reset_budgets(operation.get("tool"), **options)
     return {"view": target.view, "end": target.end}[what](**options)

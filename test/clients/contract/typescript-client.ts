@@ -19,7 +19,10 @@ const rename = (members: object, toName: (name: string) => string): Record<strin
 
 /** Options as the cases have them as this client wants them. */
 const toOptions = (members: object): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(rename(members, toCamel)).map(([name, value]) => [name, value ?? undefined]));
+  Object.fromEntries(Object.entries(rename(members, toCamel)).map(([name, value]) => [name, toOption(name, value)]));
+
+const toOption = (name: string, value: unknown): unknown =>
+  name === 'respondAsync' ? rename(Object(value), toCamel) : (value ?? undefined);
 
 // What a case says goes to the client as it stands: wrong formats and calls are cases, too.
 const ClientOptions = z.custom<Partial<Parameters<typeof createRecourse>[0]>>();
@@ -41,9 +44,16 @@ const execute = async (recourse: Recourse, { session, calls, options }: Operatio
   };
 };
 
+const stream = async (recourse: Recourse, { session, calls, options }: Operation): Promise<unknown> => {
+  const executor = session === undefined ? recourse : recourse.session(session);
+  const events = executor.stream(calls, ExecuteOptions.parse(toOptions(options ?? {})));
+  return { events: await Array.fromAsync(events) };
+};
+
 const perform = async (recourse: Recourse, operation: Operation): Promise<unknown> => {
   const { do: what, session = '', tool, request_id: requestId = '', options = {} } = operation;
   if (what === 'execute') return execute(recourse, operation);
+  if (what === 'stream') return stream(recourse, operation);
   if (what === 'tools') {
     const { format, ...others } = options;
     return recourse.tools(ToolsFormat.parse(format), others);
@@ -52,6 +62,8 @@ const perform = async (recourse: Recourse, operation: Operation): Promise<unknow
     const recovered = await recourse.recover(requestId);
     return recovered === null ? null : rename(recovered, toSnake);
   }
+  if (what === 'results' || what === 'cancel')
+    return rename(await recourse[what](requestId, toOptions(options)), toSnake);
   if (what === 'view') return recourse.session(session).view();
   await (what === 'end' ? recourse.session(session).end() : recourse.session(session).resetBudgets(tool));
   return null;

@@ -10,8 +10,11 @@ recourse = Recourse("http://127.0.0.1:8080", api_key="k")
 def natively() -> list[ToolSuccess]:
     answer = recourse.execute([{"id": 1, "name": "echo", "arguments": {"text": "x"}}], session_id="s", deadline=1.5)
     first: ToolResult = answer.results[0]
-    if first["success"] is True:
+    if first["outcome"] == "success":
         return [first]
+    if first["outcome"] == "pending":
+        state: Literal["queued", "waiting_for_approval", "running"] = first["pending"]["state"]
+        return [state]  # pyright: ignore
     code: FailureCode = first["error"]["code"]
     wrong: Literal["no_such_code"] = code  # pyright: ignore
     first["no_such_member"]  # pyright: ignore
@@ -20,6 +23,13 @@ def natively() -> list[ToolSuccess]:
 
 def in_chat(message: object) -> list[Any]:
     return recourse.session("s").execute(message, format="openai-chat").messages
+
+
+def pending() -> list[ToolResult]:
+    answer = recourse.execute([], respond_async=0.5)
+    recourse.execute([], wait="all").status
+    recourse.execute([], wait="any")  # pyright: ignore
+    return recourse.results(answer.request_id, wait=25).results + recourse.cancel(answer.request_id, index=0).results
 
 
 def as_text() -> list[str]:

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { circuitKeyOf } from '#src/executor/circuit/circuit-key.ts';
+import { circuitKeyOf } from '#src/executor/circuit-breakers.ts';
 import { createHostedTool, createTool } from './circuit-lab.ts';
 
 test('a tool that names no upstream has one circuit for all its calls', () => {

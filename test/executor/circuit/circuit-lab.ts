@@ -1,9 +1,7 @@
 import * as z from 'zod';
 import type { FailureCode } from '#src/contract/failure.ts';
-import { type CallOutcome, failed } from '#src/executor/call-outcome.ts';
-import { createCircuitBreakers } from '#src/executor/circuit/create-circuit-breakers.ts';
-import type { CircuitPass } from '#src/executor/circuit-breakers.ts';
-import { toFailure } from '#src/executor/failure.ts';
+import { type CallOutcome, failed, toFailure } from '#src/executor/call-outcome.ts';
+import { type CircuitPass, createCircuitBreakers } from '#src/executor/circuit-breakers.ts';
 import { defineTool, type ToolDefinition } from '#src/tools/define-tool.ts';
 import type { HostedTool, InlineTool, Tool } from '#src/tools/tool.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';

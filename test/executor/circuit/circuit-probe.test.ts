@@ -126,7 +126,7 @@ test('a probe of a circuit that was forgotten meanwhile says nothing of the one 
   const lab = await createProbeLab();
   const probe = lab.start(tool);
   const fetching = createTool('fetch', { breakerKey: 'origin' });
-  for (let index = 0; index < 1000; index += 1)
+  for (let index = 0; index < 2000; index += 1)
     lab.start(fetching, { input: { origin: `origin ${index}` } })(ENDS.fault, 'own');
   await settled();
   expect(lab.changes).toEqual(['search open', 'search half_open', 'search closed']);

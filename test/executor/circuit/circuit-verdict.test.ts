@@ -1,37 +1,20 @@
 import { expect, test } from 'vitest';
 import { FAILURE_CODES } from '#src/contract/failure.ts';
-import { toCircuitVerdict } from '#src/executor/circuit/circuit-verdict.ts';
+import { toCircuitVerdict } from '#src/executor/circuit-breakers.ts';
 import { endOf, SUCCESS } from './circuit-lab.ts';
 
 test('a circuit counts faults of the tool and its upstream, and nothing that the model, a rule or the service did', () => {
-  const verdicts = Object.fromEntries(FAILURE_CODES.map((code) => [code, toCircuitVerdict(endOf(code), 'own')]));
-  expect(verdicts).toEqual({
-    invalid_call: 'neither',
-    unknown_tool: 'neither',
-    invalid_arguments: 'neither',
-    retry_requested: 'neither',
-    tool_failed: 'neither',
-    tool_exception: 'fault',
-    tool_crashed: 'fault',
-    out_of_memory: 'fault',
-    timeout: 'fault',
-    invalid_output: 'fault',
-    output_too_large: 'neither',
-    upstream_rate_limited: 'fault',
-    upstream_unavailable: 'fault',
-    not_authorized: 'neither',
-    retry_budget_exhausted: 'neither',
-    call_limit_exceeded: 'neither',
-    loop_detected: 'neither',
-    circuit_open: 'neither',
-    not_executed: 'neither',
-    cancelled: 'neither',
-    outcome_unknown: 'neither',
-    overloaded: 'neither',
-    shutting_down: 'neither',
-    store_unavailable: 'neither',
-    internal_error: 'neither',
-  });
+  const verdicts = Map.groupBy(FAILURE_CODES, (code) => toCircuitVerdict(endOf(code), 'own'));
+  expect([...verdicts.keys()].sort()).toEqual(['fault', 'neither']);
+  expect(verdicts.get('fault')).toEqual([
+    'tool_exception',
+    'tool_crashed',
+    'out_of_memory',
+    'timeout',
+    'invalid_output',
+    'upstream_rate_limited',
+    'upstream_unavailable',
+  ]);
 });
 
 test('a timeout at a limit that the caller shortened says nothing of the tool; other faults say what they say', () => {

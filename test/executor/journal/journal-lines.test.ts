@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LateResult } from '#src/contract/session.ts';
-import { toJournalEntries, toLateLine } from '#src/executor/journal/journal-lines.ts';
+import { toJournalEntries, toLateLine } from '#src/executor/journal/journal-entries.ts';
 import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
 
 const timedOut = (requestId: string, index: number, step = 1) =>

@@ -1,10 +1,17 @@
 import { expect, test } from 'vitest';
-import { type AskedEntry, readEntries, toAskedEntry, toGivenText } from '#src/executor/journal/asked-entry.ts';
-import { type JournalCall, PLAIN_SUCCESS } from '#src/executor/journal/journal-line.ts';
-import { createRoundJournal, createUnpackRound, type SettlingBatch } from '#src/executor/journal/round-journal.ts';
+import {
+  type BatchEntries,
+  type BatchEntry,
+  type JournalCall,
+  PLAIN_SUCCESS,
+  readEntries,
+  toArgumentsText,
+  toBatchEntry,
+} from '#src/executor/journal/journal-line.ts';
+import { createRoundJournal, createUnpackRound } from '#src/executor/journal/round-journal.ts';
 import type { RedactedIn } from '#src/executor/redactor.ts';
 import { toDigest } from '#src/json/canonical-text.ts';
-import { createRedactor } from '#src/redaction/redactor.ts';
+import { createRedactor } from '#src/redaction/service-redactor.ts';
 
 const toCall = (index: number, more: Partial<JournalCall> = {}): JournalCall => ({
   index,
@@ -18,25 +25,25 @@ const toCall = (index: number, more: Partial<JournalCall> = {}): JournalCall => 
 });
 
 const toJournal = (
-  asked: string | readonly AskedEntry[],
+  asked: string | readonly BatchEntry[],
   calls: readonly JournalCall[],
   secrets: readonly string[] = [],
 ) => {
   const seen: RedactedIn[] = [];
   const redactor = createRedactor({ secrets, onRedacted: (place) => void seen.push(place) });
-  const entries = typeof asked === 'string' ? readEntries(asked).map(toAskedEntry) : asked;
-  const settling: SettlingBatch = {
+  const entries = typeof asked === 'string' ? readEntries(asked).map(toBatchEntry) : asked;
+  const known: BatchEntries = {
     size: entries.length,
-    entryOf: (index) => entries[index] ?? { id: null, name: null, given: undefined },
+    entryOf: (index) => entries[index] ?? { id: null, name: null, rawArguments: undefined },
     argumentsOf: (index) => {
       const call = calls.find((one) => one.index === index);
       if (call?.kind !== 'ready') return null;
-      const text = toGivenText(entries[index]?.given, call.readable);
+      const text = toArgumentsText(entries[index]?.rawArguments, call.readable);
       return { text, fingerprint: toDigest(`${call.tool}\n${text}`) };
     },
   };
   const body = typeof asked === 'string' ? asked : null;
-  const journal = createRoundJournal({ step: 3, time: 0, requestId: 'r1', body, settling, calls, redactor });
+  const journal = createRoundJournal({ step: 3, time: 0, requestId: 'r1', body, calls, redactor }, known);
   return { journal, redactor, seen };
 };
 
@@ -77,9 +84,9 @@ test.each([
   ['a text that is refused', '{"__proto__":{},"a":12345678901234567890}', false],
 ])('entries of a message read as those of a body do: arguments are %s', (_what, given, readable) => {
   const entries = [
-    { id: 7, name: 'read', given },
-    { id: 'x', name: ' ', given: undefined },
-    { id: null, name: null, given: undefined },
+    { id: 7, name: 'read', rawArguments: given },
+    { id: 'x', name: ' ', rawArguments: undefined },
+    { id: null, name: null, rawArguments: undefined },
   ];
   const calls = [
     toCall(0, { readable }),

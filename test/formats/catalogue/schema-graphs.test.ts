@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { acceptsNull, resolveReference } from '#src/contract/accepts-null.ts';
 import type { JsonSchema } from '#src/contract/tool-description.ts';
-import { findCircles } from '#src/formats/catalogue/circles.ts';
+import { findCircles } from '#src/formats/catalogue/schema-parts.ts';
 import { SCHEMA_GRAPHS } from '#test/support/schema-graphs.ts';
 
 const isRecord = (value: unknown): value is JsonSchema =>

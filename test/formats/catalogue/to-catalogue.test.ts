@@ -5,10 +5,11 @@ import type { Tool as MistralTool } from '@mistralai/mistralai/models/components
 import type { Cohere } from 'cohere-ai';
 import type OpenAI from 'openai';
 import { expect, expectTypeOf, test } from 'vitest';
-import type { BedrockTool as BedrockCatalogueTool, FunctionTool } from '#src/formats/catalogue/provider-tools.ts';
-import { toAnthropicTools } from '#src/formats/catalogue/to-anthropic-tools.ts';
 import {
+  toAnthropicTools,
+  type toBedrockTools,
   toCatalogue,
+  type toFunctionTools,
   toGeminiTools,
   toOpenaiChatTools,
   toOpenaiResponsesTools,
@@ -199,7 +200,7 @@ test('a tool for which Anthropic would refuse the whole request is left out, and
     left_out: [
       {
         name: 'odd',
-        reason: "Anthropic takes no argument called 'filter[status]': it must match ^[a-zA-Z0-9_.-]{1,64}$.",
+        reason: "Anthropic does not accept the argument name 'filter[status]': it must match ^[a-zA-Z0-9_.-]{1,64}$.",
       },
     ],
   });
@@ -217,9 +218,11 @@ const DECLARED = { name: 'search_files', description: 'Does search.files.', para
 
 test.each(['mistral', 'cohere', 'ollama'] as const)('%s: functions without a word about strictness', (format) => {
   const tools = [{ type: 'function', function: DECLARED }] as const;
-  expectTypeOf<FunctionTool>().toExtend<MistralTool>();
-  expectTypeOf<FunctionTool>().toExtend<Cohere.ToolV2>();
-  expectTypeOf<BedrockCatalogueTool['toolSpec']['name']>().toExtend<NonNullable<BedrockTool['toolSpec']>['name']>();
+  expectTypeOf<ReturnType<typeof toFunctionTools>[number]>().toExtend<MistralTool>();
+  expectTypeOf<ReturnType<typeof toFunctionTools>[number]>().toExtend<Cohere.ToolV2>();
+  expectTypeOf<ReturnType<typeof toBedrockTools>[number]['toolSpec']['name']>().toExtend<
+    NonNullable<BedrockTool['toolSpec']>['name']
+  >();
   expect(toCatalogue([SEARCH], format, 'strict')).toEqual({ tools });
 });
 
@@ -239,7 +242,10 @@ test('Bedrock refuses an empty description, and its Claude what Anthropic refuse
   expect(toCatalogue([silent, odd], 'bedrock', 'plain')).toEqual({
     tools: [{ toolSpec: { name: 'search_files', inputSchema: { json: PLAIN } } }],
     left_out: [
-      { name: 'odd', reason: "Anthropic takes no argument called 'a b': it must match ^[a-zA-Z0-9_.-]{1,64}$." },
+      {
+        name: 'odd',
+        reason: "Anthropic does not accept the argument name 'a b': it must match ^[a-zA-Z0-9_.-]{1,64}$.",
+      },
     ],
   });
 });

@@ -86,7 +86,8 @@ test('Redis killed while a batch holds its record: every step of it is refused, 
   await runWhole(store, batch);
   const record = await hold(store, createKeyedBatch());
   await server.kill();
-  for (const step of stepsOf(record)) await expect(step()).rejects.toThrow('The store of idempotency records is away.');
+  for (const step of stepsOf(record))
+    await expect(step()).rejects.toThrow('The store of idempotency records is unavailable.');
   expect(await store.open(repeat(batch))).toEqual(UNAVAILABLE);
   expect(await store.find(batch.requestKey)).toBe('unavailable');
   await server.restart();
@@ -105,15 +106,15 @@ test('a network that swallows everything costs one time-out, and not one for eac
   const before = asked();
   log.failed.length = 0;
   proxy.freeze();
-  await expect(record.start(0)).rejects.toThrow('away');
+  await expect(record.start(0)).rejects.toThrow('unavailable');
   expect(availability.isUp()).toBe(false);
-  for (let index = 0; index < 64; index += 1) await expect(record.start(index)).rejects.toThrow('away');
-  for (const step of stepsOf(record)) await expect(step()).rejects.toThrow('away');
+  for (let index = 0; index < 64; index += 1) await expect(record.start(index)).rejects.toThrow('unavailable');
+  for (const step of stepsOf(record)) await expect(step()).rejects.toThrow('unavailable');
   expect(await store.open(createKeyedBatch())).toEqual(UNAVAILABLE);
   expect(asked()).toBe(before + 1);
   expect(log.failed).toEqual(['keyed: Command timed out']);
   clock.advance(1000);
-  await expect(record.renew()).rejects.toThrow('away');
+  await expect(record.renew()).rejects.toThrow('unavailable');
   expect(asked()).toBe(before + 1);
   expect(await store.open(createKeyedBatch())).toEqual(UNAVAILABLE);
   expect(asked()).toBe(before + 2);
@@ -152,7 +153,7 @@ test('Redis that is full: no new key is promised anything, what was kept is repl
   await redis.config('SET', 'maxmemory', '1');
   // Not the last: nothing is committed that it could amend.
   for (const step of stepsOf(record).slice(0, 3)) {
-    await expect(step()).rejects.toThrow('away');
+    await expect(step()).rejects.toThrow('unavailable');
     clock.advance(1000);
     expect(await replay(store, batch)).toEqual([toResult(0, 0), toResult(1, 1)]);
   }

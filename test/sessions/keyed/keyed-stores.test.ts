@@ -1,4 +1,4 @@
-import { describeKeyedStore } from '#test/support/describe-keyed-store.ts';
+import { describeKeyedStore } from '#test/sessions/promises/describe-keyed-store.ts';
 import {
   createKeyedFallback,
   createMemoryKeyedUnderTest,

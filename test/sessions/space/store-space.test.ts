@@ -4,6 +4,8 @@ import type { Droppable, StoreFill } from '#src/executor/store-observer.ts';
 import { createRedisKeyedStore } from '#src/sessions/keyed/redis-keyed-store.ts';
 import type { RedisClient } from '#src/sessions/redis-client.ts';
 import { createRedisSpace } from '#src/sessions/space/store-space.ts';
+import { createSpaceLedger } from '#src/sessions/space-ledger.ts';
+import { accept, createRedisRecords, look, SURE, take } from '#test/support/call-records-under-test.ts';
 import { createKeyedBatch, hold, repeat, toFinal } from '#test/support/keyed-stores-under-test.ts';
 import { startRedisCluster } from '#test/support/redis-cluster.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
@@ -56,7 +58,8 @@ const createReplica = (client: RedisClient) => {
   });
   space.start();
   onTestFinished(space.stop);
-  return { store: createRedisKeyedStore({ client, space }), space, seen, errors };
+  const calls = createRedisRecords(client, { space });
+  return { store: createRedisKeyedStore({ client, space }), calls, space, seen, errors };
 };
 
 /** A write that ran and whose result of 8 kB was committed. */
@@ -116,4 +119,39 @@ test('a second replica hears within a second what a tenant has kept at the first
   };
   await expect.poll(canKeep, WAIT).toBe('refused');
   expect(two.seen.fill?.droppable).toBeGreaterThan(40_000);
+});
+
+test('of more tenants than one command can name, each is named in its turn, also while all of them go on keeping', () => {
+  let time = 0;
+  const limits = { room: 1e9, part: 1e6 };
+  const ledger = createSpaceLedger({ limits, now: () => time, wake: () => undefined });
+  const named = new Set<string>();
+  for (let round = 0; round < 4; round += 1) {
+    time += 11_000;
+    for (let place = 0; place < 5000; place += 1) ledger.reserve('result', `tenant-${place}:${round}`, 100);
+    const taken = ledger.take();
+    expect(taken).toHaveLength(2000);
+    for (const { tenant, words } of taken) if (words !== '') named.add(tenant);
+    const ofTenants = taken.map(({ bytes }) => bytes);
+    ledger.learn(taken, ofTenants, limits);
+  }
+  expect(named.size).toBe(5000);
+});
+
+test('results of pending calls are dropped as well, oldest first, and how each call ended stays', async () => {
+  const { calls, seen } = createReplica(toRedisClient(await onServer()));
+  const keys: string[] = [];
+  const result = JSON.stringify({ outcome: 'success', message: 'done', value: 'x'.repeat(8000), error: null });
+  const endOne = async (): Promise<number> => {
+    const key = await accept(calls);
+    await calls.commit((await take(calls, key)).lease, result, SURE);
+    keys.push(key);
+    return seen.dropped.result;
+  };
+  await expect.poll(endOne, WAIT).toBeGreaterThan(0);
+  const [oldest = ''] = keys;
+  await expect.poll(async () => (await look(calls, oldest)).result, WAIT).toContain('"truncated":true');
+  const { state, result: kept } = await look(calls, oldest);
+  expect(state).toBe('ended');
+  expect(JSON.parse(kept ?? '')).toMatchObject({ outcome: 'success', message: 'done', value: null });
 });

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { vi } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import { createMcpUpstream, type McpUpstream, type McpUpstreamOptions } from '#src/tools/mcp/create-mcp-upstream.ts';
-import { McpServerSettings } from '#src/tools/mcp/mcp-server-settings.ts';
 import type { InlineTool, ToolLog } from '#src/tools/tool.ts';
 import type { ToolOffer } from '#src/tools/tool-offer.ts';
+import { McpServerSettings } from '#src/upstreams/mcp/mcp-server-settings.ts';
+import { createMcpUpstream, type McpUpstreamOptions } from '#src/upstreams/mcp/mcp-upstream.ts';
+import type { ToolSource } from '#src/upstreams/sources/upstream.ts';
 import { type RunningService, startService } from '../start-service.ts';
 
 export type LoggedLine = {
@@ -17,7 +18,7 @@ export type LoggedLine = {
 };
 
 export type McpLab = AsyncDisposable & {
-  readonly upstream: McpUpstream;
+  readonly upstream: Required<ToolSource>;
   readonly offers: readonly ToolOffer[];
   readonly latest: () => ToolOffer;
   readonly logged: readonly LoggedLine[];
@@ -64,8 +65,11 @@ export const startMcpLab = async (
     settings: McpServerSettings.parse(settings),
     publish: (offer) => void offers.push(offer),
     log: createLog(logged),
-    now: Date.now,
+    directory: '/',
     environment: process.env,
+    holdsSecret: () => false,
+    version: '0',
+    memory: new Map(),
     maxResultBytes: 1_048_576,
     ...options,
     timing: { ...QUICK, ...options.timing },

@@ -22,7 +22,7 @@ test('a tool that asks to run inside the service does so where the operator name
   expect(tools.log.filter(({ level }) => level === 'warn')).toEqual([
     {
       level: 'warn',
-      message: 'tool runs in a process of its own, for TOOLS_INLINE does not name it',
+      message: 'tool runs in a separate process: TOOLS_INLINE does not name it',
       tool: 'cheeky',
       file: 'a.ts',
     },
@@ -46,5 +46,7 @@ test('a file that cannot be imported into the service is one that failed', async
     { 'a.ts': 'inline a' },
     { inline: { allowed: new Set(['a']), load: inlineTools(['b']) } },
   );
-  expect(other.offered()).toEqual(["-a: It cannot be loaded inside the service: the service finds no tool 'a' in it"]);
+  expect(other.offered()).toEqual([
+    "-a: It cannot be loaded inside the service: the service does not find the tool 'a' in it",
+  ]);
 });

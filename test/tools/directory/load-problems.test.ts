@@ -28,11 +28,11 @@ const toLine = ({ file, line, column, tool, member, message }: LoadProblem): str
 const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> = {
   'shape.ts': [
     toTool('  input: { city: z.string(), days: z.int() },\n  run: () => 1,\n'),
-    "shape.ts:7:3 [look_up input] Tool 'look_up': input is a plain object with zod schemas in it. Write `input: z.object({ city: …, days: … })`.",
+    "shape.ts:7:3 [look_up input] Tool 'look_up': input is a plain object of zod schemas. Write `input: z.object({ city: …, days: … })`.",
   ],
   'no-object.ts': [
     toTool('  input: z.string(),\n  run: (city) => city,\n'),
-    "no-object.ts:7:3 [look_up input] Tool 'look_up': input must describe an object, for arguments have names, and not a value of type string. Write `input: z.object({ value: … })`.",
+    "no-object.ts:7:3 [look_up input] Tool 'look_up': input must describe an object, because arguments have names, not a value of type string. Write `input: z.object({ value: … })`.",
   ],
   'handler.ts': [
     toTool('  input: z.object({ run: z.string() }), // handler: no\n  async handler() {},\n  timeoutMS: 5,\n'),
@@ -44,7 +44,7 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'no-input.ts': [
     toTool('  run: () => 1,\n'),
-    "no-input.ts:3:21 [look_up input] Tool 'look_up': input is missing. A tool without arguments says `input: z.object({})`.",
+    "no-input.ts:3:21 [look_up input] Tool 'look_up': input is missing. For a tool without arguments write `input: z.object({})`.",
   ],
   'effects.ts': [
     toTool(FINE).replace("'read'", "'none'"),
@@ -52,11 +52,11 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'name.ts': [
     toTool(FINE, 'look up'),
-    'name.ts:4:3 [look up name] A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - and not "look up".',
+    'name.ts:4:3 [look up name] A tool name must be 1 to 64 of A-Z a-z 0-9 _ . - but is "look up".',
   ],
   'output.ts': [
     toTool(`${FINE}  output: null,\n`),
-    "output.ts:9:3 [look_up output] Tool 'look_up': output must be a schema, or left out.",
+    "output.ts:9:3 [look_up output] Tool 'look_up': output must be a schema, or omitted.",
   ],
   'number.ts': [
     toTool(`${FINE}  timeoutMs: 0.5,\n`),
@@ -72,11 +72,11 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'unexported.ts': [
     toTool(FINE, 'unexported').replace('export const', 'const'),
-    "unexported.ts:3:14 [unexported null] The tool 'unexported' is declared and not exported, so it does not serve. Write `export const … = defineTool({ … })`, or export a list of them.",
+    "unexported.ts:3:14 [unexported null] The tool 'unexported' is declared but not exported, so it is not available. Write `export const … = defineTool({ … })`, or export a list of them.",
   ],
   'plain.ts': [
     "\nexport default { name: 'plain', description: '', input: {}, execute: () => 1 };\n",
-    "plain.ts:2:1 [plain null] The export 'default' looks like a tool and is none. Write `defineTool({ … })` around it.",
+    "plain.ts:2:1 [plain null] The export 'default' looks like a tool but is not one. Write `defineTool({ … })` around it.",
   ],
   'nothing.ts': [
     "export const city = 'Ulm';\n",
@@ -96,11 +96,11 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'extension.ts': [
     "import { unit } from './lib/units';\nexport { unit };\n",
-    "extension.ts:1:22 [null null] It imports './lib/units', which is not a file. Write './lib/units.ts': an import names the file as it is, with its extension.",
+    "extension.ts:1:22 [null null] It imports './lib/units', which is not a file. Write './lib/units.ts': imports must have the file extension.",
   ],
   'lib/built.ts': [
     "import { unit } from './units.js';\nexport { unit };\n",
-    "lib/built.ts:1:22 [null null] It imports './units.js', which is not a file. Write './units.ts': an import names the file as it is, with its extension.",
+    "lib/built.ts:1:22 [null null] It imports './units.js', which is not a file. Write './units.ts': imports must have the file extension.",
   ],
   'package.ts': [
     "import got from '@none/got/x';\nexport { got };\n",
@@ -108,19 +108,19 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'enum.ts': [
     'export enum Color {\n  Red,\n}\n',
-    "enum.ts:1:1 [null null] TypeScript enum cannot be used: Node removes types and compiles nothing. Write an object, `const Color = { red: 'red' } as const`, or a union, `'red' | 'blue'`.",
+    "enum.ts:1:1 [null null] TypeScript enum cannot be used: Node strips types and compiles nothing. Write an object, `const Color = { red: 'red' } as const`, or a union, `'red' | 'blue'`.",
   ],
   'namespace.ts': [
     'export namespace Colors {\n  export const red = 1;\n}\n',
-    'namespace.ts:1:1 [null null] TypeScript namespace declaration cannot be used: Node removes types and compiles nothing. Write the functions and constants of the namespace as exports of a file.',
+    'namespace.ts:1:1 [null null] TypeScript namespace declaration cannot be used: Node strips types and compiles nothing. Write the functions and constants of the namespace as exports of a file.',
   ],
   'property.ts': [
     'export class Rooms {\n  constructor(private readonly url: string) {}\n}\n',
-    'property.ts:2:32 [null null] TypeScript parameter property cannot be used: Node removes types and compiles nothing. Declare the field in the class and assign it in the constructor.',
+    'property.ts:2:32 [null null] TypeScript parameter property cannot be used: Node strips types and compiles nothing. Declare the field in the class and assign it in the constructor.',
   ],
   'decorator.ts': [
     'const d = (x: unknown) => x;\n@d\nexport class A {}\n',
-    'decorator.ts:2:1 [null null] A decorator cannot be used: Node does not know them. Call the function instead.',
+    'decorator.ts:2:1 [null null] Decorators cannot be used: Node does not support them. Call the function instead.',
   ],
   'require.ts': [
     "const { z } = require('zod');\nexport { z };\n",
@@ -136,11 +136,11 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'waits.ts': [
     'export const a = await new Promise(() => setInterval(() => 1, 1000));\n',
-    'waits.ts:1:18 [null null] It did not finish loading within 2 s. A file must not wait or compute for long while it is loaded: move that into run.',
+    'waits.ts:1:18 [null null] It did not finish loading within 2 s. Loading a file must not wait or compute for long: move that work into run.',
   ],
   'variables.ts': [
     toTool(`  env: ['OTHER_SECRET'],\n${FINE}`, 'variables'),
-    "variables.ts:7:3 [variables env] Tool 'variables' asks for OTHER_SECRET, which TOOLS_ENV_ALLOW does not allow.",
+    "variables.ts:7:3 [variables env] Tool 'variables' requests OTHER_SECRET, which TOOLS_ENV_ALLOW does not allow.",
   ],
 };
 
@@ -158,7 +158,7 @@ test('each mistake of an author is told with its place, and with what to write i
       .replace('tool =', 'again =')}`,
   });
   const twins =
-    "Several files offer a tool called 'twin': twin-a.ts:3:21, twin-b.ts:4:21. None serves: rename all but one, or export it once.";
+    "Several files provide a tool called 'twin': twin-a.ts:3:21, twin-b.ts:4:21. None is available: rename all but one, or export it once.";
   const twice = "twice.ts exports several tools called 'twice': twice.ts:3:21, twice.ts:10:22. Rename all but one.";
   expect(problems.map(toLine).sort()).toEqual(
     [

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { findExpectedVariables } from '#src/isolation/expected-variables.ts';
-import { explainFailed } from '#src/tools/directory/explain-thrown.ts';
-import { findProblems } from '#src/tools/directory/find-problems.ts';
+import { findExpectedVariables } from '#src/isolation/hosted-files.ts';
+import { explainFailed, findProblems } from '#src/tools/directory/find-problems.ts';
 import { toLoadProblem } from '#src/tools/directory/load-problem.ts';
 
 // Each text is read inside the service: at 40 000 repeats a pattern that tries again from every place took 2 to 18 s.

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createToolDirectory } from '#src/tools/directory/tool-directory.ts';
+import { ToolDirectory } from '#src/tools/directory/tool-directory.ts';
 import { createToolRegistry } from '#src/tools/registry.ts';
 import type { ToolOffer } from '#src/tools/tool-offer.ts';
 import { toolThat } from '#test/support/misbehaving-tools.ts';
@@ -27,17 +27,17 @@ test('a tool is found by its portable name as well, and that is told apart from 
 
 test('two tools of one portable name are refused, both sources are named, and nothing changes', () => {
   const registry = createToolRegistry([toolThat('a.b', () => 1)]);
-  const reason = "Two tools come to the portable name 'a_b': 'a.b' from builtin, 'a_b' from source of a_b.";
+  const reason = "Two tools map to the portable name 'a_b': 'a.b' from builtin, 'a_b' from source of a_b.";
   expect(() => registry.offer(toOffer('other', 'a_b'))).toThrow(reason);
   expect(registry.list().map(({ name }) => name)).toEqual(['a.b']);
   expect(() => createToolRegistry([toolThat('7', () => 1), toolThat('_7', () => 1)])).toThrow(
-    "Two tools come to the portable name '_7': '7' from builtin, '_7' from builtin.",
+    "Two tools map to the portable name '_7': '7' from builtin, '_7' from builtin.",
   );
 });
 
 test('files that come to one portable name are both refused at start, and their other tools serve', async () => {
   const reason =
-    "Providers know several tools as 'a_b': 'a.b' of a.ts, 'a_b' of b.ts. None serves: rename all but one.";
+    "Providers know several tools as 'a_b': 'a.b' of a.ts, 'a_b' of b.ts. None is available: rename all but one.";
   const tools = await watchDirectory({ 'a.ts': 'tool a.b\ntool a', 'b.ts': 'tool a_b\ntool b' });
   expect(tools.offered()).toEqual(['a', `-a.b: ${reason}`, `-a_b: ${reason}`, 'b']);
   tools.write('b.ts', 'tool c\ntool b');
@@ -46,7 +46,7 @@ test('files that come to one portable name are both refused at start, and their 
 
 test('while running the one that serves goes on, and the newcomer of its portable name is refused', async () => {
   const reason =
-    "a.ts offers 'a.b' already and goes on serving it; providers know both as 'a_b'. Rename the one in b.ts.";
+    "a.ts already provides 'a.b' and continues to serve it; providers know both as 'a_b'. Rename the one in b.ts.";
   const tools = await watchDirectory({ 'a.ts': 'tool a.b' });
   tools.write('b.ts', 'tool a_b');
   await tools.becomes(['a.b', `-a_b: ${reason}`]);
@@ -56,7 +56,7 @@ test('while running the one that serves goes on, and the newcomer of its portabl
 
 test("a tool that comes to the name of one of the service's own is refused", async () => {
   const offers: ToolOffer[] = [];
-  const tools = createToolDirectory({
+  const tools = new ToolDirectory({
     root: makeDirectory({ 'a.ts': 'tool read.file\ntool a' }).root,
     hosts: createScriptedHosts(),
     publish: (offer) => void offers.push(offer),
@@ -64,10 +64,10 @@ test("a tool that comes to the name of one of the service's own is refused", asy
     inline: { allowed: new Set(), load: () => Promise.resolve([]) },
     log: { info: () => undefined, warn: () => undefined },
   });
-  onTestFinished(tools.stop);
+  onTestFinished(() => tools.stop());
   await tools.start();
   expect(offers[0]?.tools.map(({ name }) => name)).toEqual(['a']);
   expect(offers[0]?.unavailable.map(({ facts, reason }) => [facts.name, reason])).toEqual([
-    ['read.file', "The service has a tool of its own that providers know as 'read_file', too. Rename the one in a.ts."],
+    ['read.file', "The service has a built-in tool that providers also know as 'read_file'. Rename the one in a.ts."],
   ]);
 });

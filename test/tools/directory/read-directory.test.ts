@@ -104,7 +104,7 @@ test('a thousand source files are read, one more is refused', async () => {
   for (let number = 0; number < 1000; number += 1) write(`tools/f${number}.ts`, 'x');
   expect((await readDirectory(root)).sources.size).toBe(1000);
   write('one-more.json', '{}');
-  await expect(readDirectory(root)).rejects.toThrow(`TOOLS_DIR ${root} holds more than 1000 source files.`);
+  await expect(readDirectory(root)).rejects.toThrow(`TOOLS_DIR ${root} contains more than 1000 source files.`);
 });
 
 test('sixteen MiB of sources are read, one byte more is refused, and a sparse giant at once', async () => {
@@ -112,7 +112,7 @@ test('sixteen MiB of sources are read, one byte more is refused, and a sparse gi
   write('b.json', 'y'.repeat(16 * 1024 * 1024 - 1));
   expect((await readDirectory(root)).sources.size).toBe(2);
   write('a.ts', 'xx');
-  const problem = `TOOLS_DIR ${root} holds more than 16 MiB of source files.`;
+  const problem = `TOOLS_DIR ${root} contains more than 16 MiB of source files.`;
   await expect(readDirectory(root)).rejects.toThrow(problem);
   truncateSync(join(root, 'a.ts'), 50 * 1024 ** 3);
   await expect(readDirectory(root)).rejects.toThrow(problem);
@@ -121,7 +121,7 @@ test('sixteen MiB of sources are read, one byte more is refused, and a sparse gi
 test('ten thousand entries are looked at, whatever they are', async () => {
   const { root, write } = makeDirectory();
   for (let number = 0; number < 10_001; number += 1) write(`data/row${number}.csv`, '');
-  await expect(scanDirectory(root)).rejects.toThrow(`TOOLS_DIR ${root} holds more than 10000 entries.`);
+  await expect(scanDirectory(root)).rejects.toThrow(`TOOLS_DIR ${root} contains more than 10000 entries.`);
 });
 
 test('the fingerprint changes with every change of a source, also one that keeps size and time', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { createBuiltinReducers } from '#src/tools/builtin-reducers.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { createBuiltinReducers } from '#src/tools/groups/builtin-reducers.ts';
 import { createToolRegistry } from '#src/tools/registry.ts';
 import { toolThat } from '#test/support/misbehaving-tools.ts';
 import { type WatchedDirectory, watchDirectory } from './watched-directory.ts';
@@ -54,7 +54,7 @@ test('a reducer may be called like a tool, also in one file', async () => {
 test('two files with one reducer are both refused, by both names, in the log and not in the catalogue', async () => {
   const tools = await watchDirectory({ 'a.ts': 'reducer x\ntool a', 'b.ts': 'reducer x\nreducer b' });
   const reason =
-    "Several files offer a reducer called 'x': a.ts, b.ts. None serves: rename all but one, or export it once.";
+    "Several files provide a reducer called 'x': a.ts, b.ts. None is available: rename all but one, or export it once.";
   expect(reducersOf(tools)).toEqual(['b TOOLS_DIR/b.ts']);
   expect(tools.offered()).toEqual(['a']);
   expect(warnings(tools)).toEqual([
@@ -72,7 +72,7 @@ test('while running the reducer that serves goes on, and one of the same name is
   await loaded;
   expect(reducersOf(tools)).toEqual(['b TOOLS_DIR/b.ts', 'x TOOLS_DIR/a.ts']);
   expect(warnings(tools).map(({ reason }) => reason)).toEqual([
-    "a.ts offers 'x' already and goes on serving it. Rename the one in b.ts.",
+    "a.ts already provides 'x' and continues to serve it. Rename the one in b.ts.",
   ]);
 });
 
@@ -86,7 +86,7 @@ test.each(BUILT_IN)('a reducer called like the built-in %s is refused', async (n
       message: 'reducer is unavailable',
       reducer: name,
       source: 'TOOLS_DIR/a.ts',
-      reason: `The service has a reducer of its own called '${name}'. Rename the one in a.ts.`,
+      reason: `The service has a built-in reducer called '${name}'. Rename the one in a.ts.`,
     },
   ]);
 });
@@ -114,7 +114,7 @@ test('a file that breaks leaves the last good version of its reducer serving, an
       message: 'tool file cannot be loaded',
       file: 'a.ts',
       reason: 'Error: not yet',
-      serves: 'the version before',
+      serves: 'previous version',
     },
   ]);
   tools.write('a.ts', 'reducer y');

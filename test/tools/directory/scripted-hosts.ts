@@ -77,6 +77,8 @@ const factsOf = (name: string): LoadedFacts => ({
   concurrency: null,
   maxCallsPerSession: null,
   polling: false,
+  background: 'never',
+  maxDurationMs: 3_600_000,
   breakerKey: null,
   upstream: null,
   source: 'builtin',

@@ -53,7 +53,7 @@ test('a file that fails makes only its own tools unavailable, in one line withou
   expect(tools.registry.list().map(({ name }) => name)).toEqual(['echo', 'good']);
   expect(tools.registry.describe().find(({ available }) => !available)).toEqual({
     name: 'my_weather',
-    description: 'This file cannot be loaded, so it is not known which tools it offers.',
+    description: 'This file cannot be loaded, so its tools are unknown.',
     effects: 'write',
     input_schema: { type: 'object' },
     output_schema: null,
@@ -68,7 +68,7 @@ test('a file that fails makes only its own tools unavailable, in one line withou
       message: 'tool file cannot be loaded',
       file: 'deep/my weather.ts',
       reason: 'Error: boom in …/place.ts',
-      serves: 'nothing of it',
+      serves: 'none',
     },
   ]);
 });
@@ -143,7 +143,7 @@ test('a broken change leaves the last good version serving, and says so; mending
     message: 'tool file cannot be loaded',
     file: 'a.ts',
     reason: 'Error: not yet',
-    serves: 'the version before',
+    serves: 'previous version',
   });
   tools.write('a.ts', 'tool a');
   await tools.becomes(['a']);

@@ -4,8 +4,9 @@ import type { ToolOffer } from '#src/tools/tool-offer.ts';
 import { toolThat } from '#test/support/misbehaving-tools.ts';
 import { watchDirectory } from './watched-directory.ts';
 
-const BOTH = "Several files offer a tool called 'x': a.ts, b.ts. None serves: rename all but one, or export it once.";
-const LATE = "a.ts offers 'x' already and goes on serving it. Rename the one in b.ts.";
+const BOTH =
+  "Several files provide a tool called 'x': a.ts, b.ts. None is available: rename all but one, or export it once.";
+const LATE = "a.ts already provides 'x' and continues to serve it. Rename the one in b.ts.";
 
 test('at start two files with one name are both refused, by both names, and their other tools serve', async () => {
   const tools = await watchDirectory({ 'a.ts': 'tool x\ntool a', 'b.ts': 'tool x\ntool b' });
@@ -41,7 +42,7 @@ test('while running the one that serves goes on, also over its own changes, and 
 });
 
 test("a tool called like one of the service's own is refused, at start and later", async () => {
-  const reason = (file: string) => `-echo: The service has a tool of its own called 'echo'. Rename the one in ${file}.`;
+  const reason = (file: string) => `-echo: The service has a built-in tool called 'echo'. Rename the one in ${file}.`;
   const tools = await watchDirectory({ 'a.ts': 'tool echo\ntool a' });
   expect(tools.offered()).toEqual(['a', reason('a.ts')]);
   expect(tools.registry.find('echo')?.runsIn).toBe('service');

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createToolDirectory } from '#src/tools/directory/tool-directory.ts';
+import { ToolDirectory } from '#src/tools/directory/tool-directory.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { createScriptedHosts } from './scripted-hosts.ts';
 import { makeDirectory } from './temporary-directory.ts';
@@ -71,7 +71,7 @@ test('who looks while the tools are swapped sees all of one version', async () =
 test('what is loaded when the directory is stopped is not published any more', async () => {
   const { root } = makeDirectory({ 'a.ts': 'tool a' });
   const published: unknown[] = [];
-  const directory = createToolDirectory({
+  const directory = new ToolDirectory({
     root,
     hosts: createScriptedHosts(),
     publish: (offer) => void published.push(offer),

@@ -1,7 +1,7 @@
 import { expect, onTestFinished } from 'vitest';
 import type { ToolDescription } from '#src/contract/tool-description.ts';
-import { createToolDirectory, type ToolDirectoryOptions } from '#src/tools/directory/tool-directory.ts';
-import { createBuiltinReducers } from '#src/tools/groups/builtin-reducers.ts';
+import { createBuiltinReducers } from '#src/tools/builtin-reducers.ts';
+import { ToolDirectory, type ToolDirectoryOptions } from '#src/tools/directory/tool-directory.ts';
 import { createToolRegistry, type ToolRegistry } from '#src/tools/registry.ts';
 import type { ToolFile } from '#src/tools/tool.ts';
 import { toolThat } from '#test/support/misbehaving-tools.ts';
@@ -49,7 +49,7 @@ export const watchDirectory = async (
     retiredTooEarly.push(...serving.map(({ name }) => name));
     hosts.retire(file);
   };
-  const tools = createToolDirectory({
+  const tools = new ToolDirectory({
     root: directory.root,
     hosts: { ...hosts, retire },
     publish: registry.offer,
@@ -59,7 +59,7 @@ export const watchDirectory = async (
     pollMs: 10,
     ...options,
   });
-  onTestFinished(tools.stop);
+  onTestFinished(() => tools.stop());
   await tools.start();
   const offered = (): readonly string[] =>
     registry
@@ -79,7 +79,7 @@ export const watchDirectory = async (
       const goal = loads() + times;
       return expect.poll(loads, { timeout: 10_000, interval: 5 }).toBe(goal);
     },
-    stop: tools.stop,
+    stop: () => tools.stop(),
   };
 };
 

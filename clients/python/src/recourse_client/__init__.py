@@ -1,32 +1,42 @@
 """A typed client for Recourse, the HTTP service that executes tools for LLM agents."""
 
 from ._error import RecourseError
-from .answers import Answer, MessagesAnswer, RawAnswer, RecoveredAnswer, TextAnswer
+from .answers import Answer, MessagesAnswer, RawAnswer, RecoveredAnswer, ResultsAnswer, TextAnswer
 from .client import Recourse, RecourseSession
+from .events import AcceptedEvent, DoneEvent, PartEvent, ProgressEvent, ResultEvent, StreamEvent
 from .formats import CatalogueFormat, MessageFormat, ProviderFormat
-from .results import ToolCall, ToolFailure, ToolResult, ToolSuccess, is_fatal, is_retryable, may_have_run
-from .wire import FailureCode, FailureDetail, Problem, RetryState, SessionView, ToolDescription
+from .results import ToolCall, ToolFailure, ToolPending, ToolResult, ToolSuccess, is_fatal, is_retryable, may_have_run
+from .wire import FailureCode, FailureDetail, PendingCall, Problem, RetryState, SessionView, ToolDescription
 
 __all__ = [
+    "AcceptedEvent",
     "Answer",
     "CatalogueFormat",
+    "DoneEvent",
     "FailureCode",
     "FailureDetail",
     "MessageFormat",
     "MessagesAnswer",
+    "PartEvent",
+    "PendingCall",
     "Problem",
+    "ProgressEvent",
     "ProviderFormat",
     "RawAnswer",
     "Recourse",
     "RecourseError",
     "RecourseSession",
     "RecoveredAnswer",
+    "ResultEvent",
+    "ResultsAnswer",
     "RetryState",
     "SessionView",
+    "StreamEvent",
     "TextAnswer",
     "ToolCall",
     "ToolDescription",
     "ToolFailure",
+    "ToolPending",
     "ToolResult",
     "ToolSuccess",
     "is_fatal",

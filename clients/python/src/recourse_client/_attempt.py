@@ -5,13 +5,18 @@ from __future__ import annotations
 import http.client
 import ssl
 from time import monotonic
-from typing import Mapping
+from typing import Literal, Mapping
 
 from ._connection import Connection, Pool, seconds_left
 from ._hide_key import HideKey
 from ._judge import Answered, Attempt, Lost, Oversized
+from ._lines import Lines
 
 CHUNK = 64 * 1024
+
+Manner = Literal["whole", "stream"]
+# What becomes of a connection: another request may use it, none may, or whoever reads the stream has it.
+Fate = Literal["keep", "close", "hand on"]
 
 
 class TryOnce:
@@ -29,9 +34,19 @@ class TryOnce:
         self._pool.close()
 
     def __call__(
-        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str], ends_at: float, connects_by: float
+        self,
+        method: str,
+        target: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        ends_at: float,
+        connects_by: float,
+        manner: Manner = "whole",
     ) -> Attempt:
-        """The times are those of `monotonic`: `ends_at` that of the answer, `connects_by` that of a new connection."""
+        """The times are those of `monotonic`: `ends_at` that of the answer, `connects_by` that of a new connection.
+
+        manner: a success is read to its end, or handed on as a stream with the connection.
+        """
         connection = self._pool.take()
         if connection is None:
             connection = self._pool.create()
@@ -39,17 +54,18 @@ class TryOnce:
                 connection.connect_until(min(ends_at, max(connects_by, monotonic() + 0.001)))
             except OSError as cause:
                 return Lost(self._hide_key.in_cause(cause), reached=False)
-        kept = False
+        fate: Fate = "close"
         try:
             connection.end_at(ends_at)
-            attempt, kept = self._exchange(connection, method, target, body, headers, ends_at)
+            attempt, fate = self._exchange(connection, method, target, body, headers, ends_at, manner)
         except (OSError, http.client.HTTPException) as cause:
             return Lost(self._hide_key.in_cause(cause), reached=True)
         finally:
             # Also where a KeyboardInterrupt ends the waiting: the service learns that its client has gone.
-            if not kept:
+            if fate == "close":
                 connection.close()
-        self._pool.give_back(connection)
+        if fate == "keep":
+            self._pool.give_back(connection)
         return attempt
 
     def _exchange(
@@ -60,23 +76,27 @@ class TryOnce:
         body: bytes | None,
         headers: Mapping[str, str],
         ends_at: float,
-    ) -> tuple[Attempt, bool]:
-        """The answer, and whether the connection is good for another request."""
+        manner: Manner,
+    ) -> tuple[Attempt, Fate]:
+        """The answer, and what becomes of the connection."""
         try:
             connection.request(method, target, body=body, headers=dict(headers))
         except BrokenPipeError:
             # It may have answered and hung up before it had read all of the body: that answer is waiting.
             pass
         response = connection.getresponse()
+        named = {name.lower(): response.getheader(name) or "" for name in response.headers}
+        ok = 200 <= response.status < 300
+        if ok and manner == "stream":
+            lines = Lines(connection, response, ends_at, self._max_answer_bytes)
+            return Answered(response.status, named, b"", lines), "hand on"
         try:
             text = self._read(response, ends_at)
             if text is None:
-                return Oversized(response.status), False
-            named = {name.lower(): response.getheader(name) or "" for name in response.headers}
-            ok = 200 <= response.status < 300
+                return Oversized(response.status), "close"
             # What tools returned stays as it is; anything else may end in an error, and from there in a log.
             answered = Answered(response.status, named, text if ok else self._hide_key.in_bytes(text))
-            return answered, not response.will_close
+            return answered, "close" if response.will_close else "keep"
         finally:
             response.close()
 

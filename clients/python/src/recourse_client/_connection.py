@@ -17,7 +17,7 @@ def seconds_left(ends_at: float) -> float:
     """The seconds until `ends_at`, a time of `monotonic`; raises TimeoutError where it is over."""
     left = ends_at - monotonic()
     if left <= 0:
-        raise TimeoutError("The time for this attempt is up.")
+        raise TimeoutError("The attempt timed out.")
     # About a month: what sockets take for sure.
     return min(left, 2_000_000.0)
 
@@ -80,7 +80,7 @@ class _Response(http.client.HTTPResponse):
             if not http.client.PROCESSING <= read[1] < http.client.OK:
                 return read
             http.client.parse_headers(self.fp)
-        raise http.client.HTTPException("There are too many interim answers.")
+        raise http.client.HTTPException("The server sent too many interim (1xx) responses.")
 
 
 # A server that sends nothing else is given up by time long before.

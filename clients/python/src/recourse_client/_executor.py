@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import http.client
 import math
-from typing import Any, Literal, Sequence, cast, overload
-from urllib.parse import urlencode
+from dataclasses import replace
+from time import monotonic
+from typing import Any, Generator, Literal, Sequence, cast, overload
 from uuid import uuid4
 
 from ._judge import Answered
-from ._read_body import NO_JSON, parse_json, to_list, to_results
-from ._send import Outgoing, Sender, to_bad_answer
+from ._pending import Status, to_query, wait_for_all
+from ._read_body import NO_JSON, parse_json, to_event, to_list, to_results
+from ._send import NDJSON, Outgoing, Sender, to_bad_answer, to_broken_stream
 from ._to_json import to_json
 from .answers import Answer, MessagesAnswer, RawAnswer, TextAnswer
+from .events import StreamEvent
 from .formats import MessageFormat, ProviderFormat
 from .results import ToolCall
 
@@ -51,6 +55,8 @@ class Executor:
         timeout: float | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
+        wait: Literal["all"] | None = None,
+        respond_async: float | None = None,
     ) -> Answer: ...
     @overload
     def execute(
@@ -67,6 +73,8 @@ class Executor:
         timeout: float | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
+        wait: Literal["all"] | None = None,
+        respond_async: float | None = None,
     ) -> TextAnswer: ...
     @overload
     def execute(
@@ -83,6 +91,8 @@ class Executor:
         timeout: float | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
+        wait: Literal["all"] | None = None,
+        respond_async: float | None = None,
     ) -> MessagesAnswer: ...
     @overload
     def execute(
@@ -99,6 +109,8 @@ class Executor:
         timeout: float | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
+        wait: Literal["all"] | None = None,
+        respond_async: float | None = None,
     ) -> RawAnswer: ...
     def execute(
         self,
@@ -114,6 +126,8 @@ class Executor:
         timeout: float | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
+        wait: Literal["all"] | None = None,
+        respond_async: float | None = None,
     ) -> Answer | RawAnswer:
         """Has calls executed, safely: every attempt carries the same Idempotency-Key, so that no write runs twice.
 
@@ -127,36 +141,110 @@ class Executor:
         request_id: 16 to 64 of `A–Z a–z 0–9 _ -`, what `recover` takes; made unless given.
         deadline: the service has this many seconds for the calls.
         timeout: all attempts and the waits between them have this many seconds.
+        wait: `all` waits until calls that outlive their request have ended, as long as `timeout`; no result is pending.
+        respond_async: answers after this many seconds at the latest, with pending results for calls that go on.
         """
+        said = {"session_id": session_id, "round_id": round_id, "order": order, "on_error": on_error}
+        whole = self._timeout if timeout is None else timeout
+        wait_ms = _to_wait_ms(wait, respond_async, whole)
+        outgoing = self._to_outgoing(calls, format, raw, said, deadline, timeout, request_id, wait_ms)
+        outgoing = replace(outgoing, idempotency_key=idempotency_key or str(uuid4()))
+        ends_at = monotonic() + whole
+        answered, attempts = self._sender(outgoing)
+        if wait == "all" and answered.status == 202:
+            wait_for_all(self._sender, outgoing, ends_at)
+            # The same request again runs nothing, and is answered as if its calls had never been pending, messages and all.
+            replayed = answered.headers.get("idempotent-replayed")
+            answered, _ = self._sender(replace(outgoing, timeout=max(GRACE, ends_at - monotonic())))
+            answered = replace(answered, headers={**answered.headers, "idempotent-replayed": replayed or "false"})
+        answer = _to_answer(outgoing, answered, attempts, calls, format, raw)
+        if answer is None:
+            raise to_bad_answer(outgoing, answered, attempts)
+        return answer
+
+    def stream(
+        self,
+        calls: object,
+        *,
+        format: MessageFormat | Literal["native"] = "native",
+        session_id: str | None = None,
+        round_id: str | None = None,
+        idempotency_key: str | None = None,
+        request_id: str | None = None,
+        deadline: float | None = None,
+        timeout: float | None = None,
+        order: Order | None = None,
+        on_error: OnError | None = None,
+    ) -> Generator[StreamEvent, None, None]:
+        """Has calls executed, and gives what happens as it happens: `accepted`, each `result` once, `progress` and `part`
+        in between, last `done`.
+
+        Begins with the first event that is asked for; closing it ends the calls that may be ended. Raises a RecourseError
+        where the service did not take the calls, or the stream broke before `done`. The options are those of `execute`,
+        but without an idempotency_key none is made: results that are kept are known only together, at the end.
+        """
+        said = {"session_id": session_id, "round_id": round_id, "order": order, "on_error": on_error}
+        outgoing = self._to_outgoing(calls, format, False, said, deadline, timeout, request_id)
+        outgoing = replace(outgoing, idempotency_key=idempotency_key, manner="stream")
+        answered, attempts = self._sender(outgoing)
+        lines = answered.stream
+        if lines is None:
+            raise to_bad_answer(outgoing, answered, attempts)
+        try:
+            if not answered.headers.get("content-type", "").startswith(NDJSON):
+                raise to_bad_answer(outgoing, answered, attempts)
+            while True:
+                try:
+                    event = to_event(parse_json(lines.read()))
+                except (OSError, ValueError, http.client.HTTPException) as cause:
+                    raise to_broken_stream(outgoing, answered, attempts) from cause
+                if event == "none":
+                    raise to_bad_answer(outgoing, answered, attempts)
+                if event == "other":
+                    continue
+                yield event
+                if event["event"] == "done":
+                    return
+        finally:
+            lines.close()
+
+    def _to_outgoing(
+        self,
+        calls: object,
+        format: str,
+        raw: bool,
+        said: dict[str, str | None],
+        deadline: float | None,
+        timeout: float | None,
+        request_id: str | None,
+        wait_ms: int | None = None,
+    ) -> Outgoing:
+        """The request that has these calls executed, without a key."""
         whole = self._timeout if timeout is None else timeout
         within = min(self._deadline if deadline is None else deadline, whole)
-        envelope = {
-            "session_id": self._session_id if session_id is None else session_id,
-            "round_id": round_id,
-            "order": order,
-            "on_error": on_error,
-            "deadline_ms": math.ceil(within * 1000),
-        }
+        envelope: dict[str, Any] = {**said, "deadline_ms": math.ceil(within * 1000), "wait_ms": wait_ms}
+        if envelope["session_id"] is None:
+            envelope["session_id"] = self._session_id
         path, body = _to_request(calls, format, raw, {k: v for k, v in envelope.items() if v is not None})
-        outgoing = Outgoing(
+        return Outgoing(
             method="POST",
             path=path,
             request_id=request_id or str(uuid4()),
             attempt_timeout=within + GRACE,
             timeout=whole,
             body=body,
-            idempotency_key=idempotency_key or str(uuid4()),
+            headers={} if wait_ms is None else {"prefer": "respond-async"},
         )
-        answered, attempts = self._sender(outgoing)
-        answer = _to_answer(outgoing, answered, attempts, calls, format, raw)
-        if answer is None:
-            raise to_bad_answer(outgoing, answered, attempts)
-        return answer
 
 
-def to_query(parameters: dict[str, Any]) -> str:
-    """A query with its `?`; "" where there are no parameters."""
-    return f"?{urlencode(parameters)}" if parameters else ""
+# Long enough for most calls to end within their request, and short enough for proxies.
+FIRST_WAIT = 20.0
+
+
+def _to_wait_ms(wait: str | None, respond_async: float | None, whole: float) -> int | None:
+    if wait == "all":
+        return math.ceil(min(FIRST_WAIT, whole) * 1000)
+    return None if respond_async is None else math.ceil(respond_async * 1000)
 
 
 def _to_request(calls: object, format: str, raw: bool, envelope: dict[str, Any]) -> tuple[str, bytes]:
@@ -175,18 +263,19 @@ def _to_answer(
     """What the body says; None where it is no answer to these calls."""
     request_id, key = outgoing.request_id, outgoing.idempotency_key or ""
     replayed = answered.headers.get("idempotent-replayed") == "true"
+    status: Status = "pending" if answered.status == 202 else "done"
     body = parse_json(answered.text)
     if raw:
-        return None if body is NO_JSON else RawAnswer(request_id, key, replayed, attempts, body)
+        return None if body is NO_JSON else RawAnswer(request_id, key, replayed, attempts, body, status)
     results = to_results(body)
     # One result per call, where the calls are counted here; those in a message are known to its provider's format.
     is_counted = format in ("native", "text")
     if results is None or (is_counted and len(cast("Sequence[object]", calls)) != len(results)):
         return None
     if format == "native":
-        return Answer(request_id, key, replayed, attempts, results)
+        return Answer(request_id, key, replayed, attempts, results, status)
     messages = to_list(body, "messages")
     if messages is None:
         return None
     kind = TextAnswer if format == "text" else MessagesAnswer
-    return kind(request_id, key, replayed, attempts, results, messages)
+    return kind(request_id, key, replayed, attempts, results, status, messages)

@@ -11,6 +11,7 @@ from datetime import timezone
 from email.utils import parsedate_to_datetime
 from typing import Mapping, Union
 
+from ._lines import Lines
 from ._read_body import parse_json, to_problem
 from .wire import Problem
 
@@ -23,6 +24,8 @@ class Answered:
     # Not printed: what reports errors prints the variables of frames, and an answer may repeat the key.
     headers: Mapping[str, str] = field(repr=False)
     text: bytes = field(repr=False)
+    stream: Lines | None = field(default=None, repr=False)
+    """What is still to be read, of an answer that was asked for as a stream."""
 
 
 @dataclass(frozen=True)

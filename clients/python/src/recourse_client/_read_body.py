@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from typing import Any, Literal, cast
 
+from .events import StreamEvent
 from .results import ToolResult
 from .wire import Problem, SessionView
 
@@ -36,7 +37,7 @@ def to_problem(body: Any) -> Problem | None:
     return cast(Problem, body) if is_problem else None
 
 
-def _is_result(value: Any, place: int) -> bool:
+def _is_result(value: Any) -> bool:
     members = _members(value)
     texts = [members.get(name) for name in ("outcome", "executed", "message")]
     index = members.get("index")
@@ -44,7 +45,7 @@ def _is_result(value: Any, place: int) -> bool:
         isinstance(members.get("success"), bool)
         and all(isinstance(text, str) for text in texts)
         and all(name in members for name in ("error", "retry"))
-        and index == place
+        and isinstance(index, int)
         and not isinstance(index, bool)
     )
 
@@ -56,7 +57,7 @@ def to_results(body: Any) -> list[ToolResult] | None:
     if not isinstance(members.get("request_id"), str) or not isinstance(results, list):
         return None
     listed = cast("list[Any]", results)
-    if not all(_is_result(result, place) for place, result in enumerate(listed)):
+    if not all(_is_result(result) and result["index"] == place for place, result in enumerate(listed)):
         return None
     return cast("list[ToolResult]", listed)
 
@@ -67,6 +68,21 @@ def to_list(body: Any, name: str) -> list[Any] | None:
     if not isinstance(value, list):
         return None
     return cast("list[Any]", value)
+
+
+EVENTS = ("accepted", "result", "progress", "part", "done")
+
+
+def to_event(body: Any) -> StreamEvent | Literal["other", "none"]:
+    """An event of a stream; `other`: a sign of life, or one of a later service. `none`: no event."""
+    members = _members(body)
+    event, data = members.get("event"), members.get("data")
+    if isinstance(event, str) and event not in EVENTS:
+        return "other"
+    is_event = isinstance(event, str) and isinstance(members.get("id"), str) and isinstance(data, dict)
+    if not is_event or (event == "result" and not _is_result(data)):
+        return "none"
+    return cast("StreamEvent", body)
 
 
 def to_session_view(body: Any) -> SessionView | None:

@@ -10,7 +10,7 @@ from time import monotonic, sleep, time
 from typing import Dict, Mapping
 from urllib.parse import SplitResult, quote, urlsplit
 
-from ._attempt import TryOnce
+from ._attempt import Manner, TryOnce
 from ._error import RecourseError
 from ._hide_key import HideKey
 from ._judge import Answered, Attempt, Lost, Oversized, Verdict, judge, to_unreached_word, to_wait
@@ -34,6 +34,8 @@ class Outgoing:
     """Beside those that every request has."""
     expected: tuple[int, ...] = ()
     """Statuses that are an answer although they are no success."""
+    manner: Manner = "whole"
+    """`stream`: a success is handed on as it comes."""
 
 
 class Sender:
@@ -80,12 +82,13 @@ class Sender:
                 min(ends_at, monotonic() + outgoing.attempt_timeout),
                 # Once it was reached the whole time counts.
                 ends_at if verdict.reached else connects_by,
+                outgoing.manner,
             )
             if isinstance(attempt, Answered) and _is_expected(attempt.status, outgoing):
                 return attempt, attempts
             verdict = _add(verdict, judge(attempt, time()))
             wait = to_wait(attempts, verdict.retry_after, random())
-            if not verdict.again or monotonic() + wait + LEAST >= (ends_at if verdict.reached else connects_by):
+            if not _may_repeat(verdict, outgoing) or monotonic() + wait + LEAST >= (ends_at if verdict.reached else connects_by):
                 raise self._to_error(outgoing, attempt, verdict, attempts) from _to_cause(attempt)
             sleep(min(wait, LONGEST_SLEEP))
 
@@ -96,7 +99,7 @@ class Sender:
         elif isinstance(attempt, Oversized):
             limit = self._max_answer_bytes
             code = "answer_too_large"
-            detail = f"The answer has more than {limit} bytes, and was not read to its end. max_answer_bytes raises the limit."
+            detail = f"The answer is larger than {limit} bytes and was not read to its end. Raise max_answer_bytes to accept it."
         elif verdict.problem is None:
             code, detail = "bad_answer", NOT_OURS
         else:
@@ -105,7 +108,7 @@ class Sender:
 
     def _to_silence(self, cause: Exception, verdict: Verdict) -> str:
         if verdict.reached:
-            return "No answer came in time."
+            return "The service did not answer in time."
         word = to_unreached_word(cause)
         if isinstance(cause, ssl.SSLError):
             return f"{self.origin} answers, but not with a TLS connection that can be trusted ({word})."
@@ -128,11 +131,18 @@ def _add(so_far: Verdict, verdict: Verdict) -> Verdict:
 LEAST = 0.05
 # A sleep of more is none on some platforms; nobody waits for it.
 LONGEST_SLEEP = 2_000_000.0
-NOT_OURS = "This is no answer of a Recourse. Is the URL right, and is there a proxy before it?"
+NDJSON = "application/x-ndjson"
+NOT_OURS = "The answer is not from a Recourse service. Check the URL, and any proxy in front of the service."
 
 
 def _to_cause(attempt: Attempt) -> Exception | None:
     return attempt.cause if isinstance(attempt, Lost) else None
+
+
+def _may_repeat(verdict: Verdict, outgoing: Outgoing) -> bool:
+    """Without a key a batch that may have run is not sent again."""
+    is_safe = outgoing.manner == "whole" or outgoing.idempotency_key is not None
+    return verdict.again and (is_safe or not verdict.may_have_run)
 
 
 def _is_expected(status: int, outgoing: Outgoing) -> bool:
@@ -140,7 +150,8 @@ def _is_expected(status: int, outgoing: Outgoing) -> bool:
 
 
 def _to_headers(outgoing: Outgoing) -> dict[str, str]:
-    headers = {"accept": "*/*", "x-request-id": _to_header("request_id", outgoing.request_id)}
+    accepted = "*/*" if outgoing.manner == "whole" else NDJSON
+    headers = {"accept": accepted, "x-request-id": _to_header("request_id", outgoing.request_id)}
     if outgoing.idempotency_key is not None:
         headers["idempotency-key"] = _to_header("idempotency_key", outgoing.idempotency_key)
     if outgoing.body is not None:
@@ -150,13 +161,13 @@ def _to_headers(outgoing: Outgoing) -> dict[str, str]:
 
 def _to_header(name: str, value: str) -> str:
     if re.fullmatch(r"[\x20-\x7e]*", value) is None:
-        raise ValueError(f"The {name} has a character that no header can carry.")
+        raise ValueError(f"{name} contains a character that is not allowed in a header.")
     return value
 
 
 def _to_base(url: str) -> SplitResult:
     """The parts of an address; raises a ValueError that does not repeat it, for a password may stand there."""
-    wrong = ValueError("The url of the service is not one of http: or https:.")
+    wrong = ValueError("url must be an http: or https: URL.")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -164,7 +175,7 @@ def _to_base(url: str) -> SplitResult:
         raise wrong from None
     host = parts.hostname or ""
     if parts.username is not None or parts.password is not None:
-        raise ValueError("The url of the service holds a user or a password: api_key is for keys.")
+        raise ValueError("url must not hold a user name or password; pass the key as api_key.")
     if parts.scheme not in ("http", "https") or re.fullmatch(r"[^\s/?#@%\\]+", host) is None or port == 0:
         raise wrong
     return parts
@@ -173,7 +184,7 @@ def _to_base(url: str) -> SplitResult:
 def _to_authorization(api_key: str | None) -> "_Authorization":
     key = None if api_key is None else api_key.strip()
     if key is not None and re.fullmatch(r"[\t\x20-\x7e\x80-\xff]*", key) is None:
-        raise ValueError("The api_key has a character that no header can carry.")
+        raise ValueError("api_key contains a character that is not allowed in a header.")
     return _Authorization(key)
 
 
@@ -229,3 +240,10 @@ def to_bad_answer(outgoing: Outgoing, answered: Answered, attempts: int) -> Reco
     """What is raised where an answer is a success by its status and by nothing else."""
     verdict = Verdict(again=False, reached=True, may_have_run=True)
     return _create_error(outgoing, "bad_answer", NOT_OURS, answered.status, attempts, verdict)
+
+
+def to_broken_stream(outgoing: Outgoing, answered: Answered, attempts: int) -> RecourseError:
+    """What is raised where a stream ended before it was whole."""
+    verdict = Verdict(again=False, reached=True, may_have_run=True)
+    detail = "The stream broke before its last event."
+    return _create_error(outgoing, "no_answer", detail, answered.status, attempts, verdict)

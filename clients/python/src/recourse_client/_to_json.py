@@ -18,4 +18,4 @@ def _to_members(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json", by_alias=True, exclude_none=True)
-    raise TypeError(f"There is no JSON for a value of the type {type(value).__name__}.")
+    raise TypeError(f"A value of type {type(value).__name__} cannot be written as JSON.")

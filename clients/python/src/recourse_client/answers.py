@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from .results import ToolResult
 
@@ -19,6 +19,8 @@ class Answer:
     attempts: int
     results: list[ToolResult]
     """One per call, in the order of the calls."""
+    status: Literal["pending", "done"]
+    """`pending` where a call goes on after this answer: with `respond_async` alone."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class TextAnswer(Answer):
     """To calls whose answers are plain texts."""
 
     messages: list[str]
-    """One `SUCCESS: …` or `ERROR: …` per call."""
+    """One `SUCCESS: …`, `ERROR: …` or `PENDING: …` per call."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class RawAnswer:
     attempts: int
     body: Any
     """Nothing but what the provider expects."""
+    status: Literal["pending", "done"]
 
 
 @dataclass(frozen=True)
@@ -55,3 +58,14 @@ class RecoveredAnswer:
 
     request_id: str
     results: list[ToolResult]
+
+
+@dataclass(frozen=True)
+class ResultsAnswer:
+    """The results of a batch as they are now."""
+
+    request_id: str
+    status: Literal["pending", "done"]
+    """`pending` as long as any of the results is."""
+    results: list[ToolResult]
+    """One per call, in the order of the calls."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import ssl
 import threading
 from types import TracebackType
@@ -9,11 +10,12 @@ from typing import Any, Literal, Mapping, overload
 from urllib.parse import quote
 from uuid import uuid4
 
-from ._executor import Executor, to_query
+from ._executor import Executor
 from ._judge import Answered
+from ._pending import POLL_GRACE, status_of, to_query
 from ._read_body import parse_json, to_list, to_problem, to_results, to_session_view
 from ._send import Outgoing, Sender, to_bad_answer
-from .answers import RecoveredAnswer
+from .answers import RecoveredAnswer, ResultsAnswer
 from .formats import CatalogueFormat
 from .wire import SessionView, ToolDescription
 
@@ -36,12 +38,13 @@ class _Asker(Executor):
         timeout: float | None,
         expected: tuple[int, ...] = (),
         headers: Mapping[str, str] | None = None,
+        attempt_timeout: float = ATTEMPT_TIMEOUT,
     ) -> tuple[Outgoing, Answered, int]:
         outgoing = Outgoing(
             method=method,
             path=path,
             request_id=str(uuid4()),
-            attempt_timeout=ATTEMPT_TIMEOUT,
+            attempt_timeout=attempt_timeout,
             timeout=self._timeout if timeout is None else timeout,
             headers=headers or {},
             expected=expected,
@@ -146,6 +149,46 @@ class Recourse(_Asker):
             return None
         raise to_bad_answer(outgoing, answered, attempts)
 
+    def results(
+        self,
+        request_id: str,
+        *,
+        wait: float = 0.0,
+        until: Literal["all", "any"] | None = None,
+        timeout: float | None = None,
+    ) -> ResultsAnswer:
+        """The results of a batch, as they are now or after a wait.
+
+        wait: the service waits this many seconds for pending calls before it answers, at most 30.
+        until: which of them must have ended for an answer before that; all unless given.
+        """
+        query = {"wait_ms": str(math.ceil(wait * 1000))} if wait > 0 else {}
+        if until is not None:
+            query["until"] = until
+        path = f"tool-calls/{_to_step(request_id)}{to_query(query)}"
+        return self._ask_results(request_id, "GET", path, timeout, wait + POLL_GRACE)
+
+    def cancel(
+        self, request_id: str, *, index: int | None = None, force: bool = False, timeout: float | None = None
+    ) -> ResultsAnswer:
+        """Ends the pending calls of a batch; gives the results as they are then. Calls that go on are pending in it.
+
+        index: the place of the one call; all calls of the batch unless given.
+        force: also cuts off writes that are running: nobody knows then how they ended.
+        """
+        one = "" if index is None else f"/calls/{_to_step(str(index))}"
+        path = f"tool-calls/{_to_step(request_id)}{one}{to_query({'force': 'true'} if force else {})}"
+        return self._ask_results(request_id, "DELETE", path, timeout, ATTEMPT_TIMEOUT)
+
+    def _ask_results(
+        self, request_id: str, method: str, path: str, timeout: float | None, attempt_timeout: float
+    ) -> ResultsAnswer:
+        outgoing, answered, attempts = self._ask(method, path, timeout, attempt_timeout=attempt_timeout)
+        results = to_results(parse_json(answered.text))
+        if results is None:
+            raise to_bad_answer(outgoing, answered, attempts)
+        return ResultsAnswer(request_id, status_of(results), results)
+
     @overload
     def tools(
         self, format: Literal["native"] = "native", *, strict: bool = False, timeout: float | None = None
@@ -179,5 +222,5 @@ class Recourse(_Asker):
 def _to_step(name: str) -> str:
     """A name as one step of a path. Encoded or not, these would be none, and the request would go to another address."""
     if name in ("", ".", ".."):
-        raise ValueError(f"No path can name {name!r}.")
+        raise ValueError(f"{name!r} cannot be written into a URL path.")
     return quote(name, safe="")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Mapping, TypedDict, Union
 
-from .wire import FailureDetail, RetryState, Warning
+from .wire import FailureDetail, PendingCall, RetryState, Warning
 
 
 class ToolCall(TypedDict, total=False):
@@ -51,12 +51,21 @@ class ToolFailure(_Result):
     """The call failed; `outcome` says what to do next, `error` why."""
 
     success: Literal[False]
-    outcome: Literal["retry", "failed", "refused", "unknown", "pending"]
+    outcome: Literal["retry", "failed", "refused", "unknown"]
     error: FailureDetail
 
 
-ToolResult = Union[ToolSuccess, ToolFailure]
-"""What became of one call; `result["success"]` tells which of both it is."""
+class ToolPending(_Result):
+    """The call was accepted and has not ended; `pending` says what it waits for."""
+
+    success: Literal[False]
+    outcome: Literal["pending"]
+    error: None
+    pending: PendingCall
+
+
+ToolResult = Union[ToolSuccess, ToolFailure, ToolPending]
+"""What became of one call; `result["outcome"]` tells which of them it is."""
 
 
 def is_retryable(result: ToolResult) -> bool:

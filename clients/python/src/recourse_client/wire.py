@@ -10,13 +10,13 @@ from typing import Any, Literal, TypedDict
 
 class Problem(TypedDict):
     type: str
-    """A URI reference that names the kind of problem."""
+    """A URI reference that identifies the problem type."""
     title: str
     status: int
     code: str
-    """The same kind as a stable word."""
+    """The problem type as a stable code."""
     detail: str
-    """What was wrong this time and how to mend it."""
+    """What was wrong with this request and how to correct it."""
     request_id: str
 
 
@@ -39,6 +39,7 @@ FailureCode = Literal[
     "call_limit_exceeded",
     "loop_detected",
     "circuit_open",
+    "async_required",
     "not_executed",
     "cancelled",
     "outcome_unknown",
@@ -61,22 +62,22 @@ class FailureDetail(TypedDict):
     type: str
     """The exception's type name, or the code's own."""
     hint: str | None
-    """What to do differently, in the tool's words. `message` has it, too. Null where no retries are left."""
+    """What to do differently, in the tool's words; also part of `message`. Null if no retries are left."""
     issues: list[Issue]
     retry_after_ms: float | None
     fatal: bool
     """True tells the runtime to abort its run."""
     reference: str
-    """The log holds the full exception under this id."""
+    """The log has the full exception under this id."""
 
 
 class RetryState(TypedDict):
     allowed: bool
-    """True: another call of the tool may help, and would run. False: the outcome is not `retry`, or no retries are left; a call made all the same is answered `retry_budget_exhausted`."""
+    """True: another call of the tool may succeed and would run. False: the outcome is not `retry`, or no retries are left; a further call is answered `retry_budget_exhausted`."""
     limit: int
     used: int
     remaining: int
-    """The smaller of what the tool and the session have left."""
+    """The smaller of the retries left to the tool and to the session."""
     limited_by: Literal["tool", "session"]
     scope: Literal["session", "request"]
     mode: Literal["redis", "memory", "local"]
@@ -87,11 +88,16 @@ class Warning(TypedDict):
     message: str
 
 
-class ToolDescriptionLimits(TypedDict):
+class _ToolDescriptionLimitsRequired(TypedDict):
     timeout_ms: float
     retries: float
     concurrency: float | None
     max_calls_per_session: float | None
+
+
+class ToolDescriptionLimits(_ToolDescriptionLimitsRequired, total=False):
+    max_duration_ms: float
+    """Only for background tools: from acceptance to the end."""
 
 
 class _ToolDescriptionRequired(TypedDict):
@@ -107,23 +113,25 @@ class _ToolDescriptionRequired(TypedDict):
 
 
 class ToolDescription(_ToolDescriptionRequired, total=False):
+    background: Literal["optional", "always"]
+    """A call may go on after its request: send `Prefer: respond-async`. `always`: without it the call is refused."""
     unreachable: Literal[True]
-    """What it talks to cannot be reached now; `available` is false. A call says so, and models are told of it all the same."""
+    """Its upstream is unreachable now; `available` is false. Models are still offered the tool; a call fails with the reason."""
     outdated_reason: str
     placing: Literal["shared", "own", "alone"]
-    """Of a tool of a tools directory: its file shares processes with others in turn, has its own, or each of its calls has one to itself."""
+    """For a tool of a tools directory: its file shares processes with other files, has processes of its own, or gets one process per call."""
 
 
 class SessionViewSession(TypedDict):
     mode: Literal["redis", "memory", "local"]
-    """Where it is kept; `local` = in this replica, because Redis is away."""
+    """Where the session is stored; `local` = in this replica, because Redis is unavailable."""
     rounds: int
     max_rounds: int | None
     calls: int
     """Calls that ran, or may have run."""
     max_calls: int | None
     retries_used: int
-    """Over all tools: failed, running, or lost with a replica."""
+    """Over all tools: failed, running, or lost when a replica died."""
     retries_limit: int
 
 
@@ -134,25 +142,25 @@ class SessionToolStreak(TypedDict):
 
 class SessionTool(TypedDict):
     name: str
-    """`_unknown` stands for all names that no tool has."""
+    """`_unknown` covers all names that no tool has."""
     failing: bool
-    """Its last round that counted failed."""
+    """The last counted round failed."""
     failures: int
     """Failed rounds in a row."""
     used: int
     """Retries that failed."""
     running: int
-    """Retries that run now."""
+    """Retries running now."""
     limit: int
-    """Its retries; what it has used where it is no tool of this service any more."""
+    """Its retry limit; the number used if the tool no longer exists."""
     exhausted: bool
-    """Blocked now: a call of it would be refused with `retry_budget_exhausted`."""
+    """Blocked now: a call would be refused with `retry_budget_exhausted`."""
     last_error: str
-    """The last failure that was charged, one line; "" where none is standing."""
+    """The last charged failure, one line; "" if there is none."""
     streak: SessionToolStreak
-    """How often in a row its most repeated call failed, and gave the same answer."""
+    """How often in a row its most repeated call failed, and how often it returned the same answer."""
     calls: int | None
-    """Counted where the tool limits its calls per session."""
+    """Counted only if the tool limits its calls per session."""
     max_calls: int | None
 
 
@@ -175,9 +183,9 @@ class _JournalEntryRequired(TypedDict):
     id: str | float | None
     """The caller's id of the call."""
     tool: str | None
-    """A registered name, or `_unknown`; null where the call named none."""
+    """A registered tool name, or `_unknown`; null if the call has no name."""
     name: str | None
-    """The name asked for, at most 64 characters."""
+    """The requested name, at most 64 characters."""
     fingerprint: str | None
     """SHA-256 of tool and canonical arguments, in hex."""
     arguments: str
@@ -190,7 +198,7 @@ class _JournalEntryRequired(TypedDict):
     message: str
     duration_ms: float
     retries_left: int | None
-    """Of this tool, after the round."""
+    """Retries left for this tool after the round."""
 
 
 class JournalEntry(_JournalEntryRequired, total=False):
@@ -198,18 +206,55 @@ class JournalEntry(_JournalEntryRequired, total=False):
     late: LateResult
 
 
+class SessionViewPending(TypedDict):
+    call: str
+    tool: str
+    request_id: str
+    index: int
+    state: Literal["queued", "waiting_for_approval", "running"]
+    since: str
+    expires_at: str
+
+
 class _SessionViewRequired(TypedDict):
     session: SessionViewSession
     tools: list[SessionTool]
     """By name."""
     slices: dict[str, Any]
-    """What each reducer makes of `calls`, by its name."""
+    """The result of each reducer over `calls`, by reducer name."""
     calls: list[JournalEntry]
     """The last SESSION_JOURNAL calls, oldest first."""
 
 
 class SessionView(_SessionViewRequired, total=False):
     slice_errors: dict[str, Any]
-    """Only where a reducer failed: why its slice is missing, by its name."""
+    """Only if a reducer failed: why its slice is missing, by reducer name."""
+    pending: list[SessionViewPending]
+    """Only if calls of the session are pending: accepted and not ended, oldest first."""
     truncated: Literal[True]
-    """Only where calls are missing from `calls`: they were dropped because the store needed the room."""
+    """Only if `calls` is incomplete: calls were evicted because the store needed memory."""
+
+
+class PendingCallProgress(TypedDict):
+    done: float
+    total: float | None
+    message: str | None
+
+
+class _PendingCallRequired(TypedDict):
+    call: str
+    """The handle of the call. It grants nothing: every request is authorised."""
+    state: Literal["queued", "waiting_for_approval", "running"]
+    """`queued`, `waiting_for_approval`: it has not started."""
+    since: str
+    """When the call was accepted."""
+    expires_at: str
+    """At this time a call that has not ended ends as `timeout`."""
+    poll_after_ms: int
+    progress: PendingCallProgress | None
+    approval: None
+
+
+class PendingCall(_PendingCallRequired, total=False):
+    mode: Literal["memory"]
+    """Only without Redis: the call and its result are lost when this process ends."""

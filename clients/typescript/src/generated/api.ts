@@ -14,7 +14,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Execute the tool calls of one model turn
-         * @description Every call of an accepted batch gets exactly one result, in its place. HTTP says whether the service could take the batch; each result says what happened to its call. Entries of `calls` are judged one by one: a malformed one gets a result of its own. The body may be the message of a model as its provider sent it: then the answer holds the messages that its conversation goes on with.
+         * @description Every call of an accepted batch gets exactly one result, in its place. The HTTP status says whether the batch was accepted; each result says what happened to its call. Entries of `calls` are validated one by one: a malformed entry gets its own result. The body may be a model message exactly as its provider sent it: the answer then contains the messages to append to the conversation. With `Accept: text/event-stream` or `application/x-ndjson` the answer is a stream: `accepted`, each `result` as its call ends, `progress` and `part` in between, last `done`. Its results and `done` together are the JSON body. What is refused is answered as a problem before the stream begins.
          */
         readonly post: operations["executeToolCalls"];
         readonly delete?: never;
@@ -31,13 +31,57 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * The results of a batch whose answer was lost
-         * @description Kept for batches that came with an Idempotency-Key, under the `X-Request-Id` they were sent or answered with. `session_id` is null: it is stored nowhere.
+         * The results of a batch whose answer was lost, or whose calls were pending
+         * @description Stored for batches with an Idempotency-Key, and for those that prefer an asynchronous answer, under the `X-Request-Id` of the request or its answer. `session_id` is null: it is not stored. With `wait_ms` the answer waits for pending calls; without calls that are pending it comes at once.
          */
         readonly get: operations["getToolCallResults"];
         readonly put?: never;
         readonly post?: never;
+        /**
+         * Cancel the pending calls of a batch
+         * @description Calls that have not started end as `cancelled`, executed `no`. A running call that is safe to repeat is aborted. A running write goes on, unless `force` is true: then it is cut off and its outcome is unknown. Repeating the request is harmless.
+         */
+        readonly delete: operations["cancelToolCalls"];
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/tool-calls/{request_id}/events": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Follow the pending calls of a batch as a stream
+         * @description First `snapshot`, the body of GET /tool-calls/{request_id} as it is now; then `progress` and one `result` for each call that ends; last `done`. A client that reconnects gets a new snapshot, so that it misses no result.
+         */
+        readonly get: operations["followToolCalls"];
+        readonly put?: never;
+        readonly post?: never;
         readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/tool-calls/{request_id}/calls/{index}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        readonly post?: never;
+        /**
+         * Cancel one pending call of a batch
+         * @description Calls that have not started end as `cancelled`, executed `no`. A running call that is safe to repeat is aborted. A running write goes on, unless `force` is true: then it is cut off and its outcome is unknown. Repeating the request is harmless.
+         */
+        readonly delete: operations["cancelToolCall"];
         readonly options?: never;
         readonly head?: never;
         readonly patch?: never;
@@ -52,7 +96,7 @@ export interface paths {
         };
         /**
          * The tools this caller may use, for people or for a provider
-         * @description Each tool with its schemas, its limits and whether it is available now. With `format`, in the form that a provider takes as the tools of a request.
+         * @description Each tool with its schemas, its limits and whether it is available now. With `format`, in the form of the `tools` member of a request to that provider.
          */
         readonly get: operations["listTools"];
         readonly put?: never;
@@ -72,7 +116,7 @@ export interface paths {
         };
         /**
          * One tool, for people or for a provider
-         * @description As GET /tools shows it. With `format`, in the form that a provider takes as the tools of a request.
+         * @description As GET /tools shows it. With `format`, in the form of the `tools` member of a request to that provider.
          */
         readonly get: operations["getTool"];
         readonly put?: never;
@@ -92,7 +136,7 @@ export interface paths {
         };
         /**
          * Whether the process answers
-         * @description For liveness probes: 200 as long as the process answers, also while it is draining. Needs no key.
+         * @description For liveness probes: 200 while the process answers, including while it drains. Needs no key.
          */
         readonly get: operations["live"];
         readonly put?: never;
@@ -111,8 +155,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Whether calls should be sent here
-         * @description For readiness probes and load balancers: 503 while the service is draining. Needs no key; the reasons why an upstream is down are shown to a caller with a key alone.
+         * Whether this replica accepts calls
+         * @description For readiness probes and load balancers: 503 while the service is draining. Needs no key; the reason why an upstream is down is shown only to callers with a key.
          */
         readonly get: operations["ready"];
         readonly put?: never;
@@ -132,7 +176,7 @@ export interface paths {
         };
         /**
          * Prometheus metrics
-         * @description Every metric of docs/metrics.md, for a Prometheus server to scrape. Needs no key.
+         * @description All metrics of docs/metrics.md, for Prometheus. Needs no key.
          */
         readonly get: operations["metrics"];
         readonly put?: never;
@@ -151,15 +195,15 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * What the service knows of a session
-         * @description Budgets, streaks, limits, the last calls with their late results, and what each reducer makes of them. A session never seen is empty, not an error. Sessions belong to the caller's tenant.
+         * Show the state of a session
+         * @description Budgets, streaks, limits, the last calls with their late results, and the result of each reducer. An unknown session is empty, not an error. Sessions belong to the caller's tenant.
          */
         readonly get: operations["getSession"];
         readonly put?: never;
         readonly post?: never;
         /**
          * Forget a session
-         * @description Budgets, limits, streaks and journal. What still runs in it is answered, and settles nowhere.
+         * @description Deletes budgets, limits, streaks and journal. Calls still running are answered, but no longer counted.
          */
         readonly delete: operations["endSession"];
         readonly options?: never;
@@ -179,7 +223,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Unblock all tools of a session
-         * @description Every tool gets its retries back and the session all of its own; failure streaks end. Calls and rounds stay counted, and the journal stays.
+         * @description Restores the retries of every tool and of the session, and ends failure streaks. Call and round counts and the journal are kept.
          */
         readonly delete: operations["resetBudgets"];
         readonly options?: never;
@@ -199,7 +243,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Unblock one tool of a session
-         * @description The tool gets its retries back, the session what the tool held of its own; its failure streaks end.
+         * @description Restores the retries of the tool, and those it had used of the session; ends its failure streaks.
          */
         readonly delete: operations["resetToolBudget"];
         readonly options?: never;
@@ -212,179 +256,43 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         readonly Problem: {
-            /** @description A URI reference that names the kind of problem. */
+            /** @description A URI reference that identifies the problem type. */
             readonly type: string;
             readonly title: string;
             readonly status: number;
-            /** @description The same kind as a stable word. */
+            /** @description The problem type as a stable code. */
             readonly code: string;
-            /** @description What was wrong this time and how to mend it. */
+            /** @description What was wrong with this request and how to correct it. */
             readonly detail: string;
             readonly request_id: string;
         };
-        readonly ToolCatalogue: {
-            readonly tools: readonly components["schemas"]["ToolDescription"][];
-        };
-        readonly ToolDescription: {
-            readonly name: string;
-            readonly description: string;
+        readonly StreamEvent: components["schemas"]["AcceptedEvent"] | components["schemas"]["ResultEvent"] | components["schemas"]["ProgressEvent"] | components["schemas"]["PartEvent"] | components["schemas"]["SnapshotEvent"] | components["schemas"]["DoneEvent"];
+        /** @description The first event: the batch runs, and each of its calls gets a result. */
+        readonly AcceptedEvent: {
             /** @enum {string} */
-            readonly effects: "read" | "idempotent" | "write";
-            readonly input_schema: {
-                readonly [key: string]: unknown;
+            readonly event: "accepted";
+            /** @description Rises within a stream. */
+            readonly id: string;
+            readonly data: {
+                readonly request_id: string;
+                readonly session_id: string | null;
+                readonly calls: readonly {
+                    /** @description The call, as `index` of its result. */
+                    readonly index: number;
+                    readonly id: string | number | null;
+                    readonly name: string | null;
+                }[];
             };
-            readonly output_schema: {
-                readonly [key: string]: unknown;
-            } | null;
-            readonly limits: {
-                readonly timeout_ms: number;
-                readonly retries: number;
-                readonly concurrency: number | null;
-                readonly max_calls_per_session: number | null;
-            };
-            readonly available: boolean;
-            readonly unavailable_reason: string | null;
-            /**
-             * @description What it talks to cannot be reached now; `available` is false. A call says so, and models are told of it all the same.
-             * @enum {boolean}
-             */
-            readonly unreachable?: true;
-            readonly outdated_reason?: string;
-            /**
-             * @description Of a tool of a tools directory: its file shares processes with others in turn, has its own, or each of its calls has one to itself.
-             * @enum {string}
-             */
-            readonly placing?: "shared" | "own" | "alone";
-            readonly source: string;
         };
-        /** @description What goes into a request to the provider as its tools. */
-        readonly ProviderTools: {
-            readonly tools: readonly {
-                readonly [key: string]: unknown;
-            }[];
-            /** @description Tools that the provider would refuse, and all others of the request with them. */
-            readonly left_out?: readonly {
-                readonly name: string;
-                readonly reason: string;
-            }[];
-        };
-        readonly SessionView: {
-            readonly session: {
-                /**
-                 * @description Where it is kept; `local` = in this replica, because Redis is away.
-                 * @enum {string}
-                 */
-                readonly mode: "redis" | "memory" | "local";
-                readonly rounds: number;
-                readonly max_rounds: number | null;
-                /** @description Calls that ran, or may have run. */
-                readonly calls: number;
-                readonly max_calls: number | null;
-                /** @description Over all tools: failed, running, or lost with a replica. */
-                readonly retries_used: number;
-                readonly retries_limit: number;
-            };
-            /** @description By name. */
-            readonly tools: readonly components["schemas"]["SessionTool"][];
-            /** @description What each reducer makes of `calls`, by its name. */
-            readonly slices: {
-                readonly [key: string]: unknown;
-            };
-            /** @description Only where a reducer failed: why its slice is missing, by its name. */
-            readonly slice_errors?: {
-                readonly [key: string]: string;
-            };
-            /** @description The last SESSION_JOURNAL calls, oldest first. */
-            readonly calls: readonly components["schemas"]["JournalEntry"][];
-            /**
-             * @description Only where calls are missing from `calls`: they were dropped because the store needed the room.
-             * @enum {boolean}
-             */
-            readonly truncated?: true;
-        };
-        readonly SessionTool: {
-            /** @description `_unknown` stands for all names that no tool has. */
-            readonly name: string;
-            /** @description Its last round that counted failed. */
-            readonly failing: boolean;
-            /** @description Failed rounds in a row. */
-            readonly failures: number;
-            /** @description Retries that failed. */
-            readonly used: number;
-            /** @description Retries that run now. */
-            readonly running: number;
-            /** @description Its retries; what it has used where it is no tool of this service any more. */
-            readonly limit: number;
-            /** @description Blocked now: a call of it would be refused with `retry_budget_exhausted`. */
-            readonly exhausted: boolean;
-            /** @description The last failure that was charged, one line; "" where none is standing. */
-            readonly last_error: string;
-            /** @description How often in a row its most repeated call failed, and gave the same answer. */
-            readonly streak: {
-                readonly failed: number;
-                readonly same_answer: number;
-            };
-            /** @description Counted where the tool limits its calls per session. */
-            readonly calls: number | null;
-            readonly max_calls: number | null;
-        };
-        readonly JournalEntry: {
-            /** @description The session's round, from 1. */
-            readonly step: number;
-            /**
-             * Format: date-time
-             * @description When its batch was answered.
-             */
-            readonly time: string;
-            readonly request_id: string;
-            readonly index: number;
-            /** @description The caller's id of the call. */
-            readonly id: string | number | null;
-            /** @description A registered name, or `_unknown`; null where the call named none. */
-            readonly tool: string | null;
-            /** @description The name asked for, at most 64 characters. */
-            readonly name: string | null;
-            /** @description SHA-256 of tool and canonical arguments, in hex. */
-            readonly fingerprint: string | null;
-            /** @description The beginning of the arguments, redacted. */
-            readonly arguments: string;
-            readonly success: boolean;
+        /** @description The result of a call, exactly as in the body. Exactly one per call. */
+        readonly ResultEvent: {
             /** @enum {string} */
-            readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
-            /** @enum {string} */
-            readonly executed: "yes" | "no" | "maybe";
-            readonly code: ("invalid_call" | "unknown_tool" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
-            readonly fault: ("caller" | "tool" | "upstream" | "policy" | "service") | null;
-            readonly message: string;
-            readonly duration_ms: number;
-            /** @enum {boolean} */
-            readonly replayed?: true;
-            /** @description Of this tool, after the round. */
-            readonly retries_left: number | null;
-            readonly late?: components["schemas"]["LateResult"];
+            readonly event: "result";
+            /** @description Rises within a stream. */
+            readonly id: string;
+            readonly data: components["schemas"]["ToolResult"];
         };
-        readonly LateResult: {
-            /**
-             * Format: date-time
-             * @description When the handler really ended.
-             */
-            readonly time: string;
-            /** @enum {string} */
-            readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
-            /** @enum {string} */
-            readonly executed: "yes" | "no" | "maybe";
-            readonly code: ("invalid_call" | "unknown_tool" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
-            readonly message: string;
-        };
-        readonly ToolCallsResponse: {
-            readonly request_id: string;
-            readonly session_id: string | null;
-            /** @description One per call, in the order of the calls. */
-            readonly results: readonly components["schemas"]["ToolResult"][];
-            /** @description Of the request: `unknown_member` names a member that is not known, and the one it is near. */
-            readonly warnings?: readonly components["schemas"]["Warning"][];
-        };
-        readonly ToolResult: components["schemas"]["ToolSuccess"] | components["schemas"]["ToolFailure"];
+        readonly ToolResult: components["schemas"]["ToolSuccess"] | components["schemas"]["ToolFailure"] | components["schemas"]["ToolPending"];
         readonly ToolSuccess: {
             readonly index: number;
             readonly id: string | number | null;
@@ -431,22 +339,22 @@ export interface components {
             /** @enum {boolean} */
             readonly success: false;
             /** @enum {string} */
-            readonly outcome: "retry" | "failed" | "refused" | "unknown" | "pending";
+            readonly outcome: "retry" | "failed" | "refused" | "unknown";
             readonly error: components["schemas"]["FailureDetail"];
             readonly retry: components["schemas"]["RetryState"] | null;
         };
         readonly FailureDetail: {
             /** @enum {string} */
-            readonly code: "invalid_call" | "unknown_tool" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
+            readonly code: "invalid_call" | "unknown_tool" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
             /** @description The exception's type name, or the code's own. */
             readonly type: string;
-            /** @description What to do differently, in the tool's words. `message` has it, too. Null where no retries are left. */
+            /** @description What to do differently, in the tool's words; also part of `message`. Null if no retries are left. */
             readonly hint: string | null;
             readonly issues: readonly components["schemas"]["Issue"][];
             readonly retry_after_ms: number | null;
             /** @description True tells the runtime to abort its run. */
             readonly fatal: boolean;
-            /** @description The log holds the full exception under this id. */
+            /** @description The log has the full exception under this id. */
             readonly reference: string;
         };
         readonly Issue: {
@@ -456,11 +364,11 @@ export interface components {
             readonly message: string;
         };
         readonly RetryState: {
-            /** @description True: another call of the tool may help, and would run. False: the outcome is not `retry`, or no retries are left; a call made all the same is answered `retry_budget_exhausted`. */
+            /** @description True: another call of the tool may succeed and would run. False: the outcome is not `retry`, or no retries are left; a further call is answered `retry_budget_exhausted`. */
             readonly allowed: boolean;
             readonly limit: number;
             readonly used: number;
-            /** @description The smaller of what the tool and the session have left. */
+            /** @description The smaller of the retries left to the tool and to the session. */
             readonly remaining: number;
             /** @enum {string} */
             readonly limited_by: "tool" | "session";
@@ -469,44 +377,376 @@ export interface components {
             /** @enum {string} */
             readonly mode: "redis" | "memory" | "local";
         };
-        /** @description To a message of a model, or to `text`: the results, and the same for the conversation. */
-        readonly TurnResponse: {
+        readonly ToolPending: {
+            readonly index: number;
+            readonly id: string | number | null;
+            readonly name: string | null;
+            /** @enum {string} */
+            readonly executed: "no" | "maybe";
+            readonly value: null;
+            readonly message: string;
+            readonly duration_ms: number;
+            /** @enum {boolean} */
+            readonly empty?: true;
+            /** @enum {boolean} */
+            readonly replayed?: true;
+            /** @enum {boolean} */
+            readonly truncated?: true;
+            readonly warnings?: readonly components["schemas"]["Warning"][];
+            /** @enum {boolean} */
+            readonly success: false;
+            /** @enum {string} */
+            readonly outcome: "pending";
+            readonly error: null;
+            readonly retry: null;
+            readonly pending: components["schemas"]["PendingCall"];
+        };
+        readonly PendingCall: {
+            /** @description The handle of the call. It grants nothing: every request is authorised. */
+            readonly call: string;
+            /**
+             * @description `queued`, `waiting_for_approval`: it has not started.
+             * @enum {string}
+             */
+            readonly state: "queued" | "waiting_for_approval" | "running";
+            /**
+             * Format: date-time
+             * @description When the call was accepted.
+             */
+            readonly since: string;
+            /**
+             * Format: date-time
+             * @description At this time a call that has not ended ends as `timeout`.
+             */
+            readonly expires_at: string;
+            readonly poll_after_ms: number;
+            /**
+             * @description Only without Redis: the call and its result are lost when this process ends.
+             * @enum {string}
+             */
+            readonly mode?: "memory";
+            readonly progress: {
+                readonly done: number;
+                readonly total: number | null;
+                readonly message: string | null;
+            } | null;
+            readonly approval: null;
+        };
+        /** @description How far a call is. Left out where the client reads too slowly. */
+        readonly ProgressEvent: {
+            /** @enum {string} */
+            readonly event: "progress";
+            /** @description Rises within a stream. */
+            readonly id: string;
+            readonly data: {
+                /** @description The call, as `index` of its result. */
+                readonly index: number;
+                readonly progress: {
+                    readonly done: number;
+                    readonly total: number | null;
+                    readonly message: string | null;
+                };
+            };
+        };
+        /** @description What a tool shows to people before its result. No part of the result. Left out where the client reads too slowly. */
+        readonly PartEvent: {
+            /** @enum {string} */
+            readonly event: "part";
+            /** @description Rises within a stream. */
+            readonly id: string;
+            readonly data: {
+                /** @description The call, as `index` of its result. */
+                readonly index: number;
+                readonly value: unknown;
+            };
+        };
+        /** @description The body as it is now: the first event for a client that follows a batch later. */
+        readonly SnapshotEvent: {
+            /** @enum {string} */
+            readonly event: "snapshot";
+            /** @description Rises within a stream. */
+            readonly id: string;
+            readonly data: components["schemas"]["ToolCallsResponse"];
+        };
+        readonly ToolCallsResponse: {
             readonly request_id: string;
             readonly session_id: string | null;
+            /**
+             * @description Only for batches that prefer an asynchronous answer: `pending` while any result is (202), else `done`.
+             * @enum {string}
+             */
+            readonly status?: "pending" | "done";
             /** @description One per call, in the order of the calls. */
             readonly results: readonly components["schemas"]["ToolResult"][];
-            /** @description Of the request: `unknown_member` names a member that is not known, and the one it is near. */
+            /** @description Warnings about the request: `unknown_member` names an unknown member and the most similar known one. */
+            readonly warnings?: readonly components["schemas"]["Warning"][];
+        };
+        /** @description The last event: what the body contains beside its results. */
+        readonly DoneEvent: {
+            /** @enum {string} */
+            readonly event: "done";
+            /** @description Rises within a stream. */
+            readonly id: string;
+            readonly data: {
+                readonly request_id: string;
+                readonly session_id: string | null;
+                /**
+                 * @description `pending` only if the stream ends before its calls do.
+                 * @enum {string}
+                 */
+                readonly status: "pending" | "done";
+                /** @enum {string} */
+                readonly format?: "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "vapi" | "langchain" | "text";
+                /** @description As in the body; with `raw` what would be the whole body. */
+                readonly messages?: unknown;
+                /** @description Warnings about the request: `unknown_member` names an unknown member and the most similar known one. */
+                readonly warnings?: readonly components["schemas"]["Warning"][];
+            };
+        };
+        /** @description A sign of life on an idle stream, to be skipped. In SSE it is a comment. */
+        readonly Heartbeat: {
+            /** @enum {string} */
+            readonly event: "heartbeat";
+        };
+        readonly ToolCatalogue: {
+            readonly tools: readonly components["schemas"]["ToolDescription"][];
+        };
+        readonly ToolDescription: {
+            readonly name: string;
+            readonly description: string;
+            /** @enum {string} */
+            readonly effects: "read" | "idempotent" | "write";
+            readonly input_schema: {
+                readonly [key: string]: unknown;
+            };
+            readonly output_schema: {
+                readonly [key: string]: unknown;
+            } | null;
+            readonly limits: {
+                readonly timeout_ms: number;
+                readonly retries: number;
+                readonly concurrency: number | null;
+                readonly max_calls_per_session: number | null;
+                /** @description Only for background tools: from acceptance to the end. */
+                readonly max_duration_ms?: number;
+            };
+            /**
+             * @description A call may go on after its request: send `Prefer: respond-async`. `always`: without it the call is refused.
+             * @enum {string}
+             */
+            readonly background?: "optional" | "always";
+            readonly available: boolean;
+            readonly unavailable_reason: string | null;
+            /**
+             * @description Its upstream is unreachable now; `available` is false. Models are still offered the tool; a call fails with the reason.
+             * @enum {boolean}
+             */
+            readonly unreachable?: true;
+            readonly outdated_reason?: string;
+            /**
+             * @description For a tool of a tools directory: its file shares processes with other files, has processes of its own, or gets one process per call.
+             * @enum {string}
+             */
+            readonly placing?: "shared" | "own" | "alone";
+            readonly source: string;
+        };
+        /** @description The value for the `tools` member of a request to the provider. */
+        readonly ProviderTools: {
+            readonly tools: readonly {
+                readonly [key: string]: unknown;
+            }[];
+            /** @description Tools omitted because the provider would refuse the whole request for them. */
+            readonly left_out?: readonly {
+                readonly name: string;
+                readonly reason: string;
+            }[];
+        };
+        readonly SessionView: {
+            readonly session: {
+                /**
+                 * @description Where the session is stored; `local` = in this replica, because Redis is unavailable.
+                 * @enum {string}
+                 */
+                readonly mode: "redis" | "memory" | "local";
+                readonly rounds: number;
+                readonly max_rounds: number | null;
+                /** @description Calls that ran, or may have run. */
+                readonly calls: number;
+                readonly max_calls: number | null;
+                /** @description Over all tools: failed, running, or lost when a replica died. */
+                readonly retries_used: number;
+                readonly retries_limit: number;
+            };
+            /** @description By name. */
+            readonly tools: readonly components["schemas"]["SessionTool"][];
+            /** @description The result of each reducer over `calls`, by reducer name. */
+            readonly slices: {
+                readonly [key: string]: unknown;
+            };
+            /** @description Only if a reducer failed: why its slice is missing, by reducer name. */
+            readonly slice_errors?: {
+                readonly [key: string]: string;
+            };
+            /** @description Only if calls of the session are pending: accepted and not ended, oldest first. */
+            readonly pending?: readonly {
+                readonly call: string;
+                readonly tool: string;
+                readonly request_id: string;
+                readonly index: number;
+                /** @enum {string} */
+                readonly state: "queued" | "waiting_for_approval" | "running";
+                /** Format: date-time */
+                readonly since: string;
+                /** Format: date-time */
+                readonly expires_at: string;
+            }[];
+            /** @description The last SESSION_JOURNAL calls, oldest first. */
+            readonly calls: readonly components["schemas"]["JournalEntry"][];
+            /**
+             * @description Only if `calls` is incomplete: calls were evicted because the store needed memory.
+             * @enum {boolean}
+             */
+            readonly truncated?: true;
+        };
+        readonly SessionTool: {
+            /** @description `_unknown` covers all names that no tool has. */
+            readonly name: string;
+            /** @description The last counted round failed. */
+            readonly failing: boolean;
+            /** @description Failed rounds in a row. */
+            readonly failures: number;
+            /** @description Retries that failed. */
+            readonly used: number;
+            /** @description Retries running now. */
+            readonly running: number;
+            /** @description Its retry limit; the number used if the tool no longer exists. */
+            readonly limit: number;
+            /** @description Blocked now: a call would be refused with `retry_budget_exhausted`. */
+            readonly exhausted: boolean;
+            /** @description The last charged failure, one line; "" if there is none. */
+            readonly last_error: string;
+            /** @description How often in a row its most repeated call failed, and how often it returned the same answer. */
+            readonly streak: {
+                readonly failed: number;
+                readonly same_answer: number;
+            };
+            /** @description Counted only if the tool limits its calls per session. */
+            readonly calls: number | null;
+            readonly max_calls: number | null;
+        };
+        readonly JournalEntry: {
+            /** @description The session's round, from 1. */
+            readonly step: number;
+            /**
+             * Format: date-time
+             * @description When its batch was answered.
+             */
+            readonly time: string;
+            readonly request_id: string;
+            readonly index: number;
+            /** @description The caller's id of the call. */
+            readonly id: string | number | null;
+            /** @description A registered tool name, or `_unknown`; null if the call has no name. */
+            readonly tool: string | null;
+            /** @description The requested name, at most 64 characters. */
+            readonly name: string | null;
+            /** @description SHA-256 of tool and canonical arguments, in hex. */
+            readonly fingerprint: string | null;
+            /** @description The beginning of the arguments, redacted. */
+            readonly arguments: string;
+            readonly success: boolean;
+            /** @enum {string} */
+            readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
+            /** @enum {string} */
+            readonly executed: "yes" | "no" | "maybe";
+            readonly code: ("invalid_call" | "unknown_tool" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
+            readonly fault: ("caller" | "tool" | "upstream" | "policy" | "service") | null;
+            readonly message: string;
+            readonly duration_ms: number;
+            /** @enum {boolean} */
+            readonly replayed?: true;
+            /** @description Retries left for this tool after the round. */
+            readonly retries_left: number | null;
+            readonly late?: components["schemas"]["LateResult"];
+        };
+        readonly LateResult: {
+            /**
+             * Format: date-time
+             * @description When the handler really ended.
+             */
+            readonly time: string;
+            /** @enum {string} */
+            readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
+            /** @enum {string} */
+            readonly executed: "yes" | "no" | "maybe";
+            readonly code: ("invalid_call" | "unknown_tool" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
+            readonly message: string;
+        };
+        /** @description With `format`: the results as they are now, and the messages that tell a model of late ones. */
+        readonly LateResponse: {
+            readonly request_id: string;
+            readonly session_id: string | null;
+            /**
+             * @description Only for batches that prefer an asynchronous answer: `pending` while any result is (202), else `done`.
+             * @enum {string}
+             */
+            readonly status?: "pending" | "done";
+            /** @description One per call, in the order of the calls. */
+            readonly results: readonly components["schemas"]["ToolResult"][];
+            /** @description Warnings about the request: `unknown_member` names an unknown member and the most similar known one. */
             readonly warnings?: readonly components["schemas"]["Warning"][];
             /** @enum {string} */
             readonly format: "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "vapi" | "langchain" | "text";
-            /** @description What the conversation goes on with: each call answered once, under its own id. */
+            /** @description With `format`: what to append to the conversation to tell its model of calls that were pending and have ended. Empty as long as none has. */
+            readonly messages: readonly unknown[];
+        };
+        /** @description For a model message, or `text`: the results, and the messages to append to the conversation. */
+        readonly TurnResponse: {
+            readonly request_id: string;
+            readonly session_id: string | null;
+            /**
+             * @description Only for batches that prefer an asynchronous answer: `pending` while any result is (202), else `done`.
+             * @enum {string}
+             */
+            readonly status?: "pending" | "done";
+            /** @description One per call, in the order of the calls. */
+            readonly results: readonly components["schemas"]["ToolResult"][];
+            /** @description Warnings about the request: `unknown_member` names an unknown member and the most similar known one. */
+            readonly warnings?: readonly components["schemas"]["Warning"][];
+            /** @enum {string} */
+            readonly format: "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "vapi" | "langchain" | "text";
+            /** @description The messages to append to the conversation: one answer per call, under its id. */
             readonly messages: readonly unknown[];
         };
         /** @description The service's own envelope. */
         readonly ToolCallsEnvelope: {
-            /** @description Budgets are kept per session; without one they hold for this request. */
+            /** @description Budgets are counted per session; without one they apply to this request only. */
             readonly session_id?: string | null;
             /** @description Batches of a session with one round_id are one round of the retry budget. */
             readonly round_id?: string | null;
             /**
-             * @description `parallel`, if left out.
+             * @description Default: `parallel`.
              * @enum {string}
              */
             readonly order?: "parallel" | "sequential";
             /**
-             * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+             * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
              * @enum {string}
              */
             readonly on_error?: "continue" | "stop";
             /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
             readonly deadline_ms?: number | null;
+            /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+            readonly wait_ms?: number | null;
+            /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+            readonly notify?: string | null;
             readonly calls: readonly components["schemas"]["ToolCall"][];
             /**
-             * @description `text` is answered in plain observations as well.
+             * @description `text`: the answer also contains the results as plain text.
              * @enum {string}
              */
             readonly format?: "native" | "text";
-            /** @description Answer with the messages alone. Changes nothing for `native`. */
+            /** @description Answer with the messages only. No effect for `native`. */
             readonly raw?: boolean;
         } & {
             readonly [key: string]: unknown;
@@ -537,9 +777,9 @@ export interface operations {
     readonly executeToolCalls: {
         readonly parameters: {
             readonly query?: {
-                /** @description How the body is written, and so the answer. Told by the shape of the body, if left out. */
+                /** @description The format of the body and of the answer. Default: detected from the body. */
                 readonly format?: "native" | "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "vapi" | "langchain" | "text";
-                /** @description `true`: answer with the messages alone. */
+                /** @description `true`: answer with the messages only. */
                 readonly raw?: "true" | "false";
                 /** @description The session, as `session_id` of the body. */
                 readonly session_id?: string;
@@ -551,11 +791,17 @@ export interface operations {
                 readonly on_error?: "continue" | "stop";
                 /** @description Milliseconds for the batch, as `deadline_ms` of the body. */
                 readonly deadline_ms?: number;
+                /** @description Milliseconds to wait for results, as `wait_ms` of the body. */
+                readonly wait_ms?: number;
+                /** @description The webhook endpoint, as `notify` of the body. */
+                readonly notify?: string;
             };
             readonly header?: {
-                /** @description 1 to 255 printable ASCII characters, bare or quoted: what ran is not run again when the batch is sent again. */
+                /** @description 1 to 255 printable ASCII characters, bare or quoted. Calls that ran are not run again when the batch is repeated. */
                 readonly "idempotency-key"?: string;
-                /** @description An id for this request; made by the service if absent. Kept results can be asked for under it. */
+                /** @description `respond-async, wait=10` (RFC 7240): calls that have not ended after so many seconds are answered as pending (202) and go on. Without `wait`: background tools at once, others after a second. */
+                readonly prefer?: string;
+                /** @description An id for this request; generated if absent. Stored results can be fetched under it. */
                 readonly "x-request-id"?: string;
             };
             readonly path?: never;
@@ -579,28 +825,32 @@ export interface operations {
                     } & {
                         readonly [key: string]: unknown;
                     })[];
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "openai-chat";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -616,28 +866,32 @@ export interface operations {
                     } & {
                         readonly [key: string]: unknown;
                     })[];
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "openai-responses";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -657,28 +911,32 @@ export interface operations {
                     } & {
                         readonly [key: string]: unknown;
                     };
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "openai-realtime";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -700,28 +958,32 @@ export interface operations {
                     } & {
                         readonly [key: string]: unknown;
                     })[];
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "anthropic";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -741,28 +1003,32 @@ export interface operations {
                     } & {
                         readonly [key: string]: unknown;
                     })[];
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "gemini";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -782,28 +1048,32 @@ export interface operations {
                     } & {
                         readonly [key: string]: unknown;
                     })[];
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "bedrock";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -824,28 +1094,32 @@ export interface operations {
                     } & {
                         readonly [key: string]: unknown;
                     })[];
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "mistral";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -866,28 +1140,32 @@ export interface operations {
                     } & {
                         readonly [key: string]: unknown;
                     })[];
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "cohere";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -911,28 +1189,32 @@ export interface operations {
                         readonly [key: string]: unknown;
                     };
                     readonly done: boolean;
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "ollama";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -950,28 +1232,32 @@ export interface operations {
                     } & {
                         readonly [key: string]: unknown;
                     })[];
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "ai-sdk";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -991,28 +1277,32 @@ export interface operations {
                     } & {
                         readonly [key: string]: unknown;
                     };
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "vapi";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -1031,28 +1321,32 @@ export interface operations {
                     } & {
                         readonly [key: string]: unknown;
                     })[];
-                    /** @description Budgets are kept per session; without one they hold for this request. */
+                    /** @description Budgets are counted per session; without one they apply to this request only. */
                     readonly session_id?: string | null;
                     /** @description Batches of a session with one round_id are one round of the retry budget. */
                     readonly round_id?: string | null;
                     /**
-                     * @description `parallel`, if left out.
+                     * @description Default: `parallel`.
                      * @enum {string}
                      */
                     readonly order?: "parallel" | "sequential";
                     /**
-                     * @description `continue`, if left out. With `sequential`: `stop` answers the rest with not_executed.
+                     * @description Default: `continue`. With `sequential`: `stop` answers the rest with not_executed.
                      * @enum {string}
                      */
                     readonly on_error?: "continue" | "stop";
                     /** @description Milliseconds for the whole batch, clamped to MAX_DEADLINE_MS. */
                     readonly deadline_ms?: number | null;
+                    /** @description Milliseconds to wait for results; calls that have not ended then are answered as pending (202) and go on. As `Prefer: respond-async, wait=…`. */
+                    readonly wait_ms?: number | null;
+                    /** @description The webhook endpoint, by its name in the configuration, that hears of pending calls. */
+                    readonly notify?: string | null;
                     /**
-                     * @description Told by the shape of the body, if left out.
+                     * @description Default: detected from the body.
                      * @enum {string}
                      */
                     readonly format?: "langchain";
-                    /** @description Answer with the messages alone. Changes nothing for `native`. */
+                    /** @description Answer with the messages only. No effect for `native`. */
                     readonly raw?: boolean;
                 } & {
                     readonly [key: string]: unknown;
@@ -1137,12 +1431,27 @@ export interface operations {
             /** @description Accepted: one result per call, also when every call failed. */
             readonly 200: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description `true` where nothing ran: all results were kept. */
+                    /** @description `true` if nothing ran: all results are stored ones. */
                     readonly "Idempotent-Replayed"?: string;
-                    /** @description With `raw`: what `warnings` says in other answers. Only where there is something to say. */
+                    /** @description With `raw`: the content of `warnings` in other answers. Only if there are warnings. */
                     readonly "Recourse-Warning"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ToolCallsResponse"] | components["schemas"]["TurnResponse"] | readonly unknown[] | {
+                        readonly results: readonly unknown[];
+                    };
+                    readonly "text/event-stream": components["schemas"]["StreamEvent"];
+                    readonly "application/x-ndjson": components["schemas"]["StreamEvent"] | components["schemas"]["Heartbeat"];
+                };
+            };
+            /** @description Some calls go on. `Location` names the results, `Retry-After` when to ask for them. */
+            readonly 202: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -1154,7 +1463,7 @@ export interface operations {
             /** @description The body is of no known shape, or its envelope is malformed. Nothing has run. */
             readonly 400: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1172,12 +1481,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No key, or a wrong one. */
+            /** @description The key is missing or invalid. */
             readonly 401: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description The scheme that is asked for. */
+                    /** @description The required authentication scheme. */
                     readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1195,10 +1504,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The origin may not call, or the key may not do this. */
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
             readonly 403: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1209,7 +1518,7 @@ export interface operations {
                      *       "title": "Forbidden",
                      *       "status": 403,
                      *       "code": "forbidden_origin",
-                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1219,7 +1528,7 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1237,12 +1546,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A batch with this Idempotency-Key still runs. */
+            /** @description A batch with this Idempotency-Key is still running. */
             readonly 409: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -1253,7 +1562,7 @@ export interface operations {
                      *       "title": "Conflict",
                      *       "status": 409,
                      *       "code": "idempotency_key_in_flight",
-                     *       "detail": "A batch with this Idempotency-Key is still running. Nothing has run now; ask again after the time in Retry-After.",
+                     *       "detail": "A batch with this Idempotency-Key is still running. This request ran nothing; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1263,7 +1572,7 @@ export interface operations {
             /** @description The body is larger than MAX_BODY_BYTES. */
             readonly 413: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1284,7 +1593,7 @@ export interface operations {
             /** @description Not application/json in UTF-8. */
             readonly 415: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1302,10 +1611,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It expects something other than 100-continue. */
+            /** @description The Expect header is not 100-continue. */
             readonly 417: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1316,17 +1625,17 @@ export interface operations {
                      *       "title": "Expectation Failed",
                      *       "status": 417,
                      *       "code": "expectation_failed",
-                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "detail": "Only Expect: 100-continue is supported.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description This Idempotency-Key came with another body before. Nothing has run. */
+            /** @description This Idempotency-Key was already used with a different body. Nothing has run. */
             readonly 422: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1337,7 +1646,7 @@ export interface operations {
                      *       "title": "Unprocessable Entity",
                      *       "status": 422,
                      *       "code": "idempotency_key_reused",
-                     *       "detail": "This Idempotency-Key came with another body before. Nothing has run; use a new key for a new batch.",
+                     *       "detail": "This Idempotency-Key was already used with a different body. Nothing has run; use a new key for a new batch.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1347,9 +1656,9 @@ export interface operations {
             /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -1360,7 +1669,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1370,7 +1679,7 @@ export interface operations {
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1388,10 +1697,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            /** @description Internal error: a bug of the service, logged under the request id. */
             readonly 500: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1402,19 +1711,19 @@ export interface operations {
                      *       "title": "Internal Server Error",
                      *       "status": 500,
                      *       "code": "internal_error",
-                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service is stopping or overloaded, or cannot check the token now. */
+            /** @description The service is stopping or overloaded, or cannot verify the token now. */
             readonly 503: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -1425,7 +1734,7 @@ export interface operations {
                      *       "title": "Service Unavailable",
                      *       "status": 503,
                      *       "code": "overloaded",
-                     *       "detail": "The service has too much to do (queue). Nothing has run; send the batch again after the time in Retry-After.",
+                     *       "detail": "The service is overloaded (queue). Nothing has run; send the batch again after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1436,8 +1745,22 @@ export interface operations {
     };
     readonly getToolCallResults: {
         readonly parameters: {
-            readonly query?: never;
-            readonly header?: never;
+            readonly query?: {
+                /** @description Milliseconds to wait for pending calls. Default 0. */
+                readonly wait_ms?: number;
+                /** @description Which of them must have ended. Default `all`. */
+                readonly until?: "all" | "any";
+                /** @description Adds `format` and `messages`: the final results of calls that were answered as pending, as the provider wants them late. */
+                readonly format?: "native" | "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "vapi" | "langchain" | "text";
+                /** @description With `format`. `true`: answer with the messages only. */
+                readonly raw?: "true" | "false";
+                /** @description With `format=gemini`, for the Live API: `messages` hold a function response for each call, with this scheduling. */
+                readonly scheduling?: "WHEN_IDLE" | "INTERRUPT" | "SILENT";
+            };
+            readonly header?: {
+                /** @description Entity tags that the caller has: answered 304 if one is still current. */
+                readonly "if-none-match"?: string;
+            };
             readonly path: {
                 /**
                  * @description As in `X-Request-Id`.
@@ -1449,10 +1772,10 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description One result per call, as they were answered. */
+            /** @description One result per call, exactly as answered; those of pending calls as they ended. */
             readonly 200: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1479,20 +1802,73 @@ export interface operations {
                      *           "warnings": [
                      *             {
                      *               "code": "idempotency_not_durable",
-                     *               "message": "The Idempotency-Key is remembered only while this process lives."
+                     *               "message": "The Idempotency-Key is stored only in this process and is lost when it ends."
                      *             }
                      *           ]
                      *         }
                      *       ]
                      *     }
                      */
-                    readonly "application/json": components["schemas"]["ToolCallsResponse"];
+                    readonly "application/json": components["schemas"]["ToolCallsResponse"] | components["schemas"]["LateResponse"] | readonly unknown[];
+                };
+            };
+            /** @description Some calls are pending. Ask again after the time in `Retry-After`. */
+            readonly 202: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "request_id": "lost-answer-0001",
+                     *       "session_id": null,
+                     *       "results": [
+                     *         {
+                     *           "index": 0,
+                     *           "id": "call_1",
+                     *           "name": "echo",
+                     *           "success": true,
+                     *           "outcome": "success",
+                     *           "executed": "yes",
+                     *           "value": {
+                     *             "text": "hello"
+                     *           },
+                     *           "message": "",
+                     *           "error": null,
+                     *           "retry": null,
+                     *           "duration_ms": 0.02,
+                     *           "warnings": [
+                     *             {
+                     *               "code": "idempotency_not_durable",
+                     *               "message": "The Idempotency-Key is stored only in this process and is lost when it ends."
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["ToolCallsResponse"] | components["schemas"]["LateResponse"] | readonly unknown[];
+                };
+            };
+            /** @description Unchanged since the tag the caller sent. No body. */
+            readonly 304: {
+                headers: {
+                    /** @description A strong tag of the body. */
+                    readonly ETag?: string;
+                    /** @description `private, no-cache`: store the answer, and revalidate it before each use. */
+                    readonly "Cache-Control"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": unknown;
                 };
             };
             /** @description The request is malformed. */
             readonly 400: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1510,12 +1886,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No key, or a wrong one. */
+            /** @description The key is missing or invalid. */
             readonly 401: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description The scheme that is asked for. */
+                    /** @description The required authentication scheme. */
                     readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1533,10 +1909,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The origin may not call, or the key may not do this. */
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
             readonly 403: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1547,17 +1923,17 @@ export interface operations {
                      *       "title": "Forbidden",
                      *       "status": 403,
                      *       "code": "forbidden_origin",
-                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Nothing is kept under this request id. */
+            /** @description No results are stored under this request id. */
             readonly 404: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1568,7 +1944,7 @@ export interface operations {
                      *       "title": "Not Found",
                      *       "status": 404,
                      *       "code": "result_not_kept",
-                     *       "detail": "No results are kept under this request id: its batch came without an Idempotency-Key, is still running, is too long ago, or its results were dropped because the store needed the room.",
+                     *       "detail": "No results are stored under this request id: its batch had no Idempotency-Key and did not prefer an asynchronous answer, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1578,7 +1954,7 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1599,7 +1975,7 @@ export interface operations {
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1617,10 +1993,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It expects something other than 100-continue. */
+            /** @description The Expect header is not 100-continue. */
             readonly 417: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1631,7 +2007,7 @@ export interface operations {
                      *       "title": "Expectation Failed",
                      *       "status": 417,
                      *       "code": "expectation_failed",
-                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "detail": "Only Expect: 100-continue is supported.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1641,9 +2017,9 @@ export interface operations {
             /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -1654,7 +2030,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1664,7 +2040,7 @@ export interface operations {
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1682,10 +2058,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            /** @description Internal error: a bug of the service, logged under the request id. */
             readonly 500: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1696,19 +2072,19 @@ export interface operations {
                      *       "title": "Internal Server Error",
                      *       "status": 500,
                      *       "code": "internal_error",
-                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping. */
+            /** @description The session store is unavailable, the token cannot be verified now, or the service is stopping. */
             readonly 503: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -1719,7 +2095,914 @@ export interface operations {
                      *       "title": "Service Unavailable",
                      *       "status": 503,
                      *       "code": "store_unavailable",
-                     *       "detail": "The session store cannot be asked now. Try again.",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly cancelToolCalls: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Also cuts off writes that are running. Default false. */
+                readonly force?: boolean;
+            };
+            readonly header?: never;
+            readonly path: {
+                /**
+                 * @description As in `X-Request-Id`.
+                 * @example lost-answer-0001
+                 */
+                readonly request_id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The results as they are now. */
+            readonly 202: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "request_id": "lost-answer-0001",
+                     *       "session_id": null,
+                     *       "results": [
+                     *         {
+                     *           "index": 0,
+                     *           "id": "call_1",
+                     *           "name": "echo",
+                     *           "success": true,
+                     *           "outcome": "success",
+                     *           "executed": "yes",
+                     *           "value": {
+                     *             "text": "hello"
+                     *           },
+                     *           "message": "",
+                     *           "error": null,
+                     *           "retry": null,
+                     *           "duration_ms": 0.02,
+                     *           "warnings": [
+                     *             {
+                     *               "code": "idempotency_not_durable",
+                     *               "message": "The Idempotency-Key is stored only in this process and is lost when it ends."
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["ToolCallsResponse"];
+                };
+            };
+            /** @description The request is malformed. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No results are stored under this request id. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:result_not_kept",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "result_not_kept",
+                     *       "detail": "No results are stored under this request id: its batch had no Idempotency-Key and did not prefer an asynchronous answer, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Content-Type is present but is not a media type. */
+            readonly 415: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unsupported_media_type",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "code": "unsupported_media_type",
+                     *       "detail": "Send application/json in UTF-8 (with curl: -H 'content-type: application/json').",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The session store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly followToolCalls: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /**
+                 * @description As in `X-Request-Id`.
+                 * @example lost-answer-0001
+                 */
+                readonly request_id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The events. */
+            readonly 200: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "text/event-stream": components["schemas"]["StreamEvent"];
+                    readonly "application/x-ndjson": components["schemas"]["StreamEvent"] | components["schemas"]["Heartbeat"];
+                };
+            };
+            /** @description The request is malformed. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No results are stored under this request id. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:result_not_kept",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "result_not_kept",
+                     *       "detail": "No results are stored under this request id: its batch had no Idempotency-Key and did not prefer an asynchronous answer, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The session store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly cancelToolCall: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Also cuts off writes that are running. Default false. */
+                readonly force?: boolean;
+            };
+            readonly header?: never;
+            readonly path: {
+                /**
+                 * @description As in `X-Request-Id`.
+                 * @example lost-answer-0001
+                 */
+                readonly request_id: string;
+                /**
+                 * @description The place of the call in its batch.
+                 * @example 0
+                 */
+                readonly index: number;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The results as they are now. */
+            readonly 202: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "request_id": "lost-answer-0001",
+                     *       "session_id": null,
+                     *       "results": [
+                     *         {
+                     *           "index": 0,
+                     *           "id": "call_1",
+                     *           "name": "echo",
+                     *           "success": true,
+                     *           "outcome": "success",
+                     *           "executed": "yes",
+                     *           "value": {
+                     *             "text": "hello"
+                     *           },
+                     *           "message": "",
+                     *           "error": null,
+                     *           "retry": null,
+                     *           "duration_ms": 0.02,
+                     *           "warnings": [
+                     *             {
+                     *               "code": "idempotency_not_durable",
+                     *               "message": "The Idempotency-Key is stored only in this process and is lost when it ends."
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    readonly "application/json": components["schemas"]["ToolCallsResponse"];
+                };
+            };
+            /** @description The request is malformed. */
+            readonly 400: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:bad_request",
+                     *       "title": "Bad Request",
+                     *       "status": 400,
+                     *       "code": "bad_request",
+                     *       "detail": "The request is malformed.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The key is missing or invalid. */
+            readonly 401: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description The required authentication scheme. */
+                    readonly "WWW-Authenticate"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unauthorized",
+                     *       "title": "Unauthorized",
+                     *       "status": 401,
+                     *       "code": "unauthorized",
+                     *       "detail": "Send a valid key as Authorization: Bearer … or X-API-Key.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
+            readonly 403: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:forbidden_origin",
+                     *       "title": "Forbidden",
+                     *       "status": 403,
+                     *       "code": "forbidden_origin",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description No results are stored under this request id. */
+            readonly 404: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:result_not_kept",
+                     *       "title": "Not Found",
+                     *       "status": 404,
+                     *       "code": "result_not_kept",
+                     *       "detail": "No results are stored under this request id: its batch had no Idempotency-Key and did not prefer an asynchronous answer, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            readonly 408: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:request_timeout",
+                     *       "title": "Request Timeout",
+                     *       "status": 408,
+                     *       "code": "request_timeout",
+                     *       "detail": "The request did not arrive in time. Send it again, faster.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The path is too long. */
+            readonly 414: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:uri_too_long",
+                     *       "title": "URI Too Long",
+                     *       "status": 414,
+                     *       "code": "uri_too_long",
+                     *       "detail": "The path is too long.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Content-Type is present but is not a media type. */
+            readonly 415: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:unsupported_media_type",
+                     *       "title": "Unsupported Media Type",
+                     *       "status": 415,
+                     *       "code": "unsupported_media_type",
+                     *       "detail": "Send application/json in UTF-8 (with curl: -H 'content-type: application/json').",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Expect header is not 100-continue. */
+            readonly 417: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:expectation_failed",
+                     *       "title": "Expectation Failed",
+                     *       "status": 417,
+                     *       "code": "expectation_failed",
+                     *       "detail": "Only Expect: 100-continue is supported.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This caller has sent too many requests. */
+            readonly 429: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:rate_limited",
+                     *       "title": "Too Many Requests",
+                     *       "status": 429,
+                     *       "code": "rate_limited",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The headers are too large. */
+            readonly 431: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:headers_too_large",
+                     *       "title": "Request Header Fields Too Large",
+                     *       "status": 431,
+                     *       "code": "headers_too_large",
+                     *       "detail": "The headers are too large.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal error: a bug of the service, logged under the request id. */
+            readonly 500: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:internal_error",
+                     *       "title": "Internal Server Error",
+                     *       "status": 500,
+                     *       "code": "internal_error",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
+                     *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
+                     *     }
+                     */
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The session store is unavailable, the token cannot be verified now, or the service is stopping. */
+            readonly 503: {
+                headers: {
+                    /** @description The id of this request: sent by the client, or generated by the service. */
+                    readonly "X-Request-Id"?: string;
+                    /** @description Seconds to wait before a retry. */
+                    readonly "Retry-After"?: number;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "urn:recourse:problem:store_unavailable",
+                     *       "title": "Service Unavailable",
+                     *       "status": 503,
+                     *       "code": "store_unavailable",
+                     *       "detail": "The session store is unavailable. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1731,15 +3014,15 @@ export interface operations {
     readonly listTools: {
         readonly parameters: {
             readonly query?: {
-                /** @description How the tools are written; `native` if left out. A provider is not told of tools that are switched off or refused, but of those that only cannot be reached now; under names it can carry, in the form of the `tools` of a request to it. */
+                /** @description The format of the tools; default `native`. A provider format omits tools that are disabled or that the provider would refuse, includes tools that are only unreachable now, uses names that the provider accepts, and fits the `tools` member of a request to it. */
                 readonly format?: "native" | "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "mcp";
-                /** @description OpenAI and Anthropic: hold the model to each schema that can be said in the strict subset. Else, and for schemas that cannot, `strict` is off. */
+                /** @description OpenAI and Anthropic: sets `strict` for each schema that the strict subset can express. Otherwise `strict` is off. */
                 readonly strict?: "true" | "false";
-                /** @description Only these tools: names, and beginnings of names with a `*` behind, with `|` between them (`crm_*|search`). A name that no tool has adds nothing. */
+                /** @description Only these tools: names and prefixes that end with `*`, separated by `|` (`crm_*|search`). Unknown names are ignored. */
                 readonly names?: string;
             };
             readonly header?: {
-                /** @description Tags of what the caller has: 304 where it is still that. */
+                /** @description Entity tags that the caller has: answered 304 if one is still current. */
                 readonly "if-none-match"?: string;
             };
             readonly path?: never;
@@ -1750,11 +3033,11 @@ export interface operations {
             /** @description The catalogue, by name. */
             readonly 200: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     /** @description A strong tag of the body. */
                     readonly ETag?: string;
-                    /** @description `private, no-cache`: keep it, and ask before each use. */
+                    /** @description `private, no-cache`: store the answer, and revalidate it before each use. */
                     readonly "Cache-Control"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1807,12 +3090,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ToolCatalogue"] | components["schemas"]["ProviderTools"];
                 };
             };
-            /** @description The caller has it already. No body. */
+            /** @description Unchanged since the tag the caller sent. No body. */
             readonly 304: {
                 headers: {
                     /** @description A strong tag of the body. */
                     readonly ETag?: string;
-                    /** @description `private, no-cache`: keep it, and ask before each use. */
+                    /** @description `private, no-cache`: store the answer, and revalidate it before each use. */
                     readonly "Cache-Control"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1820,10 +3103,10 @@ export interface operations {
                     readonly "application/json": unknown;
                 };
             };
-            /** @description An unknown format, names that are none, or a malformed request. */
+            /** @description An unknown format, invalid names, or a malformed request. */
             readonly 400: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1841,12 +3124,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No key, or a wrong one. */
+            /** @description The key is missing or invalid. */
             readonly 401: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description The scheme that is asked for. */
+                    /** @description The required authentication scheme. */
                     readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1864,10 +3147,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The origin may not call, or the key may not do this. */
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
             readonly 403: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1878,7 +3161,7 @@ export interface operations {
                      *       "title": "Forbidden",
                      *       "status": 403,
                      *       "code": "forbidden_origin",
-                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1888,7 +3171,7 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1906,10 +3189,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It expects something other than 100-continue. */
+            /** @description The Expect header is not 100-continue. */
             readonly 417: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1920,7 +3203,7 @@ export interface operations {
                      *       "title": "Expectation Failed",
                      *       "status": 417,
                      *       "code": "expectation_failed",
-                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "detail": "Only Expect: 100-continue is supported.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1930,9 +3213,9 @@ export interface operations {
             /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -1943,7 +3226,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -1953,7 +3236,7 @@ export interface operations {
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1971,10 +3254,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            /** @description Internal error: a bug of the service, logged under the request id. */
             readonly 500: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -1985,19 +3268,19 @@ export interface operations {
                      *       "title": "Internal Server Error",
                      *       "status": 500,
                      *       "code": "internal_error",
-                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service is stopping, or cannot check the token now. */
+            /** @description The service is stopping, or cannot verify the token now. */
             readonly 503: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -2008,7 +3291,7 @@ export interface operations {
                      *       "title": "Service Unavailable",
                      *       "status": 503,
                      *       "code": "draining",
-                     *       "detail": "The service is stopping. Ask again in a moment.",
+                     *       "detail": "The service is stopping. Retry in a moment.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2020,13 +3303,13 @@ export interface operations {
     readonly getTool: {
         readonly parameters: {
             readonly query?: {
-                /** @description How the tools are written; `native` if left out. A provider is not told of tools that are switched off or refused, but of those that only cannot be reached now; under names it can carry, in the form of the `tools` of a request to it. */
+                /** @description The format of the tools; default `native`. A provider format omits tools that are disabled or that the provider would refuse, includes tools that are only unreachable now, uses names that the provider accepts, and fits the `tools` member of a request to it. */
                 readonly format?: "native" | "openai-chat" | "openai-responses" | "openai-realtime" | "anthropic" | "gemini" | "bedrock" | "mistral" | "cohere" | "ollama" | "ai-sdk" | "mcp";
-                /** @description OpenAI and Anthropic: hold the model to each schema that can be said in the strict subset. Else, and for schemas that cannot, `strict` is off. */
+                /** @description OpenAI and Anthropic: sets `strict` for each schema that the strict subset can express. Otherwise `strict` is off. */
                 readonly strict?: "true" | "false";
             };
             readonly header?: {
-                /** @description Tags of what the caller has: 304 where it is still that. */
+                /** @description Entity tags that the caller has: answered 304 if one is still current. */
                 readonly "if-none-match"?: string;
             };
             readonly path: {
@@ -2043,11 +3326,11 @@ export interface operations {
             /** @description The tool. */
             readonly 200: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     /** @description A strong tag of the body. */
                     readonly ETag?: string;
-                    /** @description `private, no-cache`: keep it, and ask before each use. */
+                    /** @description `private, no-cache`: store the answer, and revalidate it before each use. */
                     readonly "Cache-Control"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2096,12 +3379,12 @@ export interface operations {
                     readonly "application/json": components["schemas"]["ToolDescription"] | components["schemas"]["ProviderTools"];
                 };
             };
-            /** @description The caller has it already. No body. */
+            /** @description Unchanged since the tag the caller sent. No body. */
             readonly 304: {
                 headers: {
                     /** @description A strong tag of the body. */
                     readonly ETag?: string;
-                    /** @description `private, no-cache`: keep it, and ask before each use. */
+                    /** @description `private, no-cache`: store the answer, and revalidate it before each use. */
                     readonly "Cache-Control"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2112,7 +3395,7 @@ export interface operations {
             /** @description An unknown format, or a malformed request. */
             readonly 400: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2130,12 +3413,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No key, or a wrong one. */
+            /** @description The key is missing or invalid. */
             readonly 401: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description The scheme that is asked for. */
+                    /** @description The required authentication scheme. */
                     readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2153,10 +3436,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The origin may not call, or the key may not do this. */
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
             readonly 403: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2167,7 +3450,7 @@ export interface operations {
                      *       "title": "Forbidden",
                      *       "status": 403,
                      *       "code": "forbidden_origin",
-                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2177,7 +3460,7 @@ export interface operations {
             /** @description There is no tool of that name, this caller may not use it, or it is not available for a provider. */
             readonly 404: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2188,7 +3471,7 @@ export interface operations {
                      *       "title": "Not Found",
                      *       "status": 404,
                      *       "code": "tool_not_found",
-                     *       "detail": "There is no tool of that name. GET /tools lists what there is.",
+                     *       "detail": "There is no tool with that name. GET /tools lists all tools.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2198,7 +3481,7 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2219,7 +3502,7 @@ export interface operations {
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2237,10 +3520,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It expects something other than 100-continue. */
+            /** @description The Expect header is not 100-continue. */
             readonly 417: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2251,7 +3534,7 @@ export interface operations {
                      *       "title": "Expectation Failed",
                      *       "status": 417,
                      *       "code": "expectation_failed",
-                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "detail": "Only Expect: 100-continue is supported.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2261,9 +3544,9 @@ export interface operations {
             /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -2274,7 +3557,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2284,7 +3567,7 @@ export interface operations {
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2302,10 +3585,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            /** @description Internal error: a bug of the service, logged under the request id. */
             readonly 500: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2316,19 +3599,19 @@ export interface operations {
                      *       "title": "Internal Server Error",
                      *       "status": 500,
                      *       "code": "internal_error",
-                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service is stopping, or cannot check the token now. */
+            /** @description The service is stopping, or cannot verify the token now. */
             readonly 503: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -2339,7 +3622,7 @@ export interface operations {
                      *       "title": "Service Unavailable",
                      *       "status": 503,
                      *       "code": "draining",
-                     *       "detail": "The service is stopping. Ask again in a moment.",
+                     *       "detail": "The service is stopping. Retry in a moment.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2357,10 +3640,10 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description It does. */
+            /** @description The process answers. */
             readonly 200: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2379,7 +3662,7 @@ export interface operations {
             /** @description The request is malformed. */
             readonly 400: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2397,10 +3680,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The origin may not call. */
+            /** @description Requests from this origin are refused. */
             readonly 403: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2411,7 +3694,7 @@ export interface operations {
                      *       "title": "Forbidden",
                      *       "status": 403,
                      *       "code": "forbidden_origin",
-                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2421,7 +3704,7 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2439,10 +3722,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It expects something other than 100-continue. */
+            /** @description The Expect header is not 100-continue. */
             readonly 417: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2453,7 +3736,7 @@ export interface operations {
                      *       "title": "Expectation Failed",
                      *       "status": 417,
                      *       "code": "expectation_failed",
-                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "detail": "Only Expect: 100-continue is supported.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2463,7 +3746,7 @@ export interface operations {
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2481,10 +3764,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            /** @description Internal error: a bug of the service, logged under the request id. */
             readonly 500: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2495,7 +3778,7 @@ export interface operations {
                      *       "title": "Internal Server Error",
                      *       "status": 500,
                      *       "code": "internal_error",
-                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2513,10 +3796,10 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description `ready`, or `degraded` while Redis is away. */
+            /** @description `ready`, or `degraded` while Redis is unavailable. */
             readonly 200: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2549,12 +3832,12 @@ export interface operations {
                             readonly status: "up" | "down";
                         };
                         readonly tools: number;
-                        /** @description Where tools come from elsewhere. One that is down does not make the service less ready. */
+                        /** @description The upstreams that provide tools. One that is down does not change the readiness of the service. */
                         readonly upstreams: readonly {
                             readonly name: string;
                             /** @enum {string} */
                             readonly status: "connecting" | "up" | "down" | "held";
-                            /** @description One line for people where it is not `up`, for who shows a key, or asks on OPS_PORT; else null. */
+                            /** @description Why the upstream is not `up`, in one line; null if it is up, or for callers without a key on PORT. */
                             readonly reason: string | null;
                             readonly tools: number;
                         }[];
@@ -2564,7 +3847,7 @@ export interface operations {
             /** @description The request is malformed. */
             readonly 400: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2582,10 +3865,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The origin may not call. */
+            /** @description Requests from this origin are refused. */
             readonly 403: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2596,7 +3879,7 @@ export interface operations {
                      *       "title": "Forbidden",
                      *       "status": 403,
                      *       "code": "forbidden_origin",
-                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2606,7 +3889,7 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2624,10 +3907,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It expects something other than 100-continue. */
+            /** @description The Expect header is not 100-continue. */
             readonly 417: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2638,7 +3921,7 @@ export interface operations {
                      *       "title": "Expectation Failed",
                      *       "status": 417,
                      *       "code": "expectation_failed",
-                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "detail": "Only Expect: 100-continue is supported.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2648,7 +3931,7 @@ export interface operations {
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2666,10 +3949,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            /** @description Internal error: a bug of the service, logged under the request id. */
             readonly 500: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2680,7 +3963,7 @@ export interface operations {
                      *       "title": "Internal Server Error",
                      *       "status": 500,
                      *       "code": "internal_error",
-                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2690,7 +3973,7 @@ export interface operations {
             /** @description Draining. */
             readonly 503: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2723,12 +4006,12 @@ export interface operations {
                             readonly status: "up" | "down";
                         };
                         readonly tools: number;
-                        /** @description Where tools come from elsewhere. One that is down does not make the service less ready. */
+                        /** @description The upstreams that provide tools. One that is down does not change the readiness of the service. */
                         readonly upstreams: readonly {
                             readonly name: string;
                             /** @enum {string} */
                             readonly status: "connecting" | "up" | "down" | "held";
-                            /** @description One line for people where it is not `up`, for who shows a key, or asks on OPS_PORT; else null. */
+                            /** @description Why the upstream is not `up`, in one line; null if it is up, or for callers without a key on PORT. */
                             readonly reason: string | null;
                             readonly tools: number;
                         }[];
@@ -2749,13 +4032,13 @@ export interface operations {
             /** @description Text format 0.0.4. */
             readonly 200: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
                     /**
-                     * @example # HELP recourse_contract_violations_total Bugs of the service caught by its last-resort net. Must stay 0.
+                     * @example # HELP recourse_contract_violations_total Internal errors caught by the last-resort handler (bugs). Must stay 0.
                      *     # TYPE recourse_contract_violations_total counter
                      *     recourse_contract_violations_total 0
                      */
@@ -2765,7 +4048,7 @@ export interface operations {
             /** @description The request is malformed. */
             readonly 400: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2783,10 +4066,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The origin may not call. */
+            /** @description Requests from this origin are refused. */
             readonly 403: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2797,7 +4080,7 @@ export interface operations {
                      *       "title": "Forbidden",
                      *       "status": 403,
                      *       "code": "forbidden_origin",
-                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2807,7 +4090,7 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2825,10 +4108,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It expects something other than 100-continue. */
+            /** @description The Expect header is not 100-continue. */
             readonly 417: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2839,7 +4122,7 @@ export interface operations {
                      *       "title": "Expectation Failed",
                      *       "status": 417,
                      *       "code": "expectation_failed",
-                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "detail": "Only Expect: 100-continue is supported.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2849,7 +4132,7 @@ export interface operations {
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2867,10 +4150,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            /** @description Internal error: a bug of the service, logged under the request id. */
             readonly 500: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -2881,7 +4164,7 @@ export interface operations {
                      *       "title": "Internal Server Error",
                      *       "status": 500,
                      *       "code": "internal_error",
-                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2896,7 +4179,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /**
-                 * @description The session as its batches name it, percent-encoded: `team/7` is `team%2F7`.
+                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`.
                  * @example agent_7
                  */
                 readonly id: string;
@@ -2908,7 +4191,7 @@ export interface operations {
             /** @description The session. */
             readonly 200: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3071,7 +4354,7 @@ export interface operations {
             /** @description The session id is empty or longer than 256 characters. */
             readonly 400: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3089,12 +4372,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No key, or a wrong one. */
+            /** @description The key is missing or invalid. */
             readonly 401: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description The scheme that is asked for. */
+                    /** @description The required authentication scheme. */
                     readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3112,10 +4395,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The origin may not call, or the key may not do this. */
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
             readonly 403: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3126,7 +4409,7 @@ export interface operations {
                      *       "title": "Forbidden",
                      *       "status": 403,
                      *       "code": "forbidden_origin",
-                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3136,7 +4419,7 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3157,7 +4440,7 @@ export interface operations {
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3175,10 +4458,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It expects something other than 100-continue. */
+            /** @description The Expect header is not 100-continue. */
             readonly 417: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3189,7 +4472,7 @@ export interface operations {
                      *       "title": "Expectation Failed",
                      *       "status": 417,
                      *       "code": "expectation_failed",
-                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "detail": "Only Expect: 100-continue is supported.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3199,9 +4482,9 @@ export interface operations {
             /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -3212,7 +4495,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3222,7 +4505,7 @@ export interface operations {
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3240,10 +4523,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            /** @description Internal error: a bug of the service, logged under the request id. */
             readonly 500: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3254,19 +4537,19 @@ export interface operations {
                      *       "title": "Internal Server Error",
                      *       "status": 500,
                      *       "code": "internal_error",
-                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping. */
+            /** @description The session store is unavailable, the token cannot be verified now, or the service is stopping. */
             readonly 503: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -3277,7 +4560,7 @@ export interface operations {
                      *       "title": "Service Unavailable",
                      *       "status": 503,
                      *       "code": "store_unavailable",
-                     *       "detail": "The session store cannot be asked now. Try again.",
+                     *       "detail": "The session store is unavailable. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3292,7 +4575,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /**
-                 * @description The session as its batches name it, percent-encoded: `team/7` is `team%2F7`.
+                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`.
                  * @example agent_7
                  */
                 readonly id: string;
@@ -3301,10 +4584,10 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done, also where there was nothing to do. */
+            /** @description Done, even if there was nothing to do. */
             readonly 204: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3313,7 +4596,7 @@ export interface operations {
             /** @description The session id is empty or longer than 256 characters. */
             readonly 400: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3331,12 +4614,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No key, or a wrong one. */
+            /** @description The key is missing or invalid. */
             readonly 401: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description The scheme that is asked for. */
+                    /** @description The required authentication scheme. */
                     readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3354,10 +4637,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The origin may not call, or the key may not do this. */
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
             readonly 403: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3368,7 +4651,7 @@ export interface operations {
                      *       "title": "Forbidden",
                      *       "status": 403,
                      *       "code": "forbidden_origin",
-                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3378,7 +4661,7 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3399,7 +4682,7 @@ export interface operations {
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3417,10 +4700,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Content-Type is there and is no media type. */
+            /** @description Content-Type is present but is not a media type. */
             readonly 415: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3438,10 +4721,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It expects something other than 100-continue. */
+            /** @description The Expect header is not 100-continue. */
             readonly 417: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3452,7 +4735,7 @@ export interface operations {
                      *       "title": "Expectation Failed",
                      *       "status": 417,
                      *       "code": "expectation_failed",
-                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "detail": "Only Expect: 100-continue is supported.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3462,9 +4745,9 @@ export interface operations {
             /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -3475,7 +4758,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3485,7 +4768,7 @@ export interface operations {
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3503,10 +4786,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            /** @description Internal error: a bug of the service, logged under the request id. */
             readonly 500: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3517,19 +4800,19 @@ export interface operations {
                      *       "title": "Internal Server Error",
                      *       "status": 500,
                      *       "code": "internal_error",
-                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping. */
+            /** @description The session store is unavailable, the token cannot be verified now, or the service is stopping. */
             readonly 503: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -3540,7 +4823,7 @@ export interface operations {
                      *       "title": "Service Unavailable",
                      *       "status": 503,
                      *       "code": "store_unavailable",
-                     *       "detail": "The session store cannot be asked now. Try again.",
+                     *       "detail": "The session store is unavailable. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3555,7 +4838,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /**
-                 * @description The session as its batches name it, percent-encoded: `team/7` is `team%2F7`.
+                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`.
                  * @example agent_7
                  */
                 readonly id: string;
@@ -3564,10 +4847,10 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done, also where there was nothing to do. */
+            /** @description Done, even if there was nothing to do. */
             readonly 204: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3576,7 +4859,7 @@ export interface operations {
             /** @description The session id is empty or longer than 256 characters. */
             readonly 400: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3594,12 +4877,12 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No key, or a wrong one. */
+            /** @description The key is missing or invalid. */
             readonly 401: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description The scheme that is asked for. */
+                    /** @description The required authentication scheme. */
                     readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3617,10 +4900,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The origin may not call, or the key may not do this. */
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
             readonly 403: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3631,7 +4914,7 @@ export interface operations {
                      *       "title": "Forbidden",
                      *       "status": 403,
                      *       "code": "forbidden_origin",
-                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3641,7 +4924,7 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3662,7 +4945,7 @@ export interface operations {
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3680,10 +4963,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Content-Type is there and is no media type. */
+            /** @description Content-Type is present but is not a media type. */
             readonly 415: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3701,10 +4984,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It expects something other than 100-continue. */
+            /** @description The Expect header is not 100-continue. */
             readonly 417: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3715,7 +4998,7 @@ export interface operations {
                      *       "title": "Expectation Failed",
                      *       "status": 417,
                      *       "code": "expectation_failed",
-                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "detail": "Only Expect: 100-continue is supported.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3725,9 +5008,9 @@ export interface operations {
             /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -3738,7 +5021,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3748,7 +5031,7 @@ export interface operations {
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3766,10 +5049,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            /** @description Internal error: a bug of the service, logged under the request id. */
             readonly 500: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3780,19 +5063,19 @@ export interface operations {
                      *       "title": "Internal Server Error",
                      *       "status": 500,
                      *       "code": "internal_error",
-                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping. */
+            /** @description The session store is unavailable, the token cannot be verified now, or the service is stopping. */
             readonly 503: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -3803,7 +5086,7 @@ export interface operations {
                      *       "title": "Service Unavailable",
                      *       "status": 503,
                      *       "code": "store_unavailable",
-                     *       "detail": "The session store cannot be asked now. Try again.",
+                     *       "detail": "The session store is unavailable. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3818,7 +5101,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /**
-                 * @description The session as its batches name it, percent-encoded: `team/7` is `team%2F7`.
+                 * @description The session id that its batches send, percent-encoded: `team/7` is `team%2F7`.
                  * @example agent_7
                  */
                 readonly id: string;
@@ -3832,19 +5115,19 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description Done, also where there was nothing to do. */
+            /** @description Done, even if there was nothing to do. */
             readonly 204: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description No session id, or no name that a tool can have. */
+            /** @description An invalid session id or tool name. */
             readonly 400: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3855,19 +5138,19 @@ export interface operations {
                      *       "title": "Bad Request",
                      *       "status": 400,
                      *       "code": "invalid_tool_name",
-                     *       "detail": "A tool name has 1 to 64 of A-Z a-z 0-9 _ . - in it.",
+                     *       "detail": "A tool name has 1 to 64 of the characters A-Z a-z 0-9 _ . -",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No key, or a wrong one. */
+            /** @description The key is missing or invalid. */
             readonly 401: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description The scheme that is asked for. */
+                    /** @description The required authentication scheme. */
                     readonly "WWW-Authenticate"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3885,10 +5168,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The origin may not call, or the key may not do this. */
+            /** @description Requests from this origin are refused, or the key lacks the permission. */
             readonly 403: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3899,7 +5182,7 @@ export interface operations {
                      *       "title": "Forbidden",
                      *       "status": 403,
                      *       "code": "forbidden_origin",
-                     *       "detail": "This origin or host may not call. Add the origin to ALLOWED_ORIGINS; without keys ask for a loopback host.",
+                     *       "detail": "Requests from this origin or for this host are refused. Add the origin to ALLOWED_ORIGINS; without keys use a loopback host.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3909,7 +5192,7 @@ export interface operations {
             /** @description The request did not arrive in time. */
             readonly 408: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3930,7 +5213,7 @@ export interface operations {
             /** @description The path is too long. */
             readonly 414: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3948,10 +5231,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Content-Type is there and is no media type. */
+            /** @description Content-Type is present but is not a media type. */
             readonly 415: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3969,10 +5252,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description It expects something other than 100-continue. */
+            /** @description The Expect header is not 100-continue. */
             readonly 417: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3983,7 +5266,7 @@ export interface operations {
                      *       "title": "Expectation Failed",
                      *       "status": 417,
                      *       "code": "expectation_failed",
-                     *       "detail": "Only Expect: 100-continue can be met.",
+                     *       "detail": "Only Expect: 100-continue is supported.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3993,9 +5276,9 @@ export interface operations {
             /** @description This caller has sent too many requests. */
             readonly 429: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -4006,7 +5289,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; try again after the time in Retry-After.",
+                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -4016,7 +5299,7 @@ export interface operations {
             /** @description The headers are too large. */
             readonly 431: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -4034,10 +5317,10 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The service failed: a bug of its own, which is logged under the id of the request. */
+            /** @description Internal error: a bug of the service, logged under the request id. */
             readonly 500: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -4048,19 +5331,19 @@ export interface operations {
                      *       "title": "Internal Server Error",
                      *       "status": 500,
                      *       "code": "internal_error",
-                     *       "detail": "The service failed. It is not your fault; try again.",
+                     *       "detail": "The service failed; this is not a fault of the request. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store cannot be asked now, or the token not be checked, or the service is stopping. */
+            /** @description The session store is unavailable, the token cannot be verified now, or the service is stopping. */
             readonly 503: {
                 headers: {
-                    /** @description The id of this request: as it was sent, or made by the service. */
+                    /** @description The id of this request: sent by the client, or generated by the service. */
                     readonly "X-Request-Id"?: string;
-                    /** @description Seconds until it is worth trying again. */
+                    /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
                     readonly [name: string]: unknown;
                 };
@@ -4071,7 +5354,7 @@ export interface operations {
                      *       "title": "Service Unavailable",
                      *       "status": 503,
                      *       "code": "store_unavailable",
-                     *       "detail": "The session store cannot be asked now. Try again.",
+                     *       "detail": "The session store is unavailable. Try again.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */

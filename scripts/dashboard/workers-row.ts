@@ -1,0 +1,63 @@
+import { line, only, type Row } from './panel.ts';
+import { rate, series, sumBy } from './queries.ts';
+
+export const WORKERS_ROW: Row = {
+  title: 'Workers and pending calls',
+  lines: [
+    line(
+      {
+        kind: 'graph',
+        title: 'Oldest queued call',
+        alerts: ['RecourseJobsNotTaken', 'RecourseJobsWait'],
+        description: 'How long the oldest queued call of each lane has waited for a worker. Workers scale by this.',
+        unit: 's',
+        queries: only(`max by (lane) (${series('recourse_jobs_oldest_waiting_seconds')})`, '{{lane}}'),
+      },
+      {
+        kind: 'graph',
+        title: 'Queued calls',
+        description: 'Calls of each lane that wait for a worker.',
+        unit: 'short',
+        queries: only(`max by (lane) (${series('recourse_jobs_waiting')})`, '{{lane}}'),
+      },
+      {
+        kind: 'graph',
+        title: 'Queued calls that run',
+        description: 'Calls of each lane that workers run now. Flat at its highest while calls wait: add workers.',
+        unit: 'short',
+        queries: only(sumBy('lane', series('recourse_jobs_running')), '{{lane}}'),
+      },
+      {
+        kind: 'graph',
+        title: 'Queued calls taken',
+        description: 'Calls that workers take in a second, by lane.',
+        unit: 'ops',
+        queries: only(sumBy('lane', rate('recourse_jobs_taken_total')), '{{lane}}'),
+      },
+    ),
+    line(
+      {
+        kind: 'graph',
+        title: 'Calls accepted',
+        description: 'Calls that may end after their request was answered, in a second.',
+        unit: 'ops',
+        queries: only(sumBy('instance', rate('recourse_pending_calls_accepted_total')), '{{instance}}'),
+      },
+      {
+        kind: 'graph',
+        title: 'How queued calls end',
+        description:
+          'By end, in a second. committed: with a result. not_run: cancelled, expired, or begun by a worker that died. given_back: another worker runs it. lost: another worker has ended it.',
+        unit: 'ops',
+        queries: only(sumBy('end', rate('recourse_worker_calls_total')), '{{end}}'),
+      },
+      {
+        kind: 'graph',
+        title: 'Failed steps on records and jobs',
+        description: 'Steps that Redis did not take. They are tried again; a call waits meanwhile.',
+        unit: 'ops',
+        queries: only(sumBy('instance', rate('recourse_pending_errors_total')), '{{instance}}'),
+      },
+    ),
+  ],
+};

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Everything CI checks: static checks first, then both tiers of tests, the second also where the first has failed.
+# Its last line is `N passed, N failed` for both tiers together. Exit code: 0 = everything passed, else 1.
+fast=node_modules/.cache/recourse/test-report.json
+system=node_modules/.cache/recourse/system-report.json
+
+# Reports of an earlier run must not stand in for those that this run failed to write.
+rm -f "$fast" "$system"
+
+status=0
+npm run lint && npm run types && npm run drift && npm run openapi:lint || status=1
+if [ "$status" -eq 0 ]; then
+  npm test || status=1
+  npm run test:system || status=1
+fi
+exec node scripts/count-tests.ts "$status" "$fast" "$system"

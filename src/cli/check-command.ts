@@ -1,0 +1,63 @@
+import { isAbsolute, join, relative, resolve } from 'node:path';
+import { loadConfig } from '../config/settings/config.ts';
+import type { LoadProblem } from '../tools/directory/load-problem.ts';
+import { checkTools } from '../wiring/wire-tools.ts';
+import {
+  type CliContext,
+  createPaint,
+  type ExitCode,
+  escapeForTerminal,
+  type Paint,
+  toCount,
+  toMessage,
+  toPlainLines,
+  WrongUse,
+} from './terminal.ts';
+
+/** Each as it was written on the command line. */
+export type CheckWords = { readonly directory: string; readonly json?: boolean; readonly envFile?: string };
+
+/** Loads the tools of a directory as the service does, and shows each problem with its place. 1 where a tool does not load. */
+export const runCheck = async (words: CheckWords, { terminal, loadEnvironment }: CliContext): Promise<ExitCode> => {
+  const { directory } = words;
+  const { variables, mistake } = loadEnvironment(words.envFile);
+  const loaded = loadConfig({ ...variables, TOOLS_DIR: directory });
+  const mistakes = [...(mistake === null ? [] : [mistake]), ...('mistakes' in loaded ? loaded.mistakes : [])];
+  if (mistakes.length > 0) throw new WrongUse(mistakes.join('\n'));
+  const { tools, problems } = await checkTools(directory, loaded.config, variables).catch((error: unknown) => {
+    throw new WrongUse(toMessage(error).replace(/^TOOLS_DIR /, ''));
+  });
+  const ok = problems.every(({ level }) => level === 'warning');
+  const paint = createPaint(terminal.colors);
+  const lines =
+    words.json === true
+      ? [escapeForTerminal(JSON.stringify({ ok, tools, problems }, null, 2))]
+      : [...problems.map((problem) => toLines(problem, directory, paint)), toSummary(tools, problems, paint)];
+  for (const line of lines) terminal.write(`${line}\n`);
+  return ok ? 0 : 1;
+};
+
+const toLines = (problem: LoadProblem, directory: string, paint: Paint): string => {
+  const { file, line, column, level, message, excerpt } = problem;
+  const place = [toShownPath(directory, file), line, column].filter((part) => part !== null).join(':');
+  const mark = level === 'error' ? '' : paint('yellow', 'warning: ');
+  const shown = excerpt === null ? '' : `\n${toPlainLines(excerpt).replace(/^/gm, '  ')}\n`;
+  return `${paint('bold', place)}: ${mark}${toPlainLines(message)}${shown}`;
+};
+
+const toSummary = (tools: readonly string[], problems: readonly LoadProblem[], paint: Paint): string => {
+  const errors = problems.filter(({ level }) => level === 'error').length;
+  const warnings = problems.length - errors;
+  const counts = [
+    tools.length === 0 ? 'no tool loads' : `${toCount(tools.length, 'tool')}: ${tools.join(', ')}`,
+    errors === 0 ? 'no problems' : toCount(errors, 'problem'),
+    ...(warnings > 0 ? [toCount(warnings, 'warning')] : []),
+  ].join('; ');
+  return paint(errors === 0 ? 'green' : 'red', counts);
+};
+
+/** A file of a directory as people open it: relative to the working directory where it lies below that. */
+const toShownPath = (directory: string, file: string): string => {
+  const path = relative(process.cwd(), join(resolve(directory), file));
+  return path.startsWith('..') || isAbsolute(path) ? join(directory, file) : path;
+};

@@ -1,0 +1,64 @@
+import { hash, randomBytes } from 'node:crypto';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { parseApiKey } from '../auth/api-keys.ts';
+import { isTenant } from '../auth/callers.ts';
+import { CommandFailed, type ExitCode, type Terminal, toMessage, WrongUse } from './terminal.ts';
+
+/** Each as it was written on the command line. */
+export type KeyWords = {
+  readonly tenant?: string;
+  readonly name?: string;
+  readonly tools?: string;
+  readonly may?: string;
+  readonly rate?: string;
+  readonly expires?: string;
+  readonly file?: string;
+};
+
+const ATTRIBUTES = ['name', 'tools', 'may', 'rate', 'expires'] as const;
+const SENT_AS = 'the key, shown only once: callers send it as Authorization: Bearer … or X-API-Key';
+
+/**
+ * Makes an API key, `rcs_` and 32 random bytes in base64url, shows it once, and adds the line that the service is given to
+ * a file where one is named.
+ */
+export const runKey = (words: KeyWords, { write, writeError }: Terminal): ExitCode => {
+  const { tenant, file } = words;
+  if (tenant === undefined) throw new WrongUse('--tenant is missing: it names the owner of the key.');
+  if (!isTenant(tenant))
+    throw new WrongUse('--tenant must be 1 to 64 letters, digits, _ . and -, and not `anonymous`, which is reserved.');
+  if (file === '') throw new WrongUse('--file must name a file.');
+  const key = `rcs_${randomBytes(32).toString('base64url')}`;
+  const line = [`${tenant}=${hash('sha256', key)}`, ...toAttributes(words)].join(' ');
+  const parsed = parseApiKey(line);
+  if (!parsed.ok) throw new WrongUse(`The key ${parsed.mistake}.`);
+  if (file !== undefined) addLine(file, line);
+  // Only the two of them on stdout, for scripts.
+  write(`${key}\n${line}\n`);
+  const place =
+    file === undefined ? 'its line for API_KEYS_FILE, or its entry for API_KEYS' : `its line, added to ${file}`;
+  writeError(`\n1. ${SENT_AS}\n2. ${place}\n`);
+  return 0;
+};
+
+/** Words of the entry after the hash, such as `may=call`. */
+const toAttributes = (words: KeyWords): readonly string[] =>
+  ATTRIBUTES.flatMap((name) => {
+    const { [name]: value } = words;
+    if (value === undefined) return [];
+    if (/\s/.test(value)) throw new WrongUse(`--${name} must not contain spaces.`);
+    return [`${name}=${value}`];
+  });
+
+/** Adds a line to a file of keys; only its owner may read the file where this makes it. */
+const addLine = (file: string, line: string): void => {
+  try {
+    const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    const gap = before === '' || before.endsWith('\n') ? '' : '\n';
+    appendFileSync(file, `${gap}${line}\n`, { mode: 0o600 });
+  } catch (error) {
+    throw new CommandFailed(
+      `No key was created: ${file} could not be written (${toMessage(error)}). Name a file in a directory you can write to.`,
+    );
+  }
+};

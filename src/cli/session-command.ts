@@ -1,0 +1,221 @@
+import Table from 'cli-table3';
+import type { LoadedEnvironment } from '../config/read-configuration.ts';
+import { type JournalEntry, type LateResult, type SessionTool, SessionView } from '../contract/session.ts';
+import { askService, type ServiceAddress, toServiceAddress } from './ask-service.ts';
+import {
+  cutToColumns,
+  type ExitCode,
+  escapeForTerminal,
+  type Terminal,
+  toCount,
+  toPlainText,
+  WrongUse,
+} from './terminal.ts';
+
+/** Each as it was written on the command line. */
+export type SessionWords = {
+  readonly ids: readonly string[];
+  readonly url?: string;
+  readonly key?: string;
+  readonly json?: boolean;
+};
+
+const UNSEEN = 'The session does not exist: it was never used, has expired, or belongs to another tenant.';
+// Reducers get a second each, and there may be some.
+const TIME_LIMIT_MS = 30_000;
+
+/** Shows a session of a running service: its budgets, and the calls that its journal keeps. */
+export const runSession = async (
+  words: SessionWords,
+  loaded: LoadedEnvironment,
+  { write, columns }: Terminal,
+): Promise<ExitCode> => {
+  const { id, address } = toSessionRequest(words, loaded);
+  const { body: view, raw } = await askService(address, {
+    path: `/sessions/${encodeURIComponent(id)}`,
+    read: (answer) => SessionView.safeParse(answer).data ?? null,
+    timeLimitMs: TIME_LIMIT_MS,
+  });
+  if (words.json === true) write(`${escapeForTerminal(JSON.stringify(raw, null, 2))}\n`);
+  else write(`${toOverview(id, view, columns)}\n\n${isUnseen(view) ? UNSEEN : toTimeline(view, columns)}\n`);
+  return 0;
+};
+
+/** Which session of which service the words ask for. */
+export const toSessionRequest = (
+  words: SessionWords,
+  loaded: LoadedEnvironment,
+): { readonly id: string; readonly address: ServiceAddress } => {
+  const [id = '', ...more] = words.ids;
+  if (id === '') throw new WrongUse('The session id is missing.');
+  if (more.length > 0) throw new WrongUse('Name one session; quote an id that contains spaces.');
+  // Every client takes these for steps in the path, escaped or not.
+  if (id === '.' || id === '..') throw new WrongUse(`The session id '${id}' cannot be written into a URL.`);
+  return { id, address: toServiceAddress(words, loaded) };
+};
+
+const MODES = {
+  redis: 'stored in Redis',
+  memory: 'stored in the memory of the service',
+  local: 'stored in this replica only: Redis is unavailable',
+} as const satisfies Record<SessionView['session']['mode'], string>;
+
+const MAX_ID = 64;
+
+/** What a session has used of its limits, its tools, and which reducers failed. */
+export const toOverview = (id: string, view: SessionView, width: number): string => {
+  const { session, tools, slice_errors: sliceErrors = {} } = view;
+  const totals = [
+    toUsed(session.rounds, session.max_rounds, 'round'),
+    toUsed(session.calls, session.max_calls, 'call'),
+    `${session.retries_used} of ${session.retries_limit} retries used`,
+  ];
+  const problems = Object.entries(sliceErrors).map(
+    ([reducer, problem]) => `Reducer ${toPlainText(reducer)} failed: ${toPlainText(problem)}`,
+  );
+  return [
+    `Session ${cutToColumns(toPlainText(id), MAX_ID)}, ${MODES[session.mode]}`,
+    totals.join(', '),
+    ...(view.truncated === true
+      ? ['Calls are missing: their journal lines were evicted to free memory in Redis.']
+      : []),
+    ...problems.map((problem) => cutToColumns(problem, width)),
+    ...(tools.length === 0 ? [] : ['', toTable(TOOLS, tools.map(toToolRow), width)]),
+  ].join('\n');
+};
+
+/** Whether nothing at all is known of the session. */
+const isUnseen = ({ session, tools, calls }: SessionView): boolean =>
+  session.rounds === 0 && tools.length === 0 && calls.length === 0;
+
+const toUsed = (count: number, limit: number | null, noun: string): string =>
+  limit === null ? toCount(count, noun) : `${count} of ${limit} ${noun}s`;
+
+const TOOLS: readonly Column[] = [
+  ['tool', 'left'],
+  ['state', 'left'],
+  ['failed', 'right'],
+  ['retries', 'right'],
+  ['repeats', 'left'],
+  ['calls', 'right'],
+  ['last error', 'left'],
+];
+
+const toToolRow = (tool: SessionTool): readonly string[] => [
+  toName(tool.name),
+  toState(tool),
+  `${tool.failures}x`,
+  `${tool.used} of ${tool.limit}`,
+  toRepeats(tool.streak),
+  tool.max_calls === null ? '' : `${tool.calls ?? 0} of ${tool.max_calls}`,
+  toPlainText(tool.last_error),
+];
+
+const toState = ({ exhausted, running, failing }: SessionTool): string => {
+  if (exhausted) return 'blocked';
+  if (running > 0) return `${running} running`;
+  return failing ? 'failing' : 'fine';
+};
+
+const toRepeats = ({ failed, same_answer: same }: SessionTool['streak']): string => {
+  if (failed > 1) return `failed ${failed}x`;
+  return same > 1 ? `same ${same}x` : '';
+};
+
+const TIMELINE: readonly Column[] = [
+  ['step', 'right'],
+  ['tool', 'left'],
+  ['outcome', 'left'],
+  ['code', 'left'],
+  ['left', 'right'],
+  ['time', 'right'],
+  ['message', 'left'],
+];
+
+const MAX_NAME = 32;
+
+/** The calls of a session as a table, oldest first; what came late stands below its call. `width` in columns of text. */
+export const toTimeline = ({ calls }: Pick<SessionView, 'calls'>, width: number): string => {
+  const [first] = calls;
+  if (first === undefined) return 'The journal is empty.';
+  const table = toTable(
+    TIMELINE,
+    calls.flatMap((call) =>
+      call.late === undefined ? [toCallRow(call)] : [toCallRow(call), toLateRow(call, call.late)],
+    ),
+    width,
+  );
+  return first.step > 1 ? `(earlier calls are no longer in the journal)\n${table}` : table;
+};
+
+const toCallRow = (call: JournalEntry): readonly string[] => [
+  String(call.step),
+  toName(call.tool),
+  call.outcome,
+  call.code ?? '',
+  call.retries_left === null ? '' : String(call.retries_left),
+  toDuration(call.duration_ms),
+  `${call.replayed === true ? '(replayed) ' : ''}${toPlainText(call.message)}`,
+];
+
+const toLateRow = (call: JournalEntry, late: LateResult): readonly string[] => [
+  '',
+  '└ late',
+  late.outcome,
+  late.code ?? '',
+  '',
+  `+${toDuration(Math.max(0, Date.parse(late.time) - Date.parse(call.time)))}`,
+  toPlainText(late.message),
+];
+
+/** A tool's name for a cell of a table. */
+const toName = (tool: string | null): string => (tool === null ? '(none)' : cutToColumns(toPlainText(tool), MAX_NAME));
+
+const toDuration = (ms: number): string => {
+  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+};
+
+type Column = readonly [title: string, align: 'left' | 'right'];
+
+// Where a terminal is narrower than all else, its lines break; less than this says nothing.
+const MIN_LAST_COLUMN = 12;
+const GAP = '  ';
+
+// Columns stand apart by blanks, and nothing stands to the right of the last: whatever a terminal makes of the
+// characters in it, no border is moved by them.
+const NO_BORDERS = ['top', 'bottom', 'left', 'right'].flatMap((side) => [
+  side,
+  `${side}-mid`,
+  `${side}-left`,
+  `${side}-right`,
+]);
+const OPEN = {
+  ...Object.fromEntries(NO_BORDERS.map((part) => [part, ''])),
+  mid: '─',
+  'mid-mid': '──',
+  middle: GAP,
+};
+
+/** A table for a terminal of this many columns. The last column gets what the others leave, and is cut to it. */
+const toTable = (columns: readonly Column[], rows: readonly (readonly string[])[], width: number): string => {
+  const table = new Table({
+    head: columns.map(([title]) => title),
+    colAligns: columns.map(([, align]) => align),
+    chars: OPEN,
+    style: { head: [], border: [], compact: true, 'padding-left': 0, 'padding-right': 0 },
+  });
+  const left = Math.max(MIN_LAST_COLUMN, width - widthOfAllButLast(columns, rows));
+  for (const row of rows) table.push([...row.slice(0, -1), cutToColumns(row.at(-1) ?? '', left)]);
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
+};
+
+const widthOfAllButLast = (columns: readonly Column[], rows: readonly (readonly string[])[]): number =>
+  columns
+    .slice(0, -1)
+    .map(([title], place) => Math.max(title.length, ...rows.map((row) => row[place]?.length ?? 0)))
+    .reduce((sum, widest) => sum + widest + GAP.length, 0);

@@ -1,0 +1,83 @@
+import type { Logger } from 'pino';
+import { type FileReading, watchFile } from '../files/watch-file.ts';
+import { describeCauses } from '../telemetry/describe-error.ts';
+import { cutText } from '../tools/describe-value.ts';
+import type { SourceChanges } from '../upstreams/sources/source-set.ts';
+import type { ConfigContent, LoadedConfig } from './file/load-config-file.ts';
+import { readConfigFile, toUnreadable } from './file/read-config-file.ts';
+
+/** Whether the configuration file is in force as it is now. */
+export type ConfigFileState = {
+  /** Absolute; null where there is none. */
+  readonly path: string | null;
+  /** `stale`: it was changed and cannot be used; what it said before still holds. */
+  readonly status: 'none' | 'current' | 'stale';
+  /** One line for people where it is `stale`. */
+  readonly reason: string | null;
+};
+
+export type FollowOptions = {
+  /** As it was read when the service started. */
+  readonly file: { readonly path: string; readonly text: string };
+  /** What the text says, and whether it may be used; its secrets are registered when this resolves. */
+  readonly load: (text: string) => Promise<LoadedConfig>;
+  /** Puts it in force, and tells what that changed. */
+  readonly apply: (content: ConfigContent) => Promise<SourceChanges>;
+  readonly log: Logger;
+};
+
+export type ConfigFollower = {
+  readonly start: () => void;
+  readonly stop: () => void;
+  readonly state: () => ConfigFileState;
+};
+
+// A change is taken at the second reading that shows it.
+const POLL_MS = 500;
+const MAX_REASON = 500;
+
+/** Follows the configuration file: a right change comes into force, a wrong one is told of and changes nothing. */
+export const followConfigFile = ({ file, load, apply, log }: FollowOptions): ConfigFollower => {
+  const { path } = file;
+  const current: ConfigFileState = { path, status: 'current', reason: null };
+  let state = current;
+  let isStopped = false;
+  let stopWatching = (): void => undefined;
+  const take = async (reading: FileReading): Promise<void> => {
+    if (isStopped) return;
+    const loaded = reading.ok ? await load(reading.text) : toUnread(path, reading.problem);
+    if (!loaded.ok) {
+      const { mistakes } = loaded;
+      state = { path, status: 'stale', reason: cutText(mistakes.join('; '), MAX_REASON) };
+      log.error({ file: path, mistakes }, 'invalid configuration file, keeping the previous version');
+      return;
+    }
+    const changes = await apply(loaded.content);
+    state = current;
+    log.info({ file: path, ...changes, overrides: loaded.content.tools.size }, 'configuration file reloaded');
+  };
+  // What goes wrong with one change must not keep the next one from being taken.
+  const failed = (error: unknown): void => {
+    const causes = describeCauses(error);
+    const reason = cutText(`it could not be applied: ${causes[0]?.message ?? ''}`, MAX_REASON);
+    state = { path, status: 'stale', reason };
+    log.error({ file: path, causes }, 'configuration file could not be applied');
+  };
+  let last = Promise.resolve();
+  const onChange = (reading: FileReading): void => {
+    // One after another: each is compared with what the one before put in force.
+    last = last.then(() => take(reading)).then(undefined, failed);
+  };
+  return {
+    start: () => {
+      if (!isStopped) stopWatching = watchFile({ file, pollMs: POLL_MS, onChange, read: readConfigFile });
+    },
+    stop: () => {
+      isStopped = true;
+      stopWatching();
+    },
+    state: () => state,
+  };
+};
+
+const toUnread = (path: string, problem: string) => ({ ok: false, mistakes: [toUnreadable(path, problem)] }) as const;

@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs';
+import { type KeyFile, loadFirstKeys, loadKeyFile } from '../auth/api-keys.ts';
+import { readDirectory } from '../tools/directory/read-directory.ts';
+import { createWorkspace } from '../workspace/workspace.ts';
+import type { Variables } from './file/expand-variables.ts';
+import { type FirstConfigFile, readFirstConfigFile } from './file/read-config-file.ts';
+import { findMissingPackages } from './missing-packages.ts';
+import { type Config, loadConfig } from './settings/config.ts';
+import { DEFAULT_LANE, findUnknownLanes } from './settings/lanes.ts';
+import { createWorkspaceGuard } from './workspace-guard.ts';
+
+/** Variables of the environment, and of a file beside them. */
+export type LoadedEnvironment = {
+  /** What the process was started with, and what the file adds: a variable that was there before keeps its value. */
+  readonly variables: Variables;
+  /** What the process was started with. */
+  readonly before: Variables;
+  /** The file that was read, as an absolute path; null where there is none. */
+  readonly file: string | null;
+  /** Why the file cannot be read, in one sentence; null where it can, or where there is none. */
+  readonly mistake: string | null;
+};
+
+/** The settings, and the files that they name, as they were when the service started. */
+export type Configuration = {
+  readonly config: Config;
+  readonly keyFile: KeyFile | null;
+  readonly configFile: FirstConfigFile | null;
+  /** Every mistake in all of them, one line each: none, or the service must not start. */
+  readonly mistakes: readonly string[];
+};
+
+/**
+ * Reads and checks all that decides what a service does: settings, installed packages, the files that settings name, and
+ * that tools cannot write to any of them. `environment`: the variables, with what the command line overrides. Never rejects.
+ */
+export const readConfiguration = async (loaded: LoadedEnvironment, environment: Variables): Promise<Configuration> => {
+  const settings = loadConfig(environment);
+  const { config } = settings;
+  const { WORKSPACE_DIR, TOOLS_DIR } = config;
+  const [keyFile, workspace, directory] = await Promise.all([
+    read('API_KEYS_FILE', () => readFirstKeyFile(config)),
+    read('WORKSPACE_DIR', () => (WORKSPACE_DIR === undefined ? null : createWorkspace({ root: WORKSPACE_DIR }))),
+    read('TOOLS_DIR', () => (TOOLS_DIR === undefined ? null : readDirectory(TOOLS_DIR))),
+  ]);
+  const { file: configFile, mistakes: inFile } = await readFirstConfigFile(config.CONFIG_FILE, environment);
+  const guard = await createWorkspaceGuard(config, environment);
+  const mistakes = [
+    ...(loaded.mistake === null ? [] : [loaded.mistake]),
+    ...('mistakes' in settings ? settings.mistakes : []),
+    ...findMissingPackages(config, environment),
+    ...[keyFile, workspace, directory].flatMap(({ mistake }) => mistake ?? []),
+    ...inFile,
+    // A file with mistakes may define them.
+    ...(inFile.length > 0 ? [] : findUnknownLanes(config, configFile?.content.lanes ?? [DEFAULT_LANE])),
+    ...(await checkVariablesFile(loaded, environment)),
+    ...(await guard.checkSettings(directory.value?.sources.keys() ?? [])),
+    ...(configFile === null ? [] : await guard.checkContent(configFile.path, configFile.content)),
+  ];
+  return { config, keyFile: keyFile.value ?? null, configFile, mistakes };
+};
+
+type Read<Value> = { readonly value?: Value; readonly mistake?: string };
+
+/** Reads what a setting names, so that a mistake in it stands in one list with all others. */
+const read = async <Value>(setting: string, act: () => Value | Promise<Value>): Promise<Read<Value>> => {
+  try {
+    return { value: await act() };
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    return { mistake: problem.startsWith(setting) ? problem : `${setting}: ${problem}` };
+  }
+};
+
+/**
+ * API_KEYS_FILE as it is now, null where it is not set. Throws one sentence where it cannot be read, has a mistake in it,
+ * or would leave nobody who may call.
+ */
+export const readFirstKeyFile = ({ API_KEYS, API_KEYS_FILE: path, JWT_JWKS_URL }: Config): KeyFile | null => {
+  if (path === undefined) return null;
+  if (!existsSync(path))
+    throw new Error(`API_KEYS_FILE ${path} does not exist: create it with recourse key --tenant NAME --file ${path}`);
+  const file = loadKeyFile(path);
+  const isOnlyWayIn = API_KEYS.length === 0 && JWT_JWKS_URL === undefined;
+  if (loadFirstKeys({ entries: [], file }).length === 0 && isOnlyWayIn)
+    throw new Error(`API_KEYS_FILE ${path} contains no key.`);
+  return file;
+};
+
+/** Tools must not write the settings of the next start: not in this workspace, nor in the one without that file. */
+const checkVariablesFile = async ({ file, before }: LoadedEnvironment, environment: Variables) => {
+  if (file === null) return [];
+  const checks = [environment, before].map(async (variables) => {
+    const guard = await createWorkspaceGuard(loadConfig(variables).config, variables);
+    return guard.check('The environment file', [file]);
+  });
+  return (await Promise.all(checks)).flat().slice(0, 1);
+};
+
+/** Why the service cannot serve on this platform, in one sentence; null where it can. Named as `process.platform` does. */
+export const toPlatformProblem = (platform: string): string | null =>
+  platform === 'win32' ? 'Windows is not supported: start the service in WSL, or run its container.' : null;

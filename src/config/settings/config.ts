@@ -1,0 +1,177 @@
+import { isIP } from 'node:net';
+import * as z from 'zod';
+import { loadApiKeys } from '../../auth/api-keys.ts';
+import { isLoopback } from '../../auth/origins.ts';
+import { SETTING_PURPOSES, TOOL_GROUPS } from '../../toolkits/toolkits.ts';
+import { SETTINGS } from './settings.ts';
+import { toValueHint } from './value-hint.ts';
+
+const Settings = z.object(SETTINGS);
+export type Config = Readonly<z.infer<typeof Settings>>;
+
+/** Whether callers must show who they are. */
+export const hasKeys = (config: Pick<Config, 'API_KEYS' | 'API_KEYS_FILE' | 'JWT_JWKS_URL'>): boolean =>
+  config.API_KEYS.length > 0 || config.API_KEYS_FILE !== undefined || config.JWT_JWKS_URL !== undefined;
+
+/** Whether a collector of traces is named, and OpenTelemetry not switched off by its own variable. */
+export const isTraced = (
+  { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: Pick<Config, 'OTEL_EXPORTER_OTLP_ENDPOINT'>,
+  environment: Readonly<Record<string, string | undefined>>,
+): boolean => endpoint !== undefined && environment['OTEL_SDK_DISABLED']?.trim().toLowerCase() !== 'true';
+
+/** A way in which settings do not fit together. Asked only where every setting it reads is right by itself. */
+type Rule = {
+  readonly setting: string;
+  readonly reads: readonly string[];
+  readonly toProblem: (config: Config) => string | null;
+};
+
+const isAddressOrPrefix = (text: string): boolean => {
+  const [address = '', bits] = text.split('/', 2);
+  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  if (most < 0 || text.split('/').length > 2) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+};
+
+const RULES: readonly Rule[] = [
+  {
+    setting: 'API_KEYS',
+    reads: ['API_KEYS'],
+    toProblem: ({ API_KEYS }) => {
+      const [mistake] = loadApiKeys({ entries: API_KEYS, fileText: null }).mistakes;
+      return mistake === undefined ? null : `is invalid: ${mistake}`;
+    },
+  },
+  {
+    setting: 'HOST',
+    reads: ['HOST', 'API_KEYS', 'API_KEYS_FILE', 'JWT_JWKS_URL', 'ALLOW_ANONYMOUS'],
+    toProblem: (config) =>
+      config.ALLOW_ANONYMOUS || hasKeys(config) || isLoopback(config.HOST)
+        ? null
+        : `is ${config.HOST}, which other machines can reach, and no API keys are configured: set API_KEYS, or ALLOW_ANONYMOUS=true to allow everyone`,
+  },
+  {
+    setting: 'OPS_PORT',
+    reads: ['OPS_PORT', 'PORT'],
+    toProblem: ({ OPS_PORT, PORT }) =>
+      OPS_PORT === undefined || OPS_PORT === 0 || OPS_PORT !== PORT
+        ? null
+        : 'must differ from PORT: choose another port',
+  },
+  {
+    setting: 'JWT_JWKS_URL',
+    reads: ['JWT_JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'],
+    toProblem: ({ JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE }) =>
+      (JWT_JWKS_URL === undefined) === (JWT_ISSUER === undefined && JWT_AUDIENCE === undefined)
+        ? null
+        : 'must be set together with JWT_ISSUER or JWT_AUDIENCE, so that tokens issued for other services are refused',
+  },
+  {
+    setting: 'ROLE',
+    reads: ['ROLE', 'REDIS_URL'],
+    toProblem: ({ ROLE, REDIS_URL }) =>
+      ROLE === 'all' || REDIS_URL !== undefined
+        ? null
+        : `is ${ROLE}, which needs REDIS_URL: without Redis, calls wait in the process that accepted them`,
+  },
+  {
+    setting: 'FETCH_ALLOW_ADDRESSES',
+    reads: ['FETCH_ALLOW_ADDRESSES'],
+    toProblem: ({ FETCH_ALLOW_ADDRESSES }) =>
+      FETCH_ALLOW_ADDRESSES.every(isAddressOrPrefix)
+        ? null
+        : 'must be a comma-separated list of IP addresses and prefixes, for example 10.1.0.0/16,2001:db8::1',
+  },
+  {
+    setting: 'TOOL_HOSTS_MIN',
+    reads: ['TOOL_HOSTS_MIN', 'TOOL_HOSTS_MAX'],
+    toProblem: ({ TOOL_HOSTS_MIN, TOOL_HOSTS_MAX }) =>
+      TOOL_HOSTS_MIN === undefined || TOOL_HOSTS_MAX === undefined || TOOL_HOSTS_MIN <= TOOL_HOSTS_MAX
+        ? null
+        : 'must not be larger than TOOL_HOSTS_MAX',
+  },
+  {
+    setting: 'MAX_ANSWER_BYTES',
+    reads: ['MAX_ANSWER_BYTES', 'MAX_RESULT_BYTES'],
+    toProblem: ({ MAX_ANSWER_BYTES, MAX_RESULT_BYTES }) =>
+      MAX_ANSWER_BYTES >= MAX_RESULT_BYTES ? null : 'must not be smaller than MAX_RESULT_BYTES',
+  },
+  {
+    setting: 'ANSWER_MEMORY_MB',
+    reads: ['ANSWER_MEMORY_MB', 'MAX_ANSWER_BYTES'],
+    toProblem: ({ ANSWER_MEMORY_MB, MAX_ANSWER_BYTES }) =>
+      ANSWER_MEMORY_MB * 1_048_576 >= 10 * MAX_ANSWER_BYTES
+        ? null
+        : 'must be at least ten times MAX_ANSWER_BYTES, or one batch could use up the share of its caller',
+  },
+  {
+    setting: 'SESSION_TTL_SECONDS',
+    reads: ['SESSION_TTL_SECONDS', 'MAX_DEADLINE_MS'],
+    toProblem: ({ SESSION_TTL_SECONDS, MAX_DEADLINE_MS }) =>
+      SESSION_TTL_SECONDS * 1000 > MAX_DEADLINE_MS
+        ? null
+        : 'must be longer than MAX_DEADLINE_MS, or a session could expire before its batch ends',
+  },
+];
+
+// A shell expands it; a file of variables, Docker and systemd do not.
+const TILDES: readonly Rule[] = [
+  ...['WORKSPACE_DIR', 'CONFIG_FILE', 'TOOLS_DIR', 'API_KEYS_FILE'],
+  // A program may be a name.
+  ...SETTING_PURPOSES.flatMap(({ setting, path = 'program' }) => (path === 'program' ? [] : [setting])),
+].map((setting) => ({
+  setting,
+  reads: [setting],
+  toProblem: (config) =>
+    String(Reflect.get(config, setting) ?? '').startsWith('~')
+      ? 'begins with ~, which only a shell expands: write the absolute path'
+      : null,
+}));
+
+const findClashes = (config: Config, wrong: ReadonlySet<string>): readonly string[] =>
+  [...RULES, ...TILDES]
+    .filter(({ reads }) => !reads.some((setting) => wrong.has(setting)))
+    .flatMap(({ setting, toProblem }) => {
+      const problem = toProblem(config);
+      return problem === null ? [] : [`${setting} ${problem}`];
+    });
+
+// TOOL_GROUPS is a list of words, which its schema knows as a pattern.
+const LISTED: Readonly<Record<string, readonly string[]>> = {
+  TOOL_GROUPS: [...TOOL_GROUPS.keys()],
+  TOOLS_PERMISSIONS: ['fs-read', 'fs-write', 'net', 'child', 'worker', 'addons', 'wasi'],
+};
+
+/** The values that a setting may have, where they are a closed list. */
+const wordsOf = (setting: string): readonly string[] => {
+  const schema: unknown = Reflect.get(SETTINGS, setting);
+  const json = schema instanceof z.ZodType ? z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) : null;
+  const words = json?.enum?.filter((word) => typeof word === 'string') ?? [];
+  return LISTED[setting] ?? words;
+};
+
+/**
+ * Reads the settings from the environment; an empty value means unset. Gives every mistake at once, and then a config
+ * in which the wrong settings stand at their defaults, so that the others can be looked into further.
+ */
+export const loadConfig = (
+  environment: Readonly<Record<string, string | undefined>>,
+): { readonly config: Config } | { readonly config: Config; readonly mistakes: readonly string[] } => {
+  const given = Object.fromEntries(
+    Object.keys(SETTINGS).flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])),
+  );
+  const parsed = Settings.safeParse(given);
+  const issues = parsed.success ? [] : parsed.error.issues;
+  const wrong = new Set(issues.map(({ path }) => path.join('.')));
+  const right = Object.fromEntries(Object.entries(given).filter(([name]) => !wrong.has(name)));
+  const config = parsed.success ? parsed.data : Settings.parse(right);
+  const mistakes = [
+    ...issues.map(({ path, message }) => {
+      const setting = path.join('.');
+      const value = environment[setting] ?? '';
+      return `${setting} ${message}${toValueHint({ setting, value, words: wordsOf(setting) })}`;
+    }),
+    ...findClashes(config, wrong),
+  ];
+  return mistakes.length === 0 ? { config } : { config, mistakes };
+};

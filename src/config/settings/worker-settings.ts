@@ -1,0 +1,23 @@
+import { listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '../../toolkit-api/setting-kinds.ts';
+import { LANE_NAME } from './lanes.ts';
+
+/** Where queued calls run, how many at once, and how long a process that stops waits for them. */
+export const WORKER_SETTINGS = {
+  ROLE: oneOf(['all', 'api', 'worker'])
+    .default('all')
+    .describe(
+      'What this process does: answer requests (api), run queued calls and serve only the operations port (worker), or both (all). api and worker need REDIS_URL.',
+    ),
+  WORKER_LANES: listOf(LANE_NAME, 'must be a comma-separated list of lanes').describe(
+    'Comma-separated lanes of the configuration file whose calls this process runs. Unset: all lanes.',
+  ),
+  WORKER_CONCURRENCY: whole(16, 1, 10_000).describe(
+    'Queued calls that run at once in each lane, for lanes without a `concurrency` of their own.',
+  ),
+  WORKER_STALL_MS: whole(30_000, 1000, 600_000).describe(
+    'Time without a sign of its worker after which a queued call is offered to another one, in milliseconds; at most twice as long. The same in all processes.',
+  ),
+  WORKER_GRACE_MS: optionalWhole(0, MAX_TIMER_MS).describe(
+    'Time that queued calls with effects get after SIGTERM, in milliseconds; calls that may run again are given back at once. Unset: SHUTDOWN_GRACE_MS.',
+  ),
+} as const;

@@ -1,0 +1,57 @@
+/** An object of a parsed document. Nothing is known of its members. */
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+export const isRecord = (value: unknown): value is JsonRecord =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** An own member: a document may call one `__proto__` or `constructor`. */
+export const memberOf = (record: JsonRecord, name: string): unknown =>
+  Object.hasOwn(record, name) ? record[name] : undefined;
+
+/** The member where it is an object, else an empty one. */
+export const recordAt = (record: JsonRecord, name: string): JsonRecord => {
+  const member = memberOf(record, name);
+  return isRecord(member) ? member : {};
+};
+
+/** The member where it is a text with something in it. */
+export const textAt = (record: JsonRecord, name: string): string | undefined => {
+  const member = memberOf(record, name);
+  return typeof member === 'string' && member.trim() !== '' ? member : undefined;
+};
+
+/** The member where it is a list, else an empty one. */
+export const listAt = (record: JsonRecord, name: string): readonly unknown[] => {
+  const member = memberOf(record, name);
+  return Array.isArray(member) ? member : [];
+};
+
+/** The texts of a list. */
+export const textsAt = (record: JsonRecord, name: string): readonly string[] =>
+  listAt(record, name).filter((item) => typeof item === 'string');
+
+const NO_KEYS: ReadonlySet<string> = new Set();
+
+/**
+ * Whether a JSON value holds more than `most` values, itself included, without what stands under `passedOver` keys. Never
+ * recursive, and does not look at all of what is too large.
+ */
+export const hasMoreNodes = (value: unknown, most: number, passedOver: ReadonlySet<string> = NO_KEYS): boolean => {
+  const stack: unknown[] = [value];
+  let nodes = 0;
+  while (stack.length > 0) {
+    const node = stack.pop();
+    nodes += 1;
+    const members = membersOf(node, passedOver);
+    if (nodes + stack.length + members.length > most) return true;
+    for (const member of members) stack.push(member);
+  }
+  return nodes > most;
+};
+
+const membersOf = (node: unknown, passedOver: ReadonlySet<string>): readonly unknown[] => {
+  if (Array.isArray(node)) return node;
+  if (!isRecord(node)) return [];
+  if (passedOver.size === 0) return Object.values(node);
+  return Object.entries(node).flatMap(([key, member]) => (passedOver.has(key) ? [] : [member]));
+};

@@ -1,0 +1,159 @@
+import type { BatchRequest } from './batch-request.ts';
+import { type Batch, type Call, fingerprintOf, isReady, type ReadyCall, readArguments } from './call.ts';
+import { CallContext } from './call-context.ts';
+import { type CallOutcome, toFailure } from './call-outcome.ts';
+import * as text from './failure-text.ts';
+import { invokeTool, toCheckingTool } from './invoke-tool.ts';
+import { setAccepted, setState } from './kept-result.ts';
+import { toCallOutcome } from './outcome.ts';
+import type { Acceptance, CallSpec } from './pending-calls.ts';
+import { bucketOf } from './round-call.ts';
+
+// A batch whose caller prefers an asynchronous answer runs no handler itself: it accepts each call, which a worker runs, and
+// waits for the ends as long as its caller wants to.
+
+/**
+ * 3 finds the calls that are pending in their session already: a model that calls again gets the same handle, nothing runs
+ * twice, and nothing is charged.
+ */
+export const findAccepted = (batch: Batch): Promise<void> | undefined => {
+  const { request, calls } = batch;
+  if (batch.isReplay || request.sessionKey === null || request.resumed !== undefined) return undefined;
+  const isAsync = (request.async ?? null) !== null;
+  const asked = calls.filter((call) => isReady(call) && (isAsync || call.tool.background !== 'never'));
+  return asked.length === 0 ? undefined : joinPending(asked, request.sessionKey);
+};
+
+const joinPending = async (calls: readonly Call[], sessionKey: string): Promise<void> => {
+  await Promise.all(
+    calls.map(async (call) => {
+      if (!isReady(call) || call.outcome !== null || call.accepted !== null || call.original !== null) return;
+      if (!readArguments(call).ok) return;
+      const accepted = await call.batch.services.pending.find(sessionKey, fingerprintOf(call));
+      if (accepted !== null) setAccepted(call, accepted, 'joined');
+    }),
+  );
+};
+
+/** Accepts a call that may run, and waits for its end as long as its batch waits. */
+export const acceptCall = async (call: ReadyCall): Promise<void> => {
+  const invalid = await findInvalid(call);
+  if (invalid !== null) {
+    call.outcome = invalid;
+    return;
+  }
+  const { services } = call.batch;
+  const acceptance = await services.pending.accept(toSpec(call));
+  if (acceptance.kind !== 'accepted') {
+    refuse(call, acceptance);
+    return;
+  }
+  setAccepted(call, acceptance.call, 'new');
+  services.observer.callAccepted();
+  await awaitAccepted(call);
+};
+
+const refuse = (call: ReadyCall, acceptance: Exclude<Acceptance, { kind: 'accepted' }>): void => {
+  const { tool } = call;
+  if (acceptance.kind === 'unavailable') {
+    call.fail(toFailure('store_unavailable', text.PENDING_STORE_UNAVAILABLE_TEXT, tool));
+    return;
+  }
+  const { of, limit } = acceptance;
+  call.fail(
+    toFailure(
+      of === 'service' ? 'overloaded' : 'call_limit_exceeded',
+      text.pendingLimitText(tool.name, of, limit),
+      tool,
+    ),
+  );
+};
+
+// A batch that says nothing of how long it waits gives short calls the time to end: most do.
+const SHORT_CALL_MS = 1000;
+
+/** Waits for the end of a pending call as long as its batch waits; not at all where that did not ask for pending calls. */
+export const awaitAccepted = async (call: Call): Promise<void> => {
+  const { accepted, acceptedState, batch } = call;
+  const terms = batch.request.async ?? null;
+  if (accepted === null || acceptedState?.kind === 'ended' || terms === null) return;
+  const standardMs = call.tool?.background === 'never' ? SHORT_CALL_MS : 0;
+  const leftMs = batch.startedAt + (terms.waitMs ?? standardMs) - batch.services.now();
+  const state = await accepted.ended(Math.max(0, leftMs));
+  if (state !== null) setState(call, state);
+};
+
+/** What is wrong with the arguments, as the tool's own check says, wherever that lives; null where nothing is. */
+const findInvalid = async (call: ReadyCall): Promise<CallOutcome | null> => {
+  const { tool, batch, timeoutMs } = call;
+  const { services, cancellation } = batch;
+  const parsed = readArguments(call);
+  if (!parsed.ok) return null;
+  const context = createCheckContext(call);
+  const limitMs = Math.max(1, Math.min(timeoutMs, tool.timeoutMs, Math.ceil(cancellation.remainingAt(services.now()))));
+  const terms = { context, timeoutMs: limitMs, cancellation };
+  const checked =
+    tool.runsIn === 'service'
+      ? await invokeTool(toCheckingTool(tool), parsed.value, terms)
+      : await services.runHosted({ ...tool, effects: 'read' }, parsed.value, {
+          ...terms,
+          graceful: 'on',
+          purpose: 'check',
+        });
+  const outcome = toCallOutcome(
+    checked,
+    { ...tool, effects: 'read' },
+    { graceful: 'on', maxResultBytes: services.maxResultBytes },
+  );
+  return outcome.kind === 'success' ? null : outcome;
+};
+
+const createCheckContext = ({ tool, id, batch, timeoutMs }: ReadyCall): CallContext =>
+  new CallContext({
+    requestId: batch.request.requestId,
+    tool: tool.name,
+    callId: id,
+    session: batch.request.sessionKey,
+    effects: tool.effects,
+    retriesLeft: tool.retries,
+    timeoutMs,
+    createLog: batch.services.createLog,
+  });
+
+const toSpec = (call: ReadyCall): CallSpec => {
+  const { batch, tool, index, id, name, timeoutMs } = call;
+  const { request, services, admission } = batch;
+  const parsed = readArguments(call);
+  const acceptedAt = services.time();
+  const { requestKey = '', recordKey = '' } = request.idempotency ?? {};
+  return {
+    requestId: request.requestId,
+    requestKey,
+    recordKey,
+    tenant: request.tenant,
+    key: request.key,
+    caller: request.caller,
+    callerId: request.callerId ?? null,
+    sessionKey: request.sessionKey,
+    index,
+    id,
+    name: name ?? tool.name,
+    tool: tool.name,
+    effects: tool.effects,
+    background: tool.background,
+    arguments: JSON.stringify(parsed.ok ? parsed.value : {}),
+    fingerprint: fingerprintOf(call),
+    timeoutMs,
+    idempotencyKey: toIdempotencyKey(request, index),
+    ticket: request.sessionKey === null ? null : (admission?.ticketOf(bucketOf(call)) ?? null),
+    retries: tool.retries,
+    notify: request.async?.notify ?? null,
+    traceId: request.traceId,
+    acceptedAt,
+    expiresAt: acceptedAt + (tool.background === 'never' ? request.deadlineMs : tool.maxDurationMs),
+  };
+};
+
+/** What a call of a keyed batch hands on to its upstream; null where its caller chose no key. */
+export const toIdempotencyKey = ({ idempotency }: BatchRequest, index: number): string | null =>
+  idempotency === null || idempotency.key === null ? null : `${idempotency.key}#${index}`;

@@ -1,0 +1,99 @@
+import type { Effects } from '../contract/failure.ts';
+import type { PendingCall } from '../contract/tool-result.ts';
+import type { Background } from '../tools/tool.ts';
+import type { CallOutcome } from './call-outcome.ts';
+import type { RecordLease } from './keyed-store.ts';
+import type { Admission } from './session-store.ts';
+
+/** How a batch is answered before its calls have ended. */
+export type AsyncTerms = {
+  /** How long its answer waits for the results, in milliseconds; null: not for background tools, a second for others. */
+  readonly waitMs: number | null;
+  /** The webhook endpoint that hears of the calls; null: none. */
+  readonly notify: string | null;
+};
+
+/** What a pending call runs by, whichever process runs it. JSON: it is kept as its text. Times in Unix milliseconds. */
+export type CallSpec = {
+  readonly requestId: string;
+  readonly requestKey: string;
+  /** Of its batch: with the index it names the call, in every try of the batch. */
+  readonly recordKey: string;
+  readonly tenant: string;
+  readonly key: string | null;
+  readonly caller: string;
+  readonly callerId: string | null;
+  readonly sessionKey: string | null;
+  readonly index: number;
+  readonly id: string | number | null;
+  /** As it was asked for; `tool` is the tool's own. */
+  readonly name: string;
+  readonly tool: string;
+  readonly effects: Effects;
+  readonly background: Background;
+  /** JSON text. */
+  readonly arguments: string;
+  /** SHA-256 of tool and arguments, 64 hex digits. */
+  readonly fingerprint: string;
+  readonly timeoutMs: number;
+  readonly idempotencyKey: string | null;
+  /** With what the call settles in its session when it has ended; null without a session. */
+  readonly ticket: string | null;
+  /** Of the tool, for the budget that its result tells. */
+  readonly retries: number;
+  readonly notify: string | null;
+  readonly traceId: string | null;
+  readonly acceptedAt: number;
+  readonly expiresAt: number;
+};
+
+/** Where a pending call stands. `ended`: the JSON text of its result. */
+export type CallState =
+  | { readonly kind: 'pending'; readonly pending: PendingCall }
+  | { readonly kind: 'ended'; readonly result: string };
+
+/** A call that was accepted, now or by an earlier batch. */
+export type AcceptedCall = {
+  readonly handle: string;
+  /** The state now. */
+  readonly state: CallState;
+  /** Resolves with the result as soon as the call has ended, or with null when nobody knows any more. Never rejects. */
+  readonly ended: (waitMs: number) => Promise<CallState | null>;
+};
+
+export type Acceptance =
+  | { readonly kind: 'accepted'; readonly call: AcceptedCall }
+  /** As many are pending as the session, the caller or the service may have. */
+  | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service'; readonly limit: number }
+  /** The store or the queue is away: nothing was accepted. */
+  | { readonly kind: 'unavailable' };
+
+/** Calls that outlive their request. Nothing here rejects. */
+export type PendingCalls = {
+  /** The pending call of this session with the same tool and arguments; null: none, or the store is away. */
+  readonly find: (sessionKey: string, fingerprint: string) => Promise<AcceptedCall | null>;
+  /** Writes the call's record, then queues it. */
+  readonly accept: (spec: CallSpec) => Promise<Acceptance>;
+  /** The call that an earlier answer named by its handle; null: nobody knows of it, or the store is away. */
+  readonly attach: (tenant: string, handle: string) => Promise<AcceptedCall | null>;
+};
+
+/** A pending call that this process runs: what its batch of one call does differently. */
+export type ResumedCall = {
+  readonly spec: CallSpec;
+  /** The call's record: a write is noted before it begins, and the result is committed there. */
+  readonly record: RecordLease;
+  /** How it ends without running, because of what happened to it before; null: it runs. */
+  readonly outcome: CallOutcome | null;
+  /** Calls back when it is to be cut off whatever it does; gives the way to unsubscribe. */
+  readonly whenForced: (listener: () => void) => () => void;
+  /** In its session; null without one. */
+  readonly admission: Admission | null;
+};
+
+/** Accepts nothing: for testers, which run each call to its end. */
+export const NO_PENDING_CALLS: PendingCalls = {
+  find: async () => null,
+  accept: async () => ({ kind: 'unavailable' }),
+  attach: async () => null,
+};

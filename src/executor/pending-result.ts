@@ -1,0 +1,59 @@
+import type { PendingCall } from '../contract/tool-result.ts';
+import { toJsonString } from '../json/json-text.ts';
+import { parseJson } from '../json/parse-json.ts';
+import type { Call } from './call.ts';
+import type { CallState } from './pending-calls.ts';
+
+/** Under which place, id and name a result is answered. */
+type ResultHead = Pick<Call, 'index' | 'id' | 'name'>;
+
+/** The result of a pending call as its batch answers it: that of its end, or what it waits for. JSON text. */
+export const renderAccepted = (call: Call, state: CallState): string => {
+  const isReplay = call.isJoined || call.isCopy;
+  if (state.kind === 'pending')
+    return renderPending(call, state.pending, { isReplay, now: call.batch.services.time() });
+  return isReplay ? withHead(call.storedResult ?? state.result, call) : (call.storedResult ?? state.result);
+};
+
+/** A result with the place, the id and the name of the call that joined it. */
+const withHead = (result: string, { index, id, name }: ResultHead): string => {
+  const parsed = parseJson(result);
+  return parsed.ok && typeof parsed.value === 'object'
+    ? JSON.stringify({ ...parsed.value, index, id, name, replayed: true })
+    : result;
+};
+
+/** The result of a call that has not ended, as JSON text. `now` in Unix milliseconds. */
+export const renderPending = (
+  { index, id, name }: ResultHead,
+  pending: PendingCall,
+  { isReplay, now }: { readonly isReplay: boolean; readonly now: number },
+): string => {
+  const executed = pending.state === 'running' ? 'maybe' : 'no';
+  const elapsedMs = Math.max(0, now - Date.parse(pending.since));
+  const message = JSON.stringify(pendingText(name ?? '', pending, elapsedMs));
+  const replayed = isReplay ? ',"replayed":true' : '';
+  return `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${
+    name === null ? 'null' : toJsonString(name)
+  },"success":false,"outcome":"pending","executed":"${executed}","value":null,"message":${message},"error":null,"retry":null,"pending":${JSON.stringify(
+    pending,
+  )},"duration_ms":${elapsedMs}${replayed}}`;
+};
+
+/** What a model is told of a call that has not ended. */
+export const pendingText = (name: string, { state, progress, mode }: PendingCall, elapsedMs: number): string => {
+  const reported = progress?.message ?? null;
+  const sofar = reported === null ? '' : ` It reports: ${endSentence(reported)}`;
+  const lost = mode === 'memory' ? ' Its result is lost if the service restarts.' : '';
+  return `Tool '${name}' ${STATES[state]} (${toSeconds(elapsedMs)} so far).${sofar} Do not call it again: continue with other work, or wait for its result.${lost}`;
+};
+
+const STATES = {
+  queued: 'is queued and has not started',
+  waiting_for_approval: "waits for a person's approval and has not started",
+  running: 'is still running',
+} as const satisfies Record<PendingCall['state'], string>;
+
+const toSeconds = (ms: number): string => `${Math.round(ms / 1000)} s`;
+
+const endSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);

@@ -1,0 +1,169 @@
+import {
+  type Answer,
+  defineDialect,
+  type FoundCalls,
+  foundIn,
+  type ProviderCall,
+  toProviderCall,
+  withoutCutOff,
+} from './define-dialect.ts';
+import { isArray, isObject, member } from './json-access.ts';
+import { type ImageType, type Part, toImageBlocks } from './media.ts';
+
+// Anthropic, Bedrock and Vercel's AI SDK: calls are blocks of a message's content, and one message answers all of them.
+
+/** The calls among blocks; null where there are no blocks to look through. */
+const readBlocks = (
+  blocks: readonly unknown[] | null,
+  body: unknown,
+  toCalls: (block: unknown) => readonly ProviderCall[],
+): FoundCalls | null => (blocks === null ? null : withoutCutOff(foundIn(blocks, toCalls), body));
+
+/** The content of a message of the assistant; no blocks where it is a text. */
+const contentOf = (message: unknown): readonly unknown[] | null => {
+  const role = member(message, 'role');
+  if (role !== undefined && role !== 'assistant') return null;
+  const content = member(message, 'content');
+  if (isArray(content)) return content;
+  return role === 'assistant' && typeof content === 'string' ? [] : null;
+};
+
+/** Anthropic's MessageParam that answers a turn. */
+export type ToolResultMessage = { readonly role: 'user'; readonly content: ToolResultBlock[] };
+
+/** Anthropic's ToolResultBlockParam: a list where it holds images. */
+type ToolResultBlock = {
+  readonly type: 'tool_result';
+  readonly tool_use_id: string;
+  readonly content: string | ShownBlock[];
+  readonly is_error?: true;
+};
+
+/** Anthropic's TextBlockParam and ImageBlockParam. */
+type ShownBlock =
+  | { readonly type: 'text'; readonly text: string }
+  | {
+      readonly type: 'image';
+      readonly source: { readonly type: 'base64'; readonly media_type: ImageType; readonly data: string };
+    };
+
+/**
+ * Anthropic messages: a Message, `{role: 'assistant', content}` or the content alone. All answers stand in one user
+ * message. Blocks the provider executes itself (`server_tool_use`, `mcp_tool_use`) are never answered.
+ */
+export const anthropic = defineDialect({
+  format: 'anthropic',
+  spellings: ['anthropic'],
+  readCalls: (body) => readBlocks(isArray(body) ? body : contentOf(body), body, toAnthropicCalls),
+  writeAnswers: (answers): readonly ToolResultMessage[] => [{ role: 'user', content: answers.map(toResultBlock) }],
+});
+
+const toAnthropicCalls = (block: unknown): readonly ProviderCall[] =>
+  member(block, 'type') === 'tool_use'
+    ? [toProviderCall(member(block, 'id'), member(block, 'name'), member(block, 'input'))]
+    : [];
+
+const IMAGE_TYPES: readonly ImageType[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+
+const toShown = (parts: readonly Part[]): ShownBlock[] | null =>
+  toImageBlocks<ShownBlock>(parts, IMAGE_TYPES, {
+    text: (text) => ({ type: 'text', text }),
+    image: ({ mimeType, data }) => ({ type: 'image', source: { type: 'base64', media_type: mimeType, data } }),
+  });
+
+const toResultBlock = ({ call, failed, text, parts }: Answer): ToolResultBlock => {
+  const content = (parts === null ? null : toShown(parts)) ?? text;
+  const block = { type: 'tool_result', tool_use_id: String(call.id), content } as const;
+  return failed ? { ...block, is_error: true } : block;
+};
+
+/** Bedrock's Message that answers a turn. `status` stands on failures alone: not every model takes it. */
+export type BedrockMessage = {
+  readonly role: 'user';
+  readonly content: {
+    readonly toolResult: {
+      readonly toolUseId: string;
+      readonly content: { readonly text: string }[];
+      readonly status?: 'error';
+    };
+  }[];
+};
+
+/**
+ * Bedrock's Converse: the response, its message, or the content alone. All answers stand in one user message. What Bedrock
+ * runs itself (`type: 'server_tool_use'`) is never answered. Images are not shown: the client takes bytes, which JSON has not.
+ */
+export const bedrock = defineDialect({
+  format: 'bedrock',
+  spellings: ['bedrock'],
+  readCalls: (body) => readBlocks(findBedrockContent(body), body, toBedrockCalls),
+  writeAnswers: (answers): readonly BedrockMessage[] => [{ role: 'user', content: answers.map(toBedrockResult) }],
+});
+
+const findBedrockContent = (body: unknown): readonly unknown[] | null => {
+  if (isArray(body)) return body;
+  const message = member(member(body, 'output'), 'message') ?? body;
+  return isArray(member(message, 'content')) ? contentOf(message) : null;
+};
+
+const toBedrockCalls = (block: unknown): readonly ProviderCall[] => {
+  const call = member(block, 'toolUse');
+  if (!isObject(call) || member(call, 'type') !== undefined) return [];
+  return [toProviderCall(member(call, 'toolUseId'), member(call, 'name'), member(call, 'input'))];
+};
+
+const toBedrockResult = ({ call, failed, text }: Answer): BedrockMessage['content'][number] => {
+  const head = { toolUseId: String(call.id), content: [{ text }] };
+  return { toolResult: failed ? { ...head, status: 'error' } : head };
+};
+
+/** The AI SDK's ToolModelMessage that answers a turn. */
+export type ToolModelMessage = {
+  readonly role: 'tool';
+  readonly content: {
+    readonly type: 'tool-result';
+    readonly toolCallId: string;
+    readonly toolName: string;
+    readonly output: { readonly type: 'text' | 'error-text'; readonly value: string };
+  }[];
+};
+
+/**
+ * Vercel's AI SDK: `tool-call` parts (one, a list, or the `toolCalls` of a result), the message of the assistant that holds
+ * them, or the messages of a response, of which the last is read; the chunks of Mastra too. All answers stand in one
+ * message. What the provider has run (`providerExecuted`) is never answered.
+ */
+export const aiSdk = defineDialect({
+  format: 'ai-sdk',
+  spellings: ['ai-sdk'],
+  readCalls: (body) => readBlocks(findAiSdkParts(body), body, toAiSdkCalls),
+  writeAnswers: (answers): readonly ToolModelMessage[] => [{ role: 'tool', content: answers.map(toAiSdkResult) }],
+});
+
+const findAiSdkParts = (body: unknown): readonly unknown[] | null => {
+  if (isArray(body)) {
+    const last = body.at(-1);
+    return (member(last, 'role') === 'assistant' ? contentOf(last) : null) ?? body;
+  }
+  if (member(body, 'type') === 'tool-call') return [body];
+  const calls = member(body, 'toolCalls');
+  return isArray(calls) ? calls : contentOf(body);
+};
+
+const toAiSdkCalls = (part: unknown): readonly ProviderCall[] => {
+  if (member(part, 'type') !== 'tool-call') return [];
+  // Mastra puts the part into a chunk of its own.
+  const call = isObject(member(part, 'payload')) ? member(part, 'payload') : part;
+  if (member(call, 'providerExecuted') === true) return [];
+  // Up to version 4 they were `args`.
+  const args = member(call, 'input') ?? member(call, 'args');
+  return [toProviderCall(member(call, 'toolCallId'), member(call, 'toolName'), args)];
+};
+
+const toAiSdkResult = ({ call, failed, text }: Answer): ToolModelMessage['content'][number] => ({
+  type: 'tool-result',
+  toolCallId: String(call.id),
+  // The SDK refuses a part without a name.
+  toolName: call.name ?? 'unknown',
+  output: { type: failed ? 'error-text' : 'text', value: text },
+});

@@ -1,0 +1,189 @@
+import {
+  type Answer,
+  defineDialect,
+  type FoundCalls,
+  foundIn,
+  NO_CALLS,
+  type ProviderCall,
+  toBrokenCall,
+  toProviderCall,
+  withoutCutOff,
+} from './define-dialect.ts';
+import { isArray, isObject, listOf, member } from './json-access.ts';
+
+// OpenAI's chat completions, and the providers that write calls like them: Mistral, Cohere and Ollama. None of their answers
+// has a flag for failures.
+
+/** OpenAI's message for one answer: ChatCompletionToolMessageParam. */
+export type ChatToolMessage = { readonly role: 'tool'; readonly tool_call_id: string; readonly content: string };
+
+/** The answer to the `function_call` of old: ChatCompletionFunctionMessageParam. */
+export type ChatFunctionMessage = { readonly role: 'function'; readonly name: string; readonly content: string };
+
+// OpenAI refuses an answer without a name, and Ollama matches it by its name.
+const UNNAMED = 'unknown';
+
+/** A call `{id, function: {name, arguments}}` or `{id, custom: {name, input}}`; anything else is a call that fails. */
+const toChatCall = (item: unknown): ProviderCall => {
+  if (!isObject(item)) return toBrokenCall(item);
+  const id = member(item, 'id');
+  const custom = member(item, 'custom');
+  if (isObject(custom)) return toProviderCall(id, member(custom, 'name'), member(custom, 'input'), 'freely');
+  const inner = member(item, 'function');
+  return toProviderCall(id, member(inner, 'name'), member(inner, 'arguments'));
+};
+
+/** The calls of the first choice of a completion that has any. */
+const readChoices = <Call extends ProviderCall>(
+  choices: readonly unknown[],
+  readMessage: (message: unknown) => FoundCalls<Call> | null,
+): FoundCalls<Call> =>
+  choices
+    .flatMap((choice) => withoutCutOff(readMessage(member(choice, 'message')), choice) ?? [])
+    .find(({ calls }) => calls.length > 0) ?? NO_CALLS;
+
+/** `function`: the one `function_call` that a message could have before there were `tool_calls`. */
+type ChatCall = ProviderCall & { readonly kind: 'tool' | 'function' };
+
+/**
+ * OpenAI chat completions: a `tool_calls` array, an assistant message, or a whole completion, of whose choices the
+ * first with calls is taken. The `function_call` of old is answered as such.
+ */
+export const openaiChat = defineDialect<ChatCall>({
+  format: 'openai-chat',
+  spellings: ['openai-chat'],
+  readCalls: (body) => {
+    if (isArray(body)) return { entries: body, calls: body.map(toToolCall) };
+    if (!isObject(body)) return null;
+    const choices = member(body, 'choices');
+    return isArray(choices) ? readChoices(choices, readChatMessage) : readChatMessage(body);
+  },
+  writeAnswers: (answers) =>
+    answers.map(({ call, text }): ChatToolMessage | ChatFunctionMessage =>
+      call.kind === 'tool'
+        ? { role: 'tool', tool_call_id: String(call.id), content: text }
+        : { role: 'function', name: call.name ?? UNNAMED, content: text },
+    ),
+});
+
+const readChatMessage = (message: unknown): FoundCalls<ChatCall> | null => {
+  const entries = listOf(message, 'tool_calls');
+  const single = member(message, 'function_call');
+  // Beside a list it is a copy, and would run twice.
+  const calls = entries.length === 0 && isObject(single) ? [toFunctionCall(single)] : entries.map(toToolCall);
+  const isTurn = isArray(member(message, 'tool_calls')) || member(message, 'role') === 'assistant' || isObject(single);
+  return isTurn ? { entries, calls } : null;
+};
+
+const toToolCall = (item: unknown): ChatCall => ({ ...toChatCall(item), kind: 'tool' });
+
+const toFunctionCall = (call: object): ChatCall => ({
+  ...toProviderCall(undefined, member(call, 'name'), member(call, 'arguments')),
+  kind: 'function',
+});
+
+/** A call of a message in the spelling of a TypeScript client (`toolCalls`) or of an API (`tool_calls`). */
+type SpelledCall = ProviderCall & { readonly spelling: 'camel' | 'snake' };
+
+/**
+ * The calls of a message in either spelling; null where it is none of the assistant's, or has calls in both: of a call
+ * that stands there twice nobody knows whether it is one. A list is the client's.
+ */
+const readSpelledCalls = (body: unknown): FoundCalls<SpelledCall> | null => {
+  if (isArray(body)) return readSpelled(body, 'camel');
+  if (!isObject(body)) return null;
+  const camel = readSpelled(listOf(body, 'toolCalls'), 'camel');
+  const snake = readSpelled(listOf(body, 'tool_calls'), 'snake');
+  const isTurn = ['toolCalls', 'tool_calls'].some((key) => isArray(member(body, key)));
+  if (!isTurn && member(body, 'role') !== 'assistant') return null;
+  if (camel.entries.length > 0 && snake.entries.length > 0) return null;
+  return camel.entries.length > 0 ? camel : snake;
+};
+
+const readSpelled = (items: readonly unknown[], spelling: SpelledCall['spelling']): FoundCalls<SpelledCall> =>
+  foundIn(items, (item) => [{ ...toChatCall(item), spelling }]);
+
+/** The id of a call as its answer names it. */
+const toSpelledId = ({ id, spelling }: SpelledCall) =>
+  spelling === 'camel' ? { toolCallId: String(id) } : { tool_call_id: String(id) };
+
+type SpelledId = ReturnType<typeof toSpelledId>;
+
+/** Mistral's ToolMessage, as its TypeScript client has it or as its API. */
+export type MistralToolMessage = {
+  readonly role: 'tool';
+  readonly name?: string;
+  readonly content: string;
+} & SpelledId;
+
+/**
+ * Mistral: a message, the whole answer, of whose choices the first with calls is taken, or the calls alone. Answered in the
+ * spelling of the calls; calls alone are answered as the TypeScript client has it.
+ */
+export const mistral = defineDialect<SpelledCall>({
+  format: 'mistral',
+  spellings: ['openai-chat'],
+  readCalls: (body) => {
+    const choices = member(body, 'choices');
+    return isArray(choices) ? readChoices(choices, readSpelledCalls) : readSpelledCalls(body);
+  },
+  writeAnswers: (answers) =>
+    answers.map(
+      ({ call, text }): MistralToolMessage => ({
+        role: 'tool',
+        ...toSpelledId(call),
+        ...(call.name === null ? {} : { name: call.name }),
+        content: text,
+      }),
+    ),
+});
+
+// The message of a whole answer, or the body where it is a message itself.
+const messageOf = (body: unknown): unknown => {
+  const message = member(body, 'message');
+  return isObject(message) ? message : body;
+};
+
+/** Cohere's ToolChatMessageV2, as its TypeScript client has it or as its API. */
+export type CohereToolMessage = { readonly role: 'tool'; readonly content: string } & SpelledId;
+
+/**
+ * Cohere, version 2 of its chat: a message, the whole answer, or the calls alone. Answered in the spelling of the calls;
+ * calls alone are answered as the TypeScript client has it.
+ */
+export const cohere = defineDialect<SpelledCall>({
+  format: 'cohere',
+  spellings: ['openai-chat'],
+  readCalls: (body) => withoutCutOff(readSpelledCalls(messageOf(body)), body),
+  writeAnswers: (answers) =>
+    answers.map(({ call, text }): CohereToolMessage => ({ role: 'tool', ...toSpelledId(call), content: text })),
+});
+
+/** Ollama's message for one answer. Older servers know the name alone; the id stands where the call had one. */
+export type OllamaToolMessage = {
+  readonly role: 'tool';
+  readonly content: string;
+  readonly tool_name: string;
+  readonly tool_call_id?: string;
+};
+
+/** Ollama: the whole answer of `/api/chat`, its message, or the calls alone. */
+export const ollama = defineDialect({
+  format: 'ollama',
+  spellings: ['openai-chat'],
+  readCalls: (body) => withoutCutOff(readOllamaMessage(messageOf(body)), body),
+  writeAnswers: (answers) => answers.map(toOllamaMessage),
+});
+
+const readOllamaMessage = (body: unknown): FoundCalls | null => {
+  const calls = isArray(body) ? body : member(body, 'tool_calls');
+  if (isArray(calls)) return foundIn(calls, (item) => [toChatCall(item)]);
+  return member(body, 'role') === 'assistant' ? NO_CALLS : null;
+};
+
+const toOllamaMessage = ({ call: { id, name }, text }: Answer): OllamaToolMessage => ({
+  role: 'tool',
+  content: text,
+  tool_name: name ?? UNNAMED,
+  ...(id === '' ? {} : { tool_call_id: String(id) }),
+});

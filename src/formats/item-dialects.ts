@@ -1,0 +1,110 @@
+import {
+  defineDialect,
+  type FoundCalls,
+  foundIn,
+  type ProviderCall,
+  toProviderCall,
+  withoutArguments,
+  withoutCutOff,
+} from './define-dialect.ts';
+import { isArray, isObject, member } from './json-access.ts';
+import { type ImageType, type Part, toImageBlocks } from './media.ts';
+
+// OpenAI's Responses and Realtime interfaces, whose calls are items of an output. Neither has a flag for failures.
+
+/** OpenAI's ResponseInputItem for one answer, a list where it holds images. */
+export type FunctionCallOutput = {
+  readonly type: 'function_call_output' | 'custom_tool_call_output';
+  readonly call_id: string;
+  readonly output: string | ShownItem[];
+};
+
+/** OpenAI's ResponseInputText and ResponseInputImage. */
+type ShownItem =
+  | { readonly type: 'input_text'; readonly text: string }
+  | { readonly type: 'input_image'; readonly image_url: string; readonly detail: 'auto' };
+
+type ItemCall = ProviderCall & { readonly outputType: FunctionCallOutput['type'] };
+
+/** The calls of a response, of its items, or of one item. */
+const readItems = (body: unknown): FoundCalls<ItemCall> | null => {
+  const items = findItems(body);
+  return items === null ? null : withoutCutOff(foundIn(items, toWhole), body);
+};
+
+const findItems = (body: unknown): readonly unknown[] | null => {
+  if (isArray(body)) return body;
+  const output = member(body, 'output');
+  if (isArray(output)) return output;
+  return isObject(body) && toItemCalls(body).length > 0 ? [body] : null;
+};
+
+// An item that was cut off says so itself.
+const toWhole = (item: unknown): readonly ItemCall[] =>
+  member(item, 'status') === 'incomplete' ? toItemCalls(item).map(withoutArguments) : toItemCalls(item);
+
+const toItemCalls = (item: unknown): readonly ItemCall[] => {
+  const [type, id, name] = ['type', 'call_id', 'name'].map((key) => member(item, key));
+  if (type === 'function_call')
+    return [{ ...toProviderCall(id, name, member(item, 'arguments')), outputType: 'function_call_output' }];
+  if (type === 'custom_tool_call')
+    return [{ ...toProviderCall(id, name, member(item, 'input'), 'freely'), outputType: 'custom_tool_call_output' }];
+  return [];
+};
+
+// A GIF is taken where it does not move, which its first bytes do not tell.
+const IMAGE_TYPES: readonly ImageType[] = ['image/png', 'image/jpeg', 'image/webp'];
+
+const toShown = (parts: readonly Part[]): ShownItem[] | null =>
+  toImageBlocks<ShownItem>(parts, IMAGE_TYPES, {
+    text: (text) => ({ type: 'input_text', text }),
+    image: ({ mimeType, data }) => ({
+      type: 'input_image',
+      image_url: `data:${mimeType};base64,${data}`,
+      detail: 'auto',
+    }),
+  });
+
+// The last event of a stream holds the whole response.
+const isEndOfStream = (body: unknown): boolean => member(body, 'type') === 'response.completed';
+
+/**
+ * OpenAI responses: a response, its output items, or one item. What is not a function or custom tool call is left out:
+ * the provider runs it itself, or it belongs to the runtime (a shell, a computer).
+ */
+export const openaiResponses = defineDialect<ItemCall>({
+  format: 'openai-responses',
+  spellings: ['openai-responses', 'openai-realtime'],
+  readCalls: (body) => readItems(isEndOfStream(body) ? member(body, 'response') : body),
+  writeAnswers: (answers) =>
+    answers.map(
+      ({ call, text, parts }): FunctionCallOutput => ({
+        type: call.outputType,
+        call_id: String(call.id),
+        output: (parts === null ? null : toShown(parts)) ?? text,
+      }),
+    ),
+});
+
+/** OpenAI's ConversationItemCreateEvent for one answer. It shows no images. */
+export type ItemCreateEvent = {
+  readonly type: 'conversation.item.create';
+  readonly item: { readonly type: 'function_call_output'; readonly call_id: string; readonly output: string };
+};
+
+/**
+ * OpenAI realtime: the event `response.done`, its response, or the items of its output. The answers are events to send;
+ * `response.create`, which lets the model go on, is left to the client.
+ */
+export const openaiRealtime = defineDialect<ItemCall>({
+  format: 'openai-realtime',
+  spellings: ['openai-realtime', 'openai-responses'],
+  readCalls: (body) => readItems(member(body, 'type') === 'response.done' ? member(body, 'response') : body),
+  writeAnswers: (answers) =>
+    answers.map(
+      ({ call, text }): ItemCreateEvent => ({
+        type: 'conversation.item.create',
+        item: { type: 'function_call_output', call_id: String(call.id), output: text },
+      }),
+    ),
+});

@@ -1,0 +1,84 @@
+import type { FastifyInstance } from 'fastify';
+import { addMcpRoute, type McpRouteOptions } from '../mcp-server/mcp-route.ts';
+import { addOpsRoutes, type OpsRoutesOptions } from '../routes/health.ts';
+import { addKeptResultsRoutes, type KeptResultsOptions } from '../routes/kept-results.ts';
+import { addConsoleRoutes, addRootRoute, type ConsoleFiles } from '../routes/pages.ts';
+import { refuseOtherMethods } from '../routes/problem-handler.ts';
+import { addRequestGate, callerOf, type GateOptions, isKnown } from '../routes/request-gate.ts';
+import { addSessionsRoutes, type SessionsOptions } from '../routes/sessions.ts';
+import { addToolCallsRoute, type ToolCallsOptions } from '../routes/tool-calls.ts';
+import { addToolsRoutes, type ToolsOptions } from '../routes/tools.ts';
+import { addRequestTracing, type BeginTrace } from '../routes/watch-requests.ts';
+import { addDocs } from './docs.ts';
+import { createHttpServer, type HttpServerOptions } from './http-server.ts';
+
+type OpsOptions = HttpServerOptions & GateOptions & OpsRoutesOptions;
+
+export type AppOptions = OpsOptions &
+  Omit<ToolCallsOptions, 'callerOf'> &
+  Omit<SessionsOptions, 'callerOf'> &
+  Omit<KeptResultsOptions, 'callerOf'> &
+  Omit<ToolsOptions, 'callerOf'> &
+  Pick<
+    McpRouteOptions,
+    'findTool' | 'mcpDefaultSession' | 'endedSessions' | 'watchTools' | 'draining' | 'pendingTasks'
+  > & {
+    readonly version: string;
+    /** `own`: health and metrics are served on a port of their own, and not here. */
+    readonly opsPort: 'own' | 'shared';
+    readonly beginTrace: BeginTrace | null;
+    /** null: there is no console. */
+    readonly consoleFiles: ConsoleFiles | null;
+    /** Whether `/docs` and `/openapi.json` are served. */
+    readonly docs: 'on' | 'off';
+    /** Whether `/mcp` is served. */
+    readonly mcpServer: 'on' | 'off';
+  };
+
+/** Composes the HTTP side; opens nothing. */
+export const buildApp = async (options: AppOptions): Promise<FastifyInstance> => {
+  const app = createHttpServer(options);
+  addRequestGate(app, options);
+  // After the gate: who may not come in must not fill the collector, whatever its traceparent asks for.
+  addRequestTracing(app, options.beginTrace);
+  addRoutes(app, options);
+  if (options.docs === 'on') await app.register(addDocs);
+  return app;
+};
+
+/** Health and metrics on a port of their own (OPS_PORT), where nothing else is. Opens nothing. */
+export const buildOpsApp = (options: OpsOptions): FastifyInstance => {
+  const app = createHttpServer(options);
+  addRequestGate(app, options);
+  addOpsRoutes(app, options, () => true);
+  return app;
+};
+
+// What is served depends on settings.
+const toLinks = ({ consoleFiles, docs, mcpServer, opsPort }: AppOptions): Readonly<Record<string, string>> => ({
+  tool_calls: '/tool-calls',
+  tools: '/tools',
+  ...(mcpServer === 'on' ? { mcp: '/mcp' } : {}),
+  ...(consoleFiles === null ? {} : { console: '/console' }),
+  ...(docs === 'on' ? { docs: '/docs', openapi: '/openapi.json' } : {}),
+  ...(opsPort === 'shared' ? { live: '/live', ready: '/ready', metrics: '/metrics' } : {}),
+});
+
+const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
+  addToolCallsRoute(app, { ...options, callerOf });
+  addKeptResultsRoutes(app, { ...options, callerOf });
+  addSessionsRoutes(app, { ...options, callerOf });
+  addToolsRoutes(app, { ...options, callerOf });
+  if (options.mcpServer === 'on') addMcpRoute(app, { ...options, callerOf });
+  if (options.opsPort === 'shared') addOpsRoutes(app, options, (request) => isKnown(request, options));
+  const page = options.consoleFiles === null ? null : 'console';
+  addRootRoute(app, { version: options.version, links: toLinks(options), page });
+  if (options.consoleFiles !== null) addConsoleRoutes(app, options.consoleFiles);
+  refuseOtherMethods(app, '/tool-calls', ['POST']);
+  refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD', 'DELETE']);
+  refuseOtherMethods(app, '/tool-calls/:request_id/calls/:index', ['DELETE']);
+  refuseOtherMethods(app, '/tool-calls/:request_id/events', ['GET', 'HEAD']);
+  refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);
+  for (const url of ['/sessions/:id/budgets', '/sessions/:id/budgets/:tool']) refuseOtherMethods(app, url, ['DELETE']);
+  for (const url of ['/tools', '/tools/:name']) refuseOtherMethods(app, url, ['GET', 'HEAD']);
+};

@@ -1,0 +1,116 @@
+import { hash } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import type { Config } from '../config/settings/config.ts';
+import type { Executor } from '../executor/run-batch.ts';
+import type { RefusalPace } from '../queue/refusal-pace.ts';
+import { HEARTBEAT_MS } from '../routes/event-stream.ts';
+import type { Ready } from '../routes/health.ts';
+import { describeCauses } from '../telemetry/describe-error.ts';
+import { shareCollection } from '../telemetry/metrics.ts';
+import { type AccessParts, createAccess } from './access.ts';
+import { type AppOptions, buildApp, buildOpsApp } from './build-app.ts';
+import { loadConsoleFiles } from './load-console-files.ts';
+
+/** What is ready, as long as the service does not drain. */
+export type Readiness = Ready & { readonly status: 'ready' | 'degraded' };
+
+/** What the routes need of the service. */
+export type HttpParts = AccessParts &
+  Pick<AppOptions, 'shed' | 'holdAnswer' | 'version' | 'createId' | 'onResponse' | 'beginTrace'> &
+  Pick<
+    AppOptions,
+    'describeTools' | 'watchTools' | 'readProviderCalls' | 'findTool' | 'findResults' | 'isUnavailable'
+  > &
+  Pick<AppOptions, 'readAnswered' | 'cancelAnswered' | 'followAnswered' | 'hasWebhook' | 'pendingTasks'> &
+  Pick<AppOptions, 'readSession' | 'endSession' | 'endedSessions' | 'resetBudgets'> & {
+    readonly executor: Executor;
+    /** When a batch that is shed is told. */
+    readonly refusals: RefusalPace;
+    /** How long one collection of metrics answers all who ask, in milliseconds; undefined: a second. */
+    readonly metricsSharedMs: number | undefined;
+    /** How often an idle stream gets a sign of life, in milliseconds; undefined: every 15 s. */
+    readonly streamHeartbeatMs: number | undefined;
+    readonly readiness: () => Readiness;
+  };
+
+export type WiredHttp = {
+  readonly app: FastifyInstance;
+  /** Health and metrics, where they have a port of their own. */
+  readonly opsApp: FastifyInstance | null;
+  /** Readiness says no, new batches are refused, no further call starts. */
+  readonly drain: () => void;
+  /** Follows the file of keys no longer. */
+  readonly closeAccess: () => void;
+};
+
+/** The HTTP side of the service: one server, or two where health and metrics have a port of their own. */
+export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredHttp> => {
+  const { executor, metrics, log, now, metricsSharedMs } = parts;
+  const access = await createAccess(config, parts);
+  const drain = new AbortController();
+  const { signal: draining } = drain;
+  const options: AppOptions = {
+    ...parts,
+    toSessionKey: createTenantKeys(),
+    toRecordKey: toTenantKey,
+    toRequestKey: toTenantKey,
+    toEntityTag,
+    maxBodyBytes: config.MAX_BODY_BYTES,
+    maxDeadlineMs: config.MAX_DEADLINE_MS,
+    requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
+    stallMs: config.ANSWER_STALL_MS,
+    onStalled: () => {
+      metrics.connectionsStalled.count += 1;
+    },
+    streams: { heartbeatMs: parts.streamHeartbeatMs ?? HEARTBEAT_MS, observer: metrics.streams },
+    opsPort: config.OPS_PORT === undefined && config.ROLE !== 'worker' ? 'shared' : 'own',
+    ...access,
+    paceRefusal: parts.refusals.tell,
+    draining,
+    isDraining: () => draining.aborted,
+    consoleFiles: config.CONSOLE ? loadConsoleFiles() : null,
+    docs: config.DOCS ? 'on' : 'off',
+    mcpServer: config.MCP_SERVER ? 'on' : 'off',
+    mcpDefaultSession: config.MCP_DEFAULT_SESSION,
+    executeBatch: executor.executeBatch,
+    readiness: () => (draining.aborted ? { ...parts.readiness(), status: 'draining' } : parts.readiness()),
+    exposition: {
+      contentType: metrics.registry.contentType,
+      metrics: shareCollection(() => metrics.registry.metrics(), now, metricsSharedMs),
+    },
+    onBug: (error, id) => log.error({ request_id: id, causes: describeCauses(error) }, 'request failed'),
+  };
+  return {
+    app: await buildApp(options),
+    opsApp: options.opsPort === 'own' ? buildOpsApp(options) : null,
+    drain: () => {
+      drain.abort();
+      executor.drain();
+      parts.refusals.tellAll();
+    },
+    closeAccess: access.close,
+  };
+};
+
+const toEntityTag = (body: string): string => `"${hash('sha256', body, 'base64url')}"`;
+
+// Whatever a caller chose is stored as its hash alone, and for its tenant alone.
+const toTenantKey = (tenant: string, chosen: string): string => `${tenant}:${hash('sha256', chosen)}`;
+
+// A name has at most 512 places: about 3 MB at most, and 0.5 MB of usual names.
+const REMEMBERED_NAMES = 2000;
+
+/** An opaque key for what a tenant named: for names that come again and again, as that of a session with each batch. */
+export const createTenantKeys = (): ((tenant: string, chosen: string) => string) => {
+  const keys = new LRUCache<string, string>({ max: REMEMBERED_NAMES });
+  return (tenant, chosen) => {
+    // No tenant has a colon in its name.
+    const name = `${tenant}:${chosen}`;
+    const remembered = keys.get(name);
+    if (remembered !== undefined) return remembered;
+    const key = toTenantKey(tenant, chosen);
+    keys.set(name, key);
+    return key;
+  };
+};

@@ -1,0 +1,139 @@
+import { hash } from 'node:crypto';
+import type { Job, JobQueue, LaneState, ServedLane, Taking } from '../pending/job-queue.ts';
+import { createRedisClient, openQueueConnection } from '../sessions/redis-client.ts';
+import { createJobShard, type JobShard } from './job-shard.ts';
+import { type ShardWorker, startShardWorker } from './shard-worker.ts';
+
+/** A lane, and into how many queues its jobs are spread: more than one lets a cluster's nodes share its work. */
+export type LaneShards = { readonly lane: string; readonly shards: number };
+
+export type BullmqJobQueueOptions = {
+  /** As REDIS_URL: one server, or the nodes of a cluster separated by commas. */
+  readonly url: string;
+  readonly lanes: readonly LaneShards[];
+  /** Is told of each error of a connection and of what the queue could not note; nothing is thrown at the process. */
+  readonly onError: (error: unknown) => void;
+  /** A job whose worker has given no sign for so many milliseconds is offered again, within as many more. */
+  readonly stallMs?: number;
+  /** How long `offer` and `cancel` wait for each answer of Redis, in milliseconds; whatever else asks waits for a second. */
+  readonly patienceMs?: number;
+  /** What the keys begin with. */
+  readonly keyPrefix?: string;
+};
+
+const STALL_MS = 30_000;
+// As for the other stores: 50 ms is what an outage may cost a batch.
+const PATIENCE_MS = 50;
+// What acknowledging the last jobs may take when the queue closes; where Redis is away they are offered again.
+const LAST_WORDS_MS = 2000;
+
+const shardOf = (call: string, shards: number): number =>
+  shards === 1 ? 0 : Number.parseInt(hash('sha256', call).slice(0, 8), 16) % shards;
+
+// At least one for each shard, or its jobs would wait for another worker.
+const shareOf = (concurrency: number, shards: number, shard: number): number =>
+  Math.max(1, Math.floor(concurrency / shards) + (shard < concurrency % shards ? 1 : 0));
+
+/**
+ * Jobs in Redis, where they outlive every process: BullMQ offers them to workers, and the turns of tenants are kept beside
+ * it. A lane has `shards` queues; which one a job is in follows from its call.
+ */
+export const createBullmqJobQueue = (options: BullmqJobQueueOptions): JobQueue => {
+  const { url, onError, stallMs = STALL_MS, patienceMs = PATIENCE_MS, keyPrefix = 'recourse' } = options;
+  const client = createRedisClient(url, patienceMs);
+  const producer = openQueueConnection(url, 'producer');
+  client.onError(onError);
+  producer.on('error', onError);
+  client.connect();
+  const shardCounts = new Map(options.lanes.map(({ lane, shards }) => [lane, shards]));
+  const lanes = new Map<string, readonly JobShard[]>();
+  const shardsOf = (lane: string): readonly JobShard[] => {
+    const known = lanes.get(lane);
+    if (known !== undefined) return known;
+    const fresh = Array.from({ length: shardCounts.get(lane) ?? 1 }, (_, shard) =>
+      createJobShard({ keyPrefix, lane, shard, client, connection: producer, patienceMs }),
+    );
+    lanes.set(lane, fresh);
+    return fresh;
+  };
+  const shardFor = ({ lane, call }: Job): JobShard => {
+    const shards = shardsOf(lane);
+    const shard = shards[shardOf(call, shards.length)];
+    if (shard === undefined) throw new Error(`The lane ${lane} has no shard for ${call}.`);
+    return shard;
+  };
+  const stateOf = async (lane: string): Promise<LaneState> => {
+    const states = await Promise.all(shardsOf(lane).map((shard) => shard.state()));
+    return {
+      lane,
+      waiting: states.reduce((sum, state) => sum + state.waiting, 0),
+      oldestWaitingMs: Math.max(0, ...states.map((state) => state.oldestWaitingMs)),
+    };
+  };
+  for (const lane of shardCounts.keys()) shardsOf(lane);
+  const takings = new Set<Taking & { readonly stopped: () => Promise<void> }>();
+  let workerConnection: ReturnType<typeof openQueueConnection> | undefined;
+  return {
+    durability: 'durable',
+    offer: async (job) => shardFor(job).offer(job),
+    cancel: async (job) => shardFor(job).cancel(job),
+    lanes: () => Promise.all([...lanes.keys()].map(stateOf)),
+    take: (served, run) => {
+      workerConnection ??= openQueueConnection(url, 'worker');
+      const connection = workerConnection;
+      const taking = startTaking(
+        served.flatMap(({ lane, concurrency }: ServedLane) =>
+          shardsOf(lane).map((shard, at, shards) => (onIdle: () => void) => {
+            const share = shareOf(concurrency, shards.length, at);
+            return startShardWorker({ shard, connection, concurrency: share, stallMs, run, onIdle, onError });
+          }),
+        ),
+      );
+      takings.add(taking);
+      return taking;
+    },
+    close: async () => {
+      const all = [...takings];
+      for (const taking of all) taking.stop();
+      await Promise.all(all.map((taking) => taking.whenIdle()));
+      const stopped = Promise.all(all.map((taking) => taking.stopped()));
+      await Promise.race([stopped, afterMs(LAST_WORDS_MS)]);
+      await Promise.all([...lanes.values()].flat().map((shard) => shard.close()));
+      for (const connection of [client, producer, workerConnection]) connection?.disconnect();
+    },
+  };
+};
+
+const afterMs = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
+
+type StartWorker = (onIdle: () => void) => ShardWorker;
+
+const startTaking = (starts: readonly StartWorker[]): Taking & { readonly stopped: () => Promise<void> } => {
+  let idle: PromiseWithResolvers<void> | undefined;
+  const onIdle = (): void => {
+    if (running() > 0) return;
+    idle?.resolve();
+    idle = undefined;
+  };
+  const workers = starts.map((start) => start(onIdle));
+  const running = (): number => workers.reduce((sum, worker) => sum + worker.running(), 0);
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopping ??= Promise.all(workers.map((worker) => worker.stop())).then(() => undefined);
+    return stopping;
+  };
+  return {
+    stop: () => void stop(),
+    stopped: stop,
+    whenIdle: () => {
+      if (running() === 0) return Promise.resolve();
+      idle ??= Promise.withResolvers();
+      return idle.promise;
+    },
+    running,
+    lastFetchAt: () => Math.min(...workers.map((worker) => worker.lastFetchAt())),
+  };
+};

@@ -1,0 +1,119 @@
+import { Queue } from 'bullmq';
+import * as z from 'zod';
+import type { Job, LaneState } from '../pending/job-queue.ts';
+import {
+  createPatience,
+  createRedisScript,
+  type openQueueConnection,
+  type RedisClient,
+} from '../sessions/redis-client.ts';
+
+/** What BullMQ keeps of a job beside its id, which is the call. */
+export const JobData = z.object({ tenant: z.string() });
+export type JobData = z.infer<typeof JobData>;
+
+/** The priority of a job that comes again: BullMQ runs it before all that have one. */
+export const AGAIN_TAG = 0;
+
+/** The jobs of one lane whose calls fall into one shard: one queue of BullMQ, and beside it who has which turn. */
+export type JobShard = {
+  readonly lane: string;
+  /** Where BullMQ's keys begin; with the hash tag that keeps them together in a cluster. */
+  readonly prefix: string;
+  readonly offer: (job: Job) => Promise<void>;
+  readonly cancel: (job: Job) => Promise<void>;
+  readonly state: () => Promise<Omit<LaneState, 'lane'>>;
+  /** A worker has taken a job with this tag. */
+  readonly noteTaken: (job: Job, tag: number) => Promise<void>;
+  /** A job waits again, after so many milliseconds. */
+  readonly noteAgain: (call: string, afterMs: number) => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+export type JobShardOptions = {
+  /** What the keys of all lanes begin with. */
+  readonly keyPrefix: string;
+  readonly lane: string;
+  readonly shard: number;
+  /** For the turns. */
+  readonly client: Pick<RedisClient, 'call' | 'callPatiently'>;
+  /** For BullMQ. */
+  readonly connection: ReturnType<typeof openQueueConnection>;
+  /** How long an offer or a cancellation waits for Redis, in milliseconds. */
+  readonly patienceMs: number;
+};
+
+/** The one queue of BullMQ at a shard; its shard tells it apart. */
+export const BULLMQ_NAME = 'jobs';
+
+const LUA = new URL('lua/', import.meta.url);
+// BullMQ writes each step of each job down, for listeners that this service does not have; without a limit 10 000.
+const MOST_EVENTS = 100;
+const State = z.tuple([z.int(), z.int()]);
+
+/** Opens the queue of one shard. It connects nothing itself. */
+export const createJobShard = (options: JobShardOptions): JobShard => {
+  const { lane, client, connection } = options;
+  const prefix = `${options.keyPrefix}:{jobs:${lane}:${options.shard}}`;
+  const queue = new Queue<JobData>(BULLMQ_NAME, {
+    connection,
+    prefix,
+    // The versions of Redis that the service runs with are BullMQ's as well; and it would print its advice.
+    skipVersionCheck: true,
+    streams: { events: { maxLen: MOST_EVENTS } },
+    defaultJobOptions: { attempts: 1, removeOnComplete: true, removeOnFail: true },
+  });
+  // They are the connection's, whose owner hears of them.
+  queue.on('error', () => undefined);
+  const [turns, waiting, since] = [`${prefix}:turns`, `${prefix}:waiting`, `${prefix}:since`];
+  const script = (file: string, via: Pick<RedisClient, 'call'>) => createRedisScript(via, LUA, ['turns.lua', file]);
+  // No caller waits for these: a second is no outage.
+  const patient = { call: client.callPatiently };
+  const scripts = {
+    offer: script('offer.lua', client),
+    take: script('take.lua', patient),
+    remove: script('remove.lua', patient),
+    again: script('again.lua', patient),
+    state: script('state.lua', patient),
+  };
+  const patience = createPatience(options.patienceMs);
+  // BullMQ waits for a connection, and would do later what nobody waits for any more.
+  const inTime = <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+    if (connection.status !== 'ready') return Promise.reject(new Error('Redis is not connected'));
+    const answer = patience.wait(ask());
+    patience.begin(performance.now());
+    return answer;
+  };
+  return {
+    lane,
+    prefix,
+    offer: async ({ call, tenant }) => {
+      const keys = [turns, waiting, since, queue.toKey(call), queue.toKey('prioritized'), queue.toKey('wait')];
+      const tag = Number(await scripts.offer(keys, [tenant, call]));
+      if (tag === 0) return;
+      await inTime(() => queue.add('call', { tenant }, { jobId: call, priority: tag }));
+    },
+    cancel: async ({ call, tenant }) => {
+      const queued = await inTime(() => queue.getJob(call));
+      if (queued === undefined) return;
+      const removed = await inTime(() => queue.remove(call));
+      if (removed === 0) return;
+      const youngest = await scripts.remove([turns, waiting, since], [tenant, call, String(queued.priority)]);
+      if (typeof youngest !== 'string') return;
+      const moved = await inTime(() => queue.getJob(youngest));
+      await inTime(async () => moved?.changePriority({ priority: queued.priority }));
+    },
+    state: async () => {
+      const keys = [since, queue.toKey('prioritized'), queue.toKey('wait'), queue.toKey('delayed')];
+      const [count, oldestWaitingMs] = State.parse(await scripts.state(keys, [queue.toKey('')]));
+      return { waiting: count, oldestWaitingMs };
+    },
+    noteTaken: async ({ call, tenant }, tag) => {
+      await scripts.take([turns, waiting, since], [tenant, call, String(tag)]);
+    },
+    noteAgain: async (call, afterMs) => {
+      await scripts.again([since, queue.toKey(call)], [call, String(Math.round(afterMs))]);
+    },
+    close: () => queue.close(),
+  };
+};

@@ -1,0 +1,191 @@
+import * as z from 'zod';
+import { ToolCallsRequest } from '../contract/tool-call.ts';
+import type { BatchAnswer, BatchListener, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
+import { requireRoomForReplay } from '../routes/send-answer.ts';
+import type { ToolCallsOptions } from '../routes/tool-calls.ts';
+import { type Exchange, type RpcError, SERVER_ERROR } from './rpc-exchange.ts';
+import type { Background } from './tasks.ts';
+import type { CallAbout } from './to-call-result.ts';
+
+const { session_id, round_id } = ToolCallsRequest.shape;
+
+/**
+ * The `params` of `tools/call` as far as they are the door's: what `POST /tool-calls` takes in its envelope and headers
+ * stands in `_meta`, under keys of our own. The arguments are the executor's to judge; the SDK lets objects through
+ * alone, so others go past it: see `putArgumentsAside`.
+ */
+export const CallParams = z.looseObject({
+  name: z.string(),
+  arguments: z.unknown().optional(),
+  _meta: z
+    .looseObject({
+      progressToken: z.union([z.string(), z.number()]).optional(),
+      'recourse/session_id': session_id,
+      'recourse/round_id': round_id,
+      'recourse/idempotency_key': z
+        .string()
+        .regex(/^[\x20-\x7e]{1,255}$/, 'must be 1 to 255 printable ASCII characters')
+        .nullish(),
+    })
+    .optional(),
+});
+export type CallParams = z.infer<typeof CallParams>;
+
+/** How a client may name a call that it has sent: by its session and the id of its JSON-RPC request. */
+type CallName = { readonly sessionKey: string; readonly requestId: string | number };
+
+type RunningCalls = ReturnType<typeof createRunningCalls>;
+
+/**
+ * The calls that `notifications/cancelled` of another request may end: those of a session that run in this process. Holds
+ * nothing of a call that has ended.
+ */
+export const createRunningCalls = () => {
+  const running = new Map<string, () => void>();
+  return {
+    /** Takes a call in; gives the way to take it out again. */
+    add: (name: CallName, end: () => void): (() => void) => {
+      const key = toKey(name);
+      // Ids are unique in a session; where a client does not keep to that, it can cancel the last one.
+      running.set(key, end);
+      return () => {
+        if (running.get(key) === end) running.delete(key);
+      };
+    },
+    /** Ends the call of that name; nothing where none runs here. */
+    cancel: (name: CallName): void => running.get(toKey(name))?.(),
+    size: (): number => running.size,
+  };
+};
+
+// JSON tells the text "1" from the number 1.
+const toKey = ({ sessionKey, requestId }: CallName): string => JSON.stringify([sessionKey, requestId]);
+
+export type CallOptions = Pick<
+  ToolCallsOptions,
+  'executeBatch' | 'toSessionKey' | 'toRecordKey' | 'toRequestKey' | 'createId' | 'maxDeadlineMs'
+> & {
+  /** What results promise of a tool's answer, and which headers repeat its arguments. */
+  readonly findTool: (name: string) => DoorTool | undefined;
+  /** The session of a call that names none: none, or one for all such calls of a key. */
+  readonly mcpDefaultSession: 'none' | 'key';
+  readonly running: RunningCalls;
+};
+
+/** A tool as far as the door looks at it. */
+type DoorTool = {
+  /** Left out: `never`. */
+  readonly background?: Background;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly outputSchema: Readonly<Record<string, unknown>> | null;
+};
+
+type SentCall = {
+  readonly params: CallParams;
+  /** The arguments as they were sent, whatever they are: the executor judges them. */
+  readonly args: unknown;
+  readonly client: Client;
+  /** null: the client did not ask for progress. */
+  readonly onProgress: NonNullable<BatchListener['progress']> | null;
+};
+
+/** One `tools/call` as a batch of one call. */
+export const toCallBatch = (
+  { params, args, client, onProgress }: SentCall,
+  exchange: Exchange,
+  options: CallOptions,
+): BatchRequest => {
+  const { requestId, tenant, key, caller, callerId, mayUse, source, memory } = exchange;
+  const { name, _meta: meta } = params;
+  const sessionId = meta?.['recourse/session_id'] ?? exchange.sessionId ?? toDefaultSession(key, options);
+  const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
+  const { trace, traceId } = exchange.toTrace(sessionKey);
+  return {
+    requestId,
+    batchId: options.createId(),
+    tenant,
+    key,
+    caller,
+    callerId,
+    mayUse,
+    sessionKey,
+    roundId: meta?.['recourse/round_id'] ?? null,
+    // Without a session the next request has a budget of its own.
+    retries: sessionKey === null ? 'untold' : 'told',
+    // Without an id: that of the request is another one when it is sent again under its idempotency key.
+    calls: [{ name, arguments: args }],
+    source,
+    form: 'message',
+    reading: null,
+    memory,
+    order: 'parallel',
+    onError: 'continue',
+    deadlineMs: options.maxDeadlineMs,
+    idempotency: toIdempotency(meta?.['recourse/idempotency_key'] ?? null, exchange, options),
+    client,
+    listener: onProgress === null ? null : { progress: onProgress },
+    trace,
+    traceId,
+  };
+};
+
+// As docs/mcp-server.md names it, for GET /sessions/{id}.
+const toDefaultSession = (key: string | null, { mcpDefaultSession }: CallOptions): string | null => {
+  if (mcpDefaultSession === 'none') return null;
+  return key === null ? 'mcp' : `mcp:${key}`;
+};
+
+const toIdempotency = (
+  key: string | null,
+  { tenant, requestId }: Exchange,
+  { toRecordKey, toRequestKey }: CallOptions,
+): IdempotencyKey | null =>
+  key === null ? null : { key, recordKey: toRecordKey(tenant, key), requestKey: toRequestKey(tenant, requestId) };
+
+/** Lets `notifications/cancelled` of the same session end a call. Gives the way to take it out again. */
+export const nameCall = (
+  requestId: string | number,
+  { tenant, idSession }: Exchange,
+  end: () => void,
+  { running, toSessionKey }: CallOptions,
+): (() => void) =>
+  // Without a session nobody can say whose request a cancelled id is: clients count them from 0.
+  idSession === null ? () => undefined : running.add({ sessionKey: toSessionKey(tenant, idSession), requestId }, end);
+
+/** What has to be known of a call beside its result. Clients hold its answer against the output schema of its tool. */
+export const toCallAbout = (
+  { name, _meta: meta }: CallParams,
+  { requestId, links }: Exchange,
+  { findTool }: CallOptions,
+): CallAbout => ({
+  requestId,
+  links,
+  promises: findTool(name)?.outputSchema?.['type'] === 'object' ? 'object' : 'nothing',
+  isKeyed: (meta?.['recourse/idempotency_key'] ?? null) !== null,
+});
+
+/** What came of a call: its result as JSON text, or why its Idempotency-Key was not taken. */
+type CallAnswer =
+  | { readonly kind: 'result'; readonly json: string; readonly origin: 'run' | 'replayed' }
+  | { readonly kind: 'error'; readonly error: RpcError };
+
+/** As POST /tool-calls answers 422 and 409: about the key, and not what came of a call. */
+export const toCallAnswer = (answer: BatchAnswer, { hold }: Exchange): CallAnswer => {
+  if (answer.kind === 'results') {
+    const { results, origin } = answer;
+    if (origin === 'replayed') requireRoomForReplay({ hold }, results, 'messages');
+    return { kind: 'result', json: results[0] ?? 'null', origin };
+  }
+  if (answer.kind === 'other_body') return { kind: 'error', error: KEY_REUSED };
+  const data = { code: 'idempotency_key_in_flight', retry_after_ms: answer.retryAfterMs };
+  return { kind: 'error', error: { code: SERVER_ERROR, message: IN_FLIGHT, data } };
+};
+
+const IN_FLIGHT =
+  'A call with this idempotency key is still running. This request ran nothing; retry after retry_after_ms.';
+
+const KEY_REUSED: RpcError = {
+  code: -32_602,
+  message: 'This idempotency key was already used for a different call. Nothing has run; use a new key for a new call.',
+  data: { code: 'idempotency_key_reused' },
+};

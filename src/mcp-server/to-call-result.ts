@@ -1,0 +1,151 @@
+import type { ToolResult } from '../contract/tool-result.ts';
+import { isObject } from '../formats/json-access.ts';
+import {
+  type Link,
+  type Media,
+  mayTellMedia,
+  type Part,
+  type TextResource,
+  toBlocks,
+  toPlainText,
+  toTextPart,
+} from '../formats/media.ts';
+import { cutPlainValue, toObservation, toParts } from '../formats/observation.ts';
+
+/** The key of `_meta` under which a result says what the protocol has no word for. */
+const RESULT_KEY = 'recourse/result';
+const SERVER_INFO_KEY = 'io.modelcontextprotocol/serverInfo';
+
+/** A block of a result, as every revision since 2025-03-26 knows it. */
+export type Content =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image' | 'audio'; readonly mimeType: string; readonly data: string }
+  | { readonly type: 'resource'; readonly resource: ResourceContents }
+  // Not before 2025-06-18.
+  | ({ readonly type: 'resource_link' } & Link);
+
+type ResourceContents = { readonly uri: string; readonly mimeType?: string } & (
+  | { readonly blob: string }
+  | { readonly text: string }
+);
+
+/** A result of `tools/call`, in every revision of the protocol since 2025-03-26. */
+export type CallResult = {
+  readonly content: Content[];
+  readonly structuredContent?: Readonly<Record<string, unknown>>;
+  readonly isError: boolean;
+  readonly _meta?: Readonly<Record<typeof RESULT_KEY, Readonly<Record<string, unknown>>>>;
+};
+
+/** What has to be known of a call beside its result. */
+export type CallAbout = {
+  readonly requestId: string;
+  /** Whether its tool promises an object of some schema. */
+  readonly promises: 'object' | 'nothing';
+  /** It came with an idempotency key, under which its result can be asked for again. */
+  readonly isKeyed: boolean;
+  /** Whether its revision has links to resources. */
+  readonly links: 'shown' | 'told';
+};
+
+/**
+ * A result as MCP has it, as JSON text. `serverInfo`: JSON text of what revision 2026-07-28 wants to know of the server; null in
+ * earlier ones. A plain success that is an object is put together from its text; it is most of what is asked for.
+ */
+export const toCallResultJson = (json: string, about: CallAbout, serverInfo: string | null): string => {
+  const value = about.isKeyed ? null : cutPlainObject(json);
+  const result = value === null ? toCallResult(JSON.parse(json), about) : null;
+  if (result === null) {
+    const tail = serverInfo === null ? '' : `,"resultType":"complete","_meta":{"${SERVER_INFO_KEY}":${serverInfo}}`;
+    return `{"content":[{"type":"text","text":${JSON.stringify(value)}}],"structuredContent":${value},"isError":false${tail}}`;
+  }
+  if (serverInfo === null) return JSON.stringify(result);
+  const meta = { ...result._meta, [SERVER_INFO_KEY]: JSON.parse(serverInfo) };
+  return JSON.stringify({ ...result, resultType: 'complete', _meta: meta });
+};
+
+/** The value of a plain success as JSON text, where it is an object with something in it and without media; else null. */
+const cutPlainObject = (json: string): string | null => {
+  const value = cutPlainValue(json);
+  return value === null || !value.startsWith('{') || value === '{}' || mayTellMedia(value) ? null : value;
+};
+
+/**
+ * A result as MCP has it: `isError` for every failure. Clients throw where a tool with an output schema succeeds and
+ * its object is missing, as it does where a write tool's answer was unusable: that, too, is marked as an error, and its
+ * text says that it has happened. A failure's payload need not fit that schema: it stays in `_meta`. Media are content of
+ * their own, and not repeated as structured content unless it was promised.
+ */
+export const toCallResult = (result: ToolResult, about: CallAbout): CallResult => {
+  const structuredValue = toStructured(result, about);
+  const isBroken = result.success && about.promises === 'object' && structuredValue === null;
+  const parts = toParts(result);
+  const structured = isShownWhole(parts, about) ? null : structuredValue;
+  const isError = !result.success || isBroken;
+  const said = parts ?? [toTextPart(toObservation(result))];
+  return {
+    content: toContents(isBroken ? [toTextPart(toBrokenText(result.name)), ...said] : said, about),
+    ...(structured === null ? {} : { structuredContent: { ...structured } }),
+    isError,
+    ...(isError || hasDetail(result, about) ? { _meta: { [RESULT_KEY]: toDetail(result, about) } } : {}),
+  };
+};
+
+const toStructured = (
+  { success, value }: ToolResult,
+  { promises }: CallAbout,
+): Readonly<Record<string, unknown>> | null => (isObject(value) && (success || promises === 'nothing') ? value : null);
+
+const isShownWhole = (parts: readonly Part[] | null, about: CallAbout): boolean =>
+  parts !== null && about.promises === 'nothing' && parts.every((part) => isShown(part, about));
+
+const toContents = (parts: readonly Part[], { links }: CallAbout): Content[] => {
+  const link = links === 'shown' ? toLink : undefined;
+  return toBlocks<Content>(parts, { ...WRITERS, link }) ?? [toText(toPlainText(parts))];
+};
+
+const toText = (text: string): Content => ({ type: 'text', text });
+
+const toContent = ({ kind, mimeType, data, uri }: Media): Content | null => {
+  if (data === null) return null;
+  if (kind !== 'resource') return { type: kind, mimeType, data };
+  return uri === null ? null : { type: 'resource', resource: { uri, ...toType(mimeType), blob: data } };
+};
+
+const toResource = ({ text, mimeType, uri }: TextResource): Content => ({
+  type: 'resource',
+  resource: { uri, ...toType(mimeType), text },
+});
+
+const toLink = (link: Link): Content => ({ type: 'resource_link', ...link });
+
+const toType = (mimeType: string): { readonly mimeType?: string } => (mimeType === '' ? {} : { mimeType });
+
+const WRITERS = { text: toText, media: toContent, resource: toResource } as const;
+
+const isShown = (part: Part, { links }: CallAbout): boolean => {
+  if (part.kind === 'link') return links === 'shown';
+  return part.kind !== 'media' || toContent(part.media) !== null;
+};
+
+/** Whether a success has something to say that its content does not. */
+const hasDetail = ({ empty, replayed, truncated, warnings }: ToolResult, { isKeyed }: CallAbout): boolean =>
+  isKeyed || empty === true || replayed === true || truncated === true || warnings !== undefined;
+
+const toDetail = (result: ToolResult, { requestId }: CallAbout): Readonly<Record<string, unknown>> => {
+  const { index: _index, id: _id, name: _name, success, message: _message, value, ...rest } = result;
+  const payload = success ? {} : { value };
+  return { request_id: requestId, ...withoutNulls({ ...rest, code: result.error?.code, ...payload }) };
+};
+
+// Clients that take a result for a value of their own refuse all of it for one null (@llamaindex/core).
+const withoutNulls = (members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(members).flatMap(([name, value]) => {
+      if (value === null || value === undefined) return [];
+      return [[name, isObject(value) ? withoutNulls(value) : value]];
+    }),
+  );
+
+const toBrokenText = (name: string | null): string =>
+  `'${name}' ran and took effect, but its result does not fit the output schema and is left out. Do not repeat it for the result.`;

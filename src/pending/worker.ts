@@ -1,0 +1,321 @@
+import { type CallOutcome, failed, toFailure } from '../executor/call-outcome.ts';
+import { isUnknown } from '../executor/kept-result.ts';
+import type { RecordLease, ResultToKeep } from '../executor/keyed-store.ts';
+import type { CallSpec } from '../executor/pending-calls.ts';
+import type { ExecuteBatch } from '../executor/run-batch.ts';
+import type { SessionStore } from '../executor/session-store.ts';
+import type { ToolProgress } from '../tools/tool.ts';
+import {
+  CALL_LEASE_MS,
+  type CallLease,
+  type CallProgress,
+  type CallRecord,
+  type CallRecords,
+  type CancelRequest,
+  type Claim,
+  handleOf,
+  MOST_BEGINS,
+  toCallKey,
+} from './call-records.ts';
+import type { Job, JobEnd } from './job-queue.ts';
+
+/** A call of a worker has ended, or was given back. */
+export type WorkerEnd = 'committed' | 'lost' | 'given_back' | 'not_run';
+
+export type WorkerOptions = {
+  readonly records: CallRecords;
+  readonly executeBatch: ExecuteBatch;
+  readonly sessions: Pick<SessionStore, 'resume'>;
+  /** Unix milliseconds. */
+  readonly time: () => number;
+  /** A call has ended by this worker. */
+  readonly onEnded: (spec: CallSpec, result: string) => void;
+  readonly onFailed: (error: unknown) => void;
+  readonly count: (end: WorkerEnd) => void;
+};
+
+// Two renewals may get lost.
+const RENEW_EVERY_MS = CALL_LEASE_MS / 4;
+const PROGRESS_EVERY_MS = 500;
+// A call that could not begin, for want of a slot or because its store did not answer.
+const AGAIN_AFTER_MS = 1000;
+
+const DONE: JobEnd = { kind: 'done' };
+const later = (afterMs: number): JobEnd => ({ kind: 'later', afterMs });
+
+export type Worker = {
+  /** Runs the call of a job to its end, or says when to offer it again. Never rejects. */
+  readonly run: (job: Job) => Promise<JobEnd>;
+  /** Aborts the calls that may run again, so that another worker has them. Writes go on. */
+  readonly giveBack: () => void;
+};
+
+/**
+ * Runs pending calls by the executor, as a direct call runs. The record decides: a write that has begun is never run again,
+ * a call that is safe to repeat begins three times at most, and of any number of workers one commits. Never rejects.
+ */
+export const createWorker = (options: WorkerOptions): Worker => {
+  const { records, onFailed } = options;
+  const running = new Set<HeldCall>();
+  const claim = async (key: string): Promise<Claim | null> => {
+    try {
+      return await records.claim(key);
+    } catch (error) {
+      onFailed(error);
+      return null;
+    }
+  };
+  const runHeld = async (call: HeldCall): Promise<JobEnd> => {
+    running.add(call);
+    const end = await call.run();
+    running.delete(call);
+    return end;
+  };
+  return {
+    giveBack: () => {
+      for (const call of running) call.giveBack();
+    },
+    run: async ({ tenant, call }) => {
+      const claimed = await claim(toCallKey(tenant, call));
+      switch (claimed?.kind) {
+        case undefined:
+          return later(AGAIN_AFTER_MS);
+        case 'busy':
+          return later(claimed.retryAfterMs);
+        case 'held':
+          return runHeld(new HeldCall(claimed.lease, claimed.record, options));
+        case 'ended':
+        case 'gone':
+          return DONE;
+      }
+    },
+  };
+};
+
+/** A pending call while this worker holds it. */
+class HeldCall {
+  readonly #lease: CallLease;
+  readonly #record: CallRecord;
+  readonly #options: WorkerOptions;
+  readonly #gone = new Set<() => void>();
+  readonly #forced = new Set<() => void>();
+  #cancel: CancelRequest;
+  #isLost = false;
+  #hasBegun = false;
+  #isUnwanted = false;
+  #isGivenBack = false;
+  #progress: CallProgress | null = null;
+  #toldAt = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #unwatch: (() => void) | undefined;
+
+  constructor(lease: CallLease, record: CallRecord, options: WorkerOptions) {
+    this.#lease = lease;
+    this.#record = record;
+    this.#options = options;
+    this.#cancel = record.cancel;
+  }
+
+  async run(): Promise<JobEnd> {
+    const { records, count, time } = this.#options;
+    const { spec } = this.#record;
+    const outcome = toEarlyOutcome(this.#record, time());
+    if (outcome === null && spec.effects !== 'write' && (await this.#begin()) !== 'held') return later(AGAIN_AFTER_MS);
+    this.#timer = setInterval(() => void this.#renew(), RENEW_EVERY_MS);
+    this.#timer.unref();
+    this.#unwatch = records.watch((key) => {
+      if (key === this.#lease.key) void this.#readCancel();
+    });
+    await this.#execute(outcome);
+    this.#unwatch();
+    clearInterval(this.#timer);
+    if (this.#isGivenBack) {
+      count('given_back');
+      return later(AGAIN_AFTER_MS);
+    }
+    count(this.#isLost ? 'lost' : outcome === null ? 'committed' : 'not_run');
+    return this.#isLost ? later(AGAIN_AFTER_MS) : DONE;
+  }
+
+  giveBack(): void {
+    if (this.#record.spec.effects === 'write') return;
+    this.#isUnwanted = true;
+    for (const listener of this.#gone) listener();
+  }
+
+  async #execute(outcome: CallOutcome | null): Promise<void> {
+    const { executeBatch, sessions, time } = this.#options;
+    const { spec } = this.#record;
+    const { sessionKey, ticket } = spec;
+    const tool = { name: spec.tool, retries: spec.retries, maxCalls: null, effects: spec.effects, polling: true };
+    const batchId = handleOf(this.#lease.key);
+    await executeBatch({
+      requestId: spec.requestId,
+      batchId,
+      tenant: spec.tenant,
+      key: spec.key,
+      caller: spec.caller,
+      callerId: spec.callerId,
+      mayUse: () => true,
+      sessionKey,
+      roundId: null,
+      calls: [null],
+      reading: null,
+      source: spec.arguments,
+      form: 'message',
+      order: 'parallel',
+      onError: 'continue',
+      deadlineMs: Math.max(1, spec.expiresAt - time()),
+      idempotency: null,
+      client: {
+        isGone: () => this.#isUnwanted || this.#isToEnd(),
+        whenGone: (listener) => subscribe(this.#gone, listener),
+      },
+      memory: null,
+      listener: { progress: (_index, update) => this.#report(update) },
+      traceId: spec.traceId,
+      trace: null,
+      resumed: {
+        spec: { ...spec, idempotencyKey: spec.idempotencyKey ?? batchId },
+        outcome,
+        record: this.#toRecordLease(),
+        whenForced: (listener) => subscribe(this.#forced, listener),
+        admission:
+          sessionKey === null || ticket === null ? null : sessions.resume({ sessionKey, batchId, tool, ticket }),
+      },
+    });
+  }
+
+  #toRecordLease(): RecordLease {
+    return {
+      state: 'held',
+      start: () => this.#begin(),
+      finish: ([result]) => this.#finish(result),
+      amend: async (_index, result) => void (await this.#commit(result, true)),
+      letGo: () => undefined,
+    };
+  }
+
+  async #begin(): Promise<'held' | 'lost' | 'away'> {
+    const { records, onFailed } = this.#options;
+    try {
+      const state = await records.begin(this.#lease);
+      if (state === 'held') this.#hasBegun = true;
+      return state;
+    } catch (error) {
+      onFailed(error);
+      return 'away';
+    }
+  }
+
+  async #finish(result: ResultToKeep | undefined): Promise<'held' | 'lost' | 'away'> {
+    const { records, onFailed, onEnded, time } = this.#options;
+    if (result === undefined) return 'lost';
+    const isOver = this.#isToEnd() || time() >= this.#record.spec.expiresAt;
+    if (result.kind === 'repeatable' && !isOver && !this.#isLost) {
+      this.#isGivenBack = true;
+      await records.release(this.#lease).catch(onFailed);
+      return 'held';
+    }
+    const state = await this.#commit(result.result, false);
+    if (state === 'held') onEnded(this.#record.spec, result.result);
+    else {
+      this.#isLost = true;
+      await this.#tellLate(result.result);
+    }
+    return state;
+  }
+
+  // This worker was thought dead while its handler ran, and another has said that nobody knows how the call ended.
+  async #tellLate(result: string): Promise<void> {
+    if (this.#hasBegun && !isUnknown(result)) await this.#commit(result, true);
+  }
+
+  // Tried again for as long as the lease would last: a result that is not written is a call that runs again, or is unknown.
+  async #commit(result: string, late: boolean): Promise<'held' | 'lost' | 'away'> {
+    const { records, onFailed } = this.#options;
+    const unknown = isUnknown(result);
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await records.commit(this.#lease, result, { late, unknown });
+      } catch (error) {
+        onFailed(error);
+        if (tries >= COMMIT_TRIES) return 'away';
+        await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** Math.min(tries, 5)).unref());
+      }
+    }
+  }
+
+  #isToEnd(): boolean {
+    return this.#cancel !== 'no';
+  }
+
+  async #renew(): Promise<void> {
+    const { records, onFailed } = this.#options;
+    const progress = this.#progress;
+    this.#progress = null;
+    try {
+      const { state, cancel } = await records.renew(this.#lease, progress);
+      if (state === 'lost') this.#isLost = true;
+      this.#setCancel(cancel);
+    } catch (error) {
+      onFailed(error);
+    }
+  }
+
+  async #readCancel(): Promise<void> {
+    const { records, onFailed } = this.#options;
+    try {
+      const record = await records.find(this.#lease.key);
+      if (record !== null) this.#setCancel(record.cancel);
+    } catch (error) {
+      onFailed(error);
+    }
+  }
+
+  #setCancel(cancel: CancelRequest): void {
+    if (cancel === this.#cancel || cancel === 'no') return;
+    this.#cancel = cancel;
+    // A write that runs goes on; one that has not begun asks before it does.
+    if (this.#record.spec.effects !== 'write') for (const listener of this.#gone) listener();
+    if (cancel === 'forced') for (const listener of this.#forced) listener();
+  }
+
+  #report({ progress, total, message }: ToolProgress): void {
+    this.#progress = { done: progress, total: total ?? null, message: message ?? null };
+    const now = performance.now();
+    if (now - this.#toldAt < PROGRESS_EVERY_MS) return;
+    this.#toldAt = now;
+    void this.#renew();
+  }
+}
+
+const COMMIT_TRIES = 40;
+
+const subscribe = (listeners: Set<() => void>, listener: () => void): (() => void) => {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+};
+
+/** How a call ends that does not run, because of what its record says; null: it runs. */
+const toEarlyOutcome = ({ spec, begins, cancel }: CallRecord, now: number): CallOutcome | null => {
+  const tool = { effects: spec.effects };
+  if (begins > 0 && spec.effects === 'write')
+    return failed(toFailure('outcome_unknown', workerLostText(spec.tool), tool));
+  if (cancel !== 'no') return failed(toFailure('cancelled', cancelledText(spec.tool), tool, toUnstarted(begins)));
+  if (begins >= MOST_BEGINS) return failed(toFailure('tool_crashed', crashedAgainText(spec.tool, begins), tool));
+  return now < spec.expiresAt ? null : failed(toFailure('timeout', expiredText(spec.tool), tool, toUnstarted(begins)));
+};
+
+const toUnstarted = (begins: number) => (begins === 0 ? ({ executed: 'no', outcome: 'retry' } as const) : {});
+
+const workerLostText = (name: string): string =>
+  `Tool '${name}' was running when its worker died. It may or may not have taken effect. Check before calling it again.`;
+
+const cancelledText = (name: string): string => `The call to '${name}' was cancelled.`;
+
+const crashedAgainText = (name: string, times: number): string =>
+  `Tool '${name}' was started ${times} times, and each time its worker died. Other arguments may help.`;
+
+const expiredText = (name: string): string =>
+  `Tool '${name}' was not finished in the time that its call may take, including the time in the queue.`;

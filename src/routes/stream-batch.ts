@@ -1,0 +1,110 @@
+import type { FastifyReply } from 'fastify';
+import type { AcceptedCall, BatchListener } from '../executor/batch-request.ts';
+import { isObject } from '../formats/json-access.ts';
+import { toJsonString } from '../json/json-text.ts';
+import type { AnsweredListener } from '../pending/answered-calls.ts';
+import {
+  type EventStream,
+  openEventStream,
+  type StreamEvent,
+  type StreamFormat,
+  type StreamOptions,
+} from './event-stream.ts';
+
+/** What the last event of a stream tells beside the results. */
+type StreamEnd = {
+  /** JSON texts, in the order of the calls. */
+  readonly results: readonly string[];
+  readonly origin: 'run' | 'replayed';
+  /** Members of the body behind these results, as JSON text that begins with a comma; made when the results are sent. */
+  readonly toTail: (results: readonly string[]) => string;
+  /** Tells of the calls that go on, until all have ended or the reader has gone; null: none does. Gives all results then. */
+  readonly follow: ((listener: AnsweredListener) => Promise<readonly string[]>) | null;
+};
+
+/** The answer to a batch as a stream: `accepted`, each `result` once, `progress` and `part` between them, last `done`. */
+export type BatchStream = {
+  readonly listener: BatchListener;
+  /** Sends what has not been sent yet, and ends the stream. Where that fails the connection ends without `done`. */
+  readonly finish: (end: StreamEnd) => Promise<void>;
+};
+
+/** Sends nothing before the batch is accepted: until then it can be refused by a status. */
+export const createBatchStream = (
+  reply: FastifyReply,
+  sessionId: string | null,
+  options: StreamOptions & { readonly format: StreamFormat },
+): BatchStream => {
+  const sent = new Set<number>();
+  let stream: EventStream | null = null;
+  let events = 0;
+  const send = (event: StreamEvent, dataJson: string): void => {
+    events += 1;
+    stream?.send(event, String(events), dataJson);
+  };
+  const names = `"request_id":${toJsonString(reply.request.id)},"session_id":${sessionId === null ? 'null' : toJsonString(sessionId)}`;
+  const open = (calls: readonly AcceptedCall[], headers: readonly string[]): void => {
+    stream = openEventStream(reply, options.format, { ...options, headers });
+    send('accepted', `{${names},"calls":[${calls.map(toCallJson).join(',')}]}`);
+  };
+  const tellResult = (index: number, resultJson: string): void => {
+    // A call that goes on has no result yet.
+    if (stream === null || sent.has(index) || isPendingResult(resultJson)) return;
+    sent.add(index);
+    send('result', resultJson);
+  };
+  const tellAll = (results: readonly string[]): void => {
+    for (const [index, result] of results.entries()) tellResult(index, result);
+  };
+  const followToEnd = (results: readonly string[], follow: NonNullable<StreamEnd['follow']>) => {
+    tellAll(results);
+    return follow({ result: tellResult, progress: tellProgress });
+  };
+  const finish = async ({ results, toTail, follow }: StreamEnd): Promise<void> => {
+    const last = follow === null ? results : await followToEnd(results, follow);
+    tellAll(last);
+    const status = last.some(isPendingResult) ? 'pending' : 'done';
+    send('done', `{${names},"status":"${status}"${toTail(last)}}`);
+    stream?.close();
+  };
+  const tellProgress: AnsweredListener['progress'] = (index, progress) =>
+    send('progress', JSON.stringify({ index, progress }));
+  return {
+    listener: {
+      accepted: (calls) => open(calls, []),
+      result: tellResult,
+      progress: (index, { progress, total = null, message = null }) =>
+        tellProgress(index, { done: progress, total, message }),
+      part: (index, valueJson) => send('part', `{"index":${index},"value":${valueJson}}`),
+    },
+    finish: async (end) => {
+      if (stream === null) open(end.results.map(readCall), end.origin === 'replayed' ? REPLAYED : []);
+      let isWhole = false;
+      try {
+        await finish(end);
+        isWhole = true;
+      } finally {
+        if (!isWhole) stream?.abort();
+      }
+    },
+  };
+};
+
+/** Whether a result says that its call has not ended. As the service writes it, and no value or text can unescaped. */
+export const isPendingResult = (result: string): boolean => result.includes('"success":false,"outcome":"pending",');
+
+const REPLAYED = ['idempotent-replayed', 'true'] as const;
+
+const toCallJson = ({ index, id, name }: AcceptedCall): string =>
+  `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${name === null ? 'null' : toJsonString(name)}}`;
+
+/** What a result that is there already says of its call. */
+const readCall = (result: string, index: number): AcceptedCall => {
+  const read: unknown = JSON.parse(result);
+  const { id, name } = isObject(read) ? read : {};
+  return {
+    index,
+    id: typeof id === 'string' || typeof id === 'number' ? id : null,
+    name: typeof name === 'string' ? name : null,
+  };
+};

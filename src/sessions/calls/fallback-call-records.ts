@@ -1,0 +1,66 @@
+import type { CallRecords } from '../../pending/call-records.ts';
+import type { StoreAvailability } from '../store-availability.ts';
+
+/**
+ * Stands before records that can fail: while the store is away each step rejects at once, so that an outage costs one
+ * time-out and not one a call. What a request waits for takes the store away when it fails. What runs beside requests does
+ * not: it is late on a busy machine, and tried again. A claim and a sweep ask whether the store is back, for a process
+ * that only runs calls has nothing else that would.
+ */
+export const createFallbackCallRecords = (options: {
+  readonly primary: CallRecords;
+  readonly availability: Pick<StoreAvailability, 'isUp' | 'attempt' | 'attemptWhileUp'>;
+}): CallRecords => {
+  const { primary, availability } = options;
+  const { isUp, attempt, attemptWhileUp } = availability;
+  const beside = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+    if (!isUp()) throw createAway();
+    return ask();
+  };
+  const whileUp = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
+    toAnswer(await attemptWhileUp('pending', ask));
+  const probing = async <Answer>(
+    ask: () => Promise<Answer>,
+    hasWritten: (answer: Answer) => boolean,
+  ): Promise<Answer> => (isUp() ? ask() : toAnswer(await attempt('pending', ask, hasWritten)));
+  return {
+    durability: primary.durability,
+    create: async (key, spec) =>
+      toAnswer(
+        await attempt(
+          'pending',
+          () => primary.create(key, spec),
+          ({ kind }) => kind === 'created',
+        ),
+      ),
+    confirm: (key) => whileUp(() => primary.confirm(key)),
+    cancel: (key, how) => whileUp(() => primary.cancel(key, how)),
+    findSame: (sessionKey, fingerprint) => whileUp(() => primary.findSame(sessionKey, fingerprint)),
+    claim: (key) =>
+      probing(
+        () => primary.claim(key),
+        ({ kind }) => kind === 'held',
+      ),
+    due: (most) =>
+      probing(
+        () => primary.due(most),
+        ({ length }) => length > 0,
+      ),
+    find: (key) => beside(() => primary.find(key)),
+    ofSession: (sessionKey) => beside(() => primary.ofSession(sessionKey)),
+    begin: (lease) => beside(() => primary.begin(lease)),
+    renew: (lease, progress) => beside(() => primary.renew(lease, progress)),
+    release: (lease) => beside(() => primary.release(lease)),
+    commit: (lease, result, how) => beside(() => primary.commit(lease, result, how)),
+    watch: (listener) => primary.watch(listener),
+  };
+};
+
+const createAway = (): Error => new Error('The store of pending calls is unavailable.');
+
+const toAnswer = <Answer>(
+  attempted: { readonly kind: 'answered'; readonly answer: Answer } | { readonly kind: 'away' },
+): Answer => {
+  if (attempted.kind === 'away') throw createAway();
+  return attempted.answer;
+};

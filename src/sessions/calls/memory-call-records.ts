@@ -1,0 +1,304 @@
+import type { CallSpec } from '../../executor/pending-calls.ts';
+import { type BoundedStore, tenantOfKey, textBytes } from '../../memory/bounded-store.ts';
+import type { StoreMemory } from '../../memory/store-memory.ts';
+import {
+  CALL_LEASE_MS,
+  type CallLease,
+  type CallListener,
+  type CallProgress,
+  type CallRecord,
+  type CallRecords,
+  type CancelRequest,
+  type Claim,
+  type CommitKind,
+  type Creation,
+  RESULT_TTL_MS,
+} from '../../pending/call-records.ts';
+
+/** How many calls may be pending at once. */
+export type PendingLimits = {
+  readonly ofSession: number;
+  readonly ofKey: number;
+  readonly ofService: number;
+};
+
+type MutableRecord = { -readonly [Member in keyof CallRecord]: CallRecord[Member] } & {
+  readonly key: string;
+  fence: number;
+  /** 0: nobody holds it. */
+  leaseEndsAt: number;
+  /** Whoever made it knows of it. */
+  confirmed: boolean;
+  readonly createdAt: number;
+  /** When a sweep last asked for it. */
+  lookedAt: number;
+  /** It ended without anybody knowing how. */
+  unknown: boolean;
+};
+
+// Measured: a record with its collections' places.
+const RECORD_BYTES = 900;
+// A call that nobody has looked at for so long is looked at by the sweep.
+const LOOK_AFTER_MS = 15_000;
+const UNCONFIRMED_MS = 60_000;
+
+/**
+ * Records of pending calls in this process: the embedded default. Calls that have not ended are kept whatever happens;
+ * results of ended ones are kept within the store `pending`, and forgotten oldest first.
+ */
+export const createMemoryCallRecords = (options: MemoryCallRecordsOptions): CallRecords =>
+  new MemoryCallRecords(options);
+
+type MemoryCallRecordsOptions = {
+  readonly memory: StoreMemory;
+  readonly limits: PendingLimits;
+  /** Bytes that the calls which have not ended may take together. */
+  readonly maxBytes: number;
+  readonly now: () => number;
+};
+
+class MemoryCallRecords implements CallRecords {
+  readonly durability = 'process';
+  readonly #options: MemoryCallRecordsOptions;
+  readonly #live: LiveCalls;
+  readonly #ended: BoundedStore<MutableRecord>;
+  readonly #listeners = new Set<CallListener>();
+
+  constructor(options: MemoryCallRecordsOptions) {
+    this.#options = options;
+    this.#live = new LiveCalls(options);
+    this.#ended = options.memory.open<MutableRecord>('pending', {
+      tenantOf: tenantOfKey,
+      ttl: { ms: RESULT_TTL_MS, renewed: 'never' },
+      now: options.now,
+    });
+  }
+
+  async create(key: string, spec: CallSpec): Promise<Creation> {
+    if (this.#find(key) !== undefined) return { kind: 'exists' };
+    return this.#live.add(createRecord(key, spec, this.#options.now()));
+  }
+
+  async confirm(key: string): Promise<void> {
+    const record = this.#find(key);
+    if (record !== undefined) record.confirmed = true;
+  }
+
+  async find(key: string): Promise<CallRecord | null> {
+    return this.#find(key) ?? null;
+  }
+
+  async claim(key: string): Promise<Claim> {
+    return claimRecord(this.#find(key), key, this.#options.now());
+  }
+
+  async begin(lease: CallLease): Promise<'held' | 'lost'> {
+    const record = this.#hold(lease);
+    if (record === undefined) return 'lost';
+    if (record.state !== 'running') record.begins += 1;
+    record.state = 'running';
+    record.leaseEndsAt = this.#options.now() + CALL_LEASE_MS;
+    return 'held';
+  }
+
+  async renew(lease: CallLease, progress: CallProgress | null): ReturnType<CallRecords['renew']> {
+    const record = this.#hold(lease);
+    if (record === undefined) return { state: 'lost', cancel: 'no' };
+    record.leaseEndsAt = this.#options.now() + CALL_LEASE_MS;
+    record.lookedAt = this.#options.now();
+    if (progress !== null) {
+      record.progress = progress;
+      this.#tell(lease.key);
+    }
+    return { state: 'held', cancel: record.cancel };
+  }
+
+  async release(lease: CallLease): Promise<void> {
+    const record = this.#hold(lease);
+    if (record === undefined) return;
+    if (record.state === 'running') record.begins -= 1;
+    record.state = 'queued';
+    record.leaseEndsAt = 0;
+  }
+
+  async commit(lease: CallLease, result: string, how: CommitKind): Promise<'held' | 'lost'> {
+    const record = this.#find(lease.key);
+    if (record === undefined || !mayCommit(record, lease, how)) return 'lost';
+    if (record.state !== 'ended') this.#live.end(record);
+    record.unknown = how.unknown;
+    record.result = result;
+    this.#ended.set(lease.key, record, RECORD_BYTES + textBytes(result));
+    this.#tell(lease.key);
+    return 'held';
+  }
+
+  async cancel(key: string, how: Exclude<CancelRequest, 'no'>): Promise<CallRecord | null> {
+    const record = this.#find(key);
+    if (record === undefined) return null;
+    if (record.state !== 'ended' && record.cancel !== 'forced') record.cancel = how;
+    this.#tell(key);
+    return record;
+  }
+
+  async ofSession(sessionKey: string): Promise<readonly string[]> {
+    return this.#live.ofSession(sessionKey);
+  }
+
+  async findSame(sessionKey: string, fingerprint: string): Promise<string | null> {
+    return this.#live.findSame(sessionKey, fingerprint);
+  }
+
+  async due(most: number): Promise<readonly string[]> {
+    return this.#live.due(most);
+  }
+
+  watch(listener: CallListener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  #find(key: string): MutableRecord | undefined {
+    return this.#live.get(key) ?? this.#ended.peek(key);
+  }
+
+  #hold({ key, fence }: CallLease): MutableRecord | undefined {
+    const record = this.#live.get(key);
+    return record?.fence === fence ? record : undefined;
+  }
+
+  #tell(key: string): void {
+    for (const listener of this.#listeners) listener(key);
+  }
+}
+
+const mayCommit = (record: MutableRecord, { fence }: CallLease, { late }: CommitKind): boolean =>
+  record.state === 'ended' ? late && record.unknown : record.fence === fence;
+
+/** The calls that have not ended, by session and by caller, within their limits. */
+class LiveCalls {
+  readonly #options: Pick<MemoryCallRecordsOptions, 'limits' | 'maxBytes' | 'now'>;
+  readonly #records = new Map<string, MutableRecord>();
+  /** Per session, oldest first. */
+  readonly #sessions = new Map<string, Set<MutableRecord>>();
+  readonly #callers = new Map<string, number>();
+  #bytes = 0;
+
+  constructor(options: Pick<MemoryCallRecordsOptions, 'limits' | 'maxBytes' | 'now'>) {
+    this.#options = options;
+  }
+
+  get(key: string): MutableRecord | undefined {
+    const record = this.#records.get(key);
+    if (record === undefined || record.confirmed || this.#options.now() - record.createdAt < UNCONFIRMED_MS)
+      return record;
+    this.#forget(record);
+    return undefined;
+  }
+
+  add(record: MutableRecord): Creation {
+    const full = this.#findFull(record.spec);
+    if (full !== null) return full;
+    const { key, spec } = record;
+    this.#records.set(key, record);
+    this.#bytes += toBytes(spec);
+    this.#callers.set(spec.caller, (this.#callers.get(spec.caller) ?? 0) + 1);
+    if (spec.sessionKey !== null) {
+      const calls = this.#sessions.get(spec.sessionKey) ?? new Set<MutableRecord>();
+      calls.add(record);
+      this.#sessions.set(spec.sessionKey, calls);
+    }
+    return { kind: 'created' };
+  }
+
+  end(record: MutableRecord): void {
+    const { spec } = record;
+    this.#forget(record);
+    record.state = 'ended';
+    record.leaseEndsAt = 0;
+    // What it was asked with is not asked for again.
+    record.spec = { ...spec, arguments: '' };
+  }
+
+  ofSession(sessionKey: string): readonly string[] {
+    return this.#confirmedOf(sessionKey).map(({ key }) => key);
+  }
+
+  findSame(sessionKey: string, fingerprint: string): string | null {
+    return this.#confirmedOf(sessionKey).find(({ spec }) => spec.fingerprint === fingerprint)?.key ?? null;
+  }
+
+  due(most: number): readonly string[] {
+    const now = this.#options.now();
+    const due: string[] = [];
+    for (const { key } of this.#records.values()) {
+      if (due.length >= most) break;
+      const record = this.get(key);
+      if (record === undefined || !record.confirmed || now - record.lookedAt < LOOK_AFTER_MS) continue;
+      record.lookedAt = now;
+      due.push(key);
+    }
+    return due;
+  }
+
+  #confirmedOf(sessionKey: string): readonly MutableRecord[] {
+    return [...(this.#sessions.get(sessionKey) ?? [])].filter(({ confirmed }) => confirmed);
+  }
+
+  #forget(record: MutableRecord): void {
+    const { key, spec } = record;
+    this.#records.delete(key);
+    this.#bytes -= toBytes(spec);
+    decrement(this.#callers, spec.caller);
+    if (spec.sessionKey === null) return;
+    const calls = this.#sessions.get(spec.sessionKey);
+    calls?.delete(record);
+    if (calls?.size === 0) this.#sessions.delete(spec.sessionKey);
+  }
+
+  #findFull(spec: CallSpec): Creation | null {
+    const { limits, maxBytes } = this.#options;
+    const ofSession = spec.sessionKey === null ? 0 : (this.#sessions.get(spec.sessionKey)?.size ?? 0);
+    if (ofSession >= limits.ofSession) return { kind: 'full', of: 'session', limit: limits.ofSession };
+    const ofKey = this.#callers.get(spec.caller) ?? 0;
+    if (ofKey >= limits.ofKey) return { kind: 'full', of: 'key', limit: limits.ofKey };
+    const isFull = this.#records.size >= limits.ofService || this.#bytes + toBytes(spec) > maxBytes;
+    return isFull ? { kind: 'full', of: 'service', limit: limits.ofService } : null;
+  }
+}
+
+const toBytes = (spec: CallSpec): number => RECORD_BYTES + textBytes(spec.arguments);
+
+const createRecord = (key: string, spec: CallSpec, now: number): MutableRecord => ({
+  key,
+  spec,
+  state: 'queued',
+  begins: 0,
+  cancel: 'no',
+  progress: null,
+  result: null,
+  fence: 0,
+  leaseEndsAt: 0,
+  confirmed: false,
+  createdAt: now,
+  lookedAt: now,
+  unknown: false,
+});
+
+const claimRecord = (record: MutableRecord | undefined, key: string, now: number): Claim => {
+  if (record === undefined) return { kind: 'gone' };
+  if (record.state === 'ended') return { kind: 'ended' };
+  if (record.leaseEndsAt > now) return { kind: 'busy', retryAfterMs: record.leaseEndsAt - now };
+  record.fence += 1;
+  // Whatever an earlier worker began, this one has not.
+  record.state = 'queued';
+  record.confirmed = true;
+  record.leaseEndsAt = now + CALL_LEASE_MS;
+  record.lookedAt = now;
+  return { kind: 'held', lease: { key, fence: record.fence }, record: { ...record } };
+};
+
+const decrement = (counts: Map<string, number>, key: string): void => {
+  const count = (counts.get(key) ?? 0) - 1;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
+};

@@ -1,0 +1,253 @@
+import * as z from 'zod';
+import { EFFECTS } from '../../contract/failure.ts';
+import type { CallSpec } from '../../executor/pending-calls.ts';
+import {
+  CALL_LEASE_MS,
+  type CallLease,
+  type CallListener,
+  type CallProgress,
+  type CallRecord,
+  type CallRecords,
+  type CancelRequest,
+  type Claim,
+  type CommitKind,
+  type Creation,
+  RESULT_TTL_MS,
+} from '../../pending/call-records.ts';
+import { createResultCap, parseObject, withoutRoom } from '../keyed/keyed-results.ts';
+import { createRedisScript, type RedisClient, type RedisSubscription, type RunRedisScript } from '../redis-client.ts';
+import { BOUNDLESS_SPACE, type StoreSpace } from '../space-ledger.ts';
+import { type CallIndex, createCallIndex, PEEKED } from './call-index.ts';
+import type { PendingLimits } from './memory-call-records.ts';
+
+// As pending-call.lua publishes.
+const CHANNEL = 'recourse:pending';
+// Whoever makes a record confirms it with its next command.
+const UNCONFIRMED_MS = 60_000;
+const LOOK_AFTER_MS = 15_000;
+// Of a shorter result next to nothing is gained by dropping its value.
+const BRIEF_FROM_BYTES = 2048;
+
+export type RedisCallRecordsOptions = {
+  readonly client: RedisClient;
+  /** Asked for nothing before the first `watch`. */
+  readonly subscription: Pick<RedisSubscription, 'subscribe'>;
+  readonly limits: PendingLimits;
+  /** Where results find room. */
+  readonly space?: StoreSpace;
+  readonly maxResultBytes?: number;
+  readonly leaseMs?: number;
+  readonly unconfirmedMs?: number;
+  readonly lookAfterMs?: number;
+};
+
+/**
+ * Records of pending calls in Redis, shared by all replicas and workers: one hash a call, one atomic script a step. What a
+ * request waits for fails within about 50 ms: `create`, `confirm`, `findSame` and `cancel`; the rest is patient for a
+ * second. Rejects when Redis does; a step whose answer was lost may have been applied and is never sent again.
+ */
+export const createRedisCallRecords = (options: RedisCallRecordsOptions): CallRecords => new RedisCallRecords(options);
+
+type Step = 'create' | 'confirm' | 'find' | 'peek' | 'claim' | 'begin' | 'renew' | 'release' | 'commit' | 'cancel';
+
+class RedisCallRecords implements CallRecords {
+  readonly durability = 'durable';
+  readonly #options: RedisCallRecordsOptions;
+  readonly #hurried: RunRedisScript;
+  readonly #patient: RunRedisScript;
+  readonly #leaseMs: string;
+  readonly #index: CallIndex;
+  readonly #listeners = new Set<CallListener>();
+  #isSubscribed = false;
+
+  constructor(options: RedisCallRecordsOptions) {
+    const { client, limits, leaseMs = CALL_LEASE_MS, lookAfterMs = LOOK_AFTER_MS } = options;
+    this.#options = options;
+    this.#hurried = loadScript(client.call);
+    this.#patient = loadScript(client.callPatiently);
+    this.#leaseMs = String(leaseMs);
+    const peek = async (key: string) => Peek.parse(await run(this.#patient, 'peek', key, this.#leaseMs));
+    this.#index = createCallIndex({ client, limits, peek, lookAfterMs });
+  }
+
+  async create(key: string, spec: CallSpec): Promise<Creation> {
+    const peeked = Peek.parse(await run(this.#hurried, 'peek', key, this.#leaseMs));
+    if (peeked !== 'gone') return EXISTS;
+    const entered = await this.#index.enter(key, spec);
+    if (entered !== 'entered') return entered;
+    const { unconfirmedMs = UNCONFIRMED_MS } = this.#options;
+    const lifeMs = Math.max(0, Math.ceil(spec.expiresAt - spec.acceptedAt)) + RESULT_TTL_MS;
+    const text = JSON.stringify({ ...spec, arguments: '' });
+    const words = [text, spec.arguments, String(lifeMs), String(unconfirmedMs)];
+    return (await this.#runHurried('create', key, ...words)) === 1 ? { kind: 'created' } : EXISTS;
+  }
+
+  async confirm(key: string): Promise<void> {
+    await this.#runHurried('confirm', key);
+  }
+
+  async find(key: string): Promise<CallRecord | null> {
+    return readRecord(await run(this.#patient, 'find', key));
+  }
+
+  async claim(key: string): Promise<Claim> {
+    const claimed = Claimed.parse(await run(this.#patient, 'claim', key, this.#leaseMs));
+    if (claimed[0] === 'busy') return { kind: 'busy', retryAfterMs: claimed[1] };
+    if (claimed[0] !== 'held') return { kind: claimed[0] };
+    const record = readRecord(claimed[2]);
+    if (record === null) return { kind: 'gone' };
+    this.#index.enterAgain(key, record.spec);
+    return { kind: 'held', lease: { key, fence: claimed[1] }, record };
+  }
+
+  async begin(lease: CallLease): Promise<'held' | 'lost'> {
+    return toHold(Done.parse(await this.#runHeld('begin', lease, this.#leaseMs)));
+  }
+
+  async renew(lease: CallLease, progress: CallProgress | null): ReturnType<CallRecords['renew']> {
+    const text = progress === null ? '' : JSON.stringify(progress);
+    const [held, cancel] = Renewed.parse(await this.#runHeld('renew', lease, this.#leaseMs, text));
+    return { state: toHold(held), cancel };
+  }
+
+  async release(lease: CallLease): Promise<void> {
+    await this.#runHeld('release', lease);
+  }
+
+  async commit(lease: CallLease, result: string, { late, unknown }: CommitKind): Promise<'held' | 'lost'> {
+    const { kept, brief } = this.#findRoom(lease.key, result);
+    const words = [kept, brief, late ? '1' : '', unknown ? '1' : '', String(RESULT_TTL_MS)];
+    const spec = Text.nullable().parse(await this.#runHeld('commit', lease, ...words));
+    if (spec === null) return 'lost';
+    const owner = Owner.safeParse(parseObject(spec)).data;
+    if (owner !== undefined) this.#index.leave(lease.key, owner);
+    return 'held';
+  }
+
+  async cancel(key: string, how: Exclude<CancelRequest, 'no'>): Promise<CallRecord | null> {
+    return readRecord(await run(this.#hurried, 'cancel', key, how));
+  }
+
+  ofSession(sessionKey: string): Promise<readonly string[]> {
+    return this.#index.ofSession(sessionKey);
+  }
+
+  findSame(sessionKey: string, fingerprint: string): Promise<string | null> {
+    return this.#index.findSame(sessionKey, fingerprint);
+  }
+
+  due(most: number): Promise<readonly string[]> {
+    return this.#index.due(most);
+  }
+
+  watch(listener: CallListener): () => void {
+    this.#listeners.add(listener);
+    if (!this.#isSubscribed) {
+      this.#isSubscribed = true;
+      this.#options.subscription.subscribe(CHANNEL, (key) => {
+        for (const each of this.#listeners) each(key);
+      });
+    }
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** What is kept of a result, and what of it stays when its value is dropped later; '' where nothing is. */
+  #findRoom(key: string, result: string): { readonly kept: string; readonly brief: string } {
+    const { space = BOUNDLESS_SPACE, maxResultBytes } = this.#options;
+    const capped = createResultCap([], { maxResultBytes })(result);
+    const bytes = Buffer.byteLength(capped);
+    if (bytes < BRIEF_FROM_BYTES) return { kept: capped, brief: '' };
+    const brief = withoutRoom(capped);
+    if (Buffer.byteLength(brief) >= bytes) return { kept: capped, brief: '' };
+    return space.reserve('result', key, bytes) === 'kept' ? { kept: capped, brief } : { kept: brief, brief: '' };
+  }
+
+  async #runHurried(step: Step, key: string, ...words: readonly string[]): Promise<0 | 1> {
+    return Done.parse(await run(this.#hurried, step, key, ...words));
+  }
+
+  #runHeld(step: Step, { key, fence }: CallLease, ...words: readonly string[]): Promise<unknown> {
+    return run(this.#patient, step, key, String(fence), ...words);
+  }
+}
+
+const EXISTS: Creation = { kind: 'exists' };
+
+const loadScript = (call: RedisClient['call']): RunRedisScript =>
+  createRedisScript({ call }, new URL('../lua/', import.meta.url), ['fields.lua', 'pending-call.lua']);
+
+// The whole of tenant and handle is the hash tag: a record is one cluster slot, and a tenant is many.
+const run = (script: RunRedisScript, step: Step, key: string, ...words: readonly string[]): Promise<unknown> =>
+  script([`recourse:{${key}}:call`], [step, key, ...words]);
+
+const toHold = (done: 0 | 1): 'held' | 'lost' => (done === 1 ? 'held' : 'lost');
+
+const Text = z.string();
+const Done = z.literal([0, 1]);
+const Peek = z.enum(PEEKED);
+const Cancel = z.enum(['no', 'asked', 'forced']);
+const Renewed = z.tuple([Done, Cancel]);
+// Spec, state, begins, cancel, arguments, progress, result.
+const Words = z.tuple([Text, Text, Text, Text, Text, Text, Text]);
+
+const Claimed = z.union([
+  z.tuple([z.enum(['gone', 'ended'])]),
+  z.tuple([z.literal('busy'), z.int().positive()]),
+  z.tuple([z.literal('held'), z.int().positive(), Words]),
+]);
+
+const Progress = z.object({ done: z.number(), total: z.number().nullable(), message: Text.nullable() });
+
+const Spec = z.object({
+  requestId: Text,
+  requestKey: Text,
+  recordKey: Text,
+  tenant: Text,
+  key: Text.nullable(),
+  caller: Text,
+  callerId: Text.nullable(),
+  sessionKey: Text.nullable(),
+  index: z.int(),
+  id: z.union([Text, z.number(), z.null()]),
+  name: Text,
+  tool: Text,
+  effects: z.enum(EFFECTS),
+  background: z.enum(['never', 'optional', 'always']),
+  arguments: Text,
+  fingerprint: Text,
+  timeoutMs: z.number(),
+  idempotencyKey: Text.nullable(),
+  ticket: Text.nullable(),
+  retries: z.number(),
+  notify: Text.nullable(),
+  traceId: Text.nullable(),
+  acceptedAt: z.number(),
+  expiresAt: z.number(),
+}) satisfies z.ZodType<CallSpec>;
+
+const Owner = Spec.pick({ caller: true, sessionKey: true });
+
+const Record = z.object({
+  spec: Spec,
+  state: z.enum(['queued', 'running', 'ended']),
+  begins: z.coerce.number().int().nonnegative(),
+  cancel: Cancel,
+  progress: Progress.nullable(),
+  result: Text.nullable(),
+});
+
+/** null where there is none, or none that can be believed. */
+const readRecord = (answer: unknown): CallRecord | null => {
+  const words = Words.nullable().parse(answer);
+  if (words === null) return null;
+  const [spec, state, begins, cancel, args, progress, result] = words;
+  const read = Record.safeParse({
+    spec: { ...parseObject(spec), arguments: args },
+    state,
+    begins,
+    cancel,
+    progress: parseObject(progress),
+    result: result === '' ? null : result,
+  });
+  return read.data ?? null;
+};

@@ -1,0 +1,80 @@
+import { basename } from 'node:path';
+import type { Logger } from 'pino';
+import type { CallObserver } from '../executor/call-observer.ts';
+import type { Death, IsolationObserver, RestartReason } from '../isolation/isolation-observer.ts';
+import { describeCauses } from './describe-error.ts';
+import type { Metrics } from './metrics.ts';
+import { createOncePerWindow } from './repeated-lines.ts';
+
+// What a team's tools print is for the team, and must not drown what the service has to say.
+const LINES_A_SECOND = 100;
+const QUIET_MS = 1000;
+
+// A death that somebody should look into; the others are the daily life of a pool.
+const ALARMING: ReadonlySet<RestartReason> = new Set(['oom', 'crash', 'exit', 'flood']);
+
+/** Metrics and log lines of what tool hosts do beside answering. */
+export const createIsolationObserver = (options: {
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly lateResult: CallObserver['lateResult'];
+}): IsolationObserver => {
+  const { metrics, log, now, lateResult } = options;
+  // Who throws something else each time must not fill the log either.
+  const mayRepeat = createOncePerWindow(now, { windowMs: QUIET_MS, max: LINES_A_SECOND });
+  const mayPrint = createAllowance(now, (leftOut) => log.info({ lines: leftOut }, 'tool output suppressed'));
+  return {
+    hostEnded: (path, death, restart) => {
+      const file = path === null ? null : basename(path);
+      if (restart !== null) metrics.toolProcessRestarts.inc({ reason: restart });
+      const level = restart !== null && ALARMING.has(restart) ? 'warn' : 'debug';
+      if (level === 'debug' || mayRepeat(`${path} ${restart}`))
+        log[level]({ file, restart, ...toDeathFields(death) }, 'tool host ended');
+    },
+    messageDropped: (reason) => metrics.toolMessagesDropped.inc({ reason }),
+    strayThrown: (tool, file, thrown) => {
+      lateResult(tool ?? '_unknown', 'threw');
+      const causes = describeCauses(thrown);
+      if (mayRepeat(`${file} ${causes[0]?.message}`))
+        log.warn({ tool, file: basename(file), causes }, 'tool threw outside of a call');
+    },
+    hostUnfit: (tool, file, reason) => {
+      if (mayRepeat(`${file} ${reason}`))
+        log.info({ tool, file: basename(file), reason }, 'tool left its process unusable');
+    },
+    fileOffended: (file, offence) => {
+      metrics.toolFileOffences.inc({ reason: offence });
+      if (mayRepeat(`${file} lost its place: ${offence}`))
+        log.info({ file: basename(file), reason: offence }, 'tool file moved to dedicated processes');
+    },
+    lineWritten: (file, stream, line) => {
+      if (mayPrint()) log.info({ file: basename(file), stream, line }, 'tool output');
+    },
+    hostObtained: (waitedMs) => metrics.toolCallQueue.process.observe(waitedMs / 1000),
+  };
+};
+
+const toDeathFields = ({ pid, exitCode, signal, killedFor, lastLines, leaver }: Death) => ({
+  pid,
+  exit_code: exitCode,
+  signal,
+  killed_for: killedFor,
+  last_lines: lastLines,
+  ended_by: leaver?.name ?? null,
+});
+
+/** Whether one more line may be written in this second; tells how many were not in the one before. */
+const createAllowance = (now: () => number, onLeftOut: (lines: number) => void): (() => boolean) => {
+  let since = now();
+  let lines = 0;
+  return () => {
+    if (now() - since >= QUIET_MS) {
+      if (lines > LINES_A_SECOND) onLeftOut(lines - LINES_A_SECOND);
+      since = now();
+      lines = 0;
+    }
+    lines += 1;
+    return lines <= LINES_A_SECOND;
+  };
+};

@@ -1,0 +1,71 @@
+import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
+
+// What goes on failing, or coming, is one story and not one line each time.
+const STORY_MS = 10_000;
+const MAX_STORIES = 1000;
+
+/** Writes a line of each story at most every ten seconds; `write` gets how many were left out before it. `now` in milliseconds. */
+export const createStories = (now: () => number): ((story: string, write: (leftOut: number) => void) => void) => {
+  const stories = new LRUCache<string, { writtenAt: number; leftOut: number }>({ max: MAX_STORIES });
+  return (name, write) => {
+    const story = stories.get(name);
+    if (story !== undefined && now() - story.writtenAt < STORY_MS) {
+      story.leftOut += 1;
+      return;
+    }
+    stories.set(name, { writtenAt: now(), leftOut: 0 });
+    write(story?.leftOut ?? 0);
+  };
+};
+
+/** Writes one line at most every ten seconds; the next one says how many were left out in between. */
+export const createQuietLine = <Fields extends Readonly<Record<string, unknown>>>({
+  write,
+  now,
+}: {
+  readonly write: (fields: Fields & { readonly equal_lines_left_out?: number }) => void;
+  /** Milliseconds. */
+  readonly now: () => number;
+}): ((toFields: () => Fields) => void) => {
+  const tell = createStories(now);
+  return (toFields) =>
+    tell('', (leftOut) => write({ ...toFields(), ...(leftOut > 0 ? { equal_lines_left_out: leftOut } : {}) }));
+};
+
+/** Whether a line with this key is the first of its window; at most `max` lines are. Windows are `windowMs` long. */
+export const createOncePerWindow = (
+  now: () => number,
+  { windowMs, max }: { readonly windowMs: number; readonly max: number },
+): ((key: string) => boolean) => {
+  let written = new Set<string>();
+  let since = now();
+  return (key) => {
+    if (now() - since >= windowMs) {
+      written = new Set();
+      since = now();
+    }
+    if (written.has(key) || written.size >= max) return false;
+    written.add(key);
+    return true;
+  };
+};
+
+/** A request that was not let in. `tenant` and `key` are null where nobody was found behind it. */
+export type RefusedRequest = {
+  readonly reason: string;
+  readonly tenant: string | null;
+  readonly key: string | null;
+  /** Of the connection. */
+  readonly address: string;
+};
+
+/** Says who is refused and why: a line for each reason, tenant and key, ten seconds apart at least, with their number since. */
+export const createRefusalLog = ({ log, now }: { readonly log: Logger; readonly now: () => number }) => {
+  const tell = createStories(now);
+  return ({ reason, tenant, key, address }: RefusedRequest): void =>
+    // Whoever is anonymous is told apart by the address; strangers are not, for they may have any number of them.
+    tell(`${reason} ${tenant} ${tenant === 'anonymous' ? address : key}`, (leftOut) =>
+      log.warn({ reason, tenant, key, address, count: leftOut + 1 }, 'requests refused'),
+    );
+};

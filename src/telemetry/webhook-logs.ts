@@ -1,0 +1,61 @@
+import type { Logger } from 'pino';
+import {
+  DELIVERY_RESULTS,
+  type DeliveryReport,
+  type DeliveryResult,
+  type WebhookObserver,
+} from '../webhooks/webhook-observer.ts';
+import { describeCauses } from './describe-error.ts';
+import type { Metrics } from './metrics.ts';
+import { createStories } from './repeated-lines.ts';
+
+type ObserverOptions = {
+  readonly metrics: Pick<Metrics, 'webhookDeliveries' | 'webhooksWaiting'>;
+  readonly log: Logger;
+  readonly now: () => number;
+};
+
+/** Metrics of webhooks, and their log lines: a failing endpoint one in ten seconds, a message that is given up always one. */
+export const createWebhookObserver = ({ metrics, log, now }: ObserverOptions): WebhookObserver => {
+  const tell = createStories(now);
+  const write = {
+    delivered: (report) => log.debug(toFields(report), 'webhook delivered'),
+    retried: (report) =>
+      tell(`${report.endpoint} ${report.reason}`, (equal_lines_left_out) =>
+        log.warn(
+          { ...toFields(report), retry_ms: report.retryMs, equal_lines_left_out },
+          'webhook not delivered, trying again',
+        ),
+      ),
+    given_up: (report) => log.error(toFields(report), 'webhook given up'),
+    disabled: (report) =>
+      tell(`${report.endpoint} disabled`, () =>
+        log.error(
+          toFields(report),
+          'webhook endpoint disabled: it answered HTTP 410; change its configuration to enable it',
+        ),
+      ),
+  } satisfies Record<DeliveryResult, (report: DeliveryReport) => void>;
+  return {
+    configured: (endpoints) => {
+      // From 0: the first failure must be visible as an increase.
+      for (const endpoint of endpoints)
+        for (const result of DELIVERY_RESULTS) metrics.webhookDeliveries({ endpoint, result });
+    },
+    attempted: (report) => {
+      metrics.webhookDeliveries({ endpoint: report.endpoint, result: report.result }).count += 1;
+      write[report.result](report);
+    },
+    waiting: (endpoint, count) => {
+      metrics.webhooksWaiting({ endpoint }).count = count;
+    },
+    failed: (endpoint, error) =>
+      tell(`${endpoint} failed`, () =>
+        log.error({ endpoint, causes: describeCauses(error) }, 'webhook could not be handled'),
+      ),
+    lost: (count) =>
+      log.warn({ count }, 'webhook messages lost: they were kept only in this process; set REDIS_URL to keep them'),
+  };
+};
+
+const toFields = ({ endpoint, id, attempt, reason }: DeliveryReport) => ({ endpoint, id, attempt, reason });

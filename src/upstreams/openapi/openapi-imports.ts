@@ -1,0 +1,10 @@
+import { defineUpstream } from '../sources/upstream.ts';
+import { OpenApiImportSettings } from './openapi-import-settings.ts';
+
+/** APIs that an OpenAPI document describes, as tools. */
+export const OPENAPI_IMPORTS = defineUpstream({
+  kind: 'openapi',
+  description: 'Import name → OpenAPI document to import',
+  settings: OpenApiImportSettings,
+  load: async () => (await import('./openapi-import.ts')).createOpenApiImport,
+});

@@ -1,0 +1,379 @@
+import { isRecord, type JsonRecord, listAt, memberOf, recordAt, textAt, textsAt } from '../../contract/json-record.ts';
+import type { JsonSchema } from '../../contract/tool-description.ts';
+import type { OpenApiDocument } from './parse-document.ts';
+import { toPlainText } from './plain-text.ts';
+import { followReferences, OperationProblem, resolveReference } from './references.ts';
+import { type MostOfValue, sizeOf } from './value-size.ts';
+
+/** Turns schemas of a document into JSON Schema (draft 2020-12) for what a model sends. One per operation. */
+export type RequestSchemas = {
+  /** Refers to definitions by `#/$defs/…`. Throws an OperationProblem. */
+  readonly toSchema: (source: unknown) => JsonSchema;
+  /** The default of a schema that `toSchema` gave, or of what it refers to; undefined where there is none. */
+  readonly defaultOf: (schema: JsonSchema) => unknown;
+  /** Whether nothing but an object without members fits a schema that `toSchema` gave. */
+  readonly isForEmptyObjects: (schema: JsonSchema) => boolean;
+  /** All definitions that the schemas so far refer to, by name. */
+  readonly definitions: () => Readonly<Record<string, JsonSchema>>;
+};
+
+/**
+ * Schemas as requests use them: what is `readOnly` is left out, references become `$defs`, the words of 3.0 (nullable,
+ * boolean exclusiveMinimum, example) become those of JSON Schema, and words that no validator knows are dropped.
+ */
+export const createRequestSchemas = (document: OpenApiDocument): RequestSchemas => {
+  const work: Work = {
+    ...document,
+    names: new Map(),
+    definitions: new Map(),
+    readOnlyNames: new Map(),
+    stepsLeft: MOST_STEPS,
+    charactersLeft: MOST_SCHEMA.characters,
+  };
+  return {
+    toSchema: (source) => convert(work, source, { readOnly: NO_NAMES, level: 0, depth: 0 }),
+    defaultOf: (schema) => defaultOf(work, schema),
+    isForEmptyObjects: (schema) => isForEmptyObjects(work, schema),
+    definitions: () => Object.fromEntries(work.definitions),
+  };
+};
+
+const defaultOf = ({ definitions }: Pick<Work, 'definitions'>, schema: JsonSchema): unknown => {
+  const seen = new Set<JsonSchema>();
+  let current: JsonSchema | undefined = schema;
+  while (current !== undefined && current['default'] === undefined && !seen.has(current)) {
+    seen.add(current);
+    current = definitions.get(String(current['$ref']).replace('#/$defs/', ''));
+  }
+  return current?.['default'];
+};
+
+const isForEmptyObjects = ({ definitions }: Pick<Work, 'definitions'>, schema: JsonSchema): boolean => {
+  const target = definitions.get(String(schema['$ref']).replace('#/$defs/', '')) ?? schema;
+  return target['type'] === 'object' && target['additionalProperties'] === false && !('properties' in target);
+};
+
+type Work = OpenApiDocument & {
+  /** Reference → name of its definition. */
+  readonly names: Map<string, string>;
+  readonly definitions: Map<string, JsonSchema>;
+  /** What was found out of each schema of the document. */
+  readonly readOnlyNames: Map<JsonRecord, ReadonlySet<string>>;
+  /** How much more may be done for the operation. */
+  stepsLeft: number;
+  /** How much more text its schemas may have. */
+  charactersLeft: number;
+};
+/** `level` counts within one definition, `depth` through all that lead here. */
+type Place = { readonly readOnly: ReadonlySet<string>; readonly level: number; readonly depth: number };
+
+const MOST_LEVELS = 64;
+// The validator is made recursively, along the references: its stack was full at some 800 definitions.
+const MOST_DEPTH = 320;
+const MOST_DEFINITIONS = 1_000;
+// Megabytes of schema: no model reads it, and its validator takes seconds to make.
+const MOST_STEPS = 100_000;
+// GitHub's largest is 24 KB. What is larger fills the catalogue that every agent reads, and no model takes it.
+export const MOST_SCHEMA: MostOfValue = { values: 20_000, characters: 262_144 };
+const TEXTS = ['description', 'title', 'pattern', 'enum', 'const', 'default', 'required'];
+const NO_NAMES: ReadonlySet<string> = new Set();
+const ONE_SCHEMA = ['items', 'additionalProperties', 'propertyNames', 'not', 'if', 'then', 'else', 'contains'];
+const LISTS_OF_SCHEMAS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
+const MAPS_OF_SCHEMAS = ['properties', 'patternProperties', 'dependentSchemas'];
+
+/** Counts what is done. Throws an OperationProblem where it is too much, or too deep. */
+const spend = (work: Work, steps: number, depth: number): void => {
+  work.stepsLeft -= steps;
+  if (work.stepsLeft < 0) throw new OperationProblem(`Its schema has more than ${MOST_STEPS} parts.`);
+  if (depth > MOST_DEPTH)
+    throw new OperationProblem(`Its schemas refer to each other more than ${MOST_DEPTH} levels deep.`);
+};
+
+/** Counts what is written of a schema before it is, each time that it is. */
+const spendText = (work: Work, source: JsonRecord): void => {
+  const most = { values: MOST_SCHEMA.values, characters: work.charactersLeft };
+  const size = sizeOf(
+    TEXTS.map((word) => memberOf(source, word)),
+    most,
+  );
+  if (size === null) throw new OperationProblem(TOO_LARGE);
+  work.charactersLeft -= size;
+};
+
+/** Why an operation whose schema is larger than `MOST_SCHEMA` is unavailable. */
+export const TOO_LARGE = 'Its schema is larger than 256 KiB, or has more than 20000 values.';
+
+const convert = (work: Work, source: unknown, place: Place): JsonSchema => {
+  const { level, depth } = place;
+  spend(work, 1, depth);
+  if (level > MOST_LEVELS) throw new OperationProblem(`Its schema is nested more than ${MOST_LEVELS} levels deep.`);
+  if (typeof source === 'boolean') return source ? {} : { not: {} };
+  if (!isRecord(source)) throw new OperationProblem('It contains a schema that is not an object.');
+  const reference = memberOf(source, '$ref');
+  if (typeof reference === 'string' && work.schemas === 'of_3_0')
+    return { $ref: `#/$defs/${toDefinitionName(work, reference, depth + 1)}` };
+  spendText(work, source);
+  const readOnly = new Set([...place.readOnly, ...readOnlyNames(work, source, depth)]);
+  if (typeof reference === 'string') {
+    const beside = convert(work, withoutReference(source), { ...place, readOnly });
+    return { $ref: `#/$defs/${toDefinitionName(work, reference, depth + 1)}`, ...beside };
+  }
+  const below: Place = { readOnly: NO_NAMES, level: level + 1, depth: depth + 1 };
+  const nested = [
+    ...ONE_SCHEMA.flatMap((word) => toOne(work, source, word, below)),
+    ...LISTS_OF_SCHEMAS.flatMap((word) => toList(work, source, word, { ...below, readOnly })),
+    ...MAPS_OF_SCHEMAS.flatMap((word) => toMap(work, source, word, { ...below, readOnly })),
+  ];
+  return withNull({ ...toPlainKeywords(source, work.schemas, readOnly), ...Object.fromEntries(nested) }, source, work);
+};
+
+const withoutReference = (source: JsonRecord): JsonRecord => {
+  const { $ref: _reference, ...beside } = source;
+  return beside;
+};
+
+const toDefinitionName = (work: Work, reference: string, depth: number): string => {
+  const known = work.names.get(reference);
+  if (known !== undefined) return known;
+  if (work.names.size === MOST_DEFINITIONS)
+    throw new OperationProblem(`It takes more than ${MOST_DEFINITIONS} schemas.`);
+  const target = resolveReference(work.root, reference);
+  const stem = (reference.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 60) || 'schema';
+  let name = stem;
+  for (let count = 2; work.definitions.has(name); count += 1) name = `${stem}_${count}`;
+  work.names.set(reference, name);
+  // Before its own references are followed, so that a circle ends here.
+  work.definitions.set(name, {});
+  work.definitions.set(name, convert(work, target, { readOnly: NO_NAMES, level: 0, depth }));
+  return name;
+};
+
+type Entry = readonly [string, unknown];
+
+const toOne = (work: Work, source: JsonRecord, word: string, place: Place): readonly Entry[] => {
+  const part = memberOf(source, word);
+  if (typeof part === 'boolean') return [[word, part]];
+  return isRecord(part) ? [[word, convert(work, part, place)]] : [];
+};
+
+const toList = (work: Work, source: JsonRecord, word: string, place: Place): readonly Entry[] => {
+  const parts = memberOf(source, word);
+  return Array.isArray(parts) && parts.length > 0 ? [[word, parts.map((part) => convert(work, part, place))]] : [];
+};
+
+const toMap = (work: Work, source: JsonRecord, word: string, { readOnly, level, depth }: Place): readonly Entry[] => {
+  const parts = Object.entries(recordAt(source, word)).filter(([name]) => word !== 'properties' || !readOnly.has(name));
+  const toPart = (part: unknown): JsonSchema => convert(work, part, { readOnly: NO_NAMES, level, depth });
+  return parts.length > 0 ? [[word, Object.fromEntries(parts.map(([name, part]) => [name, toPart(part)]))]] : [];
+};
+
+/** The properties that only answers have, here and in what this refers to or combines by `allOf`. */
+const readOnlyNames = (work: Work, source: JsonRecord, depth: number): ReadonlySet<string> => {
+  const known = work.readOnlyNames.get(source);
+  if (known !== undefined) return known;
+  spend(work, 1, depth);
+  // In a circle it adds nothing to itself.
+  work.readOnlyNames.set(source, NO_NAMES);
+  const own = Object.entries(recordAt(source, 'properties')).filter(([, value]) => isReadOnly(work, value));
+  const reference = memberOf(source, '$ref');
+  const target = typeof reference === 'string' ? resolveReference(work.root, reference) : undefined;
+  const parts = [target, ...listAt(source, 'allOf')].filter(isRecord);
+  const names = new Set([
+    ...own.map(([name]) => name),
+    ...parts.flatMap((part) => [...readOnlyNames(work, part, depth + 1)]),
+  ]);
+  spend(work, names.size, depth);
+  work.readOnlyNames.set(source, names);
+  return names;
+};
+
+const isReadOnly = ({ root }: Work, source: unknown): boolean =>
+  isRecord(source) && (source['readOnly'] === true || followReferences(root, source)['readOnly'] === true);
+
+/** `nullable` of 3.0 as JSON Schema says it. */
+const withNull = (schema: JsonSchema, source: JsonRecord, { schemas }: Work): JsonSchema => {
+  if (schemas !== 'of_3_0' || source['nullable'] !== true) return schema;
+  const { type, description } = schema;
+  const values = schema['enum'];
+  const isPlain = typeof type === 'string' && !['allOf', 'anyOf', 'oneOf', 'not'].some((word) => word in schema);
+  if (!isPlain) return { ...(description === undefined ? {} : { description }), anyOf: [schema, { type: 'null' }] };
+  const withValues = Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : {};
+  return { ...schema, type: [type, 'null'], ...withValues };
+};
+
+const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
+// Those that are checked here; others (`sha1`, `markdown`) say nothing that a validator knows.
+const FORMATS: ReadonlySet<unknown> = new Set([
+  ...['date-time', 'date', 'time', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uri', 'uri-reference', 'uuid'],
+  ...['int32', 'int64', 'float', 'double', 'byte', 'password', 'json-pointer', 'regex'],
+]);
+const COUNTS = [
+  ...['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'],
+  ...['minContains', 'maxContains'],
+];
+const NUMBERS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'];
+const LONGEST_EXAMPLE = 200;
+const MOST_OF_EXAMPLE = { values: LONGEST_EXAMPLE, characters: LONGEST_EXAMPLE };
+
+/**
+ * The words of a schema that hold no schemas, those alone that are well-formed: a validator refuses the whole schema
+ * for one that is not.
+ */
+const toPlainKeywords = (
+  source: JsonRecord,
+  schemas: OpenApiDocument['schemas'],
+  readOnly: ReadonlySet<string>,
+): JsonSchema =>
+  Object.fromEntries(
+    // A map first: of two entries for one word the later counts, also where it takes the word away.
+    [
+      ...new Map([
+        ...toTypeWords(source),
+        ...toTextWords(source),
+        ...toNumberWords(source, schemas),
+        ...toValueWords(source),
+        ...toObjectWords(source, readOnly),
+      ]),
+    ].filter(([, value]) => value !== undefined),
+  );
+
+type Word = readonly [string, unknown];
+
+const toTypeWords = (source: JsonRecord): readonly Word[] => {
+  const types = [...new Set([source['type']].flat())].filter((type) => TYPES.has(type));
+  // The format is called `uri`; documents that call it `url` are many.
+  const format = source['format'] === 'url' ? 'uri' : source['format'];
+  return [
+    ['type', types.length > 1 ? types : types[0]],
+    ['format', FORMATS.has(format) ? format : undefined],
+  ];
+};
+
+const toTextWords = (source: JsonRecord): readonly Word[] => {
+  const description = toTextAt(source, 'description');
+  const pattern = toPattern(textAt(source, 'pattern'));
+  return [
+    ['title', description === undefined ? toTextAt(source, 'title') : undefined],
+    ['description', description],
+    ['pattern', pattern !== undefined && isRegularExpression(pattern) ? pattern : undefined],
+    ['deprecated', source['deprecated'] === true ? true : undefined],
+  ];
+};
+
+const toTextAt = (source: JsonRecord, name: string): string | undefined => {
+  const text = toPlainText(textAt(source, name) ?? '');
+  return text === '' ? undefined : text;
+};
+
+/**
+ * `/^a$/` is the literal of a language: as an expression it fits no text at all, since nothing stands before a beginning.
+ * What is between the slashes is meant; with flags that JSON Schema cannot say the API alone judges.
+ */
+const toPattern = (pattern: string | undefined): string | undefined => {
+  const [, expression, flags] = /^\/(\^.*\$)\/([a-z]*)$/s.exec(pattern ?? '') ?? [];
+  const plain = expression === undefined || /^[gu]*$/.test(flags ?? '') ? (expression ?? pattern) : undefined;
+  return plain === undefined || isRegularExpression(plain) ? plain : withoutNeedlessEscapes(plain);
+};
+
+// With the validator's flag, `u`, signs that mean nothing else must not be escaped, and a dash only within `[]`.
+const withoutNeedlessEscapes = (pattern: string): string =>
+  pattern.replace(/\\(.)/gs, (escaped, sign: string) => {
+    if (sign === '-') return '\\x2d';
+    return /[\^$\\.*+?()[\]{}|/A-Za-z0-9]/.test(sign) ? escaped : sign;
+  });
+
+// With the flag that the validator uses.
+const isRegularExpression = (pattern: string): boolean => {
+  try {
+    return new RegExp(pattern, 'u') instanceof RegExp;
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return false;
+    throw thrown;
+  }
+};
+
+const toNumberWords = (source: JsonRecord, schemas: OpenApiDocument['schemas']): readonly Word[] => {
+  const numbers = NUMBERS.map((word): Word => [word, toNumber(source[word])]);
+  const counts = COUNTS.map((word): Word => [word, isCount(source[word]) ? source[word] : undefined]);
+  const step = toNumber(source['multipleOf']);
+  const words: readonly Word[] = [
+    ...numbers,
+    ...counts,
+    ['multipleOf', step !== undefined && step > 0 ? step : undefined],
+  ];
+  if (schemas === 'json_schema') return words;
+  // In 3.0 a flag says that the bound itself is outside.
+  return [
+    ...words,
+    ...(source['exclusiveMinimum'] === true ? toExclusive('exclusiveMinimum', 'minimum', source) : []),
+    ...(source['exclusiveMaximum'] === true ? toExclusive('exclusiveMaximum', 'maximum', source) : []),
+  ];
+};
+
+const toExclusive = (word: string, bound: string, source: JsonRecord): readonly Word[] => [
+  [word, toNumber(source[bound])],
+  [bound, undefined],
+];
+
+const toNumber = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+
+const toValueWords = (source: JsonRecord): readonly Word[] => {
+  const values = listAt(source, 'enum');
+  const examples = [...listAt(source, 'examples'), ...('example' in source ? [source['example']] : [])];
+  const [example] = examples.filter(
+    (value) =>
+      sizeOf(value, MOST_OF_EXAMPLE) !== null && (JSON.stringify(value)?.length ?? Infinity) <= LONGEST_EXAMPLE,
+  );
+  return [
+    [
+      'enum',
+      values.length > 0 ? [...new Map(values.map((value) => [JSON.stringify(value), value])).values()] : undefined,
+    ],
+    ['const', source['const']],
+    ['default', source['default']],
+    ['examples', example === undefined ? undefined : [example]],
+    ['uniqueItems', source['uniqueItems'] === true ? true : undefined],
+  ];
+};
+
+const toObjectWords = (source: JsonRecord, readOnly: ReadonlySet<string>): readonly Word[] => {
+  const required = [...new Set(textsAt(source, 'required'))].filter((name) => !readOnly.has(name));
+  return [['required', required.length > 0 ? required : undefined]];
+};
+
+const SAME_VALUE = ['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'];
+
+/**
+ * The name of a definition that speaks of the same value as itself again, or null: a validator would follow it until
+ * the stack is full. A tree whose nodes hold nodes is none. Each definition is looked at once, never recursively.
+ */
+export const findEndlessSchema = (definitions: Readonly<Record<string, JsonSchema>>): string | null => {
+  const all = new Map(Object.entries(definitions));
+  const states = new Map<string, 'open' | 'ended'>();
+  const stack = [...all.keys()];
+  for (let name = stack.at(-1); name !== undefined; name = stack.at(-1)) {
+    if (states.has(name)) {
+      // All that it refers to was above it.
+      states.set(name, 'ended');
+      stack.pop();
+      continue;
+    }
+    states.set(name, 'open');
+    const next = referredByValue(all.get(name)).filter((one) => states.get(one) !== 'ended');
+    // What is open leads here, and this leads back to it.
+    const endless = next.find((one) => states.has(one));
+    if (endless !== undefined) return endless;
+    for (const one of next) stack.push(one);
+  }
+  return null;
+};
+
+// Recursive: definitions that come here are at most 64 levels deep.
+const referredByValue = (schema: unknown): readonly string[] => {
+  if (!isRecord(schema)) return [];
+  const reference = schema['$ref'];
+  const own = typeof reference === 'string' ? [reference.replace('#/$defs/', '')] : [];
+  const parts = [...SAME_VALUE.flatMap((word) => schema[word]), ...Object.values(recordAt(schema, 'dependentSchemas'))];
+  return [...own, ...parts.flatMap(referredByValue)];
+};

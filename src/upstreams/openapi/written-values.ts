@@ -1,0 +1,98 @@
+import { isRecord } from '../../contract/json-record.ts';
+import { RetryableToolError } from '../../tools/tool-errors.ts';
+import type { Style } from './parameters.ts';
+
+/** How a value is written, and under which name. `encode` makes one piece safe for where it goes. */
+type Styling = {
+  readonly name: string;
+  readonly style: Style;
+  readonly explode: boolean;
+  readonly encode: (text: string) => string;
+};
+
+export type Arguments = Readonly<Record<string, unknown>>;
+export type Pair = readonly [name: string, value: string];
+
+/** One piece as text; what is nested deeper than a style can say is JSON. null and absent are empty. */
+export const toPiece = (value: unknown): string => {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+};
+
+const entriesOf = (value: unknown): readonly Pair[] | null =>
+  isRecord(value) ? Object.entries(value).map(([key, member]) => [key, toPiece(member)]) : null;
+
+const DELIMITERS: Partial<Record<Style, string>> = { spaceDelimited: '%20', pipeDelimited: '%7C' };
+
+/**
+ * A value as pairs of a query, a form or a cookie, encoded (OpenAPI, "Style Examples"). An empty list has no pair. A
+ * list inside deepObject gets indexes: `filter[ids][0]=1`.
+ */
+export const toPairs = (value: unknown, styling: Styling): readonly Pair[] => {
+  const { name, style, explode, encode } = styling;
+  if (value === null) return [];
+  if (style === 'deepObject' && typeof value === 'object') return toDeepPairs(name, value, encode);
+  if (Array.isArray(value)) return toListPairs(value, styling);
+  const entries = entriesOf(value);
+  if (entries === null) return [[encode(name), encode(toPiece(value))]];
+  const encoded = entries.map(([member, piece]): Pair => [encode(member), encode(piece)]);
+  return explode ? encoded : [[encode(name), encoded.flat().join(DELIMITERS[style] ?? ',')]];
+};
+
+const toListPairs = (items: readonly unknown[], { name, style, explode, encode }: Styling): readonly Pair[] => {
+  const pieces = items.map((item) => encode(toPiece(item)));
+  if (explode) return pieces.map((piece) => [encode(name), piece]);
+  return pieces.length === 0 ? [] : [[encode(name), pieces.join(DELIMITERS[style] ?? ',')]];
+};
+
+const toDeepPairs = (name: string, value: object, encode: Styling['encode']): readonly Pair[] =>
+  Object.entries(value).flatMap(([key, member]: readonly [string, unknown]): readonly Pair[] => {
+    const inner = `${name}[${key}]`;
+    if (member === null || member === undefined) return [];
+    return typeof member === 'object' ? toDeepPairs(inner, member, encode) : [[encode(inner), encode(toPiece(member))]];
+  });
+
+/** A value as one text, for a path or a header: `simple`, `label` or `matrix`. */
+export const toStyledText = (value: unknown, { name, style, explode, encode }: Styling): string => {
+  const key = encode(name);
+  const entries = entriesOf(value)?.map(([member, piece]): Pair => [encode(member), encode(piece)]);
+  const items = Array.isArray(value) ? value.map((item) => encode(toPiece(item))) : null;
+  const joined = entries?.map((pair) => pair.join(explode ? '=' : ',')) ?? items ?? [encode(toPiece(value))];
+  switch (style) {
+    case 'label':
+      return `.${joined.join(explode ? '.' : ',')}`;
+    case 'matrix':
+      return toMatrix(key, joined, { explode, hasKeys: entries !== undefined });
+    default:
+      return joined.join(',');
+  }
+};
+
+const toMatrix = (
+  key: string,
+  joined: readonly string[],
+  { explode, hasKeys }: { readonly explode: boolean; readonly hasKeys: boolean },
+): string => {
+  if (explode && hasKeys) return joined.map((pair) => `;${pair}`).join('');
+  if (explode) return joined.map((item) => toMatrixItem(key, item)).join('');
+  return toMatrixItem(key, joined.join(','));
+};
+
+const toMatrixItem = (key: string, item: string): string => (item === '' ? `;${key}` : `;${key}=${item}`);
+
+// What allowReserved lets through; not `&`, `#`, `+` and `%`, with which a value could leave its place.
+const KEPT = /%(3A|2F|3F|40|24|2C|3B|3D)/g;
+
+/** Everything but letters, digits and `- . _ ~` as UTF-8 percent codes (RFC 3986). Throws where the text is no Unicode. */
+export const percentEncode = (text: string, reserved: 'encode' | 'keep' = 'encode'): string => {
+  if (!text.isWellFormed())
+    throw toArgumentRefusal('A text contains half a character (a lone surrogate). Send whole characters.');
+  const encoded = encodeURIComponent(text).replace(/[!'()*]/g, toCode);
+  return reserved === 'encode' ? encoded : encoded.replace(KEPT, (code) => decodeURIComponent(code));
+};
+
+const toCode = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+
+/** The error for arguments that no request can be made of: nothing was sent. */
+export const toArgumentRefusal = (message: string): RetryableToolError =>
+  new RetryableToolError(message, { executed: 'no' });

@@ -1,0 +1,127 @@
+import type { DeliveryStore } from './delivery-store.ts';
+import { createEndpointSender, type EndpointSender, type SenderOptions } from './endpoint-sender.ts';
+import type { EndpointSettings, WebhookEventType } from './endpoint-settings.ts';
+
+/** Something that happened to a pending call, or to a batch of them, for one endpoint. */
+export type WebhookEvent = {
+  readonly type: WebhookEventType;
+  readonly tenant: string;
+  /** Its name in the configuration file. */
+  readonly endpoint: string;
+  readonly data: WebhookData;
+};
+
+/** Thin: ids, outcome, code; no arguments, no values, no messages. */
+export type WebhookData = {
+  readonly request_id: string;
+  readonly index?: number;
+  readonly call?: string;
+  readonly call_id?: string | number | null;
+  readonly tool?: string;
+  readonly outcome?: string;
+  readonly executed?: string;
+  readonly code?: string | null;
+};
+
+/** Tells endpoints of events, by signed HTTP messages (Standard Webhooks 1.0). */
+export type Webhooks = {
+  /** Whether a tenant may choose this endpoint by `"notify": "ops"`. */
+  readonly has: (tenant: string, endpoint: string) => boolean;
+  /** Keeps the event, then delivers it: at least once, in any order. Never rejects and never waits for the endpoint. */
+  readonly emit: (event: WebhookEvent) => Promise<void>;
+  /** Ends attempts that run; what is kept elsewhere is delivered by another process. */
+  readonly close: () => Promise<void>;
+};
+
+export type ConfigurableWebhooks = Webhooks & {
+  /** Uses these endpoints from now on; messages of one that is gone are not sent any more by this process. */
+  readonly configure: (endpoints: ReadonlyMap<string, EndpointSettings>) => void;
+};
+
+export type WebhooksOptions = Omit<SenderOptions, 'endpoint' | 'limitMs' | 'leaseMs'> & {
+  readonly store: DeliveryStore;
+  /** Makes an id that no other message has: letters and digits. */
+  readonly createId: () => string;
+  /** Takes secrets out of JSON. */
+  readonly redact: (json: string) => string;
+  /** Milliseconds of one attempt. Default: 15 s. */
+  readonly limitMs?: number;
+  /** Milliseconds until another process takes over the message of one that died. Default: 30 s. */
+  readonly leaseMs?: number;
+};
+
+const LIMIT_MS = 15_000;
+const LEASE_MS = 2 * LIMIT_MS;
+// An endpoint that answers does so within; all others are tried again.
+const CLOSE_GRACE_MS = 2_000;
+
+/** Webhooks without an endpoint, until they are configured. */
+export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks => {
+  const { store, observer, time, createId, redact, limitMs = LIMIT_MS, leaseMs = LEASE_MS } = options;
+  const senders = new Map<string, EndpointSender>();
+  const stopping = new Set<Promise<void>>();
+  let endpoints: ReadonlyMap<string, EndpointSettings> = new Map();
+  const has = (tenant: string, endpoint: string): boolean => {
+    const settings = endpoints.get(endpoint);
+    return settings !== undefined && (settings.tenants?.includes(tenant) ?? true);
+  };
+  const stop = (name: string, sender: EndpointSender): void => {
+    senders.delete(name);
+    const stopped = sender.stop(CLOSE_GRACE_MS);
+    stopping.add(stopped);
+    void stopped.then(() => stopping.delete(stopped));
+  };
+  return {
+    has,
+    emit: async ({ type, tenant, endpoint, data }) => {
+      if (!has(tenant, endpoint) || endpoints.get(endpoint)?.events.includes(type) !== true) return;
+      const since = time();
+      const body = redact(JSON.stringify({ type, timestamp: new Date(since).toISOString(), data: toThin(data) }));
+      const id = `msg_${createId()}`;
+      const kept = await store.add({ id, endpoint, tenant, body, since }).then(undefined, (error: unknown) => {
+        observer.failed(endpoint, error);
+        return 'full' as const;
+      });
+      if (kept === 'full')
+        observer.attempted({ endpoint, id, attempt: 0, result: 'given_up', reason: TOO_MANY, retryMs: null });
+      senders.get(endpoint)?.wake();
+    },
+    configure: (next) => {
+      endpoints = next;
+      observer.configured([...next.keys()]);
+      for (const [name, sender] of senders) {
+        if (next.has(name)) continue;
+        stop(name, sender);
+        observer.waiting(name, 0);
+      }
+      for (const [endpoint, settings] of next) {
+        const known = senders.get(endpoint);
+        const sender = known ?? createEndpointSender(settings, { ...options, endpoint, limitMs, leaseMs });
+        known?.configure(settings);
+        senders.set(endpoint, sender);
+        sender.wake();
+      }
+    },
+    close: async () => {
+      endpoints = new Map();
+      for (const [name, sender] of senders) stop(name, sender);
+      await Promise.all(stopping);
+      const lost = await store.close();
+      if (lost > 0) observer.lost(lost);
+    },
+  };
+};
+
+const TOO_MANY = 'too many messages of the endpoint wait';
+
+/** What may leave, member by member: a caller's event may hold more than its type says. */
+const toThin = ({ request_id, index, call, call_id, tool, outcome, executed, code }: WebhookData): WebhookData => ({
+  request_id,
+  ...(index === undefined ? {} : { index }),
+  ...(call === undefined ? {} : { call }),
+  ...(call_id === undefined ? {} : { call_id }),
+  ...(tool === undefined ? {} : { tool }),
+  ...(outcome === undefined ? {} : { outcome }),
+  ...(executed === undefined ? {} : { executed }),
+  ...(code === undefined ? {} : { code }),
+});

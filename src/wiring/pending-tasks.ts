@@ -1,0 +1,29 @@
+import { pendingText } from '../executor/pending-result.ts';
+import type { PendingTasks } from '../mcp-server/tasks.ts';
+import type { KnownCall, PendingService } from '../pending/pending-service.ts';
+
+/** Pending calls as `/mcp` tells tasks. */
+export const createPendingTasks = ({ lookUp, cancel }: Pick<PendingService, 'lookUp' | 'cancel'>): PendingTasks => ({
+  find: async (tenant, handle, waitMs) => {
+    const known = await lookUp(tenant, handle, waitMs);
+    return known === null ? null : toTask(known, Date.now());
+  },
+  cancel: (tenant, handle) => cancel(tenant, handle, 'asked'),
+});
+
+const toTask = ({ spec, state }: KnownCall, now: number): Awaited<ReturnType<PendingTasks['find']>> => {
+  const about = {
+    tool: spec.tool,
+    createdAt: new Date(spec.acceptedAt).toISOString(),
+    expiresAt: new Date(spec.expiresAt).toISOString(),
+  };
+  if (state.kind === 'ended') return { ...about, state: 'ended', message: '', pollAfterMs: 0, result: state.result };
+  const { pending } = state;
+  return {
+    ...about,
+    state: pending.state === 'running' ? 'running' : 'queued',
+    message: pendingText(spec.name, pending, now - spec.acceptedAt),
+    pollAfterMs: pending.poll_after_ms,
+    result: null,
+  };
+};

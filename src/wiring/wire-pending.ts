@@ -1,0 +1,180 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Config } from '../config/settings/config.ts';
+import { createLaneLookup, DEFAULT_LANE, type Lane, toServedLanes } from '../config/settings/lanes.ts';
+import type { KeyedStore } from '../executor/keyed-store.ts';
+import type { CallSpec } from '../executor/pending-calls.ts';
+import type { ExecuteBatch } from '../executor/run-batch.ts';
+import type { SessionStore } from '../executor/session-store.ts';
+import { createMemoryJobQueue } from '../jobs/memory-job-queue.ts';
+import { observeJobQueue } from '../jobs/observe-job-queue.ts';
+import type { StoreMemory } from '../memory/store-memory.ts';
+import { type CallRecords, toCallKey } from '../pending/call-records.ts';
+import type { JobEnd, JobQueue, Taking } from '../pending/job-queue.ts';
+import { createPendingService, type PendingService } from '../pending/pending-service.ts';
+import { createWorker, type Worker } from '../pending/worker.ts';
+import { createMemoryCallRecords } from '../sessions/calls/memory-call-records.ts';
+import { describeCauses } from '../telemetry/describe-error.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
+import { createNotifications } from './pending-notifications.ts';
+import { toPendingLimits } from './wire-store.ts';
+
+export type WiredPending = {
+  readonly service: PendingService;
+  /** Runs pending calls by this executor from now on, where the role of this process says so. */
+  readonly start: (executeBatch: ExecuteBatch) => void;
+  /** Takes no more jobs, and gives back those that may run again elsewhere; other calls go on. */
+  readonly drain: () => void;
+  readonly close: () => Promise<void>;
+};
+
+type PendingParts = {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly memory: StoreMemory;
+  readonly sessions: SessionStore;
+  readonly keys: Pick<KeyedStore, 'find'>;
+  readonly webhooks: Pick<Webhooks, 'emit'>;
+  /** Of the configuration file; left out: the default alone. */
+  readonly lanes?: readonly Lane[] | undefined;
+  /** The records that all replicas share; null: they are kept in this process. */
+  readonly callRecords: CallRecords | null;
+  readonly now: () => number;
+};
+
+const SWEEP_EVERY_MS = 5000;
+// What closing the queue may take of the second that all parts of a service have for it.
+const LAST_WORDS_MS = 500;
+// Of calls that have not ended, in the memory of a process without Redis.
+const MAX_LIVE_BYTES = 268_435_456;
+
+/** Calls that outlive their requests: their records, their queue, and the worker of this process. */
+export const wirePending = async (config: Config, parts: PendingParts): Promise<WiredPending> => {
+  const { log, metrics, lanes = [DEFAULT_LANE] } = parts;
+  const onFailed = (error: unknown): void => {
+    metrics.pendingErrors.count += 1;
+    log.warn({ causes: describeCauses(error) }, 'pending call step failed');
+  };
+  const records = createRecords(config, parts);
+  const notifications = createNotifications({ ...parts, isEnded: isEndedBy(records), onFailed });
+  const queue = observeJobQueue(await createQueue(config, lanes, onFailed), metrics.jobs);
+  let worker: Worker | null = null;
+  // Of this process: without Redis nobody else knows of them.
+  let open = 0;
+  const onAccepted = (spec: CallSpec): void => {
+    open += 1;
+    notifications.accepted(spec);
+  };
+  const onEnded = (spec: CallSpec, result: string): void => {
+    open -= 1;
+    notifications.ended(spec, result);
+  };
+  const service = createPendingService({
+    records,
+    queue,
+    run: async (job) => worker?.run(job) ?? NOT_YET,
+    laneOf: createLaneLookup(lanes),
+    time: Date.now,
+    onAccepted,
+    onFailed,
+  });
+  const stops: (() => void)[] = [service.close];
+  let taking: Taking | null = null;
+  return {
+    service,
+    start: (executeBatch) => {
+      worker = createPendingWorker({ ...parts, records, executeBatch, onFailed, onEnded });
+      stops.push(repeat(SWEEP_EVERY_MS, () => void service.sweep()));
+      if (config.ROLE === 'api') return;
+      const served = toServedLanes(config, lanes);
+      taking = queue.take(served, worker.run);
+      if (config.ROLE === 'worker') stops.push(watchTaking(taking, queue, served, log));
+    },
+    drain: () => {
+      taking?.stop();
+      // Without Redis nobody else would run them.
+      if (records.durability === 'durable') worker?.giveBack();
+    },
+    close: async () => {
+      for (const stop of stops) stop();
+      taking?.stop();
+      if (records.durability === 'process' && open > 0)
+        log.warn({ calls: open }, 'pending calls lost: they were kept only in this process');
+      // A handler that does not end must not keep other parts from closing.
+      await Promise.race([queue.close(), setTimeout(LAST_WORDS_MS, null, { ref: false })]);
+    },
+  };
+};
+
+const isEndedBy =
+  (records: CallRecords) =>
+  async (tenant: string, handle: string): Promise<boolean> => {
+    const record = await records.find(toCallKey(tenant, handle));
+    return record === null || record.state === 'ended';
+  };
+
+const NOT_YET: JobEnd = { kind: 'later', afterMs: 1000 };
+
+const repeat = (everyMs: number, act: () => void): (() => void) => {
+  const timer = setInterval(act, everyMs).unref();
+  return () => clearInterval(timer);
+};
+
+type WorkerParts = PendingParts & {
+  readonly records: CallRecords;
+  readonly executeBatch: ExecuteBatch;
+  readonly onFailed: (error: unknown) => void;
+  readonly onEnded: (spec: CallSpec, result: string) => void;
+};
+
+const createPendingWorker = ({ metrics, sessions, records, executeBatch, onFailed, onEnded }: WorkerParts): Worker =>
+  createWorker({
+    records,
+    executeBatch,
+    sessions,
+    time: Date.now,
+    onEnded,
+    onFailed,
+    count: (end) => {
+      metrics.workerCalls[end].count += 1;
+    },
+  });
+
+const createRecords = (config: Config, { memory, callRecords, now }: PendingParts): CallRecords =>
+  callRecords ?? createMemoryCallRecords({ memory, now, maxBytes: MAX_LIVE_BYTES, limits: toPendingLimits(config) });
+
+// Only where there is Redis is what talks to it loaded.
+const createQueue = async (
+  { REDIS_URL, WORKER_STALL_MS }: Config,
+  lanes: readonly Lane[],
+  onError: (error: unknown) => void,
+): Promise<JobQueue> => {
+  if (REDIS_URL === undefined) return createMemoryJobQueue(lanes.map(({ lane }) => lane));
+  const { createBullmqJobQueue } = await import('../jobs/bullmq-job-queue.ts');
+  return createBullmqJobQueue({ url: REDIS_URL, lanes, onError, stallMs: WORKER_STALL_MS });
+};
+
+const LOOK_EVERY_MS = 10_000;
+const STUCK_AFTER_MS = 60_000;
+
+/** Ends a worker that takes nothing while jobs wait: whoever started it starts another. */
+const watchTaking = (
+  taking: Taking,
+  queue: JobQueue,
+  served: readonly { readonly lane: string }[],
+  log: Logger,
+): (() => void) => {
+  const names = new Set(served.map(({ lane }) => lane));
+  const look = async (): Promise<void> => {
+    if (performance.now() - taking.lastFetchAt() < STUCK_AFTER_MS) return;
+    const waiting = (await queue.lanes()).filter(({ lane, waiting: jobs }) => names.has(lane) && jobs > 0);
+    if (waiting.length === 0) return;
+    log.fatal({ lanes: waiting }, 'worker takes no jobs although jobs wait: exiting');
+    log.flush(() => process.exit(1));
+    await setTimeout(1000);
+    process.exit(1);
+  };
+  // Where the queue cannot be asked, nothing says that a job waits.
+  return repeat(LOOK_EVERY_MS, () => void look().catch(() => undefined));
+};

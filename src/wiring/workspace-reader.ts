@@ -1,0 +1,29 @@
+import type { Config } from '../config/settings/config.ts';
+import { workspaceDirOf } from '../config/workspace-guard.ts';
+import { RetryableToolError } from '../tools/tool-errors.ts';
+import { tellFileErrors } from '../workspace/file-errors.ts';
+import { readBytes, withPlace } from '../workspace/place.ts';
+import { createWorkspace, probeFileAccess } from '../workspace/workspace.ts';
+import { quotePath, toWorkspacePath } from '../workspace/workspace-path.ts';
+
+/**
+ * Reads files of the workspace as the file tools do: all of one, or one byte more than `most`. Rejects with what a model
+ * is told.
+ */
+export const createWorkspaceReader = (config: Pick<Config, 'WORKSPACE_DIR'>) => {
+  const access = probeFileAccess();
+  return async (written: string, most: number): Promise<Uint8Array> => {
+    const workspace = await createWorkspace({ root: workspaceDirOf(config), access });
+    const path = toWorkspacePath(written);
+    const toMissing = (cause: unknown) =>
+      new RetryableToolError(
+        `There is no file ${quotePath(path)} in the workspace. Call list_files to see what is there.`,
+        {
+          cause,
+        },
+      );
+    return tellFileErrors({ path, toMissing }, () =>
+      withPlace(workspace, path, (place) => readBytes(place, path, { offset: 0, length: most + 1 })),
+    );
+  };
+};

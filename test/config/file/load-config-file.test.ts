@@ -1,0 +1,280 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of the file are written so.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { loadConfigFile } from '#src/config/file/load-config-file.ts';
+
+const load = (text: string, environment: Readonly<Record<string, string>> = {}) =>
+  loadConfigFile({ file: 'c.yaml', text, environment });
+
+const mistakesOf = (text: string, environment: Readonly<Record<string, string>> = {}): readonly string[] => {
+  const loaded = load(text, environment);
+  return loaded.ok ? [] : loaded.mistakes;
+};
+
+const contentOf = (text: string, environment: Readonly<Record<string, string>> = {}) => {
+  const loaded = load(text, environment);
+  if (!loaded.ok) throw new Error(loaded.mistakes.join('\n'));
+  return loaded.content;
+};
+
+test('the JSON that people have for other MCP hosts is read as it is, tabs and members of those hosts included', () => {
+  const { mcpServers } = contentOf(
+    [
+      '{',
+      '\t"mcpServers": {',
+      '\t\t"filesystem": {',
+      '\t\t\t"command": "npx",',
+      '\t\t\t"args": ["-y", "@modelcontextprotocol/server-filesystem", "/Users/me/Desktop"],',
+      '\t\t\t"env": { "LOG_LEVEL": "debug" },',
+      '\t\t\t"disabled": false,',
+      '\t\t\t"autoApprove": ["read_file"]',
+      '\t\t},',
+      '\t\t"remote": { "type": "http", "url": "https://mcp.example.com/mcp", "headers": { "Authorization": "Bearer abc" } }',
+      '\t}',
+      '}',
+    ].join('\n'),
+  );
+  expect(mcpServers.map(({ name, settings: { command, args, url } }) => ({ name, command, args, url }))).toEqual([
+    {
+      name: 'filesystem',
+      command: 'npx',
+      args: ['-y', '@modelcontextprotocol/server-filesystem', '/Users/me/Desktop'],
+      url: undefined,
+    },
+    { name: 'remote', command: undefined, args: undefined, url: 'https://mcp.example.com/mcp' },
+  ]);
+});
+
+test('the example reads', () => {
+  const text = readFileSync(join(import.meta.dirname, '../../../examples/recourse.config.yaml'), 'utf8');
+  const { mcpServers, openapi, tools } = contentOf(text, { GITHUB_TOKEN: 'g', BILLING_TOKEN: 'b' });
+  expect(mcpServers.map(({ name }) => name)).toEqual(['files', 'github']);
+  expect(openapi.map(({ name, settings }) => [name, settings.baseUrl])).toEqual([
+    ['billing', 'https://billing.example.com/v1'],
+  ]);
+  expect(Object.fromEntries(tools)).toEqual({
+    'billing_*': { retries: 1 },
+    billing_createRefund: { retries: 0, maxCallsPerSession: 1 },
+    fetch_url: { timeoutMs: 5000, concurrency: 2 },
+    write_file: { enabled: false },
+  });
+});
+
+test.each(['mcpServers:\n  # none yet\ntools:\nopenapi: {}\n', '{}', '\uFEFF{}'])(
+  'a file that says that there is nothing is a right one: %j',
+  (text) => {
+    expect(contentOf(text)).toEqual({
+      mcpServers: [],
+      openapi: [],
+      tools: new Map(),
+      webhooks: new Map(),
+      lanes: [{ lane: 'default', tools: [], concurrency: null, shards: 1 }],
+    });
+  },
+);
+
+test.each(['', ' \n', '# nothing yet\n', 'null', '~', '---\n', '\uFEFF'])(
+  'an empty file is a mistake, for it may have been cut short: %j',
+  (text) => {
+    expect(mistakesOf(text)).toEqual(['CONFIG_FILE c.yaml: is empty: write {} for an empty configuration']);
+  },
+);
+
+test('the whole file of another host is told which part of it belongs here', () => {
+  const text = JSON.stringify({ globalShortcut: 'Ctrl+Space', mcpServers: {}, theme: 'dark' });
+  expect(mistakesOf(text)).toEqual([
+    "CONFIG_FILE c.yaml line 1, column 2: globalShortcut is unknown here: allowed are version, mcpServers, openapi, tools, lanes, webhooks; of another host's file only 'mcpServers' is read; remove 'globalShortcut'",
+    "CONFIG_FILE c.yaml line 1, column 48: theme is unknown here: allowed are version, mcpServers, openapi, tools, lanes, webhooks; of another host's file only 'mcpServers' is read; remove 'theme'",
+  ]);
+  expect(mistakesOf('{"servers": {}, "inputs": []}')).toEqual([
+    "CONFIG_FILE c.yaml line 1, column 2: servers is unknown here: did you mean 'mcpServers'?",
+    "CONFIG_FILE c.yaml line 1, column 17: inputs is unknown here: allowed are version, mcpServers, openapi, tools, lanes, webhooks; of another host's file only 'mcpServers' is read; remove 'inputs'",
+  ]);
+});
+
+test('every mistake is told at once, each with its line, its column, its path and what to do', () => {
+  const text = [
+    'mcpServer: {}',
+    'mcpServers:',
+    '  files:',
+    '    args: [a]',
+    '  github:',
+    '    url: https://api.example.com/mcp',
+    '    headers:',
+    "      Authorization: 'Bearer ${NOT_SET}'",
+    'openapi:',
+    '  billing:',
+    '    documnt: ./billing.yaml',
+    'tools:',
+    '  fetch_url:',
+    '    timeoutms: 5000',
+    '    retries: -1',
+    '    effects: reads',
+    "  'no tool!':",
+    '    enabled: false',
+  ].join('\n');
+  expect(mistakesOf(text).toSorted()).toEqual(
+    [
+      "CONFIG_FILE c.yaml line 1, column 1: mcpServer is unknown here: did you mean 'mcpServers'?",
+      'CONFIG_FILE c.yaml line 3, column 3: mcpServers.files needs either a command or a url',
+      'CONFIG_FILE c.yaml line 8, column 7: mcpServers.github.headers.Authorization needs the environment variable NOT_SET, which is not set',
+      "CONFIG_FILE c.yaml line 11, column 5: openapi.billing.documnt is unknown here: did you mean 'document'?",
+      'CONFIG_FILE c.yaml line 10, column 3: openapi.billing.document is missing',
+      "CONFIG_FILE c.yaml line 14, column 5: tools.fetch_url.timeoutms is unknown here: did you mean 'timeoutMs'?",
+      'CONFIG_FILE c.yaml line 15, column 5: tools.fetch_url.retries must be at least 0',
+      'CONFIG_FILE c.yaml line 16, column 5: tools.fetch_url.effects must be one of read, idempotent, write',
+      "CONFIG_FILE c.yaml line 17, column 3: tools['no tool!'] is not a valid name: it must be a tool name, or a pattern with * for any characters",
+    ].toSorted(),
+  );
+});
+
+test.each([
+  [
+    'mcpServers.a.type',
+    { type: 'htp', url: 'https://a.example.com' },
+    'must be one of stdio, http, streamable-http, streamableHttp, sse',
+  ],
+  ['mcpServers.a.url', { url: 'localhost:80' }, 'must be an http or https URL'],
+  ['mcpServers.a.args', { command: 'x', args: 'y' }, 'must be a list'],
+  ['mcpServers.a.env.PORT', { command: 'x', env: { PORT: 80 } }, 'must be a string: put it into quotes'],
+  ['mcpServers.a.cwd', { command: 'x', cwd: [] }, 'must be a text'],
+  ['mcpServers.a.command', { command: '' }, 'must not be empty'],
+  ['mcpServers.a.disabled', { command: 'x', disabled: 'no' }, 'must be true or false'],
+  [
+    'mcpServers.a.timeoutMs',
+    { command: 'x', timeoutMs: '30s' },
+    'must be a whole number of milliseconds, without a unit',
+  ],
+  ['mcpServers.a.concurrency', { command: 'x', concurrency: 1.5 }, 'must be a whole number'],
+  ['mcpServers.a.concurrency', { command: 'x', concurrency: 5000 }, 'must be at most 1024'],
+  ['mcpServers.a', 5, 'must be an object'],
+  [
+    'openapi.a.maxResponseBytes',
+    { document: 'x', maxResponseBytes: '1MB' },
+    'must be a whole number of bytes, without a unit',
+  ],
+  ['openapi.a.auth.type', { document: 'x', auth: { type: 'bearr' } }, 'must be one of bearer, apiKey, basic, headers'],
+  ['openapi.a.auth.type', { document: 'x', auth: {} }, 'is missing: one of bearer, apiKey, basic, headers'],
+  ['openapi.a.include', { document: 'x', include: 5 }, 'must be a list, or an object'],
+  ['openapi.a.include[0]', { document: 'x', include: [5] }, 'must be a string: put it into quotes'],
+])('%s %j %s', (path, entry, problem) => {
+  const [section = ''] = path.split('.');
+  const [mistake = '', ...more] = mistakesOf(JSON.stringify({ [section]: { a: entry } }));
+  expect([mistake.replace(/^.*?column \d+: /, ''), more]).toEqual([`${path} ${problem}`, []]);
+});
+
+test('the version of the format is a number', () => {
+  expect(mistakesOf('version: 2')).toEqual(['CONFIG_FILE c.yaml line 1, column 1: version must be 1']);
+});
+
+test('within a choice the mistakes are those of the choice that was meant', () => {
+  const text =
+    'openapi:\n  a:\n    document: a.json\n    include: { operation: [x] }\n    auth: { type: bearer, tokn: y }\n';
+  expect(mistakesOf(text)).toEqual([
+    "CONFIG_FILE c.yaml line 4, column 16: openapi.a.include.operation is unknown here: did you mean 'operations'?",
+    'CONFIG_FILE c.yaml line 5, column 5: openapi.a.auth.token is missing',
+    "CONFIG_FILE c.yaml line 5, column 27: openapi.a.auth.tokn is unknown here: did you mean 'token'?",
+  ]);
+});
+
+test('what cannot be parsed says where, and shows nothing of the file', () => {
+  const [mistake = '', ...more] = mistakesOf('mcpServers:\n  a:\n    env: { API_KEY: "kx3vQ81nUzT5\n');
+  expect(more.length).toBeLessThan(20);
+  expect(mistake).toContain('CONFIG_FILE c.yaml line 4, column 1: cannot be read: ');
+  expect([mistake, ...more].join('\n')).not.toContain('kx3v');
+});
+
+test.each([
+  ['a name that stands twice', '{"tools": {}, "tools": {}}', 'Map keys must be unique'],
+  ['a tag', 'tools: !!js/function "x"', 'Unresolved tag'],
+  ['a second document', 'tools: {}\n---\ntools: {}', 'multiple documents'],
+  ['an alias of nothing', 'tools: *none', 'is an alias of an anchor that is not defined above it'],
+  ['an alias of itself', 'tools: &a\n  x: *a', 'is nested too deep'],
+  ['ten thousand brackets', '['.repeat(10_000), 'cannot be read: '],
+  ['thirty-three levels', `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`, 'is nested too deep'],
+  ['a list', '[1]', 'c.yaml: must be an object'],
+  ['a text', 'hello', 'must be an object'],
+  ['a name that every object has', '{"mcpServers": {"__proto__": {"command": "x"}}}', 'cannot be used as a name'],
+])('%s is a mistake, and quickly so', (_what, text, problem) => {
+  const mistakes = mistakesOf(text);
+  expect(mistakes.length).toBeGreaterThan(0);
+  expect(mistakes.length).toBeLessThanOrEqual(21);
+  expect(mistakes.join('\n')).toContain(problem);
+});
+
+test('aliases may repeat a part, and may not grow without end', () => {
+  const shared = 'tools:\n  a: &slow { timeoutMs: 60000 }\n  b: *slow\n';
+  expect(Object.fromEntries(contentOf(shared).tools)).toEqual({ a: { timeoutMs: 60_000 }, b: { timeoutMs: 60_000 } });
+  const rows = Array.from({ length: 9 }, (_, row) => `  a${row + 1}: &a${row + 1} [${`*a${row},`.repeat(9)}]`);
+  expect(mistakesOf(['tools:', '  a0: &a0 [x,x,x,x,x,x,x,x,x]', ...rows].join('\n')).join()).toContain(
+    'has too many values',
+  );
+});
+
+const urlOf = (url: string, environment: Readonly<Record<string, string>> = {}) =>
+  contentOf(JSON.stringify({ mcpServers: { a: { url } } }), environment).mcpServers[0]?.settings.url;
+
+test('variables stand in texts, alone or among other characters, with a default where they are unset or empty', () => {
+  const environment = { HOST: 'mcp.example.com', PORT: '8443', EMPTY: '' };
+  expect(urlOf('https://${HOST}:${PORT}/mcp', environment)).toBe('https://mcp.example.com:8443/mcp');
+  expect(urlOf('https://${env:HOST}/mcp', environment)).toBe('https://mcp.example.com/mcp');
+  expect(urlOf('${URL:-https://default.example.com/a:-b}', environment)).toBe('https://default.example.com/a:-b');
+  expect(urlOf('https://a.example.com/${EMPTY:-x}${NONE:-}', environment)).toBe('https://a.example.com/x');
+  expect(urlOf('https://a.example.com/$${HOST}$HOST', environment)).toBe('https://a.example.com/${HOST}$HOST');
+});
+
+test('what a variable holds is never read as a variable, and names are not expanded', () => {
+  expect(urlOf('https://a.example.com/${A}', { A: '${B}', B: 'secret' })).toBe('https://a.example.com/${B}');
+  expect(mistakesOf('tools:\n  ${A}:\n    retries: 0', { A: 'echo' }).join()).toContain(
+    'is not a valid name: it must be a tool name, or a pattern with * for any characters',
+  );
+  expect(mistakesOf('mcpServers: { a: { url: "https://x.example.com/${constructor}" } }').join()).toContain(
+    'needs the environment variable constructor, which is not set',
+  );
+});
+
+test.each(['${', '${1A}', '${A:-${B}}', '${A'])('%s is no variable, and said to be none', (text) => {
+  expect(mistakesOf(JSON.stringify({ mcpServers: { a: { command: text } } }), { A: 'a', B: 'b' })).toEqual([
+    'CONFIG_FILE c.yaml line 1, column 21: mcpServers.a.command has a ${ that does not begin a variable: write ${NAME} or ${NAME:-default}, or $${ for a literal ${',
+  ]);
+});
+
+test.each([
+  ['${workspaceFolder}/data', '${workspaceFolder}'],
+  ['${workspaceFolder:root}', '${workspaceFolder:…}'],
+  ['${input:token}', '${input:…}'],
+  ['${userHome}', '${userHome}'],
+  ['${/}', '${/}'],
+])('%s is a variable of another host, and said to be one', (text, shown) => {
+  const content = JSON.stringify({ mcpServers: { a: { command: text } } });
+  expect(mistakesOf(content)).toEqual([
+    `CONFIG_FILE c.yaml line 1, column 21: mcpServers.a.command has ${shown}, a variable that only another host defines: write the value, or an environment variable`,
+  ]);
+});
+
+test('what is a variable of another host is an ordinary one where the environment has it, or it has a default', () => {
+  expect(urlOf('https://${workspaceFolder}/${cwd:-x}', { workspaceFolder: 'a.example.com' })).toBe(
+    'https://a.example.com/x',
+  );
+});
+
+test("an MCP server's own env counts in its other members, as in the programs that read them themselves", () => {
+  const text = JSON.stringify({
+    mcpServers: {
+      a: { command: 'npx', args: ['--header', 'Authorization:${AUTH_HEADER}'], env: { AUTH_HEADER: 'Bearer ${T}' } },
+    },
+  });
+  const [server] = contentOf(text, { T: 'kx3vQ81nUzT5' }).mcpServers;
+  expect(server?.settings.args).toEqual(['--header', 'Authorization:Bearer kx3vQ81nUzT5']);
+  expect(mistakesOf(text)).toEqual([
+    'CONFIG_FILE c.yaml line 1, column 95: mcpServers.a.env.AUTH_HEADER needs the environment variable T, which is not set',
+  ]);
+});
+
+test('of very many mistakes the first twenty are told and the others counted', () => {
+  const tools = Object.fromEntries(Array.from({ length: 50 }, (_, place) => [`t${place}`, { retries: -1 }]));
+  const mistakes = mistakesOf(JSON.stringify({ tools }));
+  expect(mistakes).toHaveLength(21);
+  expect(mistakes.at(-1)).toBe('CONFIG_FILE c.yaml: … and 30 more');
+});

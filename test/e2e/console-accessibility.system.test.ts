@@ -1,0 +1,115 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { createConsoleLab, SLOW_MS, send } from '../console/console-lab.ts';
+import { createConsoleTools } from '../console/console-tools.ts';
+import { findUnnamed, readContrast, readHeadingLevels, readOverflow } from '../console/page-checks.ts';
+import { keepScreenshot } from '../support/chromium.ts';
+
+const lab = createConsoleLab();
+
+const expectSound = async (page: Page, shownTexts: number): Promise<void> => {
+  const { checked, weak } = await readContrast(page);
+  expect(weak).toEqual([]);
+  expect(checked).toBeGreaterThan(shownTexts);
+  expect(await findUnnamed(page)).toEqual([]);
+  const levels = await readHeadingLevels(page);
+  expect(levels[0]).toBe(1);
+  expect(levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1)).toEqual([]);
+  expect(await readOverflow(page)).toBe(0);
+};
+
+const OUTCOMES = [
+  { id: '1', name: 'find_order', arguments: { number: 'x' } },
+  { id: '2', name: 'missing' },
+  { id: '3', name: 'read_order', arguments: { title: 'a', copies: 1, address: { street: 's' } } },
+];
+
+test.each([
+  ['light', 1280],
+  ['dark', 1280],
+  ['light', 360],
+  ['dark', 360],
+] as const)(
+  'in %s and %d pixels wide every text is legible, every control named and nothing overflows',
+  { timeout: SLOW_MS },
+  async (colorScheme, width) => {
+    const service = await lab.start({}, createConsoleTools());
+    for (let round = 0; round < 4; round += 1) await service.call(OUTCOMES, { session_id: 's' });
+    const { page, complaints } = await lab.open(service.url, '#tool=read_order', {
+      colorScheme,
+      viewport: { width, height: 800 },
+      reducedMotion: 'reduce',
+    });
+    const name = `${width === 360 ? 'narrow-' : ''}${colorScheme}`;
+    await page.getByRole('button', { name: 'Add to tags' }).click();
+    await page.getByRole('button', { name: 'Add to lines' }).click();
+    await expectSound(page, 60);
+    await keepScreenshot(page, `form-${name}`);
+    await page.getByRole('link', { name: 'hostile' }).click();
+    await page.getByLabel('mode required').selectOption('fail');
+    await send(page);
+    await expectSound(page, 60);
+    await keepScreenshot(page, `failed-call-${name}`);
+    await page.goto(`${service.url}/console#session=s`);
+    await page.locator('.timeline li').nth(11).waitFor();
+    await page.locator('.timeline .fold').first().click();
+    await page.getByRole('button', { name: 'timeline' }).click();
+    await expectSound(page, 60);
+    await keepScreenshot(page, `session-${name}`);
+    await page.getByRole('button', { name: 'End session' }).click();
+    await expectSound(page, 60);
+    await keepScreenshot(page, `question-${name}`);
+    expect(complaints).toEqual([]);
+  },
+);
+
+test('a call is made and its session watched by keyboard alone, with the focus always in sight', {
+  timeout: SLOW_MS,
+}, async () => {
+  const { url } = await lab.start({}, createConsoleTools());
+  const { page, complaints } = await lab.open(url);
+  await page.getByText('10 tools').waitFor();
+  // What has the focus may be drawn anew in between: then there is nothing to say of it.
+  const focused = async (): Promise<string> =>
+    (
+      await page
+        .locator(':focus')
+        .ariaSnapshot({ timeout: 2_000 })
+        .catch(() => '')
+    ).split('\n')[0] ?? '';
+  const tabTo = async (what: string): Promise<void> => {
+    // Past its last link a page hands the focus to the browser; the next Tab begins again at the top.
+    for (let step = 0; step < 60; step += 1) {
+      await page.keyboard.press('Tab');
+      expect(await page.locator(':focus:not(:focus-visible)').count()).toBe(0);
+      if ((await focused()).startsWith(`- ${what}`)) return;
+    }
+    throw new Error(`No way leads to ${what} by the Tab key.`);
+  };
+  await tabTo('searchbox "Search"');
+  await page.keyboard.type('place');
+  await tabTo('link "place_order');
+  await page.keyboard.press('Enter');
+  await expect.poll(focused, { timeout: 30_000 }).toBe('- heading "place_order" [level=2]');
+  await tabTo('textbox "title required"');
+  await page.keyboard.type('Paper');
+  await tabTo('textbox "Session id"');
+  await page.keyboard.type('s_1');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  expect(await focused()).toBe('- button "Cancel"');
+  await page.keyboard.press('Escape');
+  await expect.poll(focused, { timeout: 30_000 }).toContain('- textbox "Session id"');
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('dialog').waitFor();
+  await tabTo('button "Run"');
+  await page.keyboard.press('Enter');
+  await page.getByRole('status').filter({ hasText: 'Result: success.' }).waitFor();
+  await tabTo('link "Session s_1"');
+  await page.keyboard.press('Enter');
+  await expect.poll(focused, { timeout: 30_000 }).toBe('- heading "Session s_1" [level=2]');
+  await tabTo('button "Pause"');
+  await page.keyboard.press('Space');
+  await page.getByText('Paused.').waitFor();
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { defineTool } from '#src/tools/define-tool.ts';
+import { createConsoleLab, SLOW_MS } from '../console/console-lab.ts';
+import { createConsoleTools } from '../console/console-tools.ts';
+import { keepScreenshot } from '../support/chromium.ts';
+
+const lab = createConsoleLab();
+
+const FAILING = { id: 'c', name: 'find_order', arguments: { number: 'x' } };
+
+test('a session shows its budgets, streaks, slices and calls, and follows what happens', {
+  timeout: SLOW_MS,
+}, async () => {
+  const service = await lab.start({}, createConsoleTools());
+  const { page, complaints } = await lab.open(service.url, '#session=');
+  await page.getByLabel('Session id').fill('team/7');
+  await page.keyboard.press('Enter');
+  await page.getByText('This session has no data').waitFor();
+  for (const number of ['1', '2', '3', '4'])
+    await service.call([{ ...FAILING, arguments: { number } }], { session_id: 'team/7' });
+  await service.call([{ id: 'ok', name: 'read_order', arguments: '{}' }], { session_id: 'team/7' });
+  await page.getByText('3 of 3 retries used').waitFor();
+  const budget = page.locator('.budgets li').first();
+  expect((await budget.innerText()).replace(/\s+/g, ' ')).toMatch(
+    /^find_order ✕ blocked Reset 3 of 3 retries used same call failed 1× in a row/,
+  );
+  await page.locator('.timeline li').nth(4).waitFor();
+  const newest = await page.locator('.timeline li').first().innerText();
+  expect(newest).toMatch(/round 5\s+read_order\s+↻\s+retry\s+invalid_arguments/);
+  await page.getByRole('button', { name: /round 4 find_order/ }).click();
+  await page.getByText('executed: yes · retries left: 0').waitFor();
+  await page.getByRole('button', { name: 'failures_by_tool' }).click();
+  expect(JSON.parse(await page.locator('.unfolded pre').last().innerText())).toMatchObject({
+    find_order: { retry_requested: 4 },
+  });
+  await keepScreenshot(page, 'session-light');
+  expect(complaints).toEqual([]);
+});
+
+test('budgets are reset and the session is ended after a question each', { timeout: SLOW_MS }, async () => {
+  const service = await lab.start({}, createConsoleTools());
+  const fail = () => service.call([FAILING, { ...FAILING, name: 'hostile' }], { session_id: 's' });
+  await fail();
+  await fail();
+  const { page, complaints } = await lab.open(service.url, '#session=s');
+  const budgetOf = (name: string) => page.locator('.budgets li').filter({ hasText: name });
+  await budgetOf('find_order').getByText('1 of 3 retries used').waitFor();
+  const confirm = async (button: string, answer: string): Promise<void> => {
+    await page.getByRole('button', { name: button }).click();
+    await page.getByRole('dialog').getByRole('button', { name: answer, exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  };
+  await confirm('Reset find_order', 'Cancel');
+  await confirm('Reset find_order', 'Reset');
+  await page.getByRole('status').filter({ hasText: 'The budget of find_order is reset.' }).waitFor();
+  await budgetOf('find_order').getByText('1 of 3 retries used').waitFor({ state: 'detached' });
+  await budgetOf('hostile').getByText('1 of 3 retries used').waitFor();
+  await confirm('Reset all budgets', 'Reset all');
+  await budgetOf('hostile').getByText('1 of 3 retries used').waitFor({ state: 'detached' });
+  await confirm('End session', 'End session');
+  await page.getByText('This session has no data').waitFor();
+  expect(complaints).toEqual([]);
+});
+
+test('it is read every two seconds, and never while paused or hidden', { timeout: SLOW_MS }, async () => {
+  const service = await lab.start({}, createConsoleTools());
+  const { page } = await lab.open(service.url);
+  await page.clock.install();
+  const readings: string[] = [];
+  page.on('requestfinished', (request) => {
+    if (request.url().includes('/sessions/')) readings.push(request.url());
+  });
+  const expectReadings = (count: number) => expect.poll(() => readings.length, { timeout: 30_000 }).toBe(count);
+  const setHidden = (hidden: boolean) =>
+    page.evaluate(`Object.defineProperty(document, 'hidden', { get: () => ${hidden}, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));`);
+  await page.clock.pauseAt(Date.now() + 60_000);
+  await page.getByRole('link', { name: 'Sessions' }).click();
+  await page.getByLabel('Session id').fill('s');
+  await page.getByRole('button', { name: 'Watch' }).click();
+  await expectReadings(1);
+  await page.getByText('Last read').waitFor();
+  await page.clock.runFor(1_900);
+  expect(readings.length).toBe(1);
+  await page.clock.runFor(200);
+  await expectReadings(2);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.clock.runFor(20_000);
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expectReadings(3);
+  await setHidden(true);
+  await page.clock.runFor(20_000);
+  await setHidden(false);
+  await expectReadings(4);
+  await page.getByRole('link', { name: 'Tools' }).click();
+  await page.getByRole('heading', { name: 'Choose a tool' }).waitFor();
+  await page.clock.runFor(20_000);
+  expect(readings.length).toBe(4);
+});
+
+test('a result that came after its answer stands beside its call', { timeout: SLOW_MS }, async () => {
+  const gate = Promise.withResolvers<string>();
+  const late = defineTool({
+    name: 'late',
+    description: 'Answers when it likes.',
+    input: z.object({}),
+    effects: 'write',
+    timeoutMs: 50,
+    run: () => gate.promise,
+  });
+  const service = await lab.start({}, [late]);
+  await service.call([{ id: '1', name: 'late' }], { session_id: 's' });
+  const { page } = await lab.open(service.url, '#session=s');
+  await page.locator('.timeline').getByText('timeout', { exact: true }).waitFor();
+  gate.resolve('done');
+  await page.getByText('Finished later, at').waitFor();
+  expect((await page.locator('.late').innerText()).replace(/\s+/g, ' ')).toMatch(
+    /Finished later, at [\d:]+: ✓ success/,
+  );
+});
+
+test('a question about one session is gone when another is looked at', { timeout: SLOW_MS }, async () => {
+  const service = await lab.start({}, createConsoleTools());
+  for (const session_id of ['one', 'two']) await service.call([FAILING], { session_id });
+  const { page, complaints } = await lab.open(service.url, '#session=one');
+  await page.getByRole('button', { name: 'End session' }).click();
+  await page.getByRole('dialog', { name: 'End this session?' }).waitFor();
+  await page.evaluate("location.hash = '#session=two'");
+  await page.getByRole('heading', { name: 'Session two' }).waitFor();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.locator('.budgets li').waitFor();
+  expect(complaints).toEqual([]);
+});

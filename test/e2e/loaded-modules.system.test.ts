@@ -1,0 +1,93 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { TOOLKITS } from '#src/toolkits/toolkits.ts';
+import { ROOT, startProcess } from '../support/start-process.ts';
+
+const SLOW_MS = 60_000;
+
+const Modules = z.object({ files: z.array(z.string()), builtin: z.array(z.string()) });
+
+const makeDirectory = (): string => {
+  const directory = mkdtempSync(join(tmpdir(), 'recourse-modules-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  return directory;
+};
+
+/** Starts a service that is asked for nothing, ends it, and gives what it had loaded. */
+const recordStart = async (directory: string, settings: Readonly<Record<string, string>> = {}) => {
+  const recorded = join(directory, 'modules.json');
+  const recorder = pathToFileURL(join(ROOT, 'test/support/record-modules.ts')).href;
+  const service = await startProcess({
+    by: 'node',
+    environment: {
+      NODE_OPTIONS: `--import=${recorder}`,
+      RECORDED_MODULES: recorded,
+      ...settings,
+    },
+  });
+  service.send('SIGTERM', 'service');
+  await service.exited;
+  const { files, builtin } = Modules.parse(JSON.parse(readFileSync(recorded, 'utf8')));
+  const sources = pathToFileURL(join(ROOT, 'src/')).href;
+  return {
+    packages: new Set(files.flatMap((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? [])),
+    sources: files.filter((url) => url.startsWith(sources)).map((url) => url.slice(sources.length)),
+    builtin,
+  };
+};
+
+const { dependencies } = z
+  .object({ dependencies: z.record(z.string(), z.string()) })
+  .parse(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')));
+
+test('a start with default settings loads the packages that every call needs, and no other of its dependencies', {
+  timeout: SLOW_MS,
+}, async () => {
+  const directory = makeDirectory();
+  // The first one strips the types of all sources, and keeps what it compiled.
+  const cache = { NODE_COMPILE_CACHE: join(directory, 'compiled') };
+  await recordStart(directory, cache);
+  const { packages, sources, builtin } = await recordStart(directory, cache);
+  expect(Object.keys(dependencies).filter((name) => packages.has(name))).toEqual([
+    '@opentelemetry/api',
+    'canonicalize',
+    'fastest-levenshtein',
+    'fastify',
+    'ipaddr.js',
+    'lru-cache',
+    'pino',
+    'prom-client',
+    'zod',
+  ]);
+  // Which Fastify brings, and loads unless told otherwise.
+  expect(
+    ['ajv', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler'].filter((n) => packages.has(n)),
+  ).toEqual([]);
+  expect(sources.length).toBeGreaterThan(200);
+  expect(
+    sources.filter((path) => /^(isolation|upstreams\/(mcp|openapi))\/|-schemas\.ts$|redis|load-tracer/.test(path)),
+  ).toEqual([]);
+  // Of a toolkit that no group asks for, its declaration alone.
+  const optional = TOOLKITS.filter(({ groups }) => Object.keys(groups).length > 0).map(({ name }) => name);
+  const isDeclaration = (path: string): boolean => optional.some((name) => path === `toolkits/${name}/${name}.ts`);
+  const ofOptional = sources.filter((path) => optional.some((name) => path.startsWith(`toolkits/${name}/`)));
+  expect(ofOptional.filter((path) => !isDeclaration(path))).toEqual([]);
+  // Node's HTTP client and its compiler of TypeScript, of several megabytes each.
+  expect(builtin.filter((name) => /internal\/deps\/(undici|amaro)\//.test(name))).toEqual([]);
+});
+
+test('what settings ask for is loaded before the service listens', { timeout: SLOW_MS }, async () => {
+  const { packages } = await recordStart(makeDirectory(), {
+    RATE_LIMIT: '10/s',
+    JWT_JWKS_URL: 'http://127.0.0.1:9/keys',
+    JWT_AUDIENCE: 'recourse',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+  });
+  expect(['jose', 'rate-limiter-flexible', '@opentelemetry/sdk-trace'].filter((name) => !packages.has(name))).toEqual(
+    [],
+  );
+});

@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+
+const ROOT = join(import.meta.dirname, '../..');
+const EXAMPLE = 'examples/testing/node/forecast.test.ts';
+
+// They are run here: importing the file declares its tests.
+describe('the tests of the example for vitest', async () => {
+  await import('../../examples/testing/vitest/forecast.test.ts');
+});
+
+test('the tests of the example for node:test pass', async () => {
+  const run = promisify(execFile);
+  // The sources of this package, where its exports name those beside what is built.
+  const args = ['--conditions=@recourse/source', '--test', '--test-reporter=tap'];
+  // Under vitest's own NODE_OPTIONS and context variables node:test would report to a parent that is not there.
+  const env = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] };
+  const { stdout } = await run(process.execPath, [...args, EXAMPLE], { cwd: ROOT, env });
+  expect(stdout).toMatch(/^# pass 3$/m);
+  expect(stdout).toMatch(/^# fail 0$/m);
+});
+
+test('docs/testing-tools.md prints the tool and the tests for vitest of examples/testing, and leads to those for node:test', () => {
+  const page = readFileSync(join(ROOT, 'docs/testing-tools.md'), 'utf8');
+  const printed = [...page.matchAll(/```ts\n\/\/ (examples\/testing\/\S+)\n(.*?)```/gs)].map(([, path = '', text]) => ({
+    path,
+    text,
+  }));
+  expect(printed.map(({ path }) => path)).toEqual([
+    'examples/testing/forecast.ts',
+    'examples/testing/vitest/forecast.test.ts',
+  ]);
+  expect(page).toContain(`(../${EXAMPLE})`);
+  for (const { path, text } of printed) expect(text).toBe(readFileSync(join(ROOT, path), 'utf8'));
+});

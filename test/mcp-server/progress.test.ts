@@ -1,0 +1,88 @@
+import { expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { createProgressNotifier } from '#src/mcp-server/sdk-server.ts';
+import { defineTool } from '#src/tools/define-tool.ts';
+import { startService } from '#test/support/start-service.ts';
+import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
+import { connect, post, postModern } from './mcp-clients.ts';
+
+const COUNTING = defineTool({
+  name: 'count',
+  description: 'Counts, and now and then says a value that does not rise.',
+  effects: 'read',
+  input: z.object({}),
+  run: async (_input, { progress }) => {
+    for (const value of [1, 2, 2, 1, 3]) {
+      progress({ progress: value, total: 3, message: `step ${value}` });
+      await Promise.resolve();
+    }
+    return 'counted';
+  },
+});
+
+const HOSTED = `
+  import { defineTool } from 'recourse';
+  export const countHosted = defineTool({
+    name: 'count_hosted', description: 'Counts.', effects: 'read', input: { type: 'object' },
+    run: async (_input, { progress }) => {
+      for (const value of [1, 2, 3]) progress({ progress: value, total: 3 });
+      return { counted: 3 };
+    },
+  });
+`;
+
+const start = async (environment: Readonly<Record<string, string>> = {}): Promise<string> => {
+  const service = await startService(environment, [COUNTING]);
+  onTestFinished(service.stop);
+  return service.url;
+};
+
+test.each(['modern', 'legacy'] as const)('a call says how far it is, in values that rise (%s)', async (era) => {
+  const { client } = await connect(await start(), era);
+  const heard: unknown[] = [];
+
+  const result = await client.callTool({ name: 'count' }, { onprogress: (update) => heard.push(update) });
+  expect(result).toMatchObject({ content: [{ text: 'counted' }] });
+  expect(heard).toEqual([
+    { progress: 1, total: 3, message: 'step 1' },
+    { progress: 2, total: 3, message: 'step 2' },
+    { progress: 3, total: 3, message: 'step 3' },
+  ]);
+});
+
+test.each(['modern', 'legacy'] as const)('so does a call in a tool host, of a tools directory (%s)', async (era) => {
+  const { root } = makeDirectory({ 'count.ts': HOSTED });
+  const { client } = await connect(await start({ TOOLS_DIR: root }), era);
+  const heard: unknown[] = [];
+
+  const result = await client.callTool({ name: 'count_hosted' }, { onprogress: (update) => heard.push(update) });
+  expect(result).toMatchObject({ structuredContent: { counted: 3 } });
+  expect(heard).toEqual([
+    { progress: 1, total: 3 },
+    { progress: 2, total: 3 },
+    { progress: 3, total: 3 },
+  ]);
+});
+
+test('who gives no progress token hears of none', async () => {
+  const url = await start();
+
+  const modern = await postModern(url, 'tools/call', { name: 'count', arguments: {} });
+  expect(modern.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  expect(modern.messages).toHaveLength(1);
+  const params = { name: 'count', arguments: {} };
+  expect((await post(url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params })).messages).toHaveLength(1);
+});
+
+test('a handler that goes on after its call was answered tells nobody, nor does a client that has gone hear of it', async () => {
+  const sent: unknown[] = [];
+  const { onProgress, end } = createProgressNotifier('token', (notification) => {
+    sent.push(notification);
+    return Promise.reject(new Error('not connected'));
+  });
+
+  onProgress?.(0, { progress: 1 });
+  end();
+  onProgress?.(0, { progress: 2 });
+  expect(sent).toEqual([{ method: 'notifications/progress', params: { progressToken: 'token', progress: 1 } }]);
+});

@@ -1,0 +1,97 @@
+import type { AddressInfo } from 'node:net';
+import fastify from 'fastify';
+import { onTestFinished } from 'vitest';
+import type { ToolDescription } from '#src/contract/tool-description.ts';
+import type { BatchAnswer, BatchRequest } from '#src/executor/batch-request.ts';
+import type { ByteHold } from '#src/executor/byte-budget.ts';
+import { addMcpRoute, type McpRouteOptions } from '#src/mcp-server/mcp-route.ts';
+import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
+import { addProblemHandler } from '#src/routes/problem-handler.ts';
+import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
+import { watchRequests } from '#src/routes/watch-requests.ts';
+
+/** Who may do everything. */
+export const ANYONE: RequestCaller = {
+  tenant: 'a',
+  key: 'ci',
+  id: 'caller',
+  rateKey: 'ci',
+  rate: null,
+  tools: 'all',
+  mayUse: () => true,
+  may: () => true,
+};
+
+/** The memory for answers when nothing more fits. */
+const FULL: ByteHold = {
+  take: () => false,
+  give: () => undefined,
+  set: () => undefined,
+  retain: () => undefined,
+  release: () => undefined,
+};
+
+type RouteOptions = Partial<Pick<McpRouteOptions, 'endSession' | 'findTool' | 'pendingTasks'>> & {
+  readonly executeBatch?: (batch: BatchRequest) => Promise<BatchAnswer>;
+  readonly tools?: readonly ToolDescription[];
+  readonly hasRoom?: boolean;
+  /** Who comes with a credential; left out: always the same. */
+  readonly toCaller?: (credential: string | undefined) => RequestCaller;
+};
+
+/** The route alone on a real socket, before an executor and a store that end as the test says; closed when the test ends. */
+export const startRoute = async (options: RouteOptions) => {
+  const { close, ...route } = await openRoute(options);
+  onTestFinished(close);
+  return route;
+};
+
+export const openRoute = async ({
+  executeBatch = () => Promise.reject(new Error('no executor')),
+  endSession = () => Promise.resolve(),
+  findTool = () => undefined,
+  pendingTasks,
+  tools = [],
+  hasRoom = true,
+  toCaller = () => ANYONE,
+}: RouteOptions) => {
+  const bugs: unknown[] = [];
+  const onBug = (error: unknown): void => void bugs.push(error);
+  const app = fastify();
+  addJsonBodyParser(app);
+  addProblemHandler(app, onBug);
+  watchRequests(app, { now: () => 0, onResponse: () => undefined });
+  addRequestGate(app, {
+    authenticate: (credential) => ({ kind: 'known', caller: toCaller(credential) }),
+    mayComeFrom: () => true,
+    isDraining: () => false,
+    shed: () => null,
+    ...(hasRoom ? {} : { holdAnswer: () => FULL }),
+    createId: () => 'id',
+  });
+  addMcpRoute(app, {
+    executeBatch,
+    endSession,
+    isUnavailable: (error) => error instanceof Error && error.message === 'away',
+    describeTools: () => tools,
+    watchTools: () => () => undefined,
+    draining: new AbortController().signal,
+    findTool,
+    pendingTasks,
+    mcpDefaultSession: 'none',
+    endedSessions: { add: () => undefined, has: () => false },
+    toSessionKey: (tenant, id) => `${tenant}:${id}`,
+    toRecordKey: (tenant, key) => `${tenant}:${key}`,
+    toRequestKey: (tenant, id) => `${tenant}:${id}`,
+    createId: () => 'id',
+    maxDeadlineMs: 1000,
+    version: '1',
+    keepAliveMs: 20,
+    callerOf,
+    onBug,
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const address: AddressInfo | string | null = app.server.address();
+  if (address === null || typeof address === 'string') throw new Error('The route has no port.');
+  return { url: `http://127.0.0.1:${address.port}`, bugs, close: () => app.close() };
+};

@@ -1,0 +1,284 @@
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import * as z from 'zod';
+import { type EndedProcess, ROOT, runToEnd, startProcess } from '../support/start-process.ts';
+import { callService } from '../support/start-service.ts';
+import { type InstalledPackage, installPackage } from './install-package.ts';
+
+// It builds, packs and installs first, all compilers and services after it on two cores.
+const PATIENCE = { timeout: 120_000 };
+
+let installed: InstalledPackage;
+beforeAll(async () => {
+  installed = await installPackage();
+}, 240_000);
+afterAll(() => rmSync(dirname(installed.directory), { recursive: true, force: true }));
+
+const pathOf = (...parts: readonly string[]): string => join(installed.directory, ...parts);
+const inPackage = (...parts: readonly string[]): string => pathOf('node_modules/recourse', ...parts);
+
+const Manifest = z.looseObject({
+  exports: z.record(z.string(), z.union([z.string(), z.looseObject({ types: z.string(), default: z.string() })])),
+  bin: z.object({ recourse: z.string() }),
+  scripts: z.record(z.string(), z.string()),
+  private: z.undefined().optional(),
+  optionalDependencies: z.undefined().optional(),
+});
+
+test('the package is small, and holds what it promises and no more', () => {
+  expect(statSync(installed.tarball).size).toBeLessThan(1_500_000);
+  expect(readdirSync(inPackage()).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'examples', 'package.json']);
+  expect(globSync('examples/**/*', { cwd: inPackage() }).sort()).toEqual([
+    'examples/workspace',
+    'examples/workspace/minutes',
+    'examples/workspace/minutes/2026-09-12.md',
+    'examples/workspace/minutes/2026-10-06.md',
+    'examples/workspace/notes.md',
+    'examples/workspace/readings.csv',
+    'examples/workspace/todo.txt',
+  ]);
+  const files = globSync('dist/**/*.*', { cwd: inPackage() });
+  expect(files.filter((path) => !/\.(js|css|html|lua|d\.ts)$/.test(path)).sort()).toEqual([
+    'dist/host/inside/host-main.mjs',
+    'dist/http/openapi.json',
+    'dist/sbom.cdx.json',
+  ]);
+  // Of the 700 modules, declarations of those alone that a user can name a type of; and they name files that are there.
+  const declarations = files.filter((path) => path.endsWith('.d.ts'));
+  expect(declarations.length).toBeLessThan(60);
+  const texts = declarations.map((path) => readFileSync(inPackage(path), 'utf8'));
+  expect(texts.filter((text) => /from\s+["']\.[^"']*(?<!\.js)["']/.test(text))).toEqual([]);
+  const manifest = Manifest.parse(JSON.parse(readFileSync(inPackage('package.json'), 'utf8')));
+  const named = Object.values(manifest.exports).flatMap((entry) =>
+    typeof entry === 'string' ? [entry] : [entry.types, entry.default],
+  );
+  expect([...named, manifest.bin.recourse].filter((path) => !existsSync(inPackage(path)))).toEqual([]);
+  // What npm would run where the package is installed.
+  expect(Object.keys(manifest.scripts).filter((name) => /install|^prepare$/.test(name))).toEqual([]);
+});
+
+const Lock = z.object({ packages: z.record(z.string(), z.unknown()) });
+const Bom = z.object({ components: z.array(z.object({ name: z.string() })) });
+
+test('it brings its dependencies, which its bill of materials names, and no client of a vendor', () => {
+  // npm's own list of what it has installed.
+  const list = Lock.parse(JSON.parse(readFileSync(pathOf('node_modules/.package-lock.json'), 'utf8')));
+  const own = Object.keys(list.packages).map((path) => path.replace(/^.*node_modules\//, ''));
+  expect(own).toEqual(expect.arrayContaining(['fastify', 'zod', '@modelcontextprotocol/client', '@opentelemetry/api']));
+  const vendors =
+    /^(@googleapis|@slack|google-|gaxios|gcp-metadata|node-linux|@recourse|typescript|@opentelemetry\/(?!api$))/;
+  expect(own.filter((name) => vendors.test(name))).toEqual([]);
+  const { components } = Bom.parse(JSON.parse(readFileSync(inPackage('dist/sbom.cdx.json'), 'utf8')));
+  expect(new Set(components.map(({ name }) => name))).toEqual(new Set(own.filter((name) => name !== 'recourse')));
+});
+
+// Whose schema comes from this project's zod, and another one as JSON Schema: its check is loaded when it is needed.
+const TOOL = (name: string, zod: string): string => `
+import { defineTool, RetryableToolError } from 'recourse';
+import { z } from ${JSON.stringify(zod)};
+
+export const typed = defineTool({
+  name: '${name}',
+  description: 'Rolls a die.',
+  effects: 'read',
+  input: z.object({ sides: z.number().int().min(2) }),
+  output: z.object({ rolled: z.number() }),
+  run: ({ sides }) => {
+    if (sides > 100) throw new RetryableToolError('There is no such die.', { executed: 'no' });
+    return { rolled: sides };
+  },
+});
+
+export const described = defineTool({
+  name: '${name}_described',
+  description: 'Says it again.',
+  effects: 'read',
+  input: { type: 'object', properties: { mail: { type: 'string', format: 'email' } }, required: ['mail'] },
+  run: ({ mail }) => mail,
+});
+`;
+
+test('npx recourse serves, with tools that import the package from wherever they lie', PATIENCE, async () => {
+  // Beside the package, as in a project; one with a package of that name of its own; and none that Node would find.
+  const tools = pathOf('../elsewhere/tools');
+  mkdirSync(join(tools, 'own/node_modules'), { recursive: true });
+  symlinkSync(inPackage(), join(tools, 'own/node_modules/recourse'));
+  symlinkSync(pathOf('node_modules/zod'), join(tools, 'own/node_modules/zod'));
+  writeFileSync(join(tools, 'none.ts'), TOOL('none', 'recourse'));
+  writeFileSync(join(tools, 'own/own.ts'), TOOL('own', 'zod'));
+  const { url, send, exited } = await startProcess({
+    by: 'npx',
+    cwd: installed.directory,
+    // Without the right to read all files.
+    environment: { TOOLS_DIR: tools, TOOLS_PERMISSIONS: 'net', NODE_COMPILE_CACHE: '' },
+  });
+  const results = await callService(url, [
+    { name: 'read_file', arguments: { path: 'notes.md' } },
+    ...['none', 'own'].flatMap((name) => [
+      { name, arguments: { sides: 6 } },
+      { name, arguments: { sides: 6, loaded: true } },
+      { name, arguments: { sides: 101 } },
+      { name: `${name}_described`, arguments: { mail: 'a@example.org' } },
+      { name: `${name}_described`, arguments: { mail: 'nobody' } },
+    ]),
+  ]);
+  const ofOne = ['success', 'invalid_arguments', 'retry_requested', 'success', 'invalid_arguments'];
+  expect(results.map(({ outcome, error }) => error?.code ?? outcome)).toEqual(['success', ...ofOne, ...ofOne]);
+  const statuses = await Promise.all(
+    ['/console', '/console/app.js', '/console/lit-html.js', '/docs', '/openapi.json'].map(
+      async (path) => (await fetch(`${url}${path}`)).status,
+    ),
+  );
+  expect(statuses).toEqual([200, 200, 200, 200, 200]);
+  // What the service compiled is there for its next start.
+  expect(existsSync(pathOf('node_modules/.cache/recourse/compiled'))).toBe(true);
+  send('SIGTERM', 'group');
+  await exited;
+});
+
+test('a setting that needs a package which is not installed says how to install it', PATIENCE, async () => {
+  const settings = { TOOL_GROUPS: 'notes,mail,slack', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
+  const one = runToEnd({ by: 'npx', cwd: installed.directory, environment: { TOOL_GROUPS: 'slack' } });
+  const all = runToEnd({ by: 'npx', cwd: installed.directory, environment: settings });
+  // npm may have a word of its own on the settings of the machine.
+  const toLine = ({ stderr }: EndedProcess): string =>
+    stderr
+      .split('\n')
+      .filter((line) => line.startsWith('recourse: '))
+      .join('\n');
+  expect(toLine(await one)).toBe(
+    'recourse: TOOL_GROUPS (slack) needs a package that is not installed: run npm install @slack/web-api@8',
+  );
+  expect(toLine(await all)).toBe(
+    'recourse: TOOL_GROUPS (mail, slack) and OTEL_EXPORTER_OTLP_ENDPOINT need packages that are not installed: run npm install ' +
+      '@googleapis/gmail@22 google-auth-library@11 @slack/web-api@8 @opentelemetry/exporter-trace-otlp-proto@0.301 ' +
+      '@opentelemetry/resources@3 @opentelemetry/sdk-trace@3',
+  );
+  expect((await all).code).toBe(1);
+});
+
+const TYPED = `
+import { createTester } from 'recourse/testing';
+import { defineReducer, defineTool, empty, type JournalEntry, ok, type ToolContext, RetryableToolError, z } from 'recourse';
+
+export const rollDice = defineTool({
+  name: 'roll_dice',
+  description: 'Rolls dice.',
+  effects: 'read',
+  input: z.object({ count: z.number().int().min(1), sides: z.number().int().default(6) }),
+  output: z.object({ rolled: z.array(z.number()) }),
+  timeoutMs: 1000,
+  run: ({ count, sides }, { signal, log }: ToolContext) => {
+    log.info('rolling', { count });
+    if (signal.aborted) throw new RetryableToolError('Too late.', { executed: 'no' });
+    return ok({ rolled: Array.from({ length: count }, (): number => sides) });
+  },
+});
+
+export const described = defineTool({
+  name: 'described',
+  description: 'x',
+  effects: 'write',
+  input: { type: 'object', properties: { a: { type: 'string' } } },
+  // @ts-expect-error: the compiler does not know what a JSON Schema describes.
+  run: ({ a }) => (a === undefined ? empty('Nothing.') : a.length),
+});
+
+export const wrong = () =>
+  defineTool({
+    name: 'wrong',
+    description: 'x',
+    // @ts-expect-error: effects are a closed list.
+    effects: 'perhaps',
+    input: z.object({ n: z.number() }),
+    // @ts-expect-error: n is a number.
+    run: ({ n }) => n.length,
+  });
+
+export const entries = (entry: JournalEntry): unknown => [entry, defineReducer];
+
+export const tried = async (): Promise<string> => {
+  const result = await createTester(rollDice).call('roll_dice', { count: 1 });
+  return result.success ? result.message : result.error.code;
+};
+`;
+
+const COMPILERS = {
+  '5.9': join(ROOT, 'clients/typescript/node_modules/typescript/bin/tsc'),
+  '7': join(ROOT, 'node_modules/typescript/bin/tsc'),
+} as const;
+
+test.each([
+  ['5.9', 'nodenext', 'nodenext', []],
+  // The libraries' own declarations are the same as above, and take ten seconds.
+  ['5.9', 'esnext', 'bundler', ['--skipLibCheck']],
+  ['7', 'nodenext', 'nodenext', []],
+  ['7', 'esnext', 'bundler', []],
+] as const)('TypeScript %s checks a tool file in %s with resolution by %s', PATIENCE, async (...row) => {
+  const [version, module, resolution, further] = row;
+  expect(await installed.run('node', COMPILERS[version], '--version')).toMatch(new RegExp(`^Version ${version}`));
+  writeFileSync(pathOf('typed.ts'), TYPED);
+  const words = ['--noEmit', '--strict', '--target', 'es2022', '--module', module, '--moduleResolution', resolution];
+  expect(await installed.run('node', COMPILERS[version], ...words, ...further, 'typed.ts')).toBe('');
+});
+
+const PROGRAM = `
+import * as recourse from 'recourse';
+import { createTester } from 'recourse/testing';
+import { typed } from './dice.ts';
+const tester = createTester(typed);
+const rolled = async (sides) => {
+  const result = await tester.call('dice', { sides });
+  return result.success ? result.value : result.error.code;
+};
+console.log(JSON.stringify([Object.keys(recourse).sort(), typed.name, typed.inputSchema.required, await rolled(6), await rolled(1)]));
+`;
+
+const VITEST = `
+import { createTester } from 'recourse/testing';
+import { typed } from './dice.ts';
+test('a tool file can be tested', async () => {
+  const result = await createTester(typed).call('dice', { sides: 6 });
+  expect([typed.name, typed.retries, result.value]).toEqual(['dice', 3, { rolled: 6 }]);
+});
+`;
+
+test('Node and vitest import a tool file', PATIENCE, async () => {
+  writeFileSync(pathOf('dice.ts'), TOOL('dice', 'recourse'));
+  writeFileSync(pathOf('program.ts'), PROGRAM);
+  writeFileSync(pathOf('dice.test.ts'), VITEST);
+  expect(JSON.parse(await installed.run('node', 'program.ts'))).toEqual([
+    [
+      ...[
+        'RetryableToolError',
+        'TerminalToolError',
+        'UpstreamToolError',
+        'audio',
+        'defineReducer',
+        'defineTool',
+        'empty',
+        'file',
+        'image',
+        'ok',
+        'z',
+      ],
+    ],
+    'dice',
+    ['sides'],
+    { rolled: 6 },
+    'invalid_arguments',
+  ]);
+  const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
+  expect(await installed.run('node', vitest, 'run', '--root', '.', '--globals', '--no-color')).toContain('1 passed');
+});

@@ -1,0 +1,35 @@
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll } from 'vitest';
+import type { RedisSubscription } from '#src/sessions/redis-client.ts';
+import {
+  createCallFallback,
+  createMemoryCallsUnderTest,
+  createRedisCallsUnderTest,
+  subscribeTo,
+} from '#test/support/call-records-under-test.ts';
+import { connectToRedis, useRedis } from '#test/support/session-stores-under-test.ts';
+import { describeCallRecords } from './describe-call-records.ts';
+
+const redis = useRedis();
+let listening: Redis | undefined;
+
+beforeAll(async () => {
+  const { host = '', port = 0 } = redis().options;
+  listening = await connectToRedis(`redis://${host}:${port}`);
+});
+
+afterAll(() => listening?.disconnect());
+
+const subscription = async (): Promise<Pick<RedisSubscription, 'subscribe'>> => {
+  if (listening === undefined) throw new Error('Redis is there only while tests run.');
+  return subscribeTo(listening);
+};
+
+describeCallRecords('memory', createMemoryCallsUnderTest);
+
+describeCallRecords('Redis', async (terms) => createRedisCallsUnderTest(redis(), await subscription(), terms));
+
+describeCallRecords('the fall-back over Redis', async (terms) => {
+  const subject = await createRedisCallsUnderTest(redis(), await subscription(), terms);
+  return { ...subject, records: createCallFallback(subject.records).records };
+});

@@ -1,0 +1,281 @@
+import { expect, onTestFinished, test } from 'vitest';
+import type { CallRecords } from '#src/pending/call-records.ts';
+import { createRedisClient, createRedisSubscription } from '#src/sessions/redis-client.ts';
+import {
+  ALL_CALLERS,
+  ALL_CALLS,
+  accept,
+  createCallSpec,
+  createRedisRecords,
+  LATE,
+  look,
+  SURE,
+  take,
+  toCallRedisKey,
+  UNKNOWN,
+} from '#test/support/call-records-under-test.ts';
+import { startRedisServer } from '#test/support/redis-server.ts';
+import { connectToRedis, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+
+const WAIT = { timeout: 20_000, interval: 20 };
+const DAY_MS = 86_400_000;
+
+const redis = useRedis();
+
+const createRecords = async (options: Parameters<typeof createRedisRecords>[1] = {}): Promise<CallRecords> => {
+  await redis().del(ALL_CALLS, ALL_CALLERS);
+  return createRedisRecords(toRedisClient(redis()), options);
+};
+
+/** A replica with connections of its own, as the service makes them. */
+const createReplica = async (url: string): Promise<CallRecords> => {
+  const client = createRedisClient(url, 1000);
+  const subscription = createRedisSubscription(url);
+  onTestFinished(client.disconnect);
+  onTestFinished(subscription.close);
+  client.onError(() => undefined);
+  const ready = new Promise<void>((resolve) => client.onReady(resolve));
+  client.connect();
+  await ready;
+  return createRedisRecords(client, { subscription });
+};
+
+test('every key has an end, at each step of a call', async () => {
+  const records = await createRecords();
+  await redis().flushall();
+  const expectEnds = async (): Promise<void> => {
+    const keys = await redis().keys('*');
+    expect(keys.length).toBeGreaterThan(0);
+    for (const key of keys) expect([key, await redis().pttl(key)]).toEqual([key, expect.toSatisfy((ms) => ms > 0)]);
+  };
+  const { key, spec } = createCallSpec();
+  await records.create(key, spec);
+  expect(await redis().pttl(toCallRedisKey(key))).toBeLessThanOrEqual(60_000);
+  await expectEnds();
+  await records.confirm(key);
+  // The hour that the call may take, and a day.
+  expect(await redis().pttl(toCallRedisKey(key))).toBeGreaterThan(DAY_MS + 3_590_000);
+  expect(await redis().pttl(toCallRedisKey(key))).toBeLessThanOrEqual(DAY_MS + 3_600_000);
+  const { lease } = await take(records, key);
+  await records.begin(lease);
+  await records.renew(lease, { done: 1, total: 2, message: 'half' });
+  await records.cancel(key, 'asked');
+  await expectEnds();
+  await records.commit(lease, '{}', UNKNOWN);
+  await records.commit(lease, '{}', LATE);
+  expect(await redis().pttl(toCallRedisKey(key))).toBeLessThanOrEqual(DAY_MS);
+  await expectEnds();
+  // Of what is pending nothing is left.
+  await expect.poll(() => redis().keys('recourse:*pending*'), WAIT).toEqual([]);
+});
+
+test('a call that is claimed is known, whether it was confirmed or not', async () => {
+  const records = await createRecords();
+  const { key, spec } = createCallSpec();
+  await records.create(key, spec);
+  await take(records, key);
+  expect(await redis().pttl(toCallRedisKey(key))).toBeGreaterThan(DAY_MS);
+});
+
+test('a result that is too large is kept without its value, and says so', async () => {
+  const records = await createRecords({ maxResultBytes: 10_000 });
+  const result = JSON.stringify({ index: 0, id: 'a', outcome: 'success', value: 'x'.repeat(20_000), message: 'done' });
+  const key = await accept(records);
+  await records.commit((await take(records, key)).lease, result, SURE);
+  const kept = JSON.parse((await look(records, key)).result ?? '');
+  expect(kept).toMatchObject({ id: 'a', outcome: 'success', value: null, message: 'done', truncated: true });
+  expect(kept.warnings).toEqual([
+    {
+      code: 'result_not_kept',
+      message: 'The result was larger than 10000 bytes and was not stored; the call ran and is not run again.',
+    },
+  ]);
+});
+
+test('a result that the store has no room for ends the call without its value', async () => {
+  const reserved: [string, number][] = [];
+  const space = {
+    reserve: (_what: 'journal' | 'result', key: string, bytes: number) => {
+      reserved.push([key, bytes]);
+      return 'refused' as const;
+    },
+  };
+  const records = await createRecords({ space });
+  const [large, small] = [await accept(records), await accept(records)];
+  const result = JSON.stringify({ outcome: 'success', value: 'x'.repeat(5000), message: 'done' });
+  expect(await records.commit((await take(records, large)).lease, result, SURE)).toBe('held');
+  expect(JSON.parse((await look(records, large)).result ?? '')).toMatchObject({ value: null, truncated: true });
+  expect(reserved).toEqual([[large, result.length]]);
+  // A small one takes no more room than the record that says how the call ended.
+  await records.commit((await take(records, small)).lease, '{"value":"small"}', SURE);
+  expect((await look(records, small)).result).toBe('{"value":"small"}');
+  expect(reserved).toHaveLength(1);
+});
+
+test('half characters in arguments, progress and results end nothing, and what is JSON stays as it is', async () => {
+  const records = await createRecords();
+  const key = await accept(records, { arguments: JSON.stringify({ half: '\ud83d' }) });
+  const { lease, record } = await take(records, key);
+  expect(JSON.parse(record.spec.arguments)).toEqual({ half: '\ud83d' });
+  await records.renew(lease, { done: 1, total: null, message: 'half \ud83d' });
+  expect((await look(records, key)).progress?.message).toBe('half \ud83d');
+  await records.commit(lease, JSON.stringify({ value: '\ud83d' }), SURE);
+  expect(JSON.parse((await look(records, key)).result ?? '')).toEqual({ value: '\ud83d' });
+});
+
+test('a record that another hand has spoiled is unknown, and one of a wrong kind makes room for a new one', async () => {
+  const records = await createRecords();
+  const key = await accept(records);
+  await redis().hset(toCallRedisKey(key), 'spec', '{"no":"spec"}');
+  expect(await records.find(key)).toBeNull();
+  expect(await records.claim(key)).toEqual({ kind: 'gone' });
+  const { key: other, spec } = createCallSpec();
+  await redis().set(toCallRedisKey(other), 'text');
+  expect(await records.find(other)).toBeNull();
+  expect(await records.create(other, spec)).toEqual({ kind: 'created' });
+  await redis().set(`recourse:{${spec.sessionKey}}:pending`, 'text');
+  expect(await records.ofSession(spec.sessionKey ?? '')).toEqual([]);
+  await redis().set(ALL_CALLS, 'text');
+  expect(await records.due(10)).toEqual([]);
+});
+
+test('a lease of a clock that was set back is over, and so is a look that is too far off', async () => {
+  const records = await createRecords();
+  const key = await accept(records);
+  await take(records, key);
+  await redis().hset(toCallRedisKey(key), 'lease', String(Date.now() + DAY_MS));
+  expect((await records.claim(key)).kind).toBe('held');
+  const far = await accept(records);
+  for (const entry of await redis().zrange(ALL_CALLS, '0', '-1'))
+    await redis().zadd(ALL_CALLS, String(Date.now() + DAY_MS), entry);
+  expect(await records.due(10)).toEqual([far]);
+});
+
+test('the lists of a session drop calls whose record is gone, and such calls count towards no limit', async () => {
+  const records = await createRecords({ limits: { ofSession: 2 } });
+  const { spec } = createCallSpec();
+  const sessionKey = spec.sessionKey ?? '';
+  const [lost, other] = [await accept(records, { sessionKey }), await accept(records, { sessionKey })];
+  const list = `recourse:{${sessionKey}}:pending`;
+  await redis().del(toCallRedisKey(lost));
+  // It was entered long ago: its record is not being made.
+  await redis().hset(list, lost, `1 ${spec.fingerprint}`);
+  expect(await records.findSame(sessionKey, spec.fingerprint)).toBeNull();
+  const third = await accept(records, { sessionKey });
+  expect((await redis().hkeys(list)).toSorted()).toEqual([other, third].toSorted());
+  await redis().del(toCallRedisKey(other));
+  await redis().hset(list, other, '1 x');
+  expect(await records.ofSession(sessionKey)).toEqual([third]);
+  expect(await redis().hkeys(list)).toEqual([third]);
+});
+
+test('an entry whose record is being made is not taken for one that is gone', async () => {
+  const records = await createRecords({ limits: { ofSession: 1 } });
+  const { key, spec } = createCallSpec();
+  const sessionKey = spec.sessionKey ?? '';
+  await redis().hset(`recourse:{${sessionKey}}:pending`, key, `${Date.now()} ${spec.fingerprint}`);
+  const other = createCallSpec({ sessionKey });
+  expect(await records.create(other.key, other.spec)).toEqual({ kind: 'full', of: 'session', limit: 1 });
+  const same = records.findSame(sessionKey, spec.fingerprint);
+  await records.create(key, spec);
+  await records.confirm(key);
+  expect(await same).toBe(key);
+});
+
+test('a sweep takes out what is gone: the room of a caller and of the service comes back', async () => {
+  const records = await createRecords({ limits: { ofKey: 1, ofService: 1 } });
+  const { spec } = createCallSpec();
+  const lost = await accept(records, { caller: spec.caller });
+  await redis().del(toCallRedisKey(lost));
+  expect((await records.create(...pair(spec.caller))).kind).toBe('full');
+  for (const entry of await redis().zrange(ALL_CALLS, '0', '-1')) await redis().zadd(ALL_CALLS, '1', entry);
+  expect(await records.due(10)).toEqual([]);
+  await expect.poll(() => redis().exists(ALL_CALLS, ALL_CALLERS), WAIT).toBe(0);
+  expect((await records.create(...pair(spec.caller))).kind).toBe('created');
+});
+
+const pair = (caller: string): Parameters<CallRecords['create']> => {
+  const { key, spec } = createCallSpec({ caller });
+  return [key, spec];
+};
+
+test('a call that Redis lost from its lists is in them again once a worker has taken it', async () => {
+  const records = await createRecords();
+  const { spec } = createCallSpec();
+  const sessionKey = spec.sessionKey ?? '';
+  const key = await accept(records, { sessionKey });
+  await redis().del(ALL_CALLS, ALL_CALLERS, `recourse:{${sessionKey}}:pending`);
+  expect(await records.ofSession(sessionKey)).toEqual([]);
+  await take(records, key);
+  await expect.poll(() => records.ofSession(sessionKey), WAIT).toEqual([key]);
+  expect(await redis().zcard(ALL_CALLS)).toBe(1);
+});
+
+test('of two replicas that sweep at once each call is given to one', async () => {
+  const server = await startRedisServer();
+  onTestFinished(server.stop);
+  const replicas = [await createReplica(server.url), await createReplica(server.url)] as const;
+  const keys: string[] = [];
+  for (let count = 0; count < 40; count += 1) keys.push(await accept(replicas[0]));
+  const direct = await connectToRedis(server.url);
+  onTestFinished(() => direct.disconnect());
+  for (const entry of await direct.zrange(ALL_CALLS, '0', '-1')) await direct.zadd(ALL_CALLS, '1', entry);
+  const swept = await Promise.all([...replicas, ...replicas].map((records) => records.due(15)));
+  expect(swept.flat().toSorted()).toEqual(keys.toSorted());
+});
+
+test('one replica hears of what another does, also after the server was restarted', async () => {
+  const server = await startRedisServer();
+  onTestFinished(server.stop);
+  const [one, other] = [await createReplica(server.url), await createReplica(server.url)];
+  const heard: string[] = [];
+  onTestFinished(one.watch((key) => heard.push(key)));
+  const hearOne = async (): Promise<void> => {
+    const key = await accept(other);
+    const isHeard = async (): Promise<boolean> => {
+      await other.cancel(key, 'asked');
+      return heard.includes(key);
+    };
+    await expect.poll(isHeard, WAIT).toBe(true);
+  };
+  await hearOne();
+  await server.restart();
+  await expect.poll(() => accept(other).catch(() => null), WAIT).not.toBeNull();
+  await hearOne();
+});
+
+test('nothing subscribes before somebody watches', async () => {
+  const asked: string[] = [];
+  const records = await createRecords({ subscription: { subscribe: (channel) => void asked.push(channel) } });
+  await accept(records);
+  expect(asked).toEqual([]);
+  const stops = [records.watch(() => undefined), records.watch(() => undefined)];
+  expect(asked).toEqual(['recourse:pending']);
+  for (const stop of stops) stop();
+});
+
+test('what a server has on disk survives its death: lease, begins and results', async () => {
+  const server = await startRedisServer({ settings: ['--appendonly', 'yes', '--appendfsync', 'always'] });
+  onTestFinished(server.stop);
+  const records = await createReplica(server.url);
+  const [begun, ended] = [await accept(records), await accept(records)];
+  const { lease } = await take(records, begun);
+  await records.begin(lease);
+  await records.commit((await take(records, ended)).lease, '{"value":1}', SURE);
+  await server.kill();
+  await expect(records.find(begun)).rejects.toThrow();
+  await server.restart();
+  await expect.poll(() => records.find(begun).catch(() => null), WAIT).not.toBeNull();
+  expect(await look(records, begun)).toMatchObject({ state: 'running', begins: 1 });
+  expect(await look(records, ended)).toMatchObject({ state: 'ended', result: '{"value":1}' });
+  expect(await records.renew(lease, null)).toEqual({ state: 'held', cancel: 'no' });
+  expect(await records.commit(lease, '{"value":2}', SURE)).toBe('held');
+});
+
+test('a lease lasts as long as it was told to', async () => {
+  const records = await createRecords({ leaseMs: 30 });
+  const key = await accept(records);
+  const first = await take(records, key);
+  await expect.poll(async () => (await records.claim(key)).kind, WAIT).toBe('held');
+  expect(await records.begin(first.lease)).toBe('lost');
+});

@@ -1,0 +1,44 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { redisForTests } from '#test/support/redis-server.ts';
+import { startProcess } from '#test/support/start-process.ts';
+import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
+
+const TOOL = `
+  import { setTimeout as pause } from 'node:timers/promises';
+  import { defineTool } from 'recourse';
+  export const slow = defineTool({
+    name: 'slow',
+    description: 'Takes a while.',
+    effects: 'read',
+    background: 'optional',
+    input: { type: 'object', additionalProperties: true },
+    run: async () => {
+      await pause(300);
+      return 'done';
+    },
+  });
+`;
+
+test('a call that one replica accepted is waited for, and read, at another', async () => {
+  const redis = await redisForTests();
+  onTestFinished(redis.stop);
+  const tools = makeDirectory();
+  tools.write('slow.ts', TOOL);
+  const environment = { REDIS_URL: redis.url, TOOLS_DIR: tools.root };
+  const replicas = await Promise.all([1, 2].map(() => startProcess({ by: 'node', environment })));
+  const [one, other] = replicas;
+  if (one === undefined || other === undefined) throw new Error('There are two replicas.');
+  const accepted = await fetch(`${one.url}/tool-calls`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', prefer: 'respond-async' },
+    body: JSON.stringify({ calls: [{ id: 'a', name: 'slow', arguments: { text: 'x' } }] }),
+  });
+  const first: unknown = await accepted.json();
+  expect(first).toMatchObject({ results: [{ outcome: 'pending' }] });
+  expect(accepted.status).toBe(202);
+  // Only what this process keeps in its own memory is said to end with it.
+  expect(JSON.stringify(first)).not.toContain('"mode":"memory"');
+  const waited = await fetch(`${other.url}${accepted.headers.get('location')}?wait_ms=20000`);
+  expect(waited.status).toBe(200);
+  expect(await waited.json()).toMatchObject({ results: [{ id: 'a', outcome: 'success', value: 'done' }] });
+});

@@ -1,0 +1,87 @@
+import type { Redis } from 'ioredis';
+import { expect } from 'vitest';
+import type { StoreDownPolicy } from '#src/sessions/fallback-stores.ts';
+import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
+import { createRedisSessionStore } from '#src/sessions/redis-session-store.ts';
+import { createBudgetSession, ROOMY } from '#test/support/budget-session.ts';
+import { unpackRound } from '#test/support/marks.ts';
+import { startRedisServer } from '#test/support/redis-server.ts';
+import { connectToRedis, createFallback, createManualClock } from '#test/support/session-stores-under-test.ts';
+import { startTcpProxy } from '#test/support/tcp-proxy.ts';
+
+const none = async (): Promise<void> => undefined;
+
+/** Ten times the service's own patience: a machine that is busy for 50 ms is not what tests of outages are about. */
+export const PATIENCE_MS = 500;
+
+/** Reconnecting waits up to a second between attempts, and gives up a silent server after two. */
+export const RECOVERY = { timeout: 10_000, interval: 20 };
+
+/** The store as the service has it: the fall-back over Redis, with the service's own client, and a clock that stands. */
+const createSubject = (client: RedisClient, policy: StoreDownPolicy) => {
+  const clock = createManualClock();
+  const primary = createRedisSessionStore({ client, settings: ROOMY, unpackRound });
+  const { store, log } = createFallback(primary, ROOMY, { policy, now: clock.now });
+  const open = () => createBudgetSession({ store, age: none, forget: none }, { x: 2, y: 0 });
+  const modeNow = async () => (await open().begin(['x'])).admission.mode;
+  return { store, log, clock, open, modeNow };
+};
+
+export type OutageSubject = ReturnType<typeof createSubject>;
+type Terms = { readonly policy?: StoreDownPolicy; readonly patienceMs?: number };
+
+/** Lets seconds pass until Redis serves: a store that is away asks again when one has. */
+export const becomeReady = async ({ clock, modeNow }: OutageSubject): Promise<void> => {
+  const modeLater = (): Promise<string> => {
+    clock.advance(1000);
+    return modeNow();
+  };
+  await expect.poll(modeLater, RECOVERY).toBe('redis');
+};
+
+/** A real server behind a proxy, and stores that see it through that. */
+export const createOutageLab = async () => {
+  const server = await startRedisServer();
+  const proxy = await startTcpProxy({ to: server.port });
+  const clients: (RedisClient | Redis)[] = [];
+  const create = ({ policy = 'local', patienceMs = PATIENCE_MS }: Terms = {}): OutageSubject => {
+    const client = createRedisClient(`redis://127.0.0.1:${proxy.port}`, patienceMs);
+    clients.push(client);
+    client.onError(() => undefined);
+    client.connect();
+    return createSubject(client, policy);
+  };
+  return {
+    server,
+    proxy,
+    create,
+    /** As `create`, and Redis serves; what happened before is forgotten. */
+    createReady: async (terms: Terms = {}): Promise<OutageSubject> => {
+      const subject = create(terms);
+      await becomeReady(subject);
+      subject.log.failed.length = 0;
+      subject.log.states.length = 0;
+      return subject;
+    },
+    goDown: async ({ store }: OutageSubject): Promise<void> => {
+      proxy.refuse();
+      proxy.cut();
+      await expect.poll(store.isUp, RECOVERY).toBe(false);
+    },
+    comeBack: async ({ store }: OutageSubject): Promise<void> => {
+      await proxy.accept();
+      await expect.poll(store.isUp, RECOVERY).toBe(true);
+    },
+    /** A connection past the proxy. */
+    direct: async (): Promise<Redis> => {
+      const redis = await connectToRedis(server.url);
+      clients.push(redis);
+      return redis;
+    },
+    close: async (): Promise<void> => {
+      for (const client of clients) client.disconnect();
+      proxy.close();
+      await server.stop();
+    },
+  };
+};

@@ -1,0 +1,16 @@
+import { describe } from 'vitest';
+import type { CreateKeyedStoreUnderTest } from '#test/support/keyed-stores-under-test.ts';
+import { describeKeyedAnswers } from './keyed-answers.ts';
+import { describeKeyedLeases } from './keyed-leases.ts';
+import { describeKeyedRepeats } from './keyed-repeats.ts';
+import { describeKeyedSizes } from './keyed-sizes.ts';
+
+/** What every store of idempotency records promises. */
+export const describeKeyedStore = (name: string, createStore: CreateKeyedStoreUnderTest): void => {
+  describe(name, () => {
+    describeKeyedRepeats(createStore);
+    describeKeyedLeases(createStore);
+    describeKeyedAnswers(createStore);
+    describeKeyedSizes(createStore);
+  });
+};

@@ -1,0 +1,81 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Job } from 'bullmq';
+import { createRedisCallRecords } from '#src/sessions/calls/redis-call-records.ts';
+
+// A service that stops before or after a step of a pending call and waits there, so that a test can end or freeze its
+// process exactly then. DEATHS_HOLDS names a directory: the file `hold-<handle>` (or `hold-any`) holds the name of the point
+// at which that call waits; the process writes `held-<handle>` when it is there, and goes on once there is a file `go`.
+
+const directory = process.env['DEATHS_HOLDS'] ?? '';
+const POLL_MS = 20;
+
+const pointOf = (handle: string): string | null => {
+  const file = [`hold-${handle}`, 'hold-any'].find((name) => readdirSync(directory).includes(name));
+  return file === undefined ? null : readFileSync(join(directory, file), 'utf8');
+};
+
+const holdAt = async (point: string, handle: string): Promise<void> => {
+  if (pointOf(handle) !== point) return;
+  writeFileSync(join(directory, `held-${handle}`), point);
+  while (!existsSync(join(directory, 'go'))) await pause(POLL_MS);
+};
+
+type Points = { readonly before?: string; readonly after?: string };
+
+/** Makes a method wait before or after it does its work, by the call that its first word or its object names. */
+const holdMethod = (
+  owner: object,
+  name: string,
+  toHandle: (self: unknown, word: unknown) => string,
+  { before = '-', after = '-' }: Points,
+): void => {
+  const method: unknown = Reflect.get(owner, name);
+  if (typeof method !== 'function') throw new Error(`There is no method ${name}.`);
+  Reflect.set(owner, name, async function (this: unknown, ...words: readonly unknown[]): Promise<unknown> {
+    const handle = toHandle(this, words[0]);
+    await holdAt(before, handle);
+    const answer: unknown = await Reflect.apply(method, this, words);
+    await holdAt(after, handle);
+    return answer;
+  });
+};
+
+const toHandleOfKey = (_self: unknown, key: unknown): string => String(key).replace(/^.*:/, '');
+const toHandleOfLease = (self: unknown, lease: unknown): string =>
+  typeof lease === 'object' && lease !== null ? toHandleOfKey(self, Reflect.get(lease, 'key')) : '';
+const toHandleOfJob = (self: unknown): string =>
+  typeof self === 'object' && self !== null ? String(Reflect.get(self, 'id')) : '';
+
+// Nothing is asked of it: only its prototype is wanted, which all records of this process share.
+const refuse = (): Promise<never> => Promise.reject(new Error('unused'));
+const ignore = (): void => undefined;
+const records: unknown = Object.getPrototypeOf(
+  createRedisCallRecords({
+    client: {
+      call: refuse,
+      callPatiently: refuse,
+      memory: refuse,
+      topology: 'server',
+      connect: ignore,
+      onReady: ignore,
+      isReady: () => false,
+      onLost: ignore,
+      onError: ignore,
+      disconnect: ignore,
+    },
+    subscription: { subscribe: ignore },
+    limits: { ofSession: 1, ofKey: 1, ofService: 1 },
+  }),
+);
+if (typeof records !== 'object' || records === null) throw new Error('The records have no prototype.');
+
+holdMethod(records, 'create', toHandleOfKey, { after: 'created' });
+holdMethod(records, 'confirm', toHandleOfKey, { after: 'confirmed' });
+holdMethod(records, 'claim', toHandleOfKey, { before: 'fetched' });
+holdMethod(records, 'begin', toHandleOfLease, { before: 'leased' });
+holdMethod(records, 'commit', toHandleOfLease, { before: 'ended' });
+holdMethod(Job.prototype, 'moveToCompleted', toHandleOfJob, { before: 'committed' });
+
+await import('#src/main.ts');
