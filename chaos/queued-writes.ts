@@ -10,19 +10,23 @@ import { createReplica, type Replica } from './replica.ts';
 
 // Queued writes while their workers are killed at random and Redis restarts once: what was begun twice, was lost, or has no end.
 //
-//     node chaos/queued-writes.ts [--calls 300] [--seconds 20] [--workers 3] [--seed N]
+//     npm run chaos:writes -- [--calls 300] [--seconds 20] [--workers 3] [--concurrency 4] [--longest 1200] [--seed N]
+//
+// --concurrency: of each worker. --longest: how long a write may take, in milliseconds.
 
 const { values } = parseArgs({
   options: {
     calls: { type: 'string', default: '300' },
     seconds: { type: 'string', default: '20' },
     workers: { type: 'string', default: '3' },
+    concurrency: { type: 'string', default: '4' },
+    longest: { type: 'string', default: '1200' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 });
-const [calls, seconds, workerCount, seed] = [values.calls, values.seconds, values.workers, values.seed].map(Number);
-if (calls === undefined || seconds === undefined || workerCount === undefined || seed === undefined)
-  throw new Error('Each option is a number.');
+const toNumber = (text: string): number => z.coerce.number().int().positive().parse(text);
+const [calls, seconds, workerCount] = [toNumber(values.calls), toNumber(values.seconds), toNumber(values.workers)];
+const [seed, longestMs] = [toNumber(values.seed), toNumber(values.longest)];
 
 const ROOT = join(import.meta.dirname, '..');
 const PERSISTENT = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
@@ -53,6 +57,7 @@ const Result = z.object({
   executed: z.string(),
   message: z.string(),
   error: z.object({ code: z.string() }).nullable(),
+  warnings: z.array(z.object({ code: z.string() })).default([]),
 });
 const Body = z.object({ results: z.array(Result) });
 type Result = z.infer<typeof Result>;
@@ -72,7 +77,7 @@ const environment = {
   CHAOS_LEDGER: ledger,
   NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/recourse/compiled'),
   WORKER_STALL_MS: '1000',
-  WORKER_CONCURRENCY: '4',
+  WORKER_CONCURRENCY: String(toNumber(values.concurrency)),
   MAX_EVENT_LOOP_LAG_MS: '60000',
 };
 
@@ -104,13 +109,15 @@ const ask = async (
 /** Sends a batch under its key until it is accepted as a whole; gives the request that was. */
 const accept = async (api: Replica, ids: readonly string[]): Promise<string> => {
   const body = JSON.stringify({
-    calls: ids.map((id) => ({ id, name: 'queued_write', arguments: { id, ms: random.whole(20, 1200) } })),
+    calls: ids.map((id) => ({ id, name: 'queued_write', arguments: { id, ms: random.whole(20, longestMs) } })),
   });
   const headers = { 'content-type': 'application/json', prefer: 'respond-async', 'idempotency-key': `batch ${ids[0]}` };
   for (;;) {
     const answer = await ask(`${api.url}/tool-calls`, { method: 'POST', headers, body });
     const results = Body.safeParse(answer?.body).data?.results;
-    const isWhole = results?.every(({ error }) => error?.code !== 'store_unavailable');
+    const isWhole = results?.every(
+      ({ error, warnings }) => error?.code !== 'store_unavailable' && warnings.length === 0,
+    );
     if (answer !== null && answer.status < 300 && isWhole) return answer.id;
     await pause(200);
   }
