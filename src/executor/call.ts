@@ -135,6 +135,8 @@ export class Batch {
   cleanOutcome: CallOutcome | null = null;
   /** Whether any call is a pending one. */
   hasAccepted = false;
+  /** Its pending call did not end here: another worker runs it. */
+  isGivenBack = false;
   /** Every call is answered by the record of an earlier try. */
   isReplay = false;
   answer: BatchAnswer | null = null;
