@@ -65,8 +65,13 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
     patient.begin(now);
   });
   let wanted = true;
-  const onReady = (listener: () => void): void =>
-    void (client instanceof Cluster ? onNodesReady(client, listener) : client.on('ready', listener));
+  const readyListeners: (() => void)[] = [];
+  const onReady = (listener: () => void): void => void readyListeners.push(listener);
+  const becomeReady = (): void => {
+    for (const listener of readyListeners) listener();
+  };
+  if (client instanceof Cluster) onNodesReady(client, becomeReady);
+  else client.on('ready', becomeReady);
   return {
     // Its listener is the first: what others ask at a new connection comes after the scripts.
     preload: createPreload({
@@ -110,7 +115,8 @@ const toNodes = (url: string): readonly string[] => url.split(',').map((node) =>
 const ignore = (): void => undefined;
 
 // A cluster connects to a node with the first command for it, and refuses every other one until that is done: so it is
-// ready when all nodes are connected to, and a node that joins or comes back later is news as well.
+// ready when all nodes are connected to, and a node that joins or comes back later is news as well. Once for a cluster: a
+// second one would take nodes that are connecting for connected.
 const onNodesReady = (cluster: Cluster, listener: () => void): void => {
   const open = (node: Redis): Promise<void> => (node.status === 'wait' ? node.connect() : Promise.resolve());
   cluster.on('ready', () => void Promise.allSettled(cluster.nodes().map(open)).then(listener));
