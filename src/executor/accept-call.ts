@@ -19,15 +19,18 @@ import { bucketOf } from './round-call.ts';
 export const findAccepted = (batch: Batch): Promise<void> | undefined => {
   const { request, calls } = batch;
   if (batch.isReplay || request.sessionKey === null || request.resumed !== undefined) return undefined;
-  const isAsync = (request.async ?? null) !== null;
-  const asked = calls.filter((call) => isReady(call) && (isAsync || call.tool.background !== 'never'));
-  return asked.length === 0 ? undefined : joinPending(asked, request.sessionKey);
+  // Most batches have no such call: they pay for this loop alone.
+  for (const call of calls) if (mayBePending(call)) return joinPending(calls, request.sessionKey);
+  return undefined;
 };
+
+const mayBePending = (call: Call): call is ReadyCall =>
+  isReady(call) && (call.batch.async !== null || call.tool.background !== 'never');
 
 const joinPending = async (calls: readonly Call[], sessionKey: string): Promise<void> => {
   await Promise.all(
     calls.map(async (call) => {
-      if (!isReady(call) || call.outcome !== null || call.accepted !== null || call.original !== null) return;
+      if (!mayBePending(call) || call.outcome !== null || call.accepted !== null || call.original !== null) return;
       if (!readArguments(call).ok) return;
       const accepted = await call.batch.services.pending.find(sessionKey, fingerprintOf(call));
       if (accepted !== null) setAccepted(call, accepted, 'joined');
@@ -75,11 +78,12 @@ const SHORT_CALL_MS = 1000;
 /** Waits for the end of a pending call as long as its batch waits; not at all where that did not ask for pending calls. */
 export const awaitAccepted = async (call: Call): Promise<void> => {
   const { accepted, acceptedState, batch } = call;
-  const terms = batch.request.async ?? null;
-  if (accepted === null || acceptedState?.kind === 'ended' || terms === null) return;
+  if (accepted === null || acceptedState?.kind === 'ended' || batch.async === null) return;
   const standardMs = call.tool?.background === 'never' ? SHORT_CALL_MS : 0;
-  const leftMs = batch.startedAt + (terms.waitMs ?? standardMs) - batch.services.now();
-  const state = await accepted.ended(Math.max(0, leftMs));
+  const leftMs = batch.startedAt + (batch.async.waitMs ?? standardMs) - batch.services.now();
+  // How it stands was just read or written.
+  if (leftMs <= 0) return;
+  const state = await accepted.ended(leftMs);
   if (state !== null) setState(call, state);
 };
 
@@ -147,7 +151,7 @@ const toSpec = (call: ReadyCall): CallSpec => {
     idempotencyKey: toIdempotencyKey(request, index),
     ticket: request.sessionKey === null ? null : (admission?.ticketOf(bucketOf(call)) ?? null),
     retries: tool.retries,
-    notify: request.async?.notify ?? null,
+    notify: batch.async?.notify ?? null,
     traceId: request.traceId,
     acceptedAt,
     expiresAt: acceptedAt + (tool.background === 'never' ? request.deadlineMs : tool.maxDurationMs),

@@ -72,7 +72,7 @@ const NO_CALLS: readonly AskedCall[] = [];
 
 const findRefusal = (call: ReadyCall): Failure | null => {
   const { record, services, request } = call.batch;
-  if (call.tool.background === 'always' && (request.async ?? null) === null && request.resumed === undefined)
+  if (call.tool.background === 'always' && call.batch.async === null && request.resumed === undefined)
     return toFailure('async_required', text.asyncRequiredText(call.tool.name), call.tool);
   if (record?.state === 'away' && !isSafe(call.tool))
     return toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, call.tool);

@@ -9,7 +9,7 @@ import { type BatchCancellation, createCancellation } from './deadline.ts';
 import type { ExecutorServices } from './executor-services.ts';
 import type { RecordLease } from './keyed-store.ts';
 import { createWideLiterals, type ParsedArguments, parseArguments, type WideLiterals } from './parse-arguments.ts';
-import type { AcceptedCall, CallState } from './pending-calls.ts';
+import type { AcceptedCall, AsyncTerms, CallState } from './pending-calls.ts';
 import type { Admission, Budget, CallVerdict, SettledCall } from './session-store.ts';
 import type { NameSuggestions } from './suggest-names.ts';
 
@@ -104,6 +104,8 @@ export const isReady = (call: Call): call is ReadyCall => call.kind === 'ready';
 export class Batch {
   readonly request: BatchRequest;
   readonly services: ExecutorServices;
+  /** How it is answered before its calls have ended; null: each call is answered by how it ended. */
+  readonly async: AsyncTerms | null;
   /** Milliseconds of the executor's clock. */
   readonly startedAt: number;
   /** When its last call ended, or its calls began to run: a call that runs at once begins where the one before it ended. */
@@ -133,6 +135,8 @@ export class Batch {
   cleanOutcome: CallOutcome | null = null;
   /** Whether any call is a pending one. */
   hasAccepted = false;
+  /** Its pending call did not end here: another worker runs it. */
+  isGivenBack = false;
   /** Every call is answered by the record of an earlier try. */
   isReplay = false;
   answer: BatchAnswer | null = null;
@@ -145,6 +149,7 @@ export class Batch {
   constructor(request: BatchRequest, services: ExecutorServices) {
     this.request = request;
     this.services = services;
+    this.async = request.async ?? null;
     this.startedAt = services.now();
     this.cancellation = createCancellation(request.deadlineMs, request.client, services, this.startedAt);
     this.wideLiterals = createWideLiterals(request.source);

@@ -73,8 +73,11 @@ export type RecordLease = {
   readonly state: 'held' | 'away';
   /** Notes that a write begins. Only where this says `held` may it. */
   readonly start: (index: number) => Promise<RecordState>;
-  /** Keeps the results and lets the record go. `marked`: only which writes ran is kept. */
-  readonly finish: (results: readonly ResultToKeep[]) => Promise<RecordState | 'marked'>;
+  /**
+   * Keeps the results and lets the record go. `marked`: only which writes ran is kept. `given_back`: nothing is, for the
+   * pending call did not run and another worker will run it.
+   */
+  readonly finish: (results: readonly ResultToKeep[]) => Promise<RecordState | 'marked' | 'given_back'>;
   /** Replaces a kept result by what its handler came to after the answer. */
   readonly amend: (index: number, result: string) => Promise<void>;
   /** Holds the record no longer; for a batch that did not finish. */

@@ -14,6 +14,8 @@ const NO_WARNINGS: readonly never[] = [];
  */
 export const watchLate = (batch: Batch): undefined => {
   const { calls } = batch;
+  // The worker that runs it next writes down its end.
+  if (batch.isGivenBack) return undefined;
   if (batch.request.resumed !== undefined) writeEnds(batch);
   for (const call of calls) {
     if (call.late === null) continue;

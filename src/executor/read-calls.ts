@@ -69,8 +69,7 @@ const bindTool = (call: Call, tool: Tool, entry: object): Call => {
 };
 
 // A call of it may go on after its request.
-const isBackground = ({ background }: Tool, { request }: Batch): boolean =>
-  background !== 'never' && (request.async ?? null) !== null;
+const isBackground = ({ background }: Tool, batch: Batch): boolean => background !== 'never' && batch.async !== null;
 
 const toNamelessText = (entry: object): string => {
   const misnamed = findMisnamed(entry, 'name');

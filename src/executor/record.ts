@@ -146,7 +146,8 @@ const isAlias = (call: Call): call is ReadyCall => isReady(call) && call.name !=
 export const keepResults = (batch: Batch): Promise<void> | undefined =>
   batch.record === null || batch.record.state === 'away' ? undefined : commitResults(batch, batch.record);
 
-const commitResults = async ({ calls, request }: Batch, record: RecordLease): Promise<void> => {
+const commitResults = async (batch: Batch, record: RecordLease): Promise<void> => {
+  const { calls, request } = batch;
   const kinds = toResultKinds(calls);
   const own = calls.flatMap(
     ({ index, result, storedResult, withheld, accepted, isJoined }, place): readonly ResultToKeep[] =>
@@ -155,7 +156,8 @@ const commitResults = async ({ calls, request }: Batch, record: RecordLease): Pr
         : [],
   );
   const state = await record.finish(own);
-  if (state === 'held') return;
+  if (state === 'given_back') batch.isGivenBack = true;
+  if (state === 'held' || state === 'given_back') return;
   const warning = request.idempotency?.key === null ? NOT_FOUND_AGAIN : NOT_RECORDED;
   for (const call of calls) call.result = withWarning(call.result, warning);
 };

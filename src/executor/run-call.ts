@@ -22,13 +22,13 @@ export const runCall = (call: Call): Promise<void> | undefined => {
   // An earlier try of the batch left its outcome.
   if (call.outcome !== null) return undefined;
   if (call.accepted !== null) return awaitAccepted(call);
-  const { services, request, moment: askedAt } = call.batch;
+  const { services, request, async, moment: askedAt } = call.batch;
   const reason = findReason(call, askedAt);
   if (reason !== null) return end(call, reason);
   if (!isReady(call)) throw new Error('A call that is not ready has no reason.');
   const parsed = readArguments(call);
   if (!parsed.ok) return end(call, parsed.failure);
-  if ((request.async ?? null) !== null) return acceptCall(call);
+  if (async !== null) return acceptCall(call);
   if (services.slots.tryTake(call.tool, request.caller, askedAt)) return begin(call, askedAt, 0);
   return waitForSlot(call, askedAt);
 };

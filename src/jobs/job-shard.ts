@@ -36,7 +36,7 @@ export type JobShardOptions = {
   readonly lane: string;
   readonly shard: number;
   /** For the turns. */
-  readonly client: Pick<RedisClient, 'call' | 'callPatiently'>;
+  readonly client: Pick<RedisClient, 'call' | 'callPatiently' | 'preload'>;
   /** For BullMQ. */
   readonly connection: ReturnType<typeof openQueueConnection>;
   /** How long an offer or a cancellation waits for Redis, in milliseconds. */
@@ -66,7 +66,8 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
   // They are the connection's, whose owner hears of them.
   queue.on('error', () => undefined);
   const [turns, waiting, since] = [`${prefix}:turns`, `${prefix}:waiting`, `${prefix}:since`];
-  const script = (file: string, via: Pick<RedisClient, 'call'>) => createRedisScript(via, LUA, ['turns.lua', file]);
+  const script = (file: string, via: Pick<RedisClient, 'call' | 'preload'>) =>
+    createRedisScript(via, LUA, ['turns.lua', file]);
   // No caller waits for these: a second is no outage.
   const patient = { call: client.callPatiently };
   const scripts = {

@@ -70,7 +70,7 @@ export const createAnsweredCalls = ({
       const handles = toHandles(answered);
       if (wait !== null && handles.length > 0) {
         if (waiters.count() >= MOST_WAITERS) return 'busy';
-        await waitForAny(handles, wait, (handle) => stateOf(tenant, handle, wait.waitMs));
+        await waitForAny(handles, wait, (handle, enough) => stateOf(tenant, handle, wait.waitMs, enough));
       }
       if (handles.length === 0) return { results: answered, late: [] };
       const now = await Promise.all(answered.map((result) => readOne(tenant, result)));
@@ -136,10 +136,16 @@ const followOne = (
 const waitForAny = async (
   handles: readonly string[],
   { until, over }: ResultsWait,
-  waitOne: (handle: string) => Promise<CallState | null>,
+  waitOne: (handle: string, enough: Promise<void>) => Promise<CallState | null>,
 ): Promise<void> => {
-  const ends = handles.map(waitOne);
-  await Promise.race([until === 'all' ? Promise.all(ends) : firstEnded(ends), over]);
+  const { promise: enough, resolve } = Promise.withResolvers<void>();
+  const ends = handles.map((handle) => waitOne(handle, enough));
+  try {
+    await Promise.race([until === 'all' ? Promise.all(ends) : firstEnded(ends), over]);
+  } finally {
+    // Who has gone, or has got what it waited for, takes no more room among those that wait.
+    resolve();
+  }
 };
 
 const toHandles = (answered: readonly string[]): readonly string[] =>

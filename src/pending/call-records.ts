@@ -71,9 +71,14 @@ export type CallRecords = {
   readonly create: (key: string, spec: CallSpec) => Promise<Creation>;
   /**
    * Says that whoever made the record knows of it. One that is not confirmed is dropped after a minute, and never queued by a
-   * sweep: its caller was told that nothing was accepted.
+   * sweep: its caller was told that nothing was accepted. `gone`: there is none to confirm.
    */
-  readonly confirm: (key: string) => Promise<void>;
+  readonly confirm: (key: string) => Promise<'confirmed' | 'gone'>;
+  /**
+   * Takes back a call whose caller was told that nothing was accepted, so that it never runs and another try of its batch
+   * finds nothing. One that another try has created as well stays; one that a worker has taken is cancelled instead.
+   */
+  readonly withdraw: (key: string) => Promise<void>;
   /** null: unknown. */
   readonly find: (key: string) => Promise<CallRecord | null>;
   /** Takes the call for one worker. `begins` above 0: a worker that began it has died. */

@@ -2,8 +2,11 @@ import type { CallRecord, CallRecords } from './call-records.ts';
 
 /** What somebody who waits for a call gets: its record when something has happened to it, or when the time is over. */
 export type CallWaiters = {
-  /** Resolves with the record when the call has ended, or with what is known after `waitMs`; null: unknown. Rejects with the store. */
-  readonly untilEnded: (key: string, waitMs: number) => Promise<CallRecord | null>;
+  /**
+   * Resolves with the record when the call has ended, or with what is known after `waitMs`; null: unknown, or nobody waits any
+   * more since `over` has resolved. Rejects with the store.
+   */
+  readonly untilEnded: (key: string, waitMs: number, over?: Promise<void>) => Promise<CallRecord | null>;
   /** Calls back whenever something may have happened to the call; gives the way to stop. */
   readonly onChange: (key: string, listener: () => void) => () => void;
   /** How many wait now. */
@@ -21,7 +24,10 @@ export const createCallWaiters = (records: CallRecords): CallWaiters => {
   let timer: NodeJS.Timeout | undefined;
   // With the first who waits: hearing of calls may take a connection.
   let unwatch: (() => void) | undefined;
+  const readers = createSharedReading(records);
   const tell = (key: string): void => {
+    // What is being read may be what was before.
+    readers.forget(key);
     for (const listener of listeners.get(key) ?? []) listener();
   };
   // Where the records are of this process no message gets lost.
@@ -44,10 +50,9 @@ export const createCallWaiters = (records: CallRecords): CallWaiters => {
       timer = undefined;
     };
   };
-  const readers = createSharedReading(records);
   return {
     onChange,
-    untilEnded: (key, waitMs) => waitFor(key, waitMs, { read: readers, onChange }),
+    untilEnded: (key, waitMs, over) => waitFor(key, { waitMs, over }, { read: readers.read, onChange }),
     count: () => waiting,
     close: () => {
       unwatch?.();
@@ -57,22 +62,32 @@ export const createCallWaiters = (records: CallRecords): CallWaiters => {
 };
 
 /** Reads a record once for all who ask while it is being read. */
-const createSharedReading = (records: CallRecords): CallRecords['find'] => {
+const createSharedReading = (records: CallRecords) => {
   const readings = new Map<string, Promise<CallRecord | null>>();
-  return (key) => {
-    const known = readings.get(key);
-    if (known !== undefined) return known;
-    const reading = records.find(key).finally(() => readings.delete(key));
-    readings.set(key, reading);
-    return reading;
+  return {
+    read: (key: string): Promise<CallRecord | null> => {
+      const known = readings.get(key);
+      if (known !== undefined) return known;
+      const reading = records.find(key).finally(() => {
+        if (readings.get(key) === reading) readings.delete(key);
+      });
+      readings.set(key, reading);
+      return reading;
+    },
+    /** Who asks from now on reads anew. */
+    forget: (key: string): void => void readings.delete(key),
   };
 };
 
+type Wait = { readonly waitMs: number; readonly over: Promise<void> | undefined };
 type Waiting = { readonly read: CallRecords['find']; readonly onChange: CallWaiters['onChange'] };
 
-const waitFor = async (key: string, waitMs: number, { read, onChange }: Waiting): Promise<CallRecord | null> => {
-  const first = await read(key);
-  if (first === null || first.state === 'ended' || waitMs <= 0) return first;
+const waitFor = async (
+  key: string,
+  { waitMs, over }: Wait,
+  { read, onChange }: Waiting,
+): Promise<CallRecord | null> => {
+  if (waitMs <= 0) return read(key);
   const { promise, resolve, reject } = Promise.withResolvers<CallRecord | null>();
   const look = (): void => {
     read(key).then((record) => {
@@ -81,7 +96,8 @@ const waitFor = async (key: string, waitMs: number, { read, onChange }: Waiting)
   };
   const stop = onChange(key, look);
   const timer = setTimeout(() => resolve(read(key)), waitMs);
-  // It may have ended between the first reading and this.
+  void over?.then(() => resolve(null));
+  // It may have ended before.
   look();
   try {
     return await promise;

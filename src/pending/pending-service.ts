@@ -12,10 +12,13 @@ export type Cancelled = 'cancelled' | 'running' | 'ended' | 'unknown';
 export type KnownCall = { readonly spec: CallSpec; readonly state: CallState };
 
 export type PendingService = PendingCalls & {
-  /** Where a call of the tenant stands, after at most `waitMs` or at its end; null: unknown. Rejects with the store. */
-  readonly stateOf: (tenant: string, handle: string, waitMs: number) => Promise<CallState | null>;
+  /**
+   * Where a call of the tenant stands, after at most `waitMs` or at its end; null: unknown, or nobody waits any more since
+   * `over` has resolved. Rejects with the store.
+   */
+  readonly stateOf: (tenant: string, handle: string, waitMs: number, over?: Promise<void>) => Promise<CallState | null>;
   /** The same with what the call runs by. */
-  readonly lookUp: (tenant: string, handle: string, waitMs: number) => Promise<KnownCall | null>;
+  readonly lookUp: (tenant: string, handle: string, waitMs: number, over?: Promise<void>) => Promise<KnownCall | null>;
   /** Ends a call where that does no harm, or in any case. Rejects with the store. */
   readonly cancel: (tenant: string, handle: string, how: 'asked' | 'forced') => Promise<Cancelled>;
   /** The calls of a session that have not ended, oldest first. Rejects with the store. */
@@ -53,43 +56,47 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
   const { records, onFailed, onAccepted } = options;
   const waiters = createCallWaiters(records);
   const toState = (record: CallRecord, handle: string): CallState => toCallState(record, handle, records.durability);
-  const attach = async (tenant: string, handle: string): Promise<AcceptedCall | null> => {
-    const key = toCallKey(tenant, handle);
-    const record = await records.find(key);
-    if (record === null) return null;
+  const toAccepted = (key: string, record: CallRecord): AcceptedCall => {
+    const handle = handleOf(key);
     const ended = async (waitMs: number): Promise<CallState | null> => {
       const found = await waiters.untilEnded(key, waitMs).catch(onFailed);
       return found === undefined || found === null ? null : toState(found, handle);
     };
     return { handle, state: toState(record, handle), ended };
   };
-  const lookUp: PendingService['lookUp'] = async (tenant, handle, waitMs) => {
-    const record = await waiters.untilEnded(toCallKey(tenant, handle), waitMs);
+  const attach = async (tenant: string, handle: string): Promise<AcceptedCall | null> => {
+    const key = toCallKey(tenant, handle);
+    const record = await records.find(key);
+    return record === null ? null : toAccepted(key, record);
+  };
+  const lookUp: PendingService['lookUp'] = async (tenant, handle, waitMs, over) => {
+    const record = await waiters.untilEnded(toCallKey(tenant, handle), waitMs, over);
     return record === null ? null : { spec: record.spec, state: toState(record, handle) };
   };
   const orNull = (error: unknown): null => {
     onFailed(error);
     return null;
   };
-  const dispatch = createDispatch(options);
+  const closing = new AbortController();
+  const confirm = createConfirm(options, closing.signal);
+  const dispatch = createDispatch(options, closing.signal);
+  const accept = async (spec: CallSpec): Promise<Acceptance> => {
+    const key = toCallKey(spec.tenant, handleOfSpec(spec));
+    const created = await records.create(key, spec);
+    if (created.kind === 'full') return created;
+    if ((await confirm(key)) === 'gone') return UNAVAILABLE;
+    if (created.kind === 'created') onAccepted(spec);
+    await dispatch(key, spec);
+    // What was just written need not be read. What an earlier try has written may have ended.
+    const record = created.kind === 'created' ? null : await records.find(key).catch(orNull);
+    return { kind: 'accepted', call: toAccepted(key, record ?? toFresh(spec)) };
+  };
   return {
-    accept: async (spec) => {
-      const handle = handleOfSpec(spec);
-      const key = toCallKey(spec.tenant, handle);
-      try {
-        const created = await records.create(key, spec);
-        if (created.kind === 'full') return created;
-        if (created.kind === 'created') onAccepted(spec);
-        await dispatch(key, spec);
-        const call = await attach(spec.tenant, handle);
-        return call === null ? UNAVAILABLE : { kind: 'accepted', call };
-      } catch (error) {
+    accept: (spec) =>
+      accept(spec).catch((error: unknown) => {
         onFailed(error);
-        // What failed may have been applied: the call is told that it has not run, and so it must not.
-        records.cancel(key, 'asked').catch(onFailed);
         return UNAVAILABLE;
-      }
-    },
+      }),
     find: async (sessionKey, fingerprint) => {
       try {
         const key = await records.findSame(sessionKey, fingerprint);
@@ -100,7 +107,7 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     },
     attach: (tenant, handle) => attach(tenant, handle).catch(orNull),
     lookUp,
-    stateOf: async (tenant, handle, waitMs) => (await lookUp(tenant, handle, waitMs))?.state ?? null,
+    stateOf: async (tenant, handle, waitMs, over) => (await lookUp(tenant, handle, waitMs, over))?.state ?? null,
     cancel: createCancel(options),
     ofSession: async (sessionKey) => {
       const keys = await records.ofSession(sessionKey);
@@ -112,9 +119,22 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     },
     waiters,
     sweep: createSweep(options),
-    close: waiters.close,
+    close: () => {
+      closing.abort();
+      waiters.close();
+    },
   };
 };
+
+/** The record of a call that has just been made. */
+const toFresh = (spec: CallSpec): CallRecord => ({
+  spec,
+  state: 'queued',
+  begins: 0,
+  cancel: 'no',
+  progress: null,
+  result: null,
+});
 
 const UNAVAILABLE: Acceptance = { kind: 'unavailable' };
 
@@ -127,16 +147,44 @@ const HANDLE_CHARACTERS = 22;
 export const handleOfSpec = ({ recordKey, index }: CallSpec): string =>
   `c_${hash('sha256', `${recordKey}\n${index}`, 'base64url').slice(0, HANDLE_CHARACTERS)}`;
 
+// As long as an outage may last that nobody notices: a sweep queues a confirmed record after 15 s, also elsewhere.
+const WITHDRAW_TRIES = 60;
+const WITHDRAW_PAUSE_MS = 500;
+
+/**
+ * Confirms a record. Where that fails it may have been applied: its caller is told that the call does not run, and so it
+ * must not. The record is taken back, however long that takes.
+ */
+const createConfirm = ({ records, onFailed }: PendingServiceOptions, closed: AbortSignal) => {
+  const withdraw = async (key: string): Promise<void> => {
+    for (let tries = 0; tries < WITHDRAW_TRIES && !closed.aborted; tries += 1) {
+      if (tries > 0) await new Promise((resolve) => setTimeout(resolve, WITHDRAW_PAUSE_MS).unref());
+      const isDone = await records.withdraw(key).then(isTrue, onFailed);
+      if (isDone === true) return;
+    }
+  };
+  return async (key: string): Promise<'confirmed' | 'gone'> => {
+    try {
+      return await records.confirm(key);
+    } catch (error) {
+      void withdraw(key);
+      throw error;
+    }
+  };
+};
+
+const isTrue = (): true => true;
+
 /** Has a call that has a record run: in this process where its tool ends with its request, else by any worker. */
-const createDispatch = ({ records, queue, run, laneOf, onFailed }: PendingServiceOptions) => {
+const createDispatch = ({ queue, run, laneOf, onFailed }: PendingServiceOptions, closed: AbortSignal) => {
   const runHere = async (job: Job): Promise<void> => {
+    if (closed.aborted) return;
     const end = await run(job);
     // Not at once again: what kept it from running may be over then. A process that ends leaves it to a sweep.
     if (end.kind === 'later') setTimeout(() => void runHere(job), Math.max(1, end.afterMs)).unref();
   };
   return async (key: string, spec: CallSpec): Promise<void> => {
     const job: Job = { call: handleOf(key), tenant: spec.tenant, lane: laneOf(spec.tool) };
-    await records.confirm(key);
     if (spec.background === 'never') void runHere(job);
     // A sweep queues it later where the queue is away: the record is there.
     else await queue.offer(job).catch(onFailed);

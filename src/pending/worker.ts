@@ -208,14 +208,14 @@ class HeldCall {
     }
   }
 
-  async #finish(result: ResultToKeep | undefined): Promise<'held' | 'lost' | 'away'> {
+  async #finish(result: ResultToKeep | undefined): ReturnType<RecordLease['finish']> {
     const { records, onFailed, onEnded, time } = this.#options;
     if (result === undefined) return 'lost';
     const isOver = this.#isToEnd() || time() >= this.#record.spec.expiresAt;
     if (result.kind === 'repeatable' && !isOver && !this.#isLost) {
       this.#isGivenBack = true;
       await records.release(this.#lease).catch(onFailed);
-      return 'held';
+      return 'given_back';
     }
     const state = await this.#commit(result.result, false);
     if (state === 'held') onEnded(this.#record.spec, result.result);

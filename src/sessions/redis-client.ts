@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
+import { createPreload } from './preload-scripts.ts';
 
 /** The little of a Redis client that the stores need. */
 export type RedisClient = {
@@ -11,6 +12,8 @@ export type RedisClient = {
   readonly call: (command: string, ...parameters: string[]) => Promise<unknown>;
   /** The same for what no batch waits for: rejects after a second. */
   readonly callPatiently: RedisClient['call'];
+  /** Makes a script known to the servers before it is first run. Best effort. */
+  readonly preload?: (lua: string) => void;
   /** What each server that takes writes says of its memory; as patient. */
   readonly memory: () => Promise<readonly string[]>;
   /** Whether one command may name keys of several hash slots. */
@@ -62,7 +65,20 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
     patient.begin(now);
   });
   let wanted = true;
+  const readyListeners: (() => void)[] = [];
+  const onReady = (listener: () => void): void => void readyListeners.push(listener);
+  const becomeReady = (): void => {
+    for (const listener of readyListeners) listener();
+  };
+  if (client instanceof Cluster) onNodesReady(client, becomeReady);
+  else client.on('ready', becomeReady);
   return {
+    // Its listener is the first: what others ask at a new connection comes after the scripts.
+    preload: createPreload({
+      onReady,
+      isReady: () => client.status === 'ready',
+      servers: () => (client instanceof Cluster ? client.nodes('master') : [client]),
+    }),
     call: (command, ...parameters) => {
       openTurn();
       return hurried.wait(client.call(command, ...parameters));
@@ -79,8 +95,7 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
     topology: client instanceof Cluster ? 'cluster' : 'server',
     // The outcome of the first attempt is told by the events; later ones are the retry strategy's.
     connect: () => void client.connect().then(ignore, ignore),
-    onReady: (listener) =>
-      void (client instanceof Cluster ? onNodesReady(client, listener) : client.on('ready', listener)),
+    onReady,
     isReady: () => client.status === 'ready',
     onError: (listener) => {
       client.on('error', listener);
@@ -100,7 +115,8 @@ const toNodes = (url: string): readonly string[] => url.split(',').map((node) =>
 const ignore = (): void => undefined;
 
 // A cluster connects to a node with the first command for it, and refuses every other one until that is done: so it is
-// ready when all nodes are connected to, and a node that joins or comes back later is news as well.
+// ready when all nodes are connected to, and a node that joins or comes back later is news as well. Once for a cluster: a
+// second one would take nodes that are connecting for connected.
 const onNodesReady = (cluster: Cluster, listener: () => void): void => {
   const open = (node: Redis): Promise<void> => (node.status === 'wait' ? node.connect() : Promise.resolve());
   cluster.on('ready', () => void Promise.allSettled(cluster.nodes().map(open)).then(listener));
@@ -280,12 +296,13 @@ export type RunRedisScript = (keys: readonly string[], parameters: readonly stri
  * the server does not know it: NOSCRIPT is the one error that says "certainly not applied".
  */
 export const createRedisScript = (
-  client: Pick<RedisClient, 'call'>,
+  client: Pick<RedisClient, 'call' | 'preload'>,
   folder: URL,
   files: readonly string[],
 ): RunRedisScript => {
   const lua = files.map((file) => readFileSync(new URL(file, folder), 'utf8')).join('\n');
   const sha = createHash('sha1').update(lua).digest('hex');
+  client.preload?.(lua);
   return async (keys, parameters) => {
     const words = [String(keys.length), ...keys, ...parameters];
     try {

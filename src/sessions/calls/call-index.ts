@@ -77,8 +77,8 @@ const toFull = (entered: z.infer<typeof EnteredInAll>): 'key' | 'service' | null
 
 const ignore = (): void => undefined;
 
-const loadScript = (call: RedisClient['call'], file: string): RunRedisScript =>
-  createRedisScript({ call }, new URL('../lua/', import.meta.url), ['fields.lua', file]);
+const loadScript = (client: Pick<RedisClient, 'call' | 'preload'>, file: string): RunRedisScript =>
+  createRedisScript(client, new URL('../lua/', import.meta.url), ['fields.lua', file]);
 
 const CALLS = 'recourse:{pending}:calls';
 const CALLERS = 'recourse:{pending}:callers';
@@ -91,8 +91,8 @@ const toEntry = (key: string, caller: string): string => JSON.stringify([key, ca
 
 /** All calls that have not ended, how many each caller has, and when a sweep looks at them. */
 const createListOfAll = ({ client, limits, peek, lookAfterMs }: CallIndexOptions) => {
-  const hurried = loadScript(client.call, 'pending-index.lua');
-  const patient = loadScript(client.callPatiently, 'pending-index.lua');
+  const hurried = loadScript(client, 'pending-index.lua');
+  const patient = loadScript({ call: client.callPatiently }, 'pending-index.lua');
   const run = (script: RunRedisScript, step: string, ...words: readonly string[]): Promise<unknown> =>
     script([CALLS, CALLERS], [step, INDEX_TTL_MS, ...words]);
   const wait = String(lookAfterMs);
@@ -134,8 +134,8 @@ type Listed = { readonly key: string; readonly enteredAt: number; readonly finge
 
 /** The calls of each session that have not ended. */
 const createSessionLists = ({ client, limits, peek }: CallIndexOptions) => {
-  const hurried = loadScript(client.call, 'pending-session.lua');
-  const patient = loadScript(client.callPatiently, 'pending-session.lua');
+  const hurried = loadScript(client, 'pending-session.lua');
+  const patient = loadScript({ call: client.callPatiently }, 'pending-session.lua');
   const run = (script: RunRedisScript, sessionKey: string, ...words: readonly string[]): Promise<unknown> =>
     script([`recourse:{${sessionKey}}:pending`], words);
   const read = async (script: RunRedisScript, sessionKey: string): Promise<readonly Listed[]> => {

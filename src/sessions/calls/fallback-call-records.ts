@@ -34,6 +34,8 @@ export const createFallbackCallRecords = (options: {
         ),
       ),
     confirm: (key) => whileUp(() => primary.confirm(key)),
+    // Also while the store is away: what makes it away is often what has to be taken back.
+    withdraw: (key) => primary.withdraw(key),
     cancel: (key, how) => whileUp(() => primary.cancel(key, how)),
     findSame: (sessionKey, fingerprint) => whileUp(() => primary.findSame(sessionKey, fingerprint)),
     claim: (key) =>

@@ -29,6 +29,8 @@ type MutableRecord = { -readonly [Member in keyof CallRecord]: CallRecord[Member
   leaseEndsAt: number;
   /** Whoever made it knows of it. */
   confirmed: boolean;
+  /** How many tries of its batch have created it. */
+  tries: number;
   readonly createdAt: number;
   /** When a sweep last asked for it. */
   lookedAt: number;
@@ -75,13 +77,26 @@ class MemoryCallRecords implements CallRecords {
   }
 
   async create(key: string, spec: CallSpec): Promise<Creation> {
-    if (this.#find(key) !== undefined) return { kind: 'exists' };
+    const known = this.#find(key);
+    if (known !== undefined) {
+      known.tries += 1;
+      return { kind: 'exists' };
+    }
     return this.#live.add(createRecord(key, spec, this.#options.now()));
   }
 
-  async confirm(key: string): Promise<void> {
+  async confirm(key: string): Promise<'confirmed' | 'gone'> {
     const record = this.#find(key);
-    if (record !== undefined) record.confirmed = true;
+    if (record === undefined) return 'gone';
+    record.confirmed = true;
+    return 'confirmed';
+  }
+
+  async withdraw(key: string): Promise<void> {
+    const record = this.#live.get(key);
+    if (record?.tries !== 1) return;
+    if (record.fence === 0) this.#live.forget(record);
+    else await this.cancel(key, 'asked');
   }
 
   async find(key: string): Promise<CallRecord | null> {
@@ -123,6 +138,7 @@ class MemoryCallRecords implements CallRecords {
 
   async commit(lease: CallLease, result: string, how: CommitKind): Promise<'held' | 'lost'> {
     const record = this.#find(lease.key);
+    if (record?.state === 'ended' && record.fence === lease.fence && record.result === result) return 'held';
     if (record === undefined || !mayCommit(record, lease, how)) return 'lost';
     if (record.state !== 'ended') this.#live.end(record);
     record.unknown = how.unknown;
@@ -191,7 +207,7 @@ class LiveCalls {
     const record = this.#records.get(key);
     if (record === undefined || record.confirmed || this.#options.now() - record.createdAt < UNCONFIRMED_MS)
       return record;
-    this.#forget(record);
+    this.forget(record);
     return undefined;
   }
 
@@ -212,7 +228,7 @@ class LiveCalls {
 
   end(record: MutableRecord): void {
     const { spec } = record;
-    this.#forget(record);
+    this.forget(record);
     record.state = 'ended';
     record.leaseEndsAt = 0;
     // What it was asked with is not asked for again.
@@ -244,7 +260,7 @@ class LiveCalls {
     return [...(this.#sessions.get(sessionKey) ?? [])].filter(({ confirmed }) => confirmed);
   }
 
-  #forget(record: MutableRecord): void {
+  forget(record: MutableRecord): void {
     const { key, spec } = record;
     this.#records.delete(key);
     this.#bytes -= toBytes(spec);
@@ -279,6 +295,7 @@ const createRecord = (key: string, spec: CallSpec, now: number): MutableRecord =
   fence: 0,
   leaseEndsAt: 0,
   confirmed: false,
+  tries: 1,
   createdAt: now,
   lookedAt: now,
   unknown: false,

@@ -48,7 +48,18 @@ export type RedisCallRecordsOptions = {
  */
 export const createRedisCallRecords = (options: RedisCallRecordsOptions): CallRecords => new RedisCallRecords(options);
 
-type Step = 'create' | 'confirm' | 'find' | 'peek' | 'claim' | 'begin' | 'renew' | 'release' | 'commit' | 'cancel';
+type Step =
+  | 'create'
+  | 'confirm'
+  | 'withdraw'
+  | 'find'
+  | 'peek'
+  | 'claim'
+  | 'begin'
+  | 'renew'
+  | 'release'
+  | 'commit'
+  | 'cancel';
 
 class RedisCallRecords implements CallRecords {
   readonly durability = 'durable';
@@ -63,27 +74,31 @@ class RedisCallRecords implements CallRecords {
   constructor(options: RedisCallRecordsOptions) {
     const { client, limits, leaseMs = CALL_LEASE_MS, lookAfterMs = LOOK_AFTER_MS } = options;
     this.#options = options;
-    this.#hurried = loadScript(client.call);
-    this.#patient = loadScript(client.callPatiently);
+    this.#hurried = loadScript(client);
+    this.#patient = loadScript({ call: client.callPatiently });
     this.#leaseMs = String(leaseMs);
     const peek = async (key: string) => Peek.parse(await run(this.#patient, 'peek', key, this.#leaseMs));
     this.#index = createCallIndex({ client, limits, peek, lookAfterMs });
   }
 
+  // At once, for they lie in three cluster slots. A record without its entries, or the other way round, is not confirmed.
   async create(key: string, spec: CallSpec): Promise<Creation> {
-    const peeked = Peek.parse(await run(this.#hurried, 'peek', key, this.#leaseMs));
-    if (peeked !== 'gone') return EXISTS;
-    const entered = await this.#index.enter(key, spec);
-    if (entered !== 'entered') return entered;
-    const { unconfirmedMs = UNCONFIRMED_MS } = this.#options;
-    const lifeMs = Math.max(0, Math.ceil(spec.expiresAt - spec.acceptedAt)) + RESULT_TTL_MS;
-    const text = JSON.stringify({ ...spec, arguments: '' });
-    const words = [text, spec.arguments, String(lifeMs), String(unconfirmedMs)];
-    return (await this.#runHurried('create', key, ...words)) === 1 ? { kind: 'created' } : EXISTS;
+    const [made, entered] = await Promise.all([this.#make(key, spec), this.#index.enter(key, spec)]);
+    if (made === 'ended') this.#index.leave(key, spec);
+    if (made !== 'created') return EXISTS;
+    if (entered === 'entered') return { kind: 'created' };
+    // Where that fails the record is gone in a minute.
+    this.withdraw(key).then(ignore, ignore);
+    return entered;
   }
 
-  async confirm(key: string): Promise<void> {
-    await this.#runHurried('confirm', key);
+  async confirm(key: string): Promise<'confirmed' | 'gone'> {
+    return (await this.#runHurried('confirm', key)) === 1 ? 'confirmed' : 'gone';
+  }
+
+  // Its entries are taken out by who finds them: another try of the batch may have entered it again.
+  async withdraw(key: string): Promise<void> {
+    await run(this.#patient, 'withdraw', key, 'asked');
   }
 
   async find(key: string): Promise<CallRecord | null> {
@@ -151,6 +166,14 @@ class RedisCallRecords implements CallRecords {
     return () => void this.#listeners.delete(listener);
   }
 
+  async #make(key: string, spec: CallSpec): Promise<z.infer<typeof Made>> {
+    const { unconfirmedMs = UNCONFIRMED_MS } = this.#options;
+    const lifeMs = Math.max(0, Math.ceil(spec.expiresAt - spec.acceptedAt)) + RESULT_TTL_MS;
+    const text = JSON.stringify({ ...spec, arguments: '' });
+    const words = [text, spec.arguments, String(lifeMs), String(unconfirmedMs)];
+    return Made.parse(await run(this.#hurried, 'create', key, ...words));
+  }
+
   /** What is kept of a result, and what of it stays when its value is dropped later; '' where nothing is. */
   #findRoom(key: string, result: string): { readonly kept: string; readonly brief: string } {
     const { space = BOUNDLESS_SPACE, maxResultBytes } = this.#options;
@@ -171,10 +194,12 @@ class RedisCallRecords implements CallRecords {
   }
 }
 
+const ignore = (): void => undefined;
+
 const EXISTS: Creation = { kind: 'exists' };
 
-const loadScript = (call: RedisClient['call']): RunRedisScript =>
-  createRedisScript({ call }, new URL('../lua/', import.meta.url), ['fields.lua', 'pending-call.lua']);
+const loadScript = (client: Pick<RedisClient, 'call' | 'preload'>): RunRedisScript =>
+  createRedisScript(client, new URL('../lua/', import.meta.url), ['fields.lua', 'pending-call.lua']);
 
 // The whole of tenant and handle is the hash tag: a record is one cluster slot, and a tenant is many.
 const run = (script: RunRedisScript, step: Step, key: string, ...words: readonly string[]): Promise<unknown> =>
@@ -184,6 +209,7 @@ const toHold = (done: 0 | 1): 'held' | 'lost' => (done === 1 ? 'held' : 'lost');
 
 const Text = z.string();
 const Done = z.literal([0, 1]);
+const Made = z.enum(['created', 'exists', 'ended']);
 const Peek = z.enum(PEEKED);
 const Cancel = z.enum(['no', 'asked', 'forced']);
 const Renewed = z.tuple([Done, Cancel]);

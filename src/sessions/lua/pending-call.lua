@@ -10,6 +10,7 @@
 --   cancel             no, asked or forced
 --   progress           JSON; absent until the call has said how far it is
 --   confirmed          1 once its maker knows of it
+--   tries              how many tries of its batch have created it
 --   life               ms that a confirmed record lives, unless its call ends before
 --   result             JSON text; absent before the end
 --   brief              the result without its value, where that makes it much shorter
@@ -78,14 +79,19 @@ end
 
 -- Makes the record of a call that was just accepted, and lets it live for a minute: until it is confirmed.
 -- ARGV     key, spec, arguments, ms that a confirmed record lives, ms that one lives that is not confirmed
--- Output   1, or 0 where there is one by this name: nothing is written
--- Cost     one EXISTS, one HSET, one PEXPIRE
+-- Output   created, or exists or ended where there is one by this name: only that it was tried again is written
+-- Cost     one HGET; one HSET and one PEXPIRE, or one HINCRBY
 function steps.create()
-  if redis.call('EXISTS', key) == 1 then return 0 end
+  local state = redis.call('HGET', key, 'state')
+  if state == 'ended' then return state end
+  if state then
+    redis.call('HINCRBY', key, 'tries', 1)
+    return 'exists'
+  end
   redis.call('HSET', key, 'spec', ARGV[3], 'arguments', ARGV[4], 'state', 'queued', 'begins', '0', 'fence', '0',
-    'cancel', 'no', 'life', ARGV[5])
+    'cancel', 'no', 'life', ARGV[5], 'tries', '1')
   redis.call('PEXPIRE', key, ARGV[6])
-  return 1
+  return 'created'
 end
 
 -- Says that its maker knows of the record: from now on it lives as long as its call may take, and a day.
@@ -174,13 +180,16 @@ function steps.release()
   return 1
 end
 
--- Ends the call. A late end replaces only a result that says that nobody knows how the call ended.
+-- Ends the call. A late end replaces only a result that says that nobody knows how the call ended. A worker whose answer
+-- was lost commits the same result again: it has ended the call.
 -- ARGV     key, fence, result, brief or '', 1 where it is late or '', 1 where it is unknown or '', expiry ms
 -- Output   the spec, or nil where the call is not this worker's to end: nothing is written
--- Cost     two HMGET, one HSET, one HDEL, one PEXPIRE, one PUBLISH
+-- Cost     one HMGET, one HGET, one HSET, one HDEL, one PEXPIRE, one PUBLISH
 function steps.commit()
   local head = read_head()
   if not head then return false end
+  local is_own = head.state == 'ended' and head.fence == digits(ARGV[3])
+  if is_own and redis.call('HGET', key, 'result') == ARGV[4] then return redis.call('HGET', key, 'spec') or '' end
   local is_late_end = head.state == 'ended' and head.unknown and ARGV[6] == '1'
   local is_end = head.state ~= 'ended' and head.fence == digits(ARGV[3])
   if not is_late_end and not is_end then return false end
@@ -189,6 +198,19 @@ function steps.commit()
   redis.call('PEXPIRE', key, ARGV[8])
   publish()
   return redis.call('HGET', key, 'spec') or ''
+end
+
+-- Takes back a call that only this try of its batch has created and no worker has taken, or asks its worker to end it.
+-- ARGV     key, asked
+-- Output   1, or 0 where the record stays
+-- Cost     one HMGET, one HGET, one DEL; or that of `cancel`
+function steps.withdraw()
+  local head = read_head()
+  if not head then return 1 end
+  if redis.call('HGET', key, 'tries') ~= '1' then return 0 end
+  if head.fence == 0 then return redis.call('DEL', key) end
+  steps.cancel()
+  return 0
 end
 
 -- Notes that somebody wants the call ended; what was forced stays forced.

@@ -271,7 +271,8 @@ local function settle_tool(session, tool, now)
   local state = tool_state(session, tool.name)
   local claim = find_claim(state, tool.claim_id)
   if not claim then return settle_unclaimed(session, state, tool, now) end
-  claim.running = math.max(0, claim.running - 1)
+  -- Of a call that outlives its batch, that one gives back the hold on a retry.
+  if tool.decision ~= 'late' then claim.running = math.max(0, claim.running - 1) end
   claim.failed = claim.failed or tool.outcome == 'failed' or tool.outcome == 'mixed'
   claim.succeeded = claim.succeeded or tool.outcome == 'succeeded' or tool.outcome == 'mixed'
   local verdict = 'none'

@@ -218,7 +218,8 @@ const settleTool = (session: SessionState, outcome: ToolOutcome, admitted: Admit
     settleUnclaimed(session, outcome, admitted, now);
     return;
   }
-  claim.running = Math.max(0, claim.running - 1);
+  // Of a call that outlives its batch, that one gives back the hold on a retry.
+  if (admitted.late !== true || admitted.permit.decision !== 'retry') claim.running = Math.max(0, claim.running - 1);
   claim.failed ||= outcome.failed;
   claim.succeeded ||= outcome.succeeded;
   const verdict = toVerdict(claim);
