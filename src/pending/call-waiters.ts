@@ -2,7 +2,10 @@ import type { CallRecord, CallRecords } from './call-records.ts';
 
 /** What somebody who waits for a call gets: its record when something has happened to it, or when the time is over. */
 export type CallWaiters = {
-  /** Resolves with the record when the call has ended, or with what is known after `waitMs`; null: unknown. Rejects with the store. */
+  /**
+   * Resolves with the record when the call has ended, or with what is known after `waitMs`, or once the call's own time is
+   * over; null: unknown. Rejects with the store.
+   */
   readonly untilEnded: (key: string, waitMs: number) => Promise<CallRecord | null>;
   /** Calls back whenever something may have happened to the call; gives the way to stop. */
   readonly onChange: (key: string, listener: () => void) => () => void;
@@ -15,7 +18,7 @@ export type CallWaiters = {
 const READ_AGAIN_MS = 1000;
 
 /** Waits for calls on behalf of requests and streams: one reading a call and a second, however many wait for it. */
-export const createCallWaiters = (records: CallRecords): CallWaiters => {
+export const createCallWaiters = (records: CallRecords, time: () => number): CallWaiters => {
   const listeners = new Map<string, Set<() => void>>();
   let waiting = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -47,7 +50,7 @@ export const createCallWaiters = (records: CallRecords): CallWaiters => {
   const readers = createSharedReading(records);
   return {
     onChange,
-    untilEnded: (key, waitMs) => waitFor(key, waitMs, { read: readers, onChange }),
+    untilEnded: (key, waitMs) => waitFor(key, waitMs, { read: readers, onChange, time }),
     count: () => waiting,
     close: () => {
       unwatch?.();
@@ -68,9 +71,13 @@ const createSharedReading = (records: CallRecords): CallRecords['find'] => {
   };
 };
 
-type Waiting = { readonly read: CallRecords['find']; readonly onChange: CallWaiters['onChange'] };
+type Waiting = {
+  readonly read: CallRecords['find'];
+  readonly onChange: CallWaiters['onChange'];
+  readonly time: () => number;
+};
 
-const waitFor = async (key: string, waitMs: number, { read, onChange }: Waiting): Promise<CallRecord | null> => {
+const waitFor = async (key: string, waitMs: number, { read, onChange, time }: Waiting): Promise<CallRecord | null> => {
   const first = await read(key);
   if (first === null || first.state === 'ended' || waitMs <= 0) return first;
   const { promise, resolve, reject } = Promise.withResolvers<CallRecord | null>();
@@ -80,7 +87,9 @@ const waitFor = async (key: string, waitMs: number, { read, onChange }: Waiting)
     }, reject);
   };
   const stop = onChange(key, look);
-  const timer = setTimeout(() => resolve(read(key)), waitMs);
+  // By then it is over, also by a clock that is rounded.
+  const leftMs = first.spec.expiresAt + 1 - time();
+  const timer = setTimeout(() => resolve(read(key)), leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs);
   // It may have ended between the first reading and this.
   look();
   try {
