@@ -92,6 +92,8 @@ export type ScheduleLab = {
   readonly url: string;
   readonly ledger: Ledger;
   readonly receiver: Receiver;
+  /** `none`: the service itself runs the calls. */
+  readonly workers: 'none' | 'one';
   /** The worker is closed in good order, and another is started; without Redis there is none beside the service. */
   readonly restart: () => Promise<void>;
 };
@@ -133,6 +135,7 @@ export const startScheduleLab = async (redisUrl: string | null): Promise<Schedul
     url: service.url,
     ledger,
     receiver,
+    workers: redisUrl === null ? 'none' : 'one',
     restart: async () => {
       if (worker === null) return;
       const old = worker;

@@ -11,8 +11,8 @@ export const checkSchedules = async (redisUrl: string | null, numRuns: number): 
     fc.asyncProperty(fc.array(anyStep, { minLength: 5, maxLength: 40, size: 'max' }), async (steps) => {
       await checkSchedule(lab, await playSchedule(lab, steps));
     }),
-    // There a shorter case takes as long to find as the search itself.
-    { numRuns, endOnFailure: redisUrl !== null },
+    // A shorter case is found again by its seed, and takes longer to find than the test may.
+    { numRuns, endOnFailure: true },
   );
   // Of most batches.
   expect(lab.receiver.received.length).toBeGreaterThan(numRuns);
