@@ -18,7 +18,8 @@ import { bucketOf } from './round-call.ts';
  */
 export const findAccepted = (batch: Batch): Promise<void> | undefined => {
   const { request, calls } = batch;
-  if (batch.isReplay || request.sessionKey === null || request.resumed !== undefined) return undefined;
+  if (batch.isReplay || request.sessionKey === null || request.resumed !== undefined || isForgotten(batch))
+    return undefined;
   const isAsync = (request.async ?? null) !== null;
   const asked = calls.filter((call) => isReady(call) && (isAsync || call.tool.background !== 'never'));
   return asked.length === 0 ? undefined : joinPending(asked, request.sessionKey);
@@ -43,7 +44,7 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
     return;
   }
   const { services } = call.batch;
-  const acceptance = await services.pending.accept(toSpec(call));
+  const acceptance = isForgotten(call.batch) ? UNAVAILABLE : await services.pending.accept(toSpec(call));
   if (acceptance.kind !== 'accepted') {
     refuse(call, acceptance);
     return;
@@ -52,6 +53,11 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
   services.observer.callAccepted();
   await awaitAccepted(call);
 };
+
+/** Whether nothing can be kept of the batch: nobody could ask for its pending calls. */
+const isForgotten = ({ record }: Batch): boolean => record?.state === 'away';
+
+const UNAVAILABLE = { kind: 'unavailable' } as const;
 
 const refuse = (call: ReadyCall, acceptance: Exclude<Acceptance, { kind: 'accepted' }>): void => {
   const { tool } = call;

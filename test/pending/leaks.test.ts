@@ -63,7 +63,7 @@ const dumpQueues = async (redis: Redis): Promise<readonly string[]> => {
     hash: (key: string) => redis.hgetall(key),
     list: (key: string) => redis.lrange(key, 0, -1),
     set: (key: string) => redis.smembers(key),
-    zset: (key: string) => redis.zrange(key, 0, -1),
+    zset: (key: string) => redis.zrange(key, '0', '-1'),
     stream: (key: string) => redis.xrange(key, '-', '+'),
   };
   const Type = z.enum(['string', 'hash', 'list', 'set', 'zset', 'stream', 'none']);
