@@ -18,7 +18,8 @@ import { bucketOf } from './round-call.ts';
  */
 export const findAccepted = (batch: Batch): Promise<void> | undefined => {
   const { request, calls } = batch;
-  if (batch.isReplay || request.sessionKey === null || request.resumed !== undefined) return undefined;
+  if (batch.isReplay || request.sessionKey === null || request.resumed !== undefined || isForgotten(batch))
+    return undefined;
   // Most batches have no such call: they pay for this loop alone.
   for (const call of calls) if (mayBePending(call)) return joinPending(calls, request.sessionKey);
   return undefined;
@@ -46,7 +47,7 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
     return;
   }
   const { services } = call.batch;
-  const acceptance = await services.pending.accept(toSpec(call));
+  const acceptance = isForgotten(call.batch) ? UNAVAILABLE : await services.pending.accept(toSpec(call));
   if (acceptance.kind !== 'accepted') {
     refuse(call, acceptance);
     return;
@@ -55,6 +56,11 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
   services.observer.callAccepted();
   await awaitAccepted(call);
 };
+
+/** Whether nothing can be kept of the batch: nobody could ask for its pending calls. */
+const isForgotten = ({ record }: Batch): boolean => record?.state === 'away';
+
+const UNAVAILABLE = { kind: 'unavailable' } as const;
 
 const refuse = (call: ReadyCall, acceptance: Exclude<Acceptance, { kind: 'accepted' }>): void => {
   const { tool } = call;

@@ -7,6 +7,8 @@ export type KeyedBatch = {
   /** Digest of what makes two bodies the same. */
   readonly body: string;
   readonly calls: number;
+  /** `promised`: its caller is told to ask for the results again, so `commit` rejects unless `find` knows of them. */
+  readonly answer?: 'promised';
 };
 
 /** A call of an earlier try: its result was kept, or it was started and nobody knows how it ended. */
@@ -29,7 +31,7 @@ export type HeldRecord = {
   /** Holds the record for another 5 s. */
   readonly renew: () => Promise<'held' | 'lost'>;
   /**
-   * Writes the results and ends the lease. Marks of calls that are not among them stay. `marked`: there was no room for
+   * Writes the results and ends the lease; may be tried again where it rejected. Marks of calls that are not among them stay. `marked`: there was no room for
    * the results, and the marks alone are kept.
    */
   readonly commit: (results: readonly ResultToKeep[]) => Promise<'held' | 'marked' | 'lost'>;

@@ -8,7 +8,7 @@ import { type Batch, type Call, isReady, type ReadyCall } from './call.ts';
 import { type CallOutcome, type Failure, failed, toFailure } from './call-outcome.ts';
 import { echoName, notAuthorizedText, outcomeUnknownText } from './failure-text.ts';
 import { type Kept, readHandle, readKept, setAccepted, toOutcome } from './kept-result.ts';
-import type { EarlierCall, HeldRecord, RecordLease, ResultToKeep } from './keyed-store.ts';
+import type { EarlierCall, HeldRecord, KeyedBatch, RecordLease, ResultToKeep } from './keyed-store.ts';
 
 const NOT_DURABLE: Warning = {
   code: 'idempotency_not_durable',
@@ -37,10 +37,18 @@ export const openRecord = (batch: Batch): Promise<void> | undefined => {
   return idempotency === null ? undefined : openKey(batch, idempotency);
 };
 
-const openKey = async (batch: Batch, { recordKey, requestKey }: IdempotencyKey): Promise<void> => {
+const toKeyedBatch = (batch: Batch, { recordKey, requestKey }: IdempotencyKey): KeyedBatch => ({
+  recordKey,
+  requestKey,
+  body: toBodyDigest(batch),
+  calls: batch.calls.length,
+  ...((batch.request.async ?? null) === null ? {} : { answer: 'promised' }),
+});
+
+const openKey = async (batch: Batch, idempotency: IdempotencyKey): Promise<void> => {
   const { calls, services } = batch;
   const { keys, observer } = services;
-  const opening = await keys.open({ recordKey, requestKey, body: toBodyDigest(batch), calls: calls.length });
+  const opening = await keys.open(toKeyedBatch(batch, idempotency));
   switch (opening.kind) {
     case 'unavailable':
       observer.keyUsed('unavailable');
@@ -147,7 +155,7 @@ export const keepResults = (batch: Batch): Promise<void> | undefined =>
   batch.record === null || batch.record.state === 'away' ? undefined : commitResults(batch, batch.record);
 
 const commitResults = async (batch: Batch, record: RecordLease): Promise<void> => {
-  const { calls, request } = batch;
+  const { calls, request, hasAccepted } = batch;
   const kinds = toResultKinds(calls);
   const own = calls.flatMap(
     ({ index, result, storedResult, withheld, accepted, isJoined }, place): readonly ResultToKeep[] =>
@@ -155,11 +163,27 @@ const commitResults = async (batch: Batch, record: RecordLease): Promise<void> =
         ? [{ index, result, kind: kinds[place] ?? 'final' }]
         : [],
   );
-  const state = await record.finish(own);
+  const state = hasAccepted ? await finishAccepted(record, own) : await record.finish(own);
   if (state === 'given_back') batch.isGivenBack = true;
   if (state === 'held' || state === 'given_back') return;
   const warning = request.idempotency?.key === null ? NOT_FOUND_AGAIN : NOT_RECORDED;
   for (const call of calls) call.result = withWarning(call.result, warning);
+};
+
+// What was accepted runs whatever is answered, so its answer waits for a store that is back soon.
+const FINISH_TRIES = 20;
+const FINISH_PAUSE_MS = 250;
+
+/** Keeps the results of a batch with pending calls, also where its store is away for a few seconds. */
+const finishAccepted = async (
+  record: RecordLease,
+  results: readonly ResultToKeep[],
+): ReturnType<RecordLease['finish']> => {
+  for (let tries = 1; ; tries += 1) {
+    const state = await record.finish(results);
+    if (state !== 'away' || tries >= FINISH_TRIES) return state;
+    await new Promise((resolve) => setTimeout(resolve, FINISH_PAUSE_MS).unref());
+  }
 };
 
 /** A result's text with one more warning: for the rare case that something is known only after it was made. */

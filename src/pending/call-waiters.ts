@@ -3,8 +3,8 @@ import type { CallRecord, CallRecords } from './call-records.ts';
 /** What somebody who waits for a call gets: its record when something has happened to it, or when the time is over. */
 export type CallWaiters = {
   /**
-   * Resolves with the record when the call has ended, or with what is known after `waitMs`; null: unknown, or nobody waits any
-   * more since `over` has resolved. Rejects with the store.
+   * Resolves with the record when the call has ended, or with what is known after `waitMs`, or once the call's own time is
+   * over; null: unknown, or nobody waits any more since `over` has resolved. Rejects with the store.
    */
   readonly untilEnded: (key: string, waitMs: number, over?: Promise<void>) => Promise<CallRecord | null>;
   /** Calls back whenever something may have happened to the call; gives the way to stop. */
@@ -18,7 +18,7 @@ export type CallWaiters = {
 const READ_AGAIN_MS = 1000;
 
 /** Waits for calls on behalf of requests and streams: one reading a call and a second, however many wait for it. */
-export const createCallWaiters = (records: CallRecords): CallWaiters => {
+export const createCallWaiters = (records: CallRecords, time: () => number): CallWaiters => {
   const listeners = new Map<string, Set<() => void>>();
   let waiting = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -52,7 +52,7 @@ export const createCallWaiters = (records: CallRecords): CallWaiters => {
   };
   return {
     onChange,
-    untilEnded: (key, waitMs, over) => waitFor(key, { waitMs, over }, { read: readers.read, onChange }),
+    untilEnded: (key, waitMs, over) => waitFor(key, { waitMs, over }, { read: readers.read, onChange, time }),
     count: () => waiting,
     close: () => {
       unwatch?.();
@@ -80,14 +80,19 @@ const createSharedReading = (records: CallRecords) => {
 };
 
 type Wait = { readonly waitMs: number; readonly over: Promise<void> | undefined };
-type Waiting = { readonly read: CallRecords['find']; readonly onChange: CallWaiters['onChange'] };
+type Waiting = {
+  readonly read: CallRecords['find'];
+  readonly onChange: CallWaiters['onChange'];
+  readonly time: () => number;
+};
 
 const waitFor = async (
   key: string,
   { waitMs, over }: Wait,
-  { read, onChange }: Waiting,
+  { read, onChange, time }: Waiting,
 ): Promise<CallRecord | null> => {
-  if (waitMs <= 0) return read(key);
+  const first = await read(key);
+  if (first === null || first.state === 'ended' || waitMs <= 0) return first;
   const { promise, resolve, reject } = Promise.withResolvers<CallRecord | null>();
   const look = (): void => {
     read(key).then((record) => {
@@ -95,9 +100,11 @@ const waitFor = async (
     }, reject);
   };
   const stop = onChange(key, look);
-  const timer = setTimeout(() => resolve(read(key)), waitMs);
+  // By then it is over, also by a clock that is rounded.
+  const leftMs = first.spec.expiresAt + 1 - time();
+  const timer = setTimeout(() => resolve(read(key)), leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs);
   void over?.then(() => resolve(null));
-  // It may have ended before.
+  // It may have ended between the first reading and this.
   look();
   try {
     return await promise;

@@ -53,13 +53,14 @@ const POLL_AFTER_MS = 2000;
  * what was accepted is never lost by the death of a process, and what was refused never runs.
  */
 export const createPendingService = (options: PendingServiceOptions): PendingService => {
-  const { records, onFailed, onAccepted } = options;
-  const waiters = createCallWaiters(records);
+  const { records, onFailed, onAccepted, time } = options;
+  const waiters = createCallWaiters(records, time);
+  const untilEnded = createUntilEnded(options, waiters);
   const toState = (record: CallRecord, handle: string): CallState => toCallState(record, handle, records.durability);
   const toAccepted = (key: string, record: CallRecord): AcceptedCall => {
     const handle = handleOf(key);
     const ended = async (waitMs: number): Promise<CallState | null> => {
-      const found = await waiters.untilEnded(key, waitMs).catch(onFailed);
+      const found = await untilEnded(key, waitMs).catch(onFailed);
       return found === undefined || found === null ? null : toState(found, handle);
     };
     return { handle, state: toState(record, handle), ended };
@@ -70,7 +71,7 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     return record === null ? null : toAccepted(key, record);
   };
   const lookUp: PendingService['lookUp'] = async (tenant, handle, waitMs, over) => {
-    const record = await waiters.untilEnded(toCallKey(tenant, handle), waitMs, over);
+    const record = await untilEnded(toCallKey(tenant, handle), waitMs, over);
     return record === null ? null : { spec: record.spec, state: toState(record, handle) };
   };
   const orNull = (error: unknown): null => {
@@ -136,6 +137,18 @@ const toFresh = (spec: CallSpec): CallRecord => ({
   result: null,
 });
 
+/** Waits for the end of a call. One whose time is over, and that no worker holds, ends here. */
+const createUntilEnded = (options: PendingServiceOptions, waiters: CallWaiters): CallWaiters['untilEnded'] => {
+  const endOverdue = createEndOverdue(options);
+  const { time } = options;
+  return async (key, waitMs, over) => {
+    const from = time();
+    const record = await waiters.untilEnded(key, waitMs, over);
+    if (!(await endOverdue(key, record))) return record;
+    return waiters.untilEnded(key, Math.max(0, waitMs - (time() - from)), over);
+  };
+};
+
 const UNAVAILABLE: Acceptance = { kind: 'unavailable' };
 
 const tenantOf = (key: string): string => key.slice(0, key.lastIndexOf(':'));
@@ -191,32 +204,52 @@ const createDispatch = ({ queue, run, laneOf, onFailed }: PendingServiceOptions,
   };
 };
 
+/** Ends a call here and now that does not run any more, because of what its record says; one that a worker holds goes on. */
+const endHere = async (
+  key: string,
+  { tenant, tool }: CallSpec,
+  { queue, run, laneOf, onFailed }: PendingServiceOptions,
+): Promise<void> => {
+  const job: Job = { call: handleOf(key), tenant, lane: laneOf(tool) };
+  await run(job);
+  await queue.cancel(job).catch(onFailed);
+};
+
 /** A call that nobody runs is ended here and now; of one that runs, its worker is told. */
 const createCancel =
-  ({ records, queue, run, laneOf, onFailed }: PendingServiceOptions): PendingService['cancel'] =>
+  (options: PendingServiceOptions): PendingService['cancel'] =>
   async (tenant, handle, how) => {
+    const { records } = options;
     const key = toCallKey(tenant, handle);
     const record = await records.cancel(key, how);
     if (record === null) return 'unknown';
     if (record.state === 'ended') return 'ended';
-    const job: Job = { call: handle, tenant, lane: laneOf(record.spec.tool) };
     if (record.state === 'running') return 'running';
-    await run(job);
-    await queue.cancel(job).catch(onFailed);
+    await endHere(key, record.spec, options);
     const after = await records.find(key);
     return after === null || after.state === 'ended' ? 'cancelled' : 'running';
   };
 
-const createSweep =
-  ({ records, queue, laneOf, onFailed }: PendingServiceOptions) =>
-  async (): Promise<void> => {
-    const offerAgain = async (key: string): Promise<void> => {
-      const record = await records.find(key);
-      if (record === null || record.state === 'ended') return;
-      const { spec } = record;
-      // Whoever takes it decides by the record whether it runs, has expired, or is not known to have ended.
-      await queue.offer({ call: handleOf(key), tenant: spec.tenant, lane: laneOf(spec.tool) });
-    };
+/** Ends a call whose time is over, also where no worker takes it; false: it had not been over. */
+const createEndOverdue =
+  (options: PendingServiceOptions) =>
+  async (key: string, record: CallRecord | null): Promise<boolean> => {
+    if (record === null || record.state === 'ended' || options.time() < record.spec.expiresAt) return false;
+    await endHere(key, record.spec, options);
+    return true;
+  };
+
+const createSweep = (options: PendingServiceOptions) => {
+  const { records, queue, laneOf, onFailed } = options;
+  const endOverdue = createEndOverdue(options);
+  const offerAgain = async (key: string): Promise<void> => {
+    const record = await records.find(key);
+    if (record === null || record.state === 'ended' || (await endOverdue(key, record))) return;
+    const { spec } = record;
+    // Whoever takes it decides by the record whether it runs, or is not known to have ended.
+    await queue.offer({ call: handleOf(key), tenant: spec.tenant, lane: laneOf(spec.tool) });
+  };
+  return async (): Promise<void> => {
     try {
       for (let left = MOST_SWEPT; left > 0; left -= SWEEP_AT_ONCE) {
         const due = await records.due(SWEEP_AT_ONCE);
@@ -227,6 +260,7 @@ const createSweep =
       onFailed(error);
     }
   };
+};
 
 const toCallState = (
   { spec, state, progress, result }: CallRecord,

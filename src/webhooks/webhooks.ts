@@ -9,6 +9,8 @@ export type WebhookEvent = {
   /** Its name in the configuration file. */
   readonly endpoint: string;
   readonly data: WebhookData;
+  /** Letters and digits that this event has wherever it is told of: two processes that do send one message. Left out: a new one. */
+  readonly id?: string;
 };
 
 /** Thin: ids, outcome, code; no arguments, no values, no messages. */
@@ -73,11 +75,11 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
   };
   return {
     has,
-    emit: async ({ type, tenant, endpoint, data }) => {
+    emit: async ({ type, tenant, endpoint, data, id: own }) => {
       if (!has(tenant, endpoint) || endpoints.get(endpoint)?.events.includes(type) !== true) return;
       const since = time();
       const body = redact(JSON.stringify({ type, timestamp: new Date(since).toISOString(), data: toThin(data) }));
-      const id = `msg_${createId()}`;
+      const id = `msg_${own ?? createId()}`;
       const kept = await store.add({ id, endpoint, tenant, body, since }).then(undefined, (error: unknown) => {
         observer.failed(endpoint, error);
         return 'full' as const;

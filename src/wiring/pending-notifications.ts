@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { readEnd, readHandle } from '../executor/kept-result.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { CallSpec } from '../executor/pending-calls.ts';
@@ -14,16 +16,27 @@ type NotificationParts = {
 
 /** Tells the webhook endpoint that a batch has named of its calls: that each goes on, how each ended, and that all have. */
 export const createNotifications = ({ webhooks, keys, isEnded, onFailed }: NotificationParts) => {
-  const emit = async (spec: CallSpec, event: Pick<WebhookEvent, 'type' | 'data'>): Promise<void> => {
+  const emit = async (spec: CallSpec, event: Pick<WebhookEvent, 'type' | 'data' | 'id'>): Promise<void> => {
     if (spec.notify !== null) await webhooks.emit({ tenant: spec.tenant, endpoint: spec.notify, ...event });
   };
+  /** The calls of a batch that were answered as pending. */
+  const findAnswered = async ({ requestKey }: CallSpec): Promise<readonly string[]> => {
+    for (const waitMs of ANSWERED_WITHIN_MS) {
+      const answered = await keys.find(requestKey);
+      if (Array.isArray(answered)) return answered.map(readHandle).filter((handle) => handle !== null);
+      await setTimeout(waitMs, null, { ref: false });
+    }
+    return [];
+  };
   const tellIfAllEnded = async (spec: CallSpec): Promise<void> => {
-    const answered = await keys.find(spec.requestKey);
-    // Not answered yet: whoever waits for the answer gets the results with it.
-    if (!Array.isArray(answered)) return;
-    const handles = answered.map(readHandle).filter((handle) => handle !== null);
+    const handles = await findAnswered(spec);
+    // Whoever sent the batch got all results with its answer.
+    if (handles.length === 0) return;
     const ended = await Promise.all(handles.map((handle) => isEnded(spec.tenant, handle)));
-    if (ended.every(Boolean)) await emit(spec, { type: 'tool_calls.completed', data: { request_id: spec.requestId } });
+    if (!ended.every(Boolean)) return;
+    // Calls that end together all find that it is over.
+    const id = hash('sha256', spec.requestKey).slice(0, ID_CHARACTERS).toUpperCase();
+    await emit(spec, { type: 'tool_calls.completed', id, data: { request_id: spec.requestId } });
   };
   return {
     accepted: (spec: CallSpec): void => {
@@ -40,6 +53,12 @@ export const createNotifications = ({ webhooks, keys, isEnded, onFailed }: Notif
     },
   };
 };
+
+// A call may end before its batch is answered, and its answer may have said that it is pending. One that waits longer waits
+// for another call, whose end tells of the batch.
+const ANSWERED_WITHIN_MS = [20, 100, 500, 2000, 5000];
+// As many as the ids of other messages have.
+const ID_CHARACTERS = 26;
 
 const toData = (spec: CallSpec): WebhookEvent['data'] => ({
   request_id: spec.requestId,

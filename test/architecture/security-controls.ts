@@ -3,6 +3,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
   'API1 Broken Object Level Authorization': {
     'Every record is stored under the tenant of the key; the same id of another tenant is another record.': [
       'test/contract/tenants.test.ts: one id of a session is two sessions: budgets, journal and reset of one are not those of the other',
+      'test/pending/tenants.test.ts: is nothing to another one: each path answers as for an id that nobody has, and changes nothing',
     ],
     'An `Idempotency-Key` of another tenant is new; its results answer 404.': [
       "test/contract/tenants.test.ts: another tenant's Idempotency-Key is new, and its kept results are not found",

@@ -170,7 +170,7 @@ test('who waits hears of an end at once, also where the record was being read wh
       return copy;
     },
   };
-  const waiters = createCallWaiters(slow);
+  const waiters = createCallWaiters(slow, Date.now);
   onTestFinished(waiters.close);
   const waited = waiters.untilEnded(key, 600_000);
   await expect.poll(() => reads, WAIT).toBe(1);

@@ -131,6 +131,16 @@ const createSteps = (parts: {
   const finals = new Set<number>();
   const runOurs = async (step: 'start' | 'renew' | 'commit' | 'amend', ...parameters: readonly string[]) =>
     Done.parse(await run(step, recordKey, life, fence, ...parameters)) === 1 ? 'held' : 'lost';
+  let written: 'no' | 'perhaps' | 'yes' = 'no';
+  const writeOnce = async (results: readonly ResultToKeep[]): Promise<'held' | 'lost'> => {
+    if (written === 'yes') return 'held';
+    const before = written;
+    written = 'perhaps';
+    // Where an earlier try of this commit was not answered, it may be that one which has ended the lease.
+    const state = await write(results);
+    written = state === 'held' || before === 'perhaps' ? 'yes' : 'no';
+    return written === 'yes' ? 'held' : 'lost';
+  };
   const write = async (results: readonly ResultToKeep[]): Promise<'held' | 'lost'> => {
     const pieces = toPieces(results);
     for (const [position, words] of pieces.entries()) {
@@ -138,6 +148,10 @@ const createSteps = (parts: {
       if (state === 'lost') return state;
     }
     return 'held';
+  };
+  const remember = async (stored: readonly ResultToKeep[]): Promise<void> => {
+    const state = await answers.remember(batch, life, toOwnResults(stored));
+    if (state === 'away' && batch.answer === 'promised') throw new Error('The answer could not be kept.');
   };
   return {
     start: (index) => runOurs('start', LEASE, String(index)),
@@ -147,11 +161,12 @@ const createSteps = (parts: {
       const bytes = capped.reduce((sum, { result }) => sum + Buffer.byteLength(result) + RESULT_BYTES, 0);
       const room = capped.length === 0 ? 'kept' : space.reserve('result', recordKey, bytes);
       // The marks of writes that began stay: none of them runs again.
-      const written = room === 'kept' ? capped : capped.filter(({ kind }) => kind === 'repeatable');
-      if ((await write(written)) === 'lost') return 'lost';
+      const stored = room === 'kept' ? capped : capped.filter(({ kind }) => kind === 'repeatable');
+      if ((await writeOnce(stored)) === 'lost') return 'lost';
       if (room === 'refused') return 'marked';
-      for (const index of toFinals(written)) finals.add(index);
-      await answers.remember(batch, life, toOwnResults(written));
+      for (const index of toFinals(stored)) finals.add(index);
+      await remember(stored);
+      written = 'no';
       return 'held';
     },
     amend: async (index, result) => {
@@ -221,7 +236,11 @@ const createAnswers = (client: RedisClient, run: RunStep) => {
       { recordKey, requestKey, calls }: KeyedBatch,
       life: string,
       own: ReadonlyMap<number, string>,
-    ): Promise<void> => write(requestKey, { record: recordKey, life, calls, own: [...own] }).then(ignore, ignore),
+    ): Promise<'kept' | 'away'> =>
+      write(requestKey, { record: recordKey, life, calls, own: [...own] }).then(
+        () => 'kept',
+        () => 'away',
+      ),
     find: async (requestKey: string): Promise<readonly string[] | null> => {
       const answer = await read(requestKey);
       if (answer === null) return null;
@@ -233,5 +252,3 @@ const createAnswers = (client: RedisClient, run: RunStep) => {
     },
   };
 };
-
-const ignore = (): void => undefined;
