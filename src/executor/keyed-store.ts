@@ -30,7 +30,7 @@ export type HeldRecord = {
   readonly renew: () => Promise<'held' | 'lost'>;
   /**
    * Writes the results and ends the lease. Marks of calls that are not among them stay. `marked`: there was no room for
-   * the results, and the marks alone are kept.
+   * the results, and the marks alone are kept. `lost`: the results are found under the request key alone.
    */
   readonly commit: (results: readonly ResultToKeep[]) => Promise<'held' | 'marked' | 'lost'>;
   /**

@@ -10,7 +10,15 @@ import type {
 } from '../../executor/keyed-store.ts';
 import { createRedisScript, type RedisClient } from '../redis-client.ts';
 import { BOUNDLESS_SPACE, type StoreSpace } from '../space-ledger.ts';
-import { createResultCap, LEASE_MS, parseObject, RECORD_TTL_MS, readResults, toOwnResults } from './keyed-results.ts';
+import {
+  createResultCap,
+  LEASE_MS,
+  parseObject,
+  RECORD_TTL_MS,
+  readResults,
+  toAllResults,
+  toOwnResults,
+} from './keyed-results.ts';
 
 const LEASE = String(LEASE_MS);
 const TTL = String(RECORD_TTL_MS);
@@ -148,7 +156,10 @@ const createSteps = (parts: {
       const room = capped.length === 0 ? 'kept' : space.reserve('result', recordKey, bytes);
       // The marks of writes that began stay: none of them runs again.
       const written = room === 'kept' ? capped : capped.filter(({ kind }) => kind === 'repeatable');
-      if ((await write(written)) === 'lost') return 'lost';
+      if ((await write(written)) === 'lost') {
+        await answers.remember(batch, life, toAllResults(written));
+        return 'lost';
+      }
       if (room === 'refused') return 'marked';
       for (const index of toFinals(written)) finals.add(index);
       await answers.remember(batch, life, toOwnResults(written));
