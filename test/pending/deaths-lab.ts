@@ -115,16 +115,16 @@ export type Lab = Awaited<ReturnType<typeof startLab>>;
 export const makeHolds = () => {
   const holds = makeDirectory();
   const fileOf = (handle: string): string => join(holds.root, `held-${handle}`);
+  const held = (): readonly string[] =>
+    readdirSync(holds.root).flatMap((name) => (name.startsWith('held-') ? [name.slice('held-'.length)] : []));
   return {
+    /** The handles of the calls that are held. */
+    held,
     environment: { DEATHS_HOLDS: holds.root },
     go: join(holds.root, 'go'),
     hold: (handle: string, point: string) => holds.write(`hold-${handle}`, point),
     whenHeld: (handle: string) => untilTrue(() => existsSync(fileOf(handle)), `${handle} is held`),
-    whenSoManyHeld: (count: number) =>
-      untilTrue(
-        () => readdirSync(holds.root).filter((name) => name.startsWith('held-')).length === count,
-        `${count} calls are held`,
-      ),
+    whenSoManyHeld: (count: number) => untilTrue(() => held().length === count, `${count} calls are held`),
     /** Before another process may be held at the same call. */
     forgetHeld: (handle: string) => rmSync(fileOf(handle)),
   };
@@ -142,20 +142,36 @@ export const handleOf = ({ results }: PendingAnswer): string => {
   return result.pending.call;
 };
 
-/** Has a service accept a call of the tool. */
+/**
+ * Has a service accept a call. A machine that is busy may keep Redis from keeping the answer within 50 ms: then it says so,
+ * and is asked again under the same key, which accepts no second call.
+ */
+export const beginKept = async (service: RunningProcess, name: string, body: object): Promise<PendingAnswer> => {
+  const headers = { 'idempotency-key': name };
+  for (const deadline = performance.now() + WAIT_MS; performance.now() < deadline; await pause(50)) {
+    const answer = await createPendingClient(service.url).begin(body, { headers });
+    const isKept = answer.results.every(({ warnings = [] }) =>
+      warnings.every(({ code }) => code !== 'idempotency_not_recorded'),
+    );
+    if (answer.problem === null && isKept) return answer;
+  }
+  throw new Error(`The answer to ${name} was never kept.`);
+};
+
+/** Has a service accept a call of the tool, which does not end before its request is answered. */
 export const beginCell = async (
   service: RunningProcess,
   lab: Lab,
   { tool, name, waitsFor = '' }: { readonly tool: string; readonly name: string; readonly waitsFor?: string },
 ): Promise<Cell> => {
-  const answer = await createPendingClient(service.url).begin(toBody(lab, tool, name, waitsFor));
+  const answer = await beginKept(service, name, toBody(lab, tool, name, waitsFor));
   return { name, requestId: answer.requestId, handle: handleOf(answer) };
 };
 
-const toWords = ({ results: [result] }: PendingAnswer): string =>
+const toWords = ({ problem, results: [result] }: PendingAnswer): string =>
   result?.outcome === 'success'
     ? String(result.value)
-    : `${result?.error?.code} ${result?.outcome} ${result?.executed}`;
+    : `${problem ?? result?.error?.code} ${result?.outcome} ${result?.executed}`;
 
 /** How each call ended, once it has, and how often its handler has begun. */
 export const describeAll = async (service: RunningProcess, lab: Lab, cells: readonly Cell[]) => {

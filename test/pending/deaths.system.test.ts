@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { type RunningProcess, type RunningWorker, startWorkerProcess } from '#test/support/start-process.ts';
 import {
   beginCell,
+  beginKept,
   type Cell,
   describeAll,
   EFFECTS,
@@ -12,6 +13,7 @@ import {
   type Lab,
   makeHolds,
   startLab,
+  toBody,
   untilTrue,
 } from './deaths-lab.ts';
 
@@ -63,12 +65,14 @@ const acknowledgeCells = async (service: RunningProcess, lab: Lab, death: Death,
   holds.hold('any', 'acknowledged');
   const cells: Cell[] = [];
   for (const effects of EFFECTS) {
-    const cell = await beginCell(service, lab, {
-      tool: `${death}_${effects}`,
-      name: `${death} acknowledged ${effects}`,
-    });
-    await holds.whenHeld(cell.handle);
-    cells.push(cell);
+    const before = holds.held();
+    const name = `${death} acknowledged ${effects}`;
+    const body = toBody(lab, `${death}_${effects}`, name);
+    // It may have ended before its request is answered, which then names no handle.
+    const { requestId } = await beginKept(service, name, body);
+    await holds.whenSoManyHeld(before.length + 1);
+    const handle = holds.held().find((held) => !before.includes(held)) ?? '';
+    cells.push({ name, requestId, handle });
   }
   return cells;
 };
