@@ -31,8 +31,9 @@ export type HeldRecord = {
   /** Holds the record for another 5 s. */
   readonly renew: () => Promise<'held' | 'lost'>;
   /**
-   * Writes the results and ends the lease; may be tried again where it rejected. Marks of calls that are not among them stay. `marked`: there was no room for
-   * the results, and the marks alone are kept.
+   * Writes the results and ends the lease; may be tried again where it rejected. Marks of calls that are not among them
+   * stay. `marked`: there was no room for the results, and the marks alone are kept. `lost`: the results are found under
+   * the request key alone.
    */
   readonly commit: (results: readonly ResultToKeep[]) => Promise<'held' | 'marked' | 'lost'>;
   /**

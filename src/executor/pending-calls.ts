@@ -57,7 +57,10 @@ export type AcceptedCall = {
   readonly handle: string;
   /** The state now. */
   readonly state: CallState;
-  /** Resolves with the result as soon as the call has ended, or with null when nobody knows any more. Never rejects. */
+  /**
+   * Resolves with the result as soon as the call has ended, or its record is gone; with null where the store is away. Never
+   * rejects.
+   */
   readonly ended: (waitMs: number) => Promise<CallState | null>;
 };
 

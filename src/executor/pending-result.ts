@@ -40,6 +40,27 @@ export const renderPending = (
   )},"duration_ms":${elapsedMs}${replayed}}`;
 };
 
+/** How a result says that the record of its call is gone: nobody knows how the call ended. */
+export const LOST_END = {
+  outcome: 'unknown',
+  executed: 'maybe',
+  message:
+    'The record of this call no longer exists. It may or may not have taken effect. Check before calling it again.',
+  error: {
+    code: 'outcome_unknown',
+    type: 'outcome_unknown',
+    hint: null,
+    issues: [],
+    retry_after_ms: null,
+    fatal: false,
+    reference: '',
+  },
+} as const;
+
+/** The whole result of such a call, as JSON text. */
+export const renderLost = ({ index, id, name }: ResultHead): string =>
+  JSON.stringify({ index, id, name, success: false, value: null, ...LOST_END, retry: null, duration_ms: 0 });
+
 /** What a model is told of a call that has not ended. */
 export const pendingText = (name: string, { state, progress, mode }: PendingCall, elapsedMs: number): string => {
   const reported = progress?.message ?? null;

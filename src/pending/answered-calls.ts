@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { PendingCall } from '../contract/tool-result.ts';
 import { readHandle } from '../executor/kept-result.ts';
 import type { CallState } from '../executor/pending-calls.ts';
-import { renderPending } from '../executor/pending-result.ts';
+import { LOST_END, renderPending } from '../executor/pending-result.ts';
 import { toCallKey } from './call-records.ts';
 import type { PendingService } from './pending-service.ts';
 
@@ -175,23 +175,9 @@ const withHead = (ended: string, head: z.infer<typeof Head>): string => {
     : JSON.stringify({ ...JSON.parse(ended), ...head, replayed: true });
 };
 
-/** What is said of a pending call whose record is gone: nobody knows how it ended. */
 const toLost = (answered: string): string => {
   const { pending: _gone, ...rest } = JSON.parse(answered);
-  return JSON.stringify({ ...rest, outcome: 'unknown', executed: 'maybe', message: LOST, error: LOST_ERROR });
-};
-
-const LOST =
-  'The record of this call no longer exists. It may or may not have taken effect. Check before calling it again.';
-
-const LOST_ERROR = {
-  code: 'outcome_unknown',
-  type: 'outcome_unknown',
-  hint: null,
-  issues: [],
-  retry_after_ms: null,
-  fatal: false,
-  reference: '',
+  return JSON.stringify({ ...rest, ...LOST_END });
 };
 
 /** Resolves with the first call that has ended, or when all waits are over. */

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { PendingCall } from '../contract/tool-result.ts';
 import type { Acceptance, AcceptedCall, CallSpec, CallState, PendingCalls } from '../executor/pending-calls.ts';
+import { renderLost } from '../executor/pending-result.ts';
 import { type CallRecord, type CallRecords, handleOf, toCallKey } from './call-records.ts';
 import { type CallWaiters, createCallWaiters } from './call-waiters.ts';
 import type { Job, JobEnd, JobQueue } from './job-queue.ts';
@@ -61,7 +62,8 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     const handle = handleOf(key);
     const ended = async (waitMs: number): Promise<CallState | null> => {
       const found = await untilEnded(key, waitMs).catch(onFailed);
-      return found === undefined || found === null ? null : toState(found, handle);
+      if (found === undefined) return null;
+      return found === null ? { kind: 'ended', result: renderLost(record.spec) } : toState(found, handle);
     };
     return { handle, state: toState(record, handle), ended };
   };

@@ -24,17 +24,17 @@ const holdAt = async (point: string, handle: string): Promise<void> => {
 
 type Points = { readonly before?: string; readonly after?: string };
 
-/** Makes a method wait before or after it does its work, by the call that its first word or its object names. */
+/** Makes a method wait before or after it does its work, by the call that its words or its object name. */
 const holdMethod = (
   owner: object,
   name: string,
-  toHandle: (self: unknown, word: unknown) => string,
+  toHandle: (self: unknown, words: readonly unknown[]) => string,
   { before = '-', after = '-' }: Points,
 ): void => {
   const method: unknown = Reflect.get(owner, name);
   if (typeof method !== 'function') throw new Error(`There is no method ${name}.`);
   Reflect.set(owner, name, async function (this: unknown, ...words: readonly unknown[]): Promise<unknown> {
-    const handle = toHandle(this, words[0]);
+    const handle = toHandle(this, words);
     await holdAt(before, handle);
     const answer: unknown = await Reflect.apply(method, this, words);
     await holdAt(after, handle);
@@ -42,11 +42,12 @@ const holdMethod = (
   });
 };
 
-const toHandleOfKey = (_self: unknown, key: unknown): string => String(key).replace(/^.*:/, '');
-const toHandleOfLease = (self: unknown, lease: unknown): string =>
-  typeof lease === 'object' && lease !== null ? toHandleOfKey(self, Reflect.get(lease, 'key')) : '';
-const toHandleOfJob = (self: unknown): string =>
-  typeof self === 'object' && self !== null ? String(Reflect.get(self, 'id')) : '';
+const memberOf = (owner: unknown, name: string): string =>
+  typeof owner === 'object' && owner !== null ? String(Reflect.get(owner, name)) : '';
+const toHandleOfKey = (_self: unknown, [key]: readonly unknown[]): string => String(key).replace(/^.*:/, '');
+const toHandleOfLease = (self: unknown, [lease]: readonly unknown[]): string =>
+  toHandleOfKey(self, [memberOf(lease, 'key')]);
+const toHandleOfJob = (self: unknown): string => memberOf(self, 'id');
 
 // Nothing is asked of it: only its prototype is wanted, which all records of this process share.
 const refuse = (): Promise<never> => Promise.reject(new Error('unused'));
@@ -73,9 +74,11 @@ if (typeof records !== 'object' || records === null) throw new Error('The record
 
 holdMethod(records, 'create', toHandleOfKey, { after: 'created' });
 holdMethod(records, 'confirm', toHandleOfKey, { after: 'confirmed' });
+// What accepts a call reads its record after it has queued the call.
+holdMethod(records, 'find', toHandleOfKey, { before: 'queued' });
 holdMethod(records, 'claim', toHandleOfKey, { before: 'fetched' });
-holdMethod(records, 'begin', toHandleOfLease, { before: 'leased' });
+holdMethod(records, 'begin', toHandleOfLease, { before: 'leased', after: 'begun' });
 holdMethod(records, 'commit', toHandleOfLease, { before: 'ended' });
-holdMethod(Job.prototype, 'moveToCompleted', toHandleOfJob, { before: 'committed' });
+holdMethod(Job.prototype, 'moveToCompleted', toHandleOfJob, { before: 'committed', after: 'acknowledged' });
 
 await import('#src/main.ts');

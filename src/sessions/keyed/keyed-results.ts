@@ -81,6 +81,10 @@ export const parseObject = (text: string): object | null => {
 export const toOwnResults = (results: readonly ResultToKeep[]): ReadonlyMap<number, string> =>
   new Map(results.filter(({ kind }) => kind === 'repeatable').map(({ index, result }) => [index, result]));
 
+/** The results of an answer whose record another try has taken over, by index: that record has, or will have, others. */
+export const toAllResults = (results: readonly ResultToKeep[]): ReadonlyMap<number, string> =>
+  new Map(results.map(({ index, result }) => [index, result]));
+
 /** All results of a batch in the order of its calls; null where one is missing. */
 export const readResults = (
   calls: number,

@@ -1,7 +1,7 @@
 import type { EarlierCall, HeldRecord, KeyedBatch, KeyedStore, ResultToKeep } from '../../executor/keyed-store.ts';
 import { tenantOfKey, textBytes } from '../../memory/bounded-store.ts';
 import type { StoreMemory } from '../../memory/store-memory.ts';
-import { createResultCap, LEASE_MS, RECORD_TTL_MS, readResults, toOwnResults } from './keyed-results.ts';
+import { createResultCap, LEASE_MS, RECORD_TTL_MS, readResults, toAllResults, toOwnResults } from './keyed-results.ts';
 
 /** The record of a keyed batch in this process. keyed.lua is the twin. */
 type KeyedRecord = {
@@ -132,8 +132,11 @@ const createHold = (parts: {
       return state;
     },
     commit: async (results) => {
-      if (!isOurs()) return 'lost';
       const capped = results.map((one) => ({ ...one, result: cap(one.result) }));
+      if (!isOurs()) {
+        remember(toAllResults(capped));
+        return 'lost';
+      }
       for (const { index, kind } of capped) if (kind === 'final') finals.add(index);
       commitResults(record, capped);
       records.keep(recordKey, record);

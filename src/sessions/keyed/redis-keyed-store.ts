@@ -10,7 +10,15 @@ import type {
 } from '../../executor/keyed-store.ts';
 import { createRedisScript, type RedisClient } from '../redis-client.ts';
 import { BOUNDLESS_SPACE, type StoreSpace } from '../space-ledger.ts';
-import { createResultCap, LEASE_MS, parseObject, RECORD_TTL_MS, readResults, toOwnResults } from './keyed-results.ts';
+import {
+  createResultCap,
+  LEASE_MS,
+  parseObject,
+  RECORD_TTL_MS,
+  readResults,
+  toAllResults,
+  toOwnResults,
+} from './keyed-results.ts';
 
 const LEASE = String(LEASE_MS);
 const TTL = String(RECORD_TTL_MS);
@@ -162,7 +170,10 @@ const createSteps = (parts: {
       const room = capped.length === 0 ? 'kept' : space.reserve('result', recordKey, bytes);
       // The marks of writes that began stay: none of them runs again.
       const stored = room === 'kept' ? capped : capped.filter(({ kind }) => kind === 'repeatable');
-      if ((await writeOnce(stored)) === 'lost') return 'lost';
+      if ((await writeOnce(stored)) === 'lost') {
+        await answers.remember(batch, life, toAllResults(stored));
+        return 'lost';
+      }
       if (room === 'refused') return 'marked';
       for (const index of toFinals(stored)) finals.add(index);
       await remember(stored);

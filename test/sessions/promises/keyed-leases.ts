@@ -40,7 +40,20 @@ export const describeKeyedLeases = (createStore: CreateKeyedStoreUnderTest): voi
     expect(await second.commit([toFinal(0, 'ours'), toFinal(1, 'ours')])).toBe('held');
     await expectLost(first);
     expect(await replay(store, batch)).toEqual([toResult(0, 'ours'), toResult(1, 'ours')]);
-    expect(await store.find(batch.requestKey)).toBeNull();
+  });
+
+  test('what a batch was answered whose lease was taken over is found under its request, and under no other', async () => {
+    const { store, lapse } = createStore({});
+    const batch = createKeyedBatch();
+    const first = await hold(store, batch);
+    await lapse(batch.recordKey);
+    const again = repeat(batch);
+    const second = await hold(store, again);
+    expect(await first.commit([toFinal(0, 'late'), toRepeatable(1)])).toBe('lost');
+    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 'late'), toRepeatable(1).result]);
+    await second.commit([toFinal(0, 'ours'), toFinal(1, 'ours')]);
+    expect(await store.find(batch.requestKey)).toEqual([toResult(0, 'late'), toRepeatable(1).result]);
+    expect(await store.find(again.requestKey)).toEqual([toResult(0, 'ours'), toResult(1, 'ours')]);
   });
 
   test('what a batch is refused to begin leaves no mark', async () => {
