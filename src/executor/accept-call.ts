@@ -30,7 +30,9 @@ const joinPending = async (calls: readonly Call[], sessionKey: string): Promise<
       if (!isReady(call) || call.outcome !== null || call.accepted !== null || call.original !== null) return;
       if (!readArguments(call).ok) return;
       const accepted = await call.batch.services.pending.find(sessionKey, fingerprintOf(call));
-      if (accepted !== null) setAccepted(call, accepted, 'joined');
+      if (accepted === null) return;
+      setAccepted(call, accepted, 'joined');
+      void announce(call, accepted.handle);
     }),
   );
 };
@@ -43,7 +45,7 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
     return;
   }
   const { services } = call.batch;
-  const acceptance = await services.pending.accept(toSpec(call));
+  const acceptance = await services.pending.accept(toSpec(call), (handle) => announce(call, handle));
   if (acceptance.kind !== 'accepted') {
     refuse(call, acceptance);
     return;
@@ -51,6 +53,10 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
   setAccepted(call, acceptance.call, 'new');
   services.observer.callAccepted();
   await awaitAccepted(call);
+};
+
+const announce = async ({ index, batch }: Call, handle: string): Promise<void> => {
+  await batch.request.listener?.pending?.(index, handle);
 };
 
 const refuse = (call: ReadyCall, acceptance: Exclude<Acceptance, { kind: 'accepted' }>): void => {

@@ -37,7 +37,9 @@ export type BatchListener = {
    */
   readonly result?: (index: number, resultJson: string) => void;
   readonly progress?: (index: number, update: ToolProgress) => void;
-  /** What a handler shows to people before its result, as JSON text without secrets. */
+  /** A call is a pending one, of this handle. It does not begin before this resolves, or 250 ms have passed. */
+  readonly pending?: (index: number, handle: string) => Promise<void>;
+  /** What a handler that runs with its batch shows to people before its result, as JSON text without secrets. */
   readonly part?: (index: number, valueJson: string) => void;
 };
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { PendingCall } from '../contract/tool-result.ts';
 import type { Acceptance, AcceptedCall, CallSpec, CallState, PendingCalls } from '../executor/pending-calls.ts';
-import { type CallRecord, type CallRecords, handleOf, toCallKey } from './call-records.ts';
+import { type CallRecord, type CallRecords, handleOf, type PartsWatch, toCallKey } from './call-records.ts';
 import { type CallWaiters, createCallWaiters } from './call-waiters.ts';
 import type { Job, JobEnd, JobQueue } from './job-queue.ts';
 
@@ -23,6 +23,8 @@ export type PendingService = PendingCalls & {
     sessionKey: string,
   ) => Promise<readonly { readonly spec: CallSpec; readonly pending: PendingCall }[]>;
   readonly waiters: CallWaiters;
+  /** Hears of the parts of a call of the tenant. */
+  readonly watchParts: (tenant: string, handle: string, listener: (valueJson: string) => void) => PartsWatch;
   /** Queues what has no job, ends what has expired; a few at a time. Never rejects. */
   readonly sweep: () => Promise<void>;
   readonly close: () => void;
@@ -44,6 +46,15 @@ export type PendingServiceOptions = {
 const SWEEP_AT_ONCE = 20;
 const MOST_SWEPT = 2000;
 const POLL_AFTER_MS = 2000;
+// A stream that cannot hear the parts of its calls by then shows later ones.
+const MOST_ANNOUNCING_MS = 250;
+
+const waitAtMost = async (wait: Promise<void>, ms: number): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms).unref();
+  await Promise.race([wait, promise]);
+  clearTimeout(timer);
+};
 
 /**
  * Calls that outlive their requests: accepts them, tells where they stand, and ends them. The order is record, queue, answer:
@@ -73,13 +84,14 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
   };
   const dispatch = createDispatch(options);
   return {
-    accept: async (spec) => {
+    accept: async (spec, announce) => {
       const handle = handleOfSpec(spec);
       const key = toCallKey(spec.tenant, handle);
       try {
         const created = await records.create(key, spec);
         if (created.kind === 'full') return created;
         if (created.kind === 'created') onAccepted(spec);
+        await waitAtMost(announce(handle), MOST_ANNOUNCING_MS);
         await dispatch(key, spec);
         const call = await attach(spec.tenant, handle);
         return call === null ? UNAVAILABLE : { kind: 'accepted', call };
@@ -102,6 +114,7 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     lookUp,
     stateOf: async (tenant, handle, waitMs) => (await lookUp(tenant, handle, waitMs))?.state ?? null,
     cancel: createCancel(options),
+    watchParts: (tenant, handle, listener) => records.watchParts(toCallKey(tenant, handle), listener),
     ofSession: async (sessionKey) => {
       const keys = await records.ofSession(sessionKey);
       const found = await Promise.all(keys.map(async (key) => ({ key, record: await records.find(key) })));

@@ -47,6 +47,7 @@ export type ToolCallsOptions = PreferAsyncOptions & {
   readonly streams: StreamOptions;
   /** Tells of calls that go on after their batch is answered. */
   readonly followAnswered: AnsweredCalls['follow'];
+  readonly watchParts: AnsweredCalls['watchParts'];
 };
 
 /**
@@ -69,9 +70,15 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
 };
 
 /** The stream that the caller asked for; null: it gets one body. */
-const toStream = ({ envelope }: Turn, reply: FastifyReply, { streams }: ToolCallsOptions): BatchStream | null => {
+const toStream = (
+  { envelope }: Turn,
+  reply: FastifyReply,
+  { streams, watchParts, callerOf }: ToolCallsOptions,
+): BatchStream | null => {
   const format = toStreamFormat(reply.request.headers.accept);
-  return format === null ? null : createBatchStream(reply, envelope.session_id ?? null, { ...streams, format });
+  if (format === null) return null;
+  const { tenant } = callerOf(reply.request);
+  return createBatchStream(reply, envelope.session_id ?? null, { ...streams, format, tenant, watchParts });
 };
 
 /** How an answer is sent. */
