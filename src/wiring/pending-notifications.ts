@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { readEnd, readHandle } from '../executor/kept-result.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { CallSpec } from '../executor/pending-calls.ts';
@@ -10,20 +11,40 @@ type NotificationParts = {
   readonly keys: Pick<KeyedStore, 'find'>;
   readonly isEnded: (tenant: string, handle: string) => Promise<boolean>;
   readonly onFailed: (error: unknown) => void;
+  /** Default: a second. */
+  readonly lookAgainMs?: number;
 };
 
+// Between the rendering of an answer and the keeping of it a call may end that the answer calls pending.
+const LOOK_AGAIN_MS = 1000;
+
 /** Tells the webhook endpoint that a batch has named of its calls: that each goes on, how each ended, and that all have. */
-export const createNotifications = ({ webhooks, keys, isEnded, onFailed }: NotificationParts) => {
-  const emit = async (spec: CallSpec, event: Pick<WebhookEvent, 'type' | 'data'>): Promise<void> => {
+export const createNotifications = (parts: NotificationParts) => {
+  const { webhooks, keys, isEnded, onFailed, lookAgainMs = LOOK_AGAIN_MS } = parts;
+  const emit = async (spec: CallSpec, event: Pick<WebhookEvent, 'type' | 'data' | 'once'>): Promise<void> => {
     if (spec.notify !== null) await webhooks.emit({ tenant: spec.tenant, endpoint: spec.notify, ...event });
   };
-  const tellIfAllEnded = async (spec: CallSpec): Promise<void> => {
+  const findAnswered = async (spec: CallSpec): Promise<readonly string[]> => {
     const answered = await keys.find(spec.requestKey);
-    // Not answered yet: whoever waits for the answer gets the results with it.
-    if (!Array.isArray(answered)) return;
+    return Array.isArray(answered) ? answered : [];
+  };
+  const tellIfAllEnded = async (spec: CallSpec): Promise<void> => {
+    let answered = await findAnswered(spec);
+    if (answered.length === 0) {
+      await setTimeout(lookAgainMs, null, { ref: false });
+      answered = await findAnswered(spec);
+    }
     const handles = answered.map(readHandle).filter((handle) => handle !== null);
+    // Not answered, or answered with all ends: the caller has them.
+    if (handles.length === 0) return;
     const ended = await Promise.all(handles.map((handle) => isEnded(spec.tenant, handle)));
-    if (ended.every(Boolean)) await emit(spec, { type: 'tool_calls.completed', data: { request_id: spec.requestId } });
+    // Calls that end at once see both that all have ended: the first emits it.
+    if (ended.every(Boolean))
+      await emit(spec, {
+        type: 'tool_calls.completed',
+        data: { request_id: spec.requestId },
+        once: spec.requestKey,
+      });
   };
   return {
     accepted: (spec: CallSpec): void => {
