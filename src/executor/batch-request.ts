@@ -80,6 +80,8 @@ export type BatchRequest = {
   readonly onError: 'continue' | 'stop';
   readonly deadlineMs: number;
   readonly idempotency: IdempotencyKey | null;
+  /** Where its results are kept if it has no key and joins a pending call. Left out: nowhere. */
+  readonly pendingRecord?: () => IdempotencyKey;
   readonly client: Client;
   /** null: each call is answered by how it ended. */
   readonly async?: AsyncTerms | null;

@@ -227,4 +227,4 @@ const maySee = (result: string, mayUse: (tool: string) => boolean): boolean => {
 export const createNotKeptProblem = (): ProblemError => new ProblemError(404, 'result_not_kept', NOT_KEPT);
 
 const NOT_KEPT =
-  'No results are stored under this request id: its batch had no Idempotency-Key and did not prefer an asynchronous answer, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.';
+  'No results are stored under this request id: its batch had no Idempotency-Key, did not prefer an asynchronous answer and joined no pending call, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.';
