@@ -419,10 +419,13 @@ const TOOL_CALLS_SCHEMA = {
     },
     ...PROBLEMS,
     400: problem('The body is of no known shape, or its envelope is malformed. Nothing has run.', REFUSED_ENVELOPE),
-    409: problem('A batch with this Idempotency-Key is still running.', createKeyInFlightProblem(3_000)),
+    409: problem(
+      'A batch with this Idempotency-Key or X-Request-Id is still running.',
+      createKeyInFlightProblem(3_000, 'Idempotency-Key'),
+    ),
     422: problem(
-      'This Idempotency-Key was already used with a different body. Nothing has run.',
-      createReusedKeyProblem(),
+      'This Idempotency-Key, or the X-Request-Id of an asynchronous batch without one, came with a different body before. Nothing has run.',
+      createReusedKeyProblem('Idempotency-Key'),
     ),
     413: problem('The body is larger than MAX_BODY_BYTES.', 413),
     415: problem('Not application/json in UTF-8.', 415),

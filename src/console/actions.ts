@@ -66,29 +66,61 @@ const createPoll = (read: (signal: AbortSignal) => Promise<number | null>) => {
   return { start, stop };
 };
 
+/** Follows pending calls of tools. */
+const createFollow = ({ read, update }: Store, ask: Ask, edit: (tool: string, change: Partial<Draft>) => void) => {
+  let watching = new AbortController();
+  // A browser has six connections to the service: one may be held by a stream for hours, the latest.
+  const watchAlone = (): AbortController => {
+    watching.abort();
+    watching = new AbortController();
+    return watching;
+  };
+  /** Keeps the result of a pending call up to date until it has ended, or another call of the tool was made. */
+  return async (tool: string, first: Attempt): Promise<void> => {
+    if (!isPending(first)) return;
+    let current: Attempt = first;
+    const isLookedAt = (): boolean => draftOf(read(), tool).attempt === current;
+    const put = (attempt: Attempt): void => {
+      current = attempt;
+      edit(tool, { attempt });
+    };
+    const showing = createShowing((shown) => {
+      if (isLookedAt() && isPending(current)) put({ ...current, shown });
+    }, first.shown);
+    const path = toResultsPath(first.answer.requestId);
+    const own = watchAlone();
+    const { keyTurn } = read();
+    // The state and the result come from the polling; what breaks here costs parts alone.
+    void ask({
+      path: `${path}/events`,
+      signal: own.signal,
+      watch: (event) => {
+        // What a call shows is for the key that sent it.
+        if (event.name === 'part' && read().keyTurn === keyTurn) showing.add(event);
+      },
+    });
+    await followPending({
+      ask: () => ask({ path: `${path}?wait_ms=${POLL_MS}` }),
+      show: (answer) => {
+        if (!isLookedAt()) return false;
+        put(toAttempt(answer, showing.now()));
+        if (isPending(current)) return true;
+        update({ announcement: describeAttempt(current) });
+        return false;
+      },
+    });
+    showing.end();
+    own.abort();
+  };
+};
+
 /** What can be done with the catalogue and a tool of it. */
 export const createToolActions = ({ read, update }: Store, ask: Ask) => {
   const edit = (tool: string, change: Partial<Draft>): void => {
     const state = read();
     update({ drafts: new Map(state.drafts).set(tool, { ...draftOf(state, tool), ...change }) });
   };
-  /** Keeps the result of a pending call up to date until it has ended, or another call of the tool was made. */
-  const follow = async (tool: string, first: Attempt): Promise<void> => {
-    let shown = first;
-    if (!isPending(shown)) return;
-    const path = `${toResultsPath(shown.answer.requestId)}?wait_ms=${POLL_MS}`;
-    await followPending({
-      ask: () => ask({ path }),
-      show: (answer) => {
-        if (draftOf(read(), tool).attempt !== shown) return false;
-        shown = toAttempt(answer, first.kind === 'answered' ? first.shown : NOTHING_SHOWN);
-        edit(tool, { attempt: shown });
-        if (isPending(shown)) return true;
-        update({ announcement: describeAttempt(shown) });
-        return false;
-      },
-    });
-  };
+  const follow = createFollow({ read, update }, ask, edit);
   const post = async ({ name, background }: ToolDescription): Promise<void> => {
     const { options, keyTurn } = read();
     const { text } = draftOf(read(), name);
@@ -151,8 +183,8 @@ export const createToolActions = ({ read, update }: Store, ask: Ask) => {
 const SHOW_EVERY_MS = 50;
 
 /** Gathers what a call shows, and has it shown at once and then a few times a second, until it ends. */
-const createShowing = (show: (shown: Shown) => void) => {
-  let shown = NOTHING_SHOWN;
+const createShowing = (show: (shown: Shown) => void, first = NOTHING_SHOWN) => {
+  let shown = first;
   let timer = 0;
   const showNow = (): void => {
     timer = 0;
@@ -166,6 +198,7 @@ const createShowing = (show: (shown: Shown) => void) => {
       shown = more;
       if (timer === 0) timer = setTimeout(showNow, SHOW_EVERY_MS);
     },
+    now: (): Shown => shown,
     end: (): Shown => {
       clearTimeout(timer);
       return shown;

@@ -34,7 +34,9 @@ const joinPending = async (calls: readonly Call[], sessionKey: string): Promise<
       if (!mayBePending(call) || call.outcome !== null || call.accepted !== null || call.original !== null) return;
       if (!readArguments(call).ok) return;
       const accepted = await call.batch.services.pending.find(sessionKey, fingerprintOf(call));
-      if (accepted !== null) setAccepted(call, accepted, 'joined');
+      if (accepted === null) return;
+      setAccepted(call, accepted, 'joined');
+      void announce(call, accepted.handle);
     }),
   );
 };
@@ -47,7 +49,9 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
     return;
   }
   const { services } = call.batch;
-  const acceptance = isForgotten(call.batch) ? UNAVAILABLE : await services.pending.accept(toSpec(call));
+  const acceptance = isForgotten(call.batch)
+    ? UNAVAILABLE
+    : await services.pending.accept(toSpec(call), (handle) => announce(call, handle));
   if (acceptance.kind !== 'accepted') {
     refuse(call, acceptance);
     return;
@@ -61,6 +65,10 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
 const isForgotten = ({ record }: Batch): boolean => record?.state === 'away';
 
 const UNAVAILABLE = { kind: 'unavailable' } as const;
+
+const announce = async ({ index, batch }: Call, handle: string): Promise<void> => {
+  await batch.request.listener?.pending?.(index, handle);
+};
 
 const refuse = (call: ReadyCall, acceptance: Exclude<Acceptance, { kind: 'accepted' }>): void => {
   const { tool } = call;

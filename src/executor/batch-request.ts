@@ -37,7 +37,9 @@ export type BatchListener = {
    */
   readonly result?: (index: number, resultJson: string) => void;
   readonly progress?: (index: number, update: ToolProgress) => void;
-  /** What a handler shows to people before its result, as JSON text without secrets. */
+  /** A call is a pending one, of this handle. It does not begin before this resolves, or 250 ms have passed. */
+  readonly pending?: (index: number, handle: string) => Promise<void>;
+  /** What a handler that runs with its batch shows to people before its result, as JSON text without secrets. */
   readonly part?: (index: number, valueJson: string) => void;
 };
 
@@ -78,6 +80,8 @@ export type BatchRequest = {
   readonly onError: 'continue' | 'stop';
   readonly deadlineMs: number;
   readonly idempotency: IdempotencyKey | null;
+  /** Where its results are kept if it has no key and joins a pending call. Left out: nowhere. */
+  readonly pendingRecord?: () => IdempotencyKey;
   readonly client: Client;
   /** null: each call is answered by how it ended. */
   readonly async?: AsyncTerms | null;

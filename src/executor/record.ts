@@ -151,8 +151,27 @@ const holdRecord = (record: HeldRecord, calls: readonly Call[]): RecordLease => 
 const isAlias = (call: Call): call is ReadyCall => isReady(call) && call.name !== call.tool.name;
 
 /** 9 keeps the results before they are answered. Where that fails they say so. */
-export const keepResults = (batch: Batch): Promise<void> | undefined =>
-  batch.record === null || batch.record.state === 'away' ? undefined : commitResults(batch, batch.record);
+export const keepResults = (batch: Batch): Promise<void> | undefined => {
+  const { record, calls, request } = batch;
+  if (record !== null) return record.state === 'away' ? undefined : commitResults(batch, record);
+  const { pendingRecord } = request;
+  if (pendingRecord === undefined || !calls.some(({ acceptedState }) => acceptedState?.kind === 'pending'))
+    return undefined;
+  return keepUnderRequest(batch, pendingRecord());
+};
+
+/** A batch that asked for no pending calls has joined one: its caller asks for the result under the id of its own request. */
+const keepUnderRequest = async (batch: Batch, { recordKey, requestKey }: IdempotencyKey): Promise<void> => {
+  const { calls, services } = batch;
+  const body = toBodyDigest(batch);
+  const opening = await services.keys.open({ recordKey, requestKey, body, calls: calls.length });
+  if (opening.kind !== 'held') {
+    warn(calls, NOT_FOUND_AGAIN);
+    return;
+  }
+  batch.record = holdRecord(opening.record, calls);
+  await commitResults(batch, batch.record);
+};
 
 const commitResults = async (batch: Batch, record: RecordLease): Promise<void> => {
   const { calls, request, hasAccepted } = batch;
@@ -166,7 +185,10 @@ const commitResults = async (batch: Batch, record: RecordLease): Promise<void> =
   const state = hasAccepted ? await finishAccepted(record, own) : await record.finish(own);
   if (state === 'given_back') batch.isGivenBack = true;
   if (state === 'held' || state === 'given_back') return;
-  const warning = request.idempotency?.key === null ? NOT_FOUND_AGAIN : NOT_RECORDED;
+  warn(calls, (request.idempotency?.key ?? null) === null ? NOT_FOUND_AGAIN : NOT_RECORDED);
+};
+
+const warn = (calls: readonly Call[], warning: Warning): void => {
   for (const call of calls) call.result = withWarning(call.result, warning);
 };
 

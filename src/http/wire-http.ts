@@ -22,7 +22,10 @@ export type HttpParts = AccessParts &
     AppOptions,
     'describeTools' | 'watchTools' | 'readProviderCalls' | 'findTool' | 'findResults' | 'isUnavailable'
   > &
-  Pick<AppOptions, 'readAnswered' | 'cancelAnswered' | 'followAnswered' | 'hasWebhook' | 'pendingTasks'> &
+  Pick<
+    AppOptions,
+    'readAnswered' | 'cancelAnswered' | 'followAnswered' | 'watchParts' | 'hasWebhook' | 'pendingTasks'
+  > &
   Pick<AppOptions, 'readSession' | 'endSession' | 'endedSessions' | 'resetBudgets'> & {
     readonly executor: Executor;
     /** When a batch that is shed is told. */

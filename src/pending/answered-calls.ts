@@ -3,6 +3,7 @@ import type { PendingCall } from '../contract/tool-result.ts';
 import { readHandle } from '../executor/kept-result.ts';
 import type { CallState } from '../executor/pending-calls.ts';
 import { LOST_END, renderPending } from '../executor/pending-result.ts';
+import { createWatchAnsweredParts, type WatchAnsweredParts } from './answered-parts.ts';
 import { toCallKey } from './call-records.ts';
 import type { PendingService } from './pending-service.ts';
 
@@ -41,6 +42,8 @@ export type AnsweredCalls = {
     listener: AnsweredListener,
     over: Promise<void>,
   ) => Promise<readonly string[]>;
+  /** Tells what handlers show from now on, of the calls that it is given. */
+  readonly watchParts: WatchAnsweredParts;
 };
 
 export type AnsweredListener = {
@@ -55,7 +58,7 @@ export const createAnsweredCalls = ({
   service,
   time,
 }: {
-  readonly service: Pick<PendingService, 'stateOf' | 'cancel' | 'waiters'>;
+  readonly service: Pick<PendingService, 'stateOf' | 'cancel' | 'waiters' | 'watchParts'>;
   /** Unix milliseconds. */
   readonly time: () => number;
 }): AnsweredCalls => {
@@ -87,6 +90,7 @@ export const createAnsweredCalls = ({
       const now = await Promise.all(answered.map((result) => readOne(tenant, result)));
       return now.map(({ result }) => result);
     },
+    watchParts: createWatchAnsweredParts(service),
     cancel: async (tenant, answered, how) => {
       await Promise.all(toHandles(answered).map((handle) => cancel(tenant, handle, how)));
     },
@@ -127,7 +131,12 @@ const followOne = (
     shown = text;
     listener.progress(index, progress);
   };
-  const look = (): void => void service.stateOf(tenant, handle, 0).then(tell, () => undefined);
+  const look = (): void =>
+    void service.stateOf(tenant, handle, 0).then(
+      // Parts are on another connection: those that Redis sent before this answer are read first.
+      (state) => (state?.kind === 'pending' ? tell(state) : setImmediate(tell, state)),
+      () => undefined,
+    );
   const stop = service.waiters.onChange(toCallKey(tenant, handle), look);
   look();
   return { ended, stop };

@@ -61,6 +61,9 @@ export type CommitKind = { readonly late: boolean; readonly unknown: boolean };
 /** Hears that something has happened to a call: it ended, its progress or its cancellation changed. */
 export type CallListener = (key: string) => void;
 
+/** Hears of the parts of one call. `ready` resolves when they arrive, also where they never will; it never rejects. */
+export type PartsWatch = { readonly ready: Promise<void>; readonly stop: () => void };
+
 /**
  * The records of pending calls: the truth about each, whatever a queue says. Each step is atomic. All reject when the store
  * fails. A record that has not ended is never dropped for want of room: there `create` answers `full`.
@@ -106,4 +109,11 @@ export type CallRecords = {
   readonly due: (most: number) => Promise<readonly string[]>;
   /** Hears of calls until it is stopped. Best effort: who waits reads again once a second. */
   readonly watch: (listener: CallListener) => () => void;
+  /**
+   * Sends what the handler of a held call shows, JSON text without secrets, to whoever watches the call now, in any process.
+   * Best effort: kept nowhere, dropped rather than waited for. Never throws.
+   */
+  readonly publishPart: (lease: CallLease, valueJson: string) => void;
+  /** Hears of the parts of a call in their order, from `ready` until it is stopped. */
+  readonly watchParts: (key: string, listener: (valueJson: string) => void) => PartsWatch;
 };

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { PendingCall } from '../contract/tool-result.ts';
 import type { Acceptance, AcceptedCall, CallSpec, CallState, PendingCalls } from '../executor/pending-calls.ts';
 import { renderLost } from '../executor/pending-result.ts';
-import { type CallRecord, type CallRecords, handleOf, toCallKey } from './call-records.ts';
+import { type CallRecord, type CallRecords, handleOf, type PartsWatch, toCallKey } from './call-records.ts';
 import { type CallWaiters, createCallWaiters } from './call-waiters.ts';
 import type { Job, JobEnd, JobQueue } from './job-queue.ts';
 
@@ -27,6 +27,8 @@ export type PendingService = PendingCalls & {
     sessionKey: string,
   ) => Promise<readonly { readonly spec: CallSpec; readonly pending: PendingCall }[]>;
   readonly waiters: CallWaiters;
+  /** Hears of the parts of a call of the tenant. */
+  readonly watchParts: (tenant: string, handle: string, listener: (valueJson: string) => void) => PartsWatch;
   /** Queues what has no job, ends what has expired; a few at a time. Never rejects. */
   readonly sweep: () => Promise<void>;
   readonly close: () => void;
@@ -48,6 +50,15 @@ export type PendingServiceOptions = {
 const SWEEP_AT_ONCE = 20;
 const MOST_SWEPT = 2000;
 const POLL_AFTER_MS = 2000;
+// A stream that cannot hear the parts of its calls by then shows later ones.
+const MOST_ANNOUNCING_MS = 250;
+
+const waitAtMost = async (wait: Promise<void>, ms: number): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms).unref();
+  await Promise.race([wait, promise]);
+  clearTimeout(timer);
+};
 
 /**
  * Calls that outlive their requests: accepts them, tells where they stand, and ends them. The order is record, queue, answer:
@@ -83,20 +94,22 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
   const closing = new AbortController();
   const confirm = createConfirm(options, closing.signal);
   const dispatch = createDispatch(options, closing.signal);
-  const accept = async (spec: CallSpec): Promise<Acceptance> => {
-    const key = toCallKey(spec.tenant, handleOfSpec(spec));
+  const accept: PendingService['accept'] = async (spec, announce) => {
+    const handle = handleOfSpec(spec);
+    const key = toCallKey(spec.tenant, handle);
     const created = await records.create(key, spec);
     if (created.kind === 'full') return created;
     if ((await confirm(key)) === 'gone') return UNAVAILABLE;
     if (created.kind === 'created') onAccepted(spec);
+    await waitAtMost(announce(handle), MOST_ANNOUNCING_MS);
     await dispatch(key, spec);
     // What was just written need not be read. What an earlier try has written may have ended.
     const record = created.kind === 'created' ? null : await records.find(key).catch(orNull);
     return { kind: 'accepted', call: toAccepted(key, record ?? toFresh(spec)) };
   };
   return {
-    accept: (spec) =>
-      accept(spec).catch((error: unknown) => {
+    accept: (spec, announce) =>
+      accept(spec, announce).catch((error: unknown) => {
         onFailed(error);
         return UNAVAILABLE;
       }),
@@ -112,14 +125,8 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     lookUp,
     stateOf: async (tenant, handle, waitMs, over) => (await lookUp(tenant, handle, waitMs, over))?.state ?? null,
     cancel: createCancel(options),
-    ofSession: async (sessionKey) => {
-      const keys = await records.ofSession(sessionKey);
-      const found = await Promise.all(keys.map(async (key) => ({ key, record: await records.find(key) })));
-      return found.flatMap(({ key, record }) => {
-        const state = record === null ? null : toState(record, handleOf(key));
-        return record === null || state?.kind !== 'pending' ? [] : [{ spec: record.spec, pending: state.pending }];
-      });
-    },
+    watchParts: (tenant, handle, listener) => records.watchParts(toCallKey(tenant, handle), listener),
+    ofSession: createOfSession(options),
     waiters,
     sweep: createSweep(options),
     close: () => {
@@ -138,6 +145,18 @@ const toFresh = (spec: CallSpec): CallRecord => ({
   progress: null,
   result: null,
 });
+
+/** The calls of a session that have not ended. */
+const createOfSession =
+  ({ records }: PendingServiceOptions): PendingService['ofSession'] =>
+  async (sessionKey) => {
+    const keys = await records.ofSession(sessionKey);
+    const found = await Promise.all(keys.map(async (key) => ({ key, record: await records.find(key) })));
+    return found.flatMap(({ key, record }) => {
+      const state = record === null ? null : toCallState(record, handleOf(key), records.durability);
+      return record === null || state?.kind !== 'pending' ? [] : [{ spec: record.spec, pending: state.pending }];
+    });
+  };
 
 /** Waits for the end of a call. One whose time is over, and that no worker holds, ends here. */
 const createUntilEnded = (options: PendingServiceOptions, waiters: CallWaiters): CallWaiters['untilEnded'] => {

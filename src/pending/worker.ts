@@ -144,7 +144,7 @@ class HeldCall {
   }
 
   async #execute(outcome: CallOutcome | null): Promise<void> {
-    const { executeBatch, sessions, time } = this.#options;
+    const { records, executeBatch, sessions, time } = this.#options;
     const { spec } = this.#record;
     const { sessionKey, ticket } = spec;
     const tool = { name: spec.tool, retries: spec.retries, maxCalls: null, effects: spec.effects, polling: true };
@@ -172,7 +172,10 @@ class HeldCall {
         whenGone: (listener) => subscribe(this.#gone, listener),
       },
       memory: null,
-      listener: { progress: (_index, update) => this.#report(update) },
+      listener: {
+        progress: (_index, update) => this.#report(update),
+        part: (_index, valueJson) => records.publishPart(this.#lease, valueJson),
+      },
       traceId: spec.traceId,
       trace: null,
       resumed: {

@@ -8,7 +8,7 @@ import { openEventStream, type StreamEvent, type StreamOptions, toStreamFormat, 
 import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
 import { toFormat } from './read-turn.ts';
 import { type ResultsBody, sendReading, sendUnlessKnown, toResultsJson } from './send-answer.ts';
-import { isPendingResult } from './stream-batch.ts';
+import { isPendingResult, toPartJson } from './stream-batch.ts';
 
 type KeptCaller = {
   readonly tenant: string;
@@ -26,6 +26,7 @@ export type KeptResultsOptions = {
   readonly readAnswered: AnsweredCalls['read'];
   readonly cancelAnswered: AnsweredCalls['cancel'];
   readonly followAnswered: AnsweredCalls['follow'];
+  readonly watchParts: AnsweredCalls['watchParts'];
   readonly streams: StreamOptions;
   readonly toEntityTag: (body: string) => string;
 };
@@ -120,7 +121,7 @@ type Watched = { readonly found: readonly string[]; readonly requestId: string; 
 const sendEvents = async (
   now: ResultsNow,
   { found, requestId, reply }: Watched,
-  { streams, followAnswered, callerOf }: KeptResultsOptions,
+  { streams, followAnswered, watchParts, callerOf }: KeptResultsOptions,
 ): Promise<void> => {
   const { tenant } = callerOf(reply.request);
   const stream = openEventStream(reply, toStreamFormat(reply.request.headers.accept) ?? 'sse', streams);
@@ -138,11 +139,18 @@ const sendEvents = async (
     };
     const progress: AnsweredListener['progress'] = (index, value) =>
       send('progress', JSON.stringify({ index, progress: value }));
+    const part = (index: number, valueJson: string): void => {
+      if (!told.has(index)) send('part', toPartJson(index, valueJson));
+    };
+    const parts = watchParts(tenant, part);
+    parts.watchResults(now.results);
     try {
       await followAnswered(tenant, found, { result, progress }, whenClosed(reply));
     } catch (_away) {
       stream.abort();
       return;
+    } finally {
+      parts.stop();
     }
   }
   send('done', `{"request_id":"${requestId}","session_id":null,"status":"done"}`);
@@ -219,4 +227,4 @@ const maySee = (result: string, mayUse: (tool: string) => boolean): boolean => {
 export const createNotKeptProblem = (): ProblemError => new ProblemError(404, 'result_not_kept', NOT_KEPT);
 
 const NOT_KEPT =
-  'No results are stored under this request id: its batch had no Idempotency-Key and did not prefer an asynchronous answer, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.';
+  'No results are stored under this request id: its batch had no Idempotency-Key, did not prefer an asynchronous answer and joined no pending call, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.';

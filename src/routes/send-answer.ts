@@ -138,7 +138,8 @@ export const sendAsyncAnswer = (
   const isPending = how.status === 'pending';
   sendJson(reply, json, isPending ? 202 : 200, [
     ...(how.origin === 'replayed' ? REPLAYED : NO_HEADERS),
-    ...(how.preferred ? ['preference-applied', 'respond-async', 'location', `/tool-calls/${reply.request.id}`] : []),
+    ...(how.preferred ? ['preference-applied', 'respond-async'] : []),
+    ...(how.preferred || isPending ? ['location', `/tool-calls/${reply.request.id}`] : []),
     ...(isPending ? ['retry-after', POLL_AFTER_SECONDS] : []),
   ]);
 };

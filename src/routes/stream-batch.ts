@@ -2,13 +2,14 @@ import type { FastifyReply } from 'fastify';
 import type { AcceptedCall, BatchListener } from '../executor/batch-request.ts';
 import { isObject } from '../formats/json-access.ts';
 import { toJsonString } from '../json/json-text.ts';
-import type { AnsweredListener } from '../pending/answered-calls.ts';
+import type { AnsweredCalls, AnsweredListener } from '../pending/answered-calls.ts';
 import {
   type EventStream,
   openEventStream,
   type StreamEvent,
   type StreamFormat,
   type StreamOptions,
+  whenClosed,
 } from './event-stream.ts';
 
 /** What the last event of a stream tells beside the results. */
@@ -29,11 +30,17 @@ export type BatchStream = {
   readonly finish: (end: StreamEnd) => Promise<void>;
 };
 
+type BatchStreamOptions = StreamOptions & {
+  readonly format: StreamFormat;
+  readonly tenant: string;
+  readonly watchParts: AnsweredCalls['watchParts'];
+};
+
 /** Sends nothing before the batch is accepted: until then it can be refused by a status. */
 export const createBatchStream = (
   reply: FastifyReply,
   sessionId: string | null,
-  options: StreamOptions & { readonly format: StreamFormat },
+  options: BatchStreamOptions,
 ): BatchStream => {
   const sent = new Set<number>();
   let stream: EventStream | null = null;
@@ -42,6 +49,12 @@ export const createBatchStream = (
     events += 1;
     stream?.send(event, String(events), dataJson);
   };
+  const tellPart = (index: number, valueJson: string): void => {
+    if (!sent.has(index)) send('part', toPartJson(index, valueJson));
+  };
+  const parts = options.watchParts(options.tenant, tellPart);
+  // Its calls may go on for hours after it.
+  void whenClosed(reply).then(parts.stop);
   const names = `"request_id":${toJsonString(reply.request.id)},"session_id":${sessionId === null ? 'null' : toJsonString(sessionId)}`;
   const open = (calls: readonly AcceptedCall[], headers: readonly string[]): void => {
     stream = openEventStream(reply, options.format, { ...options, headers });
@@ -58,6 +71,7 @@ export const createBatchStream = (
   };
   const followToEnd = (results: readonly string[], follow: NonNullable<StreamEnd['follow']>) => {
     tellAll(results);
+    parts.watchResults(results);
     return follow({ result: tellResult, progress: tellProgress });
   };
   const finish = async ({ results, toTail, follow }: StreamEnd): Promise<void> => {
@@ -75,7 +89,8 @@ export const createBatchStream = (
       result: tellResult,
       progress: (index, { progress, total = null, message = null }) =>
         tellProgress(index, { done: progress, total, message }),
-      part: (index, valueJson) => send('part', `{"index":${index},"value":${valueJson}}`),
+      part: tellPart,
+      pending: parts.watch,
     },
     finish: async (end) => {
       if (stream === null) open(end.results.map(readCall), end.origin === 'replayed' ? REPLAYED : []);
@@ -84,6 +99,7 @@ export const createBatchStream = (
         await finish(end);
         isWhole = true;
       } finally {
+        parts.stop();
         if (!isWhole) stream?.abort();
       }
     },
@@ -92,6 +108,9 @@ export const createBatchStream = (
 
 /** Whether a result says that its call has not ended. As the service writes it, and no value or text can unescaped. */
 export const isPendingResult = (result: string): boolean => result.includes('"success":false,"outcome":"pending",');
+
+/** The data of a `part`, from a value as JSON text. */
+export const toPartJson = (index: number, valueJson: string): string => `{"index":${index},"value":${valueJson}}`;
 
 const REPLAYED = ['idempotent-replayed', 'true'] as const;
 

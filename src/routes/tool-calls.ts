@@ -47,6 +47,7 @@ export type ToolCallsOptions = PreferAsyncOptions & {
   readonly streams: StreamOptions;
   /** Tells of calls that go on after their batch is answered. */
   readonly followAnswered: AnsweredCalls['follow'];
+  readonly watchParts: AnsweredCalls['watchParts'];
 };
 
 /**
@@ -69,9 +70,15 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
 };
 
 /** The stream that the caller asked for; null: it gets one body. */
-const toStream = ({ envelope }: Turn, reply: FastifyReply, { streams }: ToolCallsOptions): BatchStream | null => {
+const toStream = (
+  { envelope }: Turn,
+  reply: FastifyReply,
+  { streams, watchParts, callerOf }: ToolCallsOptions,
+): BatchStream | null => {
   const format = toStreamFormat(reply.request.headers.accept);
-  return format === null ? null : createBatchStream(reply, envelope.session_id ?? null, { ...streams, format });
+  if (format === null) return null;
+  const { tenant } = callerOf(reply.request);
+  return createBatchStream(reply, envelope.session_id ?? null, { ...streams, format, tenant, watchParts });
 };
 
 /** How an answer is sent. */
@@ -112,6 +119,7 @@ const toBatch = (
     onError: envelope.on_error,
     deadlineMs: Math.min(deadlineMs ?? options.maxDeadlineMs, options.maxDeadlineMs),
     idempotency: toIdempotency(request, tenant, asyncTerms, options),
+    pendingRecord: () => toRequestRecord(request, tenant, options),
     // Whoever prefers an asynchronous answer may go: its calls go on.
     client: asyncTerms === null ? new ReplyClient(raw) : NEVER_GONE,
     async: asyncTerms,
@@ -139,7 +147,7 @@ const send = (
   { envelope, dialect, warnings: ofMembers }: Turn,
   { reply, stream, batch, options }: Answering,
 ): void => {
-  const { results, origin, status } = toResults(answer);
+  const { results, origin, status } = toResults(answer, batch);
   const { request } = reply;
   if (origin === 'replayed') requireRoomForReplay(request, results, toMemoryForm(dialect, stream));
   const warnings = withHeaderWarnings(ofMembers, request);
@@ -234,25 +242,34 @@ const createKeyProblem = (): ProblemError =>
 
 const unquote = (key: string): string => (/^".*"$/.test(key) ? key.slice(1, -1) : key);
 
-const toResults = (answer: BatchAnswer): Extract<BatchAnswer, { kind: 'results' }> => {
+const toResults = (answer: BatchAnswer, { idempotency }: BatchRequest): Extract<BatchAnswer, { kind: 'results' }> => {
   if (answer.kind === 'results') return answer;
-  throw answer.kind === 'other_body' ? createReusedKeyProblem() : createKeyInFlightProblem(answer.retryAfterMs);
+  const chosen = idempotency?.key === null ? 'X-Request-Id' : 'Idempotency-Key';
+  throw answer.kind === 'other_body'
+    ? createReusedKeyProblem(chosen)
+    : createKeyInFlightProblem(answer.retryAfterMs, chosen);
 };
 
-/** What a batch is answered whose key came with another body before. */
-export const createReusedKeyProblem = (): ProblemError =>
-  new ProblemError(
-    422,
-    'idempotency_key_reused',
+/** The header whose value is the key of a record: the request id where an asynchronous batch came without a key. */
+type KeyHeader = 'Idempotency-Key' | 'X-Request-Id';
+
+const REUSED = {
+  'Idempotency-Key':
     'This Idempotency-Key was already used with a different body. Nothing has run; use a new key for a new batch.',
-  );
+  'X-Request-Id':
+    'The results of a different asynchronous batch are stored under this X-Request-Id. Nothing has run; use a new request id for a new batch, or leave it out.',
+} as const satisfies Readonly<Record<KeyHeader, string>>;
+
+/** What a batch is answered whose key came with another body before. */
+export const createReusedKeyProblem = (header: KeyHeader): ProblemError =>
+  new ProblemError(422, 'idempotency_key_reused', REUSED[header]);
 
 /** What a batch is answered whose key belongs to one that still runs. */
-export const createKeyInFlightProblem = (retryAfterMs: number): ProblemError =>
+export const createKeyInFlightProblem = (retryAfterMs: number, header: KeyHeader): ProblemError =>
   new ProblemError(
     409,
     'idempotency_key_in_flight',
-    'A batch with this Idempotency-Key is still running. This request ran nothing; retry after the time in Retry-After.',
+    `A batch with this ${header} is still running. This request ran nothing; retry after the time in Retry-After.`,
     { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) },
   );
 

@@ -237,10 +237,15 @@ export const openQueueConnection = (url: string, use: 'producer' | 'worker'): Re
 
 /** Messages of Redis, to all processes that subscribe. Best effort: what is published while a connection is away is lost. */
 export type RedisSubscription = {
-  /** Connects with the first channel, and goes on trying; never rejects. */
-  readonly subscribe: (channel: string, listener: (message: string) => void) => void;
+  /** Connects with the first channel, and goes on trying; never rejects. The last listener of a channel replaces the others. */
+  readonly subscribe: (channel: string, listener: (message: string) => void) => Listening;
   readonly close: () => void;
 };
+
+/** One channel. `ready` resolves when its messages arrive, or after `stop`. */
+export type Listening = { readonly ready: Promise<void>; readonly stop: () => void };
+
+type Channel = PromiseWithResolvers<void> & { readonly listener: (message: string) => void };
 
 // Subscribing again changes nothing where all is well. Else it finds a connection that is dead and does not say so, and a
 // node of a cluster that was left: ioredis subscribes at the next one once, and does not tell when that failed.
@@ -249,31 +254,45 @@ const SUBSCRIBE_AGAIN_MS = 5000;
 /** Subscribes at the server, or at one node of the cluster: a message reaches all of them. */
 export const createRedisSubscription = (url: string): RedisSubscription => {
   const nodes = url.split(',').map((node) => node.trim());
-  const listeners = new Map<string, (message: string) => void>();
+  const channels = new Map<string, Channel>();
   let client: Redis | Cluster | undefined;
   let timer: NodeJS.Timeout | undefined;
-  const subscribe = (): void => {
-    if (client?.status !== 'ready') return;
-    client.subscribe(...listeners.keys()).then(ignore, () => {
-      // Of a cluster ioredis chooses another node when this one is gone.
-      if (client instanceof Redis && client.status === 'ready') client.disconnect(true);
-    });
+  const subscribe = (names: readonly string[]): void => {
+    if (client?.status !== 'ready' || names.length === 0) return;
+    client.subscribe(...names).then(
+      () => {
+        for (const name of names) channels.get(name)?.resolve();
+      },
+      () => {
+        // Of a cluster ioredis chooses another node when this one is gone.
+        if (client instanceof Redis && client.status === 'ready') client.disconnect(true);
+      },
+    );
   };
+  const subscribeToAll = (): void => subscribe([...channels.keys()]);
   const open = (): Redis | Cluster => {
     const opened = nodes.length > 1 ? createCluster(nodes) : createSubscriber(url);
-    opened.on('ready', subscribe);
-    opened.on('message', (channel: string, message: string) => listeners.get(channel)?.(message));
+    opened.on('ready', subscribeToAll);
+    opened.on('message', (name: string, message: string) => channels.get(name)?.listener(message));
     // The other connection to the same servers tells of them.
     opened.on('error', ignore);
     opened.connect().then(ignore, ignore);
-    timer = setInterval(subscribe, SUBSCRIBE_AGAIN_MS).unref();
+    timer = setInterval(subscribeToAll, SUBSCRIBE_AGAIN_MS).unref();
     return opened;
   };
   return {
-    subscribe: (channel, listener) => {
-      listeners.set(channel, listener);
+    subscribe: (name, listener) => {
+      const channel = { ...Promise.withResolvers<void>(), listener };
+      channels.set(name, channel);
       client ??= open();
-      subscribe();
+      subscribe([name]);
+      const stop = (): void => {
+        channel.resolve();
+        if (channels.get(name) !== channel) return;
+        channels.delete(name);
+        if (client?.status === 'ready') client.unsubscribe(name).then(ignore, ignore);
+      };
+      return { ready: channel.promise, stop };
     },
     close: () => {
       clearInterval(timer);

@@ -8,6 +8,8 @@ export type Delivery = {
   readonly body: string;
   /** When its event happened, milliseconds since the epoch. */
   readonly since: number;
+  /** `never`: of several messages of this id within a day the first is kept, also when it was delivered before the others. */
+  readonly repeats?: 'never';
 };
 
 /** A delivery that is this process's for the time of its lease. */

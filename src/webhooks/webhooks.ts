@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { DeliveryStore } from './delivery-store.ts';
 import { createEndpointSender, type EndpointSender, type SenderOptions } from './endpoint-sender.ts';
 import type { EndpointSettings, WebhookEventType } from './endpoint-settings.ts';
@@ -9,8 +10,8 @@ export type WebhookEvent = {
   /** Its name in the configuration file. */
   readonly endpoint: string;
   readonly data: WebhookData;
-  /** Letters and digits that this event has wherever it is told of: two processes that do send one message. Left out: a new one. */
-  readonly id?: string;
+  /** Of the events of a tenant that are called the same and are of one type, the endpoint is told the first. */
+  readonly once?: string;
 };
 
 /** Thin: ids, outcome, code; no arguments, no values, no messages. */
@@ -75,12 +76,14 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
   };
   return {
     has,
-    emit: async ({ type, tenant, endpoint, data, id: own }) => {
+    emit: async ({ type, tenant, endpoint, data, once }) => {
       if (!has(tenant, endpoint) || endpoints.get(endpoint)?.events.includes(type) !== true) return;
       const since = time();
       const body = redact(JSON.stringify({ type, timestamp: new Date(since).toISOString(), data: toThin(data) }));
-      const id = `msg_${own ?? createId()}`;
-      const kept = await store.add({ id, endpoint, tenant, body, since }).then(undefined, (error: unknown) => {
+      const id = `msg_${once === undefined ? createId() : toStableId(tenant, type, once)}`;
+      const delivery = { id, endpoint, tenant, body, since };
+      const adding = store.add(once === undefined ? delivery : { ...delivery, repeats: 'never' });
+      const kept = await adding.then(undefined, (error: unknown) => {
         observer.failed(endpoint, error);
         return 'full' as const;
       });
@@ -113,6 +116,9 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
     },
   };
 };
+
+// The same in each process.
+const toStableId = (...words: readonly string[]): string => hash('sha256', words.join('\n')).slice(0, 32);
 
 const TOO_MANY = 'too many messages of the endpoint wait';
 

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { readEnd, readHandle } from '../executor/kept-result.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
@@ -12,31 +11,42 @@ type NotificationParts = {
   readonly keys: Pick<KeyedStore, 'find'>;
   readonly isEnded: (tenant: string, handle: string) => Promise<boolean>;
   readonly onFailed: (error: unknown) => void;
+  /** Default: a second. */
+  readonly lookAgainMs?: number;
 };
 
+// Between the rendering of an answer and the keeping of it a call may end that the answer calls pending.
+const LOOK_AGAIN_MS = 1000;
+// Six seconds together: an answer waits that long for a store that is away.
+const MOST_LOOKS = 3;
+
 /** Tells the webhook endpoint that a batch has named of its calls: that each goes on, how each ended, and that all have. */
-export const createNotifications = ({ webhooks, keys, isEnded, onFailed }: NotificationParts) => {
-  const emit = async (spec: CallSpec, event: Pick<WebhookEvent, 'type' | 'data' | 'id'>): Promise<void> => {
+export const createNotifications = (parts: NotificationParts) => {
+  const { webhooks, keys, isEnded, onFailed, lookAgainMs = LOOK_AGAIN_MS } = parts;
+  const emit = async (spec: CallSpec, event: Pick<WebhookEvent, 'type' | 'data' | 'once'>): Promise<void> => {
     if (spec.notify !== null) await webhooks.emit({ tenant: spec.tenant, endpoint: spec.notify, ...event });
   };
-  /** The calls of a batch that were answered as pending. */
-  const findAnswered = async ({ requestKey }: CallSpec): Promise<readonly string[]> => {
-    for (const waitMs of ANSWERED_WITHIN_MS) {
-      const answered = await keys.find(requestKey);
-      if (Array.isArray(answered)) return answered.map(readHandle).filter((handle) => handle !== null);
-      await setTimeout(waitMs, null, { ref: false });
-    }
-    return [];
+  const findAnswered = async (spec: CallSpec): Promise<readonly string[]> => {
+    const answered = await keys.find(spec.requestKey);
+    return Array.isArray(answered) ? answered : [];
   };
   const tellIfAllEnded = async (spec: CallSpec): Promise<void> => {
-    const handles = await findAnswered(spec);
-    // Whoever sent the batch got all results with its answer.
+    let answered = await findAnswered(spec);
+    for (let looks = 1; answered.length === 0 && looks <= MOST_LOOKS; looks += 1) {
+      await setTimeout(looks * lookAgainMs, null, { ref: false });
+      answered = await findAnswered(spec);
+    }
+    const handles = answered.map(readHandle).filter((handle) => handle !== null);
+    // Not answered, or answered with all ends: the caller has them.
     if (handles.length === 0) return;
     const ended = await Promise.all(handles.map((handle) => isEnded(spec.tenant, handle)));
-    if (!ended.every(Boolean)) return;
-    // Calls that end together all find that it is over.
-    const id = hash('sha256', spec.requestKey).slice(0, ID_CHARACTERS).toUpperCase();
-    await emit(spec, { type: 'tool_calls.completed', id, data: { request_id: spec.requestId } });
+    // Calls that end at once see both that all have ended: the first emits it.
+    if (ended.every(Boolean))
+      await emit(spec, {
+        type: 'tool_calls.completed',
+        data: { request_id: spec.requestId },
+        once: spec.requestKey,
+      });
   };
   return {
     accepted: (spec: CallSpec): void => {
@@ -53,12 +63,6 @@ export const createNotifications = ({ webhooks, keys, isEnded, onFailed }: Notif
     },
   };
 };
-
-// A call may end before its batch is answered, and its answer may have said that it is pending. One that waits longer waits
-// for another call, whose end tells of the batch.
-const ANSWERED_WITHIN_MS = [20, 100, 500, 2000, 5000];
-// As many as the ids of other messages have.
-const ID_CHARACTERS = 26;
 
 const toData = (spec: CallSpec): WebhookEvent['data'] => ({
   request_id: spec.requestId,

@@ -264,6 +264,7 @@ const toPendingReading = (answered: AnsweredCalls) => ({
   readAnswered: answered.read,
   cancelAnswered: answered.cancel,
   followAnswered: answered.follow,
+  watchParts: answered.watchParts,
 });
 
 /** What the routes need to find tools, as people and as providers know them. */

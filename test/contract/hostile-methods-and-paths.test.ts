@@ -47,7 +47,7 @@ test.each([
   [
     '/tool-calls/',
     'result_not_kept',
-    'No results are stored under this request id: its batch had no Idempotency-Key and did not prefer an asynchronous answer, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.',
+    'No results are stored under this request id: its batch had no Idempotency-Key, did not prefer an asynchronous answer and joined no pending call, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.',
   ],
   ['/tools/nope', 'tool_not_found', 'There is no tool with that name. GET /tools lists all tools.'],
   ['/tools/__proto__', 'tool_not_found', 'There is no tool with that name. GET /tools lists all tools.'],

@@ -41,6 +41,35 @@ test('the console shows progress and parts while a call runs, and its result beh
   expect(complaints).toEqual([]);
 });
 
+test('the console shows what a call that outlives its request shows', { timeout: SLOW_MS }, async () => {
+  const { promise: told, resolve: tell } = Promise.withResolvers<void>();
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const build = defineTool({
+    ...{ name: 'build', description: 'Builds.', effects: 'read', background: 'always' },
+    input: z.object({}),
+    run: async function* () {
+      await told;
+      yield 'compiling main.c';
+      yield 'linking';
+      await ended;
+      return 'built';
+    },
+  });
+  const service = await lab.start({}, [build]);
+  const { page, complaints } = await lab.open(service.url, '#tool=build');
+  const watched = page.waitForRequest((request) => request.url().endsWith('/events'));
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.locator('.pending').getByText('running').waitFor();
+  await (await watched).response();
+  tell();
+  await page.locator('.shown-parts').filter({ hasText: 'compiling main.c' }).filter({ hasText: 'linking' }).waitFor();
+  await page.locator('.pending').getByText('running').waitFor();
+  end();
+  await page.locator('.mark.success').waitFor();
+  expect(await page.locator('.shown-parts').innerText()).toContain('linking');
+  expect(complaints).toEqual([]);
+});
+
 test('a stream that breaks is no answer', { timeout: SLOW_MS }, async () => {
   const hang = defineTool({
     name: 'hang',

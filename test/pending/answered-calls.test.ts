@@ -4,6 +4,8 @@ import { createAnsweredCalls } from '#src/pending/answered-calls.ts';
 import { createPendingService, handleOfSpec } from '#src/pending/pending-service.ts';
 import { createCallSpec, createMemoryCallsUnderTest, SURE, take } from '#test/support/call-records-under-test.ts';
 
+const watchedByNobody = async (): Promise<void> => undefined;
+
 const WAIT = { timeout: 20_000, interval: 5 };
 
 /** Two calls that no worker runs, and their results as a batch was answered them. */
@@ -23,7 +25,7 @@ const startLab = async () => {
   onTestFinished(service.close);
   const accept = async (index: number) => {
     const { spec } = createCallSpec({ index });
-    await service.accept(spec);
+    await service.accept(spec, watchedByNobody);
     const [call, key] = [handleOfSpec(spec), `${spec.tenant}:${handleOfSpec(spec)}`];
     const answered = JSON.stringify({
       ...{ index, id: 'call_1', name: 'x', success: false, outcome: 'pending', executed: 'no', value: null },

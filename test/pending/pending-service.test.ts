@@ -16,6 +16,8 @@ import {
 } from '#test/support/call-records-under-test.ts';
 import { useRedis } from '#test/support/session-stores-under-test.ts';
 
+const watchedByNobody = async (): Promise<void> => undefined;
+
 const redis = useRedis();
 const WAIT = { timeout: 20_000, interval: 20 };
 const DONE: JobEnd = { kind: 'done' };
@@ -57,6 +59,8 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
   return {
     durability: records.durability,
     create: (key, spec) => records.create(key, spec),
+    publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
+    watchParts: (key, listener) => records.watchParts(key, listener),
     confirm: (key) => lose('confirm', records.confirm(key)),
     withdraw: (key) => (lost.withdraw > 0 ? lose('withdraw', Promise.resolve()) : records.withdraw(key)),
     find: (key) => records.find(key),
@@ -77,10 +81,10 @@ test('a call whose confirmation was applied without an answer never runs, and is
   const records = await createRecords();
   const { spec, key } = createAsked();
   const { service, accepted } = startService(loseAnswers(records, { confirm: 1, withdraw: 2 }));
-  expect(await service.accept(spec)).toEqual({ kind: 'unavailable' });
+  expect(await service.accept(spec, watchedByNobody)).toEqual({ kind: 'unavailable' });
   expect(accepted).toEqual([]);
   await expect.poll(() => records.find(key), WAIT).toBeNull();
-  expect((await service.accept(spec)).kind).toBe('accepted');
+  expect((await service.accept(spec, watchedByNobody)).kind).toBe('accepted');
   expect(await look(records, key)).toMatchObject({ state: 'queued', cancel: 'no' });
   expect(accepted).toEqual([handleOfSpec(spec)]);
 });
@@ -97,7 +101,7 @@ test('a record that is gone before it is confirmed is no accepted call', async (
     },
   };
   const { service, accepted } = startService(creating);
-  expect(await service.accept(spec)).toEqual({ kind: 'unavailable' });
+  expect(await service.accept(spec, watchedByNobody)).toEqual({ kind: 'unavailable' });
   expect(accepted).toEqual([]);
 });
 
@@ -113,7 +117,7 @@ test('what was just accepted is told without being read again, and what an earli
     },
   };
   const { service } = startService(counting);
-  const first = await service.accept(spec);
+  const first = await service.accept(spec, watchedByNobody);
   expect(first).toMatchObject({
     call: {
       handle,
@@ -131,7 +135,7 @@ test('what was just accepted is told without being read again, and what an earli
   });
   expect(reads).toBe(0);
   await records.commit((await take(records, key)).lease, '{"value":1}', SURE);
-  expect(await service.accept(spec)).toMatchObject({
+  expect(await service.accept(spec, watchedByNobody)).toMatchObject({
     call: { handle, state: { kind: 'ended', result: '{"value":1}' } },
   });
 });
@@ -144,7 +148,7 @@ test('a service that is closed begins no call again that could not run before', 
     return { kind: 'later', afterMs: 1 };
   };
   const { service } = startService(records, run);
-  await service.accept(createAsked({ background: 'never' }).spec);
+  await service.accept(createAsked({ background: 'never' }).spec, watchedByNobody);
   await expect.poll(() => runs, WAIT).toBeGreaterThan(2);
   service.close();
   const before = runs;

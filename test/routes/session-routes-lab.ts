@@ -113,6 +113,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
     readAnswered: async (_tenant, results) => ({ results, late: [] }),
     cancelAnswered: async () => undefined,
     followAnswered: async () => [],
+    watchParts: () => ({ watch: async () => undefined, watchResults: () => undefined, stop: () => undefined }),
     streams: {
       heartbeatMs: 15_000,
       observer: { opened: () => undefined, closed: () => undefined, dropped: () => undefined },

@@ -56,7 +56,8 @@ const start = async (executeBatch: ExecuteBatch) => {
   const toKey = (tenant: string, chosen: string): string => `${tenant}:${chosen}`;
   const keys = { toSessionKey: toKey, toRecordKey: toKey, toRequestKey: toKey };
   const readProviderCalls = createReadProviderCalls({ find: () => undefined, findPortable: () => undefined });
-  const noPending = { hasWebhook: () => false, followAnswered: async () => [] };
+  const watchParts = () => ({ watch: async () => undefined, watchResults: () => undefined, stop: () => undefined });
+  const noPending = { hasWebhook: () => false, followAnswered: async () => [], watchParts };
   const observer = { opened: () => undefined, closed: () => undefined, dropped: () => undefined };
   const streams = { heartbeatMs: 15_000, observer };
   const terms = { createId: () => 'id', maxDeadlineMs: 1000, callerOf, readProviderCalls, streams, ...noPending };

@@ -48,14 +48,23 @@ export const ALL_CALLS = 'recourse:{pending}:calls';
 export const ALL_CALLERS = 'recourse:{pending}:callers';
 
 /** Subscribes to nothing. */
-export const DEAF: Pick<RedisSubscription, 'subscribe'> = { subscribe: () => undefined };
+export const DEAF: Pick<RedisSubscription, 'subscribe'> = {
+  subscribe: () => ({ ready: Promise.resolve(), stop: () => undefined }),
+};
 
 /** Messages on a connection for tests, ready when this resolves. */
 export const subscribeTo = async (redis: Redis | Cluster): Promise<Pick<RedisSubscription, 'subscribe'>> => {
   const listeners = new Map<string, (message: string) => void>();
   await redis.subscribe('recourse:pending');
   redis.on('message', (channel: string, message: string) => listeners.get(channel)?.(message));
-  return { subscribe: (channel, listener) => void listeners.set(channel, listener) };
+  return {
+    subscribe: (channel, listener) => {
+      listeners.set(channel, listener);
+      const ready = redis.subscribe(channel).then(() => undefined);
+      const stop = (): void => void (listeners.delete(channel) && redis.unsubscribe(channel));
+      return { ready, stop };
+    },
+  };
 };
 
 export const createRedisRecords = (

@@ -66,7 +66,7 @@ const records: unknown = Object.getPrototypeOf(
       onError: ignore,
       disconnect: ignore,
     },
-    subscription: { subscribe: ignore },
+    subscription: { subscribe: () => ({ ready: Promise.resolve(), stop: ignore }) },
     limits: { ofSession: 1, ofKey: 1, ofService: 1 },
   }),
 );

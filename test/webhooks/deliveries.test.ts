@@ -97,6 +97,21 @@ describe.each([
     expect([deliveries, waiting]).toEqual([[], 1]);
   });
 
+  test('of a message that comes but once no second one is kept, also when the first is delivered', async () => {
+    const { store } = create();
+    const delivery: Delivery = { ...createDelivery(), repeats: 'never' };
+    const both = await Promise.all([store.add(delivery), store.add({ ...delivery, body: '{}' })]);
+    expect(both).toEqual(['kept', 'kept']);
+    const { deliveries, waiting } = await store.claim(delivery.endpoint, 4, LEASE_MS);
+    expect([deliveries.map(({ id, body }) => [id, body]), waiting]).toEqual([[[delivery.id, delivery.body]], 1]);
+    for (const claimed of deliveries) await store.remove(claimed);
+    expect(await store.add(delivery)).toBe('kept');
+    expect(await store.claim(delivery.endpoint, 4, LEASE_MS)).toMatchObject({ deliveries: [], waiting: 0 });
+    const other = { ...delivery, id: createDelivery().id };
+    await store.add(other);
+    expect((await store.claim(delivery.endpoint, 4, LEASE_MS)).deliveries.map(({ id }) => id)).toEqual([other.id]);
+  });
+
   test('at most as many as are asked for, and of one endpoint alone', async () => {
     const { store } = create();
     const { endpoint } = createDelivery();
@@ -172,6 +187,12 @@ test('Redis holds two keys an endpoint with an end, in one slot, and nothing of 
   for (const key of keys) expect(await redis().pttl(key)).toBeGreaterThan(24 * 3_600_000);
   await store.remove(delivery);
   expect(await redis().keys(pattern)).toEqual([]);
+  const once: Delivery = { ...createDelivery(delivery.endpoint), repeats: 'never' };
+  await store.add(once);
+  await store.remove(once);
+  const onceKey = toKey(delivery.endpoint, `once:${once.id}`);
+  expect(await redis().keys(pattern)).toEqual([onceKey]);
+  expect(await redis().pttl(onceKey)).toBeGreaterThan(24 * 3_600_000);
 });
 
 test('an endpoint with too many messages takes no more, and a tenant with too many takes no room from others', async () => {

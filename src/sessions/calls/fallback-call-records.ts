@@ -55,6 +55,10 @@ export const createFallbackCallRecords = (options: {
     release: (lease) => beside(() => primary.release(lease)),
     commit: (lease, result, how) => beside(() => primary.commit(lease, result, how)),
     watch: (listener) => primary.watch(listener),
+    publishPart: (lease, valueJson) => {
+      if (isUp()) primary.publishPart(lease, valueJson);
+    },
+    watchParts: (key, listener) => primary.watchParts(key, listener),
   };
 };
 

@@ -12,8 +12,10 @@ import {
   type Claim,
   type CommitKind,
   type Creation,
+  type PartsWatch,
   RESULT_TTL_MS,
 } from '../../pending/call-records.ts';
+import { ListenersByCall } from './call-parts.ts';
 
 /** How many calls may be pending at once. */
 export type PendingLimits = {
@@ -65,6 +67,7 @@ class MemoryCallRecords implements CallRecords {
   readonly #live: LiveCalls;
   readonly #ended: BoundedStore<MutableRecord>;
   readonly #listeners = new Set<CallListener>();
+  readonly #partListeners = new ListenersByCall();
 
   constructor(options: MemoryCallRecordsOptions) {
     this.#options = options;
@@ -171,6 +174,15 @@ class MemoryCallRecords implements CallRecords {
   watch(listener: CallListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
+  }
+
+  publishPart(lease: CallLease, valueJson: string): void {
+    if (this.#hold(lease) !== undefined) this.#partListeners.tell(lease.key, valueJson);
+  }
+
+  watchParts(key: string, listener: (valueJson: string) => void): PartsWatch {
+    this.#partListeners.add(key, listener);
+    return { ready: Promise.resolve(), stop: () => void this.#partListeners.delete(key, listener) };
   }
 
   #find(key: string): MutableRecord | undefined {

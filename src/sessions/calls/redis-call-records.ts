@@ -12,12 +12,14 @@ import {
   type Claim,
   type CommitKind,
   type Creation,
+  type PartsWatch,
   RESULT_TTL_MS,
 } from '../../pending/call-records.ts';
 import { createResultCap, parseObject, withoutRoom } from '../keyed/keyed-results.ts';
 import { createRedisScript, type RedisClient, type RedisSubscription, type RunRedisScript } from '../redis-client.ts';
 import { BOUNDLESS_SPACE, type StoreSpace } from '../space-ledger.ts';
 import { type CallIndex, createCallIndex, PEEKED } from './call-index.ts';
+import { type CallParts, createCallParts } from './call-parts.ts';
 import type { PendingLimits } from './memory-call-records.ts';
 
 // As pending-call.lua publishes.
@@ -59,7 +61,8 @@ type Step =
   | 'renew'
   | 'release'
   | 'commit'
-  | 'cancel';
+  | 'cancel'
+  | 'part';
 
 class RedisCallRecords implements CallRecords {
   readonly durability = 'durable';
@@ -69,16 +72,18 @@ class RedisCallRecords implements CallRecords {
   readonly #leaseMs: string;
   readonly #index: CallIndex;
   readonly #listeners = new Set<CallListener>();
+  readonly #parts: CallParts;
   #isSubscribed = false;
 
   constructor(options: RedisCallRecordsOptions) {
-    const { client, limits, leaseMs = CALL_LEASE_MS, lookAfterMs = LOOK_AFTER_MS } = options;
+    const { client, subscription, limits, leaseMs = CALL_LEASE_MS, lookAfterMs = LOOK_AFTER_MS } = options;
     this.#options = options;
     this.#hurried = loadScript(client);
     this.#patient = loadScript({ call: client.callPatiently });
     this.#leaseMs = String(leaseMs);
     const peek = async (key: string) => Peek.parse(await run(this.#patient, 'peek', key, this.#leaseMs));
     this.#index = createCallIndex({ client, limits, peek, lookAfterMs });
+    this.#parts = createCallParts({ subscription, publish: (lease, part) => this.#runHeld('part', lease, part) });
   }
 
   // At once, for they lie in three cluster slots. A record without its entries, or the other way round, is not confirmed.
@@ -164,6 +169,14 @@ class RedisCallRecords implements CallRecords {
       });
     }
     return () => void this.#listeners.delete(listener);
+  }
+
+  publishPart(lease: CallLease, valueJson: string): void {
+    this.#parts.publish(lease, valueJson);
+  }
+
+  watchParts(key: string, listener: (valueJson: string) => void): PartsWatch {
+    return this.#parts.watch(key, listener);
   }
 
   async #make(key: string, spec: CallSpec): Promise<z.infer<typeof Made>> {

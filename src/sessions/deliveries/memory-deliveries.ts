@@ -7,6 +7,9 @@ const TTL_MS = 25 * 3_600_000;
 // The record, and its place in the order.
 const DELIVERY_BYTES = 250;
 
+// Ids that come but once. Their messages come within milliseconds of each other.
+const MOST_ONCE = 10_000;
+
 type Held = { readonly delivery: Delivery; attempt: number; dueAt: number };
 
 /** Messages of this process, which end with it. */
@@ -28,6 +31,7 @@ export const createMemoryDeliveries = (options: {
   const { memory, now, onEvicted } = options;
   const idsOf = new Map<string, Map<string, Held>>();
   const disabled = new Map<string, string>();
+  const once = new Set<string>();
   const onGone = (_key: string, { delivery }: Held, reason: EvictionReason | 'deleted'): void => {
     idsOf.get(delivery.endpoint)?.delete(delivery.id);
     if (reason !== 'deleted') onEvicted(delivery);
@@ -39,7 +43,10 @@ export const createMemoryDeliveries = (options: {
     has: (delivery) => find(delivery) !== undefined,
     list: () => [...idsOf.values()].flatMap((ids) => [...ids.values()].map(({ delivery }) => delivery)),
     add: async (delivery) => {
-      if (find(delivery) !== undefined) return 'kept';
+      if (find(delivery) !== undefined || once.has(toKey(delivery))) return 'kept';
+      if (delivery.repeats === 'never') once.add(toKey(delivery));
+      const [oldest] = once;
+      if (once.size > MOST_ONCE && oldest !== undefined) once.delete(oldest);
       const one: Held = { delivery, attempt: 0, dueAt: now() };
       const ids = idsOf.get(delivery.endpoint) ?? new Map<string, Held>();
       idsOf.set(delivery.endpoint, ids.set(delivery.id, one));

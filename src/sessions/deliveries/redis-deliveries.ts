@@ -23,8 +23,9 @@ export const createRedisDeliveries = (
   return {
     add: async (delivery) => {
       const most = [String(mostWaiting.endpoint), String(mostWaiting.tenant)];
-      const words = ['add', delivery.id, toMessage(delivery), String(TTL_MS), ...most];
-      return (await runNow(toKeys(delivery.endpoint), words)) === 1 ? 'kept' : 'full';
+      const { id, endpoint, repeats } = delivery;
+      const words = ['add', id, toMessage(delivery), String(TTL_MS), ...most, repeats === 'never' ? '1' : ''];
+      return (await runNow([...toKeys(endpoint), toOnceKey(endpoint, id)], words)) === 1 ? 'kept' : 'full';
     },
     claim: async (endpoint, most, leaseMs) =>
       readClaim(endpoint, await run(toKeys(endpoint), ['claim', String(most), String(leaseMs)])),
@@ -40,9 +41,13 @@ type Keys = readonly [due: string, kept: string, disabled: string];
 
 // The hash tag is the endpoint's: one endpoint is one cluster slot. No tenant has a slash in its name.
 const toKeys = (endpoint: string): Keys => {
-  const key = `recourse:{webhooks/${endpoint}}`;
+  const key = toSlot(endpoint);
   return [`${key}:due`, `${key}:kept`, `${key}:disabled`];
 };
+
+const toSlot = (endpoint: string): string => `recourse:{webhooks/${endpoint}}`;
+
+const toOnceKey = (endpoint: string, id: string): string => `${toSlot(endpoint)}:once:${id}`;
 
 // Neither a number nor a tenant holds a line end, and the body is the rest.
 const toMessage = ({ since, tenant, body }: Delivery): string => `${since}\n${tenant}\n${body}`;

@@ -4,6 +4,7 @@
 -- KEYS[2]  hash: `<id>` → the message (`since\ntenant\nbody`), `<id>:n` → how many attempts have begun, `t:<tenant>` → how
 --          many messages of a tenant there are
 -- KEYS[3]  the version of the endpoint that wants no more messages
+-- KEYS[4]  of `add` alone: is there once a message was kept whose id comes but once
 -- ARGV     the step, and what it says of itself below
 -- Cost     that of the messages it names
 
@@ -23,14 +24,17 @@ local function drop(id)
   if redis.call('HINCRBY', kept, tenant, -1) < 1 then redis.call('HDEL', kept, tenant) end
 end
 
--- id, message, ms that both keys live on, most messages of the endpoint, and of a tenant → 1, 0 where too many wait
-function steps.add(id, message, ttl_ms, most, most_of_tenant)
+-- id, message, ms that the keys live on, most messages of the endpoint, and of a tenant, 1 where the id comes but once or ''
+-- → 1, 0 where too many wait
+function steps.add(id, message, ttl_ms, most, most_of_tenant, once)
   if redis.call('HEXISTS', kept, id) == 1 then return 1 end
+  if once == '1' and redis.call('EXISTS', KEYS[4]) == 1 then return 1 end
   local tenant = tenant_of(message)
   if redis.call('ZCARD', due) >= tonumber(most) then return 0 end
   if digits(redis.call('HGET', kept, tenant)) >= tonumber(most_of_tenant) then return 0 end
   redis.call('HINCRBY', kept, tenant, 1)
   redis.call('HSET', kept, id, message)
+  if once == '1' then redis.call('SET', KEYS[4], '1', 'PX', ttl_ms) end
   redis.call('ZADD', due, string.format('%d', server_now()), id)
   renew(KEYS, ttl_ms)
   return 1

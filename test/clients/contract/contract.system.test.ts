@@ -47,7 +47,8 @@ const TOOLS = [
   defineTool({
     ...{ name: 'build', description: 'Builds for a while.', effects: 'read', background: 'optional' },
     input: z.object({ takes_ms: z.number() }),
-    run: async ({ takes_ms: takesMs }, { signal }) => {
+    run: async ({ takes_ms: takesMs }, { part, signal }) => {
+      part('building');
       await setTimeout(takesMs, undefined, { signal });
       return 'built';
     },

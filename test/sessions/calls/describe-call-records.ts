@@ -10,6 +10,7 @@ import {
   take,
   UNKNOWN,
 } from '#test/support/call-records-under-test.ts';
+import { describeCallParts } from './describe-call-parts.ts';
 
 /** What all records of pending calls promise. */
 export const describeCallRecords = (name: string, createRecords: CreateCallRecordsUnderTest): void => {
@@ -20,6 +21,7 @@ export const describeCallRecords = (name: string, createRecords: CreateCallRecor
     describeCancelling(createRecords);
     describeFinding(createRecords);
     describeLimits(createRecords);
+    describeCallParts(createRecords);
   });
 };
 

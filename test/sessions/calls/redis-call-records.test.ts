@@ -7,6 +7,7 @@ import {
   accept,
   createCallSpec,
   createRedisRecords,
+  DEAF,
   LATE,
   look,
   SURE,
@@ -246,7 +247,11 @@ test('one replica hears of what another does, also after the server was restarte
 
 test('nothing subscribes before somebody watches', async () => {
   const asked: string[] = [];
-  const records = await createRecords({ subscription: { subscribe: (channel) => void asked.push(channel) } });
+  const subscribe: typeof DEAF.subscribe = (channel, listener) => {
+    asked.push(channel);
+    return DEAF.subscribe(channel, listener);
+  };
+  const records = await createRecords({ subscription: { subscribe } });
   await accept(records);
   expect(asked).toEqual([]);
   const stops = [records.watch(() => undefined), records.watch(() => undefined)];

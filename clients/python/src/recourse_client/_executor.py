@@ -175,16 +175,19 @@ class Executor:
         timeout: float | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
+        respond_async: float | None = None,
     ) -> Generator[StreamEvent, None, None]:
         """Has calls executed, and gives what happens as it happens: `accepted`, each `result` once, `progress` and `part`
         in between, last `done`.
 
         Begins with the first event that is asked for; closing it ends the calls that may be ended. Raises a RecourseError
         where the service did not take the calls, or the stream broke before `done`. The options are those of `execute`,
-        but without an idempotency_key none is made: results that are kept are known only together, at the end.
+        but without an idempotency_key none is made: results that are kept are known only together, at the end. With
+        respond_async calls may outlive the request; the stream follows them to their end.
         """
         said = {"session_id": session_id, "round_id": round_id, "order": order, "on_error": on_error}
-        outgoing = self._to_outgoing(calls, format, False, said, deadline, timeout, request_id)
+        wait_ms = _to_wait_ms(None, respond_async, 0)
+        outgoing = self._to_outgoing(calls, format, False, said, deadline, timeout, request_id, wait_ms)
         outgoing = replace(outgoing, idempotency_key=idempotency_key, manner="stream")
         answered, attempts = self._sender(outgoing)
         lines = answered.stream
