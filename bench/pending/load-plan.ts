@@ -21,6 +21,8 @@ export type Spread = Readonly<z.infer<typeof Spread>>;
 /** What was answered in the time that counts; the generator gives up at an answer that is not a success. */
 export const LoadResult = z.object({
   answers: z.int().positive(),
+  /** Calls that were refused because Redis was late, the warm-up's included. */
+  away: z.int().nonnegative(),
   ms: z.number().positive(),
   /** From a request to its whole answer, in milliseconds. */
   took: Spread,

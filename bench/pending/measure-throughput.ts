@@ -11,6 +11,8 @@ export type Throughput = {
   readonly callsPerSecond: number;
   /** What the workers could do if nothing but the calls took time. */
   readonly idealPerSecond: number;
+  /** Calls that were refused because Redis was late. */
+  readonly away: number;
   readonly took: Spread;
   readonly micros: { readonly api: number; readonly workers: number; readonly redis: number };
 };
@@ -48,13 +50,14 @@ export const measureThroughput = async (part: Part, ask: AskProcess): Promise<re
   return figures;
 };
 
-const toThroughput = (workers: number, { answers, ms, took, cpuNanos }: LoadResult): Throughput => {
+const toThroughput = (workers: number, { answers, ms, took, away, cpuNanos }: LoadResult): Throughput => {
   const [api = 0, redis = 0, ...ofWorkers] = cpuNanos.map((nanos) => nanos / answers / 1000);
   return {
     workers,
     callsPerSecond: (answers * 1000) / ms,
     idealPerSecond: (workers * CONCURRENCY * 1000) / CALL_MS,
     took,
+    away,
     micros: { api, redis, workers: ofWorkers.reduce((sum, one) => sum + one, 0) },
   };
 };

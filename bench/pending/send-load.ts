@@ -7,6 +7,7 @@ import { LoadPlan, type LoadResult, type Spread } from './load-plan.ts';
 
 type Tally = {
   isCounting: boolean;
+  away: number;
   readonly took: number[];
   readonly untilBegun: number[];
   readonly sinceEnded: number[];
@@ -15,10 +16,13 @@ type Tally = {
 const Moments = z.object({ begun: z.number(), ended: z.number() });
 const Answer = z.object({ results: z.tuple([z.object({ success: z.literal(true), value: z.unknown() })]) });
 
+// A machine that is busy may keep Redis from an answer within 50 ms: such a call is refused, and has not run.
+const AWAY = '"code":"store_unavailable"';
+
 const now = (): number => performance.timeOrigin + performance.now();
 
 const sendLoad = async (plan: z.infer<typeof LoadPlan>): Promise<LoadResult> => {
-  const tally: Tally = { isCounting: false, took: [], untilBegun: [], sinceEnded: [] };
+  const tally: Tally = { isCounting: false, took: [], untilBegun: [], sinceEnded: [], away: 0 };
   const { promise: failure, reject } = Promise.withResolvers<never>();
   const closes = Array.from({ length: plan.connections }, () => openLine(plan, tally, reject));
   try {
@@ -31,6 +35,7 @@ const sendLoad = async (plan: z.infer<typeof LoadPlan>): Promise<LoadResult> => 
     const after = plan.pids.map(readCpuNanos);
     return {
       answers: tally.took.length,
+      away: tally.away,
       ms: performance.now() - startedAt,
       took: toSpread(tally.took),
       untilBegun: tally.untilBegun.length === 0 ? null : toSpread(tally.untilBegun),
@@ -55,8 +60,9 @@ const openLine = ({ url, request, pauseMs }: z.infer<typeof LoadPlan>, tally: Ta
     onAnswer: ({ status, body }) => {
       const at = now();
       const { data } = Answer.safeParse(JSON.parse(body));
-      if (status !== 200 || data === undefined) return fail(new Error(`${status}: ${body.slice(0, 600)}`));
-      if (tally.isCounting) count(tally, { sentAt, at, value: data.results[0].value });
+      if (body.includes(AWAY)) tally.away += 1;
+      else if (status !== 200 || data === undefined) return fail(new Error(`${status}: ${body.slice(0, 600)}`));
+      else if (tally.isCounting) count(tally, { sentAt, at, value: data.results[0].value });
       if (pauseMs === 0) send();
       else timer = setTimeout(send, pauseMs);
     },

@@ -29,8 +29,21 @@ export const toPendingSection = ({ throughput, overhead, waiting, waiters }: Pen
 
 const toThroughputTable = (rows: readonly Throughput[]): string =>
   toTable(
-    ['workers', 'calls/s', 'ideal', 'share', 'target', '', 'p50 ms', 'p99 ms', 'µs service', 'µs workers', 'µs Redis'],
-    rows.map(({ workers, callsPerSecond, idealPerSecond, took, micros }) => [
+    [
+      'workers',
+      'calls/s',
+      'ideal',
+      'share',
+      'target',
+      '',
+      'p50 ms',
+      'p99 ms',
+      'µs service',
+      'µs workers',
+      'µs Redis',
+      'refused',
+    ],
+    rows.map(({ workers, callsPerSecond, idealPerSecond, took, micros, away }) => [
       String(workers),
       callsPerSecond.toFixed(0),
       String(idealPerSecond),
@@ -42,6 +55,7 @@ const toThroughputTable = (rows: readonly Throughput[]): string =>
       micros.api.toFixed(0),
       micros.workers.toFixed(0),
       micros.redis.toFixed(0),
+      String(away),
     ]),
   );
 
