@@ -14,6 +14,7 @@ export const PARTS = [
   'notes',
   'files',
   'memory',
+  'pending',
 ] as const;
 export type PartName = (typeof PARTS)[number];
 

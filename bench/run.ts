@@ -19,6 +19,7 @@ import { measureNotes } from './notes/measure-notes.ts';
 import { toNotesSection } from './notes/to-notes-section.ts';
 import { loadOptions, type Options, type PartName } from './options.ts';
 import type { Part } from './part.ts';
+import { measurePending } from './pending/measure-pending.ts';
 import { createProcesses } from './processes.ts';
 import { createRedisServers } from './redis-servers.ts';
 import { writeResults } from './results-file.ts';
@@ -41,6 +42,7 @@ const MEASURES = {
   notes: async (part) => toNotesSection(await measureNotes(part)),
   files: async (part) => toFilesSection(await measureFiles(part)),
   memory: measureMemory,
+  pending: measurePending,
 } as const satisfies Record<PartName, (part: Part) => Promise<readonly string[]>>;
 
 const say = (line: string): void => {

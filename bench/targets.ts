@@ -37,3 +37,10 @@ export const MIN_GOODPUT = 0.8;
 /** From a deadline to its answer, and from there until the hosts are as they were: at most, in 99 of 100 cases. */
 export const MAX_ANSWER_AFTER_DEADLINE_MS = 50;
 export const MAX_WHOLE_AGAIN_MS = 300;
+
+/** Least share of the calls that workers could run if nothing but the calls took time. */
+export const MIN_SHARE_OF_IDEAL_THROUGHPUT = 0.9;
+/** Of the service and Redis together, for 10 000 calls that wait. */
+export const MAX_MB_OF_WAITING_CALLS = 50;
+/** What 5 000 long polls and 1 000 streams may add to the p99 of another caller's call. */
+export const MAX_ADDED_BY_WAITERS_MS = 5;

@@ -84,6 +84,11 @@ export type CallRecords = {
   readonly withdraw: (key: string) => Promise<void>;
   /** null: unknown. */
   readonly find: (key: string) => Promise<CallRecord | null>;
+  /**
+   * What tells whether something has happened to each of these calls, for much less than `find`: '' as long as it has neither
+   * ended nor said how far it is, else a text that changes with that; a call that is unknown has ended.
+   */
+  readonly versions: (keys: readonly string[]) => Promise<readonly string[]>;
   /** Takes the call for one worker. `begins` above 0: a worker that began it has died. */
   readonly claim: (key: string) => Promise<Claim>;
   /** Notes that the handler begins, before it does. `lost`: another worker holds it, and it must not run. */

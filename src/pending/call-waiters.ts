@@ -14,12 +14,24 @@ export type CallWaiters = {
   readonly close: () => void;
 };
 
-// A message that got lost costs a waiter at most this. Each call is read once for all who wait for it.
-const READ_AGAIN_MS = 1000;
+// A message that got lost costs a waiter at most this.
+const LOOK_AGAIN_MS = 1000;
+// So many calls are one question to the store, and one step of its only thread.
+const LOOKED_AT_ONCE = 100;
 
-/** Waits for calls on behalf of requests and streams: one reading a call and a second, however many wait for it. */
+/** A call that somebody waits for. */
+type WatchedCall = {
+  readonly listeners: Set<() => void>;
+  /** As the store said when it was last looked at; '' is what it says of a call to which nothing has happened. */
+  version: string;
+};
+
+/**
+ * Waits for calls on behalf of requests and streams. Messages tell of what happens to them. Once a second all calls are
+ * looked at for what no message came of; a call is read only where something has happened.
+ */
 export const createCallWaiters = (records: CallRecords, time: () => number): CallWaiters => {
-  const listeners = new Map<string, Set<() => void>>();
+  const calls = new Map<string, WatchedCall>();
   let waiting = 0;
   let timer: NodeJS.Timeout | undefined;
   // With the first who waits: hearing of calls may take a connection.
@@ -28,24 +40,22 @@ export const createCallWaiters = (records: CallRecords, time: () => number): Cal
   const tell = (key: string): void => {
     // What is being read may be what was before.
     readers.forget(key);
-    for (const listener of listeners.get(key) ?? []) listener();
+    for (const listener of calls.get(key)?.listeners ?? []) listener();
   };
-  // Where the records are of this process no message gets lost.
-  const tick = (): void => {
-    for (const key of listeners.keys()) tell(key);
-  };
+  const lookAgain = createLookAgain(records, calls, tell);
   const onChange = (key: string, listener: () => void): (() => void) => {
-    const ofCall = listeners.get(key) ?? new Set();
-    ofCall.add(listener);
-    listeners.set(key, ofCall);
+    const call = calls.get(key) ?? { listeners: new Set(), version: '' };
+    calls.set(key, call);
+    call.listeners.add(listener);
     waiting += 1;
     unwatch ??= records.watch(tell);
-    if (records.durability === 'durable') timer ??= setInterval(tick, READ_AGAIN_MS).unref();
+    // Where the records are of this process no message gets lost.
+    if (records.durability === 'durable') timer ??= setInterval(() => void lookAgain(), LOOK_AGAIN_MS).unref();
     return () => {
-      if (!ofCall.delete(listener)) return;
+      if (!call.listeners.delete(listener)) return;
       waiting -= 1;
-      if (ofCall.size === 0) listeners.delete(key);
-      if (listeners.size > 0) return;
+      if (call.listeners.size === 0) calls.delete(key);
+      if (calls.size > 0) return;
       clearInterval(timer);
       timer = undefined;
     };
@@ -58,6 +68,36 @@ export const createCallWaiters = (records: CallRecords, time: () => number): Cal
       unwatch?.();
       clearInterval(timer);
     },
+  };
+};
+
+/** Looks at all calls, a few at a time, so that other requests have their turns; one round after the other. */
+const createLookAgain = (
+  records: CallRecords,
+  calls: ReadonlyMap<string, WatchedCall>,
+  tell: (key: string) => void,
+): (() => Promise<void>) => {
+  const compare = (key: string, version: string): void => {
+    const call = calls.get(key);
+    if (call === undefined || version === '' || version === call.version) return;
+    // An end is told again until nobody waits: the reading that follows may fail.
+    if (version !== 'ended') call.version = version;
+    tell(key);
+  };
+  const look = async (keys: readonly string[]): Promise<'looked' | 'away'> => {
+    const versions = await records.versions(keys).catch(() => null);
+    if (versions === null) return 'away';
+    for (const [place, key] of keys.entries()) compare(key, versions[place] ?? '');
+    return 'looked';
+  };
+  let isLooking = false;
+  return async () => {
+    if (isLooking) return;
+    isLooking = true;
+    const keys = [...calls.keys()];
+    for (let place = 0; place < keys.length; place += LOOKED_AT_ONCE)
+      if ((await look(keys.slice(place, place + LOOKED_AT_ONCE))) === 'away') break;
+    isLooking = false;
   };
 };
 

@@ -7,7 +7,7 @@ import { ignoreBodies } from './body-parsers.ts';
 import { openEventStream, type StreamEvent, type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
 import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
 import { toFormat } from './read-turn.ts';
-import { type ResultsBody, sendReading, sendUnlessKnown, toResultsJson } from './send-answer.ts';
+import { holdLittle, type ResultsBody, sendReading, sendUnlessKnown, toResultsJson } from './send-answer.ts';
 import { isPendingResult, toPartJson } from './stream-batch.ts';
 
 type KeptCaller = {
@@ -80,6 +80,7 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     const { wait_ms: asked, until } = query;
     const found = await find(request, requestId);
     const waitMs = Math.min(asked, LONGEST_WAIT_MS);
+    if (waitMs > 0) holdLittle(reply);
     const now = await read(request, found, waitMs === 0 ? null : { waitMs, until, over: whenClosed(reply) });
     if (now.status === 'pending') void reply.code(202).header('retry-after', RETRY_AFTER_SECONDS);
     const body = toTellingBody(requestId, now, terms === null ? null : { terms, raw: query.raw });
@@ -131,6 +132,7 @@ const sendEvents = async (
     stream.send(event, String(events), dataJson);
   };
   send('snapshot', toBody(requestId, now));
+  holdLittle(reply);
   if (now.status === 'pending') {
     const told = new Set<number>(indexesOfEnded(now.results));
     const result = (index: number, resultJson: string): void => {

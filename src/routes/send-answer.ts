@@ -19,6 +19,16 @@ export type MemoryForm = keyof typeof COPIES;
 // What is smaller is within what the request has taken at the door.
 const SMALL = 32_768;
 
+// Of a request that waits there is no answer yet; about so much is its connection.
+const WAITING_BYTES = 8192;
+
+/**
+ * From now on a request waits: it holds next to nothing, so that thousands may wait beside those that are answered. Its own
+ * answer is small, or asks for room when it is there.
+ */
+export const holdLittle = ({ request: { hold }, raw }: FastifyReply): void =>
+  hold?.set(WAITING_BYTES + raw.writableLength);
+
 /** Why a request finds no room for its answer. */
 export const NO_ROOM = { reason: 'answers', retryAfterSeconds: 2 } as const;
 

@@ -295,6 +295,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'mcp-server/plain-calls.ts': 'behind the head of a stream an error has no status any more, and is an event',
   'mcp-server/sdk-server.ts': 'a bug of ours is told of, and its text goes to nobody; the client may have gone',
   'redaction/service-redactor.ts': 'what cannot be redacted is left out, and its error, which may show it, too',
+  'pending/call-waiters.ts': 'calls that cannot be looked at now are looked at a second later',
   'pending/pending-service.ts': 'a store that is away refuses or puts off a call, and the caller is told so',
   'pending/worker.ts': 'a step on a record that fails is tried again, and ends no worker',
   'routes/tool-calls.ts': 'a stream that breaks says so by its end',

@@ -59,6 +59,7 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
   return {
     durability: records.durability,
     create: (key, spec) => records.create(key, spec),
+    versions: (keys) => records.versions(keys),
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
     watchParts: (key, listener) => records.watchParts(key, listener),
     confirm: (key) => lose('confirm', records.confirm(key)),

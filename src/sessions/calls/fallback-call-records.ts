@@ -49,6 +49,7 @@ export const createFallbackCallRecords = (options: {
         ({ length }) => length > 0,
       ),
     find: (key) => beside(() => primary.find(key)),
+    versions: (keys) => beside(() => primary.versions(keys)),
     ofSession: (sessionKey) => beside(() => primary.ofSession(sessionKey)),
     begin: (lease) => beside(() => primary.begin(lease)),
     renew: (lease, progress) => beside(() => primary.renew(lease, progress)),

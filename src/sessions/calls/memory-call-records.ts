@@ -106,6 +106,14 @@ class MemoryCallRecords implements CallRecords {
     return this.#find(key) ?? null;
   }
 
+  async versions(keys: readonly string[]): Promise<readonly string[]> {
+    return keys.map((key) => {
+      const record = this.#find(key);
+      if (record === undefined || record.state === 'ended') return 'ended';
+      return record.progress === null ? '' : JSON.stringify(record.progress);
+    });
+  }
+
   async claim(key: string): Promise<Claim> {
     return claimRecord(this.#find(key), key, this.#options.now());
   }

@@ -22,6 +22,7 @@ import { type CallIndex, createCallIndex, PEEKED } from './call-index.ts';
 import { type CallParts, createCallParts } from './call-parts.ts';
 import type { PendingLimits } from './memory-call-records.ts';
 
+const LUA = new URL('../lua/', import.meta.url);
 // As pending-call.lua publishes.
 const CHANNEL = 'recourse:pending';
 // Whoever makes a record confirms it with its next command.
@@ -69,6 +70,7 @@ class RedisCallRecords implements CallRecords {
   readonly #options: RedisCallRecordsOptions;
   readonly #hurried: RunRedisScript;
   readonly #patient: RunRedisScript;
+  readonly #versions: RunRedisScript;
   readonly #leaseMs: string;
   readonly #index: CallIndex;
   readonly #listeners = new Set<CallListener>();
@@ -80,6 +82,7 @@ class RedisCallRecords implements CallRecords {
     this.#options = options;
     this.#hurried = loadScript(client);
     this.#patient = loadScript({ call: client.callPatiently });
+    this.#versions = createRedisScript({ call: client.callPatiently }, LUA, ['call-versions.lua']);
     this.#leaseMs = String(leaseMs);
     const peek = async (key: string) => Peek.parse(await run(this.#patient, 'peek', key, this.#leaseMs));
     this.#index = createCallIndex({ client, limits, peek, lookAfterMs });
@@ -108,6 +111,16 @@ class RedisCallRecords implements CallRecords {
 
   async find(key: string): Promise<CallRecord | null> {
     return readRecord(await run(this.#patient, 'find', key));
+  }
+
+  async versions(keys: readonly string[]): Promise<readonly string[]> {
+    // In a cluster each record lies in a slot of its own.
+    const together = this.#options.client.topology === 'cluster' ? 1 : Math.max(1, keys.length);
+    const parts = Array.from({ length: Math.ceil(keys.length / together) }, (_, part) =>
+      keys.slice(part * together, (part + 1) * together).map(toRecordKey),
+    );
+    const answers = await Promise.all(parts.map((part) => this.#versions(part, [])));
+    return answers.flatMap((answer) => Versions.parse(answer));
   }
 
   async claim(key: string): Promise<Claim> {
@@ -212,17 +225,20 @@ const ignore = (): void => undefined;
 const EXISTS: Creation = { kind: 'exists' };
 
 const loadScript = (client: Pick<RedisClient, 'call' | 'preload'>): RunRedisScript =>
-  createRedisScript(client, new URL('../lua/', import.meta.url), ['fields.lua', 'pending-call.lua']);
+  createRedisScript(client, LUA, ['fields.lua', 'pending-call.lua']);
 
 // The whole of tenant and handle is the hash tag: a record is one cluster slot, and a tenant is many.
+const toRecordKey = (key: string): string => `recourse:{${key}}:call`;
+
 const run = (script: RunRedisScript, step: Step, key: string, ...words: readonly string[]): Promise<unknown> =>
-  script([`recourse:{${key}}:call`], [step, key, ...words]);
+  script([toRecordKey(key)], [step, key, ...words]);
 
 const toHold = (done: 0 | 1): 'held' | 'lost' => (done === 1 ? 'held' : 'lost');
 
 const Text = z.string();
 const Done = z.literal([0, 1]);
 const Made = z.enum(['created', 'exists', 'ended']);
+const Versions = z.array(z.string());
 const Peek = z.enum(PEEKED);
 const Cancel = z.enum(['no', 'asked', 'forced']);
 const Renewed = z.tuple([Done, Cancel]);
