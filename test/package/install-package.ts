@@ -24,10 +24,24 @@ const PACKED = [
 
 const Ended = z.looseObject({ stdout: z.string(), stderr: z.string() });
 
+// Where npm finds its settings, and by which certificates it trusts a registry: behind a proxy nothing is installed without.
+const NETWORK = /^(npm_config_(global|user)config|node_extra_ca_certs|(https?|no)_proxy)$/i;
+
+const toNetwork = (): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value !== undefined && NETWORK.test(name) ? [[name, value]] : [],
+    ),
+  );
+
 const runIn = async (directory: string, command: string, words: readonly string[]): Promise<string> => {
   const PATH = [join(directory, 'node_modules/.bin'), cleanEnvironment({})['PATH']].join(delimiter);
   const npm = { npm_config_audit: 'false', npm_config_fund: 'false', npm_config_prefer_offline: 'true' };
-  const options = { cwd: directory, env: cleanEnvironment({ ...npm, PATH }), maxBuffer: 16 * 1024 * 1024 };
+  const options = {
+    cwd: directory,
+    env: cleanEnvironment({ ...toNetwork(), ...npm, PATH }),
+    maxBuffer: 16 * 1024 * 1024,
+  };
   const ended = await promisify(execFile)(command, words, options).catch((error: unknown) => {
     const { stdout, stderr } = Ended.parse(error);
     throw new Error(`${command} ${words.join(' ')}:\n${stdout}${stderr}`, { cause: error });

@@ -1,0 +1,37 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { expect, test } from 'vitest';
+
+// What `npm run test:system` installs first, and `npm test` does not.
+const HELPERS = ['support/chromium.ts', 'support/prometheus.ts'];
+const STARTS_PYTHON = /[']python3[']/;
+
+const TEST = join(import.meta.dirname, '..');
+const IMPORT = /(?:from|import)\s+'(\.[^']+|#test\/[^']+)'/g;
+
+const toPath = (from: string, specifier: string): string =>
+  specifier.startsWith('#test/')
+    ? join(TEST, specifier.slice('#test/'.length))
+    : normalize(join(dirname(from), specifier));
+
+/** A file, and all files of test that it imports. */
+const closureOf = (path: string, seen = new Set<string>()): ReadonlySet<string> => {
+  if (seen.has(path) || !existsSync(path)) return seen;
+  seen.add(path);
+  for (const [, specifier = ''] of readFileSync(path, 'utf8').matchAll(IMPORT))
+    closureOf(toPath(path, specifier), seen);
+  return seen;
+};
+
+const needsInstallation = (path: string): boolean =>
+  [...closureOf(path)].some(
+    (file) => HELPERS.some((helper) => file === join(TEST, helper)) || STARTS_PYTHON.test(readFileSync(file, 'utf8')),
+  );
+
+test('no test of `npm test` needs what only the system tier installs: it passes on a fresh machine', () => {
+  const all = globSync('**/*.test.ts', { cwd: TEST }).map((path) => join(TEST, path));
+  const needing = all.filter(needsInstallation);
+  // It sees those that do.
+  expect(needing).toContain(join(TEST, 'e2e/console.system.test.ts'));
+  expect(needing.filter((path) => !path.endsWith('.system.test.ts'))).toEqual([]);
+});
