@@ -106,7 +106,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     'Slots and a fair queue; overload is refused before the body is read, with `Retry-After`.': [
       'test/contract/hostile-overload.system.test.ts: while one caller floods, the single call of another is next, and has its place in a full queue',
       'test/contract/hostile-overload.system.test.ts: a saturated service answers 503 before it reads a batch, and everything else as ever',
-      'test/contract/hostile-overload.system.test.ts: while the event loop keeps lagging part of the batches is refused, and all are taken again when it does not',
+      'test/contract/hostile-lag.system.test.ts: while the event loop keeps lagging part of the batches is refused, and all are taken again when it does not',
     ],
     'Time, memory, output and processes of a tool are bounded.': [
       'test/contract/hostile-isolated-endless.system.test.ts: %s ends at its deadline, alone and among 63 good calls',
@@ -331,7 +331,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     ],
     'A text that only begins like a secret is returned unchanged: no caller finds a secret by characters.': [
       'test/hostile/oracle.system.test.ts: what only begins like a secret comes back as any other text, in results, sessions and the log',
-      'test/hostile/oracle.system.test.ts: what a tool says of itself that only begins like a secret stands in the catalogue as any other text',
+      'test/hostile/oracle-catalogue.system.test.ts: what a tool says of itself that only begins like a secret stands in the catalogue as any other text',
     ],
     "The caller's own key is redacted where a tool quotes it.": [
       'test/contract/hostile-door.test.ts: secrets in the text of a failure stand in no result, log line, span, journal or metric',
