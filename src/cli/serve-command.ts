@@ -59,6 +59,8 @@ const toSettings = ({ port, host, tools, config, lanes, role }: ServeOptions): V
   ...(role === undefined ? {} : { ROLE: role }),
   ...(lanes === undefined ? {} : { WORKER_LANES: lanes }),
   ...(port === undefined ? {} : { PORT: port }),
+  // The only port of a worker: an OPS_PORT of the environment would win over the option.
+  ...(port === undefined || role !== 'worker' ? {} : { OPS_PORT: '' }),
   ...(host === undefined ? {} : { HOST: host }),
   ...(tools === undefined ? {} : { TOOLS_DIR: tools }),
   ...(config === undefined ? {} : { CONFIG_FILE: config }),
@@ -183,7 +185,8 @@ const announce = ({ app, opsApp, listTools }: Service, config: Config, log: Logg
 const announceWorker = (address: AddressInfo | string | null | undefined, config: Config, log: Logger): void => {
   const lanes = config.WORKER_LANES.length === 0 ? 'all' : config.WORKER_LANES;
   log.info({ ...toOpsPort(address), lanes }, 'working');
-  process.stderr.write('Recourse runs queued calls. It serves /live, /ready and /metrics, and no calls.\n');
+  const { ops_port } = toOpsPort(address);
+  process.stderr.write(`Recourse runs queued calls, and serves /live, /ready and /metrics on port ${ops_port}.\n`);
 };
 
 const toOpsPort = (address: AddressInfo | string | null | undefined): { readonly ops_port?: number } =>

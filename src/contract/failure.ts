@@ -52,14 +52,14 @@ export const FAILURE_POLICY = {
     charges: 'unknown_names',
     outcome: same('retry'),
     executed: same('no'),
-    when: 'No tool has that name (the text suggests the nearest ones), or the tool is not available now (the text says why).',
+    when: 'No tool has that name, or it is not available now.',
   },
   invalid_arguments: {
     fault: 'caller',
     charges: true,
     outcome: same('retry'),
     executed: same('no'),
-    when: 'The arguments are not JSON, not an object, too deep, or do not fit the schema; all problems are listed at once.',
+    when: 'The arguments are not JSON, not an object, too deep, or do not fit the schema.',
   },
   retry_requested: {
     fault: 'caller',
@@ -97,7 +97,7 @@ export const FAILURE_POLICY = {
     charges: true,
     outcome: { safe: 'retry', write: 'success' },
     executed: same('yes'),
-    when: 'The value is over MAX_RESULT_BYTES, or the answer of its batch over MAX_ANSWER_BYTES. A write tool succeeds with a warning and a truncated value.',
+    when: 'The value is over MAX_RESULT_BYTES, or the answer over MAX_ANSWER_BYTES. A write tool succeeds with a warning and a truncated value.',
   },
   upstream_rate_limited: {
     fault: 'upstream',
@@ -129,7 +129,7 @@ export const FAILURE_POLICY = {
   ),
   async_required: refusedBy(
     'caller',
-    'The tool runs in the background only, and the request did not ask for an asynchronous answer (`Prefer: respond-async`).',
+    'The tool runs in the background only, and the request lacks `Prefer: respond-async`.',
   ),
   not_executed: refusedBy('policy', 'Sequential with `on_error: "stop"`: an earlier call failed.'),
   cancelled: {

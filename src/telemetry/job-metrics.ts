@@ -13,20 +13,16 @@ export const createJobMetrics = ({ gauge, plainCounter }: Define) => {
       shown.reset();
       for (const sample of samples) shown.set({ lane: sample.lane }, read(sample));
     });
-  perLane(
-    'jobs_waiting',
-    'Queued calls of a lane that wait for a worker; every replica shows the same number.',
-    ({ waiting }) => waiting,
-  );
+  perLane('jobs_waiting', 'Queued calls of a lane; every replica shows the same number.', ({ waiting }) => waiting);
   perLane(
     'jobs_oldest_waiting_seconds',
-    'Time that the oldest of them has waited; 0 if none waits. Every replica shows the same number.',
+    'Age of the oldest queued call of a lane; every replica shows the same number.',
     ({ oldestWaitingMs }) => oldestWaitingMs / 1000,
   );
   gauge('jobs_running', 'Queued calls of a lane that this process runs now.', ['lane'], (shown) => {
     for (const [lane, count] of running) shown.set({ lane }, count);
   });
-  const taken = plainCounter('jobs_taken_total', 'Queued calls of a lane that this process has taken.', ['lane']);
+  const taken = plainCounter('jobs_taken_total', 'Queued calls of a lane that this process took.', ['lane']);
   const change = (lane: string, by: number): void => void running.set(lane, (running.get(lane) ?? 0) + by);
   return {
     jobs: {

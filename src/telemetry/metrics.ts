@@ -38,11 +38,7 @@ export const createMetrics = (version: string, now: () => number = () => perform
     ...createOverloadMetrics(define),
     ...createProcessMetrics(define),
     ...createJobMetrics(define),
-    httpRequests: define.counter(
-      'http_requests_total',
-      'HTTP requests answered; failures of calls are not visible here.',
-      ['method', 'route', 'status_code'],
-    ),
+    httpRequests: define.counter('http_requests_total', 'HTTP requests answered.', ['method', 'route', 'status_code']),
     httpDuration: define.histogram(
       'http_request_duration_seconds',
       'Time from the request headers to the end of the response.',
@@ -86,24 +82,17 @@ const createCallMetrics = ({ counter, count, histogram }: Define) => ({
     'Rounds admitted or refused, per tool: free, retry, denied.',
     ['tool', 'decision', 'mode'],
   ),
-  budgetExhausted: counter(
-    'retry_budget_exhausted_total',
-    'Rounds refused because no retries of the tool or the session were left.',
-    ['tool', 'scope'],
-  ),
+  budgetExhausted: counter('retry_budget_exhausted_total', 'Rounds refused because no retries were left.', [
+    'tool',
+    'scope',
+  ]),
   fatalFailures: counter('fatal_failures_total', 'Failures of tools that opted out of graceful errors.', ['tool']),
-  callsAccepted: count(
-    'pending_calls_accepted_total',
-    'Calls that were accepted and may end after their request was answered.',
-  ),
+  callsAccepted: count('pending_calls_accepted_total', 'Calls accepted that may end after their request.'),
   lateResults: counter('late_results_total', 'Handlers that ended after their call was answered.', ['tool', 'ended']),
   deadlineOverruns: counter('deadline_overruns_total', 'Calls answered more than 250 ms after their time limit.', [
     'tool',
   ]),
-  contractViolations: count(
-    'contract_violations_total',
-    'Internal errors caught by the last-resort handler (bugs). Must stay 0.',
-  ),
+  contractViolations: count('contract_violations_total', 'Bugs caught by the last-resort handler. Must stay 0.'),
 });
 
 const KEY_USES = [
@@ -123,18 +112,18 @@ const createSessionMetrics = (define: Define) => {
   return {
     pendingErrors: define.count(
       'pending_errors_total',
-      'Steps on records or jobs of pending calls that failed. They are tried again.',
+      'Steps on records or jobs of pending calls that failed and are tried again.',
     ),
     workerCalls: define.countBy(
       'worker_calls_total',
-      'Pending calls that this process has taken, by how that ended.',
+      'Pending calls that this process took, by how that ended.',
       'end',
       ['committed', 'lost', 'given_back', 'not_run'],
     ),
     loopsDetected: counter('loops_detected_total', 'Calls that the loop guard refused.', ['tool']),
     circuitState: define.tallyGauge(
       'circuit_state',
-      'Worst state of the circuits of a tool: 0 closed, 1 half-open, 2 open. An open circuit stays open until a call probes it.',
+      'Worst state of the circuits of a tool: 0 closed, 1 half-open, 2 open until a call probes it.',
       ['tool'],
     ),
     keyUses: define.countBy(
@@ -156,10 +145,7 @@ const createSessionMetrics = (define: Define) => {
     ]),
     storeMemoryUsed: bytes('memory_used', 'Memory that Redis uses; of a cluster, on its fullest node.'),
     storeMemoryMax: bytes('memory_max', 'maxmemory of that Redis; 0 if it has none or does not report it.'),
-    storeDroppable: bytes(
-      'droppable',
-      'Memory of journals and stored results in Redis, which are evicted oldest first when memory is short.',
-    ),
+    storeDroppable: bytes('droppable', 'Memory of journals and stored results in Redis.'),
     storeDroppableMax: bytes('droppable_max', 'Memory limit for journals and stored results in Redis.'),
     storeDropped: counter(
       'session_store_dropped_total',
@@ -168,7 +154,7 @@ const createSessionMetrics = (define: Define) => {
     ),
     storeNotKept: counter(
       'session_store_not_kept_total',
-      'Batches whose journal lines or results were not stored: the share of their tenant in Redis was full, or Redis was nearly full.',
+      "Batches whose journal lines or results were not stored because Redis, or their tenant's share, was full.",
       ['kind'],
     ),
     watchStore: createStoreWatch(define),
@@ -227,23 +213,21 @@ const createAccessMetrics = ({ count, countBy, gauge, tallyGauge }: Define) => (
     'reason',
     ACCESS_REFUSALS,
   ),
-  rateLimited: count('rate_limited_total', 'Requests answered 429 because their caller exceeded its rate limit.'),
+  rateLimited: count('rate_limited_total', 'Requests answered 429.'),
   rateLimitErrors: count(
     'rate_limit_errors_total',
-    'Requests whose rate was counted only in this process because Redis was unavailable.',
+    'Requests whose rate was counted in this process because Redis was unavailable.',
   ),
-  apiKeys: gauge('api_keys', 'API keys loaded now, expired ones included.'),
+  apiKeys: gauge('api_keys', 'API keys loaded, expired ones included.'),
   apiKeyFileRefused: tallyGauge(
     'api_key_file_refused',
-    '1 while API_KEYS_FILE is invalid and the service keeps its previous keys.',
+    '1 while API_KEYS_FILE is invalid and previous keys hold.',
     [],
   )({}),
-  apiKeyReloads: countBy(
-    'api_key_reloads_total',
-    'Changes of API_KEYS_FILE, loaded (taken) or refused as invalid (refused).',
-    'result',
-    ['taken', 'refused'],
-  ),
+  apiKeyReloads: countBy('api_key_reloads_total', 'Changes of API_KEYS_FILE: taken, refused (invalid).', 'result', [
+    'taken',
+    'refused',
+  ]),
   secretsRedacted: countBy('secrets_redacted_total', 'Texts in which a secret was redacted, by destination.', 'place', [
     'result',
     'journal',
@@ -286,7 +270,7 @@ const createUpstreamMetrics = ({ gauge, plainCounter }: Define) => {
   let isConfigFileRefused = (): boolean => false;
   gauge(
     'config_file_refused',
-    '1 while the configuration file is invalid and the service keeps its previous version.',
+    '1 while the configuration file is invalid and its previous version holds.',
     [],
     (refused) => refused.set(isConfigFileRefused() ? 1 : 0),
   );
@@ -308,11 +292,9 @@ const createWebhookMetrics = ({ counter, tallyGauge }: Define) => ({
     'Attempts to deliver a webhook message: delivered, retried, given_up, disabled (the endpoint answered 410).',
     ['endpoint', 'result'],
   ),
-  webhooksWaiting: tallyGauge(
-    'webhooks_waiting',
-    'Webhook messages that wait for their delivery; with Redis those of all replicas.',
-    ['endpoint'],
-  ),
+  webhooksWaiting: tallyGauge('webhooks_waiting', 'Webhook messages that wait; with Redis those of all replicas.', [
+    'endpoint',
+  ]),
 });
 
 // Scrapers come every few seconds; who comes more often gets what was collected a moment ago.

@@ -53,11 +53,8 @@ export const createOverloadMetrics = (define: Define) => {
 
 const createAnswerMetrics = ({ gauge, count }: Define) => {
   let readBytes = (): number => 0;
-  gauge(
-    'answer_bytes',
-    'Memory of answers in preparation or not yet sent, as counted against ANSWER_MEMORY_MB.',
-    [],
-    (inFlight) => inFlight.set(readBytes()),
+  gauge('answer_bytes', 'Memory of answers not yet sent, as counted against ANSWER_MEMORY_MB.', [], (inFlight) =>
+    inFlight.set(readBytes()),
   );
   const limit = gauge('answer_bytes_limit', 'ANSWER_MEMORY_MB in bytes.');
   return {
@@ -68,11 +65,11 @@ const createAnswerMetrics = ({ gauge, count }: Define) => {
     },
     answerBytesRefused: count(
       'answer_bytes_refused_total',
-      'Answers without memory: requests refused before they were read, and results left out.',
+      'Requests refused, and results left out, because ANSWER_MEMORY_MB was full.',
     ),
     connectionsStalled: count(
       'connections_stalled_total',
-      'Connections closed because their client read nothing of the answer for ANSWER_STALL_MS.',
+      'Connections closed after ANSWER_STALL_MS without a client reading.',
     ),
   };
 };
@@ -80,10 +77,10 @@ const createAnswerMetrics = ({ gauge, count }: Define) => {
 /** Answers that are sent as events: how many are open, and what slow readers miss. */
 const createStreamMetrics = ({ gauge, countBy }: Define) => {
   let open = 0;
-  gauge('streams_open', 'Answers being sent as a stream of events now.', [], (streams) => streams.set(open));
+  gauge('streams_open', 'Answers being sent as a stream now.', [], (streams) => streams.set(open));
   const dropped = countBy(
     'stream_events_dropped_total',
-    'Events left out of a stream because its client read too slowly: part, progress. Results are never left out.',
+    'Events left out of a stream because its client read too slowly: part, progress.',
     'event',
     ['part', 'progress'],
   );
@@ -119,7 +116,7 @@ export const createProcessMetrics = ({ gauge, plainCounter }: Define) => {
   });
   const toolFiles = gauge(
     'tool_files',
-    'Files of TOOLS_DIR by the version in use: the newest, an older one because the newest cannot be loaded, or none.',
+    'Files of TOOLS_DIR by the version in use: the newest, an older one, or none.',
     ['state'],
   );
   const countToolFiles = (counts: Readonly<Record<(typeof FILE_STATES)[number], number>>): void => {
@@ -139,7 +136,7 @@ export const createProcessMetrics = ({ gauge, plainCounter }: Define) => {
     ),
     toolFileOffences: countReasons(
       'tool_file_offences_total',
-      'Tool files moved to dedicated processes, and failures of files already there, by reason.',
+      'Tool files moved to dedicated processes, and failures of files there.',
       OFFENCES,
     ),
     toolMessagesDropped: countReasons(

@@ -66,6 +66,7 @@ const OTHER_WORDS: readonly string[] = [
   'NODE_COMPILE_CACHE',
   'NODE_EXTRA_CA_CERTS',
   'NO_COLOR',
+  'OPS_SECRET',
   'RECOURSE_API_KEY',
   'RECOURSE_URL',
   'YOUR_KEY',

@@ -1,7 +1,7 @@
 /** The controls of docs/security.md in its words and order, by risk, each with the tests that hold it: file and title. */
 export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'API1 Broken Object Level Authorization': {
-    'Every record is stored under the tenant of the key; the same id of another tenant is another record.': [
+    'Every record is stored under the tenant of the key: no tenant reads or writes what another one stored.': [
       'test/contract/tenants.test.ts: one id of a session is two sessions: budgets, journal and reset of one are not those of the other',
       'test/pending/tenants.test.ts: is nothing to another one: each path answers as for an id that nobody has, and changes nothing',
     ],
@@ -20,7 +20,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     ],
   },
   'API2 Broken Authentication': {
-    'A missing, unknown, nearly right or expired key gets the same answer, to the last header. Keys are looked up by hash and compared in constant time (not measured by a test).':
+    'A missing, unknown, nearly right or expired key gets the same answer; keys are compared in constant time (not measured).':
       [
         'test/contract/hostile-auth.test.ts: a missing, an unknown, a nearly right and an expired key get one answer, to the last header',
       ],
@@ -28,10 +28,11 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/config/settings/access-settings.test.ts: a key that is not given by its hash is refused, and not repeated',
       'test/e2e/process-start.system.test.ts: a file of keys with a bad line is refused by the line, and what is in it is not repeated',
     ],
-    'Keys expire and are revoked without a restart; an emptied file admits no caller.': [
+    'Keys expire, and are revoked within about a second without a restart; an emptied file admits no caller.': [
       'test/contract/hostile-auth.test.ts: a key is refused from its expiry on, while the service runs',
       'test/contract/hostile-auth.test.ts: keys of a file are followed: a revoked one is refused, a new one let in, and a broken file changes nothing',
       'test/contract/hostile-auth.test.ts: where all keys are taken out of the file nobody is let in, least of all as anonymous',
+      'test/auth/api-keys.test.ts: a file that is emptied revokes every key in it',
     ],
     'Tokens need JWT_ISSUER or JWT_AUDIENCE, an asymmetric signature, `exp` and `sub`.': [
       'test/config/settings/access-settings.test.ts: %s is refused',
@@ -98,13 +99,15 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/rate-limits.test.ts: two services that share Redis let in as many as one',
       'test/contract/hostile-auth.test.ts: a key that comes too often is told when it may come again; others are not held back',
     ],
-    'A rate holds while Redis is silent; that costs one batch one time-out of 50 ms.': [
+    'While Redis is silent rates hold and no call fails; one batch waits 50 ms.': [
       'test/contract/hostile-door-redis.system.test.ts: a rate holds while Redis is silent, and who is over it is told so at once',
       'test/contract/hostile-door-redis.system.test.ts: %s: of callers with keys, rates and sessions one batch waits, and none is refused',
+      'test/contract/hostile-redis-down.system.test.ts: %s: no batch waits or fails, and Redis is used again once it is back',
     ],
-    'Slots and a fair queue; overload is refused before the body is read.': [
+    'Slots and a fair queue; overload is refused before the body is read, with `Retry-After`.': [
       'test/contract/hostile-overload.system.test.ts: while one caller floods, the single call of another is next, and has its place in a full queue',
       'test/contract/hostile-overload.system.test.ts: a saturated service answers 503 before it reads a batch, and everything else as ever',
+      'test/contract/hostile-lag.system.test.ts: while the event loop keeps lagging part of the batches is refused, and all are taken again when it does not',
     ],
     'Time, memory, output and processes of a tool are bounded.': [
       'test/contract/hostile-isolated-endless.system.test.ts: %s ends at its deadline, alone and among 63 good calls',
@@ -130,6 +133,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     ],
     'Each call is checked; a tool that the key may not use is `not_authorized` and does not run.': [
       'test/contract/tenants-tools.test.ts: a key that lacks one of three tools is refused exactly that one, and it does not run',
+      'test/contract/tenants-tools.test.ts: a key that takes up a batch of another key leaves what it may not see as it is',
     ],
     'A replay is checked again for the key that asks.': [
       'test/contract/tenants-tools.test.ts: a replay gives each key what it may see, and the record keeps it for the other',
@@ -146,18 +150,23 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     'Calls and rounds of a session, and calls of a tool in it, can be limited.': [
       'test/contract/limits.test.ts: fifty batches at once run exactly as many calls as the session has',
       'test/contract/limits.test.ts: a tool’s own limit holds for it alone; 0 means never',
+      'test/contract/limits.test.ts: rounds: a named one counts once, however many batches it has, and one too many is not counted',
     ],
-    'Retries are budgeted exactly, also in races.': [
+    'Retries are budgeted exactly, also in races and storms.': [
       'test/contract/hostile-redis-data.system.test.ts: of 200 retries at once with three allowed exactly three run',
+      'test/contract/hostile-budget-texts.test.ts: the retries of the session can be gone before those of the tool',
     ],
     'The same failing call is refused.': [
       'test/contract/loops.test.ts: a call that failed twice is not run a third time; the count grows, and no retry is spent on it',
+      'test/contract/hostile-budget-texts.test.ts: the budget speaks from the last retry on',
+      'test/contract/loops-same-answer.test.ts: the same answer is warned of from the third time, and refused from the tenth where the tool changes things',
     ],
     'A write with an `Idempotency-Key` runs at most once, also when the service is killed.': [
       'test/e2e/idempotency-kills.system.test.ts: a service that dies %s never writes twice, and the repeat says what is known',
     ],
     'The service repeats nothing because an answer was lost: the result says `maybe`.': [
       'test/contract/hostile-handlers.test.ts: a write tool that throws %s may have done it',
+      'test/contract/hostile-isolated-deaths.system.test.ts: what %s did before is not known',
     ],
   },
   'API7 Server Side Request Forgery': {
@@ -222,6 +231,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     'A key typed into the console stays in its tab; no other site can frame it or hold its window.': [
       'test/e2e/console-same-origin.system.test.ts: the key is in the tab and nowhere else, and in no address that was asked for',
       'test/e2e/console-same-origin.system.test.ts: another site can neither frame the console nor keep a hand on it, and its messages change nothing',
+      'test/e2e/console-access.system.test.ts: a key is asked for, sent as a header alone, kept for the tab, and forgotten',
     ],
     "`/docs` loads this service's document only, whatever its address says.": [
       'test/e2e/console-same-origin.system.test.ts: /docs shows the document of this service, whatever its address says, and asks nobody else',
@@ -262,12 +272,14 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/upstreams/mcp/hostile-stdio.test.ts: a tool whose schema takes long to compile is unavailable, and the others serve',
       'test/toolkits/web/fetch-url-bomb.test.ts: pages that come a byte at a time take no more memory than others',
     ],
-    'Messages of tool hosts are checked; forged answers are dropped.': [
+    'Messages of tool hosts need the nonce of their call; forged answers are dropped.': [
       'test/contract/hostile-isolated-channel.system.test.ts: an answer under a nonce that nobody gave is dropped, and the genuine one counts',
+      'test/contract/hostile-isolated-channel.system.test.ts: a code that is for the service to say is dropped',
     ],
-    'Damaged records of Redis break nothing and run nothing twice.': [
+    'Damaged records of Redis are read as unknown, break nothing and run nothing twice.': [
       'test/sessions/keyed/damaged-keyed-records.test.ts: a record whose %s reads %j begins anew: every call in it is known to have begun',
       'test/contract/hostile-redis-data.system.test.ts: fields that hold no number read as 0, and no field at all ends a batch',
+      'test/contract/idempotency-replicas.test.ts: a stored result that is %s is no bug of ours, and its call is unknown and does not run again',
     ],
     'The TypeScript client bounds answers, follows no redirect and repeats its key in no error.': [
       'test/clients/typescript/hostile-server.system.test.ts: a body without an end under %i is read no further than the limit',
@@ -282,9 +294,6 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     ],
   },
   'ASI01 Agent Goal Hijack': {
-    'A call runs only with a key that may use its tool, whatever the model was told.': [
-      'test/contract/tenants-tools.test.ts: a key that lacks one of three tools is refused exactly that one, and it does not run',
-    ],
     "Text decides nothing: failures are declared, never read out of a tool's text.": [
       'test/contract/hostile-outputs.test.ts: a tool that returns %s succeeds, whatever its text looks like',
     ],
@@ -309,10 +318,6 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     'Nothing is written below a `.git` step, by any spelling or link.': [
       'test/contract/hostile-git-paths.test.ts: nothing is written below a .git step or as a repository, however it is spelt and whatever link leads there, in batches with good calls',
     ],
-    'Repetition is bounded by budgets, loop guard and session limits.': [
-      'test/contract/hostile-budget-texts.test.ts: the budget speaks from the last retry on',
-      'test/contract/loops-same-answer.test.ts: the same answer is warned of from the third time, and refused from the tenth where the tool changes things',
-    ],
     'A failure says what to do, and "again" only where that helps.': [
       'test/contract/hostile-texts.test.ts: "again" is offered only where the outcome is retry',
     ],
@@ -322,21 +327,15 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/auth/api-key.test.ts: attributes stand after the hash, in any order, between any blanks',
       'test/contract/hostile-auth-tokens.test.ts: scopes decide: without one nothing is allowed, and tools are those that are named',
     ],
-    'Rights are checked for every call, not per session.': [
-      'test/contract/tenants-tools.test.ts: a key that takes up a batch of another key leaves what it may not see as it is',
-    ],
     "Tools get granted variables only, not the caller's key or the service's environment.": [
       'test/contract/hostile-isolated-context.system.test.ts: a tool sees the variables that it was given, and no other',
     ],
     'A text that only begins like a secret is returned unchanged: no caller finds a secret by characters.': [
       'test/hostile/oracle.system.test.ts: what only begins like a secret comes back as any other text, in results, sessions and the log',
-      'test/hostile/oracle.system.test.ts: what a tool says of itself that only begins like a secret stands in the catalogue as any other text',
+      'test/hostile/oracle-catalogue.system.test.ts: what a tool says of itself that only begins like a secret stands in the catalogue as any other text',
     ],
     "The caller's own key is redacted where a tool quotes it.": [
       'test/contract/hostile-door.test.ts: secrets in the text of a failure stand in no result, log line, span, journal or metric',
-    ],
-    'A key in the console stays in its tab and in no address.': [
-      'test/e2e/console-access.system.test.ts: a key is asked for, sent as a header alone, kept for the tab, and forgotten',
     ],
   },
   'ASI04 Agentic Supply Chain Vulnerabilities': {
@@ -363,7 +362,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/hostile-workspace.test.ts: a search pattern that would blow up as a regular expression is plain text',
       'test/contract/tool-groups.test.ts: none of the further tools is offered unless its group is named',
     ],
-    'Control files in WORKSPACE_DIR are refused by real path, at the start and on each change.': [
+    'Control files in WORKSPACE_DIR are refused, at the start and on each change.': [
       'test/e2e/control-files.system.test.ts: one start names every control file that lies in the workspace, each with its path',
       'test/e2e/control-files.system.test.ts: links count by where they lead and by where they lie',
       'test/e2e/control-files.system.test.ts: what the configuration file names is refused by its member, and no value of the file is repeated',
@@ -411,9 +410,6 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     ],
   },
   'ASI06 Memory & Context Poisoning': {
-    'No tenant writes what another one reads.': [
-      'test/contract/tenants.test.ts: one id of a session is two sessions: budgets, journal and reset of one are not those of the other',
-    ],
     'Kept results return byte for byte, to the same body only.': [
       'test/contract/idempotency.test.ts: the same body again gives the stored results byte for byte, marked, and runs and costs nothing',
       'test/contract/idempotency-bodies.test.ts: %s is another body: 422, and nothing runs',
@@ -422,17 +418,10 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/journal.test.ts: the last %d calls are kept, of one batch as of many',
       'test/contract/journal-secrets.test.ts: messages are entered without secrets and at most 500 characters long',
     ],
-    'Damaged records are detected and read as unknown.': [
-      'test/contract/idempotency-replicas.test.ts: a stored result that is %s is no bug of ours, and its call is unknown and does not run again',
-    ],
   },
   'ASI07 Insecure Inter-Agent Communication': {
     'Every request is authenticated by itself; identity headers are ignored.': [
       'test/contract/hostile-auth.test.ts: a key that comes too often is told when it may come again; others are not held back',
-    ],
-    'Messages of tool hosts need the nonce of their call.': [
-      'test/contract/hostile-isolated-channel.system.test.ts: an answer under a nonce that nobody gave is dropped, and the genuine one counts',
-      'test/contract/hostile-isolated-channel.system.test.ts: a code that is for the service to say is dropped',
     ],
     'A malformed `traceparent` is ignored; a valid one decides only the trace.': [
       'test/contract/hostile-door.test.ts: a traceparent that is none is ignored: the call runs, and the log names no trace',
@@ -462,16 +451,6 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/upstreams/openapi/hostile-documents.system.test.ts: an operation whose schema is larger than 256 KiB is unavailable, wherever its text stands',
       'test/upstreams/openapi/hostile-documents.system.test.ts: the schemas of one import come to 16 MiB: a text that all operations share does not fill the catalogue',
     ],
-    'Budgets end a storm of retries.': [
-      'test/contract/hostile-budget-texts.test.ts: the retries of the session can be gone before those of the tool',
-    ],
-    'Redis that is away fails no call, and one batch waits for it.': [
-      'test/contract/hostile-door-redis.system.test.ts: %s: of callers with keys, rates and sessions one batch waits, and none is refused',
-      'test/contract/hostile-redis-down.system.test.ts: %s: no batch waits or fails, and Redis is used again once it is back',
-    ],
-    'Overload is refused early, with the time to come again.': [
-      'test/contract/hostile-overload.system.test.ts: while the event loop keeps lagging part of the batches is refused, and all are taken again when it does not',
-    ],
     'Tools that compute leave event loop time to others.': [
       'test/contract/hostile-compute.test.ts: sixty calls at once that compute for 10 ms are all answered, five in a turn of the event loop',
     ],
@@ -480,9 +459,6 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     ],
   },
   'ASI09 Human-Agent Trust Exploitation': {
-    'A result says whether a side effect may have happened.': [
-      'test/contract/hostile-isolated-deaths.system.test.ts: what %s did before is not known',
-    ],
     'The console asks before it runs a tool that writes or does not say what it changes.': [
       'test/e2e/console.system.test.ts: a write tool runs only after it was confirmed',
       'test/e2e/console-heavy.system.test.ts: whatever is not known to do no harm is asked about first',
@@ -504,14 +480,6 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
     ],
   },
   'ASI10 Rogue Agents': {
-    'A key is revoked within about a second, without a restart.': [
-      'test/auth/api-keys.test.ts: a file that is emptied revokes every key in it',
-      'test/contract/hostile-auth.test.ts: keys of a file are followed: a revoked one is refused, a new one let in, and a broken file changes nothing',
-    ],
-    'Calls, rounds and retries are limited.': [
-      'test/contract/limits.test.ts: fifty batches at once run exactly as many calls as the session has',
-      'test/contract/limits.test.ts: rounds: a named one counts once, however many batches it has, and one too many is not counted',
-    ],
     'Journal, log by tenant and key, and traces show what it did.': [
       'test/contract/journal.test.ts: every call is entered once, in its place, however it ended',
       'test/contract/hostile-auth-tokens.test.ts: a token lets its tenant in, its subject stands in the log, and the token nowhere',

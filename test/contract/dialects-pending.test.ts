@@ -1,47 +1,13 @@
-import { expect, onTestFinished, test } from 'vitest';
-import * as z from 'zod';
-import { SessionView } from '#src/contract/session.ts';
+import { expect, test } from 'vitest';
 import { expectProblem } from '#test/support/check-answer.ts';
-import { chatCall, postTurn } from '#test/support/dialect-client.ts';
-import { createActor } from '#test/support/keyed-client.ts';
+import { postTurn } from '#test/support/dialect-client.ts';
 import { createAnthropic } from '#test/support/providers/anthropic.ts';
 import { createGemini } from '#test/support/providers/gemini.ts';
 import { openaiChat } from '#test/support/providers/openai-chat.ts';
 import { createOpenaiResponses } from '#test/support/providers/openai-responses.ts';
 import { cohere, createBedrock, mistral, ollama } from '#test/support/providers/other-apis.ts';
 import type { Headers, Provider } from '#test/support/providers/provider.ts';
-import type { RawAnswer } from '#test/support/raw-http.ts';
-import { type RunningService, startService } from '#test/support/start-service.ts';
-
-/** A service with `deploy`, which ends when a test says so, and `look`, which ends at once. */
-const start = async () => {
-  const end = Promise.withResolvers<unknown>();
-  const deploy = createActor('deploy', { effects: 'write', background: 'optional' }, () => end.promise);
-  const look = createActor('look', {}, () => 'a tree');
-  const service = await startService({}, [deploy.tool, look.tool]);
-  onTestFinished(async () => {
-    end.resolve('too late');
-    await service.stop();
-  });
-  return { service, end: end.resolve };
-};
-
-const ASYNC = { prefer: 'respond-async' };
-
-const Answer = z.object({
-  request_id: z.string(),
-  status: z.string(),
-  results: z.array(z.object({ outcome: z.string() })),
-  format: z.string(),
-  messages: z.array(z.unknown()),
-});
-
-const read = ({ body }: RawAnswer) => Answer.parse(JSON.parse(body));
-
-const get = async ({ url }: RunningService, path: string, headers: Record<string, string> = {}): Promise<RawAnswer> => {
-  const answer = await fetch(`${url}/tool-calls/${path}`, { headers });
-  return { status: answer.status, headers: new Map(answer.headers), body: await answer.text() };
-};
+import { ASYNC, CHAT, get, read, start } from './dialects-pending-lab.ts';
 
 type Sort = {
   readonly provider: Provider;
@@ -54,18 +20,6 @@ type Sort = {
   /** What the model says meanwhile. */
   readonly said: unknown;
 };
-
-const CHAT = {
-  headers: { authorization: 'Bearer key' },
-  toBody: (messages: readonly unknown[]) => ({ model: 'any', messages }),
-  question: { role: 'user', content: 'Deploy it.' },
-  turn: {
-    role: 'assistant',
-    content: null,
-    tool_calls: [chatCall('call_1', 'deploy', { to: 'prod' }), chatCall('call_2', 'look', {})],
-  },
-  said: { role: 'assistant', content: 'It is being deployed.' },
-} as const;
 
 const SORTS: Readonly<Record<string, Sort>> = {
   'openai-chat': { ...CHAT, provider: openaiChat },
@@ -218,35 +172,4 @@ test.each([
   const { service } = await start();
   const answer = await get(service, `a-request-of-the-test?${query}`);
   expectProblem(answer, { status: 400, title: 'Bad Request', code, detail: expect.any(String) });
-});
-
-test('without a format, or with the native one, there are no messages', async () => {
-  const { service, end } = await start();
-  const posted = await postTurn(service, CHAT.turn, '', ASYNC);
-  end('deployed');
-  for (const query of ['', 'format=native&', 'format=native&raw=true&']) {
-    const late = await get(service, `${read(posted).request_id}?${query}wait_ms=20000`);
-    expect(Object.keys(JSON.parse(late.body))).toEqual(['request_id', 'session_id', 'status', 'results']);
-  }
-});
-
-test('the session lists the pending call until it has ended, under the request id that its result is asked for by', async () => {
-  const { service, end } = await start();
-  const posted = await postTurn(service, CHAT.turn, '?session_id=s_1', ASYNC);
-  const { request_id: requestId } = read(posted);
-  const view = async () => SessionView.parse(await (await fetch(`${service.url}/sessions/s_1`)).json());
-  expect((await view()).pending).toEqual([
-    {
-      call: expect.stringMatching(/^c_[\w-]{22}$/),
-      tool: 'deploy',
-      request_id: requestId,
-      index: 0,
-      state: expect.stringMatching(/^(queued|running)$/),
-      since: expect.any(String),
-      expires_at: expect.any(String),
-    },
-  ]);
-  end('deployed');
-  await get(service, `${requestId}?wait_ms=20000`);
-  expect(await view()).not.toHaveProperty('pending');
 });

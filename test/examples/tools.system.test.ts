@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ToolCatalogue } from '#src/contract/tool-description.ts';
+import { createPendingClient } from '#test/support/pending-client.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { callService } from '#test/support/start-service.ts';
 
@@ -44,6 +45,7 @@ test('all tools of the examples are offered', async () => {
   const offered = tools.filter(({ source }) => source !== 'builtin');
   expect(offered.map(({ name, effects, available, source }) => `${name} ${effects} ${available} ${source}`)).toEqual([
     'add_note write true TOOLS_DIR/team-notes.ts',
+    'build_report read true TOOLS_DIR/build-report.ts',
     'convert_money read true TOOLS_DIR/exchange-rates.ts',
     'delete_note idempotent true TOOLS_DIR/team-notes.ts',
     'find_notes read true TOOLS_DIR/team-notes.ts',
@@ -128,4 +130,21 @@ test('notes are kept by several processes at once, and outlive the service', asy
   );
   expect(gone).toMatchObject({ success: true, message: 'Note 1 is deleted.' });
   expect(again?.message).toContain('There is no note 1. Call find_notes to see which there are.');
+});
+
+const report = (pages: number) => ({
+  session_id: 's_42',
+  calls: [{ id: 'call_1', name: 'build_report', arguments: { pages } }],
+});
+
+test('a report is built after its request was answered, says how far it is, and is cancelled as README.md says', async () => {
+  const { ask, begin, finish } = createPendingClient(await startExamples());
+  const [short, long] = await Promise.all([begin(report(1)), begin(report(300))]);
+  expect([short.status, long.status]).toEqual([202, 202]);
+  expect((await finish(short.requestId)).results).toMatchObject([{ outcome: 'success', value: { pages: 1 } }]);
+  const path = long.headers.get('location') ?? '';
+  await expect
+    .poll(async () => (await ask(path)).results, { timeout: 10_000 })
+    .toMatchObject([{ outcome: 'pending', pending: { progress: { total: 300 } } }]);
+  expect((await ask(path, { method: 'DELETE' })).results).toMatchObject([{ error: { code: 'cancelled' } }]);
 });

@@ -1,23 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { startProcess } from '#test/support/start-process.ts';
 import type { LogLine } from '#test/support/start-service.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { runBounded, TEST_MS } from './bounded-run.ts';
-
-// Two inputs that differ only in whether they begin a registered value must give answers that differ only there: else a
-// caller learns a value character by character.
-
-const hex = randomBytes(24).toString('hex');
-const SECRETS: readonly string[] = [
-  hex.slice(0, 32),
-  `ghp_${randomBytes(18).toString('hex')}`,
-  `p"${hex.slice(3, 9)}\\ö ${hex.slice(9, 15)}/+%&=${hex.slice(15, 21)}`,
-  `83${BigInt(`0x${hex}`)}`.slice(0, 24),
-];
-
-const ENVIRONMENT = Object.fromEntries(SECRETS.map((secret, place) => [`ORDERS_${place}_PASSWORD`, secret]));
+import { anyPair, ENVIRONMENT, findDifference, type Pair, SECRETS } from './oracle-lab.ts';
 
 const TOOLS = `
   import { defineTool, ok, RetryableToolError, z } from 'recourse';
@@ -33,46 +20,6 @@ const TOOLS = `
     tool('too_large', text, ({ text }) => 'x'.repeat(8180) + text + 'x'.repeat(2000000)),
   ];
 `;
-
-/** Two texts alike but for one character: the first begins a registered value, the second begins none. */
-type Pair = readonly [begins: string, begins_none: string];
-
-const SPELLINGS: readonly ((text: string) => string)[] = [
-  (text) => text,
-  (text) => text,
-  (text) => encodeURIComponent(text),
-  (text) => JSON.stringify(text).slice(1, -1),
-  (text) => text.replace(/./gu, (sign) => `\\u${(sign.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`),
-  (text) => Buffer.from(text).toString('base64'),
-  (text) => Buffer.from(`u:${text}`).toString('base64'),
-];
-
-// In front of what begins a value: as many characters as bring it to a place where something is cut.
-const FILLS: readonly number[] = [0, 0, 1, 60, 70, 76, 90, 96, 120, 160, 176, 190, 196, 280, 480, 490, 985, 1980, 1990];
-const BEHIND: readonly string[] = ['', '…', '…', '"', '-', ' and more', '\\', '%', '...', '… …', 'z'.repeat(3000)];
-
-const LEAST = 5;
-
-const anyPair = (secrets: readonly string[]): fc.Arbitrary<Pair> =>
-  fc
-    .record({
-      secret: fc.constantFrom(...secrets),
-      cut: fc.double({ min: 0, max: 1, noNaN: true }),
-      spell: fc.constantFrom(...SPELLINGS),
-      fill: fc.constantFrom(...FILLS),
-      behind: fc.constantFrom(...BEHIND),
-    })
-    .map(({ secret, cut, spell, fill, behind }) => {
-      // At least one character is left out, so that neither is the value. The last one is a letter or a digit, as the other
-      // text's is: others are written in more characters. `ghp_` has to be whole, for it is part of a shape.
-      let end = LEAST + Math.floor(cut * (secret.length - LEAST - 1));
-      while (!/[0-9A-Za-z]/.test(secret[end - 1] ?? '0')) end -= 1;
-      const begins = secret.slice(0, end);
-      const last = secret[end - 1] ?? '';
-      const other = last === '7' ? '8' : '7';
-      const write = (text: string): string => `${'y'.repeat(fill)}${spell(text)}${behind}`;
-      return [write(begins), write(`${begins.slice(0, -1)}${other}`)] as const;
-    });
 
 /** The ways by which a caller's text goes into a call. */
 const WAYS = {
@@ -92,6 +39,7 @@ const WAYS = {
 } as const satisfies Record<string, (text: string) => object>;
 
 const KINDS = Object.values(WAYS);
+
 // What differs between two runs of one call whatever is sent.
 // Stacks, too: the first lines of a minute have them, and frames hold nothing that a caller sent.
 const OF_THE_RUN =
@@ -102,24 +50,6 @@ const NEAR = /(?: Did you mean '\w+'\?)? Available tools: [\w, ]+/g;
 
 const toComparable = (value: unknown): string =>
   JSON.stringify(value, (name, member: unknown) => (OF_THE_RUN.test(name) ? undefined : member)).replace(NEAR, '');
-
-/**
- * Whether two texts are alike wherever what was sent is: each place where they differ holds characters that differ in
- * what was sent, and nothing was left out of one of them alone.
- */
-const findDifference = (one: string, other: string, [begins, none]: Pair): string | null => {
-  if (one.length !== other.length) return `${one.length} and ${other.length} characters:\n${one}\n${other}`;
-  if (one === other) return null;
-  const sent = new Set<string>();
-  for (const spell of [...SPELLINGS, (text: string) => JSON.stringify(JSON.stringify(text))]) {
-    const [ones, others] = [spell(begins), spell(none)];
-    for (let at = 0; at < ones.length; at += 1) sent.add(`${ones[at]} ${others[at]}`);
-  }
-  for (let at = 0; at < one.length; at += 1)
-    if (one[at] !== other[at] && !sent.has(`${one[at]} ${other[at]}`))
-      return `${JSON.stringify(one.slice(at - 40, at + 40))} and ${JSON.stringify(other.slice(at - 40, at + 40))}`;
-  return null;
-};
 
 const start = async () => {
   const { root } = makeDirectory({ 'tools.js': TOOLS });
@@ -217,42 +147,6 @@ test(
     process.stdout.write(`oracle: ${pairs} pairs of calls and ${lines} pairs of log lines compared\n`);
     expect(pairs).toBeGreaterThan(100);
     expect(lines).toBeGreaterThan(pairs / 4);
-  },
-  TEST_MS,
-);
-
-const CATALOGUE_PAIRS = 60;
-
-test(
-  'what a tool says of itself that only begins like a secret stands in the catalogue as any other text',
-  async () => {
-    const sample = fc.sample(anyPair(SECRETS), { numRuns: CATALOGUE_PAIRS, seed: 7 });
-    const toolOf = (name: string, side: 0 | 1): string => `{
-      const texts = ${JSON.stringify(sample.map((pair) => pair[side]))};
-      const properties = Object.fromEntries(texts.map((text, place) => ['p' + place,
-        { type: 'string', description: text, default: text, enum: [text, 'b'], title: text }]));
-      tools.push(defineTool({ name: '${name}', description: texts.join(' | '), effects: 'read',
-        input: { type: 'object', properties, additionalProperties: true }, run: () => 1 }));
-    }`;
-    const both = `import { defineTool } from 'recourse'; export const tools = []; ${toolOf('described', 0)} ${toolOf('describes', 1)}`;
-    const broken = (side: 0 | 1): string => `throw new Error(${JSON.stringify(sample[3]?.[side] ?? '')});`;
-    const { root } = makeDirectory({ 'both.js': both, 'broken_0.js': broken(0), 'broken_1.js': broken(1) });
-    const running = await startProcess({ by: 'node', environment: { ...ENVIRONMENT, TOOLS_DIR: root } });
-    const { tools } = JSON.parse(await (await fetch(`${running.url}/tools`)).text());
-    const named = (name: string) => tools.find((tool: { readonly name: string }) => tool.name === name);
-    const [one, other] = [named('described'), named('describes')];
-    for (const [place, pair] of sample.entries()) {
-      const of = (tool: typeof one): string => JSON.stringify(tool.input_schema.properties[`p${place}`]);
-      expect(findDifference(of(one), of(other), pair)).toBeNull();
-    }
-    expect(one.description).toHaveLength(other.description.length);
-    expect(JSON.stringify(tools)).not.toContain('[redacted]');
-    const reasons = tools.filter((tool: { readonly name: string }) => tool.name.startsWith('broken_'));
-    expect(reasons).toHaveLength(2);
-    const [first, second] = reasons.map((tool: { readonly unavailable_reason: string }) =>
-      tool.unavailable_reason.replace(/^broken_\d/, 'broken'),
-    );
-    expect(findDifference(first, second, sample[3] ?? ['', ''])).toBeNull();
   },
   TEST_MS,
 );

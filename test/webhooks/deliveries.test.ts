@@ -1,16 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { createFallbackDeliveries } from '#src/sessions/deliveries/fallback-deliveries.ts';
 import { createMemoryDeliveries } from '#src/sessions/deliveries/memory-deliveries.ts';
 import { createRedisDeliveries } from '#src/sessions/deliveries/redis-deliveries.ts';
-import { createRedisClient } from '#src/sessions/redis-client.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import type { Delivery, DeliveryStore } from '#src/webhooks/delivery-store.ts';
-import { startRedisServer } from '#test/support/redis-server.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createManualClock, createStoreLog, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
-import { startTcpProxy } from '#test/support/tcp-proxy.ts';
+import { createDelivery, LEASE_MS } from './deliveries-lab.ts';
 
 const redis = useRedis();
 
@@ -48,16 +45,6 @@ const createWithFallback = (): StoreUnderTest => {
     pass,
   };
 };
-
-const createDelivery = (endpoint = `e-${randomUUID()}`): Delivery => ({
-  id: `msg_${randomUUID()}`,
-  endpoint,
-  tenant: 'acme',
-  body: '{"type":"tool_call.completed","text":"Ünï\\n✓"}',
-  since: 1_764_000_000_123,
-});
-
-const LEASE_MS = 30_000;
 
 describe.each([
   ['memory', createInMemory],
@@ -224,87 +211,4 @@ test('where this process has no room the oldest message of the tenant with most 
   expect(evicted).toEqual(deliveries.slice(0, evicted.length));
   expect(store.has(quiet)).toBe(true);
   expect((await store.claim(endpoint, 100, LEASE_MS)).waiting).toBe(41 - evicted.length);
-});
-
-/** The fall-back over a Redis of the test's own, by the client that the service has, through a network that can break. */
-const createOutageLab = async () => {
-  const server = await startRedisServer();
-  const network = await startTcpProxy({ to: server.port });
-  const client = createRedisClient(`redis://127.0.0.1:${network.port}`);
-  const log = createStoreLog();
-  const availability = createStoreAvailability({
-    observer: log.observer,
-    now: () => performance.now(),
-    onRecovered: () => undefined,
-    store: {
-      watch: ({ lost, back }) => {
-        client.onLost(lost);
-        client.onReady(back);
-      },
-      check: () => null,
-    },
-  });
-  client.onError(() => undefined);
-  client.connect();
-  await vi.waitFor(() => expect(client.isReady()).toBe(true), { timeout: 20_000 });
-  const local = createMemoryDeliveries({
-    memory: roomyMemory(),
-    now: () => performance.now(),
-    onEvicted: () => undefined,
-  });
-  onTestFinished(async () => {
-    client.disconnect();
-    network.close();
-    await server.stop();
-  });
-  const primary = createRedisDeliveries(client);
-  const store = createFallbackDeliveries({ primary, local, availability, onRefused: () => undefined });
-  return { server, network, store, primary, local, isUp: availability.isUp };
-};
-
-test('while Redis is away messages are kept and delivered here; when it is back they are handed over at the end', async () => {
-  const { server, store, primary, local, isUp } = await createOutageLab();
-  const { endpoint } = createDelivery();
-  await server.kill();
-  const [sent, waiting] = [createDelivery(endpoint), createDelivery(endpoint)];
-  expect(await store.add(sent)).toBe('kept');
-  expect(await store.add(waiting)).toBe('kept');
-  const { deliveries } = await store.claim(endpoint, 1, LEASE_MS);
-  expect(deliveries).toEqual([{ ...sent, attempt: 1 }]);
-  await store.remove(sent);
-  expect(local.list()).toEqual([waiting]);
-  await server.restart();
-  await vi.waitFor(() => expect(isUp()).toBe(true), { timeout: 20_000 });
-  expect(await store.close()).toBe(0);
-  expect((await primary.claim(endpoint, 4, LEASE_MS)).deliveries).toEqual([{ ...waiting, attempt: 1 }]);
-});
-
-test('a message that was delivered while Redis was out of reach is not sent again', async () => {
-  const { network, store, isUp } = await createOutageLab();
-  const delivery = createDelivery();
-  const { endpoint } = delivery;
-  await store.add(delivery);
-  // A lease that is over when Redis is back.
-  await store.claim(endpoint, 1, 1);
-  network.drop();
-  await store.remove(delivery);
-  expect(isUp()).toBe(false);
-  network.deliver();
-  await vi.waitFor(
-    async () => {
-      const { deliveries, waiting, nextMs } = await store.claim(endpoint, 1, LEASE_MS);
-      expect(deliveries).toEqual([]);
-      expect([waiting, nextMs]).toEqual([0, null]);
-      expect(await store.add(createDelivery())).toBe('kept');
-      expect(isUp()).toBe(true);
-    },
-    { timeout: 20_000, interval: 100 },
-  );
-});
-
-test('where Redis is away until the end, what is lost is counted', async () => {
-  const { server, store } = await createOutageLab();
-  await server.kill();
-  await store.add(createDelivery());
-  expect(await store.close()).toBe(1);
 });

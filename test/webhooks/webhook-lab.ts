@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { createMemoryDeliveries } from '#src/sessions/deliveries/memory-deliveries.ts';
 import type { DeliveryStore } from '#src/webhooks/delivery-store.ts';
 import { createEndpointClients } from '#src/webhooks/endpoint-clients.ts';
@@ -148,3 +148,9 @@ export const createLab = (
 
 export const createMemoryStore = (now = (): number => performance.now()): DeliveryStore =>
   createMemoryDeliveries({ memory: roomyMemory(), now, onEvicted: () => undefined });
+
+/** What a receiver got, once it is so many messages. */
+export const whenReceived = async (receiver: Receiver, count: number) => {
+  await vi.waitFor(() => expect(receiver.received.length).toBeGreaterThanOrEqual(count), DEADLINE);
+  return receiver.received;
+};

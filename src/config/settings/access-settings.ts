@@ -13,12 +13,10 @@ export const ACCESS_SETTINGS = {
   HOST: z
     .string()
     .default('127.0.0.1')
-    .describe(
-      'Address to listen on. Without API keys only a loopback address is accepted, unless ALLOW_ANONYMOUS=true.',
-    ),
-  PORT: whole(8080, 0, 65_535).describe('Port to listen on; 0 picks a free one, which the log line `listening` shows.'),
+    .describe('Address to listen on. Without API keys only a loopback address, unless ALLOW_ANONYMOUS=true.'),
+  PORT: whole(8080, 0, 65_535).describe('Port to listen on; 0 picks a free one (log line `listening`).'),
   OPS_PORT: optionalPort.describe(
-    'A separate port, on the same HOST, for `/live`, `/ready` and `/metrics`, which PORT then no longer serves; 0 picks a free one.',
+    'A separate port on HOST for `/live`, `/ready` and `/metrics`, which PORT then no longer serves; 0 picks a free one.',
   ),
   ALLOW_ANONYMOUS: flag(false).describe('Serve callers without an API key on any HOST.'),
   API_KEYS: list
@@ -27,21 +25,17 @@ export const ACCESS_SETTINGS = {
       if (mistake !== undefined) context.addIssue({ code: 'custom', message: mistake });
     })
     .describe(
-      'Comma-separated keys, each `tenant=sha256` with the hex SHA-256 of the key that a caller sends as `Authorization: Bearer …` or `X-API-Key`, followed by its permissions. `recourse key` creates one.',
+      'Comma-separated keys, each `tenant=sha256` with the hex SHA-256 of the key, and its permissions: docs/access.md. `recourse key` creates one.',
     ),
   API_KEYS_FILE: z
     .string()
     .optional()
-    .describe(
-      'A file of such keys, one per line; lines that start with # are comments. Changes are loaded without a restart.',
-    ),
+    .describe('A file of such keys, one per line. Changes are loaded without a restart.'),
   JWT_JWKS_URL: z
     .string()
     .refine(isHttpUrl, 'must be an http:// or https:// address')
     .optional()
-    .describe(
-      'URL of the public keys (JWKS) of a token issuer; its JSON Web Tokens are then accepted as `Authorization: Bearer …`.',
-    ),
+    .describe('URL of the public keys (JWKS) of an issuer whose JSON Web Tokens are accepted.'),
   JWT_ISSUER: z.string().optional().describe('The `iss` that tokens must have.'),
   JWT_AUDIENCE: z.string().optional().describe('The `aud` that tokens must have.'),
   JWT_TENANT_CLAIM: z.string().default('tenant').describe('The claim that names the tenant of a token.'),
@@ -50,11 +44,11 @@ export const ACCESS_SETTINGS = {
     .refine((text) => parseRate(text) !== null, 'must be requests per second, minute or hour, for example 600/m')
     .optional()
     .describe(
-      'Request rate of a key without a rate of its own, or of an anonymous address, for example `600/m`; counted in Redis for all replicas. Unset: no limit.',
+      'Request rate of a key without its own, or of an anonymous address, for example `600/m`; shared by replicas through Redis.',
     ),
   ALLOWED_ORIGINS: list
     .refine((origins) => origins.every(isOrigin), ORIGIN_RULE)
-    .describe('Comma-separated origins from which browsers may call, in addition to loopback origins.'),
-  DOCS: flag(true).describe('Serve the API documentation: pages at `/docs`, and `/openapi.json`.'),
-  CONSOLE: flag(true).describe('Serve the console, a page to inspect tools and sessions, at `/console`.'),
+    .describe('Comma-separated origins, beside loopback, from which browsers may call.'),
+  DOCS: flag(true).describe('Serve the API documentation at `/docs` and `/openapi.json`.'),
+  CONSOLE: flag(true).describe('Serve the console at `/console`.'),
 } as const;

@@ -26,32 +26,30 @@ export const SETTINGS = {
     )
     .optional()
     .describe(
-      'The Redis that stores sessions and retry budgets: redis://, rediss://, or a comma-separated list of cluster nodes. Unset: the memory of this process.',
+      'The Redis that stores what replicas share: redis://, rediss://, or a comma-separated list of cluster nodes. Unset: the memory of this process.',
     ),
   WORKSPACE_DIR: z
     .string()
     .optional()
     .describe(
-      'Root directory of the file tools, which models write to: a dedicated directory without control files. Unset: the example workspace.',
+      'Directory of the file tools, which models write to: without configuration, tools, keys or program files, which are refused. Unset: the example workspace.',
     ),
   CONFIG_FILE: z
     .string()
     .optional()
     .describe(
-      'The configuration file for MCP servers, OpenAPI imports and tools: YAML or JSON. Unset: `recourse.config.yaml`, `.yml` or `.json` of the working directory, if present.',
+      'The configuration file for MCP servers, OpenAPI imports and tools. Unset: `recourse.config.yaml`, `.yml` or `.json` of the working directory, if present.',
     ),
-  MCP_SERVER: flag(true).describe('Whether `/mcp` serves the tools to MCP clients (Streamable HTTP).'),
+  MCP_SERVER: flag(true).describe('Serve the tools to MCP clients at `/mcp`.'),
   MCP_DEFAULT_SESSION: oneOf(['none', 'key'])
     .default('none')
-    .describe(
-      'The session of a call at `/mcp` that names none: none (its retries are not counted), or one session shared by all such calls of an API key.',
-    ),
+    .describe('Session of calls at `/mcp` that name none: none, or one for all such calls of an API key.'),
   TOOLS_DIR: z
     .string()
     .optional()
-    .describe('A directory of your own tools, loaded in separate processes and watched for changes.'),
+    .describe('A directory of your own tools, loaded in tool hosts and watched for changes.'),
   TOOLS_ENV: listOf(/^[A-Za-z_]\w*$/, VARIABLES_RULE).describe(
-    'Comma-separated variables that every tool host gets, in addition to PATH, HOME, TZ, LANG and NODE_EXTRA_CA_CERTS.',
+    'Comma-separated variables that every tool host gets, beside PATH, HOME, TZ, LANG and NODE_EXTRA_CA_CERTS.',
   ),
   TOOLS_ENV_ALLOW: listOf(/^[A-Za-z_]\w*\*?$/, `${VARIABLES_RULE}, or prefixes such as GITHUB_*`).describe(
     'Comma-separated variables, or prefixes such as `GITHUB_*`, that a tool gets if it declares them.',
@@ -60,47 +58,41 @@ export const SETTINGS = {
     "What tool hosts may do under Node's permission model: fs-read, fs-write, net, child, worker, addons, wasi.",
   ),
   TOOLS_INLINE: list.describe(
-    'Comma-separated names of tools of TOOLS_DIR that may run inside the service if they request it: a crash of such a tool then crashes the service.',
+    'Comma-separated tools of TOOLS_DIR that may run inside the service if they request it: their crash is that of the service.',
   ),
   TOOL_HOSTS_OWN: list.describe(
-    'Comma-separated names of tools, or prefixes such as `pdf_*`, whose files do not share processes with other files.',
+    'Comma-separated tools, or prefixes such as `pdf_*`, whose files share processes with no other file.',
   ),
   TOOL_HOSTS_MIN: optionalWhole(0, 1024).describe(
     'Tool hosts that are kept warm. Unset: 2, or TOOL_HOSTS_MAX where that is less.',
   ),
   TOOL_HOSTS_MAX: optionalWhole(1, 1024).describe(
-    'Maximum number of tool hosts. Unset: half of the memory divided by 64 MiB, at most 32. Idle hosts above TOOL_HOSTS_MIN end after 30 s.',
+    'Maximum number of tool hosts. Unset: half of the memory divided by 64 MiB, at most 32. Idle ones above TOOL_HOSTS_MIN end after 30 s.',
   ),
   TOOL_HOST_MEMORY_MB: optionalWhole(160, 65_536).describe(
     'Memory limit of one tool host in MiB; a call that exceeds it ends as `out_of_memory`. Unset: a quarter of the memory, from 160 to 512.',
   ),
   TOOL_HOST_MAX_CALLS: whole(10_000, 1).describe('Calls after which a tool host is replaced by a fresh one.'),
-  TOOL_CONCURRENCY: whole(512, 1, 10_000).describe(
-    'Concurrent calls of one tool, for tools that do not declare their own limit.',
-  ),
-  TENANT_CONCURRENCY: whole(768, 1, 100_000).describe(
-    'Concurrent calls of one tenant, over all its batches; without keys, of one address.',
-  ),
+  TOOL_CONCURRENCY: whole(512, 1, 10_000).describe('Concurrent calls of one tool without its own `concurrency`.'),
+  TENANT_CONCURRENCY: whole(768, 1, 100_000).describe('Concurrent calls of one tenant; without keys, of one address.'),
   MAX_CONCURRENT_CALLS: whole(1024, 1, 100_000).describe('Concurrent calls, over all batches.'),
   MAX_QUEUED_CALLS: whole(2048, 0, 100_000).describe(
-    'Calls that wait for a slot, over all batches; at this number, batches of callers that already use their share are answered 503.',
+    'Calls that wait for a slot; at this number, batches of callers that use their share are answered 503.',
   ),
   MAX_EVENT_LOOP_LAG_MS: whole(250, 10, MAX_TIMER_MS).describe(
-    'Event loop lag in milliseconds; while it stays above, a part of the batches is answered 503 before it is read.',
+    'Event loop lag in milliseconds above which a part of the batches is answered 503.',
   ),
-  MAX_BATCH_CALLS: whole(64, 1, 1024).describe(
-    'Calls of one batch that are run; further ones are `call_limit_exceeded`.',
-  ),
+  MAX_BATCH_CALLS: whole(64, 1, 1024).describe('Calls of one batch that run; further ones are `call_limit_exceeded`.'),
   MAX_BODY_BYTES: whole(1_048_576, 1024, 268_435_456).describe('Largest request body, in bytes.'),
   MAX_RESULT_BYTES: whole(1_048_576, 1024, 268_435_456).describe('Largest value of one result, in bytes of JSON.'),
   MAX_ANSWER_BYTES: whole(4_194_304, 4096, 268_435_456).describe(
-    'Largest answer of one batch, in bytes of JSON: the values of calls beyond it are left out. At least MAX_RESULT_BYTES.',
+    'Largest answer of one batch, in bytes of JSON; values beyond it are left out. At least MAX_RESULT_BYTES.',
   ),
   ANSWER_MEMORY_MB: whole(192, 1, 65_536).describe(
-    'Memory for all answers in preparation or not yet sent, in MiB; one caller gets at most half. When it is full, batches are answered 503. At least ten times MAX_ANSWER_BYTES.',
+    'Memory for answers not yet sent, in MiB; one caller gets at most half. When full, batches are answered 503. At least ten times MAX_ANSWER_BYTES.',
   ),
   ANSWER_STALL_MS: whole(30_000, 100, MAX_TIMER_MS).describe(
-    'Time after which a connection whose client reads nothing of its answer is closed, in milliseconds.',
+    'Milliseconds after which a connection whose client does not read its answer is closed.',
   ),
   MAX_DEADLINE_MS: whole(300_000, 1, MAX_TIMER_MS).describe(
     'Maximum and default time for a whole batch, in milliseconds.',
@@ -115,49 +107,39 @@ export const SETTINGS = {
   SESSION_TTL_SECONDS: whole(86_400, 1).describe(
     'A session expires after this time without a batch. Must exceed MAX_DEADLINE_MS.',
   ),
-  SESSION_RETRIES: whole(20, 0).describe(
-    'Retries of one session, failed or running, over all tools that have not recovered.',
-  ),
+  SESSION_RETRIES: whole(20, 0).describe('Retries of one session, over all tools that have not recovered.'),
   SESSION_BUDGET_COOLDOWN_SECONDS: whole(900, 0).describe(
-    'Time after its last failed round until a blocked tool is available again; 0 = blocked until the session ends.',
+    'Time after its last failed round until a blocked tool is available again; 0 = the end of the session.',
   ),
-  SESSION_MAX_CALLS: whole(0, 0).describe(
-    'Calls that may run in one session; further ones are `call_limit_exceeded`. 0 = unlimited.',
-  ),
-  SESSION_MAX_ROUNDS: whole(0, 0).describe(
-    "Rounds of one session, which are its agent's steps; 25 is a common choice. 0 = unlimited.",
-  ),
-  SESSION_MAX_PENDING: whole(16, 1).describe(
-    'Calls of one session that may be pending at once: accepted and not ended. Further ones are `call_limit_exceeded`.',
-  ),
+  SESSION_MAX_CALLS: whole(0, 0).describe('Calls that may run in one session. 0 = unlimited.'),
+  SESSION_MAX_ROUNDS: whole(0, 0).describe('Rounds (steps of the agent) of one session, such as 25. 0 = unlimited.'),
+  SESSION_MAX_PENDING: whole(16, 1).describe('Pending calls of one session. Further ones are `call_limit_exceeded`.'),
   KEY_MAX_PENDING: whole(2000, 1).describe('The same for one API key, or one address of anonymous callers.'),
   MAX_PENDING: whole(20_000, 1).describe('The same for the whole service. Further ones are `overloaded`.'),
   SESSION_JOURNAL: whole(200, 0, 10_000).describe(
     'Number of latest calls in the journal of a session; 0 = no journal and no reducer slices.',
   ),
   STORE_MEMORY_MB: optionalWhole(8, 1_048_576).describe(
-    'Memory in MiB of all stores of this process: sessions, journals, keyed records, pages, rates, circuits. At most 35 % of the heap, which is the default; when it is full, the oldest entries of the tenant that uses most are evicted first.',
+    'Memory in MiB of what this process stores. At most 35 % of the heap, which is the default; docs/deployment.md#memory-of-the-service.',
   ),
   RETRY_BUDGET_ON_STORE_DOWN: oneOf(['local', 'open', 'closed'])
     .default('local')
     .describe(
-      'While Redis is unavailable: count in this process, do not count, or refuse calls with `store_unavailable`.',
+      'While Redis is unavailable: count in this process (local), do not count (open), or refuse calls (closed).',
     ),
   STORE_DROPPABLE_PERCENT: whole(60, 1, 70).describe(
-    'Percentage of the memory of Redis for journals and results stored under an Idempotency-Key; above it the oldest are evicted.',
+    'Percentage of the memory of Redis for journals and kept results; above it the oldest are evicted.',
   ),
   STORE_TENANT_PERCENT: whole(50, 1, 100).describe(
-    'Percentage of that share for one tenant; above it its own oldest entries are evicted, and entries that arrive too fast are not stored. 100 for a service with one tenant.',
+    'Percentage of that share for one tenant; above it its own oldest entries are evicted, or new ones not stored. 100 for a single tenant.',
   ),
   REDIS_MEMORY_MB: whole(256, 1, 16_777_216).describe(
-    'Memory of Redis in MiB, the base of both percentages if Redis has no `maxmemory` or does not report it.',
+    'Memory of Redis in MiB, for both percentages, if Redis does not report `maxmemory`.',
   ),
   CIRCUIT_FAILURES: whole(10, 0, 10_000).describe(
-    'Consecutive batches with a fault of a tool or its upstream that open its circuit breaker; 0 = no breaker.',
+    'Consecutive batches with a fault of a tool or its upstream that open its circuit; 0 = never.',
   ),
-  CIRCUIT_OPEN_MS: whole(10_000, 1, MAX_TIMER_MS).describe(
-    'Time an open circuit refuses calls before it admits one as a probe, in milliseconds.',
-  ),
+  CIRCUIT_OPEN_MS: whole(10_000, 1, MAX_TIMER_MS).describe('Milliseconds for which an open circuit refuses calls.'),
   SHUTDOWN_GRACE_MS: whole(25_000, 0, MAX_TIMER_MS).describe(
     'Time that running calls get after SIGTERM, in milliseconds.',
   ),
@@ -166,14 +148,14 @@ export const SETTINGS = {
     'Number of tools with their own histogram label; further ones are `_other`.',
   ),
   SECRETS_ENV: listOf(/^(\*?[A-Za-z_]\w*|[A-Za-z_]\w*\*)$/, SECRETS_RULE, SECRET_NAMES).describe(
-    'Comma-separated variables whose values are secret, as names, prefixes (`GITHUB_*`) or suffixes (`*_TOKEN`): values of 8 characters or more are redacted in results, logs, spans and journals.',
+    'Comma-separated variables whose values are redacted, as names, prefixes (`GITHUB_*`) or suffixes (`*_TOKEN`).',
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()
     .refine((text) => /^https?:\/\//.test(text) && URL.canParse(text), 'must be an http:// or https:// address')
     .optional()
     .describe(
-      'Base URL of the OTLP/HTTP collector that receives traces. Unset: no traces. docs/operations.md#traces lists the other variables that apply.',
+      'Base URL of the OTLP/HTTP collector of traces. Unset: no traces. Other variables: docs/operations.md#traces.',
     ),
   TRACE_CONTENT: flag(false).describe('Record arguments and results of calls in spans.'),
   ...TOOL_SETTINGS,

@@ -6,18 +6,18 @@ export const WORKER_SETTINGS = {
   ROLE: oneOf(['all', 'api', 'worker'])
     .default('all')
     .describe(
-      'What this process does: answer requests (api), run queued calls and serve only the operations port (worker), or both (all). api and worker need REDIS_URL.',
+      'What this process does: answer requests (api), run queued calls (worker), or both (all). api and worker need REDIS_URL.',
     ),
   WORKER_LANES: listOf(LANE_NAME, 'must be a comma-separated list of lanes').describe(
-    'Comma-separated lanes of the configuration file whose calls this process runs. Unset: all lanes.',
+    'Comma-separated lanes whose calls this process runs. Unset: all.',
   ),
   WORKER_CONCURRENCY: whole(16, 1, 10_000).describe(
-    'Queued calls that run at once in each lane, for lanes without a `concurrency` of their own.',
+    'Queued calls that run at once in a lane without its own `concurrency`.',
   ),
   WORKER_STALL_MS: whole(30_000, 1000, 600_000).describe(
-    'Time without a sign of its worker after which a queued call is offered to another one, in milliseconds; at most twice as long. The same in all processes.',
+    'Milliseconds without a sign of its worker after which a queued call is offered to another one (at most twice as long). The same in all processes.',
   ),
   WORKER_GRACE_MS: optionalWhole(0, MAX_TIMER_MS).describe(
-    'Time that queued calls with effects get after SIGTERM, in milliseconds; calls that may run again are given back at once. Unset: SHUTDOWN_GRACE_MS.',
+    'Milliseconds that queued writes get after SIGTERM. Unset: SHUTDOWN_GRACE_MS.',
   ),
 } as const;

@@ -24,14 +24,14 @@ export const google = defineToolkit({
       .string()
       .optional()
       .describe(
-        "A JSON file with the key of a Google service account, or with a user's client_id, client_secret and refresh_token. Changes are loaded without a restart.",
+        "A JSON file with the key of a Google service account, or with a user's client_id, client_secret and refresh_token.",
       ),
     GOOGLE_SUBJECT: z
       .string()
       .optional()
       .describe('The user that a service account impersonates (domain-wide delegation): required for mail.'),
     GOOGLE_API_URL: baseAddress.describe(
-      'Base URL for requests to Google, sign-in included, instead of its own hosts: a gateway, or a fake for tests.',
+      'Base URL for requests to Google, sign-in included, instead of its own hosts.',
     ),
   },
   purposes: {

@@ -15,7 +15,7 @@ export const shell = defineToolkit({
     SHELL_BWRAP_PATH: z
       .string()
       .default('bwrap')
-      .describe('The bubblewrap program that sandboxes commands of the shell tool; a name is looked up in PATH.'),
+      .describe('The bubblewrap program of the shell tool; a name is looked up in PATH.'),
     SHELL_TIMEOUT_MS: whole(30_000, 100, MAX_TIMER_MS).describe(
       'Time for one command of the shell tool, in milliseconds.',
     ),
@@ -23,7 +23,7 @@ export const shell = defineToolkit({
     SHELL_MEMORY_MB: whole(512, 16, 65_536).describe('Memory of all processes of one command together, in MiB.'),
     SHELL_MAX_PROCESSES: whole(64, 4, 10_000).describe('Concurrent processes and threads of one command.'),
     SHELL_OUTPUT_BYTES: whole(65_536, 1024, 131_072).describe(
-      'Maximum bytes of stdout, and of stderr, that a command returns; longer output is cut in the middle.',
+      'Bytes of stdout, and of stderr, that a command returns; more is cut in the middle.',
     ),
     SHELL_EPOLL: flag(false).describe(
       'Allow commands to use epoll, which Node.js, npm and Go need. A command can then crash the service: see src/toolkits/shell/README.md.',

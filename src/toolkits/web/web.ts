@@ -7,10 +7,10 @@ export const web = defineToolkit({
   groups: {},
   settings: {
     FETCH_ALLOW_ADDRESSES: list.describe(
-      'Comma-separated non-public addresses and prefixes (`10.1.0.0/16`) that `fetch_url` may reach, including those of this machine and its networks.',
+      'Comma-separated non-public addresses and prefixes (`10.1.0.0/16`) that `fetch_url` may reach.',
     ),
     FETCH_ALLOW_PRIVATE: flag(false).describe(
-      'Allows `fetch_url` to reach non-public addresses. Only for tests and closed networks.',
+      'Let `fetch_url` reach all addresses. Only for tests and closed networks.',
     ),
   },
   purposes: {},

@@ -16,9 +16,10 @@ import {
   UNKNOWN,
 } from '#test/support/call-records-under-test.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
-import { connectToRedis, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+import { toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
 
 const WAIT = { timeout: 20_000, interval: 20 };
+
 const DAY_MS = 86_400_000;
 
 const redis = useRedis();
@@ -150,79 +151,6 @@ test('a lease of a clock that was set back is over, and so is a look that is too
   for (const entry of await redis().zrange(ALL_CALLS, '0', '-1'))
     await redis().zadd(ALL_CALLS, String(Date.now() + DAY_MS), entry);
   expect(await records.due(10)).toEqual([far]);
-});
-
-test('the lists of a session drop calls whose record is gone, and such calls count towards no limit', async () => {
-  const records = await createRecords({ limits: { ofSession: 2 } });
-  const { spec } = createCallSpec();
-  const sessionKey = spec.sessionKey ?? '';
-  const [lost, other] = [await accept(records, { sessionKey }), await accept(records, { sessionKey })];
-  const list = `recourse:{${sessionKey}}:pending`;
-  await redis().del(toCallRedisKey(lost));
-  // It was entered long ago: its record is not being made.
-  await redis().hset(list, lost, `1 ${spec.fingerprint}`);
-  expect(await records.findSame(sessionKey, spec.fingerprint)).toBeNull();
-  const third = await accept(records, { sessionKey });
-  expect((await redis().hkeys(list)).toSorted()).toEqual([other, third].toSorted());
-  await redis().del(toCallRedisKey(other));
-  await redis().hset(list, other, '1 x');
-  expect(await records.ofSession(sessionKey)).toEqual([third]);
-  expect(await redis().hkeys(list)).toEqual([third]);
-});
-
-test('an entry whose record is being made is not taken for one that is gone', async () => {
-  const records = await createRecords({ limits: { ofSession: 1 } });
-  const { key, spec } = createCallSpec();
-  const sessionKey = spec.sessionKey ?? '';
-  await redis().hset(`recourse:{${sessionKey}}:pending`, key, `${Date.now()} ${spec.fingerprint}`);
-  const other = createCallSpec({ sessionKey });
-  expect(await records.create(other.key, other.spec)).toEqual({ kind: 'full', of: 'session', limit: 1 });
-  const same = records.findSame(sessionKey, spec.fingerprint);
-  await records.create(key, spec);
-  await records.confirm(key);
-  expect(await same).toBe(key);
-});
-
-test('a sweep takes out what is gone: the room of a caller and of the service comes back', async () => {
-  const records = await createRecords({ limits: { ofKey: 1, ofService: 1 } });
-  const { spec } = createCallSpec();
-  const lost = await accept(records, { caller: spec.caller });
-  await redis().del(toCallRedisKey(lost));
-  expect((await records.create(...pair(spec.caller))).kind).toBe('full');
-  for (const entry of await redis().zrange(ALL_CALLS, '0', '-1')) await redis().zadd(ALL_CALLS, '1', entry);
-  expect(await records.due(10)).toEqual([]);
-  await expect.poll(() => redis().exists(ALL_CALLS, ALL_CALLERS), WAIT).toBe(0);
-  expect((await records.create(...pair(spec.caller))).kind).toBe('created');
-});
-
-const pair = (caller: string): Parameters<CallRecords['create']> => {
-  const { key, spec } = createCallSpec({ caller });
-  return [key, spec];
-};
-
-test('a call that Redis lost from its lists is in them again once a worker has taken it', async () => {
-  const records = await createRecords();
-  const { spec } = createCallSpec();
-  const sessionKey = spec.sessionKey ?? '';
-  const key = await accept(records, { sessionKey });
-  await redis().del(ALL_CALLS, ALL_CALLERS, `recourse:{${sessionKey}}:pending`);
-  expect(await records.ofSession(sessionKey)).toEqual([]);
-  await take(records, key);
-  await expect.poll(() => records.ofSession(sessionKey), WAIT).toEqual([key]);
-  expect(await redis().zcard(ALL_CALLS)).toBe(1);
-});
-
-test('of two replicas that sweep at once each call is given to one', async () => {
-  const server = await startRedisServer();
-  onTestFinished(server.stop);
-  const replicas = [await createReplica(server.url), await createReplica(server.url)] as const;
-  const keys: string[] = [];
-  for (let count = 0; count < 40; count += 1) keys.push(await accept(replicas[0]));
-  const direct = await connectToRedis(server.url);
-  onTestFinished(() => direct.disconnect());
-  for (const entry of await direct.zrange(ALL_CALLS, '0', '-1')) await direct.zadd(ALL_CALLS, '1', entry);
-  const swept = await Promise.all([...replicas, ...replicas].map((records) => records.due(15)));
-  expect(swept.flat().toSorted()).toEqual(keys.toSorted());
 });
 
 test('one replica hears of what another does, also after the server was restarted', async () => {
