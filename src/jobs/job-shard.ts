@@ -1,12 +1,8 @@
 import { Queue } from 'bullmq';
 import * as z from 'zod';
 import type { Job, LaneState } from '../pending/job-queue.ts';
-import {
-  createPatience,
-  createRedisScript,
-  type openQueueConnection,
-  type RedisClient,
-} from '../sessions/redis-client.ts';
+import { createPatience } from '../sessions/patience.ts';
+import { createRedisScript, type openQueueConnection, type RedisClient } from '../sessions/redis-client.ts';
 
 /** What BullMQ keeps of a job beside its id, which is the call. */
 export const JobData = z.object({ tenant: z.string() });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createPatience } from '#src/sessions/redis-client.ts';
+import { createPatience } from '#src/sessions/patience.ts';
 
 const block = (ms: number): void => {
   const until = performance.now() + ms;
