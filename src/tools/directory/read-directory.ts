@@ -138,8 +138,10 @@ const codeOf = (cause: unknown): string =>
 const toNeighbour = async (directory: string): Promise<string> => {
   const around = dirname(resolve(directory));
   const entries = await readdir(around, { withFileTypes: true }).catch(() => []);
-  const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  const [near] = findNearestNames(basename(directory), names, 1);
+  const missing = basename(directory);
+  // It may have come back since.
+  const names = entries.flatMap((entry) => (entry.isDirectory() && entry.name !== missing ? [entry.name] : []));
+  const [near] = findNearestNames(missing, names, 1);
   return near === undefined ? '' : `: did you mean ${join(around, near)}?`;
 };
 
