@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
+import * as z from 'zod';
 import type { Part } from '../part.ts';
 import { readResidentMb } from '../process-usage.ts';
 import { endServers, type Server } from '../servers.ts';
@@ -10,7 +12,10 @@ import { startQueued } from './start-queued.ts';
 export type Waiting = {
   readonly title: string;
   readonly calls: number;
-  readonly serviceMb: number;
+  /** What the service holds once garbage is collected. */
+  readonly heldMb: number;
+  /** By how much its resident set grew: with the garbage of the requests. */
+  readonly residentMb: number;
   readonly redisMb: number | null;
 };
 
@@ -24,8 +29,8 @@ const BYTES_PER_MB = 1_000_000;
 /** 10 000 calls wait, in Redis and in a process without it. */
 export const measureWaiting = async (part: Part): Promise<readonly Waiting[]> => {
   const figures = [await measureRedis(part), await measureProcess(part)];
-  for (const { title, calls, serviceMb, redisMb } of figures)
-    part.progress(`${calls} calls wait ${title}: service ${serviceMb.toFixed(1)} MB, Redis ${redisMb?.toFixed(1)} MB`);
+  for (const { title, calls, heldMb, redisMb } of figures)
+    part.progress(`${calls} calls wait ${title}: service ${heldMb.toFixed(1)} MB, Redis ${redisMb?.toFixed(1)} MB`);
   return figures;
 };
 
@@ -34,16 +39,16 @@ const measureRedis = async ({ surroundings }: Part): Promise<Waiting> => {
   const memory = openRedisMemory(redis.url);
   const api = await startQueued(surroundings, { role: 'api', place: 'server', redisUrl: redis.url });
   await accept(api, WARM_UP_CALLS);
-  const [serviceBefore, redisBefore] = [await settledMb(api), await memory.usedBytes()];
+  const [serviceBefore, redisBefore] = [await readMemory(api), await memory.usedBytes()];
   await accept(api, CALLS);
-  const [serviceAfter, redisAfter] = [await settledMb(api), await memory.usedBytes()];
+  const [serviceAfter, redisAfter] = [await readMemory(api), await memory.usedBytes()];
   memory.close();
   await endServers([api]);
   await redis.stop();
   return {
     title: 'in Redis',
     calls: CALLS,
-    serviceMb: serviceAfter - serviceBefore,
+    ...toGrowth(serviceBefore, serviceAfter),
     redisMb: (redisAfter - redisBefore) / BYTES_PER_MB,
   };
 };
@@ -52,17 +57,29 @@ const measureProcess = async ({ surroundings }: Part): Promise<Waiting> => {
   // The calls of the warm-up have all slots; those that are counted wait.
   const service = await startQueued(surroundings, { role: 'all', place: 'server' });
   await accept(service, WARM_UP_CALLS);
-  const before = await settledMb(service);
+  const before = await readMemory(service);
   await accept(service, CALLS);
-  const after = await settledMb(service);
+  const after = await readMemory(service);
   await endServers([service]);
-  return { title: 'in the process', calls: CALLS, serviceMb: after - before, redisMb: null };
+  return { title: 'in the process', calls: CALLS, ...toGrowth(before, after), redisMb: null };
 };
 
 const accept = async ({ url }: Server, calls: number): Promise<void> =>
   void (await acceptCalls({ url, batches: calls / CALLS_A_BATCH, calls: CALLS_A_BATCH, ms: CALL_MS }));
 
-const settledMb = async ({ process }: Server): Promise<number> => {
+type Memory = { readonly heldMb: number; readonly residentMb: number };
+
+const Held = z.object({ heldBytes: z.number() });
+
+const readMemory = async ({ process: { child, pid } }: Server): Promise<Memory> => {
   await pause(SETTLE_MS);
-  return readResidentMb(process.pid);
+  const told = once(child, 'message');
+  child.send('memory');
+  const [message]: unknown[] = await told;
+  return { heldMb: Held.parse(message).heldBytes / BYTES_PER_MB, residentMb: readResidentMb(pid) };
 };
+
+const toGrowth = (before: Memory, after: Memory): Memory => ({
+  heldMb: after.heldMb - before.heldMb,
+  residentMb: after.residentMb - before.residentMb,
+});

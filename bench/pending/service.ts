@@ -1,4 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import { loadConfig } from '../../src/config/settings/config.ts';
 import { defineTool, z } from '../../src/recourse.ts';
@@ -29,6 +31,14 @@ const { config } = loaded;
 const service = await wire(config, pino({ level: config.LOG_LEVEL }), { extraTools: [wait] });
 process.on('SIGTERM', () => process.exit(0));
 process.once('disconnect', () => process.exit(0));
+// Asked how much it holds: without what it has done with, which V8 keeps for as long as there is room.
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+process.on('message', () => {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  process.send?.({ heldBytes: heapUsed + external });
+});
 // A worker has no other port than that of its operations.
 const app = config.ROLE === 'worker' ? service.opsApp : service.app;
 const address = await app?.listen({ host: '127.0.0.1', port: 0 });

@@ -76,17 +76,18 @@ const toOverheadTable = (rows: readonly Overhead[]): string =>
 
 const toWaitingTable = (rows: readonly Waiting[]): string =>
   toTable(
-    ['', 'calls', 'service MB', 'Redis MB', 'together', 'target', ''],
-    rows.map(({ title, calls, serviceMb, redisMb }) => {
-      const together = serviceMb + (redisMb ?? 0);
+    ['', 'calls', 'service holds MB', 'Redis MB', 'together', 'target', '', 'grew by MB'],
+    rows.map(({ title, calls, heldMb, residentMb, redisMb }) => {
+      const together = heldMb + (redisMb ?? 0);
       return [
         title,
         String(calls),
-        serviceMb.toFixed(1),
+        heldMb.toFixed(1),
         redisMb?.toFixed(1) ?? '',
         together.toFixed(1),
         `< ${MAX_MB_OF_WAITING_CALLS}`,
         toVerdict(together < MAX_MB_OF_WAITING_CALLS),
+        residentMb.toFixed(0),
       ];
     }),
   );

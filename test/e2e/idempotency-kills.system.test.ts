@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, type TestContext, test, vi } from 'vitest';
 import * as z from 'zod';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
 import { DEATHS, type Death } from '#test/support/dying-service.ts';
@@ -27,7 +27,7 @@ afterAll(async () => {
 
 let turns = 0;
 
-const prepare = () => {
+const prepare = (onTestFinished: TestContext['onTestFinished']) => {
   turns += 1;
   const file = join(directory, `notes-${turns}`);
   writeFileSync(file, '');
@@ -35,6 +35,7 @@ const prepare = () => {
     startProcess({
       by: 'test/support/dying-service.ts',
       environment: { REDIS_URL: redis.url, DIE_AT: death, NOTES_FILE: file },
+      onTestFinished,
     });
   return { key: `kill-${process.pid}-${turns}`, file, start };
 };
@@ -108,11 +109,11 @@ const ENDS: Readonly<Record<Death, { readonly write: string; readonly effects: n
 };
 
 // Each waits for the lease of a dead service: together they wait once.
-test.concurrent.each(DEATHS)(
+test.concurrent.for(DEATHS)(
   'a service that dies %s never writes twice, and the repeat says what is known',
   PATIENCE,
-  async (death) => {
-    const { file, start, ...prepared } = prepare();
+  async (death, { onTestFinished }) => {
+    const { file, start, ...prepared } = prepare(onTestFinished);
     const [dying, second] = await Promise.all([start(death), start('never')]);
     // A batch in which something fails waits for its settling.
     const { key, note } = await sendUntilDead(dying.url, {
@@ -139,8 +140,8 @@ test.concurrent.each(DEATHS)(
 test(
   'two replicas that race for one key write once, and the other one is told to wait or gets the same',
   PATIENCE,
-  async () => {
-    const { start, file } = prepare();
+  async ({ onTestFinished }) => {
+    const { start, file } = prepare(onTestFinished);
     const replicas = await Promise.all([start('never'), start('never')]);
     for (let race = 0; race < 20; race += 1) {
       const [key, note] = [`race-${process.pid}-${race}`, `raced-${race}`];

@@ -13,9 +13,9 @@ const FIRST = 'first run, begun 1 times';
 /** A keyed batch of one call. */
 type Batch = { readonly name: string; readonly tool: string };
 
-const send = (to: RunningProcess, lab: Lab, { name, tool }: Batch): Promise<PendingAnswer> => {
+const send = (to: RunningProcess, lab: Lab, { name, tool }: Batch, wait = 0): Promise<PendingAnswer> => {
   const headers = { 'idempotency-key': `a batch that is ${name}` };
-  return createPendingClient(to.url).begin(toBody(lab, tool, name), { headers });
+  return createPendingClient(to.url).begin(toBody(lab, tool, name), { headers, wait });
 };
 
 /** Again until the record of the batch is not that of the service that died any more. */
@@ -40,7 +40,8 @@ const startVictim = async (lab: Lab, prefix: string, tools: readonly string[]) =
   const answers: Promise<PendingAnswer | 'cut off'>[] = [];
   for (const { point, ...batch } of batches) {
     if (point !== 'answered') holds.hold('any', point);
-    const answer = send(service, lab, batch);
+    // Who waits reads the record once the call is queued.
+    const answer = send(service, lab, batch, point === 'queued' ? 1 : 0);
     if (point === 'answered') expect((await answer).status).toBe(202);
     else {
       answers.push(answer.catch(() => 'cut off' as const));
@@ -79,7 +80,8 @@ test('a service that dies or freezes while it accepts a call, or after it has, d
   writeFileSync(frozen.go, '');
   frozen.service.send('SIGCONT', 'service');
   const late = (await Promise.all(frozen.answers)).filter((answer) => answer !== 'cut off');
-  expect(late.map(({ status }) => status)).toEqual([202, 200, 202, 200, 202, 200]);
+  // Whoever does not wait is told of the acceptance alone, and asks for the end.
+  expect(late.map(({ status }) => status)).toEqual([202, 202, 202, 202, 202, 200]);
   expect(lab.linesOf('begin', 'frozen queued frozen_write')).toBe(0);
   await startWorkerProcess({ by: 'node', environment: { ...lab.environment, WORKER_LANES: 'frozen' } });
   for (const asked of [service, frozen.service])

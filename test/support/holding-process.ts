@@ -74,7 +74,7 @@ if (typeof records !== 'object' || records === null) throw new Error('The record
 
 holdMethod(records, 'create', toHandleOfKey, { after: 'created' });
 holdMethod(records, 'confirm', toHandleOfKey, { after: 'confirmed' });
-// What accepts a call reads its record after it has queued the call.
+// Who accepts a call and waits for its end reads the record after the call is queued.
 holdMethod(records, 'find', toHandleOfKey, { before: 'queued' });
 holdMethod(records, 'claim', toHandleOfKey, { before: 'fetched' });
 holdMethod(records, 'begin', toHandleOfLease, { before: 'leased', after: 'begun' });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, type TestContext } from 'vitest';
 import type { LogLine } from './start-service.ts';
 
 /** Who gets a signal: the service alone, what started it (npm), or the whole process group, as by a terminal's Ctrl-C. */
@@ -44,6 +44,8 @@ export type Launch = {
   readonly words?: readonly string[];
   /** `hidden`: it starts in a mount namespace without /proc (see `canHideProc`). */
   readonly proc?: 'hidden';
+  /** Of the test that it ends with. Left out: of the one that runs; where tests run at once each names its own. */
+  readonly onTestFinished?: TestContext['onTestFinished'];
 };
 
 export const ROOT = join(import.meta.dirname, '../..');
@@ -91,7 +93,12 @@ type Child = {
   readonly exited: Promise<ProcessExit>;
 };
 
-const launch = ({ environment = {}, cwd = ROOT, ...start }: Launch): Child => {
+const launch = ({
+  environment = {},
+  cwd = ROOT,
+  onTestFinished: whenOver = onTestFinished,
+  ...start
+}: Launch): Child => {
   const [command, ...words] = toCommand(start);
   // Detached: it leads a process group, which can be told to end and be cleared away as a whole.
   const child = spawn(command, words, {
@@ -108,7 +115,7 @@ const launch = ({ environment = {}, cwd = ROOT, ...start }: Launch): Child => {
   const { promise: exited, resolve } = Promise.withResolvers<ProcessExit>();
   // 'close', not 'exit': only then everything it wrote has been read.
   child.once('close', (code, signal) => resolve({ code, signal }));
-  onTestFinished(async () => {
+  whenOver(async () => {
     signalIfThere(-pid, 'SIGKILL');
     await exited;
   });
