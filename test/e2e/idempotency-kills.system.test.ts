@@ -83,6 +83,8 @@ const sendUntilDead = async (url: string, { key, note }: { readonly key: string;
       () => true,
     );
     if (died) return sent;
+    // A store that was late is not asked again for a second.
+    await new Promise((resolve) => setTimeout(resolve, 300));
   }
   throw new Error('It did not die.');
 };

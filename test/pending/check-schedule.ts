@@ -150,8 +150,10 @@ const checkCompletion = async (lab: ScheduleLab, { requestId }: SentBatch, begun
     lab.receiver.received
       .filter(({ body }) => body.includes('"tool_calls.completed"') && body.includes(`"${requestId}"`))
       .map(({ headers }) => headers['webhook-id'] ?? '');
-  // A worker that is closed takes with it what it has not told.
-  const isTold = begun !== 'left' && begun.status === 202 && lab.workers === 'none';
+  // A worker that is closed takes with it what it has not told. A batch that its own repeat has overtaken is answered by the
+  // calls of that, and the message names that.
+  const isOwn = begun !== 'left' && begun.status === 202 && !begun.text.includes('"replayed":true');
+  const isTold = isOwn && lab.workers === 'none';
   if (isTold) await expect.poll(readIds, { timeout: 10_000, interval: 10 }).not.toEqual([]);
   expect(new Set(readIds()).size).toBeLessThanOrEqual(begun === 'left' || begun.status === 202 ? 1 : 0);
 };
