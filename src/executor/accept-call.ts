@@ -66,9 +66,9 @@ const isForgotten = ({ record }: Batch): boolean => record?.state === 'away';
 
 const UNAVAILABLE = { kind: 'unavailable' } as const;
 
-const announce = async ({ index, batch }: Call, handle: string): Promise<void> => {
-  await batch.request.listener?.pending?.(index, handle);
-};
+/** Tells who streams the batch, if anybody does. */
+const announce = ({ index, batch }: Call, handle: string): Promise<void> | undefined =>
+  batch.request.listener?.pending?.(index, handle);
 
 const refuse = (call: ReadyCall, acceptance: Exclude<Acceptance, { kind: 'accepted' }>): void => {
   const { tool } = call;

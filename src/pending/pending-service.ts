@@ -101,7 +101,8 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     if (created.kind === 'full') return created;
     if ((await confirm(key)) === 'gone') return UNAVAILABLE;
     if (created.kind === 'created') onAccepted(spec);
-    await waitAtMost(announce(handle), MOST_ANNOUNCING_MS);
+    const announced = announce(handle);
+    if (announced !== undefined) await waitAtMost(announced, MOST_ANNOUNCING_MS);
     await dispatch(key, spec);
     // What was just written need not be read. What an earlier try has written may have ended.
     const record = created.kind === 'created' ? null : await records.find(key).catch(orNull);
