@@ -53,7 +53,8 @@ const POLL_AFTER_MS = 2000;
 // A stream that cannot hear the parts of its calls by then shows later ones.
 const MOST_ANNOUNCING_MS = 250;
 
-const waitAtMost = async (wait: Promise<void>, ms: number): Promise<void> => {
+const waitAtMost = async (wait: Promise<void> | undefined, ms: number): Promise<void> => {
+  if (wait === undefined) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms).unref();
   await Promise.race([wait, promise]);
@@ -101,8 +102,7 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     if (created.kind === 'full') return created;
     if ((await confirm(key)) === 'gone') return UNAVAILABLE;
     if (created.kind === 'created') onAccepted(spec);
-    const announced = announce(handle);
-    if (announced !== undefined) await waitAtMost(announced, MOST_ANNOUNCING_MS);
+    await waitAtMost(announce(handle), MOST_ANNOUNCING_MS);
     await dispatch(key, spec);
     // What was just written need not be read. What an earlier try has written may have ended.
     const record = created.kind === 'created' ? null : await records.find(key).catch(orNull);
