@@ -41,8 +41,9 @@ export const createRedisSessionStore = (options: {
   const { client, settings, unpackRound, space = BOUNDLESS_SPACE } = options;
   const scripts = loadScripts(client);
   // Whoever may connect may still lack the right to run scripts or to write, and a replica or a cluster that is down runs a
-  // script which touches nothing: only one that has written says that it serves.
-  const check = (): Promise<unknown> => client.call('EVAL', CHECK, '1', 'recourse:{ready}');
+  // script which touches nothing: only one that has written says that it serves. No batch waits for it, and a process that
+  // starts is busy: it is given longer than a batch gives, or each slow start would begin with a second without Redis.
+  const check = (): Promise<unknown> => client.callPatiently('EVAL', CHECK, '1', 'recourse:{ready}');
   const ttl = String(settings.ttlMs);
   return {
     watch: ({ lost, back, refused }) => {

@@ -4,8 +4,10 @@ import { type OutageService, startOutageService } from '#test/support/outage-ser
 // Redis that serves, and has lost or mixed up what it was told; and names that are to hurt it.
 
 const keysOf = async ({ direct }: OutageService): Promise<readonly string[]> =>
-  // Without those of the queue, which are there from the start and name no session.
-  (await direct.keys('*')).filter((key) => !key.startsWith('recourse:{jobs:')).toSorted((a, b) => a.length - b.length);
+  // Without those of the queue and of the space, which come by themselves and name no session.
+  (await direct.keys('*'))
+    .filter((key) => !/^recourse:\{(jobs|kept)[:}]/.test(key))
+    .toSorted((a, b) => a.length - b.length);
 
 const hashOf = async (lab: OutageService): Promise<string> => (await keysOf(lab))[0] ?? '';
 

@@ -19,10 +19,8 @@ const RIGHTS = [
 test.each(RIGHTS)('%s: said at start-up before any batch, and the service serves by itself', async (_name, rights) => {
   const lab = await startOutageService(withRights(...rights));
   const told = () => lab.service.logLines().filter(({ msg }) => msg === 'session store failed');
-  // On a busy machine the first answer may be late, which is said before it.
-  await expect
-    .poll(told, RECOVERY)
-    .toContainEqual(expect.objectContaining({ level: 40, operation: 'connect', reason: 'noperm' }));
+  // Whatever asked first says it: there is one line per ten seconds and reason.
+  await expect.poll(told, RECOVERY).toContainEqual(expect.objectContaining({ level: 40, reason: 'noperm' }));
   await expect
     .poll(lab.readiness, RECOVERY)
     .toMatchObject({ status: 200, body: { status: 'degraded', store: { status: 'down' } } });
