@@ -85,13 +85,10 @@ test('the log has the last that was said to stderr', async () => {
   expect(lineOf(service, result)).toMatchObject({
     causes: [{ message: expect.stringMatching(/exit code 7\. .*the licence has expired \| ask for a new one$/) }],
   });
-  expect(service.logLines().find(({ msg, exit_code: code }) => msg === 'tool host ended' && code === 7)).toMatchObject({
-    restart: 'exit',
-    file: 'exits.ts',
-    exit_code: 7,
-    signal: null,
-    killed_for: null,
-  });
+  // Said when its stderr has come to its end, which may be after the answer.
+  await expect
+    .poll(() => service.logLines().find(({ msg, exit_code: code }) => msg === 'tool host ended' && code === 7))
+    .toMatchObject({ restart: 'exit', file: 'exits.ts', exit_code: 7, signal: null, killed_for: null });
 });
 
 test('of much that was said the last is kept', async () => {
