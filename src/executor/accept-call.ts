@@ -56,8 +56,9 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
     refuse(call, acceptance);
     return;
   }
-  setAccepted(call, acceptance.call, 'new');
-  services.observer.callAccepted();
+  setAccepted(call, acceptance.call, acceptance.how);
+  if (acceptance.how === 'new') services.observer.callAccepted();
+  else void announce(call, acceptance.call.handle);
   await awaitAccepted(call);
 };
 

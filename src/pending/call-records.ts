@@ -53,6 +53,8 @@ export type Creation =
   | { readonly kind: 'created' }
   /** There is a record by this name: an earlier try of the same batch made it. */
   | { readonly kind: 'exists' }
+  /** The same call of its session is pending, or has just ended, under this key: none was made. */
+  | { readonly kind: 'same'; readonly key: string }
   | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service'; readonly limit: number };
 
 /** `late`: after its worker may have lost the call. `unknown`: the result says that nobody knows how the call ended. */

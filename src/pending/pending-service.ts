@@ -84,6 +84,7 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     const record = await records.find(key);
     return record === null ? null : toAccepted(key, record);
   };
+  const join = async (key: string): Promise<Acceptance> => toJoined(await attach(tenantOf(key), handleOf(key)));
   const lookUp: PendingService['lookUp'] = async (tenant, handle, waitMs, over) => {
     const record = await untilEnded(toCallKey(tenant, handle), waitMs, over);
     return record === null ? null : { spec: record.spec, state: toState(record, handle) };
@@ -96,17 +97,20 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
   const confirm = createConfirm(options, closing.signal);
   const dispatch = createDispatch(options, closing.signal);
   const accept: PendingService['accept'] = async (spec, announce) => {
-    const handle = handleOfSpec(spec);
-    const key = toCallKey(spec.tenant, handle);
+    const key = keyOfSpec(spec);
     const created = await records.create(key, spec);
-    if (created.kind === 'full') return created;
+    if (created.kind === 'same') return join(created.key);
+    return created.kind === 'full' ? created : queue(key, spec, created.kind === 'created', announce);
+  };
+  const queue = async (key: string, spec: CallSpec, isNew: boolean, announce: Announce): Promise<Acceptance> => {
+    const handle = handleOf(key);
     if ((await confirm(key)) === 'gone') return UNAVAILABLE;
-    if (created.kind === 'created') onAccepted(spec);
+    if (isNew) onAccepted(spec);
     await waitAtMost(announce(handle), MOST_ANNOUNCING_MS);
     await dispatch(key, spec);
     // What was just written need not be read. What an earlier try has written may have ended.
-    const record = created.kind === 'created' ? null : await records.find(key).catch(orNull);
-    return { kind: 'accepted', call: toAccepted(key, record ?? toFresh(spec)) };
+    const record = isNew ? null : await records.find(key).catch(orNull);
+    return { kind: 'accepted', call: toAccepted(key, record ?? toFresh(spec)), how: 'new' };
   };
   return {
     accept: (spec, announce) =>
@@ -170,6 +174,13 @@ const createUntilEnded = (options: PendingServiceOptions, waiters: CallWaiters):
     return waiters.untilEnded(key, Math.max(0, waitMs - (time() - from)), over);
   };
 };
+
+const keyOfSpec = (spec: CallSpec): string => toCallKey(spec.tenant, handleOfSpec(spec));
+
+const toJoined = (call: AcceptedCall | null): Acceptance =>
+  call === null ? UNAVAILABLE : { kind: 'accepted', call, how: 'joined' };
+
+type Announce = Parameters<PendingService['accept']>[1];
 
 const UNAVAILABLE: Acceptance = { kind: 'unavailable' };
 

@@ -17,8 +17,8 @@ export type PeekCall = (key: string) => Promise<Peeked>;
  * before its record, and one whose record is gone or ended is taken out by who finds it.
  */
 export type CallIndex = {
-  /** Enters a call before its record is made; `full`: it is not entered. Rejects when Redis does. */
-  readonly enter: (key: string, spec: CallSpec) => Promise<Extract<Creation, { kind: 'full' }> | 'entered'>;
+  /** Enters a call before its record is made; `full` and `same`: it is not entered. Rejects when Redis does. */
+  readonly enter: (key: string, spec: CallSpec) => Promise<Extract<Creation, { kind: 'full' | 'same' }> | 'entered'>;
   /** Enters a call that a worker has taken: Redis may have lost what was entered. Best effort, and waits for nothing. */
   readonly enterAgain: (key: string, spec: CallSpec) => void;
   /** Takes out a call that has ended. Best effort, and waits for nothing. */
@@ -41,6 +41,8 @@ const INDEX_TTL_MS = String(2 * RESULT_TTL_MS);
 // Until the record of an entry is made and confirmed: two commands of 50 ms each.
 const MAKING_MS = 5000;
 const MAKING_PAUSE_MS = 50;
+// How often a call looks whether the same one, which is in its session, is pending.
+const MOST_TRIES = 4;
 // Entries that one question for calls that are due goes through, as a multiple of what it wants: most have a worker.
 const DUE_ROUNDS = 5;
 
@@ -50,11 +52,11 @@ export const createCallIndex = (options: CallIndexOptions): CallIndex => {
   return {
     enter: async (key, spec) => {
       const [inSession, inAll] = await Promise.all([sessions.enter(key, spec), all.enter(key, spec)]);
-      const of = inSession === 'full' ? 'session' : toFull(inAll);
-      if (of === null) return 'entered';
+      const refusal = toRefusal(inSession, inAll, options.limits);
+      if (refusal === null) return 'entered';
       if (inSession === 'entered') sessions.leave(key, spec);
       if (inAll === 'entered') all.leave(key, spec.caller);
-      return { kind: 'full', of, limit: options.limits[LIMIT_OF[of]] };
+      return refusal;
     },
     enterAgain: (key, spec) => {
       sessions.enterAgain(key, spec);
@@ -71,6 +73,16 @@ export const createCallIndex = (options: CallIndexOptions): CallIndex => {
 };
 
 const LIMIT_OF = { session: 'ofSession', key: 'ofKey', service: 'ofService' } as const;
+
+const toRefusal = (
+  inSession: Entered,
+  inAll: z.infer<typeof EnteredInAll>,
+  limits: PendingLimits,
+): Exclude<Creation, { kind: 'created' | 'exists' }> | null => {
+  if (typeof inSession === 'object') return inSession;
+  const of = inSession === 'full' ? 'session' : toFull(inAll);
+  return of === null ? null : { kind: 'full', of, limit: limits[LIMIT_OF[of]] };
+};
 
 const toFull = (entered: z.infer<typeof EnteredInAll>): 'key' | 'service' | null =>
   entered === 'key' || entered === 'service' ? entered : null;
@@ -126,7 +138,7 @@ const createListOfAll = ({ client, limits, peek, lookAfterMs }: CallIndexOptions
   };
 };
 
-const EnteredInSession = z.enum(['known', 'entered', 'full']);
+const EnteredInSession = z.enum(['known', 'entered', 'full', 'same']);
 const SessionCalls = z.tuple([z.int(), z.array(z.string())]);
 
 /** A call in the list of its session. Times by Redis's clock. */
@@ -142,8 +154,8 @@ const createSessionLists = ({ client, limits, peek }: CallIndexOptions) => {
     const [now, words] = SessionCalls.parse(await run(script, sessionKey, 'read'));
     return toListed(now, words);
   };
-  const tryToEnter = async (key: string, { fingerprint }: CallSpec, sessionKey: string) => {
-    const words = [key, fingerprint, String(limits.ofSession), INDEX_TTL_MS];
+  const tryToEnter = async (key: string, { fingerprint }: CallSpec, sessionKey: string, how: 'alone' | 'beside') => {
+    const words = [key, fingerprint, String(limits.ofSession), INDEX_TTL_MS, how];
     return EnteredInSession.parse(await run(hurried, sessionKey, 'enter', ...words));
   };
   /** Those that have not ended, with their states; the others are taken out. */
@@ -161,15 +173,23 @@ const createSessionLists = ({ client, limits, peek }: CallIndexOptions) => {
     await new Promise((resolve) => setTimeout(resolve, MAKING_PAUSE_MS));
     return isLive(await peek(one.key));
   };
+  const findSame = async (sessionKey: string, fingerprint: string): Promise<string | null> => {
+    for (const one of await read(hurried, sessionKey))
+      if (one.fingerprint === fingerprint && (await isPending(one))) return one.key;
+    return null;
+  };
+  const enter = async (key: string, spec: CallSpec, sessionKey: string, tries = 1): Promise<Entered> => {
+    // At last the same call is being made for longer than that takes: whoever made it has died.
+    const entered = await tryToEnter(key, spec, sessionKey, tries < MOST_TRIES ? 'alone' : 'beside');
+    if (entered !== 'same' && (entered !== 'full' || tries > 1)) return entered;
+    const same = await findSame(sessionKey, spec.fingerprint);
+    if (same !== null) return { kind: 'same', key: same };
+    await heal(hurried, sessionKey);
+    return enter(key, spec, sessionKey, tries + 1);
+  };
   return {
-    enter: async (key: string, spec: CallSpec): Promise<z.infer<typeof EnteredInSession>> => {
-      const { sessionKey } = spec;
-      if (sessionKey === null) return 'known';
-      const entered = await tryToEnter(key, spec, sessionKey);
-      if (entered !== 'full') return entered;
-      await heal(hurried, sessionKey);
-      return tryToEnter(key, spec, sessionKey);
-    },
+    enter: async (key: string, spec: CallSpec): Promise<Entered> =>
+      spec.sessionKey === null ? 'known' : enter(key, spec, spec.sessionKey),
     enterAgain: (key: string, { sessionKey, fingerprint }: CallSpec): void => {
       if (sessionKey === null) return;
       const words = [key, fingerprint, String(Number.MAX_SAFE_INTEGER), INDEX_TTL_MS];
@@ -182,13 +202,11 @@ const createSessionLists = ({ client, limits, peek }: CallIndexOptions) => {
       const looked = await heal(patient, sessionKey);
       return looked.filter(({ state }) => isLive(state)).map(({ one }) => one.key);
     },
-    findSame: async (sessionKey: string, fingerprint: string): Promise<string | null> => {
-      for (const one of await read(hurried, sessionKey))
-        if (one.fingerprint === fingerprint && (await isPending(one))) return one.key;
-      return null;
-    },
+    findSame,
   };
 };
+
+type Entered = 'known' | 'entered' | 'full' | Extract<Creation, { kind: 'same' }>;
 
 type Looked = { readonly one: Listed; readonly state: Peeked };
 

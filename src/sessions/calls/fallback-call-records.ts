@@ -30,7 +30,7 @@ export const createFallbackCallRecords = (options: {
         await attempt(
           'pending',
           () => primary.create(key, spec),
-          ({ kind }) => kind === 'created',
+          ({ kind }) => kind === 'created' || kind === 'same',
         ),
       ),
     confirm: (key) => whileUp(() => primary.confirm(key)),

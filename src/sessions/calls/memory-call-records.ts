@@ -232,9 +232,11 @@ class LiveCalls {
   }
 
   add(record: MutableRecord): Creation {
-    const full = this.#findFull(record.spec);
-    if (full !== null) return full;
     const { key, spec } = record;
+    const same = this.#findSame(spec);
+    if (same !== undefined) return { kind: 'same', key: same.key };
+    const full = this.#findFull(spec);
+    if (full !== null) return full;
     this.#records.set(key, record);
     this.#bytes += toBytes(spec);
     this.#callers.set(spec.caller, (this.#callers.get(spec.caller) ?? 0) + 1);
@@ -289,6 +291,13 @@ class LiveCalls {
     const calls = this.#sessions.get(spec.sessionKey);
     calls?.delete(record);
     if (calls?.size === 0) this.#sessions.delete(spec.sessionKey);
+  }
+
+  // Also one that is not confirmed yet: whoever makes it is about to.
+  #findSame({ sessionKey, fingerprint }: CallSpec): MutableRecord | undefined {
+    if (sessionKey === null) return undefined;
+    const calls = [...(this.#sessions.get(sessionKey) ?? [])];
+    return calls.find(({ key, spec }) => spec.fingerprint === fingerprint && this.get(key) !== undefined);
   }
 
   #findFull(spec: CallSpec): Creation | null {

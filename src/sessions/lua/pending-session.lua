@@ -10,11 +10,16 @@ local kind = redis.call('TYPE', key).ok
 if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', key) end
 
 -- Enters a call that is about to be made.
--- ARGV     key of the call, fingerprint, most, ms that the index lives at least
--- Output   known, entered or full
--- Cost     one HEXISTS, one HLEN; one HSET, one PTTL and one PEXPIRE where it is entered
+-- ARGV     key of the call, fingerprint, most, ms that the index lives at least, alone: beside no other of its fingerprint
+-- Output   known, entered, full or same: another call of this fingerprint is entered, which may have ended
+-- Cost     one HEXISTS, one HLEN; one HVALS where it is to be alone; one HSET, one PTTL and one PEXPIRE where it is entered
 function steps.enter()
   if redis.call('HEXISTS', key, ARGV[2]) == 1 then return 'known' end
+  if ARGV[6] == 'alone' then
+    for _, value in ipairs(redis.call('HVALS', key)) do
+      if string.match(value, ' (.*)$') == ARGV[3] then return 'same' end
+    end
+  end
   if redis.call('HLEN', key) >= tonumber(ARGV[4]) then return 'full' end
   redis.call('HSET', key, ARGV[2], string.format('%d %s', server_now(), ARGV[3]))
   if redis.call('PTTL', key) < tonumber(ARGV[5]) then redis.call('PEXPIRE', key, ARGV[5]) end

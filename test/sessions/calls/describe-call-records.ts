@@ -11,6 +11,7 @@ import {
   UNKNOWN,
 } from '#test/support/call-records-under-test.ts';
 import { describeCallParts } from './describe-call-parts.ts';
+import { describeSameCalls } from './describe-same-calls.ts';
 
 /** What all records of pending calls promise. */
 export const describeCallRecords = (name: string, createRecords: CreateCallRecordsUnderTest): void => {
@@ -20,6 +21,7 @@ export const describeCallRecords = (name: string, createRecords: CreateCallRecor
     describeEnding(createRecords);
     describeCancelling(createRecords);
     describeFinding(createRecords);
+    describeSameCalls(createRecords);
     describeLimits(createRecords);
     describeCallParts(createRecords);
   });
@@ -287,22 +289,6 @@ const describeFinding = (createRecords: CreateCallRecordsUnderTest): void => {
     expect(await records.ofSession(sessionKey)).toEqual([first, second]);
     await records.commit((await take(records, first)).lease, '{}', SURE);
     expect(await records.ofSession(sessionKey)).toEqual([second]);
-  });
-
-  test('the same call again is found while it is pending, and in its own session alone', async () => {
-    const { records } = await createRecords();
-    const { spec } = createCallSpec();
-    const { sessionKey, fingerprint } = spec;
-    const key = await accept(records, { sessionKey, fingerprint });
-    expect(await records.findSame(sessionKey ?? '', fingerprint)).toBe(key);
-    expect(await records.findSame(sessionKey ?? '', 'other')).toBeNull();
-    expect(await records.findSame('tenant:other', fingerprint)).toBeNull();
-    const { lease } = await take(records, key);
-    expect(await records.findSame(sessionKey ?? '', fingerprint)).toBe(key);
-    await records.commit(lease, '{}', SURE);
-    expect(await records.findSame(sessionKey ?? '', fingerprint)).toBeNull();
-    const again = await accept(records, { sessionKey, fingerprint });
-    expect(await records.findSame(sessionKey ?? '', fingerprint)).toBe(again);
   });
 
   test('a call without a session has none', async () => {

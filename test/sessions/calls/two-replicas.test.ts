@@ -1,7 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
 import { redisForTests } from '#test/support/redis-server.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
+
+const Answer = z.object({
+  results: z.array(z.object({ id: z.int(), outcome: z.literal('pending'), pending: z.object({ call: z.string() }) })),
+});
 
 const TOOL = `
   import { setTimeout as pause } from 'node:timers/promises';
@@ -18,6 +23,29 @@ const TOOL = `
     },
   });
 `;
+
+test('of the same call that forty batches of a session send at once, at two replicas, one runs', async () => {
+  const redis = await redisForTests();
+  onTestFinished(redis.stop);
+  const tools = makeDirectory();
+  tools.write('slow.ts', TOOL);
+  const environment = { REDIS_URL: redis.url, TOOLS_DIR: tools.root };
+  const replicas = await Promise.all([1, 2].map(() => startProcess({ by: 'node', environment })));
+  const send = async (session: string, place: number) => {
+    const url = replicas[place % 2]?.url;
+    const answer = await fetch(`${url}/tool-calls`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', prefer: 'respond-async, wait=0' },
+      body: JSON.stringify({ session_id: session, calls: [{ id: place, name: 'slow', arguments: { text: 'x' } }] }),
+    });
+    return Answer.parse(await answer.json()).results[0];
+  };
+  for (let round = 0; round < 5; round += 1) {
+    const results = await Promise.all(Array.from({ length: 40 }, (_, place) => send(`s${round}`, place)));
+    expect(new Set(results.map((result) => result?.pending.call)).size).toBe(1);
+    expect(results.map((result) => result?.id)).toEqual(results.map((_, place) => place));
+  }
+});
 
 test('a call that one replica accepted is waited for, and read, at another', async () => {
   const redis = await redisForTests();
