@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   answerAlone,
   answerBoth,
+  becomes,
   type IsolatedLab,
   lineOf,
   restartsFor,
@@ -109,6 +110,6 @@ test('every death is counted by its kind', async () => {
   const [exits, crashes] = [await restartsFor(service, 'exit'), await restartsFor(service, 'crash')];
   await answerAlone(service, { name: 'exits_with_0' });
   await answerAlone(service, { name: 'aborts' });
-  await expect.poll(() => restartsFor(service, 'exit')).toBe(exits + 1);
-  await expect.poll(() => restartsFor(service, 'crash')).toBe(crashes + 1);
+  await becomes(() => restartsFor(service, 'exit'), exits + 1);
+  await becomes(() => restartsFor(service, 'crash'), crashes + 1);
 });
