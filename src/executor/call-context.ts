@@ -56,9 +56,6 @@ export class CallContext implements ToolContext {
   #reason: Error | undefined;
   #progressLeft = MAX_PROGRESS;
   #progress: ((update: ToolProgress) => void) | undefined;
-  #partsLeft = MAX_PARTS;
-  #partBytesLeft = MAX_PARTS_BYTES;
-  #hasWarnedOfParts = false;
   #part: ((value: unknown) => void) | undefined;
 
   constructor(facts: CallFacts) {
@@ -112,26 +109,8 @@ export class CallContext implements ToolContext {
   get part(): (value: unknown) => void {
     const { onPart } = this.#facts;
     if (typeof onPart !== 'function') return dropPart;
-    this.#part ??= (value) => this.#show(value, onPart);
+    this.#part ??= createPart(onPart, (reason) => this.log.warn('parts of a call are dropped', { reason }));
     return this.#part;
-  }
-
-  #show(value: unknown, onPart: (valueJson: string) => void): void {
-    const room = Math.min(MAX_PART_BYTES, this.#partBytesLeft);
-    const proof = this.#partsLeft === 0 ? null : toJsonValue(value, room);
-    if (proof?.kind !== 'json') {
-      this.#warnOfParts(proof?.kind === 'invalid' ? `a part is not JSON: ${proof.problem}` : PARTS_LIMIT);
-      return;
-    }
-    this.#partsLeft -= 1;
-    this.#partBytesLeft -= Buffer.byteLength(proof.json);
-    onPart(proof.json);
-  }
-
-  #warnOfParts(reason: string): void {
-    if (this.#hasWarnedOfParts) return;
-    this.#hasWarnedOfParts = true;
-    this.log.warn('parts of a call are dropped', { reason });
   }
 
   abort(reason: Error): void {
@@ -143,3 +122,27 @@ export class CallContext implements ToolContext {
 const PARTS_LIMIT = `a call may show ${MAX_PARTS} parts of ${MAX_PART_BYTES} bytes each, ${MAX_PARTS_BYTES} together`;
 
 const dropPart = (): void => undefined;
+
+// Made by the first part, not by the call: most show none, and each member of a context costs every call.
+const createPart = (
+  onPart: (valueJson: string) => void,
+  warn: (reason: string) => void,
+): ((value: unknown) => void) => {
+  let partsLeft = MAX_PARTS;
+  let bytesLeft = MAX_PARTS_BYTES;
+  let hasWarned = false;
+  const warnOnce = (reason: string): void => {
+    if (!hasWarned) warn(reason);
+    hasWarned = true;
+  };
+  return (value) => {
+    const proof = partsLeft === 0 ? null : toJsonValue(value, Math.min(MAX_PART_BYTES, bytesLeft));
+    if (proof?.kind !== 'json') {
+      warnOnce(proof?.kind === 'invalid' ? `a part is not JSON: ${proof.problem}` : PARTS_LIMIT);
+      return;
+    }
+    partsLeft -= 1;
+    bytesLeft -= Buffer.byteLength(proof.json);
+    onPart(proof.json);
+  };
+};

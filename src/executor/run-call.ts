@@ -159,6 +159,7 @@ const createContext = (call: ReadyCall, timeoutMs: number, waitedMs: number): Ca
   const { tool, index, id, batch } = call;
   const { request, services, admission, record } = batch;
   const { callerId = null } = request;
+  const { onProgress, onPart } = toCallListener(call);
   const permit = admission?.permits.get(tool.name);
   const budget = permit !== undefined && 'budget' in permit ? permit.budget : null;
   return new CallContext({
@@ -174,13 +175,15 @@ const createContext = (call: ReadyCall, timeoutMs: number, waitedMs: number): Ca
     retriesLeft: budget?.remaining ?? tool.retries,
     timeoutMs,
     createLog: services.createLog,
-    ...toCallListener(call),
+    // Named, not spread: a spread makes an object that the engine knows no shape of.
+    onProgress,
+    onPart,
   });
 };
 
 const UNWATCHED = { onProgress: null, onPart: null } as const;
 
-const toCallListener = (call: Call): Pick<CallFacts, 'onProgress' | 'onPart'> => {
+const toCallListener = (call: Call): Required<Pick<CallFacts, 'onProgress' | 'onPart'>> => {
   const { listener } = call.batch.request;
   if (listener === null) return UNWATCHED;
   const { progress, part } = listener;
