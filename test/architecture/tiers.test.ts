@@ -3,7 +3,7 @@ import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
 
 // What `npm run test:system` installs first, and `npm test` does not.
-const HELPERS = ['support/chromium.ts', 'support/prometheus.ts'];
+const HELPERS = ['support/chromium.ts', 'support/prometheus.ts', 'support/slowhttptest.ts'];
 const STARTS_PYTHON = /[']python3[']/;
 
 const TEST = join(import.meta.dirname, '..');
