@@ -101,7 +101,8 @@ export const toKillerKinds = (seconds: string): readonly CallKind[] => [
     weight: 6,
     plan: (random, id) => {
       const [how, codes] = random.pick(WRITTEN_ENDS);
-      return { name: 'append_and_fail', arguments: { id, how }, codes, line: id };
+      // Another of its calls may end the process that both run in; a write does not run a second time.
+      return { name: 'append_and_fail', arguments: { id, how }, codes: [...codes, 'tool_crashed'], line: id };
     },
   },
 ];

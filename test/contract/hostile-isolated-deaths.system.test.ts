@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
   answerAlone,
   answerBoth,
@@ -17,6 +17,12 @@ beforeAll(async () => {
 });
 
 afterAll(() => service.stopClean());
+
+// Deaths in a row delay the file's next process; an answer ends the row.
+beforeEach(async () => {
+  const endRow = async () => (await answerAlone(service, { name: 'sees_its_parent' })).outcome;
+  await expect.poll(endRow, { timeout: 25_000, interval: 100 }).toBe('success');
+});
 
 /** How a tool ends its process → how that is told in the log. */
 const DEATHS: readonly (readonly [name: string, end: string])[] = [
@@ -108,8 +114,8 @@ test('a password on stderr is not in the log', async () => {
 
 test('every death is counted by its kind', async () => {
   const [exits, crashes] = [await restartsFor(service, 'exit'), await restartsFor(service, 'crash')];
-  await answerAlone(service, { name: 'exits_with_0' });
-  await answerAlone(service, { name: 'aborts' });
+  for (const name of ['exits_with_0', 'aborts'])
+    expect(await answerAlone(service, { name })).toMatchObject({ error: { code: 'tool_crashed' }, executed: 'maybe' });
   await becomes(() => restartsFor(service, 'exit'), exits + 1);
   await becomes(() => restartsFor(service, 'crash'), crashes + 1);
 });
