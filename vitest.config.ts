@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-// Here `recourse` is its sources, as in tsconfig.json. Of the others those that Node has: files for bundlers (`module`) import
+// Here `recourse-server` is its sources, as in tsconfig.json. Of the others those that Node has: files for bundlers (`module`) import
 // without extensions, which Node cannot load.
 const conditions = ['@recourse/source', 'node', 'development|production'];
 

@@ -36,7 +36,7 @@ const SETTLE_MS = 90_000;
 const TOOL = `
 import { appendFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 export const queuedWrite = defineTool({
   name: 'queued_write',
   description: 'Writes into a ledger.',

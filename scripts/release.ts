@@ -68,7 +68,7 @@ const pack = (version: string): void => {
   mkdirSync(folder, { recursive: true });
   run('npm', 'pack', '--pack-destination', folder);
   run('npm', 'pack', './clients/typescript', '--pack-destination', folder);
-  copyFileSync(join(ROOT, 'dist/sbom.cdx.json'), join(folder, `recourse-${version}.cdx.json`));
+  copyFileSync(join(ROOT, 'dist/sbom.cdx.json'), join(folder, `recourse-server-${version}.cdx.json`));
   const files = globSync('*.{tgz,cdx.json}', { cwd: folder }).sort();
   const sums = files.map((file) => `${hashOf(join(folder, file))}  ${file}\n`).join('');
   writeFileSync(join(folder, 'SHA256SUMS'), sums);
@@ -84,7 +84,7 @@ const toImageTags = (version: string): readonly string[] => {
 const sayHowToPublish = (version: string): void => {
   const commands = [
     'git push --follow-tags',
-    ...['recourse', 'recourse-client'].map(
+    ...['recourse-server', 'recourse-client'].map(
       (name) => `npm publish release/${version}/${name}-${version}.tgz --access public`,
     ),
     `docker build --build-arg VERSION=${version} --build-arg REVISION=$(git rev-parse v${version}) ${toImageTags(

@@ -32,7 +32,7 @@ const Bom = z.looseObject({ components: z.array(Component) });
 
 const readJson = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 
-/** `image`: what the image has, vendors' clients included. `package`: what `npm install recourse` brings. */
+/** `image`: what the image has, vendors' clients included. `package`: what `npm install recourse-server` brings. */
 type Subject = 'image' | 'package';
 
 // Not `npm sbom --omit dev`: up to npm 11.19 that also leaves out what production and development both need, such as

@@ -1,4 +1,4 @@
-// What a tool file of a tools directory imports as `recourse`.
+// What a tool file of a tools directory imports as `recourse-server`.
 // biome-ignore lint/performance/noBarrelFile: the one public entry; tools must not know where things lie.
 export { z } from 'zod';
 export type { Effects, Executed } from './contract/failure.ts';

@@ -1,4 +1,4 @@
-// What a test of a tool imports as `recourse/testing`.
+// What a test of a tool imports as `recourse-server/testing`.
 // biome-ignore lint/performance/noBarrelFile: the public entry for tests; they must not know where things lie.
 export { createTester } from './testing/create-tester.ts';
 export type {

@@ -1,4 +1,4 @@
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 /** The built-in `echo` once more, in a tool host. */
 export const echoIsolated = defineTool({

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 /** Takes its time without taking the processor, as a call of somebody else's server does. */
 export const sleepIsolated = defineTool({

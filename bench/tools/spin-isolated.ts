@@ -1,4 +1,4 @@
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 /** Never ends, and listens to nobody: only the end of its process stops it. */
 export const spinIsolated = defineTool({

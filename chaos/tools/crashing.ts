@@ -1,4 +1,4 @@
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 const CRASHES = {
   exit: () => process.exit(0),

@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs';
-import { defineTool, RetryableToolError, TerminalToolError, z } from 'recourse';
+import { defineTool, RetryableToolError, TerminalToolError, z } from 'recourse-server';
 
 // In a file of its own: what ends a process ends the calls of its file, and no others.
 

@@ -1,4 +1,4 @@
-import { defineTool, RetryableToolError, TerminalToolError, z } from 'recourse';
+import { defineTool, RetryableToolError, TerminalToolError, z } from 'recourse-server';
 
 const THROWN = {
   error: () => new Error('it broke'),

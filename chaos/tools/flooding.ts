@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 const BLOCK = Buffer.alloc(1_048_576, 'flood ');
 const BLOCKS = 300;

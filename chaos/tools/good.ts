@@ -1,4 +1,4 @@
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 import { VERSION } from './version.ts';
 
 export const sum = defineTool({

@@ -1,4 +1,4 @@
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 // Beyond what a host may have, and still bounded where nobody stops it.
 const MAX_BUFFERS = 64;

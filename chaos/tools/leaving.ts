@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 const WAYS = {
   attached: { words: [], options: {} },

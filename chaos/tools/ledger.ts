@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { defineTool, RetryableToolError, z } from 'recourse';
+import { defineTool, RetryableToolError, z } from 'recourse-server';
 
 /** One line per execution: what is counted. A line this short is appended as a whole or not at all. */
 const append = (id: string): void => appendFileSync(process.env['CHAOS_LEDGER'] ?? '', `${id}\n`);

@@ -1,4 +1,4 @@
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 export const spin = defineTool({
   name: 'spin',

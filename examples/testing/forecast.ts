@@ -1,4 +1,4 @@
-import { defineTool, RetryableToolError, z } from 'recourse';
+import { defineTool, RetryableToolError, z } from 'recourse-server';
 
 /** Degrees at noon tomorrow; null where the city is not known. */
 type AskForecast = (city: string, signal: AbortSignal) => Promise<number | null>;

@@ -1,6 +1,6 @@
 // A tool whose calls may go on after their request: it reports progress, shows pages as they come, and can be cancelled.
 import { setTimeout as pause } from 'node:timers/promises';
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 export const buildReport = defineTool({
   name: 'build_report',

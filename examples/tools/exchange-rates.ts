@@ -1,6 +1,6 @@
 // A tool that asks an HTTP API, with retries of the transport where they can do no harm.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defineTool, RetryableToolError, UpstreamToolError, z } from 'recourse';
+import { defineTool, RetryableToolError, UpstreamToolError, z } from 'recourse-server';
 
 // The deployer may name another server. A tool asks for a variable with `env`; the operator's TOOLS_ENV_ALLOW grants it.
 const BASE_URL = process.env['RATES_URL'] ?? 'https://api.frankfurter.dev/v1';

@@ -1,5 +1,5 @@
 // A reducer: what a session's calls come to, for whoever looks at it. This one says where a run got stuck.
-import { defineReducer } from 'recourse';
+import { defineReducer } from 'recourse-server';
 
 type OpenFailure = {
   readonly tool: string;

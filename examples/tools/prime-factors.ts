@@ -1,6 +1,6 @@
 // A tool that computes without ever giving way. It runs in a tool host, where calls of its own file wait for it and no others; once
 // it has held up others it runs alone. A number with two large prime factors keeps it busy for years, and its time limit ends that process, not the service.
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 export const primeFactors = defineTool({
   name: 'prime_factors',

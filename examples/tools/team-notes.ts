@@ -3,7 +3,7 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { defineTool, empty, ok, RetryableToolError, z } from 'recourse';
+import { defineTool, empty, ok, RetryableToolError, z } from 'recourse-server';
 
 const PATH = process.env['NOTES_DB'] ?? join(tmpdir(), 'recourse-team-notes.sqlite');
 const env = ['NOTES_DB'];

@@ -1,7 +1,7 @@
 import { registerHooks } from 'node:module';
 import '../../src/isolation/inside/host-main.ts';
 
-// What the bundle of a tool host begins with. It also is what tool files import as `recourse`: a second copy of that module
+// What the bundle of a tool host begins with. It also is what tool files import as `recourse-server`: a second copy of that module
 // would not know the tools that the first one made.
 // biome-ignore lint/performance/noBarrelFile: the bundle stands for the public entry.
 // biome-ignore lint/performance/noReExportAll: all that it exports, whatever that is.

@@ -30,7 +30,9 @@ export const runInit = (directory: string, terminal: Terminal): ExitCode => {
 };
 
 const toCommands = (directory: string, { kind, command }: FoundPackage) => [
-  ...(kind === 'missing' ? [[`npm install --prefix ${quote(directory)}`, 'installs recourse there'] as const] : []),
+  ...(kind === 'missing'
+    ? [[`npm install --prefix ${quote(directory)}`, 'installs recourse-server there'] as const]
+    : []),
   [`npm test --prefix ${quote(directory)}`, 'runs the test of the tool'] as const,
   [`${command} check ${quote(directory)}`, 'loads it like the service'] as const,
   [`${command} call --tools ${quote(directory)} roll_dice count=2 sides=6`, 'calls it'] as const,
@@ -44,7 +46,7 @@ const writeFiles = (root: string, files: ReadonlyMap<string, string>, recourse: 
   // Not over what another process has made meanwhile.
   for (const [path, text] of files) writeFileSync(join(root, path), text, { flag: 'wx' });
   if (recourse.kind !== 'checkout') return;
-  const link = join(root, 'node_modules/recourse');
+  const link = join(root, 'node_modules/recourse-server');
   mkdirSync(dirname(link), { recursive: true });
   if (!existsSync(link)) symlinkSync(recourse.root, link, 'junction');
 };
@@ -56,7 +58,7 @@ const toPackageName = (root: string): string =>
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/^[._-]+/, '') || 'tools';
 
-/** How files of a directory come to the package `recourse`, and how this program is called. */
+/** How files of a directory come to the package `recourse-server`, and how this program is called. */
 type FoundPackage = {
   /**
    * `installed`: an import finds it above the directory. `checkout`: this program runs from its sources, which an import does
@@ -67,22 +69,22 @@ type FoundPackage = {
   readonly root: string;
   /** The same as seen from the directory. */
   readonly fromTools: string;
-  /** What a person types for this program: `npx recourse`, or `node src/main.ts`. */
+  /** What a person types for this program: `npx recourse-server`, or `node src/main.ts`. */
   readonly command: string;
 };
 
-/** Looks for the package `recourse` as an import from a file of `directory` would; the directory need not be there yet. */
+/** Looks for the package `recourse-server` as an import from a file of `directory` would; the directory need not be there yet. */
 const findPackage = (directory: string): FoundPackage => {
   const root = resolve(PACKAGE_ROOT);
   const isCheckout = import.meta.url.endsWith('.ts');
   const notFound = isCheckout ? 'checkout' : 'missing';
-  const places = createRequire(join(directory, 'tool.js')).resolve.paths('recourse') ?? [];
-  const isFound = places.some((place) => existsSync(join(place, 'recourse/package.json')));
+  const places = createRequire(join(directory, 'tool.js')).resolve.paths('recourse-server') ?? [];
+  const isFound = places.some((place) => existsSync(join(place, 'recourse-server/package.json')));
   return {
     kind: isFound ? 'installed' : notFound,
     root,
     fromTools: relative(directory, root),
-    command: isCheckout ? toCheckoutCommand(root) : 'npx recourse',
+    command: isCheckout ? toCheckoutCommand(root) : 'npx recourse-server',
   };
 };
 
@@ -108,7 +110,7 @@ const toTemplateFiles = (options: Template): ReadonlyMap<string, string> =>
 const withoutIndent = (text: string): string => text.replace(/^\n/, '').replace(/^ {2}/gm, '');
 
 const TOOL = withoutIndent(`
-  import { defineTool, RetryableToolError, z } from 'recourse';
+  import { defineTool, RetryableToolError, z } from 'recourse-server';
 
   export const rollDice = defineTool({
     name: 'roll_dice',
@@ -125,8 +127,8 @@ const TOOL = withoutIndent(`
 const TEST = withoutIndent(`
   import assert from 'node:assert/strict';
   import { test } from 'node:test';
-  import { z } from 'recourse';
-  import { createTester } from 'recourse/testing';
+  import { z } from 'recourse-server';
+  import { createTester } from 'recourse-server/testing';
   import { rollDice } from './roll-dice.ts';
 
   test('two dice with six sides give two numbers from 1 to 6', async (context) => {
@@ -155,8 +157,8 @@ const toManifest = ({ name, recourse }: Template): string => {
   if (recourse.kind === 'checkout') return toJson({ ...start, scripts: toCheckoutScripts(recourse.fromTools) });
   return toJson({
     ...start,
-    scripts: { test: 'node --test', check: 'recourse check .', types: 'tsc' },
-    ...(recourse.kind === 'missing' ? { dependencies: { recourse: `file:${recourse.root}` } } : {}),
+    scripts: { test: 'node --test', check: 'recourse-server check .', types: 'tsc' },
+    ...(recourse.kind === 'missing' ? { dependencies: { 'recourse-server': `file:${recourse.root}` } } : {}),
     devDependencies: { '@types/node': '>=24', typescript: '>=5.9' },
   });
 };
@@ -191,14 +193,14 @@ const toTypeScriptSettings = ({ recourse }: Template): string =>
 const toJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 const toReadme = ({ recourse }: Template): string => {
-  const here = recourse.kind === 'checkout' ? `node ${recourse.fromTools}/src/main.ts` : 'npx recourse';
+  const here = recourse.kind === 'checkout' ? `node ${recourse.fromTools}/src/main.ts` : 'npx recourse-server';
   const types = (recourse.kind === 'checkout' ? 'npm run types' : 'npm install && npm run types').padEnd(33);
   return `# Tools
 
 Each \`.ts\` file here that exports what \`defineTool\` returns is served by Recourse. Tests (\`*.test.ts\`) are not.
 
 \`\`\`sh
-npm test                         # the tests, with nothing installed but recourse
+npm test                         # the tests, with nothing installed but recourse-server
 ${here} check .
 ${here} call --tools . roll_dice count=2 sides=6
 ${here} --tools .          # serves them; a change needs no restart

@@ -2,7 +2,7 @@ import type { SessionView } from '../contract/session.ts';
 import type { FailureDetail, ToolResult } from '../contract/tool-result.ts';
 import type { ToolProgress } from '../tools/tool.ts';
 
-// The face of `recourse/testing`, in types and one class: what stands behind it is no part of its declarations.
+// The face of `recourse-server/testing`, in types and one class: what stands behind it is no part of its declarations.
 
 /** Runs tools as a service with default settings does, in this process and without HTTP. */
 export type Tester = {

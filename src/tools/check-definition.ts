@@ -59,7 +59,8 @@ export const checkSchema = (side: 'input' | 'output', schema: unknown, refuse: R
 
 const checkSchemaObject = (side: 'input' | 'output', schema: object, refuse: Refuse): void => {
   if ('_zod' in schema) return;
-  if ('_def' in schema) refuse(side, "is a schema of zod 3. Write `import { z } from 'recourse'`, or install zod 4");
+  if ('_def' in schema)
+    refuse(side, "is a schema of zod 3. Write `import { z } from 'recourse-server'`, or install zod 4");
   if ('~standard' in schema) refuse(side, 'is a schema of another library. Write a zod schema or a JSON Schema');
   const members = Object.entries(schema).filter(([, value]) => isZodLike(value));
   if (members.length === 0) return;

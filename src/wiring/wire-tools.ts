@@ -122,7 +122,7 @@ type IsolationParts = {
   readonly processes?: ProcessTable | undefined;
 };
 
-// What a tool file imports as `recourse`.
+// What a tool file imports as `recourse-server`.
 const PUBLIC_API = new URL(`../recourse${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url).href;
 
 /** Tool hosts, and how files of a tools directory are loaded into them: a service without one does not load this. */

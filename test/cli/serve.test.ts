@@ -24,7 +24,7 @@ const recourse = (words: readonly string[], settings: Readonly<Record<string, st
     });
   });
 
-const DOUBLE = `import { defineTool, z } from 'recourse';
+const DOUBLE = `import { defineTool, z } from 'recourse-server';
 export const double = defineTool({
   name: 'double',
   description: 'Doubles a number.',

@@ -1,14 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defineTool } from 'recourse';
+import { defineTool } from 'recourse-server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
 import { postAs, toKeyEntry } from '#test/auth/access-client.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const WHO = `
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   export const tool = defineTool({
     name: 'who_hosted', description: '', effects: 'read', input: { type: 'object' },
     run: (_input, { tenant, caller }) => ({ tenant, caller }),

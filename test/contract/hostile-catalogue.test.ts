@@ -7,7 +7,7 @@ import { type RunningService, startService } from '#test/support/start-service.t
 
 /** Of a tool that returns 'done'. `declared`: what stands in place of `tool(input)`. */
 const toFile = (input: string, declared = 'tool(input)'): string => `
-  import { defineTool, z } from 'recourse';
+  import { defineTool, z } from 'recourse-server';
   const nest = (levels, wrap, innermost = { type: 'string' }) => {
     let value = innermost;
     for (let level = 0; level < levels; level += 1) value = wrap(value);

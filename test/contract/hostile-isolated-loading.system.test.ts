@@ -7,7 +7,7 @@ import { answerBoth, findHosts } from '#test/support/hostile-tools/isolated-lab.
 import { type RunningService, startService } from '#test/support/start-service.ts';
 
 const toTool = (name: string): string => `
-  import { defineTool, z } from 'recourse';
+  import { defineTool, z } from 'recourse-server';
   export const tool = defineTool({
     name: '${name}', description: '', effects: 'read', input: z.object({ place: z.int().optional() }),
     run: ({ place }) => ({ place }),

@@ -1,4 +1,4 @@
-import { RetryableToolError } from 'recourse';
+import { RetryableToolError } from 'recourse-server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toolThat, toolThatThrows } from '#test/support/misbehaving-tools.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';

@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, '../..');
 /** A tools directory with the one tool file that a page prints, served as the page says. */
 const servePrinted = async (page: string, environment: Readonly<Record<string, string>> = {}): Promise<string> => {
   const blocks = [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code);
-  const files = blocks.filter((code) => code?.includes("from 'recourse'"));
+  const files = blocks.filter((code) => code?.includes("from 'recourse-server'"));
   expect(files, page).toHaveLength(1);
   const directory = mkdtempSync(join(tmpdir(), 'recourse-printed-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));

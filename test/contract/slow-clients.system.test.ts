@@ -18,7 +18,7 @@ const STREAMS = [...FORMATS, ...FORMATS];
 const TOOLS = `
   import { existsSync } from 'node:fs';
   import { setTimeout as pause } from 'node:timers/promises';
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   const input = { type: 'object', additionalProperties: true };
   const toLarge = (_, at) =>
     defineTool({ name: 'large_' + at, description: 'x'.repeat(12_000), effects: 'read', input, run: () => at });

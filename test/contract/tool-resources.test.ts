@@ -10,7 +10,7 @@ let service: RunningService;
 
 const LOG = `
   import { appendFileSync } from 'node:fs';
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   const write = (line) => appendFileSync(process.env.DESK + '/log', line + '\\n');
   const input = { type: 'object' };
 `;

@@ -44,7 +44,7 @@ test('it is about this application', () => {
   const { version } = z
     .object({ version: z.string() })
     .parse(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')));
-  expect(readBom().metadata.component).toEqual({ type: 'application', name: 'recourse', version });
+  expect(readBom().metadata.component).toEqual({ type: 'application', name: 'recourse-server', version });
 });
 
 test('its components are what is installed for production, each with its address, licence and hash', () => {

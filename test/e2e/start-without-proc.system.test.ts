@@ -18,7 +18,7 @@ const Answer = z.object({
 const TOOLS = `
   import { spawn } from 'node:child_process';
   import { writeFileSync } from 'node:fs';
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   const tool = (name, run, more = {}) =>
     defineTool({ name, description: '', effects: 'read', input: { type: 'object', additionalProperties: true }, run, ...more });
   export const spin = tool('spin', ({ file }) => { writeFileSync(file, ''); for (;;); });

@@ -52,7 +52,7 @@ test('a port that is in use leaves no tool host behind', async () => {
   const processes = watchHostProcesses();
   const { root } = makeDirectory({
     'tools.ts': `
-      import { defineTool } from 'recourse';
+      import { defineTool } from 'recourse-server';
       export default defineTool({ name: 'a', description: '', effects: 'read', input: { type: 'object' }, run: () => 1 });
     `,
   });

@@ -51,7 +51,7 @@ test('a tool in a host of its own carries the trace to its upstream', async () =
   const upstream = await startHttpTarget(answering(200, {}, 'here'));
   const { root } = makeDirectory({
     'lookup.ts': `
-      import { defineTool } from 'recourse';
+      import { defineTool } from 'recourse-server';
       export const lookup = defineTool({
         name: 'lookup', description: '', effects: 'read', input: { type: 'object' },
         run: async (_input, { traceparent }) => {

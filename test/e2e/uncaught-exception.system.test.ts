@@ -6,7 +6,7 @@ import { startProcess } from '../support/start-process.ts';
 
 const SECRET = 'canary-3fQ9-inline-7c1d';
 
-const TOOL = `import { defineTool, z } from 'recourse';
+const TOOL = `import { defineTool, z } from 'recourse-server';
 export const throws_later = defineTool({
   name: 'throws_later',
   description: 'Throws where nobody waits for it.',

@@ -18,7 +18,7 @@ test(
       tools.push(defineTool({ name: '${name}', description: texts.join(' | '), effects: 'read',
         input: { type: 'object', properties, additionalProperties: true }, run: () => 1 }));
     }`;
-    const both = `import { defineTool } from 'recourse'; export const tools = []; ${toolOf('described', 0)} ${toolOf('describes', 1)}`;
+    const both = `import { defineTool } from 'recourse-server'; export const tools = []; ${toolOf('described', 0)} ${toolOf('describes', 1)}`;
     const broken = (side: 0 | 1): string => `throw new Error(${JSON.stringify(sample[3]?.[side] ?? '')});`;
     const { root } = makeDirectory({ 'both.js': both, 'broken_0.js': broken(0), 'broken_1.js': broken(1) });
     const running = await startProcess({ by: 'node', environment: { ...ENVIRONMENT, TOOLS_DIR: root } });

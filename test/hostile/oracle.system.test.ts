@@ -7,7 +7,7 @@ import { runBounded, TEST_MS } from './bounded-run.ts';
 import { anyPair, ENVIRONMENT, findDifference, type Pair, SECRETS } from './oracle-lab.ts';
 
 const TOOLS = `
-  import { defineTool, ok, RetryableToolError, z } from 'recourse';
+  import { defineTool, ok, RetryableToolError, z } from 'recourse-server';
   const anything = { type: 'object', additionalProperties: true };
   const text = z.object({ text: z.string() });
   const tool = (name, input, run) => defineTool({ name, description: name, effects: 'read', input, run, retries: 1000 });

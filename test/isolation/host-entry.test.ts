@@ -31,7 +31,7 @@ test('a bundle is used as long as each file it was made of is as it was', () => 
 // JavaScript with a zod schema: what strips types takes 17 MB by itself, and what checks JSON Schema 15.
 const REPORT = `
   import { readFileSync } from 'node:fs';
-  import { defineTool, z } from 'recourse';
+  import { defineTool, z } from 'recourse-server';
   const run = () => {
     const resident = /VmRSS:\\s+(\\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
     return { entry: process.argv[1], loaded: process.moduleLoadList, residentMb: Number(resident) / 1024 };

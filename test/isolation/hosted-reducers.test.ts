@@ -3,7 +3,7 @@ import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
 import { type LabFile, openLab, toOutcome } from './isolation-lab.ts';
 
 const REDUCERS = `
-  import { defineReducer, defineTool, z } from 'recourse';
+  import { defineReducer, defineTool, z } from 'recourse-server';
   export const search = defineTool({
     name: 'search', description: '', effects: 'read', input: z.object({}), run: () => 'the tool',
     breakerKey: () => 'one upstream', maxCallsPerSession: 0, polling: true,
@@ -80,7 +80,7 @@ test('a reducer that throws, gives no JSON, never ends or leaves fails alone', a
 });
 
 test('a reducer that is declared wrongly makes its file unavailable, by its name', async () => {
-  const declared = "import { defineReducer } from 'recourse'; export const bad = defineReducer({ name: 'bad', ";
+  const declared = "import { defineReducer } from 'recourse-server'; export const bad = defineReducer({ name: 'bad', ";
   const lab = openLab();
   await expect(lab.load(`${declared} initial: new Map(), reduce: (state) => state });`)).rejects.toThrow(
     "tools.ts: TypeError: Reducer 'bad': initial must be JSON.",

@@ -156,7 +156,7 @@ export const toolFile = (tools: Readonly<Record<string, string>>, imports = ''):
   import { spawn } from 'node:child_process';
   import { existsSync, writeFileSync } from 'node:fs';
   import { setTimeout as wait } from 'node:timers/promises';
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   ${imports}
   const tool = (name, run) =>
     defineTool({ name, description: '', effects: 'read', input: { type: 'object', additionalProperties: true }, run });

@@ -6,7 +6,7 @@ import { openLab, toOutcome } from './isolation-lab.ts';
 
 const FILE = `
   import { appendFileSync } from 'node:fs';
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   const input = { type: 'object', additionalProperties: true };
   export const tools = [
     defineTool({ name: 'large', description: '', effects: 'read', input, run: () => 'x'.repeat(1_000_000) }),

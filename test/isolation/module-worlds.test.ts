@@ -13,7 +13,7 @@ const PACKAGE = {
 const counting = (name: string, facts = '') => `
   import kept from 'kept';
   import { readFile } from 'node:fs/promises';
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   import { note } from './note.cjs';
   import { shared } from './shared.ts';
   export default defineTool({ name: '${name}', description: '', effects: 'read', input: { type: 'object' }, ${facts}
@@ -68,7 +68,7 @@ test('a file whose tool asks for it, or is named by the operator, shares its pro
   expect(a).not.toMatchObject({ pid: Reflect.get(Object(b), 'pid') });
   const lab = openLab({ ownTools: ['pdf_*'] });
   const text = (name: string, members = '') =>
-    `import { defineTool } from 'recourse'; export default defineTool({ name: '${name}', description: '', effects: 'read', input: { type: 'object' }, ${members} run: () => 1 });`;
+    `import { defineTool } from 'recourse-server'; export default defineTool({ name: '${name}', description: '', effects: 'read', input: { type: 'object' }, ${members} run: () => 1 });`;
   const [named, other] = [await lab.load(text('pdf_read'), 'n.ts'), await lab.load(text('read_pdf'), 'o.ts')];
   expect(lab.isolation.placingOf(named.tool('pdf_read'))).toBe('own');
   expect(lab.isolation.placingOf(other.tool('read_pdf'))).toBe('shared');
@@ -81,7 +81,7 @@ test('a tool that says concurrency 1 has no other call beside it', async () => {
   const lab = openLab({ maxHosts: 2 });
   const file = await lab.load(`
     import { setTimeout as wait } from 'node:timers/promises';
-    import { defineTool } from 'recourse';
+    import { defineTool } from 'recourse-server';
     let running = 0;
     const tool = (name, more) => defineTool({ name, description: '', effects: 'read', input: { type: 'object' }, ...more,
       run: async () => { running += 1; await wait(100); const seen = running; running -= 1; return seen; } });

@@ -134,7 +134,7 @@ test('a write that another call of its file took its process from may have run, 
 
 test('files that are granted other variables share no process', async () => {
   const asking = (name: string) => `
-    import { defineTool } from 'recourse';
+    import { defineTool } from 'recourse-server';
     export default defineTool({ name: 'ask', description: '', effects: 'read', input: { type: 'object' },
       env: ['${name}'], run: () => ({ pid: process.pid, a: process.env.KEY_A ?? null, b: process.env.KEY_B ?? null }) });`;
   const environment = { ...process.env, KEY_A: 'a', KEY_B: 'b' };

@@ -5,7 +5,7 @@ import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 // Its code writes to the line of its host as our own side does.
 const FORGING = `
   import { writeSync } from 'node:fs';
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   const frame = (head, body) => {
     const [h, b] = [Buffer.from(JSON.stringify(head)), Buffer.from(body)];
     const prefix = Buffer.alloc(8);

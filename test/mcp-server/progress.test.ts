@@ -21,7 +21,7 @@ const COUNTING = defineTool({
 });
 
 const HOSTED = `
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   export const countHosted = defineTool({
     name: 'count_hosted', description: 'Counts.', effects: 'read', input: { type: 'object' },
     run: async (_input, { progress }) => {

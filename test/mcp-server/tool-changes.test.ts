@@ -10,7 +10,7 @@ import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { connect, MODERN_META, postModern } from './mcp-clients.ts';
 
 const toFile = (name: string, description: string): string => `
-  import { defineTool, z } from 'recourse';
+  import { defineTool, z } from 'recourse-server';
   export const tool = defineTool({
     name: '${name}', description: '${description}', effects: 'read', input: z.object({}), run: () => 1,
   });

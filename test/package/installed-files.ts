@@ -1,6 +1,6 @@
 /** A tool whose schema comes from this project's zod, and another one as JSON Schema: its check is loaded when it is needed. */
 export const TOOL = (name: string, zod: string): string => `
-import { defineTool, RetryableToolError } from 'recourse';
+import { defineTool, RetryableToolError } from 'recourse-server';
 import { z } from ${JSON.stringify(zod)};
 
 export const typed = defineTool({
@@ -26,8 +26,8 @@ export const described = defineTool({
 
 /** What the compilers check. */
 export const TYPED = `
-import { createTester } from 'recourse/testing';
-import { defineReducer, defineTool, empty, type JournalEntry, ok, type ToolContext, RetryableToolError, z } from 'recourse';
+import { createTester } from 'recourse-server/testing';
+import { defineReducer, defineTool, empty, type JournalEntry, ok, type ToolContext, RetryableToolError, z } from 'recourse-server';
 
 export const rollDice = defineTool({
   name: 'roll_dice',
@@ -73,8 +73,8 @@ export const tried = async (): Promise<string> => {
 
 /** What Node imports. */
 export const PROGRAM = `
-import * as recourse from 'recourse';
-import { createTester } from 'recourse/testing';
+import * as recourse from 'recourse-server';
+import { createTester } from 'recourse-server/testing';
 import { typed } from './dice.ts';
 const tester = createTester(typed);
 const rolled = async (sides) => {
@@ -86,7 +86,7 @@ console.log(JSON.stringify([Object.keys(recourse).sort(), typed.name, typed.inpu
 
 /** What vitest runs. */
 export const VITEST = `
-import { createTester } from 'recourse/testing';
+import { createTester } from 'recourse-server/testing';
 import { typed } from './dice.ts';
 test('a tool file can be tested', async () => {
   const result = await createTester(typed).call('dice', { sides: 6 });

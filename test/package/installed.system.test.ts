@@ -27,11 +27,11 @@ beforeAll(async () => {
 afterAll(() => rmSync(dirname(installed.directory), { recursive: true, force: true }));
 
 const pathOf = (...parts: readonly string[]): string => join(installed.directory, ...parts);
-const inPackage = (...parts: readonly string[]): string => pathOf('node_modules/recourse', ...parts);
+const inPackage = (...parts: readonly string[]): string => pathOf('node_modules/recourse-server', ...parts);
 
 const Manifest = z.looseObject({
   exports: z.record(z.string(), z.union([z.string(), z.looseObject({ types: z.string(), default: z.string() })])),
-  bin: z.object({ recourse: z.string() }),
+  bin: z.object({ recourse: z.string(), 'recourse-server': z.string() }),
   scripts: z.record(z.string(), z.string()),
   private: z.undefined().optional(),
   optionalDependencies: z.undefined().optional(),
@@ -64,7 +64,7 @@ test('the package is small, and holds what it promises and no more', () => {
   const named = Object.values(manifest.exports).flatMap((entry) =>
     typeof entry === 'string' ? [entry] : [entry.types, entry.default],
   );
-  expect([...named, manifest.bin.recourse].filter((path) => !existsSync(inPackage(path)))).toEqual([]);
+  expect([...named, ...Object.values(manifest.bin)].filter((path) => !existsSync(inPackage(path)))).toEqual([]);
   // What npm would run where the package is installed.
   expect(Object.keys(manifest.scripts).filter((name) => /install|^prepare$/.test(name))).toEqual([]);
 });
@@ -81,16 +81,18 @@ test('it brings its dependencies, which its bill of materials names, and no clie
     /^(@googleapis|@slack|google-|gaxios|gcp-metadata|node-linux|@recourse|typescript|@opentelemetry\/(?!api$))/;
   expect(own.filter((name) => vendors.test(name))).toEqual([]);
   const { components } = Bom.parse(JSON.parse(readFileSync(inPackage('dist/sbom.cdx.json'), 'utf8')));
-  expect(new Set(components.map(({ name }) => name))).toEqual(new Set(own.filter((name) => name !== 'recourse')));
+  expect(new Set(components.map(({ name }) => name))).toEqual(
+    new Set(own.filter((name) => name !== 'recourse-server')),
+  );
 });
 
-test('npx recourse serves, with tools that import the package from wherever they lie', PATIENCE, async () => {
+test('npx recourse-server serves, with tools that import the package from wherever they lie', PATIENCE, async () => {
   // Beside the package, as in a project; one with a package of that name of its own; and none that Node would find.
   const tools = pathOf('../elsewhere/tools');
   mkdirSync(join(tools, 'own/node_modules'), { recursive: true });
-  symlinkSync(inPackage(), join(tools, 'own/node_modules/recourse'));
+  symlinkSync(inPackage(), join(tools, 'own/node_modules/recourse-server'));
   symlinkSync(pathOf('node_modules/zod'), join(tools, 'own/node_modules/zod'));
-  writeFileSync(join(tools, 'none.ts'), TOOL('none', 'recourse'));
+  writeFileSync(join(tools, 'none.ts'), TOOL('none', 'recourse-server'));
   writeFileSync(join(tools, 'own/own.ts'), TOOL('own', 'zod'));
   const { url, send, exited } = await startProcess({
     by: 'npx',
@@ -163,7 +165,7 @@ test.each([
 });
 
 test('Node and vitest import a tool file', PATIENCE, async () => {
-  writeFileSync(pathOf('dice.ts'), TOOL('dice', 'recourse'));
+  writeFileSync(pathOf('dice.ts'), TOOL('dice', 'recourse-server'));
   writeFileSync(pathOf('program.ts'), PROGRAM);
   writeFileSync(pathOf('dice.test.ts'), VITEST);
   expect(JSON.parse(await installed.run('node', 'program.ts'))).toEqual([

@@ -105,7 +105,7 @@ test(
     expect(stdout.slice(stdout.indexOf('Nothing is published'))).toBe(
       `Nothing is published. To publish 99.1.0:
   git push --follow-tags
-  npm publish release/99.1.0/recourse-99.1.0.tgz --access public
+  npm publish release/99.1.0/recourse-server-99.1.0.tgz --access public
   npm publish release/99.1.0/recourse-client-99.1.0.tgz --access public
   docker build --build-arg VERSION=99.1.0 --build-arg REVISION=$(git rev-parse v99.1.0) -t recourse:99.1.0 -t recourse:99.1 -t recourse:99 .
   docker push recourse:99.1.0

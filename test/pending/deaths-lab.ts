@@ -13,7 +13,7 @@ import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 const TOOLS = `
   import { appendFileSync, existsSync, readFileSync } from 'node:fs';
   import { setTimeout as pause } from 'node:timers/promises';
-  import { defineTool, z } from 'recourse';
+  import { defineTool, z } from 'recourse-server';
   const make = (name, effects) =>
     defineTool({
       name,

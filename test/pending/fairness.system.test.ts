@@ -9,7 +9,7 @@ import { countStartsBefore, SLOTS, TENANTS } from './fairness.ts';
 const toTool = (ledger: string, go: string): string => `
   import { appendFileSync, existsSync } from 'node:fs';
   import { setTimeout as pause } from 'node:timers/promises';
-  import { defineTool, z } from 'recourse';
+  import { defineTool, z } from 'recourse-server';
   export const hold = defineTool({
     name: 'hold',
     description: 'Waits for a file.',

@@ -17,7 +17,7 @@ const PATIENCE = { timeout: 60_000, interval: 50 };
 const toTools = (ledger: string, go: string): string => `
   import { appendFileSync, existsSync } from 'node:fs';
   import { setTimeout as pause } from 'node:timers/promises';
-  import { defineTool, z } from 'recourse';
+  import { defineTool, z } from 'recourse-server';
   const make = (name, effects, end) =>
     defineTool({
       name,

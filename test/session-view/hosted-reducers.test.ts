@@ -5,7 +5,7 @@ import { openLab } from '#test/isolation/isolation-lab.ts';
 import { toEntry, toFailedEntry } from '#test/tools/journal-entries.ts';
 
 const REDUCERS = `
-  import { defineReducer } from 'recourse';
+  import { defineReducer } from 'recourse-server';
   const reducer = (name, reduce) => defineReducer({ name, initial: 0, reduce });
   export const reducers = [
     reducer('count', (count, entry) => count + (entry.success ? 0 : 1)),

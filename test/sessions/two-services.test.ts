@@ -11,7 +11,7 @@ import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 const toToolFile = (count: string): string => `
   import { appendFileSync } from 'node:fs';
   import { setTimeout as pause } from 'node:timers/promises';
-  import { defineTool, RetryableToolError } from 'recourse';
+  import { defineTool, RetryableToolError } from 'recourse-server';
   export const failing = defineTool({
     name: 'failing',
     description: 'Fails, a little later.',

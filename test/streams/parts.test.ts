@@ -110,7 +110,7 @@ async function* neverWaits(): AsyncGenerator<number, string> {
 }
 
 const HOSTED = `
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   const tool = (name, run, more = {}) =>
     defineTool({ name, description: '', effects: 'read', input: { type: 'object' }, run, ...more });
   export const tools = [

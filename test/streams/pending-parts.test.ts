@@ -12,7 +12,7 @@ const TOOLS = `
   import { existsSync } from 'node:fs';
   import { join } from 'node:path';
   import { setTimeout as pause } from 'node:timers/promises';
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   const input = { type: 'object', additionalProperties: true };
   export const build = defineTool({
     name: 'build',

@@ -29,7 +29,7 @@ const toToolFile = (desk: string): string => `
   import { spawn } from 'node:child_process';
   import { existsSync, writeFileSync } from 'node:fs';
   import { setTimeout as wait } from 'node:timers/promises';
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   const tool = (name, effects, run) =>
     defineTool({ name, description: '', effects, input: { type: 'object', additionalProperties: true }, run });
   let begun = 0;

@@ -1,6 +1,6 @@
 /** A file of a tools directory whose tools leak what is in their environment, in every way there is. */
 export const LEAKY_TOOLS = `
-  import { defineReducer, defineTool, empty, ok, RetryableToolError, TerminalToolError, z } from 'recourse';
+  import { defineReducer, defineTool, empty, ok, RetryableToolError, TerminalToolError, z } from 'recourse-server';
 
   const SPELLINGS = {
     plain: (text) => text,

@@ -1,5 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { defineTool, RetryableToolError, TerminalToolError, type ToolDefinition, UpstreamToolError, z } from 'recourse';
+import {
+  defineTool,
+  RetryableToolError,
+  TerminalToolError,
+  type ToolDefinition,
+  UpstreamToolError,
+  z,
+} from 'recourse-server';
 
 // The tools of a team that does everything wrong once: what makes a service count all that it can count.
 

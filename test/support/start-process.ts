@@ -56,7 +56,7 @@ const toCommand = ({ by, user, proc, words = [] }: Launch): readonly [string, ..
   if (proc === 'hidden') return [...WITHOUT_PROC, ...toCommand({ by, words })];
   if (user !== undefined) return ['setpriv', ...toUserWords(user), ...toCommand({ by, words })];
   if (by === 'npm') return ['npm', 'start', '--', ...words];
-  if (by === 'npx') return ['npx', '--no', 'recourse', ...words];
+  if (by === 'npx') return ['npx', '--no', 'recourse-server', ...words];
   return ['node', join(ROOT, by === 'node' ? 'src/main.ts' : by), ...words];
 };
 

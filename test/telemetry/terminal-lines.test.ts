@@ -55,7 +55,7 @@ test('with LOG_LEVEL=debug a failed call and a batch have all their fields', () 
   ]);
 });
 
-const THROWING = `import { defineTool, z } from 'recourse';
+const THROWING = `import { defineTool, z } from 'recourse-server';
 export const boom = defineTool({
   name: 'boom',
   description: 'Throws.',

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { defineReducer, defineTool, ok, TerminalToolError, z } from 'recourse';
-import { createTester, RefusedBatchError, type TestResult } from 'recourse/testing';
+import { defineReducer, defineTool, ok, TerminalToolError, z } from 'recourse-server';
+import { createTester, RefusedBatchError, type TestResult } from 'recourse-server/testing';
 import { afterEach, expect, test, vi } from 'vitest';
 import { loadConfig } from '#src/config/settings/config.ts';
 import { SERVICE_DEFAULTS } from '#src/testing/create-tester.ts';

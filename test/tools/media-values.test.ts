@@ -1,4 +1,4 @@
-import { audio, defineTool, file, image, ok } from 'recourse';
+import { audio, defineTool, file, image, ok } from 'recourse-server';
 import { expect, test } from 'vitest';
 import { readParts } from '#src/formats/media.ts';
 import { runTool } from '#test/support/run-tool.ts';

@@ -16,7 +16,7 @@ const printed = (text: string): string => {
 };
 
 test('the reducer that docs/writing-tools.md prints says where the time went', async () => {
-  const text = `import { defineReducer } from 'recourse';\n${printed('defineReducer')}`;
+  const text = `import { defineReducer } from 'recourse-server';\n${printed('defineReducer')}`;
   const file = await openLab().load(text);
   const entries = [
     toEntry({ tool: 'search', duration_ms: 20 }),

@@ -1,4 +1,4 @@
-import { defineTool } from 'recourse';
+import { defineTool } from 'recourse-server';
 import { expect, test } from 'vitest';
 import { isAsyncGenerator } from '#src/tools/async-generator.ts';
 import { runTool } from '#test/support/run-tool.ts';

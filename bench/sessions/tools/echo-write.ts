@@ -1,4 +1,4 @@
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 /** The built-in `echo` once more, as a tool that may have an effect; inside the service, like the built-in one. */
 export const echoWrite = defineTool({

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createTester } from 'recourse/testing';
+import { createTester } from 'recourse-server/testing';
 import { createForecast } from '../forecast.ts';
 
 test('the model reads what to do about a city that is not known', async () => {

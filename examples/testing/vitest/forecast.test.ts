@@ -1,4 +1,4 @@
-import { createTester } from 'recourse/testing';
+import { createTester } from 'recourse-server/testing';
 import { expect, test } from 'vitest';
 import { createForecast } from '../forecast.ts';
 

@@ -48,7 +48,7 @@ type World = Pick<LoadRequest, 'root' | 'sources'> & {
 const PACKAGE = fileURLToPath(new URL('../../..', import.meta.url));
 const SERVICE = ['src', 'dist', 'node_modules'].map((folder) => PACKAGE + folder + sep);
 
-/** `api`: the URL of what tool files import as `recourse`. To be made once in a process. */
+/** `api`: the URL of what tool files import as `recourse-server`. To be made once in a process. */
 export const createModuleWorlds = (api: string, onBuiltin: (url: string) => void): ModuleWorlds => {
   const { cache } = createRequire(import.meta.url);
   const ofService = new Set(Object.keys(cache));
@@ -122,13 +122,13 @@ const MAX_REASON = 8000;
 type Surroundings = Pick<LoadRequest, 'root' | 'sources'> & {
   /** What had been imported when it failed. */
   readonly imported: readonly string[];
-  /** What `recourse` exports. */
+  /** What `recourse-server` exports. */
   readonly exports: readonly string[];
 };
 
 type FailedLoad = { readonly ok: false; readonly reason: string; readonly body: string };
 
-/** Loads a file, or says why that failed; `api` is the URL of what it imports as `recourse`. Never rejects. */
+/** Loads a file, or says why that failed; `api` is the URL of what it imports as `recourse-server`. Never rejects. */
 export const loadFile = (
   worlds: ModuleWorlds,
   request: LoadRequest,

@@ -172,7 +172,7 @@ const INLINE_LOAD_MS = 2000;
 
 /**
  * Imports tool files into this process, for tools that the operator trusts as much as the service; rejects where a
- * file throws, or awaits for more than 2 s. `api` is the URL of what `recourse` means to them. Once it was used, the
+ * file throws, or awaits for more than 2 s. `api` is the URL of what `recourse-server` means to them. Once it was used, the
  * module loader of this process knows that name for good.
  */
 export const createInlineLoader = ({ api }: { readonly api: string }): InlineTools['load'] => {

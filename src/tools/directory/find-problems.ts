@@ -3,6 +3,7 @@ import { withLookahead } from '../describe-value.ts';
 import type { ToolFile } from '../tool.ts';
 import { type LoadProblem, type SourcePlace, toLineAndColumn, toLoadProblem } from './load-problem.ts';
 import type { FailedFile, LoadedFacts, LoadedFile, ThrownAtLoad } from './load-tool-file.ts';
+import { isApi } from './tool-imports.ts';
 
 /** Why a file cannot be loaded: where, and what its author should write instead. */
 export const describeFailed = (file: ToolFile, failed: FailedFile): LoadProblem => {
@@ -170,7 +171,10 @@ const explainMissingPackage: Explain = ({ message }, file) => {
   if (wanted === undefined || path === undefined) return null;
   const isMeant = (specifier: string): boolean => specifier === wanted || specifier.startsWith(`${wanted}/`);
   const place = findSpecifier(path, file, isMeant)?.place ?? null;
-  const zod = wanted === 'zod' ? " Or write `import { z } from 'recourse'`, which needs no installation." : '';
+  // npm's `recourse` is an unrelated package: it must not be recommended.
+  if (isApi(wanted))
+    return { message: `It imports '${wanted}/testing', which is for tests. Name a test file *.test.ts.`, place };
+  const zod = wanted === 'zod' ? " Or write `import { z } from 'recourse-server'`, which needs no installation." : '';
   const advice = `Run \`npm install ${wanted}\` in ${findPackageFolder(path, file)}.`;
   return { message: `It imports the package '${wanted}', which is not installed. ${advice}${zod}`, place };
 };
@@ -187,9 +191,9 @@ const explainMissingExport: Explain = ({ message, exports }) => {
     /^The requested module '([^']+)' does not provide an export named '([^']+)'$/.exec(message) ?? [];
   if (specifier === undefined || name === undefined) return null;
   const meant = exports.find((known) => known.toLowerCase() === name.toLowerCase());
-  if (specifier === 'recourse' && meant !== undefined)
-    return { message: `'recourse' does not export '${name}'. Did you mean '${meant}'?`, place: null };
-  const known = specifier === 'recourse' ? ` It exports ${exports.join(', ')}.` : '';
+  if (isApi(specifier) && meant !== undefined)
+    return { message: `'${specifier}' does not export '${name}'. Did you mean '${meant}'?`, place: null };
+  const known = isApi(specifier) ? ` It exports ${exports.join(', ')}.` : '';
   const advice = `If '${name}' is a type, write \`import type { ${name} } from '${specifier}'\`.`;
   return { message: `'${specifier}' does not export '${name}'.${known} ${advice}`, place: null };
 };

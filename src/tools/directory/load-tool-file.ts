@@ -23,7 +23,7 @@ export type ThrownAtLoad = {
   readonly tool: string | null;
   readonly member: string | null;
   readonly place: SourcePlace | null;
-  /** What `recourse` exports. */
+  /** What `recourse-server` exports. */
   readonly exports: readonly string[];
 };
 

@@ -3,7 +3,7 @@ import { extname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 type ToolImports = {
-  /** URL of the module that `import … from 'recourse'` means, wherever the importing file lies. */
+  /** URL of the module that `import … from 'recourse-server'` means, wherever the importing file lies. */
   readonly api: string;
   /** The version of a tool file whose code imports, where the URL of the importing module does not say it; '' = none. */
   readonly versionOf: (parentUrl: string | undefined) => string;
@@ -27,16 +27,22 @@ const FORMATS: Readonly<Record<string, string>> = {
 const MODULE_SYNTAX = /^\s*(?:import\b(?!\s*\()|export\b)/m;
 const VERSION = 'recourse-version';
 
+// The package's name, and the name that it had before.
+const API_NAMES: readonly string[] = ['recourse-server', 'recourse'];
+
+/** Whether a tool file means the tool API by this specifier. */
+export const isApi = (specifier: string): boolean => API_NAMES.includes(specifier);
+
 /**
  * Makes the module loader of this process keep a world of modules for each version of a tool file: what it imports of
  * the directory and of packages is loaded again for each version, from kept texts where there are some, under its real
- * URL with the version behind it. Resolves `recourse`. There is no way back.
+ * URL with the version behind it. Resolves `recourse-server` and `recourse`. There is no way back.
  */
 export const serveToolImports = (imports: ToolImports): void => {
   const versionOf = (url: string | undefined): string => readVersion(url) ?? imports.versionOf(url);
   registerHooks({
     resolve: (specifier, context, next) => {
-      if (specifier === 'recourse') return { url: imports.api, shortCircuit: true };
+      if (isApi(specifier)) return { url: imports.api, shortCircuit: true };
       const version = versionOf(context.parentURL);
       const url = toKeptUrl(specifier, context.parentURL, (path) => imports.sourceOf(path, version));
       // Not asked of the disk: there the file may be gone by now, or a link may lead to another version.

@@ -15,7 +15,7 @@ export type NoteTool = {
 const toSource = (runs: string, gate: string): string => `
 import { appendFileSync, existsSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 export const writeNote = defineTool({
   name: 'write_note',

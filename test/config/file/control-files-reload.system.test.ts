@@ -77,7 +77,7 @@ test('a file of keys that becomes a link into the workspace lets nobody new in',
 });
 
 const toolOf = (name: string): string => `
-  import { defineTool, z } from 'recourse';
+  import { defineTool, z } from 'recourse-server';
   export const tool = defineTool({
     name: '${name}', description: 'Says its name.', effects: 'read',
     input: z.object({}), output: z.object({ name: z.string() }), run: async () => ({ name: '${name}' }),

@@ -18,7 +18,7 @@ const guide = (effects: 'read' | 'write') =>
   });
 
 const HOSTED = `
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 export default defineTool({
   name: 'hosted_breaks', description: 'Breaks.', input: z.object({}), effects: 'read',
   run: (_input, { effects }) => { throw new Error('It broke as ' + effects + '.'); },

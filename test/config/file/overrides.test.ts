@@ -14,7 +14,7 @@ const slow = defineTool({
 });
 
 const HOSTED = `
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 export default defineTool({
   name: 'hosted_slow', description: 'Takes a minute.', input: z.object({}), effects: 'read',
   run: () => new Promise((resolve) => setTimeout(resolve, 60_000)),

@@ -10,7 +10,7 @@ const Answer = z.object({
 
 const TOOL = `
   import { setTimeout as pause } from 'node:timers/promises';
-  import { defineTool } from 'recourse';
+  import { defineTool } from 'recourse-server';
   export const slow = defineTool({
     name: 'slow',
     description: 'Takes a while.',

@@ -1,4 +1,4 @@
-import { defineTool, empty, ok, RetryableToolError, TerminalToolError, UpstreamToolError, z } from 'recourse';
+import { defineTool, empty, ok, RetryableToolError, TerminalToolError, UpstreamToolError, z } from 'recourse-server';
 
 const Size = z.object({ bytes: z.int() });
 

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs';
-import { defineTool, type ToolContext, z } from 'recourse';
+import { defineTool, type ToolContext, z } from 'recourse-server';
 import { CHANNEL, overhearNonce, SUCCESS, toFrame, writeAll } from './channel-access.ts';
 
 const NEVER = new Promise<never>(() => undefined);

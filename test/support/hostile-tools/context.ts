@@ -1,4 +1,4 @@
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 export const reports = defineTool({
   name: 'reports_its_context',

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { defineTool, type ToolContext, z } from 'recourse';
+import { defineTool, type ToolContext, z } from 'recourse-server';
 
 const TIMEOUT_MS = 300;
 

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 const NEVER = new Promise<never>(() => undefined);
 

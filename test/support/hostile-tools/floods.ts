@@ -1,4 +1,4 @@
-import { defineTool, type ToolContext, z } from 'recourse';
+import { defineTool, type ToolContext, z } from 'recourse-server';
 import { CHANNEL, SUCCESS, toFrame, writeAll } from './channel-access.ts';
 
 const MIB = 1_048_576;

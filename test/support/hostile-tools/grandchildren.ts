@@ -1,5 +1,5 @@
 import { type SpawnOptions, spawn } from 'node:child_process';
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 /** `seconds`: how long the child sleeps, a number that nobody else uses. `after`: what the tool does then. */
 const Child = z.object({ seconds: z.string(), after: z.enum(['answers', 'spins', 'exits']) });

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { writeSync } from 'node:fs';
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 const LATER_MS = 20;
 

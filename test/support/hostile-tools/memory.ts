@@ -1,4 +1,4 @@
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 const MIB = 1_048_576;
 const held: unknown[] = [];

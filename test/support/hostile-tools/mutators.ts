@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 /** Says what it finds of what `change` leaves behind; then does it. */
 const mutator = (name: string, find: () => unknown, change: () => void) =>

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { defineTool, z } from 'recourse';
+import { defineTool, z } from 'recourse-server';
 
 const trying = (name: string, run: () => unknown) =>
   defineTool({ name, description: 'Tries what it may not.', effects: 'read', input: z.object({}), run });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createTester, type TestCall, type Tester } from 'recourse/testing';
+import { createTester, type TestCall, type Tester } from 'recourse-server/testing';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
 import { toKeyEntry } from '#test/auth/access-client.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';

@@ -5,7 +5,7 @@ import { openLab } from '#test/isolation/isolation-lab.ts';
 import { makeDirectory } from './temporary-directory.ts';
 
 const toTool = (members: string, name = 'look_up'): string =>
-  `import { defineTool, z } from 'recourse';\n\nexport const tool = defineTool({\n  name: '${name}',\n  description: '',\n  effects: 'read',\n${members}});\n`;
+  `import { defineTool, z } from 'recourse-server';\n\nexport const tool = defineTool({\n  name: '${name}',\n  description: '',\n  effects: 'read',\n${members}});\n`;
 const FINE = '  input: z.object({}),\n  run: () => 1,\n';
 
 const check = async (files: Readonly<Record<string, string>>) => {
@@ -67,7 +67,7 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
     "run.ts:8:3 [look_up run] Tool 'look_up': run must be a function, not 'later'.",
   ],
   'three.ts': [
-    "import { defineTool } from 'recourse';\nexport const tool = defineTool('look_up', {}, () => 1);\n",
+    "import { defineTool } from 'recourse-server';\nexport const tool = defineTool('look_up', {}, () => 1);\n",
     'three.ts:2:21 [null name] defineTool takes one object: `defineTool({ name, description, effects, input, run })`.',
   ],
   'unexported.ts': [
@@ -131,8 +131,16 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
     "module.ts:1:1 [null null] 'module' does not exist here: the file is an ES module. Write `export const …` instead of `module.exports`.",
   ],
   'wrong-name.ts': [
+    "import { definetool } from 'recourse-server';\nexport const tool = definetool({});\n",
+    "wrong-name.ts:1:10 [null null] 'recourse-server' does not export 'definetool'. Did you mean 'defineTool'?",
+  ],
+  'short-name.ts': [
     "import { definetool } from 'recourse';\nexport const tool = definetool({});\n",
-    "wrong-name.ts:1:10 [null null] 'recourse' does not export 'definetool'. Did you mean 'defineTool'?",
+    "short-name.ts:1:10 [null null] 'recourse' does not export 'definetool'. Did you mean 'defineTool'?",
+  ],
+  'unnamed-test.ts': [
+    "import { createTester } from 'recourse/testing';\nexport { createTester };\n",
+    "unnamed-test.ts:1:30 [null null] It imports 'recourse/testing', which is for tests. Name a test file *.test.ts.",
   ],
   'waits.ts': [
     'export const a = await new Promise(() => setInterval(() => 1, 1000));\n',

@@ -13,7 +13,7 @@ const toolFile = (
   tools: Readonly<Record<string, string>>,
   { imports = '', isolation = 'process' }: FileOptions = {},
 ): string => `
-  import { defineTool, z } from 'recourse';
+  import { defineTool, z } from 'recourse-server';
   ${imports}
   const tool = (name, run) =>
     defineTool({ name, description: '', effects: 'read', isolation: '${isolation}', input: z.object({}), run });
@@ -52,7 +52,7 @@ test('files are served without a build, import each other, and one that breaks s
     ),
     'lib/twice.ts': 'export const twice = (value: number): number => value * 2;',
     'plain.mjs': toolFile({ plain: "'plain'" }),
-    'many.ts': `import { defineTool, z } from 'recourse';
+    'many.ts': `import { defineTool, z } from 'recourse-server';
       const tool = (name: string) =>
         defineTool({ name, description: '', effects: 'read', input: z.object({}), run: () => name });
       export default tool('by_default');

@@ -1,7 +1,7 @@
 // The tools that the conformance suite of the protocol asks of a server, as far as a tool of Recourse can be them: each
 // kind of content, a failure, progress.
 import { setTimeout as wait } from 'node:timers/promises';
-import { defineTool, ok, TerminalToolError, z } from 'recourse';
+import { defineTool, ok, TerminalToolError, z } from 'recourse-server';
 import { PNG, RICH_SCHEMA, WAV } from './material.ts';
 
 const NOTHING = z.object({});

@@ -1,6 +1,6 @@
 // The tools that the scenarios of tasks ask for, as far as a tool of Recourse can be them: none asks its caller for anything.
 import { setTimeout as wait } from 'node:timers/promises';
-import { defineTool, TerminalToolError, z } from 'recourse';
+import { defineTool, TerminalToolError, z } from 'recourse-server';
 
 export const greet = defineTool({
   name: 'greet',
