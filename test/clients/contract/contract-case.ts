@@ -65,6 +65,13 @@ const File = z.strictObject({
   retry_after: z.strictObject({ now: z.iso.datetime(), table: z.array(z.tuple([z.string(), z.number().nullable()])) }),
   /** Attempts so far, milliseconds that were asked for, a random number; milliseconds to wait. */
   waits: z.array(z.tuple([z.number(), z.number().nullable(), z.number(), z.number()])),
+  /** Session, id of a call or turn, and the key that both clients make of them. */
+  keys: z.strictObject({
+    call: z.array(z.tuple([z.string(), z.string(), z.string()])),
+    turn: z.array(z.tuple([z.string(), z.union([z.string(), z.number()]), z.string()])),
+  }),
+  /** What a model reads in place of a result. */
+  texts: z.strictObject({ lost: z.string(), not_run: z.string(), still_pending: z.string(), settled: z.string() }),
   scripted: z.array(Case),
   service: z.array(Case),
 });
