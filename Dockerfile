@@ -1,4 +1,4 @@
-# The image of Recourse: built JavaScript, production dependencies, one process without root, npm or a shell.
+# The image of Recourse: built JavaScript and production dependencies, run as one process that is neither root nor npm.
 #
 #   docker build -t recourse .
 #   docker run --rm -p 127.0.0.1:8080:8080 -e ALLOW_ANONYMOUS=true recourse

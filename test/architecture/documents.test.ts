@@ -107,6 +107,63 @@ test('every file of this repository that a page names is there', () => {
   expect(offences(named, (path) => toBeMade.includes(path) || existsSync(join(ROOT, path)))).toEqual([]);
 });
 
+const SOURCES = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => readFileSync(join(ROOT, path), 'utf8'));
+
+/** Whether a string in the code begins with this text, or, where `isWhole`, is this text. */
+const isWritten = (text: string, isWhole: boolean): boolean =>
+  SOURCES.some((source) => ["'", '`', '"'].some((quote) => source.includes(quote + text + (isWhole ? quote : ''))));
+
+/** Whether the log can hold what a page tells a reader to search: a message, the beginning of one, or a member. */
+const isSearchable = (sought: string): boolean => {
+  const [, member, value = ''] = /^"(\w+)":"?([^"]*)"?$/.exec(sought) ?? [];
+  if (member !== undefined) return isMember(member) && (/^(…|\d+)$/.test(value) || isWritten(value, true));
+  const [, open, messages = '', close] = /^("?)\(?([^()"]+)\)?("?)$/.exec(sought) ?? [];
+  return messages.split('|').every((message) => (open === '' ? isSaid(message) : isWritten(message, close !== '')));
+};
+
+const isMember = (name: string): boolean => SOURCES.some((source) => new RegExp(`\\b${name}\\b`).test(source));
+
+const isSaid = (text: string): boolean => SOURCES.some((source) => source.includes(text));
+
+// What was decided then, and what changed since, may quote texts of then.
+const isOfToday = ({ path }: Page): boolean => !/^(CHANGELOG|docs\/decisions)/.test(path);
+
+test('every text that a page searches in the log is one that the service writes', () => {
+  const searches = /\blogs\b[^`\n]*/g;
+  const sought = PAGES.filter(isOfToday).flatMap(({ path, text }) =>
+    [...text.matchAll(searches)].flatMap(([line]) =>
+      [...line.matchAll(/grep (?:-\w+ )?'([^']+)'/g)].map(([, found = '']) => ({ path, found })),
+    ),
+  );
+  expect(sought.map(({ found }) => found)).toContain('"contract violated"');
+  expect(sought.length).toBeGreaterThan(15);
+  expect(sought.filter(({ found }) => !isSearchable(found))).toEqual([]);
+});
+
+// First words of what a reader types, or sets in Redis.
+const TYPED =
+  /^(npm|npx|node|recourse|docker|kubectl|redis|sudo|pip|ulimit|promtool|grep|ps|sh|bash|call|setpriv|appendfsync|appendonly|INFO) /;
+// Examples of what is searched in notes.
+const NO_MESSAGES: readonly string[] = ['release plan', 'release OR plan', 'as const'];
+
+test('every message in words that a page quotes is one that the code has', () => {
+  const quoted = /`([A-Za-z]\w*(?: [A-Za-z_-]+)+)`/g;
+  expect(
+    offences(
+      quoted,
+      (found, page) => !isOfToday(page) || TYPED.test(found) || NO_MESSAGES.includes(found) || isWritten(found, false),
+    ),
+  ).toEqual([]);
+});
+
+test('every text of the console that its page quotes is one that the console shows', () => {
+  const rows = readPage('docs/console.md').text.match(/^\| .+ \|$/gm) ?? [];
+  const quoted = rows.flatMap((row) => [...row.matchAll(/"([^"]+)"/g)].map(([, text = '']) => text));
+  const shown = globSync('src/console/*.ts', { cwd: ROOT }).map((path) => readPage(path).text);
+  expect(quoted.length).toBeGreaterThan(4);
+  expect(quoted.filter((text) => !shown.some((source) => source.includes(text)))).toEqual([]);
+});
+
 test('README.md says how to start and how to test, in one command each', () => {
   const { text } = readPage('README.md');
   expect(text).toContain('npm ci && npm start');
