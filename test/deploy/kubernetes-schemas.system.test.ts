@@ -16,7 +16,7 @@ import { ServiceAccount } from 'kubernetes-models/v1/ServiceAccount';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { MANIFESTS, readDocuments, readManifests } from './read-manifests.ts';
+import { MANIFESTS, readDocuments, readManifests, renderDeployment } from './read-manifests.ts';
 import { ROOT } from './script-sandbox.ts';
 
 const MODELS = new Map<string, new (data?: never) => { readonly validate: () => void }>([
@@ -51,6 +51,7 @@ const validate = (document: { readonly apiVersion: string; readonly kind: string
 
 test('there are as many documents as there should be', () => {
   expect(manifests.map(({ title }) => title)).toEqual([
+    'config-file/config-map.example.yaml: ConfigMap recourse-config-file',
     'config-map.yaml: ConfigMap recourse',
     'deployment.yaml: Deployment recourse',
     'horizontal-pod-autoscaler.yaml: HorizontalPodAutoscaler recourse',
@@ -67,6 +68,7 @@ test('there are as many documents as there should be', () => {
     'service-account.yaml: ServiceAccount recourse',
     'service.yaml: Service recourse',
     'service.yaml: Service recourse-ops',
+    'tools-git-sync/config-map.example.yaml: ConfigMap recourse-git-sync',
     'workers/deployment.yaml: Deployment recourse-worker',
     'workers/horizontal-pod-autoscaler.yaml: HorizontalPodAutoscaler recourse-worker',
     'workers/pod-disruption-budget.yaml: PodDisruptionBudget recourse-worker',
@@ -74,7 +76,15 @@ test('there are as many documents as there should be', () => {
   ]);
 });
 
-test.each(manifests)('$title fits the published schema', ({ document }) => {
+// Components are patches: what they make of the workloads is what a cluster gets.
+const rendered = ['deployment.yaml', 'workers/deployment.yaml'].flatMap((path) =>
+  [['tools-image', 'config-file'], ['tools-git-sync']].map((components) => ({
+    title: `${path} with ${components.join(' and ')}`,
+    document: renderDeployment(path, components),
+  })),
+);
+
+test.each([...manifests, ...rendered])('$title fits the published schema', ({ document }) => {
   expect(() => validate(document)).not.toThrow();
 });
 
@@ -118,7 +128,7 @@ const unknownKeys = (value: unknown): readonly string[] => {
 test('every field is one that Kubernetes knows', () => {
   expect(FIELDS.size).toBeGreaterThan(500);
   expect(unknownKeys({ spec: { readOnlyRootFileSystem: true } })).toEqual(['readOnlyRootFileSystem']);
-  expect(manifests.flatMap(({ document }) => unknownKeys(document))).toEqual([]);
+  expect([...manifests, ...rendered].flatMap(({ document }) => unknownKeys(document))).toEqual([]);
 });
 
 const Kustomization = z.object({
@@ -127,16 +137,17 @@ const Kustomization = z.object({
   images: z.array(z.object({ name: z.string(), newName: z.string(), newTag: z.string() })).default([]),
 });
 
-test.each(['.', 'redis', 'prometheus-operator', 'queue-depth', 'workers', 'queue-age'])(
-  'the kustomization of %s names every manifest',
-  (folder) => {
-    const { resources, patches } = Kustomization.parse(readDocuments(join(folder, 'kustomization.yaml'))[0]);
-    const named = [...resources, ...patches.flatMap(({ path }) => path ?? [])].sort();
-    const there = readdirSync(join(MANIFESTS, folder)).filter((name) => name.endsWith('.yaml'));
-    const left = ['kustomization.yaml', 'secret.example.yaml', 'prometheus-adapter-values.yaml'];
-    expect(named).toEqual(there.filter((name) => !left.includes(name)).sort());
-  },
+const FOLDERS = readdirSync(MANIFESTS, { withFileTypes: true }).flatMap((entry) =>
+  entry.isDirectory() ? [entry.name] : [],
 );
+
+test.each(['.', ...FOLDERS])('the kustomization of %s names every manifest', (folder) => {
+  const { resources, patches } = Kustomization.parse(readDocuments(join(folder, 'kustomization.yaml'))[0]);
+  const named = [...resources, ...patches.flatMap(({ path }) => path ?? [])].sort();
+  const there = readdirSync(join(MANIFESTS, folder)).filter((name) => name.endsWith('.yaml'));
+  const left = ['kustomization.yaml', 'prometheus-adapter-values.yaml'];
+  expect(named).toEqual(there.filter((name) => !left.includes(name) && !name.endsWith('.example.yaml')).sort());
+});
 
 test('the image has the version of the package, wherever it is named', () => {
   const { version } = z.object({ version: z.string() }).parse(parse(readFileSync(join(ROOT, 'package.json'), 'utf8')));

@@ -145,6 +145,39 @@ test('a mounted volume that is swapped for a broken one leaves the version befor
   expect(await call('a')).toBe('v1');
 });
 
+test('a checkout of git-sync serves each commit as soon as its link is swapped, though the one before is deleted', async () => {
+  const { root, write } = makeDirectory({
+    'node_modules/@team/names/package.json': '{ "type": "module", "exports": "./names.js" }',
+    'node_modules/@team/names/names.js': "export const team = 'docs';",
+  });
+  // As it does it: a hidden checkout for each commit, and a link to the newest, which is renamed into its place.
+  const publish = (commit: string, word: string, before?: string): void => {
+    const imports = "import { word } from './lib/word.ts'; import { team } from '@team/names';";
+    write(`.worktrees/${commit}/.git`, 'gitdir: ../../.git/worktrees/x');
+    write(`.worktrees/${commit}/tools/package.json`, '{ "type": "module" }');
+    write(`.worktrees/${commit}/tools/lib/word.ts`, `export const word = '${word}';`);
+    write(
+      `.worktrees/${commit}/tools/a.ts`,
+      word === '' ? 'export const = 1;' : toolFile({ a: 'team + word', die: DIES }, { imports }),
+    );
+    symlinkSync(join('.worktrees', commit), join(root, 'tmp-link'));
+    renameSync(join(root, 'tmp-link'), join(root, 'current'));
+    if (before !== undefined) rmSync(join(root, '.worktrees', before), { recursive: true });
+  };
+  publish('aa01', ' one');
+  const { call, becomes, running } = await serve(join(root, 'current/tools'));
+  expect(await call('a')).toBe('docs one');
+  publish('bb02', ' two', 'aa01');
+  await becomes(() => call('a'), 'docs two');
+  publish('cc03', '', 'bb02');
+  await running.logged('tool file cannot be loaded');
+  // A new process has the version that served, too.
+  expect(await call('die')).toBe('tool_crashed');
+  expect(await call('a')).toBe('docs two');
+  publish('aa01', ' one', 'cc03');
+  await becomes(() => call('a'), 'docs one');
+});
+
 test('TOOLS_INLINE lets a tool run inside the service, in its newest version, and no other', async () => {
   const imports = "import { step } from './step.ts';";
   const { root, write } = makeDirectory({
