@@ -1,11 +1,26 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import type { Reporter } from 'vitest/node';
+import { measureMachine } from './scripts/measure-machine.ts';
 
 // Here `recourse-server` is its sources, as in tsconfig.json. Of the others those that Node has: files for bundlers (`module`) import
 // without extensions, which Node cannot load.
 const conditions = ['@recourse/source', 'node', 'development|production'];
 
 const SYSTEM = 'test/**/*.system.test.ts';
+
+const REPORT = join(import.meta.dirname, 'node_modules/.cache/recourse', process.env['TEST_REPORT'] ?? 'test-report');
+
+/** What the runner's report leaves out: errors outside of any test. */
+const unhandledErrors: Reporter = {
+  onTestRunEnd: (_modules, errors) => {
+    const lines = errors.map(({ message, VITEST_TEST_PATH: file = null }) => ({ file, message }));
+    writeFileSync(`${REPORT}.errors.json`, JSON.stringify(lines));
+  },
+};
+
+const factor = await measureMachine();
 
 export default defineConfig({
   ssr: { resolve: { conditions } },
@@ -17,17 +32,22 @@ export default defineConfig({
     // Tests of one file that wait together: each starts services of its own.
     maxConcurrency: 3,
     // A whole service starts in some tests, a property runs 2 000 times in others; a test that hangs ends here.
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 30_000 * factor,
+    hookTimeout: 30_000 * factor,
+    expect: { poll: { timeout: 1000 * factor } },
     watch: false,
-    // As `npm start` has it. Tool hosts start in half the time.
-    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/recourse/compiled') },
+    env: {
+      // As `npm start` has it. Tool hosts start in half the time.
+      NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/recourse/compiled'),
+      TEST_TIME_FACTOR: `${factor}`,
+    },
     // `test.only` would make a run pass that has not run everything.
     allowOnly: false,
     reporters: [
       'default',
       // Counted by scripts/count-tests.ts. Not by --outputFile: what stands here wins.
-      ['json', { outputFile: `node_modules/.cache/recourse/${process.env['TEST_REPORT'] ?? 'test-report'}.json` }],
+      ['json', { outputFile: `${REPORT}.json` }],
+      unhandledErrors,
     ],
     projects: [
       // `npm test`. A worker runs many files: they share the modules of src, and no state.

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Everything CI checks: static checks first, then both tiers of tests, the second also where the first has failed.
+# Everything CI checks: static checks first, then both tiers of tests, the second also where the first has failed. In CI a
+# test file that failed runs once more, alone, after the rest.
 # Its last line is `N passed, N failed` for both tiers together. Exit code: 0 = everything passed, else 1.
 fast=node_modules/.cache/recourse/test-report.json
 system=node_modules/.cache/recourse/system-report.json
@@ -10,7 +11,10 @@ rm -f "$fast" "$system"
 status=0
 npm run lint && npm run types && npm run drift && npm run openapi:lint || status=1
 if [ "$status" -eq 0 ]; then
-  npm test || status=1
-  npm run test:system || status=1
+  failed=
+  npm test || failed=fast
+  npm run test:system || failed="$failed system"
+  # Unquoted: a word a tier.
+  node scripts/repeat-failed.ts $failed || status=1
 fi
 exec node scripts/count-tests.ts "$status" "$fast" "$system"

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type ApiKeysOptions, createApiKeys, loadKeyFile, type Reload } from '#src/auth/api-keys.ts';
 import { createNewsCheck } from '#src/files/watch-file.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const lineOf = (tenant: string, key: string, attributes = ''): string =>
   `${tenant}=${hash('sha256', key)} ${attributes}`;
@@ -36,7 +37,7 @@ const start = ({ file, ...options }: Started) => {
   return { keys, answer, reloads };
 };
 
-const RELOADED = { timeout: 15_000, interval: 5 };
+const RELOADED = { timeout: timeLimit(15_000), interval: 5 };
 
 test('a key is found wherever it stands among others, and nothing else is', () => {
   const entries = Array.from({ length: 50 }, (_, place) => lineOf(`tenant-${place}`, `key-${place}`));

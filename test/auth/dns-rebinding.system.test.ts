@@ -4,8 +4,9 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { launchChromium, openPage } from '#test/support/chromium.ts';
 import { startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
-const SLOW_MS = 120_000;
+const SLOW_MS = timeLimit(120_000);
 
 let browser: Browser;
 beforeAll(async () => {

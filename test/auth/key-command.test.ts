@@ -10,13 +10,14 @@ import { postAs } from '#test/auth/access-client.ts';
 import { runInProcess } from '#test/cli/run-in-process.ts';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 import { startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 type Shown = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 /** Runs `npm run key` as a person does, but for npm. */
 const makeKey = (words: readonly string[]): Promise<Shown> =>
   new Promise((resolve, reject) => {
-    const options = { cwd: ROOT, env: cleanEnvironment({}), timeout: 20_000 };
+    const options = { cwd: ROOT, env: cleanEnvironment({}), timeout: timeLimit(20_000) };
     execFile('node', ['src/main.ts', 'key', ...words], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
       if (typeof code === 'number') resolve({ code, stdout, stderr });
@@ -54,7 +55,9 @@ test('a line is added to a file, which a service that runs follows', async () =>
   expect((await postAs(service, first.stdout.split('\n')[0] ?? '', call)).status).toBe(200);
   const second = await makeKey(['--tenant', 'beta', '--file', file]);
   const key = second.stdout.split('\n')[0] ?? '';
-  await expect.poll(async () => (await postAs(service, key, call)).status, { timeout: 15_000, interval: 50 }).toBe(200);
+  await expect
+    .poll(async () => (await postAs(service, key, call)).status, { timeout: timeLimit(15_000), interval: 50 })
+    .toBe(200);
 });
 
 test('what stands in the file stays, also where its last line is not ended, and so do its rights', async () => {

@@ -11,8 +11,9 @@ import { loadConfig } from '#src/config/settings/config.ts';
 import { type FileReading, watchFile } from '#src/files/watch-file.ts';
 import { wire } from '#src/wiring/wire.ts';
 import { runToEnd } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
-const SOON = { timeout: 15_000, interval: 5 };
+const SOON = { timeout: timeLimit(15_000), interval: 5 };
 const MIB = 1024 * 1024;
 const lineOf = (tenant: string, key: string): string => `${tenant}=${hash('sha256', key)}`;
 

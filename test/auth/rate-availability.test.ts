@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { createManualClock } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { becomeShared, countLetIn, createSubject, freshCaller, type Lab, startLab } from './rate-lab.ts';
 
 // Rates and sessions ask one Redis: what one of them finds out, the other knows.
 
-const RECOVERY = { timeout: 20_000, interval: 50 };
+const RECOVERY = { timeout: timeLimit(20_000), interval: 50 };
 
 /** A lab whose clock stands, where Redis counts. `comeBack` lets seconds pass and asks, until it serves again. */
 const startStanding = async () => {

@@ -6,6 +6,7 @@ import { startRedisServer } from '#test/support/redis-server.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { connectToRedis, createStoreLog } from '#test/support/session-stores-under-test.ts';
 import { startTcpProxy } from '#test/support/tcp-proxy.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 /** Far more than the service's own 50 ms: a machine that is busy for that long is not what these tests are about. */
 export const PATIENCE_MS = 1000;
@@ -101,5 +102,5 @@ export const becomeShared = async ({ limit, errors }: Lab): Promise<void> => {
     await limit(freshCaller(1), '');
     return errors.length === before;
   };
-  await expect.poll(isShared, { timeout: 20_000, interval: 50 }).toBe(true);
+  await expect.poll(isShared, { timeout: timeLimit(20_000), interval: 50 }).toBe(true);
 };

@@ -3,6 +3,7 @@ import type { LimitRate } from '#src/auth/rate-limits.ts';
 import { createStoreMemory } from '#src/memory/store-memory.ts';
 import { type RedisCluster, startRedisCluster } from '#test/support/redis-cluster.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { type Caller, connectClient, countLetIn, createSubject, freshCaller } from './rate-lab.ts';
 
 // The same promises, wherever it is counted.
@@ -11,10 +12,10 @@ let redis: RedisServer;
 let cluster: RedisCluster;
 beforeAll(async () => {
   [redis, cluster] = await Promise.all([startRedisServer(), startRedisCluster()]);
-}, 60_000);
+}, timeLimit(60_000));
 afterAll(() => Promise.all([redis.stop(), cluster.stop()]));
 
-const WAIT = { timeout: 15_000, interval: 20 };
+const WAIT = { timeout: timeLimit(15_000), interval: 20 };
 const PLACES = [
   ['in memory', () => Promise.resolve(null)],
   ['in Redis', () => connectClient(redis.url)],

@@ -7,6 +7,7 @@ import {
   type IssuerKeysOptions,
   type TokenRules,
 } from '#src/auth/tokens.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { forge, type Issuer, makeIssuerKey, sign, startIssuer, toClaims } from './issuer-lab.ts';
 
 const RULES: Omit<TokenRules, 'keysOf'> = {
@@ -178,7 +179,9 @@ test('keys are asked for again beside the requests, so that one that is taken ou
   const token = await sign(KEY);
   expect(toOutcome(await authenticate(token))).toBe('known');
   await issuer.publish(next);
-  await expect.poll(async () => toOutcome(await authenticate(token)), { timeout: 15_000 }).toBe('invalid_token');
+  await expect
+    .poll(async () => toOutcome(await authenticate(token)), { timeout: timeLimit(15_000) })
+    .toBe('invalid_token');
 });
 
 test.for<readonly [string, Parameters<Issuer['answerBy']>[0]]>([

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 // Start, rest (idle tool hosts end after 30 s) and end come on top of the minute.
-const TIMEOUT_MS = 240_000;
+const TIMEOUT_MS = timeLimit(240_000);
 
 type Run = { readonly code: number | null; readonly table: string; readonly words: string };
 

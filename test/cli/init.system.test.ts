@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 type Shown = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
@@ -12,7 +13,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 const run = (file: string, words: readonly string[], cwd = directory): Promise<Shown> =>
   new Promise((resolve, reject) => {
-    execFile(file, words, { cwd, env: cleanEnvironment({}), timeout: 25_000 }, (error, stdout, stderr) => {
+    execFile(file, words, { cwd, env: cleanEnvironment({}), timeout: timeLimit(25_000) }, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
       if (typeof code === 'number') resolve({ code, stdout, stderr });
       else reject(error);
@@ -35,7 +36,7 @@ test('what was made is named, with the commands to go on with', () => {
   expect(made.stdout).toContain("src/main.ts call --tools 'our tools' roll_dice count=2 sides=6");
 });
 
-test('its tests pass, its types are right under strict, and it loads', { timeout: 60_000 }, async () => {
+test('its tests pass, its types are right under strict, and it loads', { timeout: timeLimit(60_000) }, async () => {
   const tools = join(directory, 'our tools');
   const tested = await run('npm', ['test'], tools);
   expect([tested.code, tested.stdout]).toEqual([0, expect.stringContaining('pass 2')]);

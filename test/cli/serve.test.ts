@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { cleanEnvironment, ROOT, runToEnd, startProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const makeDirectory = (): string => {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'recourse-serve-')));
@@ -16,7 +17,7 @@ type Shown = { readonly code: number; readonly stdout: string; readonly stderr: 
 /** Runs a command as a person does, in a directory of its own. */
 const recourse = (words: readonly string[], settings: Readonly<Record<string, string>> = {}): Promise<Shown> =>
   new Promise((resolve, reject) => {
-    const options = { cwd: tmpdir(), env: cleanEnvironment(settings), timeout: 20_000 };
+    const options = { cwd: tmpdir(), env: cleanEnvironment(settings), timeout: timeLimit(20_000) };
     execFile('node', [join(ROOT, 'src/main.ts'), ...words], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
       if (typeof code === 'number') resolve({ code, stdout, stderr });
@@ -35,7 +36,7 @@ export const double = defineTool({
 `;
 
 test('the environment overrides .env, options override both, and call asks what serves', {
-  timeout: 60_000,
+  timeout: timeLimit(60_000),
 }, async () => {
   const directory = makeDirectory();
   mkdirSync(join(directory, 'tools'));
@@ -118,7 +119,7 @@ test('who reads only the beginning of what is shown gets no stack of it', async 
   expect(shown).toEqual({ error: null, stdout: '', stderr: '' });
 });
 
-test('a call says what of its directory does not serve', { timeout: 30_000 }, async () => {
+test('a call says what of its directory does not serve', { timeout: timeLimit(30_000) }, async () => {
   const directory = makeDirectory();
   writeFileSync(join(directory, 'echo.ts'), DOUBLE.replace("'double'", "'echo'"));
   writeFileSync(join(directory, 'broken.ts'), 'export const = 1;\n');

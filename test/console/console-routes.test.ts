@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConsoleFiles } from '#src/http/load-console-files.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { type RunningService, startService } from '../support/start-service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -84,18 +85,22 @@ test('the console is no part of the API document, and CONSOLE=false leaves it ou
   expect((await fetch(`${without.url}/console/app.js`)).status).toBe(404);
 });
 
-test('loading the files says nothing, and leaves later warnings as they were', () => {
-  const script = `import { loadConsoleFiles } from './src/http/load-console-files.ts';
+test(
+  'loading the files says nothing, and leaves later warnings as they were',
+  () => {
+    const script = `import { loadConsoleFiles } from './src/http/load-console-files.ts';
     for (const make of loadConsoleFiles().values()) make();
     process.emitWarning('a later one');`;
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
-    cwd: ROOT,
-    encoding: 'utf8',
-    timeout: 60_000,
-  });
-  expect(stdout).toBe('');
-  expect(stderr).toMatch(/^\(node:\d+\) Warning: a later one\n\(Use `node --trace-warnings[^\n]*\n$/);
-}, 90_000);
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      timeout: timeLimit(60_000),
+    });
+    expect(stdout).toBe('');
+    expect(stderr).toMatch(/^\(node:\d+\) Warning: a later one\n\(Use `node --trace-warnings[^\n]*\n$/);
+  },
+  timeLimit(90_000),
+);
 
 test('no source of the console can make markup of a text', () => {
   const sources = globSync('src/console/*.ts', { cwd: ROOT });

@@ -9,6 +9,7 @@ import { expectProblem, expectResults, post } from '#test/support/check-answer.t
 import { createActor, startLab } from '#test/support/keyed-client.ts';
 import { openConnection, toPostText } from '#test/support/raw-http.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const MIB = 1_048_576;
 
@@ -101,57 +102,72 @@ const API_KEYS = ['a', 'b']
   .join(',');
 
 const BYTES = 'recourse_answer_bytes';
-const WAIT = { timeout: 5000, interval: 20 };
+const WAIT = { timeout: timeLimit(5000), interval: 20 };
 const LARGE_BODY = JSON.stringify({ calls: callsOf(60, 170_000) });
 // Larger than what the kernel keeps of an answer that is not read.
 const UNREAD = { API_KEYS, MAX_ANSWER_BYTES: String(16 * MIB), ANSWER_MEMORY_MB: '160', BATCH_CONCURRENCY: '1' };
 
-test('answers that are not read are kept in a bounded memory: their caller is refused, others are served', async () => {
-  const service = await start(UNREAD);
-  const askAsA = () => post(service.url, JSON.stringify({ calls: [] }), Object.fromEntries([keyOf('a')]));
-  const refused = async () => (await service.metric('recourse_shed_total{reason="answers"}')) ?? 0;
-  const sendAndAsk = async () => {
-    await sendUnread(service.port, toPostText(LARGE_BODY, [keyOf('a')]));
-    return (await askAsA()).status;
-  };
-  await expect.poll(sendAndAsk, { timeout: 40_000, interval: 200 }).toBe(503);
-  expect(await refused()).toBeGreaterThan(0);
-  const answer = await askAsA();
-  expect(answer.headers.get('retry-after')).toBe('2');
-  expectProblem(answer, {
-    status: 503,
-    title: 'Service Unavailable',
-    code: 'overloaded',
-    detail: 'The service is overloaded (answers). Nothing has run; send the batch again after the time in Retry-After.',
-  });
-  const other = await post(service.url, JSON.stringify({ calls: callsOf(1, 10) }), Object.fromEntries([keyOf('b')]));
-  expect(expectResults(other, 1)[0]?.success).toBe(true);
-  expect(await service.metric(BYTES)).toBeLessThan(160 * MIB);
-}, 60_000);
+test(
+  'answers that are not read are kept in a bounded memory: their caller is refused, others are served',
+  async () => {
+    const service = await start(UNREAD);
+    const askAsA = () => post(service.url, JSON.stringify({ calls: [] }), Object.fromEntries([keyOf('a')]));
+    const refused = async () => (await service.metric('recourse_shed_total{reason="answers"}')) ?? 0;
+    const sendAndAsk = async () => {
+      await sendUnread(service.port, toPostText(LARGE_BODY, [keyOf('a')]));
+      return (await askAsA()).status;
+    };
+    await expect.poll(sendAndAsk, { timeout: timeLimit(40_000), interval: 200 }).toBe(503);
+    expect(await refused()).toBeGreaterThan(0);
+    const answer = await askAsA();
+    expect(answer.headers.get('retry-after')).toBe('2');
+    expectProblem(answer, {
+      status: 503,
+      title: 'Service Unavailable',
+      code: 'overloaded',
+      detail:
+        'The service is overloaded (answers). Nothing has run; send the batch again after the time in Retry-After.',
+    });
+    const other = await post(service.url, JSON.stringify({ calls: callsOf(1, 10) }), Object.fromEntries([keyOf('b')]));
+    expect(expectResults(other, 1)[0]?.success).toBe(true);
+    expect(await service.metric(BYTES)).toBeLessThan(160 * MIB);
+  },
+  timeLimit(60_000),
+);
 
-test('a connection that takes nothing of its answer is ended, and what it held is free', async () => {
-  const service = await start({ ...UNREAD, ANSWER_STALL_MS: '600' });
-  const socket = await sendUnread(service.port, toPostText(LARGE_BODY, [keyOf('a')]));
-  await expect.poll(() => service.metric('recourse_connections_stalled_total'), { timeout: 20_000 }).toBe(1);
-  await expect.poll(() => service.metric(BYTES), { timeout: 5000 }).toBe(0);
-  socket.resume();
-  await once(socket, 'close');
-}, 60_000);
+test(
+  'a connection that takes nothing of its answer is ended, and what it held is free',
+  async () => {
+    const service = await start({ ...UNREAD, ANSWER_STALL_MS: '600' });
+    const socket = await sendUnread(service.port, toPostText(LARGE_BODY, [keyOf('a')]));
+    await expect
+      .poll(() => service.metric('recourse_connections_stalled_total'), { timeout: timeLimit(20_000) })
+      .toBe(1);
+    await expect.poll(() => service.metric(BYTES), { timeout: timeLimit(5000) }).toBe(0);
+    socket.resume();
+    await once(socket, 'close');
+  },
+  timeLimit(60_000),
+);
 
-test('a client that reads keeps its connection, and gives back what its answer held', async () => {
-  const service = await start({ ...UNREAD, ANSWER_STALL_MS: '3000' });
-  const answer = await post(service.url, LARGE_BODY, Object.fromEntries([keyOf('a')]));
-  expect(answer.body.length).toBeGreaterThan(8 * MIB);
-  expect(await service.metric('recourse_connections_stalled_total')).toBe(0);
-  await expect.poll(() => service.metric(BYTES), { timeout: 5000 }).toBe(0);
-}, 60_000);
+test(
+  'a client that reads keeps its connection, and gives back what its answer held',
+  async () => {
+    const service = await start({ ...UNREAD, ANSWER_STALL_MS: '3000' });
+    const answer = await post(service.url, LARGE_BODY, Object.fromEntries([keyOf('a')]));
+    expect(answer.body.length).toBeGreaterThan(8 * MIB);
+    expect(await service.metric('recourse_connections_stalled_total')).toBe(0);
+    await expect.poll(() => service.metric(BYTES), { timeout: timeLimit(5000) }).toBe(0);
+  },
+  timeLimit(60_000),
+);
 
 test('an answer of an MCP call is held until it is sent, and no longer', async () => {
   const service = await start();
   const params = { name: 'large', arguments: { place: 1, length: 100_000 } };
   const answer = await postMcp(service.url, { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
   expect(answer.status).toBe(200);
-  await expect.poll(() => service.metric(BYTES), { timeout: 5000 }).toBe(0);
+  await expect.poll(() => service.metric(BYTES), { timeout: timeLimit(5000) }).toBe(0);
 });
 
 /** A gate that calls wait at until it is opened. */
@@ -160,43 +176,47 @@ const createGate = () => {
   return { passed: promise, open: () => resolve() };
 };
 
-test('a replay that finds no room is refused and can be asked for again: the record stays, and nothing runs twice', async () => {
-  const [begun, over] = [createGate(), createGate()];
-  const keeper = createActor('keeper', { effects: 'write' }, () => '\u0001'.repeat(30_000));
-  const filler = createActor('filler', {}, async () => {
-    await begun.passed;
-    return '\u0001'.repeat(30_000);
-  });
-  const waiter = createActor('waiter', {}, () => over.passed);
-  const { post: send, service } = await startLab([keeper, filler, waiter], SMALL_LIMITS);
-  const bytes = () => service.metric(BYTES);
-  const callsOfFive = (name: string) => Array.from({ length: 5 }, (_, place) => ({ name, arguments: { place } }));
-  // Results of 0.9 MB, none of them too large to be kept.
-  const kept = callsOfFive('keeper');
-  const first = await send(kept, { key: 'large' });
-  await expect.poll(bytes, WAIT).toBe(0);
+test(
+  'a replay that finds no room is refused and can be asked for again: the record stays, and nothing runs twice',
+  async () => {
+    const [begun, over] = [createGate(), createGate()];
+    const keeper = createActor('keeper', { effects: 'write' }, () => '\u0001'.repeat(30_000));
+    const filler = createActor('filler', {}, async () => {
+      await begun.passed;
+      return '\u0001'.repeat(30_000);
+    });
+    const waiter = createActor('waiter', {}, () => over.passed);
+    const { post: send, service } = await startLab([keeper, filler, waiter], SMALL_LIMITS);
+    const bytes = () => service.metric(BYTES);
+    const callsOfFive = (name: string) => Array.from({ length: 5 }, (_, place) => ({ name, arguments: { place } }));
+    // Results of 0.9 MB, none of them too large to be kept.
+    const kept = callsOfFive('keeper');
+    const first = await send(kept, { key: 'large' });
+    await expect.poll(bytes, WAIT).toBe(0);
 
-  // All three are let in before one needs more: later there would be no room at the door.
-  const running = ['a', 'b'].map((only) => send([...callsOfFive('filler'), { name: 'waiter', arguments: { only } }]));
-  await expect.poll(() => waiter.asked.length, WAIT).toBe(2);
-  const text = toPostText(JSON.stringify({ calls: kept }), [['Idempotency-Key', 'large']]);
-  using replay = await openConnection(service.port);
-  replay.write(text.slice(0, -1));
-  await expect.poll(bytes, WAIT).toBe(3 * 65_536);
-  begun.open();
-  await expect.poll(bytes, WAIT).toBeGreaterThan(3_600_000);
-  replay.write(text.slice(-1));
-  const refused = await replay.answer();
-  expect(refused.status).toBe(503);
-  expect(refused.headers.get('retry-after')).toBe('2');
-  expect(JSON.parse(refused.body)).toMatchObject({ code: 'overloaded', status: 503 });
+    // All three are let in before one needs more: later there would be no room at the door.
+    const running = ['a', 'b'].map((only) => send([...callsOfFive('filler'), { name: 'waiter', arguments: { only } }]));
+    await expect.poll(() => waiter.asked.length, WAIT).toBe(2);
+    const text = toPostText(JSON.stringify({ calls: kept }), [['Idempotency-Key', 'large']]);
+    using replay = await openConnection(service.port);
+    replay.write(text.slice(0, -1));
+    await expect.poll(bytes, WAIT).toBe(3 * 65_536);
+    begun.open();
+    await expect.poll(bytes, WAIT).toBeGreaterThan(3_600_000);
+    replay.write(text.slice(-1));
+    const refused = await replay.answer();
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).toBe('2');
+    expect(JSON.parse(refused.body)).toMatchObject({ code: 'overloaded', status: 503 });
 
-  over.open();
-  for (const { results } of await Promise.all(running)) expect(results.every(({ success }) => success)).toBe(true);
-  await expect.poll(bytes, WAIT).toBe(0);
-  const again = await send(kept, { key: 'large' });
-  expect(again.headers.get('idempotent-replayed')).toBe('true');
-  expect(again.results.map(({ value }) => value)).toEqual(first.results.map(({ value }) => value));
-  expect(again.results.map(({ value }) => JSON.stringify(value).length > 180_000)).toEqual(Array(5).fill(true));
-  expect(keeper.asked).toHaveLength(5);
-}, 60_000);
+    over.open();
+    for (const { results } of await Promise.all(running)) expect(results.every(({ success }) => success)).toBe(true);
+    await expect.poll(bytes, WAIT).toBe(0);
+    const again = await send(kept, { key: 'large' });
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect(again.results.map(({ value }) => value)).toEqual(first.results.map(({ value }) => value));
+    expect(again.results.map(({ value }) => JSON.stringify(value).length > 180_000)).toEqual(Array(5).fill(true));
+    expect(keeper.asked).toHaveLength(5);
+  },
+  timeLimit(60_000),
+);

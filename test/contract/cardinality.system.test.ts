@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { openConnection } from '#test/support/raw-http.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const TIMES = 10_000;
@@ -77,53 +78,61 @@ const report = (what: string, series: number, scrapeMs: number): void => {
   process.stdout.write(`cardinality: ${what}: ${series} series, a scrape takes ${scrapeMs.toFixed(1)} ms\n`);
 };
 
-test('ten thousand hostile names, ids, sessions, rounds, keys and tenants leave less than five thousand series', async () => {
-  const lines = Array.from({ length: TENANTS }, (_, one) => `hostile-tenant-${one}=${hash('sha256', keyOf(one))}`);
-  const { root } = makeDirectory({ keys: lines.join('\n') });
-  const service = await startService({ ...CALM, API_KEYS_FILE: `${root}/keys` });
-  onTestFinished(service.stop);
-  const statuses = new Set<number>();
-  await forEach(TIMES, async (time) => statuses.add(await sendHostile(service, time)));
-  expect([...statuses]).toEqual([200]);
+test(
+  'ten thousand hostile names, ids, sessions, rounds, keys and tenants leave less than five thousand series',
+  async () => {
+    const lines = Array.from({ length: TENANTS }, (_, one) => `hostile-tenant-${one}=${hash('sha256', keyOf(one))}`);
+    const { root } = makeDirectory({ keys: lines.join('\n') });
+    const service = await startService({ ...CALM, API_KEYS_FILE: `${root}/keys` });
+    onTestFinished(service.stop);
+    const statuses = new Set<number>();
+    await forEach(TIMES, async (time) => statuses.add(await sendHostile(service, time)));
+    expect([...statuses]).toEqual([200]);
 
-  const text = await readMetrics(service);
-  const series = seriesOf(text).length;
-  const scrapeMs = await timeScrape(service);
-  report('10 000 of everything that a caller chooses', series, scrapeMs);
-  expect(text).not.toContain('hostile');
-  expect(series).toBeLessThan(MAX_SERIES);
-  expect(scrapeMs).toBeLessThan(MAX_SCRAPE_MS);
-  expect(
-    await service.metric(
-      'recourse_tool_calls_total{tool="_unknown",outcome="retry",code="unknown_tool",fault="caller"}',
-    ),
-  ).toBe(TIMES);
-}, 180_000);
+    const text = await readMetrics(service);
+    const series = seriesOf(text).length;
+    const scrapeMs = await timeScrape(service);
+    report('10 000 of everything that a caller chooses', series, scrapeMs);
+    expect(text).not.toContain('hostile');
+    expect(series).toBeLessThan(MAX_SERIES);
+    expect(scrapeMs).toBeLessThan(MAX_SCRAPE_MS);
+    expect(
+      await service.metric(
+        'recourse_tool_calls_total{tool="_unknown",outcome="retry",code="unknown_tool",fault="caller"}',
+      ),
+    ).toBe(TIMES);
+  },
+  timeLimit(180_000),
+);
 
-test('ten thousand paths, and every method that HTTP knows on every route, leave less than five thousand series', async () => {
-  const service = await startService(CALM);
-  onTestFinished(service.stop);
-  const paths = [
-    '/hostile',
-    '/tools/hostile',
-    '/sessions/hostile',
-    '/tool-calls/hostile',
-    '/console/hostile',
-    '/docs/hostile',
-  ];
-  await forEach(TIMES, (time) => ask(service, `${paths[time % paths.length]}_${time}?hostile=${time}`));
-  for (const method of [...METHODS, 'HOSTILE', 'get'])
-    for (const path of ROUTES)
-      await sendAlone(service, `${method} ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
+test(
+  'ten thousand paths, and every method that HTTP knows on every route, leave less than five thousand series',
+  async () => {
+    const service = await startService(CALM);
+    onTestFinished(service.stop);
+    const paths = [
+      '/hostile',
+      '/tools/hostile',
+      '/sessions/hostile',
+      '/tool-calls/hostile',
+      '/console/hostile',
+      '/docs/hostile',
+    ];
+    await forEach(TIMES, (time) => ask(service, `${paths[time % paths.length]}_${time}?hostile=${time}`));
+    for (const method of [...METHODS, 'HOSTILE', 'get'])
+      for (const path of ROUTES)
+        await sendAlone(service, `${method} ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
 
-  const text = await readMetrics(service);
-  const series = seriesOf(text).length;
-  const scrapeMs = await timeScrape(service);
-  report('10 000 paths, and every method', series, scrapeMs);
-  expect(text).not.toContain('hostile');
-  expect(series).toBeLessThan(MAX_SERIES);
-  expect(scrapeMs).toBeLessThan(MAX_SCRAPE_MS);
-}, 180_000);
+    const text = await readMetrics(service);
+    const series = seriesOf(text).length;
+    const scrapeMs = await timeScrape(service);
+    report('10 000 paths, and every method', series, scrapeMs);
+    expect(text).not.toContain('hostile');
+    expect(series).toBeLessThan(MAX_SERIES);
+    expect(scrapeMs).toBeLessThan(MAX_SCRAPE_MS);
+  },
+  timeLimit(180_000),
+);
 
 const ROUTES = [
   '*',
@@ -161,21 +170,25 @@ const toTools = (count: number) =>
     }),
   );
 
-test('of two hundred tools the histograms name forty, and hostile names add less than a hundred series to theirs', async () => {
-  const service = await startService(CALM, toTools(200));
-  onTestFinished(service.stop);
-  await service.call(Array.from({ length: 64 }, (_, number) => ({ name: `tool_${number * 3}` })));
-  const before = seriesOf(await readMetrics(service));
-  await forEach(TIMES / 50, (time) =>
-    service.call(Array.from({ length: 50 }, (_, place) => ({ name: `tool_${time}_${place}_hostile` }))),
-  );
-  const text = await readMetrics(service);
-  report('200 tools and 10 000 hostile names', seriesOf(text).length, await timeScrape(service));
-  expect(seriesOf(text).length - before.length).toBeLessThan(100);
-  const named = text.match(/(?<=^recourse_tool_call_duration_seconds_count\{tool=")[^"]+/gm) ?? [];
-  expect(new Set(named).size).toBe(41);
-  expect(named).toContain('_other');
-  // Counters name them all: a tool that fails must be found, however many there are.
-  const counted = text.match(/(?<=^recourse_tool_calls_total\{tool=")tool_\d+(?=",outcome="success")/gm) ?? [];
-  expect(new Set(counted).size).toBe(200);
-}, 60_000);
+test(
+  'of two hundred tools the histograms name forty, and hostile names add less than a hundred series to theirs',
+  async () => {
+    const service = await startService(CALM, toTools(200));
+    onTestFinished(service.stop);
+    await service.call(Array.from({ length: 64 }, (_, number) => ({ name: `tool_${number * 3}` })));
+    const before = seriesOf(await readMetrics(service));
+    await forEach(TIMES / 50, (time) =>
+      service.call(Array.from({ length: 50 }, (_, place) => ({ name: `tool_${time}_${place}_hostile` }))),
+    );
+    const text = await readMetrics(service);
+    report('200 tools and 10 000 hostile names', seriesOf(text).length, await timeScrape(service));
+    expect(seriesOf(text).length - before.length).toBeLessThan(100);
+    const named = text.match(/(?<=^recourse_tool_call_duration_seconds_count\{tool=")[^"]+/gm) ?? [];
+    expect(new Set(named).size).toBe(41);
+    expect(named).toContain('_other');
+    // Counters name them all: a tool that fails must be found, however many there are.
+    const counted = text.match(/(?<=^recourse_tool_calls_total\{tool=")tool_\d+(?=",outcome="success")/gm) ?? [];
+    expect(new Set(counted).size).toBe(200);
+  },
+  timeLimit(60_000),
+);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts';
 import { codesOf, createActor, fail, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const stateOf = ({ service }: Lab) => service.metric('recourse_circuit_state{tool="upstream"}');
 const OPEN = 2;
@@ -139,7 +140,7 @@ test('when its time is over one call is the probe: those beside it are refused, 
         probes.push(lab.post([call()]));
         return upstream.asked.length;
       },
-      { timeout: 10_000, interval: 50 },
+      { timeout: timeLimit(10_000), interval: 50 },
     )
     .toBe(before + 1);
   expect(await stateOf(lab)).toBe(HALF_OPEN);
@@ -150,7 +151,7 @@ test('when its time is over one call is the probe: those beside it are refused, 
   upstream.act(fail);
   await untilOpen(lab);
   await expect
-    .poll(async () => codesOf(await lab.post([call()])), { timeout: 10_000, interval: 20 })
+    .poll(async () => codesOf(await lab.post([call()])), { timeout: timeLimit(10_000), interval: 20 })
     .toEqual(['tool_exception']);
   expect(await stateOf(lab)).toBe(OPEN);
 });
@@ -163,7 +164,7 @@ test('a probe in a session with a standing failure reserves its retry, and gives
   await send();
   await send();
   upstream.act(() => 'well');
-  await expect.poll(async () => codesOf(await send()), { timeout: 10_000, interval: 20 }).toEqual(['ok']);
+  await expect.poll(async () => codesOf(await send()), { timeout: timeLimit(10_000), interval: 20 }).toEqual(['ok']);
   expect((await lab.session(id)).session.retries_used).toBe(0);
 });
 
@@ -189,7 +190,7 @@ test('a write that its circuit refuses in a keyed batch leaves no mark: the same
   const [key, calls] = [freshName(), [call()]];
   expect(codesOf(await lab.post(calls, { key }))).toEqual(['circuit_open']);
   await expect
-    .poll(async () => codesOf(await lab.post(calls, { key })), { timeout: 10_000, interval: 20 })
+    .poll(async () => codesOf(await lab.post(calls, { key })), { timeout: timeLimit(10_000), interval: 20 })
     .toEqual(['ok']);
   expect(upstream.asked).toHaveLength(3);
 });

@@ -6,6 +6,7 @@ import { assistant, bodyOf, chatCall, postTurn, TurnAnswer } from '#test/support
 import { createActor, freshName, startLab } from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 import { startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {
@@ -71,7 +72,7 @@ test('what ran late is kept for the name that it is asked by again', async () =>
   resolve();
   const again = async () => TurnAnswer.parse(bodyOf(await postTurn(service, TURN, '', headers))).results;
   await expect
-    .poll(again, { timeout: 15_000 })
+    .poll(again, { timeout: timeLimit(15_000) })
     .toMatchObject([{ name: 'lab_poke_it', value: 'poked in the end', replayed: true }]);
   // Kept by the name that rights go by.
   expect(await (await fetch(`${service.url}/tool-calls/${requestId}`)).json()).toMatchObject({

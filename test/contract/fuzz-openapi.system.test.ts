@@ -10,12 +10,13 @@ import { type FuzzHeaders, type FuzzRequest, toValidRequests } from '#test/suppo
 import { createFuzzSender } from '#test/support/openapi-sender.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { createTemporaryWorkspace } from '#test/support/temporary-workspace.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 // Requests made from the document itself, valid ones and ones with up to three things wrong with them, against a real
 // service with keys. Each answer must be one that the document has for the operation.
 
-const LIMIT = { timeout: 120_000 };
-const ANSWER_TIMEOUT_MS = 15_000;
+const LIMIT = { timeout: timeLimit(120_000) };
+const ANSWER_TIMEOUT_MS = timeLimit(15_000);
 
 const toEntry = (key: string, words: string): string =>
   `acme=${createHash('sha256').update(key).digest('hex')} name=${key} ${words}`.trim();

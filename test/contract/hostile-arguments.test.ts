@@ -4,6 +4,7 @@ import { defineTool } from '#src/tools/define-tool.ts';
 import { answerAmongGood } from '#test/support/check-answer.ts';
 import { createStuckTools } from '#test/support/misbehaving-tools.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const ran: unknown[] = [];
 
@@ -184,12 +185,12 @@ test.each([
 });
 
 test('a hundred thousand large floats are looked at once, not a hundred thousand times', {
-  timeout: 10_000,
+  timeout: timeLimit(10_000),
 }, async () => {
   expect((await answer('loose', `{"n":[${Array(99_998).fill('1e20').join()}]}`))?.success).toBe(true);
 });
 
-test('a mistake at the end of a megabyte is found', { timeout: 10_000 }, async () => {
+test('a mistake at the end of a megabyte is found', { timeout: timeLimit(10_000) }, async () => {
   const text = `{"a":"${'x'.repeat(1_000_000)}","b":oops}`;
   await expectRefused(
     'loose',

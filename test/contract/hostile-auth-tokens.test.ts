@@ -3,6 +3,7 @@ import { ToolCallsResponse } from '#src/contract/tool-result.ts';
 import { askAs, postAs, toKeyEntry, viewAs } from '#test/auth/access-client.ts';
 import { forge, makeIssuerKey, sign, startIssuer, toClaims } from '#test/auth/issuer-lab.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const KEY = await makeIssuerKey('key-1');
 const CALL = { calls: [{ name: 'echo', arguments: { text: 'x' } }] };
@@ -74,7 +75,9 @@ test('an API key and a token of one tenant see the same sessions, those of anoth
   const { service } = await startWithIssuer({ API_KEYS: toKeyEntry('acme', 'k') });
   const [acme, beta] = [await sign(KEY), await sign(KEY, { tenant: 'beta' })];
   expect((await postAs(service, 'k', { ...CALL, session_id: 's' })).status).toBe(200);
-  await expect.poll(async () => (await viewAs(service, acme, 's')).calls.length, { timeout: 15_000 }).toBe(1);
+  await expect
+    .poll(async () => (await viewAs(service, acme, 's')).calls.length, { timeout: timeLimit(15_000) })
+    .toBe(1);
   expect((await viewAs(service, beta, 's')).calls).toEqual([]);
 });
 

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { type AccessAnswer, askAs, postAs, toKeyEntry } from '#test/auth/access-client.ts';
 import { type RawAnswer, sendRaw, toPostText } from '#test/support/raw-http.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const start = async (environment: Readonly<Record<string, string>>): Promise<RunningService> => {
   const service = await startService(environment);
@@ -20,7 +21,7 @@ const writeKeys = (lines: readonly string[]): string => {
   return file;
 };
 
-const RELOADED = { timeout: 15_000, interval: 50 };
+const RELOADED = { timeout: timeLimit(15_000), interval: 50 };
 const CALL = { calls: [{ name: 'echo', arguments: { text: 'x' } }] };
 const BODY = JSON.stringify(CALL);
 const refused = (reason: string): string => `recourse_access_refused_total{reason="${reason}"}`;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ToolCatalogue, type ToolDescription } from '#src/contract/tool-description.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 /** Of a tool that returns 'done'. `declared`: what stands in place of `tool(input)`. */
 const toFile = (input: string, declared = 'tool(input)'): string => `
@@ -59,7 +60,7 @@ beforeAll(async () => {
   const files = [...Object.entries(REFUSED).map(([name, [text]]) => [name, text] as const), ...Object.entries(SERVED)];
   for (const [name, text] of files) writeFileSync(join(root, `${name}.mjs`), text.replace('NAME', `'${name}'`));
   service = await startService({ TOOLS_DIR: root, MAX_EVENT_LOOP_LAG_MS: '60000' });
-}, 60_000);
+}, timeLimit(60_000));
 
 afterAll(async () => {
   await service.stop();

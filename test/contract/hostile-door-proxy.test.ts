@@ -4,6 +4,7 @@ import { postAs, toKeyEntry } from '#test/auth/access-client.ts';
 import { makeIssuerKey, sign, startIssuer } from '#test/auth/issuer-lab.ts';
 import { answering, startHttpTarget } from '#test/support/http-target.ts';
 import { startProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const VARIABLES = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'] as const;
 
@@ -35,19 +36,27 @@ const fetchBehindProxies = async (more: Readonly<Record<string, string>>) => {
   return { byKey, byToken, issuer, proxied: proxy.requests.map(({ path }) => path), connections: proxy.connections() };
 };
 
-test('proxies of the environment are asked for nothing: not for a URL of a model, not for the keys of tokens', async () => {
-  const { byKey, byToken, issuer, connections } = await fetchBehindProxies({});
-  expect(byKey).toMatchObject({ content: 'straight' });
-  expect(byToken).toMatchObject({ content: 'straight' });
-  expect(issuer.asked()).toBe(1);
-  expect(connections).toBe(0);
-}, 60_000);
+test(
+  'proxies of the environment are asked for nothing: not for a URL of a model, not for the keys of tokens',
+  async () => {
+    const { byKey, byToken, issuer, connections } = await fetchBehindProxies({});
+    expect(byKey).toMatchObject({ content: 'straight' });
+    expect(byToken).toMatchObject({ content: 'straight' });
+    expect(issuer.asked()).toBe(1);
+    expect(connections).toBe(0);
+  },
+  timeLimit(60_000),
+);
 
-test('where Node is told to use them, keys of tokens are asked for through them, and what a model names still is not', async () => {
-  const { byKey, byToken, issuer, proxied } = await fetchBehindProxies({ NODE_USE_ENV_PROXY: '1' });
-  expect(byKey).toMatchObject({ content: 'straight' });
-  // This proxy has no keys: nobody is let in by what it says instead.
-  expect(byToken).toBe(503);
-  expect(proxied).toEqual([issuer.url]);
-  expect(issuer.asked()).toBe(0);
-}, 60_000);
+test(
+  'where Node is told to use them, keys of tokens are asked for through them, and what a model names still is not',
+  async () => {
+    const { byKey, byToken, issuer, proxied } = await fetchBehindProxies({ NODE_USE_ENV_PROXY: '1' });
+    expect(byKey).toMatchObject({ content: 'straight' });
+    // This proxy has no keys: nobody is let in by what it says instead.
+    expect(byToken).toBe(503);
+    expect(proxied).toEqual([issuer.url]);
+    expect(issuer.asked()).toBe(0);
+  },
+  timeLimit(60_000),
+);

@@ -7,6 +7,7 @@ import { askAs, postAs, toKeyEntry } from '#test/auth/access-client.ts';
 import { makeIssuerKey, sign, startIssuer } from '#test/auth/issuer-lab.ts';
 import { startOtlpReceiver } from '#test/support/otlp-receiver.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 // What callers with a key may send, and what may then be seen of it.
 
@@ -57,31 +58,35 @@ const SECRETS: readonly (readonly [secret: string, shown: string, part: string])
   [`the key ${KEY} of the caller itself`, 'the key [redacted key] of the caller itself', KEY.slice(4, 20)],
 ];
 
-test('secrets in the text of a failure stand in no result, log line, span, journal or metric', async () => {
-  const receiver = await startOtlpReceiver();
-  const service = await start({
-    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
-    TRACE_CONTENT: 'true',
-    OTEL_BSP_SCHEDULE_DELAY: '100',
-  });
-  const results: ToolResult[] = [];
-  for (const [text] of SECRETS)
-    results.push(await callAs(service, KEY, { id: text, name: 'leaky', arguments: { text } }));
-  expect(results.map(({ message }) => message)).toEqual(SECRETS.map(([, shown]) => `Error: ${shown}`));
-  expect(results.map(({ error }) => error?.hint)).toEqual(SECRETS.map(([, shown]) => shown));
-  const journal = await askAs(service, KEY, '/sessions/s');
-  const metrics = await (await fetch(`${service.url}/metrics`)).text();
-  const spans = await receiver.received(2 * SECRETS.length);
-  const log = service.logLines();
-  // Two of them read the same without their secrets, and share a line.
-  expect(log.filter(({ msg }) => msg === 'tool call failed')).toHaveLength(SECRETS.length - 1);
-  expect(log.filter(({ msg }) => `${msg}`.startsWith('about to throw'))).toHaveLength(SECRETS.length);
-  const withoutIds = results.map((result) => ({ ...result, id: null }));
-  const traced = spans.map(({ name, attributes, status }) => ({ name, attributes, status }));
-  const seen = [withoutIds, log, traced, metrics].map((part) => JSON.stringify(part)).join('\n') + journal.text;
-  expect(SECRETS.filter(([, , part]) => seen.includes(part))).toEqual([]);
-  expect(seen).toContain('[redacted key]');
-}, 30_000);
+test(
+  'secrets in the text of a failure stand in no result, log line, span, journal or metric',
+  async () => {
+    const receiver = await startOtlpReceiver();
+    const service = await start({
+      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint,
+      TRACE_CONTENT: 'true',
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+    });
+    const results: ToolResult[] = [];
+    for (const [text] of SECRETS)
+      results.push(await callAs(service, KEY, { id: text, name: 'leaky', arguments: { text } }));
+    expect(results.map(({ message }) => message)).toEqual(SECRETS.map(([, shown]) => `Error: ${shown}`));
+    expect(results.map(({ error }) => error?.hint)).toEqual(SECRETS.map(([, shown]) => shown));
+    const journal = await askAs(service, KEY, '/sessions/s');
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    const spans = await receiver.received(2 * SECRETS.length);
+    const log = service.logLines();
+    // Two of them read the same without their secrets, and share a line.
+    expect(log.filter(({ msg }) => msg === 'tool call failed')).toHaveLength(SECRETS.length - 1);
+    expect(log.filter(({ msg }) => `${msg}`.startsWith('about to throw'))).toHaveLength(SECRETS.length);
+    const withoutIds = results.map((result) => ({ ...result, id: null }));
+    const traced = spans.map(({ name, attributes, status }) => ({ name, attributes, status }));
+    const seen = [withoutIds, log, traced, metrics].map((part) => JSON.stringify(part)).join('\n') + journal.text;
+    expect(SECRETS.filter(([, , part]) => seen.includes(part))).toEqual([]);
+    expect(seen).toContain('[redacted key]');
+  },
+  timeLimit(30_000),
+);
 
 const FORGED = '\n{"level":60,"msg":"owned"}\r\n\u001b[2J\u001b[31mowned\u2028';
 

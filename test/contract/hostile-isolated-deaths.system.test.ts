@@ -9,6 +9,7 @@ import {
   startIsolated,
   toVerdict,
 } from '#test/support/hostile-tools/isolated-lab.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let service: IsolatedLab;
 
@@ -21,7 +22,7 @@ afterAll(() => service.stopClean());
 // Deaths in a row delay the file's next process; an answer ends the row.
 beforeEach(async () => {
   const endRow = async () => (await answerAlone(service, { name: 'sees_its_parent' })).outcome;
-  await expect.poll(endRow, { timeout: 25_000, interval: 100 }).toBe('success');
+  await expect.poll(endRow, { timeout: timeLimit(25_000), interval: 100 }).toBe('success');
 });
 
 /** How a tool ends its process → how that is told in the log. */
@@ -98,7 +99,7 @@ test('the log has the last that was said to stderr', async () => {
     return service.logLines().find(({ msg, exit_code: code }) => msg === 'tool host ended' && code === 7);
   };
   await expect
-    .poll(dieAgain, { timeout: 10_000, interval: 1100 })
+    .poll(dieAgain, { timeout: timeLimit(10_000), interval: 1100 })
     .toMatchObject({ restart: 'exit', file: 'exits.ts', exit_code: 7, signal: null, killed_for: null });
 });
 

@@ -4,6 +4,7 @@ import { defineTool } from '#src/tools/define-tool.ts';
 import { type ExpectedProblem, expectProblem, expectResults } from '#test/support/check-answer.ts';
 import { openConnection, sendRaw, toPostText, toRequestText } from '#test/support/raw-http.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let service: RunningService;
 const written: string[] = [];
@@ -180,7 +181,7 @@ test('a client that never closes its side keeps no socket of the service', async
   garbled.write('GET\r\n\r\n');
   expectProblem(await silent.answer(), TOO_SLOW);
   expectProblem(await garbled.answer(), MALFORMED);
-  await expect.poll(countSockets, { timeout: 5000 }).toBe(open - 2);
+  await expect.poll(countSockets, { timeout: timeLimit(5000) }).toBe(open - 2);
 });
 
 test('a connection without a word is closed without one', async () => {

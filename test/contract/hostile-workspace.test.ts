@@ -7,6 +7,7 @@ import { answerAmongGood, answerOne } from '#test/support/check-answer.ts';
 import { fileAccess } from '#test/support/file-access.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 import { createTemporaryWorkspace, type TemporaryWorkspace } from '#test/support/temporary-workspace.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 // One pass over the wire: that no path leads out is proved tool by tool in test/toolkits.
 
@@ -112,7 +113,9 @@ test.each([
   expect(result).toMatchObject({ outcome: 'retry', executed: 'yes', value: null, message });
 });
 
-test('a search pattern that would blow up as a regular expression is plain text', { timeout: 10_000 }, async () => {
+test('a search pattern that would blow up as a regular expression is plain text', {
+  timeout: timeLimit(10_000),
+}, async () => {
   const result = await answerOne(service, { name: 'search_files', arguments: { query: '(a+)+$' } });
   expect(result).toMatchObject({ success: true, empty: true, value: { matches: [] } });
   expect((await answerOne(service, { name: 'search_files', arguments: { query: 'the secret' } })).value).toMatchObject({

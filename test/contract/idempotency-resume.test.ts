@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { codesOf, createActor, fail, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
 import { openConnection, toPostText } from '#test/support/raw-http.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {
@@ -68,7 +69,7 @@ describe.each(['memory', 'redis'] as const)('a key on %s', (store) => {
     const calls = [{ name: 'look', arguments: { keyed: true } }];
     expect(codesOf(await post(calls, { key }))).toEqual(['circuit_open']);
     look.act(() => 'well');
-    await expect.poll(async () => codesOf(await post(calls, { key })), { timeout: 10_000 }).toEqual(['ok']);
+    await expect.poll(async () => codesOf(await post(calls, { key })), { timeout: timeLimit(10_000) }).toEqual(['ok']);
     expect((await post(calls, { key })).results[0]).toMatchObject({ value: 'well', replayed: true });
   });
 

@@ -10,6 +10,7 @@ import {
   warningsOf,
 } from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {
@@ -82,7 +83,7 @@ describe.each(['memory', 'redis'] as const)('a key on %s', (store) => {
     expect(write.asked).toHaveLength(1);
   });
 
-  test('a batch that runs longer than a lease keeps its key', { timeout: 20_000 }, async () => {
+  test('a batch that runs longer than a lease keeps its key', { timeout: timeLimit(20_000) }, async () => {
     const { write, release } = createHeldWrite();
     const { post } = await start([write]);
     const key = freshName();
@@ -91,7 +92,7 @@ describe.each(['memory', 'redis'] as const)('a key on %s', (store) => {
     const endsAt = performance.now() + 6500;
     await expect
       .poll(async () => [(await post([{ name: 'write' }], { key })).status, performance.now() > endsAt], {
-        timeout: 15_000,
+        timeout: timeLimit(15_000),
         interval: 200,
       })
       .toEqual([409, true]);

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createActor, freshName, startLab } from '#test/support/keyed-client.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 test('to read a long journal takes the store from nobody: budgets of others are still counted in Redis', async () => {
   const redis = await startRedisServer();
@@ -23,7 +24,7 @@ test('to read a long journal takes the store from nobody: budgets of others are 
     const { results } = await lab.post({ session_id: freshName(), calls: [{ name: 'no such tool' }] });
     return results[0]?.retry?.mode;
   };
-  await expect.poll(modeOf, { timeout: 15_000 }).toBe('redis');
+  await expect.poll(modeOf, { timeout: timeLimit(15_000) }).toBe('redis');
   const { calls } = await lab.session(id);
   expect(await modeOf()).toBe('redis');
   expect(calls.length).toBeGreaterThan(9000);

@@ -3,6 +3,7 @@ import type { ToolResult } from '#src/contract/tool-result.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { toolThat } from '#test/support/misbehaving-tools.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 export const start = async (
   environment: Readonly<Record<string, string>>,
@@ -46,7 +47,7 @@ export const toBody = (names: readonly string[], envelope: Readonly<Record<strin
   });
 
 export const until = (condition: () => unknown): Promise<unknown> =>
-  vi.waitFor(async () => expect(await condition()).toBe(true), { timeout: 10_000, interval: 10 });
+  vi.waitFor(async () => expect(await condition()).toBe(true), { timeout: timeLimit(10_000), interval: 10 });
 
 export const whenQueued = (service: RunningService, count: number): Promise<unknown> =>
   until(async () => (await service.metric('recourse_calls_queued{pool="inline"}')) === count);

@@ -5,6 +5,7 @@ import { startOutageService } from '#test/support/outage-service.ts';
 import type { RawAnswer } from '#test/support/raw-http.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 // Rates as callers meet them. Where and how requests are counted is the matter of test/auth/rate-*.test.ts.
 
@@ -98,7 +99,7 @@ const becomeShared = (service: RunningService): Promise<void> => {
     await statusesOf(service, 1, { 'x-api-key': 'first' });
     return (await errorsOf()) === before;
   };
-  return expect.poll(isShared, { timeout: 15_000, interval: 50 }).toBe(true);
+  return expect.poll(isShared, { timeout: timeLimit(15_000), interval: 50 }).toBe(true);
 };
 
 test('two services that share Redis let in as many as one', async () => {

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createActor, freshName, startLab } from '#test/support/keyed-client.ts';
 import { redisForTests } from '#test/support/redis-server.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { fail, fill, SECRET } from './secrets-lab.ts';
 
 test('what a call comes to after its answer is kept without secrets, registered or of a shape', async () => {
@@ -13,7 +14,7 @@ test('what a call comes to after its answer is kept without secrets, registered 
   await post(calls, { key: 'late' });
   resolve();
   await expect
-    .poll(async () => (await post(calls, { key: 'late' })).results[0], { timeout: 15_000 })
+    .poll(async () => (await post(calls, { key: 'late' })).results[0], { timeout: timeLimit(15_000) })
     .toMatchObject({
       message: 'Error: [redacted] and https://[redacted]@db.example.com/. Bearer [redacted]',
       error: { hint: 'Bearer [redacted]' },

@@ -4,13 +4,14 @@ import { FORMATS, foldEvents, readEvents, sendFor } from '#test/streams/stream-l
 import { startSlowClients } from '#test/support/slowhttptest.ts';
 import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
 import { callService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const CONNECTIONS = 400;
 // No test waits for it: until then the service must have closed what is slow, many times as fast.
 const ATTACK_SECONDS = 60;
-const TEST_MS = 120_000;
-const UNTIL = { timeout: 50_000, interval: 100 };
+const TEST_MS = timeLimit(120_000);
+const UNTIL = { timeout: timeLimit(50_000), interval: 100 };
 const STREAMS = [...FORMATS, ...FORMATS];
 
 // A catalogue of 700 kB: slow readers ask for it five times, which is more than the system buffers. And a call that ends

@@ -5,8 +5,9 @@ import type { Tool } from '#src/tools/tool.ts';
 import { type AccessAnswer, askAs, postAs, toKeyEntry, viewAs } from '#test/auth/access-client.ts';
 import { createActor, freshName } from '#test/support/keyed-client.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
-const SOON = { timeout: 15_000, interval: 20 };
+const SOON = { timeout: timeLimit(15_000), interval: 20 };
 const SECRET = 'what only secret_tool says';
 
 /** Two keys of one tenant: `full` may use all tools, `some` may use echo and what begins with list_. */

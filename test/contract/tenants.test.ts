@@ -5,6 +5,7 @@ import { makeIssuerKey, sign, startIssuer } from '#test/auth/issuer-lab.ts';
 import { type Actor, createActor, freshName } from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {
@@ -13,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 
 const KEY = await makeIssuerKey('key-1');
-const SOON = { timeout: 15_000, interval: 20 };
+const SOON = { timeout: timeLimit(15_000), interval: 20 };
 
 type Tenants = {
   readonly service: RunningService;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let directory: string;
 let desk: string;
@@ -70,7 +71,7 @@ afterAll(async () => {
 const readLog = async (name: string): Promise<readonly string[]> =>
   (await readFile(join(desk, 'log'), 'utf8')).split('\n').filter((line) => line.startsWith(name));
 
-const SOON = { timeout: 10_000, interval: 50 };
+const SOON = { timeout: timeLimit(10_000), interval: 50 };
 
 test.for(['hosted', 'inline'])('%s: what setup makes is made once, and shared by tools that name it', async (name) => {
   const calls = [{ name }, { name: `${name}_too` }, { name }];

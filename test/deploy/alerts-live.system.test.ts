@@ -5,13 +5,14 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { startPrometheus } from '../support/prometheus.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { startService } from '../support/start-service.ts';
 import { readDeployed } from './alert-rules.ts';
 
 // Each state is reached within seconds; a machine under full load takes longer.
-const DEADLINE_MS = 40_000;
+const DEADLINE_MS = timeLimit(40_000);
 
 /** Copies of the deployed rules in which nothing waits for minutes. */
 const writeImpatientRules = (): readonly string[] => {
@@ -73,7 +74,7 @@ const broken = defineTool({
 });
 
 test('a real Prometheus raises a ticket for a lost store and a broken tool, and wakes somebody only for a lost service', {
-  timeout: 150_000,
+  timeout: timeLimit(150_000),
 }, async () => {
   const redis = await startRedisServer();
   onTestFinished(redis.stop);

@@ -1,11 +1,12 @@
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { runPromtool } from '../support/prometheus.ts';
 import { ROOT } from './script-sandbox.ts';
 
 // Days of samples are evaluated; a machine under full load takes a while.
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = timeLimit(180_000);
 
 const CASES = globSync('deploy/promtool-tests/*.yml', { cwd: ROOT }).sort();
 

@@ -23,6 +23,7 @@ type File = { readonly status: string; readonly tests: readonly string[] };
 const report = (...files: readonly File[]): string =>
   JSON.stringify({
     testResults: files.map(({ status, tests }) => ({
+      name: '/x.test.ts',
       status,
       assertionResults: tests.map((each) => ({ status: each })),
     })),

@@ -3,6 +3,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkS
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { timeLimit } from '../support/time-limit.ts';
 
 /** The root of the checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -61,7 +62,12 @@ export const createScriptSandbox = (...files: readonly string[]): ScriptSandbox 
     write,
     command: (name, ...lines) => chmodSync(write(join('bin', name), ['#!/bin/sh', ...lines, ''].join('\n')), 0o755),
     run: ([command = '', ...words], environment = {}) =>
-      spawnSync(command, words, { cwd: root, env: { PATH: bin, ...environment }, encoding: 'utf8', timeout: 20_000 }),
+      spawnSync(command, words, {
+        cwd: root,
+        env: { PATH: bin, ...environment },
+        encoding: 'utf8',
+        timeout: timeLimit(20_000),
+      }),
     remove: () => rmSync(root, { recursive: true, force: true }),
   };
 };

@@ -5,15 +5,23 @@ import { createScriptSandbox, ROOT, type ScriptSandbox } from './script-sandbox.
 
 let sandbox: ScriptSandbox;
 beforeEach(() => {
-  sandbox = createScriptSandbox('scripts/verify.sh', 'scripts/count-tests.ts', 'package.json');
+  sandbox = createScriptSandbox(
+    'scripts/verify.sh',
+    'scripts/count-tests.ts',
+    'scripts/repeat-failed.ts',
+    'package.json',
+  );
   sandbox.write('node_modules/.cache/recourse/keep', '');
+  sandbox.write('test/unstable.txt', '');
   symlinkSync(join(ROOT, 'node_modules/zod'), join(sandbox.root, 'node_modules/zod'));
   sandbox.command('node', `exec ${process.execPath} "$@"`);
 });
 afterEach(() => sandbox.remove());
 
 const REPORT = JSON.stringify({
-  testResults: [{ status: 'passed', assertionResults: [{ status: 'passed' }, { status: 'passed' }] }],
+  testResults: [
+    { name: '/x.test.ts', status: 'passed', assertionResults: [{ status: 'passed' }, { status: 'passed' }] },
+  ],
 });
 
 /** An npm of which these scripts fail, and whose tiers leave a report of two tests each. */

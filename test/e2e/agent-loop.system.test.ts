@@ -10,6 +10,7 @@ import { correctsItself, givesUpInTime, keepsGuessing } from '../../examples/age
 import type { ToolCall, ToolResult } from '../../examples/agent-loop/tool-result.ts';
 import { answering, findClosedPort, startHttpTarget } from '../support/http-target.ts';
 import { cleanEnvironment, ROOT, startProcess } from '../support/start-process.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 const makeWorkspace = (): string => {
   const root = mkdtempSync(join(tmpdir(), 'recourse-agent-'));
@@ -147,7 +148,7 @@ type Ended = { readonly code: number; readonly stdout: string; readonly stderr: 
 
 const runExample = (url: string): Promise<Ended> =>
   new Promise((resolve) => {
-    const options = { cwd: ROOT, env: cleanEnvironment({}), timeout: 20_000 };
+    const options = { cwd: ROOT, env: cleanEnvironment({}), timeout: timeLimit(20_000) };
     const child = execFile('node', ['examples/agent-loop/run.ts', url], options, (_error, stdout, stderr) =>
       resolve({ code: child.exitCode ?? -1, stdout, stderr }),
     );

@@ -5,6 +5,7 @@ import { LEAKY_FILE, LEAKY_TOOLS, LEAKY_WAYS, SLOW_WAYS } from '#test/support/le
 import { startOtlpReceiver } from '#test/support/otlp-receiver.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { startProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const HOWS = Object.keys(SPELLINGS);
@@ -151,41 +152,47 @@ const readKey = async (redis: Redis, key: string): Promise<string> => {
   return (await redis.get(key)) ?? '';
 };
 
-test('no secret that tools are given shows in any answer, log line, span, metric or key of Redis, however they leak it', async () => {
-  const leaky = await startLeaky();
-  const kept = 'kept_under_a_request_id';
-  await leaky.post(
-    { calls: callsOf(leaky.canaries.slice(0, -1), ['value', 'message'], HOWS) },
-    { 'idempotency-key': 'kept', 'x-request-id': kept },
-  );
-  await leakAll(leaky);
-  await leakSlowly(leaky);
-  await sendAll(leaky);
-  await sendShapes(leaky);
-  await readAll(leaky);
-  await leaky.get(`/tool-calls/${kept}`);
-  const redis = await dumpRedis(leaky.url);
-  leaky.running.send('SIGTERM', 'service');
-  await leaky.running.exited;
-  const outputs = {
-    bodies: leaky.bodies.join('\n'),
-    log: leaky.running
-      .logLines()
-      .map((line) => JSON.stringify(line))
-      .join('\n'),
-    stderr: leaky.running.stderr(),
-    redis,
-    spans: JSON.stringify(leaky.spans.spans(), (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value)),
-  };
-  const found = Object.entries(outputs).flatMap(([output, text]) =>
-    findCanaries(leaky.canaries, text).map((canary) => `${output}: ${canary}`),
-  );
-  expect(found).toEqual([]);
-  // They did leak, and it was seen at every exit.
-  for (const output of ['bodies', 'log', 'redis', 'spans'] as const)
-    expect(outputs[output].split('[redacted]').length, output).toBeGreaterThan(100);
-  for (const place of ['result', 'journal', 'log', 'span'])
-    expect(outputs.bodies).toMatch(new RegExp(`recourse_secrets_redacted_total\\{place="${place}"\\} [1-9]`));
-  expect(outputs.bodies).toContain('recourse_contract_violations_total 0');
-  for (const [output, text] of Object.entries(outputs)) expect(SHAPES.exec(text)?.[0], output).toBeUndefined();
-}, 300_000);
+test(
+  'no secret that tools are given shows in any answer, log line, span, metric or key of Redis, however they leak it',
+  async () => {
+    const leaky = await startLeaky();
+    const kept = 'kept_under_a_request_id';
+    await leaky.post(
+      { calls: callsOf(leaky.canaries.slice(0, -1), ['value', 'message'], HOWS) },
+      { 'idempotency-key': 'kept', 'x-request-id': kept },
+    );
+    await leakAll(leaky);
+    await leakSlowly(leaky);
+    await sendAll(leaky);
+    await sendShapes(leaky);
+    await readAll(leaky);
+    await leaky.get(`/tool-calls/${kept}`);
+    const redis = await dumpRedis(leaky.url);
+    leaky.running.send('SIGTERM', 'service');
+    await leaky.running.exited;
+    const outputs = {
+      bodies: leaky.bodies.join('\n'),
+      log: leaky.running
+        .logLines()
+        .map((line) => JSON.stringify(line))
+        .join('\n'),
+      stderr: leaky.running.stderr(),
+      redis,
+      spans: JSON.stringify(leaky.spans.spans(), (_, value: unknown) =>
+        typeof value === 'bigint' ? `${value}` : value,
+      ),
+    };
+    const found = Object.entries(outputs).flatMap(([output, text]) =>
+      findCanaries(leaky.canaries, text).map((canary) => `${output}: ${canary}`),
+    );
+    expect(found).toEqual([]);
+    // They did leak, and it was seen at every exit.
+    for (const output of ['bodies', 'log', 'redis', 'spans'] as const)
+      expect(outputs[output].split('[redacted]').length, output).toBeGreaterThan(100);
+    for (const place of ['result', 'journal', 'log', 'span'])
+      expect(outputs.bodies).toMatch(new RegExp(`recourse_secrets_redacted_total\\{place="${place}"\\} [1-9]`));
+    expect(outputs.bodies).toContain('recourse_contract_violations_total 0');
+    for (const [output, text] of Object.entries(outputs)) expect(SHAPES.exec(text)?.[0], output).toBeUndefined();
+  },
+  timeLimit(300_000),
+);

@@ -3,6 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { createConsoleLab, SLOW_MS, send } from '../console/console-lab.ts';
 import { createConsoleTools } from '../console/console-tools.ts';
 import { startService } from '../support/start-service.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 // A name that is not loopback for the service, and leads to it all the same.
 const lab = createConsoleLab(['--host-resolver-rules=MAP recourse.test 127.0.0.1']);
@@ -70,7 +71,7 @@ test('once its origin is added, the page works under that name', { timeout: SLOW
   const port = await vi.waitFor(
     () => startKnown((chosen) => ({ ALLOWED_ORIGINS: `http://recourse.test:${chosen}` })),
     // Somebody else may have taken the port in between.
-    { timeout: 60_000, interval: 100 },
+    { timeout: timeLimit(60_000), interval: 100 },
   );
   const { page } = await lab.open(`http://recourse.test:${port}`, '#tool=find_order');
   await page.getByLabel('API key').fill(KEY);

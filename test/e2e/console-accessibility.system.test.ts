@@ -4,6 +4,7 @@ import { createConsoleLab, SLOW_MS, send } from '../console/console-lab.ts';
 import { createConsoleTools } from '../console/console-tools.ts';
 import { findUnnamed, readContrast, readHeadingLevels, readOverflow } from '../console/page-checks.ts';
 import { keepScreenshot } from '../support/chromium.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 const lab = createConsoleLab();
 
@@ -74,7 +75,7 @@ test('a call is made and its session watched by keyboard alone, with the focus a
     (
       await page
         .locator(':focus')
-        .ariaSnapshot({ timeout: 2_000 })
+        .ariaSnapshot({ timeout: timeLimit(2_000) })
         .catch(() => '')
     ).split('\n')[0] ?? '';
   const tabTo = async (what: string): Promise<void> => {
@@ -90,7 +91,7 @@ test('a call is made and its session watched by keyboard alone, with the focus a
   await page.keyboard.type('place');
   await tabTo('link "place_order');
   await page.keyboard.press('Enter');
-  await expect.poll(focused, { timeout: 30_000 }).toBe('- heading "place_order" [level=2]');
+  await expect.poll(focused, { timeout: timeLimit(30_000) }).toBe('- heading "place_order" [level=2]');
   await tabTo('textbox "title required"');
   await page.keyboard.type('Paper');
   await tabTo('textbox "Session id"');
@@ -99,7 +100,7 @@ test('a call is made and its session watched by keyboard alone, with the focus a
   await page.getByRole('dialog').waitFor();
   expect(await focused()).toBe('- button "Cancel"');
   await page.keyboard.press('Escape');
-  await expect.poll(focused, { timeout: 30_000 }).toContain('- textbox "Session id"');
+  await expect.poll(focused, { timeout: timeLimit(30_000) }).toContain('- textbox "Session id"');
   await page.keyboard.press('Control+Enter');
   await page.getByRole('dialog').waitFor();
   await tabTo('button "Run"');
@@ -107,7 +108,7 @@ test('a call is made and its session watched by keyboard alone, with the focus a
   await page.getByRole('status').filter({ hasText: 'Result: success.' }).waitFor();
   await tabTo('link "Session s_1"');
   await page.keyboard.press('Enter');
-  await expect.poll(focused, { timeout: 30_000 }).toBe('- heading "Session s_1" [level=2]');
+  await expect.poll(focused, { timeout: timeLimit(30_000) }).toBe('- heading "Session s_1" [level=2]');
   await tabTo('button "Pause"');
   await page.keyboard.press('Space');
   await page.getByText('Paused.').waitFor();

@@ -2,12 +2,13 @@ import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createConsoleLab, SLOW_MS } from '../console/console-lab.ts';
 
 const lab = createConsoleLab();
 
 // Whoever types waits this long for his own letter at most, also while a compiler runs beside the browser.
-const PATIENCE_MS = 2_000;
+const PATIENCE_MS = timeLimit(2_000);
 
 /** Milliseconds from a key that is pressed in a field to the page that shows it. */
 const timeTyping = async (page: Page, selector: string, text: string): Promise<number> =>

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createConsoleLab, type Opened, SLOW_MS, send } from '../console/console-lab.ts';
 import { createConsoleTools, HOSTILE, HOSTILE_SHOWN } from '../console/console-tools.ts';
 import { keepScreenshot } from '../support/chromium.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 const lab = createConsoleLab();
 
@@ -62,7 +63,7 @@ test('a value of nearly a megabyte is cut, and shown whole when asked for', { ti
   const value = page.locator('.reading dd pre').last();
   expect((await value.innerText()).length).toBe(4_001);
   await page.getByRole('button', { name: 'Show all (900,016 characters)' }).click();
-  await expect.poll(async () => (await value.textContent())?.length, { timeout: 60_000 }).toBe(900_016);
+  await expect.poll(async () => (await value.textContent())?.length, { timeout: timeLimit(60_000) }).toBe(900_016);
   await expectTextOnly(opened);
 });
 

@@ -3,6 +3,7 @@ import type { Page, Route } from 'playwright-core';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createConsoleLab, SLOW_MS, send } from '../console/console-lab.ts';
 import { createConsoleTools } from '../console/console-tools.ts';
 import { findUnnamed, readContrast, readOverflow } from '../console/page-checks.ts';
@@ -54,7 +55,7 @@ const settle = async (page: Page): Promise<void> => {
 // Asked of the service: of an answer that is streamed the browser does not always tell the end.
 const whenStreamsEnded = async (url: string): Promise<void> => {
   const read = async () => (await fetch(`${url}/metrics`)).text();
-  await expect.poll(read, { timeout: 20_000, interval: 200 }).toMatch(/^recourse_streams_open 0$/m);
+  await expect.poll(read, { timeout: timeLimit(20_000), interval: 200 }).toMatch(/^recourse_streams_open 0$/m);
 };
 
 test.each([

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createConsoleLab, SLOW_MS } from '../console/console-lab.ts';
 import { createConsoleTools } from '../console/console-tools.ts';
 import { keepScreenshot } from '../support/chromium.ts';
@@ -71,7 +72,8 @@ test('it is read every two seconds, and never while paused or hidden', { timeout
   page.on('requestfinished', (request) => {
     if (request.url().includes('/sessions/')) readings.push(request.url());
   });
-  const expectReadings = (count: number) => expect.poll(() => readings.length, { timeout: 30_000 }).toBe(count);
+  const expectReadings = (count: number) =>
+    expect.poll(() => readings.length, { timeout: timeLimit(30_000) }).toBe(count);
   const setHidden = (hidden: boolean) =>
     page.evaluate(`Object.defineProperty(document, 'hidden', { get: () => ${hidden}, configurable: true });
       document.dispatchEvent(new Event('visibilitychange'));`);

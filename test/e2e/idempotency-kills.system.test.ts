@@ -7,10 +7,11 @@ import { ToolCallsResponse } from '#src/contract/tool-result.ts';
 import { DEATHS, type Death } from '#test/support/dying-service.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 // A lease of 5 s, and time for a busy machine.
-const RECOVERY = { timeout: 30_000, interval: 250 };
-const PATIENCE = { timeout: 120_000 };
+const RECOVERY = { timeout: timeLimit(30_000), interval: 250 };
+const PATIENCE = { timeout: timeLimit(120_000) };
 
 let redis: RedisForTests;
 let directory: string;

@@ -5,9 +5,10 @@ import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { TOOLKITS } from '#src/toolkits/toolkits.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { ROOT, startProcess } from '../support/start-process.ts';
 
-const SLOW_MS = 60_000;
+const SLOW_MS = timeLimit(60_000);
 
 const Modules = z.object({ files: z.array(z.string()), builtin: z.array(z.string()) });
 

@@ -2,12 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { isRunning, servers, until } from '../support/mcp-servers/mcp-lab.ts';
 import { startProcess } from '../support/start-process.ts';
 import { callService } from '../support/start-service.ts';
 
 // The default grace is 25 s: whoever ends before has not waited for a server that takes no notice.
-const SOON_MS = 20_000;
+const SOON_MS = timeLimit(20_000);
 
 const endIfThere = async (pid: number): Promise<void> => {
   if (await isRunning(pid)) process.kill(pid, 'SIGKILL');

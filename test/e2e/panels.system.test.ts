@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { type MixedLoad, startMixedLoad } from '#test/support/mixed-load.ts';
 import { type RunningPrometheus, startPrometheus } from '#test/support/prometheus.ts';
 import { ROOT } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const Panel = z.object({ title: z.string(), targets: z.array(z.object({ refId: z.string(), expr: z.string() })) });
 const Dashboard = z.object({
@@ -38,7 +39,7 @@ const fillIn = (expression: string): string =>
 const whenScraped = async (prometheus: RunningPrometheus, load: MixedLoad): Promise<void> => {
   const answered = await load.metric('recourse_http_requests_total');
   const seen = async () => (await prometheus.query('sum(recourse_http_requests_total)'))[0]?.value ?? 0;
-  await expect.poll(seen, { timeout: 20_000, interval: 100 }).toBeGreaterThanOrEqual(answered);
+  await expect.poll(seen, { timeout: timeLimit(20_000), interval: 100 }).toBeGreaterThanOrEqual(answered);
 };
 
 const readCounters = (): readonly string[] =>
@@ -97,28 +98,32 @@ const STAYS_SILENT = [
   'recourse_session_store_not_kept_total',
 ];
 
-test('after a mixed load every counter has counted, and every query of the dashboard gives data in a real Prometheus', async () => {
-  const load = await startMixedLoad();
-  const prometheus = await startPrometheus({ targets: [load.target] });
-  onTestFinished(prometheus.stop);
-  const queries = readQueries();
-  expect(queries.length).toBeGreaterThan(70);
-  const sendAndAsk = async () => {
-    await load.send();
-    await whenScraped(prometheus, load);
-    const { empty, zero } = await runAll(prometheus, queries);
-    return { empty, zero: zero.filter((title) => !PASSING.includes(title)) };
-  };
-  // What a counter begins with, no rate sees. And where Redis took too long for once, other series have counted.
-  await sendAndAsk();
-  let found = await sendAndAsk();
-  if (found.empty.length > STAYS_EMPTY.length || found.zero.length > STAYS_ZERO.length) found = await sendAndAsk();
-  expect(found).toEqual({ empty: STAYS_EMPTY, zero: STAYS_ZERO });
+test(
+  'after a mixed load every counter has counted, and every query of the dashboard gives data in a real Prometheus',
+  async () => {
+    const load = await startMixedLoad();
+    const prometheus = await startPrometheus({ targets: [load.target] });
+    onTestFinished(prometheus.stop);
+    const queries = readQueries();
+    expect(queries.length).toBeGreaterThan(70);
+    const sendAndAsk = async () => {
+      await load.send();
+      await whenScraped(prometheus, load);
+      const { empty, zero } = await runAll(prometheus, queries);
+      return { empty, zero: zero.filter((title) => !PASSING.includes(title)) };
+    };
+    // What a counter begins with, no rate sees. And where Redis took too long for once, other series have counted.
+    await sendAndAsk();
+    let found = await sendAndAsk();
+    if (found.empty.length > STAYS_EMPTY.length || found.zero.length > STAYS_ZERO.length) found = await sendAndAsk();
+    expect(found).toEqual({ empty: STAYS_EMPTY, zero: STAYS_ZERO });
 
-  const files = ['serving', 'stale', 'unavailable'].map((state) => load.metric('recourse_tool_files', `"${state}"`));
-  expect(await Promise.all(files)).toEqual([3, 1, 1]);
+    const files = ['serving', 'stale', 'unavailable'].map((state) => load.metric('recourse_tool_files', `"${state}"`));
+    expect(await Promise.all(files)).toEqual([3, 1, 1]);
 
-  const silent: string[] = [];
-  for (const name of readCounters()) if (!((await load.metric(name)) > 0)) silent.push(name);
-  expect(silent.toSorted()).toEqual(STAYS_SILENT.toSorted());
-}, 150_000);
+    const silent: string[] = [];
+    for (const name of readCounters()) if (!((await load.metric(name)) > 0)) silent.push(name);
+    expect(silent.toSorted()).toEqual(STAYS_SILENT.toSorted());
+  },
+  timeLimit(150_000),
+);

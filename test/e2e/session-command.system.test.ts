@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { SessionView } from '#src/contract/session.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { findClosedPort } from '../support/http-target.ts';
 import { cleanEnvironment, ROOT, startProcess } from '../support/start-process.ts';
 
@@ -11,7 +12,7 @@ type Shown = { readonly code: number; readonly stdout: string; readonly stderr: 
 /** Runs `npm run session` as a person does, but for npm. */
 const session = (words: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Shown> =>
   new Promise((resolve, reject) => {
-    const options = { cwd: ROOT, env: cleanEnvironment(environment), timeout: 20_000 };
+    const options = { cwd: ROOT, env: cleanEnvironment(environment), timeout: timeLimit(20_000) };
     execFile('node', ['src/main.ts', 'session', ...words], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
       if (typeof code === 'number') resolve({ code, stdout, stderr });

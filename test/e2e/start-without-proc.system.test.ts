@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { watchHostProcesses } from '../support/host-processes.ts';
 import { canHideProc, ROOT, startProcess } from '../support/start-process.ts';
@@ -92,12 +93,12 @@ test.runIf(canHideProc())('without /proc the service serves all but the shell, a
 
   // The host that hung has ended, with what it started.
   const countStrays = (): number => processes.pids().length - processes.hosts().length;
-  await expect.poll(countStrays, { timeout: 10_000 }).toBe(0);
+  await expect.poll(countStrays, { timeout: timeLimit(10_000) }).toBe(0);
   // One that spins hears of nothing, and ends with the service all the same.
   const spins = join(base, 'spins');
   const cutOff = post([{ name: 'spin', arguments: { file: spins } }]).catch(() => undefined);
-  await expect.poll(() => existsSync(spins), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => existsSync(spins), { timeout: timeLimit(10_000) }).toBe(true);
   service.send('SIGKILL', 'service');
   await cutOff;
-  await expect.poll(() => processes.pids(), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => processes.pids(), { timeout: timeLimit(10_000) }).toEqual([]);
 });

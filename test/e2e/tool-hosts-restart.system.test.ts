@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { startHostedService } from '../support/hosted-service.ts';
 import type { Launch } from '../support/start-process.ts';
 
@@ -85,13 +86,13 @@ test('restarted on the same port under load, it loses no result of what has run'
   const environment = { PORT: String(port) };
   const first = await startHostedService({ by: 'node', environment });
   const load = startLoad(port);
-  await expect.poll(load.batches, { timeout: 20_000 }).toBeGreaterThan(20);
+  await expect.poll(load.batches, { timeout: timeLimit(20_000) }).toBeGreaterThan(20);
   first.running.send('SIGTERM', 'service');
   expect(await first.running.exited).toEqual({ code: 0, signal: null });
   await first.allGone();
   const before = load.batches();
   const second = await startHostedService({ by: 'node', environment });
-  await expect.poll(load.batches, { timeout: 20_000 }).toBeGreaterThan(before + 20);
+  await expect.poll(load.batches, { timeout: timeLimit(20_000) }).toBeGreaterThan(before + 20);
   await load.stop();
   const ran = [...first.noted(), ...second.noted()].sort();
   expect(ran).toEqual([...load.seen.answered].sort());

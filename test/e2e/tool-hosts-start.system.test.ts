@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { watchHostProcesses } from '../support/host-processes.ts';
 import { startHostedService } from '../support/hosted-service.ts';
@@ -42,7 +43,12 @@ test.runIf(canTry)('a tools directory that may not be read is refused', () => {
   chmodSync(root, 0o000);
   const [command = 'node', ...words] = [...AS_NOBODY, 'node', 'src/main.ts'];
   const environment = cleanEnvironment({ PORT: '0', TOOLS_DIR: root });
-  const ended = spawnSync(command, words, { cwd: ROOT, env: environment, encoding: 'utf8', timeout: 20_000 });
+  const ended = spawnSync(command, words, {
+    cwd: ROOT,
+    env: environment,
+    encoding: 'utf8',
+    timeout: timeLimit(20_000),
+  });
   expect(ended).toMatchObject({ status: 1, stdout: '' });
   expect(ended.stderr).toBe(`recourse: TOOLS_DIR ${root} cannot be read by this user.\n`);
 });
@@ -63,7 +69,7 @@ test('a port that is in use leaves no tool host behind', async () => {
   expect(ended.stderr).toBe(
     `recourse: port ${port} on 127.0.0.1 is in use: stop the process that listens on it, or set PORT.\n`,
   );
-  await expect.poll(processes.pids, { timeout: 5000 }).toEqual([]);
+  await expect.poll(processes.pids, { timeout: timeLimit(5000) }).toEqual([]);
 });
 
 test('told to end while its tool files still load, it leaves no process behind', async () => {
@@ -75,8 +81,8 @@ test('told to end while its tool files still load, it leaves no process behind',
   const service = spawn('node', ['src/main.ts'], { cwd: ROOT, env: environment, stdio: 'ignore' });
   const exited = once(service, 'exit');
   // Two hosts, and what one of them has started.
-  await expect.poll(() => processes.pids().length, { timeout: 20_000, interval: 5 }).toBe(3);
+  await expect.poll(() => processes.pids().length, { timeout: timeLimit(20_000), interval: 5 }).toBe(3);
   service.kill('SIGTERM');
   await exited;
-  await expect.poll(processes.pids, { timeout: 5000 }).toEqual([]);
+  await expect.poll(processes.pids, { timeout: timeLimit(5000) }).toEqual([]);
 });

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { startHostedService } from '../support/hosted-service.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 const GRACE_MS = 2500;
 
 // Nineteen processes have to start first, on a machine that may be busy.
 test('on SIGTERM hosted calls get the grace, the others are cut off, and every batch is answered whole', {
-  timeout: 90_000,
+  timeout: timeLimit(90_000),
 }, async () => {
   const { running, call, began, tell, allGone } = await startHostedService({
     by: 'node',
@@ -33,7 +34,7 @@ test('on SIGTERM hosted calls get the grace, the others are cut off, and every b
     { outcome: 'refused', executed: 'no', error: { code: 'shutting_down' } },
   ]);
   expect(await running.exited).toEqual({ code: 0, signal: null });
-  expect(performance.now() - askedAt).toBeLessThan(GRACE_MS + 2000);
+  expect(performance.now() - askedAt).toBeLessThan(GRACE_MS + timeLimit(2000));
   expect(running.logLines().at(-1)).toMatchObject({ msg: 'stopped' });
   await allGone();
 });
@@ -82,7 +83,7 @@ test('a second SIGTERM ends the service at once, with all hosts and what their t
   clearInterval(again);
   expect(exit).toEqual({ code: 1, signal: null });
   // The grace would have been 25 s.
-  expect(performance.now() - drainingSince).toBeLessThan(10_000);
+  expect(performance.now() - drainingSince).toBeLessThan(timeLimit(10_000));
   expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
   await allGone();
 });

@@ -3,6 +3,7 @@ import { findClosedPort } from '#test/support/http-target.ts';
 import { onlySpan, startOtlpReceiver } from '#test/support/otlp-receiver.ts';
 import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
 import { callService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const ECHO = { id: 'a', name: 'echo', arguments: { text: 'hello' } };
 
@@ -68,7 +69,7 @@ test('a collector that fails costs no call, and a line of the log every ten seco
   const line = await running.logged('spans not sent');
   expect(line).toMatchObject({ level: 40, causes: [{ message: 'Internal Server Error' }] });
   expect(await callOften(running, 30)).toEqual(Array(30).fill(true));
-  await expect.poll(() => receiver.exports().length, { timeout: 15_000 }).toBeGreaterThan(3);
+  await expect.poll(() => receiver.exports().length, { timeout: timeLimit(15_000) }).toBeGreaterThan(3);
   const lines = running.logLines().filter(({ msg }) => msg === 'spans not sent');
   expect(lines.length).toBeLessThanOrEqual(1 + Math.floor((performance.now() - before) / 10_000));
   expect(running.logLines().filter(({ level }) => Number(level) > 40)).toEqual([]);
@@ -89,7 +90,7 @@ test('a collector that is not there, hangs or talks garbage costs no call, and d
     expect(await callOften(running, 20)).toEqual(Array(20).fill(true));
     const before = performance.now();
     expect(await stop(running)).toBe(0);
-    expect(performance.now() - before).toBeLessThan(10_000);
+    expect(performance.now() - before).toBeLessThan(timeLimit(10_000));
     expect(running.logLines().filter(({ level }) => Number(level) > 40)).toEqual([]);
   }
   expect(hangs.exports().length).toBeGreaterThan(0);
@@ -102,7 +103,7 @@ test('what a collector that hangs would still get is given up after a second', a
   await service.call([ECHO]);
   const before = performance.now();
   await service.stop();
-  expect(performance.now() - before).toBeLessThan(8000);
+  expect(performance.now() - before).toBeLessThan(timeLimit(8000));
   expect(receiver.exports()).toHaveLength(1);
 });
 
@@ -120,7 +121,7 @@ test('spans that find no room are dropped, and the log says so', async () => {
     .poll(
       () => callOften(running, 1).then(() => running.logLines().some(({ msg }) => msg === 'OpenTelemetry warning')),
       {
-        timeout: 15_000,
+        timeout: timeLimit(15_000),
       },
     )
     .toBe(true);

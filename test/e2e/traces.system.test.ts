@@ -5,6 +5,7 @@ import { defineTool, RetryableToolError, type ToolContext } from '#src/recourse.
 import type { Tool } from '#src/tools/tool.ts';
 import { onlySpan, startOtlpReceiver } from '#test/support/otlp-receiver.ts';
 import { startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const OPEN = { type: 'object', additionalProperties: true } as const;
 const tool = (name: string, run: (input: unknown, context: ToolContext) => unknown): Tool =>
@@ -217,10 +218,14 @@ test('a client that goes away leaves a span without a status', async () => {
     body: JSON.stringify({ calls: [{ id: 'a', name: 'wait_for_nobody', arguments: {} }] }),
     signal: aborting.signal,
   }).catch(() => 'gone');
-  await expect.poll(() => service.metric('recourse_calls_in_flight{pool="inline"}'), { timeout: 15_000 }).toBe(1);
+  await expect
+    .poll(() => service.metric('recourse_calls_in_flight{pool="inline"}'), { timeout: timeLimit(15_000) })
+    .toBe(1);
   aborting.abort();
   expect(await gone).toBe('gone');
-  await expect.poll(() => service.logLines().some(({ msg }) => msg === 'batch'), { timeout: 15_000 }).toBe(true);
+  await expect
+    .poll(() => service.logLines().some(({ msg }) => msg === 'batch'), { timeout: timeLimit(15_000) })
+    .toBe(true);
   await service.stop();
   const { attributes } = onlySpan(receiver.spans(), 'POST /tool-calls');
   expect(attributes['error.type']).toBe('cancelled');

@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 import { callService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const portOf = (address: AddressInfo | string | null): number =>
   address !== null && typeof address === 'object' ? address.port : 0;
@@ -44,7 +45,7 @@ const startUnread = async (): Promise<{
           ({ status }) => status,
           () => 0,
         ),
-      { timeout: 20_000 },
+      { timeout: timeLimit(20_000) },
     )
     .toBe(200);
   return { child, url, reader };

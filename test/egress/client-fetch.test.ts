@@ -13,6 +13,7 @@ import {
   findClosedPort,
   startHttpTarget,
 } from '../support/http-target.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 const openFetch = (options: Partial<ClientFetchOptions> = {}) => {
   const clock = createInstantClock();
@@ -151,7 +152,7 @@ test('a slow answer is no answer, and a call that is given up ends with its reas
   expect(findNoAnswer(slow)).toMatchObject({ reason: 'too_slow', executed: 'maybe' });
   const given = new AbortController();
   const call = failureOf(openFetch({ signal: given.signal })(target.origin));
-  await expect.poll(() => target.requests.length, { timeout: 15_000 }).toBe(2);
+  await expect.poll(() => target.requests.length, { timeout: timeLimit(15_000) }).toBe(2);
   given.abort(new Error('gone'));
   expect(await call).toMatchObject({ message: 'gone' });
   const own = new AbortController();

@@ -7,6 +7,7 @@ import { ToolCatalogue } from '#src/contract/tool-description.ts';
 import { createPendingClient } from '#test/support/pending-client.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { callService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const startExamples = async (environment: Readonly<Record<string, string>> = {}): Promise<string> => {
   const settings = { TOOLS_DIR: 'examples/tools', MAX_EVENT_LOOP_LAG_MS: '60000', ...environment };
@@ -144,7 +145,7 @@ test('a report is built after its request was answered, says how far it is, and 
   expect((await finish(short.requestId)).results).toMatchObject([{ outcome: 'success', value: { pages: 1 } }]);
   const path = long.headers.get('location') ?? '';
   await expect
-    .poll(async () => (await ask(path)).results, { timeout: 10_000 })
+    .poll(async () => (await ask(path)).results, { timeout: timeLimit(10_000) })
     .toMatchObject([{ outcome: 'pending', pending: { progress: { total: 300 } } }]);
   expect((await ask(path, { method: 'DELETE' })).results).toMatchObject([{ error: { code: 'cancelled' } }]);
 });

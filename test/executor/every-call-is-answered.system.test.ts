@@ -11,6 +11,7 @@ import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.t
 import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts';
 import { createStoreAvailability } from '#src/sessions/store-availability.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { type AnyBatch, anyBatch, anyTools } from './any-batch.ts';
 import { createSubject, MAX_BATCH_CALLS, now, settings } from './executor-lab.ts';
 
@@ -116,7 +117,7 @@ const seen = new Set<string>();
 
 test.concurrent.for(Array.from({ length: PARTS }, (_, part) => part + 1))(
   `every call is answered once, in its place, whatever tools, store and siblings do (part %i of ${PARTS})`,
-  { timeout: 240_000 * Math.max(1, RUNS / 1000) },
+  { timeout: timeLimit(240_000) * Math.max(1, RUNS / 1000) },
   async () => {
     await fc.assert(
       // The last wave comes again and again: what fails then is a loop.

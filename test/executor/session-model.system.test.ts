@@ -16,6 +16,7 @@ import {
 } from '#test/support/endings-lab.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 import { connectToRedis } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let server: RedisForTests;
 let redis: Redis;
@@ -157,7 +158,7 @@ const EVERY_RETRY = [
 ].map((ending) => `retry, ${ending}`);
 
 test('a retry comes back after a crash, a shed, a drain, a disconnect or a terminal answer, as the plain model says', {
-  timeout: 240_000,
+  timeout: timeLimit(240_000),
 }, async () => {
   const seen = new Set<string>();
   const anySession = fc.tuple(

@@ -1,11 +1,12 @@
 import * as fc from 'fast-check';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 // The same in every run of CI, so that a red run means a change; `random` looks for what this one does not find.
 const FIXED_SEED = 20_260_722;
 // Of each property: enough for dozens of inputs, and a minute for the whole folder.
 const CI_SECONDS = 4;
 // For start, shrinking and stop of the services around a property.
-const MARGIN_MS = 60_000;
+const MARGIN_MS = timeLimit(60_000);
 
 const readWhole = (name: string, standard: number): number => {
   const text = process.env[name];

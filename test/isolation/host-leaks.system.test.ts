@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { timeLimit } from '../support/time-limit.ts';
 import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 const FILE = toolFile({ twice: 'return input.n * 2;' });
@@ -18,7 +19,7 @@ test('ten thousand short calls through recycled hosts leave no descriptor, liste
       for (let n = first; n < count; n += 4) expect(toOutcome(await call('twice', { n }))).toBe(n * 2);
     };
     await Promise.all([0, 1, 2, 3].map(callOn));
-    await expect.poll(() => isolation.count('idle'), { timeout: 15_000 }).toBe(2);
+    await expect.poll(() => isolation.count('idle'), { timeout: timeLimit(15_000) }).toBe(2);
   };
   await callMany(1000);
   const before = { descriptors: countDescriptors(), usedMiB: usedMiB() };

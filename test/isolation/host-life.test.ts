@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { timeLimit } from '../support/time-limit.ts';
 import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 const FILE = toolFile({
@@ -7,7 +8,7 @@ const FILE = toolFile({
   beget: "return [false, true].map((detached) => spawn('sleep', ['600'], { stdio: 'ignore', detached }).pid);",
 });
 
-const FOREVER = { timeout: 15_000 };
+const FOREVER = { timeout: timeLimit(15_000) };
 
 test('a host is replaced after as many calls as it may answer', async () => {
   const { load, ended } = openLab({ maxCalls: 3, maxHosts: 1 });

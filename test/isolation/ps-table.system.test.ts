@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createPsTable, parseList } from '#src/isolation/ps-table.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 // Tool hosts as they are watched where there is no /proc.
 
-const FOREVER = { timeout: 15_000 };
+const FOREVER = { timeout: timeLimit(15_000) };
 
 const isAlive = (pid: number): boolean => {
   try {

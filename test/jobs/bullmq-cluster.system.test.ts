@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { JobQueue } from '#src/pending/job-queue.ts';
 import { type RedisCluster, startRedisCluster } from '#test/support/redis-cluster.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { describeJobQueue } from './describe-job-queue.ts';
 import { recordJobs } from './job-recorder.ts';
 import { openUntilReady } from './open-job-queue.ts';
@@ -11,7 +12,7 @@ const opened: JobQueue[] = [];
 
 beforeAll(async () => {
   cluster = await startRedisCluster();
-}, 60_000);
+}, timeLimit(60_000));
 afterEach(() => {
   for (const queue of opened.splice(0)) void queue.close();
 });

@@ -8,13 +8,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, tes
 import { createBullmqJobQueue } from '#src/jobs/bullmq-job-queue.ts';
 import type { Job, JobQueue } from '#src/pending/job-queue.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { watchOver } from '#test/support/watch-over.ts';
 import { recordJobs, SOON } from './job-recorder.ts';
 import { openUntilReady } from './open-job-queue.ts';
 
 const STALL_MS = 1000;
 // What it says is offered again within two stalls; a busy machine takes longer.
-const AGAIN = { timeout: 20_000, interval: 20 };
+const AGAIN = { timeout: timeLimit(20_000), interval: 20 };
 
 let redis: RedisServer | undefined;
 let queues: JobQueue[] = [];
@@ -22,7 +23,7 @@ let keyPrefix = '';
 
 beforeAll(async () => {
   redis = await startRedisServer({ settings: ['--appendonly', 'yes', '--appendfsync', 'always'] });
-}, 30_000);
+}, timeLimit(30_000));
 beforeEach(() => {
   keyPrefix = `recourse:${randomUUID()}`;
 });
@@ -130,8 +131,8 @@ test('while Redis is gone an offer is refused at once, and taking goes on when i
   await jobs.untilStarted(1);
   await server().kill();
   const hurried = openHurried();
-  await vi.waitFor(async () => expect(await refusedAfterMs(queue)).toBeLessThan(500), SOON);
-  expect(await refusedAfterMs(hurried)).toBeLessThan(500);
+  await vi.waitFor(async () => expect(await refusedAfterMs(queue)).toBeLessThan(timeLimit(500)), SOON);
+  expect(await refusedAfterMs(hurried)).toBeLessThan(timeLimit(500));
   await expect(hurried.lanes()).rejects.toThrow();
   // What a watchdog looks at stands still.
   const fetchedAt = taking.lastFetchAt();
@@ -151,7 +152,7 @@ test('a Redis that does not answer refuses an offer within what a batch waits fo
   await offerUntilDone(queue, 'c_1');
   server().pause();
   try {
-    expect(await refusedAfterMs(queue)).toBeLessThan(500);
+    expect(await refusedAfterMs(queue)).toBeLessThan(timeLimit(500));
   } finally {
     server().resume();
   }

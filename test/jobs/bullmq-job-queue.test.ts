@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { JobQueue } from '#src/pending/job-queue.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { describeJobQueue } from './describe-job-queue.ts';
 import { openUntilReady } from './open-job-queue.ts';
 
@@ -10,7 +11,7 @@ const errors: unknown[] = [];
 
 beforeAll(async () => {
   redis = await redisForTests();
-}, 30_000);
+}, timeLimit(30_000));
 afterAll(() => redis?.stop());
 
 const open = async (): Promise<JobQueue> => {

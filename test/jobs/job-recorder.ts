@@ -1,8 +1,9 @@
 import { vi } from 'vitest';
 import type { Job, JobEnd } from '#src/pending/job-queue.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 /** Generous: what is awaited comes within milliseconds, on a busy machine within a second. */
-export const SOON = { timeout: 15_000, interval: 5 };
+export const SOON = { timeout: timeLimit(15_000), interval: 5 };
 
 /** What a worker of a test runs: each job is noted, and ends when the test says so. */
 export type JobRecorder = {

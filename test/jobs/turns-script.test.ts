@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFairTurns } from '#src/jobs/fair-turns.ts';
 import { createRedisClient, createRedisScript, type RedisClient } from '#src/sessions/redis-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const LUA = new URL('../../src/jobs/lua/', import.meta.url);
 
@@ -17,7 +18,7 @@ beforeAll(async () => {
   client.connect();
   await ready;
   connected = client;
-}, 30_000);
+}, timeLimit(30_000));
 afterAll(async () => {
   connected?.disconnect();
   await redis?.stop();

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { connect, post, postModern } from './mcp-clients.ts';
 
 /** Tools that wait until they are told, and what became of their calls. */
@@ -40,7 +41,7 @@ const startLab = async (): Promise<Lab> => {
   return {
     service,
     seen,
-    saw: (what) => expect.poll(() => seen, { timeout: 15_000 }).toContain(what),
+    saw: (what) => expect.poll(() => seen, { timeout: timeLimit(15_000) }).toContain(what),
     tell: told.resolve,
   };
 };
@@ -130,7 +131,7 @@ test('only the session that a call belongs to can cancel it, and only by its ver
   const agents = [{}, { _meta: { progressToken: 1 } }].map((more) =>
     postModern(url, 'tools/call', { ...call.params, ...more }, shared),
   );
-  await expect.poll(() => seen.filter((what) => what === 'wait began').length, { timeout: 15_000 }).toBe(4);
+  await expect.poll(() => seen.filter((what) => what === 'wait began').length, { timeout: timeLimit(15_000) }).toBe(4);
   const modernCancel = { ...cancel(1), params: { requestId: 1, _meta: META } };
   const modernHeaders = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'notifications/cancelled' };
   expect(await post(url, modernCancel, { ...modernHeaders, ...shared })).toMatchObject({ status: 202 });

@@ -3,6 +3,7 @@ import { Server } from '@modelcontextprotocol/server';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { MODERN_META, post, postModern } from './mcp-clients.ts';
 
 let service: RunningService;
@@ -19,7 +20,7 @@ const send = async (to: string, body: string, headers: Readonly<Record<string, s
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body,
-    signal: AbortSignal.timeout(15_000),
+    signal: AbortSignal.timeout(timeLimit(15_000)),
   });
   return { status: answer.status, text: await answer.text() };
 };
@@ -129,22 +130,26 @@ test('only JSON is taken, and no more of it than anywhere', async () => {
   expect((await send(small.url, `"${'x'.repeat(2000)}"`)).status).toBe(413);
 });
 
-test('ten thousand sessions that are opened and left leave nothing behind', async () => {
-  const open = {
-    jsonrpc: '2.0',
-    id: 0,
-    method: 'initialize',
-    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
-  };
-  const ids = new Set<string | null>();
-  for (let n = 0; n < 100; n += 1) {
-    const answers = await Promise.all(Array.from({ length: 100 }, () => post(url, open)));
-    for (const { headers: given } of answers) ids.add(given.get('mcp-session-id'));
-  }
+test(
+  'ten thousand sessions that are opened and left leave nothing behind',
+  async () => {
+    const open = {
+      jsonrpc: '2.0',
+      id: 0,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+    };
+    const ids = new Set<string | null>();
+    for (let n = 0; n < 100; n += 1) {
+      const answers = await Promise.all(Array.from({ length: 100 }, () => post(url, open)));
+      for (const { headers: given } of answers) ids.add(given.get('mcp-session-id'));
+    }
 
-  expect(ids.size).toBe(10_000);
-  await expect.poll(() => queryObjects(Server, { format: 'count' }), { timeout: 15_000 }).toBeLessThan(20);
-}, 120_000);
+    expect(ids.size).toBe(10_000);
+    await expect.poll(() => queryObjects(Server, { format: 'count' }), { timeout: timeLimit(15_000) }).toBeLessThan(20);
+  },
+  timeLimit(120_000),
+);
 
 test('neither do calls, however they ended', async () => {
   const call = (n: number) => ({
@@ -161,5 +166,5 @@ test('neither do calls, however they ended', async () => {
     );
   }
 
-  await expect.poll(() => queryObjects(Server, { format: 'count' }), { timeout: 15_000 }).toBeLessThan(20);
+  await expect.poll(() => queryObjects(Server, { format: 'count' }), { timeout: timeLimit(15_000) }).toBeLessThan(20);
 });

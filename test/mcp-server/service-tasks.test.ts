@@ -1,10 +1,12 @@
 // Tasks of a whole service: its executor, its records of pending calls, its worker.
+
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { toKeyEntry } from '#test/auth/access-client.ts';
 import { startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { MODERN_META, postModern } from './mcp-clients.ts';
 
 const WITH_TASKS = {
@@ -49,7 +51,9 @@ const start = async () => {
     return { result: { ...Object(result) }, error: { ...Object(error) } };
   };
   const until = (taskId: unknown, status: string) =>
-    expect.poll(async () => (await ask('tasks/get', { taskId })).result['status'], { timeout: 20_000 }).toBe(status);
+    expect
+      .poll(async () => (await ask('tasks/get', { taskId })).result['status'], { timeout: timeLimit(20_000) })
+      .toBe(status);
   return { service, ask, until };
 };
 
@@ -63,7 +67,7 @@ test('a call is a task that works, says how far it is, and is completed with its
   const { taskId } = created;
 
   await expect
-    .poll(async () => (await ask('tasks/get', { taskId })).result['statusMessage'], { timeout: 10_000 })
+    .poll(async () => (await ask('tasks/get', { taskId })).result['statusMessage'], { timeout: timeLimit(10_000) })
     .toContain('still running');
   await until(taskId, 'completed');
   expect((await ask('tasks/get', { taskId })).result).toMatchObject({
@@ -82,7 +86,7 @@ test('a task that is cancelled is cut off', async () => {
   const { ask, until } = await start();
   const before = begun;
   const { taskId } = (await ask('tools/call', call(60_000))).result;
-  await expect.poll(() => begun, { timeout: 10_000 }).toBe(before + 1);
+  await expect.poll(() => begun, { timeout: timeLimit(10_000) }).toBe(before + 1);
   await ask('tasks/cancel', { taskId });
   await until(taskId, 'cancelled');
 });

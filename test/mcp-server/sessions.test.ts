@@ -3,6 +3,7 @@ import { SessionView } from '#src/contract/session.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { type ConnectedClient, connect, detailOf, post, postModern } from './mcp-clients.ts';
 
 let misses = 0;
@@ -79,8 +80,8 @@ test('two replicas share the sessions of one Redis, whichever of them opened it'
     const result: unknown = messages[0]?.['result'];
     return typeof result === 'object' && result !== null ? detailOf(result) : messages;
   };
-  await expect.poll(() => missAtFresh(first.url), { timeout: 15_000 }).toBe('redis');
-  await expect.poll(() => missAtFresh(second.url), { timeout: 15_000 }).toBe('redis');
+  await expect.poll(() => missAtFresh(first.url), { timeout: timeLimit(15_000) }).toBe('redis');
+  await expect.poll(() => missAtFresh(second.url), { timeout: timeLimit(15_000) }).toBe('redis');
 
   expect(await missAt(second.url)).toMatchObject({ code: 'tool_exception', retry: { used: 0, mode: 'redis' } });
   expect(await missAt(first.url)).toMatchObject({ code: 'tool_exception', retry: { used: 1 } });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { timeLimit } from '../support/time-limit.ts';
 import { MODERN_META, post, postModern } from './mcp-clients.ts';
 import { ANYONE, startRoute } from './start-route.ts';
 import { createTaskDesk } from './task-desk.ts';
@@ -148,7 +149,7 @@ test('a task is working, then completed with its result, which may be an error',
 
   const failing = await begin(url, { name: 'failing_job', arguments: {} });
   const status = async (): Promise<unknown> => (await ask(url, 'tasks/get', { taskId: failing })).result['status'];
-  await expect.poll(status, { timeout: 10_000, interval: 20 }).toBe('completed');
+  await expect.poll(status, { timeout: timeLimit(10_000), interval: 20 }).toBe('completed');
   const { result } = await ask(url, 'tasks/get', { taskId: failing });
   expect(result).toMatchObject({
     resultType: 'complete',
@@ -169,7 +170,7 @@ test('tasks/cancel is acknowledged by an empty result, each time; the task is ca
   const meta = { _meta: TASK._meta };
   expect((await ask(url, 'tasks/cancel', { taskId })).result).toEqual({ resultType: 'complete', ...meta });
   const status = async (): Promise<unknown> => (await ask(url, 'tasks/get', { taskId })).result['status'];
-  await expect.poll(status, { timeout: 10_000, interval: 20 }).toBe('cancelled');
+  await expect.poll(status, { timeout: timeLimit(10_000), interval: 20 }).toBe('cancelled');
   const { result } = await ask(url, 'tasks/get', { taskId });
   expect(result).toMatchObject({ statusMessage: "'slow_compute' was cancelled." });
   expect(result).not.toHaveProperty('result');

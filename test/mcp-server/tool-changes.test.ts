@@ -6,6 +6,7 @@ import { createToolChanges } from '#src/mcp-server/tool-changes.ts';
 import { toKeyEntry } from '#test/auth/access-client.ts';
 import { startHostedService } from '#test/support/hosted-service.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { connect, MODERN_META, postModern } from './mcp-clients.ts';
 
@@ -46,7 +47,7 @@ const listen = async ({ url }: Pick<RunningService, 'url'>, key: string): Promis
 };
 
 const becomes = (look: () => unknown, expected: unknown): Promise<void> =>
-  expect.poll(look, { timeout: 15_000, interval: 20 }).toEqual(expected);
+  expect.poll(look, { timeout: timeLimit(15_000), interval: 20 }).toEqual(expected);
 
 const describe = async ({ client }: Listening): Promise<unknown> => {
   const { tools } = await client.listTools();
@@ -159,16 +160,20 @@ test('a caller has 128 streams: one more is refused, until another has ended', a
   for (const { close } of streams) close();
 });
 
-test('a service that drains ends its streams by a result, and does not wait for their clients', async () => {
-  const { running } = await startHostedService({ by: 'node', environment: { SHUTDOWN_GRACE_MS: '60000' } });
-  const { rest } = await open(running.url);
+test(
+  'a service that drains ends its streams by a result, and does not wait for their clients',
+  async () => {
+    const { running } = await startHostedService({ by: 'node', environment: { SHUTDOWN_GRACE_MS: '60000' } });
+    const { rest } = await open(running.url);
 
-  running.send('SIGTERM', 'service');
-  expect(await rest()).toMatch(
-    /^event: message\ndata: \{"jsonrpc":"2.0","id":1,"result":\{"resultType":"complete",.*\}\n\n$/,
-  );
-  expect(await running.exited).toEqual({ code: 0, signal: null });
-}, 30_000);
+    running.send('SIGTERM', 'service');
+    expect(await rest()).toMatch(
+      /^event: message\ndata: \{"jsonrpc":"2.0","id":1,"result":\{"resultType":"complete",.*\}\n\n$/,
+    );
+    expect(await running.exited).toEqual({ code: 0, signal: null });
+  },
+  timeLimit(30_000),
+);
 
 test('where nobody listens nothing is watched; many changes at once are told once; what is as before is not told', () => {
   vi.useFakeTimers();

@@ -3,9 +3,10 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const Filled = z.object({ entries: z.number(), claimed: z.number(), taken: z.number() });
-const FILL_TIMEOUT_MS = 120_000;
+const FILL_TIMEOUT_MS = timeLimit(120_000);
 
 const fill = async (store: string) => {
   const { stdout } = await promisify(execFile)('node', ['--expose-gc', 'test/support/fill-store.ts', store], {

@@ -14,16 +14,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { type EndedProcess, ROOT, runToEnd, startProcess } from '../support/start-process.ts';
 import { callService } from '../support/start-service.ts';
+import { timeLimit } from '../support/time-limit.ts';
 import { type InstalledPackage, installPackage } from './install-package.ts';
 import { PROGRAM, TOOL, TYPED, VITEST } from './installed-files.ts';
 
 // It builds, packs and installs first, all compilers and services after it on two cores.
-const PATIENCE = { timeout: 120_000 };
+const PATIENCE = { timeout: timeLimit(120_000) };
 
 let installed: InstalledPackage;
 beforeAll(async () => {
   installed = await installPackage();
-}, 240_000);
+}, timeLimit(240_000));
 afterAll(() => rmSync(dirname(installed.directory), { recursive: true, force: true }));
 
 const pathOf = (...parts: readonly string[]): string => join(installed.directory, ...parts);

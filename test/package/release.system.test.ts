@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cleanEnvironment, ROOT } from '../support/start-process.ts';
+import { timeLimit } from '../support/time-limit.ts';
 
 // The documents are generated twice, and git copies the files.
-const PATIENCE = { timeout: 120_000 };
+const PATIENCE = { timeout: timeLimit(120_000) };
 
 const clone = mkdtempSync(join(tmpdir(), 'recourse-release-'));
 afterAll(() => rmSync(clone, { recursive: true, force: true }));

@@ -3,10 +3,11 @@ import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
 import { createAnsweredCalls } from '#src/pending/answered-calls.ts';
 import { createPendingService, handleOfSpec } from '#src/pending/pending-service.ts';
 import { createCallSpec, createMemoryCallsUnderTest, SURE, take } from '#test/support/call-records-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const watchedByNobody = async (): Promise<void> => undefined;
 
-const WAIT = { timeout: 20_000, interval: 5 };
+const WAIT = { timeout: timeLimit(20_000), interval: 5 };
 
 /** Two calls that no worker runs, and their results as a batch was answered them. */
 const startLab = async () => {

@@ -11,6 +11,7 @@ import {
   toCallRedisKey,
 } from '#test/support/call-records-under-test.ts';
 import { toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const redis = useRedis();
 
@@ -86,7 +87,7 @@ test('calls to which nothing happens are not read again; an end whose message go
   onTestFinished(waiters.close);
   const keys = await Promise.all(Array.from({ length: 150 }, () => accept(watched)));
   const ends = keys.map((key) => waiters.untilEnded(key, 60_000));
-  await expect.poll(() => asked.versions, { timeout: 20_000 }).toBeGreaterThanOrEqual(6);
+  await expect.poll(() => asked.versions, { timeout: timeLimit(20_000) }).toBeGreaterThanOrEqual(6);
   // Once before it is waited for, and once more for what happened meanwhile.
   expect(asked.found.length).toBe(2 * keys.length);
   for (const key of keys) await watched.commit((await take(watched, key)).lease, '{"a":1}', SURE);
@@ -105,7 +106,7 @@ test('an end is told again until it could be read', async () => {
     told += 1;
   });
   await watched.commit((await take(watched, key)).lease, '{}', SURE);
-  await expect.poll(() => told, { timeout: 20_000 }).toBeGreaterThanOrEqual(2);
+  await expect.poll(() => told, { timeout: timeLimit(20_000) }).toBeGreaterThanOrEqual(2);
   stop();
   expect(asked.versions).toBeGreaterThanOrEqual(2);
 });

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { ToolCallsResponse, type ToolResult } from '#src/contract/tool-result.ts';
 import { foldEvents, readEvents, type SeenEvent } from '#test/streams/stream-lab.ts';
 import { createPendingClient } from '#test/support/pending-client.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import type { Answered, PlayedSchedule, SentBatch, SentRequest } from './run-schedule.ts';
 import type { ScheduleLab } from './schedule-lab.ts';
 
@@ -132,7 +133,7 @@ const checkEnds = async (lab: ScheduleLab, bodies: ReadonlyMap<SentBatch, readon
         const { accepted, ended } = readEnds();
         return accepted.filter((call) => !ended.includes(call));
       },
-      { timeout: 20_000, interval: 10 },
+      { timeout: timeLimit(20_000), interval: 10 },
     )
     .toEqual([]);
   const { seen, accepted, ended } = readEnds();
@@ -154,6 +155,6 @@ const checkCompletion = async (lab: ScheduleLab, { requestId }: SentBatch, begun
   // calls of that, and the message names that.
   const isOwn = begun !== 'left' && begun.status === 202 && !begun.text.includes('"replayed":true');
   const isTold = isOwn && lab.workers === 'none';
-  if (isTold) await expect.poll(readIds, { timeout: 10_000, interval: 10 }).not.toEqual([]);
+  if (isTold) await expect.poll(readIds, { timeout: timeLimit(10_000), interval: 10 }).not.toEqual([]);
   expect(new Set(readIds()).size).toBeLessThanOrEqual(begun === 'left' || begun.status === 202 ? 1 : 0);
 };

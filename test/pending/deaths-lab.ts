@@ -7,6 +7,7 @@ import { createPendingClient, type PendingAnswer } from '#test/support/pending-c
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { connectToRedis } from '#test/support/session-stores-under-test.ts';
 import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 // Each handler writes a line when it begins and one when it ends. The first that is asked to wait does so for a file.
@@ -43,7 +44,7 @@ lanes:
   frozen: { tools: ['frozen_*'] }
 `;
 
-const WAIT_MS = 40_000;
+const WAIT_MS = timeLimit(40_000);
 
 /** Holds calls at the points that their file names; see there. */
 export const HOLDING = 'test/support/holding-process.ts';

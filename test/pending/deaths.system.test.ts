@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type RunningProcess, type RunningWorker, startWorkerProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import {
   beginCell,
   beginKept,
@@ -102,7 +103,7 @@ const toExpected = (death: Death, begun: Ends, half: Ends) => {
 };
 
 test('a worker that dies or freezes at any step doubles no write, and every call of it ends', {
-  timeout: 90_000,
+  timeout: timeLimit(90_000),
 }, async () => {
   const lab = await startLab();
   const service = await lab.startApi();

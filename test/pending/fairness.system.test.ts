@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { startProcess, startWorkerProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { countStartsBefore, SLOTS, TENANTS } from './fairness.ts';
 
@@ -24,24 +25,28 @@ const toTool = (ledger: string, go: string): string => `
   });
 `;
 
-test('a tenant has 1,000 calls queued in Redis: the first call of another begins within one slot of a worker process', async () => {
-  const redis = await startRedisServer();
-  onTestFinished(redis.stop);
-  const files = makeDirectory({ ledger: '' });
-  const [ledger, go] = [join(files.root, 'ledger'), join(files.root, 'go')];
-  const tools = makeDirectory({ 'hold.ts': toTool(ledger, go) });
-  const environment = {
-    ...TENANTS,
-    REDIS_URL: redis.url,
-    TOOLS_DIR: tools.root,
-    WORKER_CONCURRENCY: String(SLOTS),
-    LOG_LEVEL: 'info',
-  };
-  const service = await startProcess({ by: 'node', environment: { ...environment, ROLE: 'api' } });
-  await startWorkerProcess({ by: 'node', environment });
-  expect(existsSync(go)).toBe(false);
-  const started = () => readFileSync(ledger, 'utf8').split('\n').filter(Boolean);
-  const release = () => writeFileSync(go, '');
-  // Each slot may have fetched its next job before the other tenant's was there.
-  expect(await countStartsBefore({ url: service.url, started, release })).toBeLessThanOrEqual(SLOTS);
-}, 90_000);
+test(
+  'a tenant has 1,000 calls queued in Redis: the first call of another begins within one slot of a worker process',
+  async () => {
+    const redis = await startRedisServer();
+    onTestFinished(redis.stop);
+    const files = makeDirectory({ ledger: '' });
+    const [ledger, go] = [join(files.root, 'ledger'), join(files.root, 'go')];
+    const tools = makeDirectory({ 'hold.ts': toTool(ledger, go) });
+    const environment = {
+      ...TENANTS,
+      REDIS_URL: redis.url,
+      TOOLS_DIR: tools.root,
+      WORKER_CONCURRENCY: String(SLOTS),
+      LOG_LEVEL: 'info',
+    };
+    const service = await startProcess({ by: 'node', environment: { ...environment, ROLE: 'api' } });
+    await startWorkerProcess({ by: 'node', environment });
+    expect(existsSync(go)).toBe(false);
+    const started = () => readFileSync(ledger, 'utf8').split('\n').filter(Boolean);
+    const release = () => writeFileSync(go, '');
+    // Each slot may have fetched its next job before the other tenant's was there.
+    expect(await countStartsBefore({ url: service.url, started, release })).toBeLessThanOrEqual(SLOTS);
+  },
+  timeLimit(90_000),
+);

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { toKeyEntry } from '#test/auth/access-client.ts';
 import { createPendingClient } from '#test/support/pending-client.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 export const QUEUED = 1000;
 export const SLOTS = 4;
@@ -30,11 +31,11 @@ export const countStartsBefore = async ({ url, started, release }: FairnessLab):
     expect([status, results.filter(({ outcome }) => outcome === 'pending').length]).toEqual([202, count]);
   };
   for (let at = 0; at < QUEUED; at += BATCH) await queue('a', BATCH);
-  await expect.poll(() => started().length, { timeout: 20_000, interval: 5 }).toBe(SLOTS);
+  await expect.poll(() => started().length, { timeout: timeLimit(20_000), interval: 5 }).toBe(SLOTS);
   await queue('b', 1);
   const before = started().length;
   expect(before).toBe(SLOTS);
   release();
-  await expect.poll(started, { timeout: 20_000, interval: 5 }).toContain('b');
+  await expect.poll(started, { timeout: timeLimit(20_000), interval: 5 }).toContain('b');
   return started().indexOf('b') - before;
 };

@@ -10,6 +10,7 @@ import { createKeyedClient, whenConnected } from '#test/support/keyed-client.ts'
 import { createPendingClient } from '#test/support/pending-client.ts';
 import { redisForTests } from '#test/support/redis-server.ts';
 import { startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { answerWith, NEW_SECRET, type Receiver, startReceiver } from '#test/webhooks/webhook-lab.ts';
 
@@ -98,7 +99,7 @@ test('neither arguments nor values are in a queue, in a webhook or in a log', as
   const { results } = await finish(requestId);
   expect(results.map(({ outcome }) => outcome)).toEqual(['success', 'retry', 'retry']);
   expect(JSON.stringify(results)).toContain(CANARY.value);
-  await expect.poll(() => receiver.received.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(5);
+  await expect.poll(() => receiver.received.length, { timeout: timeLimit(20_000) }).toBeGreaterThanOrEqual(5);
 
   const ofQueues = commands.filter((words) => words.includes('{jobs:'));
   expect(ofQueues.some((words) => words.includes('moveToFinished') || words.includes('evalsha'))).toBe(true);
@@ -122,9 +123,9 @@ test('webhooks go to configured addresses alone: not where a redirect points, an
     expect(await begin({ notify, calls: [call(false)] })).toMatchObject({ status: 400 });
   const { requestId } = await begin({ notify: 'moved', calls: [call(false)] });
   expect((await finish(requestId)).results[0]?.outcome).toBe('success');
-  await expect.poll(() => moved.received.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(2);
+  await expect.poll(() => moved.received.length, { timeout: timeLimit(20_000) }).toBeGreaterThanOrEqual(2);
   // One that is its own comes.
   const named = await begin({ notify: 'other', calls: [call(false)] });
-  await expect.poll(() => other.received.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(3);
+  await expect.poll(() => other.received.length, { timeout: timeLimit(20_000) }).toBeGreaterThanOrEqual(3);
   expect(other.received.filter(({ body }) => !body.includes(named.requestId))).toEqual([]);
 });

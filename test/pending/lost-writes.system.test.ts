@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createPendingClient, type PendingAnswer } from '#test/support/pending-client.ts';
 import { type RunningProcess, startWorkerProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { beginCell, type Cell, EFFECTS, type Lab, startLab, toBody, untilTrue } from './deaths-lab.ts';
 
 /**
@@ -62,7 +63,7 @@ const startCells = async (service: RunningProcess, lab: Lab, loss: string, go: s
 };
 
 test('what waits for calls that Redis has lost is answered, and their worker keeps nothing of them', {
-  timeout: 90_000,
+  timeout: timeLimit(90_000),
 }, async () => {
   const lab = await startLab();
   const [service, worker] = await Promise.all([

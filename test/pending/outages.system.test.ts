@@ -7,12 +7,13 @@ import { freshName } from '#test/support/keyed-client.ts';
 import { createPendingClient, type PendingAnswer } from '#test/support/pending-client.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { startProcess, startWorkerProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 // Processes and a Redis that keeps its data, some of which die: what was answered 202 is there, and streams end.
 
 const PERSISTENT = ['--appendonly', 'yes', '--appendfsync', 'always'];
-const PATIENCE = { timeout: 60_000, interval: 50 };
+const PATIENCE = { timeout: timeLimit(60_000), interval: 50 };
 
 const toTools = (ledger: string, go: string): string => `
   import { appendFileSync, existsSync } from 'node:fs';
@@ -82,7 +83,7 @@ const follow = async (
 };
 
 test('a stream ends with each result and done, whatever dies: handler, worker, Redis', {
-  timeout: 120_000,
+  timeout: timeLimit(120_000),
 }, async () => {
   const { redis, begins, release, startApi, startWorker } = await start();
   const [service, worker] = [await startApi(), await startWorker()];
@@ -128,7 +129,7 @@ const handlesOf = ({ results }: PendingAnswer): readonly string[] =>
   results.flatMap((result) => (result.outcome === 'pending' ? [result.pending.call] : []));
 
 test('every 202 is readable at once, at another replica too, while Redis dies and comes back', {
-  timeout: 120_000,
+  timeout: timeLimit(120_000),
 }, async () => {
   const { redis, release, startApi, startWorker } = await start();
   const [one, other] = await Promise.all([startApi(), startApi(), startWorker()]);

@@ -15,11 +15,12 @@ import {
   take,
 } from '#test/support/call-records-under-test.ts';
 import { useRedis } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const watchedByNobody = async (): Promise<void> => undefined;
 
 const redis = useRedis();
-const WAIT = { timeout: 20_000, interval: 20 };
+const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 const DONE: JobEnd = { kind: 'done' };
 
 const startService = (records: CallRecords, run: (job: Job) => Promise<JobEnd> = async () => DONE) => {

@@ -2,6 +2,7 @@ import { Queue } from 'bullmq';
 import { expect, test } from 'vitest';
 import { createPendingClient } from '#test/support/pending-client.ts';
 import { type RunningProcess, startWorkerProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { beginCell, type Cell, describeAll, HOLDING, type Lab, makeHolds, startLab, untilTrue } from './deaths-lab.ts';
 
 // Where a call is when each of its workers dies. begun: that is written, and its handler has not run. ended: its handler has.
@@ -24,7 +25,7 @@ const obliterate = async (lab: Lab, lane: string): Promise<void> => {
 };
 
 test('a read whose workers die three times after it began is the fault of its tool, and begins no fourth time', {
-  timeout: 90_000,
+  timeout: timeLimit(90_000),
 }, async () => {
   const lab = await startLab();
   const service = await lab.startApi();
@@ -59,7 +60,7 @@ test('a read whose workers die three times after it began is the fault of its to
 });
 
 test('a call that has not ended and whose job is gone is offered again, and ends once', {
-  timeout: 90_000,
+  timeout: timeLimit(90_000),
 }, async () => {
   const lab = await startLab();
   const service = await lab.startApi();

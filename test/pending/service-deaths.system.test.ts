@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createPendingClient, type PendingAnswer } from '#test/support/pending-client.ts';
 import { type RunningProcess, startWorkerProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { type Cell, describeAll, HOLDING, type Lab, makeHolds, startLab, toBody, untilTrue } from './deaths-lab.ts';
 
 // Where the acceptance of a batch is when its service dies. created: there is a record, which is not confirmed. confirmed: it
@@ -52,7 +53,7 @@ const startVictim = async (lab: Lab, prefix: string, tools: readonly string[]) =
 };
 
 test('a service that dies or freezes while it accepts a call, or after it has, doubles and loses nothing', {
-  timeout: 90_000,
+  timeout: timeLimit(90_000),
 }, async () => {
   const lab = await startLab();
   const [killed, frozen, service] = await Promise.all([

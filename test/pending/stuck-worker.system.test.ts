@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { type RunningWorker, startWorkerProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { beginCell, type Lab, startLab, untilTrue } from './deaths-lab.ts';
 
 const startWorker = (lab: Lab, lane: string, environment: Readonly<Record<string, string>>): Promise<RunningWorker> =>
@@ -11,7 +12,7 @@ const startWorker = (lab: Lab, lane: string, environment: Readonly<Record<string
   });
 
 test('a worker that takes no jobs for a minute although jobs wait ends itself, and no other does', {
-  timeout: 60_000,
+  timeout: timeLimit(60_000),
 }, async () => {
   const lab = await startLab();
   const never = join(lab.files.root, 'never');

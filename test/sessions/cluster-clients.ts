@@ -1,12 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
 import { type RedisCluster, type RedisClusterNode, startRedisCluster } from '#test/support/redis-cluster.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 /** Counts at its first key. */
 export const COUNT = "return redis.call('INCR', KEYS[1])";
 
 /** Meeting again takes nodes a few seconds. */
-export const RECOVERY = { timeout: 20_000, interval: 20 };
+export const RECOVERY = { timeout: timeLimit(20_000), interval: 20 };
 
 /** A cluster for the tests of one file, and clients of the service's own that end with their test. */
 export const useClusterClients = () => {
@@ -15,7 +16,7 @@ export const useClusterClients = () => {
   const errors: unknown[] = [];
   beforeAll(async () => {
     state.cluster = await startRedisCluster();
-  }, 60_000);
+  }, timeLimit(60_000));
   afterAll(() => state.cluster?.stop());
   beforeEach(() => {
     errors.length = 0;

@@ -16,6 +16,7 @@ import {
   type StoreUnderTest,
   useRedis,
 } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const RUNS = 400;
 const LEASE_MS = 65_000;
@@ -170,7 +171,7 @@ const anySettings = fc.record({
 });
 
 test('memory and Redis say the same of permits, verdicts, budgets and records, step by step', {
-  timeout: 240_000,
+  timeout: timeLimit(240_000),
 }, async () => {
   await fc.assert(
     fc.asyncProperty(anySettings, anySteps, async (settings, steps) => {

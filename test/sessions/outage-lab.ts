@@ -8,6 +8,7 @@ import { unpackRound } from '#test/support/marks.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { connectToRedis, createFallback, createManualClock } from '#test/support/session-stores-under-test.ts';
 import { startTcpProxy } from '#test/support/tcp-proxy.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const none = async (): Promise<void> => undefined;
 
@@ -15,7 +16,7 @@ const none = async (): Promise<void> => undefined;
 export const PATIENCE_MS = 500;
 
 /** Reconnecting waits up to a second between attempts, and gives up a silent server after two. */
-export const RECOVERY = { timeout: 10_000, interval: 20 };
+export const RECOVERY = { timeout: timeLimit(10_000), interval: 20 };
 
 /** The store as the service has it: the fall-back over Redis, with the service's own client, and a clock that stands. */
 const createSubject = (client: RedisClient, policy: StoreDownPolicy) => {

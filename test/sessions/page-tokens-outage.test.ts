@@ -7,6 +7,7 @@ import { createPageList } from '#test/sessions/promises/describe-page-tokens.ts'
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createStoreLog } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -14,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const PATIENCE = { timeout: 30_000 };
+const PATIENCE = { timeout: timeLimit(30_000) };
 
 /** A replica of its own, with the client that the service uses. It waits longer: a busy machine is no outage. */
 const startReplica = async (settings: { readonly ready: boolean } = { ready: true }) => {

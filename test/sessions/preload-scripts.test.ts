@@ -4,10 +4,11 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createRedisClient, createRedisScript } from '#src/sessions/redis-client.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { connectToRedis } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const LUA = new URL('../../src/sessions/lua/', import.meta.url);
 const FILES = ['fields.lua', 'pending-session.lua'];
-const WAIT = { timeout: 20_000, interval: 20 };
+const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 
 const startLab = async (settings: readonly string[] = []) => {
   const server = await startRedisServer({ settings });

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { COUNT, useClusterClients } from '#test/sessions/cluster-clients.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const COUNT_SHA = createHash('sha1').update(COUNT).digest('hex');
 
@@ -102,7 +103,7 @@ const exitOf = async (act: string): Promise<unknown> => {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  const [code]: unknown[] = await once(child, 'exit', { signal: AbortSignal.timeout(20_000) });
+  const [code]: unknown[] = await once(child, 'exit', { signal: AbortSignal.timeout(timeLimit(20_000)) });
   return code;
 };
 

@@ -1,12 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type CountingService, measureOutage, RECOVERY, startCountingService } from '#test/support/counting-service.ts';
 import { type RedisCluster, type RedisClusterNode, startRedisCluster } from '#test/support/redis-cluster.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await startRedisCluster();
-}, 60_000);
+}, timeLimit(60_000));
 
 afterEach(async () => {
   for (const { direct } of cluster.nodes) await direct.flushall();
@@ -97,7 +98,7 @@ test('a node that is killed: no batch fails or waits long, and its sessions begi
   const [node, session] = [...placed][0] ?? [];
   if (node === undefined || session === undefined) throw new Error('Nothing is placed.');
   const { first, later } = await measureOutage({ ...lab, fail: () => lab.fail(session) }, () => node.kill());
-  expect(first).toBeLessThan(600);
+  expect(first).toBeLessThan(timeLimit(600));
   expect(later).toBeLessThan(10);
   // The others notice that it is gone, and serve no slot any more.
   const away = async () => {
@@ -117,7 +118,7 @@ test('a node that is stopped: one batch waits for it, those after it do not', as
   const [node, session] = [...placed][0] ?? [];
   if (node === undefined || session === undefined) throw new Error('Nothing is placed.');
   const { first, later } = await measureOutage({ ...lab, fail: () => lab.fail(session) }, async () => node.pause());
-  expect(first).toBeLessThan(600);
+  expect(first).toBeLessThan(timeLimit(600));
   expect(later).toBeLessThan(10);
   node.resume();
   await cluster.becomeReady();

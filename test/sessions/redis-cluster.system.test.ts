@@ -10,6 +10,7 @@ import { createRedisKeyedUnderTest } from '#test/support/keyed-stores-under-test
 import { unpackRound } from '#test/support/marks.ts';
 import { type RedisCluster, startRedisCluster } from '#test/support/redis-cluster.ts';
 import { createRedisUnderTest, type StoreUnderTest } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 // Far longer than the service waits: a busy machine is no outage.
 const PATIENCE_MS = 1000;
@@ -28,7 +29,7 @@ beforeAll(async () => {
   connected = client;
   tests = new Cluster(cluster.nodes.map(({ url }) => url));
   await once(tests, 'ready');
-}, 60_000);
+}, timeLimit(60_000));
 
 afterAll(async () => {
   connected?.disconnect();

@@ -12,6 +12,7 @@ import {
   toJournalKey,
   toRedisKey,
 } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let server: RedisServer;
 let redis: Redis;
@@ -72,7 +73,7 @@ const withLifetimeCheck = (subject: StoreUnderTest): StoreUnderTest => {
   return { ...subject, store: checked };
 };
 
-test('no step of random sessions leaves a key without an expiry', { timeout: 120_000 }, async () => {
+test('no step of random sessions leaves a key without an expiry', { timeout: timeLimit(120_000) }, async () => {
   const seen = await runSessionModel((settings) => {
     const subject = withLifetimeCheck(createRedisUnderTest(redis, settings));
     return { ...subject, stores: [subject.store] };
@@ -130,7 +131,7 @@ test('each step sets the expiry anew, refusals too', async () => {
 test('a session expires, and begins anew', async () => {
   const session = createBudgetSession(createRedisUnderTest(redis, { ...ROOMY, ttlMs: 30 }), { x: 0 });
   await session.run({ x: 'F' });
-  await expect.poll(() => redis.exists(toRedisKey(session.key)), { timeout: 10_000, interval: 5 }).toBe(0);
+  await expect.poll(() => redis.exists(toRedisKey(session.key)), { timeout: timeLimit(10_000), interval: 5 }).toBe(0);
   expect((await session.begin(['x'])).decisions).toEqual(['free']);
 });
 
@@ -139,7 +140,7 @@ test("a lease ends by the server's clock", async () => {
   await session.run({ x: 'F' });
   await session.begin(['x'], { leaseMs: 30 });
   const again = async () => (await session.begin(['x'], { leaseMs: 30_000 })).decisions[0];
-  await expect.poll(again, { timeout: 10_000, interval: 5 }).toBe('retry');
+  await expect.poll(again, { timeout: timeLimit(10_000), interval: 5 }).toBe('retry');
 });
 
 /** The commands that clients send while `act` runs; what scripts call is left out. */

@@ -6,6 +6,7 @@ import { runSessionModel } from '#test/sessions/model/run-session-model.ts';
 import { runSessionBursts } from '#test/sessions/model/session-bursts.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 import { connectToRedis, createRedisUnderTest, type StoreUnderTest } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let server: RedisForTests;
 let connections: readonly Redis[];
@@ -28,7 +29,7 @@ const createStores = (settings: SessionSettings): readonly SessionStore[] =>
   createReplicas(settings).map(({ store }) => store);
 
 test('three replicas on one Redis decide, one after the other, what the plain model does', {
-  timeout: 240_000,
+  timeout: timeLimit(240_000),
 }, async () => {
   const seen = await runSessionModel((settings) => {
     const replicas = createReplicas(settings);
@@ -43,7 +44,7 @@ test('three replicas on one Redis decide, one after the other, what the plain mo
 test(
   'what three replicas answer when asked many things at once is what the plain model answers in some order',
   {
-    timeout: 240_000,
+    timeout: timeLimit(240_000),
   },
   () => runSessionBursts(createStores, 200),
 );
@@ -51,7 +52,7 @@ test(
 test(
   'of batches that three replicas let in at once exactly those run that retries and limits allow',
   {
-    timeout: 240_000,
+    timeout: timeLimit(240_000),
   },
   () => runRetryRaces(createStores, 200),
 );

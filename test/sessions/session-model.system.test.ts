@@ -6,6 +6,7 @@ import {
   createRedisUnderTest,
   useRedis,
 } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 // A run that never meets a refusal proves nothing about refusals.
 const EVERYTHING = [
@@ -33,12 +34,12 @@ test('in random sessions the memory store decides and keeps what the plain model
   const seen = await runSessionModel((settings) => {
     const subject = createMemoryUnderTest(settings);
     return { ...subject, stores: [subject.store] };
-  }, 2000);
+  }, timeLimit(2000));
   expect([...seen].sort()).toEqual(EVERYTHING);
 });
 
 test('in random sessions the Redis store decides and keeps what the plain model does', {
-  timeout: 240_000,
+  timeout: timeLimit(240_000),
 }, async () => {
   const seen = await runSessionModel((settings) => {
     const subject = createRedisUnderTest(redis(), settings);
@@ -48,7 +49,7 @@ test('in random sessions the Redis store decides and keeps what the plain model 
 });
 
 test('in random sessions the fall-back over Redis decides and keeps what the plain model does', {
-  timeout: 240_000,
+  timeout: timeLimit(240_000),
 }, async () => {
   const seen = await runSessionModel((settings) => {
     const subject = createRedisUnderTest(redis(), settings);

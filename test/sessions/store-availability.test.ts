@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import { createStoreAvailability, type StoreAvailability } from '#src/sessions/store-availability.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
-const PATIENCE = { timeout: 15_000, interval: 20 };
+const PATIENCE = { timeout: timeLimit(15_000), interval: 20 };
 
 let checks: string[];
 let states: string[];

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { type SeenEvent, startStreams, streamBatch } from './stream-lab.ts';
 
@@ -167,9 +168,11 @@ test.each(['is_cut_off', 'never_waits'])(
     const service = await start();
     const [result] = await service.call([{ name }]);
     expect(result?.error?.code).toBe('timeout');
-    await expect.poll(() => ended, { timeout: 10_000 }).toEqual([name]);
+    await expect.poll(() => ended, { timeout: timeLimit(10_000) }).toEqual([name]);
     // The slot of the tool is free again.
-    await expect.poll(() => service.metric('recourse_calls_in_flight{pool="inline"}'), { timeout: 10_000 }).toBe(0);
+    await expect
+      .poll(() => service.metric('recourse_calls_in_flight{pool="inline"}'), { timeout: timeLimit(10_000) })
+      .toBe(0);
   },
 );
 

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { openUnread } from './raw-stream.ts';
 import { FORMATS, followEvents, readEvents, sendFor, startStreams } from './stream-lab.ts';
 
@@ -53,7 +54,7 @@ const POST = (accept: string, batch: unknown): string => {
   const body = JSON.stringify(batch);
   return `POST /tool-calls HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: ${accept}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 };
-const UNTIL = { timeout: 20_000, interval: 20 };
+const UNTIL = { timeout: timeLimit(20_000), interval: 20 };
 
 test.each(FORMATS)('who goes away in the middle ends the calls that may be ended (%s)', async (format) => {
   heard.length = 0;
@@ -74,78 +75,90 @@ test.each(FORMATS)('who goes away in the middle ends the calls that may be ended
   await expect.poll(() => heard, UNTIL).toEqual(['reads', 'writes']);
 });
 
-test('a reader that is slow misses parts, and no result', async () => {
-  const service = await startStreams(TOOLS);
-  const calls = Array.from({ length: 12 }, (_, index) => ({
-    id: index,
-    name: 'shows',
-    arguments: { parts: 100, length: 20_000 },
-  }));
-  const socket = await openUnread(service.port, POST('application/x-ndjson', { calls }));
-  const dropped = () => service.metric('recourse_stream_events_dropped_total{event="part"}');
-  await expect.poll(dropped, UNTIL).toBeGreaterThan(100);
-  await expect.poll(() => service.metric('recourse_calls_in_flight{pool="inline"}'), UNTIL).toBe(0);
-  let text = '';
-  for await (const chunk of socket) {
-    text += String(chunk);
-    if (text.endsWith('\r\n0\r\n\r\n')) break;
-  }
-  // The body without the sizes of its chunks.
-  const body = text.slice(text.indexOf('\r\n\r\n') + 4).replace(/(^|\r\n)[0-9a-f]+\r\n/g, '');
-  const events = readEvents(body.trimEnd(), 'ndjson');
-  expect(events.filter(({ event }) => event === 'result')).toHaveLength(12);
-  expect(events.at(-1)?.event).toBe('done');
-  const parts = events.filter(({ event }) => event === 'part').length;
-  expect(parts).toBe(1200 - ((await dropped()) ?? 0));
-  await expect.poll(() => service.metric('recourse_answer_bytes'), UNTIL).toBe(0);
-}, 60_000);
-
-test('streams that nobody reads are ended like other answers, whatever is added to them, and harm no others', async () => {
-  heard.length = 0;
-  const service = await startStreams(TOOLS, {
-    ANSWER_STALL_MS: '900',
-    MAX_ANSWER_BYTES: '16777216',
-    ANSWER_MEMORY_MB: '1024',
-  });
-  const calls = [
-    ...Array.from({ length: 15 }, (_, index) => ({
+test(
+  'a reader that is slow misses parts, and no result',
+  async () => {
+    const service = await startStreams(TOOLS);
+    const calls = Array.from({ length: 12 }, (_, index) => ({
       id: index,
       name: 'shows',
-      arguments: { parts: 500, length: 5000 },
-    })),
-    { name: 'reads' },
-  ];
-  const sockets = await Promise.all(
-    Array.from({ length: 4 }, () => openUnread(service.port, POST('text/event-stream', { calls }))),
-  );
-  const closed = Promise.all(
-    sockets.map((socket) =>
-      once(
-        socket.on('close', () => undefined),
-        'close',
-      ).catch(() => []),
-    ),
-  );
-  const stalled = () => service.metric('recourse_connections_stalled_total');
-  while (((await stalled()) ?? 0) < 4) {
-    const from = performance.now();
-    const [result] = await service.call([{ name: 'echo', arguments: { text: 'here' } }]);
-    expect(result?.success).toBe(true);
-    expect(performance.now() - from).toBeLessThan(5000);
-    await wait(20);
-  }
-  await expect.poll(() => heard.filter((name) => name === 'reads').length, UNTIL).toBe(4);
-  await expect.poll(() => service.metric('recourse_answer_bytes'), UNTIL).toBe(0);
-  for (const socket of sockets) socket.resume();
-  await closed;
-}, 60_000);
+      arguments: { parts: 100, length: 20_000 },
+    }));
+    const socket = await openUnread(service.port, POST('application/x-ndjson', { calls }));
+    const dropped = () => service.metric('recourse_stream_events_dropped_total{event="part"}');
+    await expect.poll(dropped, UNTIL).toBeGreaterThan(100);
+    await expect.poll(() => service.metric('recourse_calls_in_flight{pool="inline"}'), UNTIL).toBe(0);
+    let text = '';
+    for await (const chunk of socket) {
+      text += String(chunk);
+      if (text.endsWith('\r\n0\r\n\r\n')) break;
+    }
+    // The body without the sizes of its chunks.
+    const body = text.slice(text.indexOf('\r\n\r\n') + 4).replace(/(^|\r\n)[0-9a-f]+\r\n/g, '');
+    const events = readEvents(body.trimEnd(), 'ndjson');
+    expect(events.filter(({ event }) => event === 'result')).toHaveLength(12);
+    expect(events.at(-1)?.event).toBe('done');
+    const parts = events.filter(({ event }) => event === 'part').length;
+    expect(parts).toBe(1200 - ((await dropped()) ?? 0));
+    await expect.poll(() => service.metric('recourse_answer_bytes'), UNTIL).toBe(0);
+  },
+  timeLimit(60_000),
+);
 
-test('results that are added to a stream are no sign that anybody reads it', async () => {
-  const limits = { ANSWER_STALL_MS: '600', MAX_ANSWER_BYTES: '67108864', ANSWER_MEMORY_MB: '2048' };
-  const service = await startStreams(TOOLS, limits);
-  const calls = Array.from({ length: 60 }, (_, id) => ({ id, name: 'gives' }));
-  await openUnread(service.port, POST('text/event-stream', { calls, order: 'sequential' }));
-  await expect.poll(() => service.metric('recourse_connections_stalled_total'), UNTIL).toBe(1);
-  // Not when the last one had been added.
-  expect(given).toBeLessThan(50);
-}, 60_000);
+test(
+  'streams that nobody reads are ended like other answers, whatever is added to them, and harm no others',
+  async () => {
+    heard.length = 0;
+    const service = await startStreams(TOOLS, {
+      ANSWER_STALL_MS: '900',
+      MAX_ANSWER_BYTES: '16777216',
+      ANSWER_MEMORY_MB: '1024',
+    });
+    const calls = [
+      ...Array.from({ length: 15 }, (_, index) => ({
+        id: index,
+        name: 'shows',
+        arguments: { parts: 500, length: 5000 },
+      })),
+      { name: 'reads' },
+    ];
+    const sockets = await Promise.all(
+      Array.from({ length: 4 }, () => openUnread(service.port, POST('text/event-stream', { calls }))),
+    );
+    const closed = Promise.all(
+      sockets.map((socket) =>
+        once(
+          socket.on('close', () => undefined),
+          'close',
+        ).catch(() => []),
+      ),
+    );
+    const stalled = () => service.metric('recourse_connections_stalled_total');
+    while (((await stalled()) ?? 0) < 4) {
+      const from = performance.now();
+      const [result] = await service.call([{ name: 'echo', arguments: { text: 'here' } }]);
+      expect(result?.success).toBe(true);
+      expect(performance.now() - from).toBeLessThan(timeLimit(5000));
+      await wait(20);
+    }
+    await expect.poll(() => heard.filter((name) => name === 'reads').length, UNTIL).toBe(4);
+    await expect.poll(() => service.metric('recourse_answer_bytes'), UNTIL).toBe(0);
+    for (const socket of sockets) socket.resume();
+    await closed;
+  },
+  timeLimit(60_000),
+);
+
+test(
+  'results that are added to a stream are no sign that anybody reads it',
+  async () => {
+    const limits = { ANSWER_STALL_MS: '600', MAX_ANSWER_BYTES: '67108864', ANSWER_MEMORY_MB: '2048' };
+    const service = await startStreams(TOOLS, limits);
+    const calls = Array.from({ length: 60 }, (_, id) => ({ id, name: 'gives' }));
+    await openUnread(service.port, POST('text/event-stream', { calls, order: 'sequential' }));
+    await expect.poll(() => service.metric('recourse_connections_stalled_total'), UNTIL).toBe(1);
+    // Not when the last one had been added.
+    expect(given).toBeLessThan(50);
+  },
+  timeLimit(60_000),
+);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { timeLimit } from '../support/time-limit.ts';
 import { foldEvents, type SeenEvent, startStreams, streamBatch } from './stream-lab.ts';
 
 const LIMITS = { MAX_RESULT_BYTES: '20000', MAX_ANSWER_BYTES: '60000', ANSWER_MEMORY_MB: '64' };
@@ -59,22 +60,26 @@ const post = async (url: string, batch: unknown, query = ''): Promise<unknown> =
   return response.json();
 };
 
-test('folding a stream of either format gives the body that the same batch has as JSON', async () => {
-  const { url } = await startStreams(undefined, LIMITS);
-  await fc.assert(
-    fc.asyncProperty(anyBatch, async (batch) => {
-      const [body, sse, ndjson] = await Promise.all([
-        post(url, batch),
-        streamBatch(url, batch, { format: 'sse' }),
-        streamBatch(url, batch, { format: 'ndjson' }),
-      ]);
-      const expected = stable({ ...Object(body), status: '' });
-      expect(stable(foldEvents(sse.events))).toEqual(expected);
-      expect(stable(foldEvents(ndjson.events))).toEqual(expected);
-    }),
-    { numRuns: 150 },
-  );
-}, 120_000);
+test(
+  'folding a stream of either format gives the body that the same batch has as JSON',
+  async () => {
+    const { url } = await startStreams(undefined, LIMITS);
+    await fc.assert(
+      fc.asyncProperty(anyBatch, async (batch) => {
+        const [body, sse, ndjson] = await Promise.all([
+          post(url, batch),
+          streamBatch(url, batch, { format: 'sse' }),
+          streamBatch(url, batch, { format: 'ndjson' }),
+        ]);
+        const expected = stable({ ...Object(body), status: '' });
+        expect(stable(foldEvents(sse.events))).toEqual(expected);
+        expect(stable(foldEvents(ndjson.events))).toEqual(expected);
+      }),
+      { numRuns: 150 },
+    );
+  },
+  timeLimit(120_000),
+);
 
 const namesOf = (events: readonly SeenEvent[]): readonly string[] => events.map(({ event }) => event);
 

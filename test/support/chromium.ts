@@ -1,13 +1,14 @@
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { timeLimit } from './time-limit.ts';
 
 // The names scripts/ensure-chromium.sh looks for, in its order.
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 const SCREENSHOTS = join(import.meta.dirname, '../../node_modules/.cache/recourse/screenshots');
 // A browser that starts beside a compiler on a small machine takes its time.
-const START_MS = 120_000;
-const WAIT_MS = 30_000;
+const START_MS = timeLimit(120_000);
+const WAIT_MS = timeLimit(30_000);
 
 const isExecutable = (path: string): boolean => {
   try {

@@ -4,9 +4,10 @@ import type { ToolResult } from '#src/contract/tool-result.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
 import { type RunningService, startService } from './start-service.ts';
+import { timeLimit } from './time-limit.ts';
 
 /** Reconnecting waits up to a second between attempts, and a store that is away is asked again once a second. */
-export const RECOVERY = { timeout: 15_000, interval: 20 };
+export const RECOVERY = { timeout: timeLimit(15_000), interval: 20 };
 
 /** The whole service with a tool that fails and counts. Gone with its test. */
 export type CountingService = {

@@ -12,6 +12,7 @@ import { TerminalToolError } from '#src/tools/tool-errors.ts';
 import { openConnection, toPostText } from './raw-http.ts';
 import { createRedisUnderTest } from './session-stores-under-test.ts';
 import { type RunningService, startService } from './start-service.ts';
+import { timeLimit } from './time-limit.ts';
 
 /** How a batch of one session may end, or what may happen between two. */
 export type Ending =
@@ -110,7 +111,7 @@ export const createEndingsLab = async (redis: Redis, url: string): Promise<Endin
       async () => {
         if ((await condition()) !== true) throw new Error('It has not come to that.');
       },
-      { timeout: 10_000, interval: 2 },
+      { timeout: timeLimit(10_000), interval: 2 },
     );
   // No two calls are the same: this is not about loops.
   const toCall = (how: unknown, retries: number) => {

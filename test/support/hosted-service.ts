@@ -6,6 +6,7 @@ import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 import { type HostProcesses, watchHostProcesses } from './host-processes.ts';
 import { type Launch, type RunningProcess, startProcess } from './start-process.ts';
 import { callService } from './start-service.ts';
+import { timeLimit } from './time-limit.ts';
 
 /** The service as a process of its own with tools that wait, hang, spin, and start processes. */
 export type HostedService = {
@@ -73,9 +74,9 @@ export const startHostedService = async ({ by, environment = {} }: Launch): Prom
     running,
     processes,
     call: (calls, envelope = {}) => callService(running.url, calls, envelope),
-    began: (calls) => expect.poll(() => named('began-').length, { timeout: 60_000 }).toBe(calls),
+    began: (calls) => expect.poll(() => named('began-').length, { timeout: timeLimit(60_000) }).toBe(calls),
     tell: () => write('told', ''),
     noted: () => named('noted-').map((path) => path.slice(path.lastIndexOf('-') + 1)),
-    allGone: () => expect.poll(processes.pids, { timeout: 5000 }).toEqual([]),
+    allGone: () => expect.poll(processes.pids, { timeout: timeLimit(5000) }).toEqual([]),
   };
 };

@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { timeLimit } from './time-limit.ts';
 
 // The file is read twice a second, and a server that died is started again after half a second or more.
-const PATIENCE = { timeout: 20_000, interval: 50 };
+const PATIENCE = { timeout: timeLimit(20_000), interval: 50 };
 
 type Watched = {
   readonly batch: (calls: readonly string[]) => Promise<unknown>;

@@ -14,6 +14,7 @@ import {
 import { startRedisServer } from './redis-server.ts';
 import { startProcess } from './start-process.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+import { timeLimit } from './time-limit.ts';
 
 /** A service to which everything happens that it counts: a process of its own, with Redis, keys and a tools directory. */
 export type MixedLoad = {
@@ -26,7 +27,7 @@ export type MixedLoad = {
 };
 
 // A machine that is busy with something else takes its time.
-const PATIENCE = { timeout: 20_000, interval: 50 };
+const PATIENCE = { timeout: timeLimit(20_000), interval: 50 };
 
 const TOKEN = 'mixed-load-4f1d9a7be0c2';
 

@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { expect, onTestFinished } from 'vitest';
 import { type ReceivedSpan, readExport } from './otlp-message.ts';
+import { timeLimit } from './time-limit.ts';
 
 /** How it answers an export: as it should, with an error, with bytes that are no answer, or not at all. */
 export type Manner = 'accepts' | 'fails' | 'talks_garbage' | 'hangs';
@@ -53,7 +54,7 @@ export const startOtlpReceiver = async (first: Manner = 'accepts'): Promise<Otlp
     spans: () => spans,
     exports: () => exports,
     received: async (count) => {
-      await expect.poll(() => spans.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(count);
+      await expect.poll(() => spans.length, { timeout: timeLimit(20_000) }).toBeGreaterThanOrEqual(count);
       return spans;
     },
     behave: (next) => {

@@ -8,12 +8,13 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import * as z from 'zod';
 import { findFreePort } from './redis-server.ts';
+import { timeLimit } from './time-limit.ts';
 import { watchOver } from './watch-over.ts';
 
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/recourse/prometheus', import.meta.url));
 // It is ready within a second; a machine under full load takes longer.
-const START_TIMEOUT_MS = 20_000;
-const STOP_TIMEOUT_MS = 5_000;
+const START_TIMEOUT_MS = timeLimit(20_000);
+const STOP_TIMEOUT_MS = timeLimit(5_000);
 // Between finding a free port and listening on it, another process may take it.
 const START_ATTEMPTS = 5;
 
@@ -52,7 +53,7 @@ export const runPromtool = async (words: readonly string[], input = ''): Promise
   const child = execFile(
     findPrometheus().promtool,
     words,
-    { timeout: 170_000, maxBuffer: 16_777_216 },
+    { timeout: timeLimit(170_000), maxBuffer: 16_777_216 },
     (error, stdout, stderr) => {
       const status = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
       resolve({ status, output: `${stdout}${stderr}` });

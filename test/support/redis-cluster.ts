@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import * as z from 'zod';
 import { findFreePort, type RedisServer, startRedisServer } from './redis-server.ts';
+import { timeLimit } from './time-limit.ts';
 
 /** One of the masters. Restarted it is empty and still the same node: who it is stands in its directory. */
 export type RedisClusterNode = RedisServer & {
@@ -28,7 +29,7 @@ export type RedisCluster = {
 const SLOTS = 16_384;
 const NODES = 3;
 // Meeting takes three to five seconds by the nodes' own gossip; a machine under full load takes longer.
-const READY_TIMEOUT_MS = 20_000;
+const READY_TIMEOUT_MS = timeLimit(20_000);
 // After this a node that is away is said to have failed, and no slot is served.
 const NODE_TIMEOUT_MS = 1000;
 const START_ATTEMPTS = 5;

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { findRedisServer, type RedisServer, redisForTests, startRedisServer } from './redis-server.ts';
+import { timeLimit } from './time-limit.ts';
 
 const running: RedisServer[] = [];
 afterEach(async () => {
@@ -68,7 +69,7 @@ test('a paused server keeps silent and answers once it is resumed', async () => 
 });
 
 // Less time than the wait after which stopping turns to SIGKILL.
-test('a paused server can be stopped in good order', { timeout: 4_000 }, async () => {
+test('a paused server can be stopped in good order', { timeout: timeLimit(4_000) }, async () => {
   const server = await start();
   server.pause();
   await server.stop();
@@ -99,7 +100,7 @@ test('a server dies with the process that started it, even when that one is kill
   owner.kill('SIGKILL');
   await once(owner, 'exit');
   // Not the port: another test's server may have it by now.
-  await expect.poll(() => isRunning(pid), { timeout: 20_000 }).toBe(false);
+  await expect.poll(() => isRunning(pid), { timeout: timeLimit(20_000) }).toBe(false);
 });
 
 test('without a binary the tests use REDIS_URL, and without both they say what to do', async () => {

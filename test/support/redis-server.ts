@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { timeLimit } from './time-limit.ts';
 import { watchOver } from './watch-over.ts';
 
 /** A real redis-server of a test's own on loopback. It keeps nothing on disk and dies with the test's process. */
@@ -37,8 +38,8 @@ export type RedisServerPlaces = { readonly path: string; readonly link: string }
 
 const LINK = fileURLToPath(new URL('../../node_modules/.cache/recourse/redis-server', import.meta.url));
 // Loading nothing, it is ready within 20 ms; a machine under full load takes longer.
-const START_TIMEOUT_MS = 10_000;
-const STOP_TIMEOUT_MS = 5_000;
+const START_TIMEOUT_MS = timeLimit(10_000);
+const STOP_TIMEOUT_MS = timeLimit(5_000);
 // Between finding a free port and listening on it, another process may take it.
 const START_ATTEMPTS = 5;
 

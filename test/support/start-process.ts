@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { onTestFinished, type TestContext } from 'vitest';
 import type { LogLine } from './start-service.ts';
+import { timeLimit } from './time-limit.ts';
 
 /** Who gets a signal: the service alone, what started it (npm), or the whole process group, as by a terminal's Ctrl-C. */
 export type SignalTarget = 'service' | 'starter' | 'group';
@@ -50,7 +51,7 @@ export type Launch = {
 
 export const ROOT = join(import.meta.dirname, '../..');
 // It listens after about a second; a machine under full load takes longer.
-const START_TIMEOUT_MS = 20_000;
+const START_TIMEOUT_MS = timeLimit(20_000);
 
 const toCommand = ({ by, user, proc, words = [] }: Launch): readonly [string, ...string[]] => {
   if (proc === 'hidden') return [...WITHOUT_PROC, ...toCommand({ by, words })];

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+import { timeLimit } from './time-limit.ts';
 
 let target: Server;
 let proxy: TcpProxy;
@@ -38,7 +39,7 @@ const join = async (): Promise<{ readonly socket: Socket; readonly said: () => s
   return { socket, said: () => said };
 };
 
-const within = (): { readonly signal: AbortSignal } => ({ signal: AbortSignal.timeout(20_000) });
+const within = (): { readonly signal: AbortSignal } => ({ signal: AbortSignal.timeout(timeLimit(20_000)) });
 
 test('bytes pass in both directions, and a client that has sent everything still gets its answer', async () => {
   const { socket, said } = await join();

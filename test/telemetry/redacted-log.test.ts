@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { createCallLog } from '#src/telemetry/log-lines.ts';
 import { createLogHooks } from '#src/telemetry/logger.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const SECRET = 'kx3vQ81n"UzT5';
 const redactor = createRedactor({ secrets: [SECRET] });
@@ -39,7 +40,7 @@ test('nor does a line on a terminal', async () => {
   });
   const pretty = build({ sync: true, colorize: true, destination });
   writeAll(pino({ base: null, hooks }, pretty));
-  await expect.poll(() => chunks.join('').split('it is').length, { timeout: 15_000 }).toBe(2);
+  await expect.poll(() => chunks.join('').split('it is').length, { timeout: timeLimit(15_000) }).toBe(2);
   expect(chunks.join('')).not.toMatch(/kx3vQ81n|UzT5|sk-abc/);
 });
 

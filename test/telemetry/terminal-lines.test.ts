@@ -10,6 +10,7 @@ import { createFailureLog, createLogBatch } from '#src/telemetry/log-lines.ts';
 import { createBatchLineForPeople, logFailureForPeople } from '#src/telemetry/terminal-lines.ts';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 import { callService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { toEvent } from '#test/support/traced-calls.ts';
 
 const createLab = (level: 'info' | 'debug') => {
@@ -67,7 +68,9 @@ export const boom = defineTool({
 });
 `;
 
-test('on a terminal a failed call is one line that says where its tool threw', { timeout: 60_000 }, async () => {
+test('on a terminal a failed call is one line that says where its tool threw', {
+  timeout: timeLimit(60_000),
+}, async () => {
   const directory = mkdtempSync(join(tmpdir(), 'recourse-terminal-'));
   writeFileSync(join(directory, 'boom.ts'), THROWING);
   // `script` is a terminal around a command.
@@ -88,7 +91,7 @@ test('on a terminal a failed call is one line that says where its tool threw', {
     shown += text;
   });
   const find = (pattern: RegExp) =>
-    vi.waitUntil(() => pattern.exec(stripVTControlCharacters(shown)), { timeout: 20_000, interval: 20 });
+    vi.waitUntil(() => pattern.exec(stripVTControlCharacters(shown)), { timeout: timeLimit(20_000), interval: 20 });
   const [, url = ''] = await find(
     /Recourse serves on (\S+)\.\r?\n {2}console {2}\1\/console\r?\n {2}tools {4}7, 1 of them from/,
   );

@@ -8,6 +8,7 @@ import { startRedisServer } from '#test/support/redis-server.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createStoreLog } from '#test/support/session-stores-under-test.ts';
 import { startTcpProxy } from '#test/support/tcp-proxy.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createDelivery, LEASE_MS } from './deliveries-lab.ts';
 
 /** The fall-back over a Redis of the test's own, by the client that the service has, through a network that can break. */
@@ -30,7 +31,7 @@ const createOutageLab = async () => {
   });
   client.onError(() => undefined);
   client.connect();
-  await vi.waitFor(() => expect(client.isReady()).toBe(true), { timeout: 20_000 });
+  await vi.waitFor(() => expect(client.isReady()).toBe(true), { timeout: timeLimit(20_000) });
   const local = createMemoryDeliveries({
     memory: roomyMemory(),
     now: () => performance.now(),
@@ -58,7 +59,7 @@ test('while Redis is away messages are kept and delivered here; when it is back 
   await store.remove(sent);
   expect(local.list()).toEqual([waiting]);
   await server.restart();
-  await vi.waitFor(() => expect(isUp()).toBe(true), { timeout: 20_000 });
+  await vi.waitFor(() => expect(isUp()).toBe(true), { timeout: timeLimit(20_000) });
   expect(await store.close()).toBe(0);
   expect((await primary.claim(endpoint, 4, LEASE_MS)).deliveries).toEqual([{ ...waiting, attempt: 1 }]);
 });
@@ -82,7 +83,7 @@ test('a message that was delivered while Redis was out of reach is not sent agai
       expect(await store.add(createDelivery())).toBe('kept');
       expect(isUp()).toBe(true);
     },
-    { timeout: 20_000, interval: 100 },
+    { timeout: timeLimit(20_000), interval: 100 },
   );
 });
 

@@ -5,16 +5,17 @@ import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { startProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { answerWith, endpointAt, NEW_SECRET, startReceiver } from './webhook-lab.ts';
 
 const MESSAGES = 20;
 // The lease of a message whose process was killed is over after 30 s.
-const DEADLINE = { timeout: 120_000, interval: 100 };
+const DEADLINE = { timeout: timeLimit(120_000), interval: 100 };
 
 const indexOf = (body: string): number => Number(/"index":(\d+)/.exec(body)?.[1]);
 
 test('a service killed in the middle of its deliveries loses no message: the next one delivers all, under their ids', {
-  timeout: 200_000,
+  timeout: timeLimit(200_000),
 }, async () => {
   const redis = await startRedisServer();
   const folder = await mkdtemp(join(tmpdir(), 'recourse-kills-'));

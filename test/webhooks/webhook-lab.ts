@@ -10,12 +10,13 @@ import type { DeliveryReport } from '#src/webhooks/webhook-observer.ts';
 import { type ConfigurableWebhooks, createWebhooks, type WebhookEvent } from '#src/webhooks/webhooks.ts';
 import { createIdFactory } from '#src/wiring/create-id.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 /** Base64 of 32 bytes, as `recourse webhooks secret` makes them. */
 export const NEW_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=';
 export const OLD_SECRET = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDC2FVsBQIhrs=';
 
-export const DEADLINE = { timeout: 30_000, interval: 20 };
+export const DEADLINE = { timeout: timeLimit(30_000), interval: 20 };
 
 export type Received = {
   readonly path: string;

@@ -6,6 +6,7 @@ import { defineTool } from '#src/tools/define-tool.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
 import { findClosedPort } from '#test/support/http-target.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import {
   type ClientUnderTest,
   type ContractCase,
@@ -134,7 +135,7 @@ beforeAll(async () => {
         ran.set(`${name} ${group[place]?.name}`, result);
   });
   await Promise.all(running);
-}, 60_000);
+}, timeLimit(60_000));
 
 /** What came of a case among all others; of a second try by vitest, what comes of it alone. */
 const take = async (name: Name, one: ContractCase): Promise<Ran> => {

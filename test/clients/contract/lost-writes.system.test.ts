@@ -3,13 +3,14 @@ import { connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { startProcess } from '#test/support/start-process.ts';
 import { startTcpProxy } from '#test/support/tcp-proxy.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createNoteTool } from '../typescript/lossy-lab.ts';
 import type { CaseToRun, ClientUnderTest, Outcome } from './contract-case.ts';
 import { startPythonClient } from './python-client.ts';
 import { startTypescriptClient } from './typescript-client.ts';
 
-const PATIENCE = { timeout: 90_000 };
-const POLL = { timeout: 20_000, interval: 10 };
+const PATIENCE = { timeout: timeLimit(90_000) };
+const POLL = { timeout: timeLimit(20_000), interval: 10 };
 const NAMES = ['typescript', 'python'] as const;
 
 const clients = new Map<string, ClientUnderTest>();

@@ -6,10 +6,11 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 // Clients that others make from the served document: written, compiled under strict, and used, as their users would.
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: timeLimit(60_000) };
 const OPENAPI_TYPESCRIPT = join(ROOT, 'clients/typescript/node_modules/openapi-typescript/bin/cli.js');
 const KEY = 'key-of-a-generated-client';
 const API_KEYS = `acme=${createHash('sha256').update(KEY).digest('hex')}`;

@@ -16,6 +16,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const PACKAGE = join(ROOT, 'clients/python');
 // Where scripts/ensure-python.sh puts it, unless this python3 has one.
@@ -46,7 +47,7 @@ beforeAll(async () => {
   const [wheel = 'none'] = globSync('*.whl', { cwd: directory });
   await run('python3', ['-m', 'zipfile', '-e', wheel, 'site']);
   service = await startService({ WORKSPACE_DIR: join(ROOT, 'examples/workspace') });
-}, 60_000);
+}, timeLimit(60_000));
 
 afterAll(async () => {
   await service.stop();

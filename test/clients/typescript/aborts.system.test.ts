@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createRecourse } from '../../../clients/typescript/src/client.ts';
 import { type Answerer, answering, failureOf, type HttpTarget, startHttpTarget } from '../../support/http-target.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 
 const RESULT = {
   ...{ index: 0, id: 'a', name: 'echo', success: true, outcome: 'success', executed: 'yes', value: 'x' },
@@ -19,7 +20,7 @@ test('an abort ends the waiting at once, with the reason it was given', async ()
   const target = await startProxy(answering(503, { 'retry-after': '60' }));
   const controller = new AbortController();
   const running = failureOf(createRecourse({ url: target.origin }).execute(CALLS, { signal: controller.signal }));
-  await expect.poll(() => target.requests.length, { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => target.requests.length, { timeout: timeLimit(15_000) }).toBe(1);
   controller.abort(new Error('The user has gone.'));
   expect(await running).toMatchObject({ message: 'The user has gone.' });
   expect(target.requests.length).toBe(1);
@@ -34,10 +35,10 @@ test('an abort ends a running attempt at once, and its connection', async () => 
   });
   const controller = new AbortController();
   const running = failureOf(createRecourse({ url: target.origin }).execute(CALLS, { signal: controller.signal }));
-  await expect.poll(() => target.requests.length, { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => target.requests.length, { timeout: timeLimit(15_000) }).toBe(1);
   controller.abort();
   expect(await running).toMatchObject({ name: 'AbortError' });
-  await expect.poll(() => hasGone, { timeout: 15_000 }).toBe(true);
+  await expect.poll(() => hasGone, { timeout: timeLimit(15_000) }).toBe(true);
 });
 
 test('what is aborted already is never sent', async () => {
@@ -54,7 +55,7 @@ test('an abort ends the waiting for pending calls at once', async () => {
   const controller = new AbortController();
   const options = { wait: 'all', signal: controller.signal } as const;
   const running = failureOf(createRecourse({ url: target.origin }).execute(CALLS, options));
-  await expect.poll(() => target.requests.length, { timeout: 15_000 }).toBe(2);
+  await expect.poll(() => target.requests.length, { timeout: timeLimit(15_000) }).toBe(2);
   controller.abort(new Error('The user has gone.'));
   expect(await running).toMatchObject({ message: 'The user has gone.' });
   expect(target.requests.length).toBe(2);

@@ -1,12 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { startProcess } from '#test/support/start-process.ts';
 import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createRecourse, RecourseError } from '../../../clients/typescript/src/client.ts';
 import { failureOf } from '../../support/http-target.ts';
 import { createNoteTool, createWatchedFetch, type NoteTool } from './lossy-lab.ts';
 
-const PATIENCE = { timeout: 90_000 };
-const POLL = { timeout: 20_000, interval: 10 };
+const PATIENCE = { timeout: timeLimit(90_000) };
+const POLL = { timeout: timeLimit(20_000), interval: 10 };
 
 const NOTES = [{ id: 'call_0', name: 'write_note', arguments: { note: 'once' } }];
 

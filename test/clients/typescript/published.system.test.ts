@@ -17,10 +17,11 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 import { startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const PACKAGE = join(ROOT, 'clients/typescript');
 const COMPILER = join(PACKAGE, 'node_modules/typescript/bin/tsc');
-const PATIENCE = { timeout: 120_000 };
+const PATIENCE = { timeout: timeLimit(120_000) };
 
 let directory: string;
 
@@ -58,7 +59,7 @@ beforeAll(async () => {
   await run('npm', ['pack', '--pack-destination', directory], copy);
   const [tarball = 'none'] = globSync('*.tgz', { cwd: directory });
   await run('npm', ['install', '--offline', `./${tarball}`]);
-}, 120_000);
+}, timeLimit(120_000));
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 

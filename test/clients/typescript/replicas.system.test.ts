@@ -6,11 +6,12 @@ import type { Death } from '#test/support/dying-service.ts';
 import { createKeyedClient, whenConnected } from '#test/support/keyed-client.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
 import { type RunningProcess, startProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createRecourse, isRetryable, mayHaveRun } from '../../../clients/typescript/src/client.ts';
 import { createWatchedFetch } from './lossy-lab.ts';
 
 // A lease of 5 s, and time for a busy machine.
-const PATIENCE = { timeout: 90_000 };
+const PATIENCE = { timeout: timeLimit(90_000) };
 
 let redis: RedisForTests;
 beforeAll(async () => {

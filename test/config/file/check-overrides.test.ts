@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createOverrideCheck } from '#src/upstreams/sources/offer-board.ts';
 import type { UpstreamState } from '#src/upstreams/sources/upstream.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const NONE = 'entry of the configuration file matches no tool';
 const NONE_YET = 'entry of the configuration file matches no tool so far (some upstreams are not connected)';
@@ -48,7 +49,7 @@ test('one that is dead for good hides nothing for ever: after a while it is told
   const status: { now: UpstreamState['status'] } = { now: 'down' };
   const { check, lines } = startCheck(status, 30);
   check.begin();
-  await vi.waitFor(() => expect(lines).toHaveLength(1), { timeout: 15_000 });
+  await vi.waitFor(() => expect(lines).toHaveLength(1), { timeout: timeLimit(15_000) });
   expect(lines[0]).toContain(`"override":"serach","nearest":["search"],"notReached":["mcp:a"],"msg":"${NONE_YET}"`);
   check.look();
   expect(lines).toHaveLength(1);
@@ -62,11 +63,11 @@ test('one that is dead for good hides nothing for ever: after a while it is told
 test('after a change there is time again', async () => {
   const { check, lines } = startCheck({ now: 'down' }, 300);
   check.begin();
-  await vi.waitFor(() => expect(lines).toHaveLength(1), { timeout: 15_000 });
+  await vi.waitFor(() => expect(lines).toHaveLength(1), { timeout: timeLimit(15_000) });
   check.forget();
   check.look();
   expect(lines).toHaveLength(1);
-  await vi.waitFor(() => expect(lines).toHaveLength(2), { timeout: 15_000 });
+  await vi.waitFor(() => expect(lines).toHaveLength(2), { timeout: timeLimit(15_000) });
 });
 
 test('what is found after all is not told of', async () => {

@@ -6,9 +6,10 @@ import * as z from 'zod';
 import { ToolDescription } from '#src/contract/tool-description.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { type LogLine, type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 /** The CI's machines are slow. */
-export const DEADLINE = { timeout: 30_000, interval: 50 };
+export const DEADLINE = { timeout: timeLimit(30_000), interval: 50 };
 
 /** An entry of `mcpServers`: a child process that says `word` in each of its tools. */
 export const serverOf = (word: string, tools: readonly string[], more: Readonly<Record<string, unknown>> = {}) => ({

@@ -1,6 +1,7 @@
 import { rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { timeLimit } from '../../support/time-limit.ts';
 import { createFolder, DEADLINE, Said, serverOf, startConfigLab } from './config-lab.ts';
 
 const TOKEN = 'kx3vQ81nUzT5mWp2';
@@ -20,46 +21,50 @@ const createProgram = async () => {
   return { path, heal: () => become(join(import.meta.dirname, 'named-server.ts')), fail: () => become(failing) };
 };
 
-test('while an MCP server is dead all that tell of it say why, without its secret, and other tools work on', async () => {
-  const program = await createProgram();
-  await program.heal();
-  const far = { command: process.execPath, args: [program.path, 'far', 'say'], env: { SERVER_TOKEN: TOKEN } };
-  const { service, tools } = await startConfigLab({ mcpServers: { far } });
-  const ready = async () => {
-    const answer = await fetch(`${service.url}/ready`);
-    return { status: answer.status, body: await answer.json() };
-  };
-  const call = async (name: string, given: Readonly<Record<string, string>> = {}) =>
-    (await service.call([{ id: '1', name, arguments: given }]))[0];
-  const isUp = () => service.metric('recourse_upstream_up{upstream="mcp:far"}');
-  const { pid } = Said.parse((await call('far_say'))?.value);
-  const upstream = { name: 'mcp:far', tools: 1 };
-  expect((await ready()).body).toMatchObject({ upstreams: [{ ...upstream, status: 'up', reason: null }] });
-  expect(await isUp()).toBe(1);
+test(
+  'while an MCP server is dead all that tell of it say why, without its secret, and other tools work on',
+  async () => {
+    const program = await createProgram();
+    await program.heal();
+    const far = { command: process.execPath, args: [program.path, 'far', 'say'], env: { SERVER_TOKEN: TOKEN } };
+    const { service, tools } = await startConfigLab({ mcpServers: { far } });
+    const ready = async () => {
+      const answer = await fetch(`${service.url}/ready`);
+      return { status: answer.status, body: await answer.json() };
+    };
+    const call = async (name: string, given: Readonly<Record<string, string>> = {}) =>
+      (await service.call([{ id: '1', name, arguments: given }]))[0];
+    const isUp = () => service.metric('recourse_upstream_up{upstream="mcp:far"}');
+    const { pid } = Said.parse((await call('far_say'))?.value);
+    const upstream = { name: 'mcp:far', tools: 1 };
+    expect((await ready()).body).toMatchObject({ upstreams: [{ ...upstream, status: 'up', reason: null }] });
+    expect(await isUp()).toBe(1);
 
-  await program.fail();
-  process.kill(pid, 'SIGKILL');
-  await vi.waitFor(async () => {
-    const { status, body } = await ready();
-    expect(status).toBe(200);
-    expect(body).toMatchObject({ status: 'ready', upstreams: [{ ...upstream, status: 'down', reason: REASON }] });
-  }, DEADLINE);
-  expect(await isUp()).toBe(0);
-  expect(JSON.stringify((await tools()).get('far_say'))).toContain(REASON);
-  expect(await call('far_say')).toMatchObject({ success: false, error: { code: 'upstream_unavailable' } });
-  expect(await call('echo', { text: 'still here' })).toMatchObject({ success: true });
-  const logged = JSON.stringify(service.logLines());
-  expect(logged).toContain('the token [redacted] has expired');
-  expect(logged).not.toContain(TOKEN);
+    await program.fail();
+    process.kill(pid, 'SIGKILL');
+    await vi.waitFor(async () => {
+      const { status, body } = await ready();
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ status: 'ready', upstreams: [{ ...upstream, status: 'down', reason: REASON }] });
+    }, DEADLINE);
+    expect(await isUp()).toBe(0);
+    expect(JSON.stringify((await tools()).get('far_say'))).toContain(REASON);
+    expect(await call('far_say')).toMatchObject({ success: false, error: { code: 'upstream_unavailable' } });
+    expect(await call('echo', { text: 'still here' })).toMatchObject({ success: true });
+    const logged = JSON.stringify(service.logLines());
+    expect(logged).toContain('the token [redacted] has expired');
+    expect(logged).not.toContain(TOKEN);
 
-  await program.heal();
-  // It is tried again every 30 s at the latest.
-  await vi.waitFor(async () => expect(await isUp()).toBe(1), { ...DEADLINE, timeout: 60_000 });
-  expect((await ready()).body).toMatchObject({ upstreams: [{ ...upstream, status: 'up', reason: null }] });
-  expect(JSON.stringify((await tools()).get('far_say'))).not.toContain('its process ended');
-  expect(Said.parse((await call('far_say'))?.value).pid).not.toBe(pid);
-  expect(await service.metric('recourse_upstream_reconnects_total{upstream="mcp:far"}')).toBe(1);
-}, 120_000);
+    await program.heal();
+    // It is tried again every 30 s at the latest.
+    await vi.waitFor(async () => expect(await isUp()).toBe(1), { ...DEADLINE, timeout: timeLimit(60_000) });
+    expect((await ready()).body).toMatchObject({ upstreams: [{ ...upstream, status: 'up', reason: null }] });
+    expect(JSON.stringify((await tools()).get('far_say'))).not.toContain('its process ended');
+    expect(Said.parse((await call('far_say'))?.value).pid).not.toBe(pid);
+    expect(await service.metric('recourse_upstream_reconnects_total{upstream="mcp:far"}')).toBe(1);
+  },
+  timeLimit(120_000),
+);
 
 test('a tool that changes together with the entry of its server is held: the reload does not forget how it was', async () => {
   const toConfig = (word: string) => ({ mcpServers: { far: serverOf(word, ['say'], { onChange: 'hold' }) } });

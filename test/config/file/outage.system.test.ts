@@ -2,6 +2,7 @@ import { rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { postModern } from '#test/mcp-server/mcp-clients.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createFolder, DEADLINE, Said, startConfigLab } from './config-lab.ts';
 
 const FORMATS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'mcp'] as const;
@@ -17,38 +18,42 @@ const readModelCatalogues = async (url: string) => {
   return { bodies: await Promise.all(answers), listed: messages[0]?.['result'] };
 };
 
-test('an outage of an MCP server changes no byte of what models are told of, and people see it', async () => {
-  const program = join(await createFolder(), 'server.ts');
-  const install = (): Promise<void> => symlink(join(import.meta.dirname, 'named-server.ts'), program);
-  await install();
-  const far = { command: process.execPath, args: [program, 'far', 'say', 'shout'] };
-  const { service, tools } = await startConfigLab({
-    mcpServers: { far },
-    tools: { far_shout: { enabled: false } },
-  });
-  const say = async () => (await service.call([{ id: '1', name: 'far_say', arguments: {} }]))[0];
-  const before = await readModelCatalogues(service.url);
-  expect(JSON.stringify(before)).toContain('far_say');
-  expect(JSON.stringify(before)).not.toContain('far_shout');
-  const { pid } = Said.parse((await say())?.value);
+test(
+  'an outage of an MCP server changes no byte of what models are told of, and people see it',
+  async () => {
+    const program = join(await createFolder(), 'server.ts');
+    const install = (): Promise<void> => symlink(join(import.meta.dirname, 'named-server.ts'), program);
+    await install();
+    const far = { command: process.execPath, args: [program, 'far', 'say', 'shout'] };
+    const { service, tools } = await startConfigLab({
+      mcpServers: { far },
+      tools: { far_shout: { enabled: false } },
+    });
+    const say = async () => (await service.call([{ id: '1', name: 'far_say', arguments: {} }]))[0];
+    const before = await readModelCatalogues(service.url);
+    expect(JSON.stringify(before)).toContain('far_say');
+    expect(JSON.stringify(before)).not.toContain('far_shout');
+    const { pid } = Said.parse((await say())?.value);
 
-  await rm(program);
-  process.kill(pid, 'SIGKILL');
-  await vi.waitFor(async () => expect((await tools()).get('far_say')?.available).toBe(false), DEADLINE);
-  const catalogue = await tools();
-  expect(catalogue.get('far_say')).toMatchObject({ unreachable: true, unavailable_reason: expect.any(String) });
-  expect(catalogue.get('far_shout')).toMatchObject({ available: false });
-  expect(catalogue.get('far_shout')).not.toHaveProperty('unreachable');
-  expect(await readModelCatalogues(service.url)).toEqual(before);
-  const known = { 'if-none-match': before.bodies[0]?.tag ?? '' };
-  expect((await fetch(`${service.url}/tools?format=openai-chat`, { headers: known })).status).toBe(304);
-  expect((await say())?.error).toMatchObject({ code: 'upstream_unavailable' });
+    await rm(program);
+    process.kill(pid, 'SIGKILL');
+    await vi.waitFor(async () => expect((await tools()).get('far_say')?.available).toBe(false), DEADLINE);
+    const catalogue = await tools();
+    expect(catalogue.get('far_say')).toMatchObject({ unreachable: true, unavailable_reason: expect.any(String) });
+    expect(catalogue.get('far_shout')).toMatchObject({ available: false });
+    expect(catalogue.get('far_shout')).not.toHaveProperty('unreachable');
+    expect(await readModelCatalogues(service.url)).toEqual(before);
+    const known = { 'if-none-match': before.bodies[0]?.tag ?? '' };
+    expect((await fetch(`${service.url}/tools?format=openai-chat`, { headers: known })).status).toBe(304);
+    expect((await say())?.error).toMatchObject({ code: 'upstream_unavailable' });
 
-  await install();
-  await vi.waitFor(async () => expect((await tools()).get('far_say')?.available).toBe(true), {
-    ...DEADLINE,
-    timeout: 60_000,
-  });
-  expect((await tools()).get('far_say')).not.toHaveProperty('unreachable');
-  expect(await readModelCatalogues(service.url)).toEqual(before);
-}, 120_000);
+    await install();
+    await vi.waitFor(async () => expect((await tools()).get('far_say')?.available).toBe(true), {
+      ...DEADLINE,
+      timeout: timeLimit(60_000),
+    });
+    expect((await tools()).get('far_say')).not.toHaveProperty('unreachable');
+    expect(await readModelCatalogues(service.url)).toEqual(before);
+  },
+  timeLimit(120_000),
+);

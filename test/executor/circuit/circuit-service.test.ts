@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 /** A tool that does as its arguments and its health say, and the upstreams that its handler was asked for. */
 const createUpstreamTool = () => {
@@ -98,7 +99,7 @@ test('when its time is over one call of many is the probe, and its success close
       const results = await service.call(Array.from({ length: 5 }, () => call('one')));
       return results.some(({ success }) => success) && results.map(({ error }) => error?.code ?? null);
     },
-    { timeout: 10_000, interval: 20 },
+    { timeout: timeLimit(10_000), interval: 20 },
   );
   expect(codes).toEqual([null, 'circuit_open', 'circuit_open', 'circuit_open', 'circuit_open']);
   expect(asked).toEqual(['one']);
@@ -118,7 +119,7 @@ test('a refusal by the circuit costs no retry of a session', async () => {
       const [one] = await service.call([call('one')], { session_id: 's' });
       return one?.error?.code !== 'circuit_open' && one;
     },
-    { timeout: 10_000, interval: 20 },
+    { timeout: timeLimit(10_000), interval: 20 },
   );
   expect(result).toMatchObject({ success: true, value: 'one' });
 });

@@ -6,10 +6,11 @@ import { toObjectRoot } from '#src/formats/catalogue/object-root.ts';
 import { ANTHROPIC_RULES, measureSchema, OPENAI_RULES, toStrictSchema } from '#src/formats/catalogue/strict-schema.ts';
 import { findAnthropicRefusal } from '#src/formats/catalogue/to-catalogue.ts';
 import { HOSTILE_SCHEMAS, toLevels } from '#test/support/schema-graphs.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { describe } from './describe.ts';
 
 // It takes a tenth of it; followed way by way, none of these would ever end.
-const LIMIT_MS = 2_000;
+const LIMIT_MS = timeLimit(2_000);
 
 const drop = dropOptionalNulls;
 

@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { ROOT } from '#test/support/start-process.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { type ClientDesk, openClientDesk } from './client-desk.ts';
 import { renderConformancePage } from './conformance-page.ts';
 import { EXPECTED_FAILURES } from './expected-failures.ts';
@@ -48,7 +49,7 @@ const toExpected = (name: RunName, results: SuiteResults): readonly string[] =>
     .flatMap(([scenario, failed]) => failed.map((check) => `${scenario}: ${check}`))
     .sort();
 
-const LIMIT = { timeout: 90_000 } as const;
+const LIMIT = { timeout: timeLimit(90_000) } as const;
 const ran = new Map<RunName, SuiteResults>();
 
 const play = async (run: SuiteRun): Promise<SuiteResults> => {

@@ -3,8 +3,9 @@ import { createRedisSubscription } from '#src/sessions/redis-client.ts';
 import { accept, createRedisRecords, take } from '#test/support/call-records-under-test.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { connectToRedis, toRedisClient } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
-const WAIT = { timeout: 10_000, interval: 10 };
+const WAIT = { timeout: timeLimit(10_000), interval: 10 };
 
 /** Records over a server of their own, with a subscription as the service has it. */
 const start = async () => {

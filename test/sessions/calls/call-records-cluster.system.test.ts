@@ -12,9 +12,10 @@ import {
   take,
 } from '#test/support/call-records-under-test.ts';
 import { type RedisCluster, startRedisCluster } from '#test/support/redis-cluster.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { describeCallRecords } from './describe-call-records.ts';
 
-const WAIT = { timeout: 20_000, interval: 20 };
+const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 
 let cluster: RedisCluster | undefined;
 let tests: Cluster | undefined;
@@ -26,7 +27,7 @@ beforeAll(async () => {
   [tests, listening] = [new Cluster(urls), new Cluster(urls)];
   for (const each of [tests, listening]) each.setMaxListeners(0);
   await Promise.all([once(tests, 'ready'), once(listening, 'ready')]);
-}, 60_000);
+}, timeLimit(60_000));
 
 afterAll(async () => {
   tests?.disconnect();
@@ -45,39 +46,43 @@ describeCallRecords('a Redis Cluster of three nodes', async (terms) => {
   return createRedisCallsUnderTest(parts.tests, await subscribeTo(parts.listening), terms);
 });
 
-test("the service's own clients share calls over all nodes, and hear of each other", async () => {
-  const { urls } = started().cluster;
-  const replicas = await Promise.all(
-    [0, 1].map(async () => {
-      const [client, subscription] = [createRedisClient(urls, 1000), createRedisSubscription(urls)];
-      client.onError(() => undefined);
-      const ready = new Promise<void>((resolve) => client.onReady(resolve));
-      client.connect();
-      await ready;
-      const close = (): void => {
-        client.disconnect();
-        subscription.close();
-      };
-      return { records: createRedisRecords(client, { subscription }), close };
-    }),
-  );
-  const [one, other] = replicas;
-  if (one === undefined || other === undefined) throw new Error('There are two replicas.');
-  const heard: string[] = [];
-  one.records.watch((key) => heard.push(key));
-  const probe = await accept(other.records);
-  const isHeard = async (): Promise<boolean> => {
-    await other.records.cancel(probe, 'asked');
-    return heard.includes(probe);
-  };
-  await expect.poll(isHeard, WAIT).toBe(true);
-  const keys: string[] = [];
-  for (let count = 0; count < 30; count += 1) keys.push(await accept(one.records));
-  for (const key of keys) {
-    const { lease } = await take(other.records, key);
-    await other.records.commit(lease, JSON.stringify({ key }), SURE);
-    expect((await look(one.records, key)).result).toBe(JSON.stringify({ key }));
-  }
-  await expect.poll(() => keys.every((key) => heard.includes(key)), WAIT).toBe(true);
-  for (const { close } of replicas) close();
-}, 60_000);
+test(
+  "the service's own clients share calls over all nodes, and hear of each other",
+  async () => {
+    const { urls } = started().cluster;
+    const replicas = await Promise.all(
+      [0, 1].map(async () => {
+        const [client, subscription] = [createRedisClient(urls, 1000), createRedisSubscription(urls)];
+        client.onError(() => undefined);
+        const ready = new Promise<void>((resolve) => client.onReady(resolve));
+        client.connect();
+        await ready;
+        const close = (): void => {
+          client.disconnect();
+          subscription.close();
+        };
+        return { records: createRedisRecords(client, { subscription }), close };
+      }),
+    );
+    const [one, other] = replicas;
+    if (one === undefined || other === undefined) throw new Error('There are two replicas.');
+    const heard: string[] = [];
+    one.records.watch((key) => heard.push(key));
+    const probe = await accept(other.records);
+    const isHeard = async (): Promise<boolean> => {
+      await other.records.cancel(probe, 'asked');
+      return heard.includes(probe);
+    };
+    await expect.poll(isHeard, WAIT).toBe(true);
+    const keys: string[] = [];
+    for (let count = 0; count < 30; count += 1) keys.push(await accept(one.records));
+    for (const key of keys) {
+      const { lease } = await take(other.records, key);
+      await other.records.commit(lease, JSON.stringify({ key }), SURE);
+      expect((await look(one.records, key)).result).toBe(JSON.stringify({ key }));
+    }
+    await expect.poll(() => keys.every((key) => heard.includes(key)), WAIT).toBe(true);
+    for (const { close } of replicas) close();
+  },
+  timeLimit(60_000),
+);

@@ -13,10 +13,11 @@ import {
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { createManualClock } from '#test/support/session-stores-under-test.ts';
 import { startTcpProxy, type TcpProxy } from '#test/support/tcp-proxy.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 // Ten times the service's own: a machine that is busy for 50 ms is not what these tests are about.
 const PATIENCE_MS = 500;
-const RECOVERY = { timeout: 10_000, interval: 20 };
+const RECOVERY = { timeout: timeLimit(10_000), interval: 20 };
 const AWAY = 'The store of pending calls is unavailable.';
 
 let server: RedisServer;

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { accept, type CreateCallRecordsUnderTest, look, SURE, take } from '#test/support/call-records-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
-const WAIT = { timeout: 10_000, interval: 10 };
+const WAIT = { timeout: timeLimit(10_000), interval: 10 };
 
 /** What all records of pending calls promise of the parts of a call. */
 export const describeCallParts = (createRecords: CreateCallRecordsUnderTest): void => {

@@ -12,8 +12,9 @@ import {
 } from '#test/support/call-records-under-test.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { connectToRedis, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
-const WAIT = { timeout: 20_000, interval: 20 };
+const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 
 const redis = useRedis();
 

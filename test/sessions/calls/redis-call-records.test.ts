@@ -17,8 +17,9 @@ import {
 } from '#test/support/call-records-under-test.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
-const WAIT = { timeout: 20_000, interval: 20 };
+const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 
 const DAY_MS = 86_400_000;
 

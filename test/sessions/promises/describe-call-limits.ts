@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { ROOMY } from '#test/support/budget-session.ts';
 import { createCallSession } from '#test/support/call-session.ts';
 import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 /** Calls and rounds of a session, and calls of one tool in it. */
 export const describeCallLimits = (createStore: CreateStoreUnderTest): void => {
@@ -181,7 +182,9 @@ export const describeCallLimits = (createStore: CreateStoreUnderTest): void => {
   });
 
   describe('limits and sizes', () => {
-    test('a round of 1 024 calls of 1 024 tools is counted, guarded and given back', { timeout: 60_000 }, async () => {
+    test('a round of 1 024 calls of 1 024 tools is counted, guarded and given back', {
+      timeout: timeLimit(60_000),
+    }, async () => {
       const names = Array.from({ length: 1024 }, (_, number) => `tool_${number}`);
       const limits = Object.fromEntries(names.map((name) => [name, { maxCalls: 2 }]));
       const session = createCallSession(createStore({ ...ROOMY, sessionRetries: 4096, maxCalls: 3000 }), limits);
@@ -201,7 +204,7 @@ export const describeCallLimits = (createStore: CreateStoreUnderTest): void => {
       expect(record.tools).toHaveLength(1024);
     });
 
-    test('a round of 1 024 calls of one tool is counted and written down', { timeout: 60_000 }, async () => {
+    test('a round of 1 024 calls of one tool is counted and written down', { timeout: timeLimit(60_000) }, async () => {
       const session = createCallSession(createStore({ ...ROOMY, journal: 10_000 }), { x: { maxCalls: 1000 } });
       const round = await session.begin(Array.from({ length: 1024 }, (_, number) => `x ${number}`));
       expect(round.verdicts.filter((verdict) => verdict === 'run')).toHaveLength(1000);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createBudgetSession, type Mark, ROOMY } from '#test/support/budget-session.ts';
 import type { CreateStoreUnderTest } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 /** Rules 3 and 5: lives of a session, cooling down; and sizes. */
 export const describeSessionLife = (createStore: CreateStoreUnderTest): void => {
@@ -120,7 +121,9 @@ export const describeSessionLife = (createStore: CreateStoreUnderTest): void => 
   });
 
   describe('sizes', () => {
-    test('a round of 1 024 tools is let in, charged and blocked as any other', { timeout: 60_000 }, async () => {
+    test('a round of 1 024 tools is let in, charged and blocked as any other', {
+      timeout: timeLimit(60_000),
+    }, async () => {
       const names = Array.from({ length: 1024 }, (_, number) => `tool_${number}`);
       const all = (mark: Mark) => Object.fromEntries(names.map((name) => [name, mark]));
       const retries = Object.fromEntries(names.map((name) => [name, 1]));

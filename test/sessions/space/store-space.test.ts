@@ -10,8 +10,9 @@ import { createKeyedBatch, hold, repeat, toFinal } from '#test/support/keyed-sto
 import { startRedisCluster } from '#test/support/redis-cluster.ts';
 import { startRedisServer } from '#test/support/redis-server.ts';
 import { connectToRedis, toRedisClient } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
-const WAIT = { timeout: 20_000, interval: 20 };
+const WAIT = { timeout: timeLimit(20_000), interval: 20 };
 const DAY_MS = 86_400_000;
 
 const onServer = async (): Promise<Redis> => {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { toRaceMs } from '../../support/file-access.ts';
 import { startLinkSwapper, startPlaceSwapper } from '../../support/link-swapper.ts';
 import { startSearchLab } from '../../support/search-lab.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 
 const SECRET = '"text":"the secret"';
 
@@ -28,7 +29,9 @@ const searchLong = async (search: () => Promise<unknown>, expected: readonly str
   return [...seen].sort();
 };
 
-test('a path that becomes a link out during the call never gives the secret', { timeout: 30_000 }, async () => {
+test('a path that becomes a link out during the call never gives the secret', {
+  timeout: timeLimit(30_000),
+}, async () => {
   const { root, outside, search } = await startSearchLab({ 'minutes/secret.txt': 'the secret meeting' });
   await using _swapper = await startLinkSwapper({ name: join(root, 'swapped'), good: 'minutes', evil: outside });
   const found = toFound('swapped/secret.txt');
@@ -45,7 +48,7 @@ test.each([
   ['a directory', 'z', '', 'z/secret.txt'],
 ])(
   '%s below the path that becomes a link out during the search never gives the secret',
-  { timeout: 30_000 },
+  { timeout: timeLimit(30_000) },
   async (_what, name, evil, path) => {
     const { root, outside, search } = await startSearchLab({ ...BEFORE, [path]: 'the secret meeting' });
     await using _swapper = await startPlaceSwapper({ name: join(root, name), evil: join(outside, evil) });

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createReadDriveFile } from '#src/toolkits/google/read-drive-file.ts';
 import { createSearchDrive } from '#src/toolkits/google/search-drive.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createDriveRoutes } from '#test/toolkits/google/support/drive-routes.ts';
 import { CREDENTIALS_KINDS, findLeaks, writeCredentials } from '#test/toolkits/google/support/google-credentials.ts';
 import { callTool, type GoogleLab, startGoogleLab } from '#test/toolkits/google/support/google-lab.ts';
@@ -62,7 +63,7 @@ test('a call that is given up leaves the sign-in to the others that wait for it'
   const given = new AbortController();
   const first = callTool(createSearchDrive(lab), { query: 'plan' }, { signal: given.signal });
   const second = search(lab);
-  await expect.poll(() => lab.standIn.signIns().length, { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => lab.standIn.signIns().length, { timeout: timeLimit(15_000) }).toBe(1);
   given.abort(new Error('The client went away.'));
   expect(await first).toMatchObject({ code: 'Error', message: 'The client went away.' });
   expect(await second).toMatchObject({

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createReadDriveFile } from '#src/toolkits/google/read-drive-file.ts';
 import { createSearchDrive } from '#src/toolkits/google/search-drive.ts';
 import type { InlineTool } from '#src/tools/tool.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createDriveRoutes } from '#test/toolkits/google/support/drive-routes.ts';
 import { PASSING_FAULTS, toFaultMatrix } from '#test/toolkits/google/support/fault-matrix.ts';
 import { CREDENTIALS_KINDS, findLeaks, TEST_ACCOUNT } from '#test/toolkits/google/support/google-credentials.ts';
@@ -78,7 +79,7 @@ describe.each(TOOLS)('$name', ({ input, create, requests, texts }) => {
     lab.standIn.fault({ kind: 'silence' });
     const given = new AbortController();
     const call = callTool(create(lab), input, { signal: given.signal });
-    await expect.poll(() => lab.standIn.apiRequests().length, { timeout: 15_000 }).toBe(1);
+    await expect.poll(() => lab.standIn.apiRequests().length, { timeout: timeLimit(15_000) }).toBe(1);
     given.abort(new Error('The client went away.'));
     expect(await call).toMatchObject({ code: 'Error', message: 'The client went away.' });
   });

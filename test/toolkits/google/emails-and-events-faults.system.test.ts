@@ -5,6 +5,7 @@ import { createGoogleAccess } from '#src/toolkits/google/create-google-access.ts
 import { createMailTools } from '#src/toolkits/google/mail-tools.ts';
 import { type Answerer, startHttpTarget } from '#test/support/http-target.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createEvents } from '#test/toolkits/google/support/calendar-routes.ts';
 import { PASSING_FAULTS, toFaultMatrix } from '#test/toolkits/google/support/fault-matrix.ts';
 import { startLab } from '#test/toolkits/google/support/gmail-and-calendar-lab.ts';
@@ -156,7 +157,7 @@ test('one message that fails ends the requests for the others', async () => {
   });
   expect(await list()).toMatchObject({ code: 'retry_requested' });
   // Long before the time of a read is over.
-  await vi.waitFor(() => expect(target.open()).toBeLessThan(3), { timeout: 15_000 });
+  await vi.waitFor(() => expect(target.open()).toBeLessThan(3), { timeout: timeLimit(15_000) });
 });
 
 test('messages are asked for five at a time', async () => {

@@ -9,6 +9,7 @@ import {
   type KeeperTiming,
   openNoteIndex,
 } from '../../../src/toolkits/notes/indexing/note-index.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 import { startNotesLab } from './notes-lab.ts';
 
 const ALL = { folder: '.', offset: 0, limit: 10 } as const;
@@ -39,7 +40,10 @@ test('while it is used it is kept fresh, and no call waits for that', async () =
   const index = await keeper.freshIndex(lab.root);
   await lab.write('b.md', 'beta');
   // Nothing is asked for: the index is looked into as it stands.
-  await vi.waitFor(() => expect(index.database.list(ALL)).toHaveLength(2), { timeout: 15_000, interval: 20 });
+  await vi.waitFor(() => expect(index.database.list(ALL)).toHaveLength(2), {
+    timeout: timeLimit(15_000),
+    interval: 20,
+  });
 });
 
 test('text beyond what is indexed is left out, and said; titles are found all the same', async () => {

@@ -3,6 +3,7 @@ import { truncate } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { WALK_LIMITS, walkNotes } from '../../../src/toolkits/notes/indexing/note-index.ts';
 import { fileAccess } from '../../support/file-access.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 import { startNotesLab } from './notes-lab.ts';
 
 test('hidden folders, node_modules and other files are left out', async () => {
@@ -70,7 +71,7 @@ test.each([
   writeFileSync(path, 'word');
   const display = 'Some notes are not indexed and are missing from lists and searches.';
   await expect
-    .poll(async () => lab.call('search_notes', { query: 'word' }), { timeout: 15_000 })
+    .poll(async () => lab.call('search_notes', { query: 'word' }), { timeout: timeLimit(15_000) })
     .toMatchObject({ display: `1 note found. ${display}`, count: 1 });
   expect(await lab.call('list_notes')).toMatchObject({ display: `1 note found. ${display}` });
   expect(await lab.run('search_notes', { query: 'other' })).toMatchObject({

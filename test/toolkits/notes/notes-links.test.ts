@@ -8,6 +8,7 @@ import { expect, test } from 'vitest';
 import { INDEX_LIMITS, openNoteIndex } from '../../../src/toolkits/notes/indexing/note-index.ts';
 import { fileAccess, toRaceMs } from '../../support/file-access.ts';
 import { startLinkSwapper } from '../../support/link-swapper.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 import { pathsOf, startNotesLab } from './notes-lab.ts';
 
 test('links that lead out, hard links, FIFOs, sockets and folders are no notes', async () => {
@@ -24,7 +25,9 @@ test('links that lead out, hard links, FIFOs, sockets and folders are no notes',
   await once(server, 'listening');
   await lab.write('b.md', 'the word');
   // The second note was written last: once it is found, all of them have been looked at.
-  await expect.poll(async () => (await lab.find('word')).toSorted(), { timeout: 15_000 }).toEqual(['a.md', 'b.md']);
+  await expect
+    .poll(async () => (await lab.find('word')).toSorted(), { timeout: timeLimit(15_000) })
+    .toEqual(['a.md', 'b.md']);
   expect(pathsOf(await lab.call('list_notes')).toSorted()).toEqual(['a.md', 'b.md']);
   expect(await lab.find('xyzzy')).toEqual([]);
   for (const path of ['out.md', 'linked/secret.md', 'hard.md', 'pipe.md', 'socket.md', 'device.md', 'folder.md'])

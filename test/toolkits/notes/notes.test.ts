@@ -1,9 +1,10 @@
 import { mkdir, readdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { timeLimit } from '../../support/time-limit.ts';
 import { pathsOf, startNotesLab } from './notes-lab.ts';
 
-const SOON = { timeout: 15_000, interval: 50 };
+const SOON = { timeout: timeLimit(15_000), interval: 50 };
 const retry = (message: string) => expect.objectContaining({ name: 'RetryableToolError', message });
 const refusedUnseen = (message: string) =>
   expect.objectContaining({ name: 'RetryableToolError', message, executed: 'no' });

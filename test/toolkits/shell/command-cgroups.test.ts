@@ -4,11 +4,12 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'n
 import { basename, dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { type CommandCgroup, openCommandCgroups } from '#src/toolkits/shell/command-cgroups.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { canLimitMemory, findControlGroups } from '#test/toolkits/shell/shell-lab.ts';
 
 const IS_ROOT = process.geteuid?.() === 0;
 const LIMITS_MEMORY = canLimitMemory();
-const WAIT = { timeout: 15_000 };
+const WAIT = { timeout: timeLimit(15_000) };
 // Enters the group, then starts forty processes, each of which says that it is there.
 const STARTS_FORTY = 'echo $$ >"$1"; n=0; while [ $n -lt 40 ]; do (echo here; exec sleep 2) & n=$((n+1)); done; wait';
 const STAYS = 'echo $$ >"$1"; sleep 1000 & exec sleep 1000';

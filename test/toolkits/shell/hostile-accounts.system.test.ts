@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
 import { canStartAs, startProcess } from '#test/support/start-process.ts';
 import { callService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createShellPlace, startShellLab, stdoutOf, toShellSettings } from '#test/toolkits/shell/shell-lab.ts';
 
 // The kernel counts some things for each user of the machine, a service and its commands together. Nobody else has this
@@ -45,7 +46,7 @@ const TAKES_WATCHES = `perl -e '
 
 test.runIf(canTry)(
   'commands that take all epoll watches they can get do not end the service',
-  { timeout: 60_000 },
+  { timeout: timeLimit(60_000) },
   async () => {
     const run = await startAsUser();
     const results = await Promise.all([run(TAKES_WATCHES), run(TAKES_WATCHES)]);

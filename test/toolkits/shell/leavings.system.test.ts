@@ -8,6 +8,7 @@ import { createShell } from '#src/toolkits/shell/shell-tools.ts';
 import { runTool } from '#test/support/run-tool.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { callService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import {
   createShellPlace,
   findBwrap,
@@ -25,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => lab.stop());
 
-const WAIT = { timeout: 20_000, interval: 50 };
+const WAIT = { timeout: timeLimit(20_000), interval: 50 };
 const SILENT = { info: () => undefined, warn: () => undefined, error: () => undefined };
 const countOpenFiles = (): number => readdirSync('/proc/self/fd').length;
 
@@ -39,7 +40,7 @@ test.each([
 ])('%s: nobody waits for what it left behind, and it is gone', async (command) => {
   const began = performance.now();
   expect(stdoutOf(await lab.run(command))).toBe('done\n');
-  expect(performance.now() - began).toBeLessThan(15_000);
+  expect(performance.now() - began).toBeLessThan(timeLimit(15_000));
   expect(lab.processes()).toEqual([]);
 });
 
@@ -49,7 +50,9 @@ test('a hundred commands at once are all answered', async () => {
   expect(lab.processes()).toEqual([]);
 });
 
-test('a thousand commands leave no process, no file and no open descriptor behind', { timeout: 180_000 }, async () => {
+test('a thousand commands leave no process, no file and no open descriptor behind', {
+  timeout: timeLimit(180_000),
+}, async () => {
   await lab.run('true');
   const names = () => readdirSync(tmpdir()).filter((name) => /^(bwrap|bindfile)/.test(name));
   const before = { open: countOpenFiles(), temporary: names(), workspace: readdirSync(lab.root) };
@@ -116,7 +119,7 @@ const startBusy = async (): Promise<{
   return { place, running, answer };
 };
 
-test('a service that is killed takes its commands with it', { timeout: 60_000 }, async () => {
+test('a service that is killed takes its commands with it', { timeout: timeLimit(60_000) }, async () => {
   const { place, running, answer } = await startBusy();
   running.send('SIGKILL', 'service');
   await running.exited;
@@ -124,7 +127,7 @@ test('a service that is killed takes its commands with it', { timeout: 60_000 },
   expect(await answer).toBe('no answer');
 });
 
-test('a service that is told to end leaves no command behind', { timeout: 60_000 }, async () => {
+test('a service that is told to end leaves no command behind', { timeout: timeLimit(60_000) }, async () => {
   const { place, running } = await startBusy();
   running.send('SIGTERM', 'service');
   expect(await running.exited).toMatchObject({ signal: null });

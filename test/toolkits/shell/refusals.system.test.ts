@@ -2,6 +2,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createShellPlace, type ShellPlace, toShellSettings } from '#test/toolkits/shell/shell-lab.ts';
 
 let place: ShellPlace;
@@ -112,10 +113,10 @@ test.each([
 test('a bubblewrap that never answers costs the start some fifteen seconds at most, and is ended', async () => {
   const began = performance.now();
   expect(await findReason(writeScript('sleep 1000'))).toBe('the first command in the sandbox did not end in time');
-  expect(performance.now() - began).toBeLessThan(30_000);
+  expect(performance.now() - began).toBeLessThan(timeLimit(30_000));
 });
 
-test('a machine that was too busy for a sandbox is asked again', { timeout: 60_000 }, async () => {
+test('a machine that was too busy for a sandbox is asked again', { timeout: timeLimit(60_000) }, async () => {
   const real = toShellSettings(place)['SHELL_BWRAP_PATH'];
   const path = writeScript(
     `echo x >>'${place.base}/calls'`,
@@ -136,7 +137,9 @@ test('a machine that was too busy for a sandbox is asked again', { timeout: 60_0
   }
 });
 
-test('a machine that stays too busy is told from one that cannot make a sandbox', { timeout: 60_000 }, async () => {
+test('a machine that stays too busy is told from one that cannot make a sandbox', {
+  timeout: timeLimit(60_000),
+}, async () => {
   const path = writeScript('echo "sh: 1: Cannot fork" >&2', 'exit 2');
   expect(await findReason(path)).toBe('the machine had no resources for a sandbox (sh: 1: Cannot fork)');
 });

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createSlackAccess } from '#src/toolkits/slack/slack-access.ts';
 import { createInstantClock, failureOf, findClosedPort } from '#test/support/http-target.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { startSlackLab } from '#test/toolkits/slack/support/slack-lab.ts';
 import { failing, limiting, refusing, startSlackStandIn } from '#test/toolkits/slack/support/slack-stand-in.ts';
 import { createChannel, createWorkspace, SLACK_TOKEN } from '#test/toolkits/slack/support/slack-workspace.ts';
@@ -162,7 +163,7 @@ test('a caller who goes away ends the request', async () => {
   slack.meet({ kind: 'silent' });
   const leaving = new AbortController();
   const posting = failureOf(post({}, { signal: leaving.signal }));
-  await expect.poll(() => slack.requests.length, { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => slack.requests.length, { timeout: timeLimit(15_000) }).toBe(1);
   leaving.abort(new Error('gone'));
   expect(await posting).toMatchObject({ message: 'gone' });
 });

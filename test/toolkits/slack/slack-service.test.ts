@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { createKeyedClient, whenConnected } from '#test/support/keyed-client.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { limiting, type SlackStandIn, startSlackStandIn } from '#test/toolkits/slack/support/slack-stand-in.ts';
 import { createChannel, createWorkspace, SLACK_TOKEN } from '#test/toolkits/slack/support/slack-workspace.ts';
 
@@ -87,7 +88,7 @@ describe.each([
 /** Redis has 50 ms for a command, which a busy machine does not always give it: then it is 503, and asked once more. */
 const remove = async (url: string): Promise<void> => {
   const toStatus = async (): Promise<number> => (await fetch(url, { method: 'DELETE' })).status;
-  await expect.poll(toStatus, { timeout: 15_000 }).toBe(204);
+  await expect.poll(toStatus, { timeout: timeLimit(15_000) }).toBe(204);
 };
 
 test('a session that ends takes its pages with it, at every replica, and other sessions keep theirs', async () => {

@@ -4,6 +4,7 @@ import { createFetchUrl, type FetchUrlOptions } from '../../../src/toolkits/web/
 import { ok } from '../../../src/tools/tool-values.ts';
 import { answering, failureOf, startHttpTarget } from '../../support/http-target.ts';
 import { runTool } from '../../support/run-tool.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 
 const createTool = (options: Partial<FetchUrlOptions> = {}) => {
   const { tool, close } = createFetchUrl({ privateAddresses: 'allow', ...options });
@@ -116,7 +117,9 @@ test('a dripping body is cut by time, with what has arrived', async () => {
   await expect.poll(target.open).toBe(0);
 });
 
-test('a dripping body neither hides nor much delays that the page was not found', { timeout: 10_000 }, async () => {
+test('a dripping body neither hides nor much delays that the page was not found', {
+  timeout: timeLimit(10_000),
+}, async () => {
   const target = await startHttpTarget((response) => {
     response.writeHead(404, { 'content-type': 'text/plain' }).write('no such');
   });

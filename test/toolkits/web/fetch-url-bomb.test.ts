@@ -4,6 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createFetchUrl } from '../../../src/toolkits/web/fetch-url.ts';
 import { answering, failureOf, startHttpTarget, startTcpTarget } from '../../support/http-target.ts';
 import { runTool } from '../../support/run-tool.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 
 // In a file of its own: the peak of memory is the process's, and other tests have peaks too.
 
@@ -61,7 +62,7 @@ test('a compressed body that goes on for ever and unpacks to nothing is cut', as
   await expect.poll(target.open).toBe(0);
 });
 
-test('pages that come a byte at a time take no more memory than others', { timeout: 60_000 }, async () => {
+test('pages that come a byte at a time take no more memory than others', { timeout: timeLimit(60_000) }, async () => {
   const target = await startTcpTarget((socket) => {
     socket.once('data', () => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n');

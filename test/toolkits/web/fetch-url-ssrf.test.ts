@@ -5,6 +5,7 @@ import { isPublicAddress } from '../../../src/egress/address-policy.ts';
 import { createFetchUrl, type FetchUrlOptions } from '../../../src/toolkits/web/fetch-url.ts';
 import { answering, createInstantClock, failureOf, startHttpTarget } from '../../support/http-target.ts';
 import { runTool } from '../../support/run-tool.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 
 const createTool = (options: Partial<FetchUrlOptions> = {}) => {
   const { tool, close } = createFetchUrl({ privateAddresses: 'refuse', ...options });
@@ -175,7 +176,7 @@ test('the proxies of the environment are ignored, also where Node itself is told
   const env = { ...Object.fromEntries(variables.map((name) => [name, proxy.origin])), NODE_USE_ENV_PROXY: '1' };
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
     env,
-    timeout: 20_000,
+    timeout: timeLimit(20_000),
   });
   expect(stdout).toBe('straight\n');
   expect(proxy.connections()).toBe(0);

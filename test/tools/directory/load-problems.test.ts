@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { checkDirectory } from '#src/tools/directory/check-directory.ts';
 import type { LoadProblem } from '#src/tools/directory/load-problem.ts';
 import { openLab } from '#test/isolation/isolation-lab.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from './temporary-directory.ts';
 
 const toTool = (members: string, name = 'look_up'): string =>
@@ -153,7 +154,7 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
 };
 
 test('each mistake of an author is told with its place, and with what to write instead', {
-  timeout: 60_000,
+  timeout: timeLimit(60_000),
 }, async () => {
   const texts = Object.entries(MISTAKES).map(([name, [text]]) => [name, text] as const);
   const { tools, problems } = await check({

@@ -3,6 +3,7 @@ import { createBuiltinReducers } from '#src/tools/builtin-reducers.ts';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { createToolRegistry } from '#src/tools/registry.ts';
 import { toolThat } from '#test/support/misbehaving-tools.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { type WatchedDirectory, watchDirectory } from './watched-directory.ts';
 
 const BUILT_IN = ['failures_by_tool', 'last_success', 'timeline'];
@@ -14,7 +15,7 @@ const reducersOf = ({ registry }: WatchedDirectory): readonly string[] =>
     .map(({ name, source }) => `${name} ${source}`);
 
 const becomes = (tools: WatchedDirectory, expected: readonly string[]): Promise<void> =>
-  expect.poll(() => reducersOf(tools), { timeout: 10_000, interval: 5 }).toEqual(expected);
+  expect.poll(() => reducersOf(tools), { timeout: timeLimit(10_000), interval: 5 }).toEqual(expected);
 
 const warnings = ({ log }: WatchedDirectory) => log.filter(({ level }) => level === 'warn');
 

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { ToolCatalogue } from '#src/contract/tool-description.ts';
 import { runToEnd, startProcess } from '#test/support/start-process.ts';
 import { callService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from './temporary-directory.ts';
 
 type FileOptions = { readonly imports?: string; readonly isolation?: 'process' | 'inline' };
@@ -40,7 +41,7 @@ const serve = async (root: string, environment: Readonly<Record<string, string>>
     return result?.success ? result.value : result?.error?.code;
   };
   const becomes = (look: () => Promise<unknown>, expected: unknown): Promise<void> =>
-    expect.poll(look, { timeout: 15_000, interval: 50 }).toEqual(expected);
+    expect.poll(look, { timeout: timeLimit(15_000), interval: 50 }).toEqual(expected);
   return { running, catalogue, call, becomes };
 };
 

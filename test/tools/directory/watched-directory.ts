@@ -5,6 +5,7 @@ import { ToolDirectory, type ToolDirectoryOptions } from '#src/tools/directory/t
 import { createToolRegistry, type ToolRegistry } from '#src/tools/registry.ts';
 import type { ToolFile } from '#src/tools/tool.ts';
 import { toolThat } from '#test/support/misbehaving-tools.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { createScriptedHosts, type ScriptedHosts } from './scripted-hosts.ts';
 import { makeDirectory, type TemporaryDirectory } from './temporary-directory.ts';
 
@@ -74,10 +75,10 @@ export const watchDirectory = async (
     log,
     retiredTooEarly,
     offered,
-    becomes: (expected) => expect.poll(offered, { timeout: 10_000, interval: 5 }).toEqual(expected),
+    becomes: (expected) => expect.poll(offered, { timeout: timeLimit(10_000), interval: 5 }).toEqual(expected),
     loadedTimes: (times) => {
       const goal = loads() + times;
-      return expect.poll(loads, { timeout: 10_000, interval: 5 }).toBe(goal);
+      return expect.poll(loads, { timeout: timeLimit(10_000), interval: 5 }).toBe(goal);
     },
     stop: () => tools.stop(),
   };

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Answerer, startHttpTarget } from '../../support/http-target.ts';
 import { type McpLab, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 
 type Answer = (response: ServerResponse, id: number) => void;
 
@@ -72,14 +73,18 @@ test.each([
   ['ends of lines', '\r'.repeat(50_000), TOO_MANY],
   ['something else than messages', 'data: {}\n\n'.repeat(2_000), NO_MESSAGES],
   ['no JSON', 'data: {x\n\n'.repeat(2_000), NO_MESSAGES],
-])('a stream that pours %s ends its connection, which is made anew', { timeout: 30_000 }, async (_, piece, reason) => {
-  const lab = await startAttack(pouring(piece));
-  expect(await lab.call('lab_go')).toMatchObject({ executed: 'maybe', error: { code: 'upstream_unavailable' } });
-  await until(() =>
-    expect(lab.logged.map(({ fields }) => fields['reason']).join('\n')).toMatch(new RegExp(reason, 'm')),
-  );
-  await until(() => expect(lab.upstream.state()).toMatchObject({ status: 'up', reconnects: 1 }));
-});
+])(
+  'a stream that pours %s ends its connection, which is made anew',
+  { timeout: timeLimit(30_000) },
+  async (_, piece, reason) => {
+    const lab = await startAttack(pouring(piece));
+    expect(await lab.call('lab_go')).toMatchObject({ executed: 'maybe', error: { code: 'upstream_unavailable' } });
+    await until(() =>
+      expect(lab.logged.map(({ fields }) => fields['reason']).join('\n')).toMatch(new RegExp(reason, 'm')),
+    );
+    await until(() => expect(lab.upstream.state()).toMatchObject({ status: 'up', reconnects: 1 }));
+  },
+);
 
 const denseOf = (id: number, dense: string): string =>
   `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"a":${dense}}}}`;

@@ -7,6 +7,7 @@ import { createFolder } from '#test/config/file/config-lab.ts';
 import { createCountFile, isRunning, servers, until } from '#test/support/mcp-servers/mcp-lab.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { callService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const startWith = async (settings: unknown) => {
   const path = join(await createFolder(), 'recourse.config.json');
@@ -26,14 +27,18 @@ const startWith = async (settings: unknown) => {
 
 const areRunning = (pids: readonly number[]): Promise<readonly boolean[]> => Promise.all(pids.map(isRunning));
 
-test('a server that takes no notice of anything ends soon after a service that was killed, and so does what it started', async () => {
-  const { running, pidOf } = await startWith(servers.scripted('stubborn'));
-  const pids = [await pidOf('lab_pid'), await pidOf('lab_grandchild')];
-  expect(await areRunning(pids)).toEqual([true, true]);
-  running.send('SIGKILL', 'service');
-  await running.exited;
-  await until(async () => expect(await areRunning(pids)).toEqual([false, false]));
-}, 60_000);
+test(
+  'a server that takes no notice of anything ends soon after a service that was killed, and so does what it started',
+  async () => {
+    const { running, pidOf } = await startWith(servers.scripted('stubborn'));
+    const pids = [await pidOf('lab_pid'), await pidOf('lab_grandchild')];
+    expect(await areRunning(pids)).toEqual([true, true]);
+    running.send('SIGKILL', 'service');
+    await running.exited;
+    await until(async () => expect(await areRunning(pids)).toEqual([false, false]));
+  },
+  timeLimit(60_000),
+);
 
 /** As npx does it: what was started waits for the server that it has started itself. */
 const behindShell = (settings: { readonly command: string; readonly args: readonly string[] }) => ({
@@ -41,13 +46,17 @@ const behindShell = (settings: { readonly command: string; readonly args: readon
   args: ['-c', '"$0" "$@"; exit $?', settings.command, ...settings.args],
 });
 
-test('a stubborn server behind a launcher such as npx ends as well', async () => {
-  const { running, pidOf } = await startWith(behindShell(servers.scripted('stubborn')));
-  const pid = await pidOf('lab_pid');
-  running.send('SIGKILL', 'service');
-  await running.exited;
-  await until(async () => expect(await isRunning(pid)).toBe(false));
-}, 60_000);
+test(
+  'a stubborn server behind a launcher such as npx ends as well',
+  async () => {
+    const { running, pidOf } = await startWith(behindShell(servers.scripted('stubborn')));
+    const pid = await pidOf('lab_pid');
+    running.send('SIGKILL', 'service');
+    await running.exited;
+    await until(async () => expect(await isRunning(pid)).toBe(false));
+  },
+  timeLimit(60_000),
+);
 
 // Half a second of work is left to it when its input ends. It has no tools.
 const TIDY_SERVER = `
@@ -64,16 +73,20 @@ const TIDY_SERVER = `
     .on('close', () => setTimeout(() => { say('tidied up'); process.exit(); }, 500));
 `;
 
-test('a server that ends by itself when its input does is left the time to do so', async () => {
-  await using said = await createCountFile();
-  const path = join(await createFolder(), 'tidy-server.mjs');
-  await writeFile(path, TIDY_SERVER);
-  const { running } = await startWith({ command: process.execPath, args: [path, said.path] });
-  await until(async () => expect(await said.lines()).toEqual(['started']));
-  running.send('SIGKILL', 'service');
-  await running.exited;
-  await until(async () => expect(await said.lines()).toEqual(['started', 'tidied up']));
-}, 60_000);
+test(
+  'a server that ends by itself when its input does is left the time to do so',
+  async () => {
+    await using said = await createCountFile();
+    const path = join(await createFolder(), 'tidy-server.mjs');
+    await writeFile(path, TIDY_SERVER);
+    const { running } = await startWith({ command: process.execPath, args: [path, said.path] });
+    await until(async () => expect(await said.lines()).toEqual(['started']));
+    running.send('SIGKILL', 'service');
+    await running.exited;
+    await until(async () => expect(await said.lines()).toEqual(['started', 'tidied up']));
+  },
+  timeLimit(60_000),
+);
 
 /** Processes whose last argument is this. */
 const withLastArgument = async (word: string): Promise<readonly string[]> => {
@@ -82,13 +95,17 @@ const withLastArgument = async (word: string): Promise<readonly string[]> => {
   return entries.filter((_, place) => lines[place]?.startsWith('/bin/sh\0') && lines[place]?.endsWith(`\0${word}\0`));
 };
 
-test('where a server has ended before the service nobody looks after its group any more, which may be another by then', async () => {
-  const other = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
-  onTestFinished(() => void other.kill('SIGKILL'));
-  const group = other.pid ?? 0;
-  const watch = watchOrphans(group);
-  await until(async () => expect(await withLastArgument(String(group))).toHaveLength(1));
-  watch.end();
-  await until(async () => expect(await withLastArgument(String(group))).toEqual([]));
-  expect(await isRunning(group)).toBe(true);
-}, 60_000);
+test(
+  'where a server has ended before the service nobody looks after its group any more, which may be another by then',
+  async () => {
+    const other = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
+    onTestFinished(() => void other.kill('SIGKILL'));
+    const group = other.pid ?? 0;
+    const watch = watchOrphans(group);
+    await until(async () => expect(await withLastArgument(String(group))).toHaveLength(1));
+    watch.end();
+    await until(async () => expect(await withLastArgument(String(group))).toEqual([]));
+    expect(await isRunning(group)).toBe(true);
+  },
+  timeLimit(60_000),
+);

@@ -10,6 +10,7 @@ import { createFolder } from '#test/config/file/config-lab.ts';
 import { createCountFile, isRunning, servers, until } from '#test/support/mcp-servers/mcp-lab.ts';
 import { startProcess } from '#test/support/start-process.ts';
 import { callService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const SOURCE = join(import.meta.dirname, '../../../src/upstreams/mcp/server-process.ts');
 
@@ -31,19 +32,23 @@ const startGroup = (): { readonly child: ChildProcess; readonly group: number } 
 const ENVIRONMENT = { PATH: process.env['PATH'] ?? '' };
 const NOBODY = { onStdout: () => undefined, onStderr: () => undefined };
 
-test('no watch is left of a server that has ended', async () => {
-  const { promise: told, resolve } = Promise.withResolvers<number>();
-  const { promise: ended, resolve: onEnd } = Promise.withResolvers<string>();
-  const server = spawnServer(
-    { command: '/bin/sh', args: ['-c', 'echo $$; read -r line; exit 3'], cwd: '/', environment: ENVIRONMENT },
-    { ...NOBODY, onStdout: (chunk) => resolve(Number(chunk.toString())), onEnd },
-  );
-  const group = await told;
-  await until(async () => expect(await watchesOf(group)).toHaveLength(1));
-  await server.write('now\n');
-  expect(await ended).toBe('its process ended (exit code 3)');
-  await until(async () => expect(await watchesOf(group)).toEqual([]));
-}, 60_000);
+test(
+  'no watch is left of a server that has ended',
+  async () => {
+    const { promise: told, resolve } = Promise.withResolvers<number>();
+    const { promise: ended, resolve: onEnd } = Promise.withResolvers<string>();
+    const server = spawnServer(
+      { command: '/bin/sh', args: ['-c', 'echo $$; read -r line; exit 3'], cwd: '/', environment: ENVIRONMENT },
+      { ...NOBODY, onStdout: (chunk) => resolve(Number(chunk.toString())), onEnd },
+    );
+    const group = await told;
+    await until(async () => expect(await watchesOf(group)).toHaveLength(1));
+    await server.write('now\n');
+    expect(await ended).toBe('its process ended (exit code 3)');
+    await until(async () => expect(await watchesOf(group)).toEqual([]));
+  },
+  timeLimit(60_000),
+);
 
 /** A `sleep` that writes a line each time before it does so; `more` is what it does besides. */
 const createSleep = async (path: string, more = ''): Promise<string> => {
@@ -66,29 +71,37 @@ const startWatcher = async (group: number, path: string): Promise<ChildProcess> 
   return watcher;
 };
 
-test('where the group is gone when the service dies the watch leaves without waiting', async () => {
-  await using said = await createCountFile();
-  const { child, group } = startGroup();
-  const watcher = await startWatcher(group, await createSleep(said.path));
-  // Reaped, not only dead: until then the number is still the group's.
-  const reaped = once(child, 'exit');
-  child.kill('SIGKILL');
-  await reaped;
-  watcher.kill('SIGKILL');
-  await until(async () => expect(await watchesOf(group)).toEqual([]));
-  expect(await said.lines()).toEqual([]);
-}, 60_000);
+test(
+  'where the group is gone when the service dies the watch leaves without waiting',
+  async () => {
+    await using said = await createCountFile();
+    const { child, group } = startGroup();
+    const watcher = await startWatcher(group, await createSleep(said.path));
+    // Reaped, not only dead: until then the number is still the group's.
+    const reaped = once(child, 'exit');
+    child.kill('SIGKILL');
+    await reaped;
+    watcher.kill('SIGKILL');
+    await until(async () => expect(await watchesOf(group)).toEqual([]));
+    expect(await said.lines()).toEqual([]);
+  },
+  timeLimit(60_000),
+);
 
-test('where the group goes while the watch waits it is not waited for any longer, nor signalled', async () => {
-  await using said = await createCountFile();
-  const { child, group } = startGroup();
-  const path = await createSleep(said.path, `kill -9 ${group}; while kill -0 ${group} 2>/dev/null; do :; done`);
-  const watcher = await startWatcher(group, path);
-  watcher.kill('SIGKILL');
-  await until(async () => expect(await watchesOf(group)).toEqual([]));
-  expect(child.signalCode).toBe('SIGKILL');
-  expect(await said.lines()).toEqual(['slept']);
-}, 60_000);
+test(
+  'where the group goes while the watch waits it is not waited for any longer, nor signalled',
+  async () => {
+    await using said = await createCountFile();
+    const { child, group } = startGroup();
+    const path = await createSleep(said.path, `kill -9 ${group}; while kill -0 ${group} 2>/dev/null; do :; done`);
+    const watcher = await startWatcher(group, path);
+    watcher.kill('SIGKILL');
+    await until(async () => expect(await watchesOf(group)).toEqual([]));
+    expect(child.signalCode).toBe('SIGKILL');
+    expect(await said.lines()).toEqual(['slept']);
+  },
+  timeLimit(60_000),
+);
 
 // The next process gets the number after this one; root may choose it.
 const LAST_PID = '/proc/sys/kernel/ns_last_pid';

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { handOn } from '#src/upstreams/mcp/message-limits.ts';
 import { createLinePace } from '#src/upstreams/mcp/stdio-transport.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 const answerOf = (result: Readonly<Record<string, unknown>>) => ({ jsonrpc: '2.0', id: 7, result }) as const;
 
@@ -44,7 +45,7 @@ const createLab = (take: (line: string) => boolean) => {
     resume: () => events.push('resume'),
     flooded: (why) => events.push(why),
   });
-  const settled = () => expect.poll(() => events.at(-1), { timeout: 15_000 }).toBe('resume');
+  const settled = () => expect.poll(() => events.at(-1), { timeout: timeLimit(15_000) }).toBe('resume');
   return { pace, events, settled };
 };
 
@@ -66,7 +67,7 @@ test('other work gets its turn between the lines', async () => {
   });
   for (let n = 0; n < 4_000; n += 1) pace('line');
   await new Promise((resolve) => void setImmediate(() => setImmediate(resolve)));
-  expect(taken).toBeLessThan(4_000);
+  expect(taken).toBeLessThan(timeLimit(4_000));
   await settled();
   expect(taken).toBe(4_000);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { timeLimit } from '../../support/time-limit.ts';
 import { documentOf, startImport } from './import-lab.ts';
 
 const BASE = { baseUrl: 'http://127.0.0.1:9' };
@@ -25,7 +26,7 @@ test.each([
     refreshMs: 20,
   });
   await folder.write('openapi.json', text);
-  await expect.poll(() => source.state().reason, { timeout: 20_000 }).toBe(reason);
+  await expect.poll(() => source.state().reason, { timeout: timeLimit(20_000) }).toBe(reason);
   expect(offer().tools.map(({ name }) => name)).toEqual(['a']);
 });
 

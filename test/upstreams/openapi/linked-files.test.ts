@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { answering, startHttpTarget } from '../../support/http-target.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 import { documentOf, startImport } from './import-lab.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
 
@@ -142,9 +143,9 @@ test('a file that changes, or comes later, is followed, and one that models coul
     "It refers to 'workspace/c.yml', which is in the workspace, where tools could change it.",
   ]);
   await folder.write('b.yml', 'get: {operationId: b}');
-  await expect.poll(names, { timeout: 15_000 }).toEqual(['a', 'b']);
+  await expect.poll(names, { timeout: timeLimit(15_000) }).toEqual(['a', 'b']);
   await folder.write('a.yml', 'get: {operationId: a2}');
-  await expect.poll(names, { timeout: 15_000 }).toEqual(['a2', 'b']);
+  await expect.poll(names, { timeout: timeLimit(15_000) }).toEqual(['a2', 'b']);
 });
 
 test('a document from a URL may refer to what its own origin serves, and to nothing else', async () => {

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { answering, findClosedPort, startHttpTarget } from '../../support/http-target.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 import { documentOf, startImport } from './import-lab.ts';
 
 const BASE = { baseUrl: 'http://127.0.0.1:9' };
 const QUICK = { refreshMs: 20, firstRetryMs: 20 };
-const PATIENT = { timeout: 15_000 };
+const PATIENT = { timeout: timeLimit(15_000) };
 const withOperations = (...names: readonly string[]) =>
   documentOf(Object.fromEntries(names.map((name) => [`/${name}`, { get: { operationId: name } }])));
 

@@ -7,6 +7,7 @@ import type { InlineTool } from '../../../src/tools/tool.ts';
 import { startStandIn } from '../../support/openapi-stand-in.ts';
 import { toSampleArguments } from '../../support/openapi-stand-in-arguments.ts';
 import { isJson, type Json } from '../../support/openapi-stand-in-schemas.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 import { callTool, startImport, toBareValue } from './import-lab.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -15,7 +16,7 @@ const GITHUB = 'node_modules/.cache/recourse/openapi/api.github.com-23.0.2.json'
 // Silent where the document is there already.
 beforeAll(() => {
   execFileSync('sh', [join(ROOT, 'scripts/ensure-openapi-documents.sh')], { stdio: ['ignore', 'inherit', 'inherit'] });
-}, 120_000);
+}, timeLimit(120_000));
 
 const readDocument = (path: string): { readonly text: string; readonly json: Json } => {
   const text = readFileSync(join(ROOT, path), 'utf8');
@@ -58,38 +59,42 @@ test.each([
       ],
     },
   },
-])('every tool of a published document does what the document says: $name', { timeout: 120_000 }, async (row) => {
-  const { text, json } = readDocument(row.path);
-  const standIn = await startStandIn(json, row.basePath);
-  const { offer, source } = await startImport(text, { baseUrl: standIn.baseUrl, maxResponseBytes: 8_388_608 });
-  expect(source.state()).toMatchObject({ status: 'up', reason: null });
-  const { tools, unavailable } = offer();
-  expect({
-    operations: tools.length + unavailable.length,
-    imported: tools.length,
-    unavailable: unavailable.map(({ facts, reason }) => `${facts.name}: ${reason}`),
-  }).toEqual(row.expected);
+])(
+  'every tool of a published document does what the document says: $name',
+  { timeout: timeLimit(120_000) },
+  async (row) => {
+    const { text, json } = readDocument(row.path);
+    const standIn = await startStandIn(json, row.basePath);
+    const { offer, source } = await startImport(text, { baseUrl: standIn.baseUrl, maxResponseBytes: 8_388_608 });
+    expect(source.state()).toMatchObject({ status: 'up', reason: null });
+    const { tools, unavailable } = offer();
+    expect({
+      operations: tools.length + unavailable.length,
+      imported: tools.length,
+      unavailable: unavailable.map(({ facts, reason }) => `${facts.name}: ${reason}`),
+    }).toEqual(row.expected);
 
-  const misfits: unknown[] = [];
-  for (const tool of tools) {
-    if (tool.runsIn !== 'service') continue;
-    const input = await toFitting(tool);
-    const value = await callTool(tool, input).then(toBareValue, (thrown: unknown) => thrown);
-    const judged = standIn.judged.at(-1);
-    const label = tool.source.replace(/^openapi:api /, '');
-    const isAnswer = judged !== undefined && isSame(value, judged.answer);
-    if (judged?.operation !== label || judged.faults.length > 0 || !isAnswer)
-      misfits.push({
-        label,
-        operation: judged?.operation,
-        faults: judged?.faults,
-        path: judged?.request.path,
-        input,
-        value: String(value),
-      });
-  }
-  expect({ called: standIn.judged.length, misfits }).toEqual({ called: row.expected.imported, misfits: [] });
-});
+    const misfits: unknown[] = [];
+    for (const tool of tools) {
+      if (tool.runsIn !== 'service') continue;
+      const input = await toFitting(tool);
+      const value = await callTool(tool, input).then(toBareValue, (thrown: unknown) => thrown);
+      const judged = standIn.judged.at(-1);
+      const label = tool.source.replace(/^openapi:api /, '');
+      const isAnswer = judged !== undefined && isSame(value, judged.answer);
+      if (judged?.operation !== label || judged.faults.length > 0 || !isAnswer)
+        misfits.push({
+          label,
+          operation: judged?.operation,
+          faults: judged?.faults,
+          path: judged?.request.path,
+          input,
+          value: String(value),
+        });
+    }
+    expect({ called: standIn.judged.length, misfits }).toEqual({ called: row.expected.imported, misfits: [] });
+  },
+);
 
 /** Whether a value is what the stand-in answered. */
 const isSame = (

@@ -9,6 +9,7 @@ import {
   findClosedPort,
   startHttpTarget,
 } from '../../support/http-target.ts';
+import { timeLimit } from '../../support/time-limit.ts';
 import { callTool, documentOf, startImport } from './import-lab.ts';
 
 const DOCUMENT = documentOf({
@@ -191,8 +192,8 @@ test('the end of the call ends the request', async () => {
   const { tool, target } = await startApi(() => undefined);
   const ending = new AbortController();
   const calling = failureOf(callTool(tool('read'), {}, { signal: ending.signal }));
-  await expect.poll(() => target.requests.length, { timeout: 15_000 }).toBe(1);
+  await expect.poll(() => target.requests.length, { timeout: timeLimit(15_000) }).toBe(1);
   ending.abort(new Error('over'));
   expect(await calling).toMatchObject({ message: 'over' });
-  await expect.poll(target.open, { timeout: 15_000 }).toBe(0);
+  await expect.poll(target.open, { timeout: timeLimit(15_000) }).toBe(0);
 });

@@ -6,8 +6,9 @@ import type { ToolOffer } from '#src/tools/tool-offer.ts';
 import { createSourceSet } from '#src/upstreams/sources/source-set.ts';
 import type { Publish, SourcePlan, UpstreamState } from '#src/upstreams/sources/upstream.ts';
 import { runTool } from '#test/support/run-tool.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
-const DEADLINE = { timeout: 15_000 };
+const DEADLINE = { timeout: timeLimit(15_000) };
 
 /** A source that starts and answers when the test says so. */
 const createLab = ({ graceMs = 60_000, startMs = 60_000, startsAtOnce = 8 } = {}) => {
