@@ -37,7 +37,10 @@ const loadEnvironment = (named?: string): LoadedEnvironment => {
   const before = { ...process.env };
   const file = resolve(named ?? STANDARD_FILE);
   try {
-    const added = parseEnv(readFileSync(file, 'utf8'));
+    const text = readFileSync(file, 'utf8');
+    if (text.includes('\0')) return { variables: before, before, file: null, mistake: toUtf16Mistake(file) };
+    // Editors of Windows begin a file with a byte order mark, which `parseEnv` takes for a part of the first name.
+    const added = parseEnv(text.replace(/^\ufeff/, ''));
     for (const [name, value] of Object.entries(added)) process.env[name] ??= value;
     return { variables: { ...process.env }, before, file, mistake: null };
   } catch (error) {
@@ -47,6 +50,10 @@ const loadEnvironment = (named?: string): LoadedEnvironment => {
     return { variables: before, before, file: null, mistake };
   }
 };
+
+// Every line of such a file would be lost, the names of key files as well.
+const toUtf16Mistake = (file: string): string =>
+  `The environment file ${file} is not UTF-8 text (it contains NUL, as UTF-16 does): save it as UTF-8.`;
 
 keepCompiledCode();
 const { stdout, stderr, stdin } = process;

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import { toOneLine } from '../json/json-text.ts';
 import type { AnswerHold } from './send-answer.ts';
 
 /** Server-sent events (WHATWG HTML, section 9.2), or one JSON object a line. */
@@ -125,8 +126,7 @@ class ResponseStream implements EventStream {
 
   send(event: StreamEvent, id: string, dataJson: string): void {
     if (!this.#canWrite()) return;
-    // A line break of JSON stands between its tokens, and a blank does as well.
-    const data = /[\r\n]/.test(dataJson) ? dataJson.replace(/[\r\n]+/g, ' ') : dataJson;
+    const data = toOneLine(dataJson);
     const text =
       this.#options.format === 'sse'
         ? `event: ${event}\nid: ${id}\ndata: ${data}\n\n`

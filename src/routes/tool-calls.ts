@@ -231,6 +231,13 @@ const toIdempotency = (
 ): IdempotencyKey | null => {
   const header = request.headers['idempotency-key'];
   if (header === undefined) return asyncTerms === null ? null : toRequestRecord(request, tenant, options);
+  // Node joins two such headers with a comma, and each wanted a key of its own. A comma may also stand in a key.
+  if (header.includes(',') && (request.raw.headersDistinct['idempotency-key']?.length ?? 1) > 1)
+    throw new ProblemError(
+      400,
+      'invalid_idempotency_key',
+      'The request has several Idempotency-Key headers. Send one.',
+    );
   const key = typeof header === 'string' ? unquote(header) : '';
   if (!/^[\x20-\x7e]{1,255}$/.test(key)) throw createKeyProblem();
   const { toRecordKey, toRequestKey } = options;

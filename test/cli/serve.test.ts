@@ -83,6 +83,27 @@ test('a file of variables that cannot be read is one of the mistakes', async () 
   ]);
 });
 
+test('the first line of .env counts behind a byte order mark, as Windows writes one', async () => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, '.env'), '\ufeffPORT=eighty\r\nCONSOLE=false\r\n');
+  const ended = await runToEnd({ by: 'node', cwd: directory });
+  expect(ended).toMatchObject({ code: 1, stdout: '' });
+  expect(ended.stderr).toContain('recourse: PORT must be a whole number');
+});
+
+test.each([
+  ['with', '\ufeff'],
+  ['without', ''],
+])('a .env in UTF-16 %s a byte order mark is refused at the start', async (_case, mark) => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, '.env'), `${mark}PORT=0\r\n`, 'utf16le');
+  const ended = await runToEnd({ by: 'node', cwd: directory });
+  expect(ended).toMatchObject({ code: 1, stdout: '' });
+  expect(ended.stderr.split('\n')[0]).toBe(
+    `recourse: The environment file ${directory}/.env is not UTF-8 text (it contains NUL, as UTF-16 does): save it as UTF-8.`,
+  );
+});
+
 test('a file of variables that tools could write is refused', async () => {
   const directory = makeDirectory();
   const file = join(directory, 'ours.env');

@@ -110,3 +110,25 @@ test.each([
       detail: 'Idempotency-Key must be 1 to 255 printable ASCII characters.',
     });
 });
+
+test('two Idempotency-Key headers are refused: joined they would be a key that nobody chose', async () => {
+  const send = (...keys: readonly string[]) =>
+    sendRaw(
+      service.port,
+      toPostText(
+        '{"calls":[]}',
+        keys.map((key) => ['Idempotency-Key', key]),
+      ),
+    );
+  const several = { status: 400, title: 'Bad Request', code: 'invalid_idempotency_key' };
+  const detail = 'The request has several Idempotency-Key headers. Send one.';
+  for (const keys of [
+    ['a', 'b'],
+    ['a', 'a'],
+    ['"a"', '"b"'],
+    ['', 'b'],
+  ])
+    expectProblem(await send(...keys), { ...several, detail });
+  // A key may have commas.
+  expect((await send('a, b')).status).toBe(200);
+});

@@ -2,6 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { expect, test } from 'vitest';
 import { toStreamFormat } from '#src/routes/event-stream.ts';
+import { defineTool } from '#src/tools/define-tool.ts';
 import { loadOpenapiDocument } from '#test/support/openapi-document.ts';
 import { readLines } from './raw-stream.ts';
 import { ACCEPT, FORMATS, foldEvents, sendFor, startStreams, streamBatch } from './stream-lab.ts';
@@ -76,6 +77,19 @@ test('a stream tells progress and parts by the index of their call, and folds wi
   expect(events.map(({ event }) => event)).toEqual(['accepted', 'progress', 'part', 'result', 'done']);
   expect(events[1]?.data).toEqual({ index: 0, progress: { done: 1, total: 2, message: 'one' } });
   expect(events[2]?.data).toEqual({ index: 0, value: { length: 3 } });
+});
+
+test('each line of a stream is whole for readers that break lines at every line end of Unicode', async () => {
+  const text = 'one\u2028two\u2029three\u0085four\u001efive\vsix\r\nseven';
+  const input = { type: 'object' } as const;
+  const separated = defineTool({ name: 'separated', description: '', effects: 'read', input, run: () => text });
+  const { url } = await startStreams([separated]);
+  for (const format of FORMATS) {
+    const streamed = await streamBatch(url, { calls: [{ name: 'separated' }] }, { format });
+    // As `readline` of Node and `str.splitlines` of Python; what else these know as ends of lines, JSON escapes itself.
+    expect(streamed.text.split(/\r\n|[\n\v\f\r\x85\u2028\u2029]/)).toEqual(streamed.text.split('\n'));
+    expect(foldEvents(streamed.events)).toMatchObject({ results: [{ value: text }] });
+  }
 });
 
 test('a key that is repeated is answered with all results, marked as a replay', async () => {
