@@ -15,7 +15,7 @@ export const ToolCall = z
     arguments: z
       .union([z.record(z.string(), z.unknown()), z.string(), z.null()])
       .optional()
-      .describe('An object, or a JSON string holding one. "", blank, null or absent mean {}.'),
+      .describe('An object, or a JSON string holding one. "", blank, null, [] or absent mean {}.'),
     timeout_ms: z.number().positive().optional().describe("Milliseconds; may only shorten the tool's own limit."),
   })
   .meta({ id: 'ToolCall' });

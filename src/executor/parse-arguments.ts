@@ -2,6 +2,7 @@ import { isRecord } from '../contract/json-record.ts';
 import { nestingOf, skipString } from '../json/json-text.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { describeValue } from '../tools/describe-value.ts';
+import { takesText } from '../tools/json-schema.ts';
 import type { Tool } from '../tools/tool.ts';
 import { type Failure, toFailure } from './call-outcome.ts';
 import { encodedTwiceText, notAnObjectText, notJsonText, unusableArgumentsText } from './failure-text.ts';
@@ -11,11 +12,10 @@ export type ParsedArguments =
   | { readonly ok: false; readonly failure: Failure };
 
 /**
- * The arguments object of a call: an object, or a JSON string holding one; absent, null and blank mean {}. Anything else
- * is `invalid_arguments`. `bodyLiterals` are those of the body's text, for arguments that are an object in it.
+ * The arguments object of a call: an object, or a JSON string holding one; absent, null, blank and an empty list (PHP's
+ * empty map) mean {}. Anything else is `invalid_arguments`. `bodyLiterals` are those of the body's text, for arguments that are an object in it.
  */
 export const parseArguments = (raw: unknown, bodyLiterals: WideLiterals, tool: Tool): ParsedArguments => {
-  if (raw === undefined || raw === null) return { ok: true, value: {} };
   if (typeof raw !== 'string') return checkShape(raw, bodyLiterals, tool);
   if (raw.trim() === '') return { ok: true, value: {} };
   const parsed = parseJson(raw);
@@ -26,10 +26,45 @@ export const parseArguments = (raw: unknown, bodyLiterals: WideLiterals, tool: T
 };
 
 const checkShape = (value: unknown, wideLiterals: WideLiterals, tool: Tool): ParsedArguments => {
+  if (isNothing(value)) return { ok: true, value: {} };
   if (!isRecord(value)) return refuse(tool, notAnObjectText(tool, describeValue(value)));
   const problem = findShapeProblem(value, wideLiterals);
-  return problem === null ? { ok: true, value } : refuse(tool, unusableArgumentsText(tool, problem));
+  if (problem === null) return { ok: true, value };
+  const advice = problem.number === undefined ? '' : toAdvice(problem.number, value, tool);
+  return refuse(tool, unusableArgumentsText(tool, `${problem.text}${advice}`));
 };
+
+const isNothing = (value: unknown): boolean =>
+  value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
+
+/** What to send instead of a number that lost digits: a text where one can pass. An upstream gets it as a number again. */
+const toAdvice = (number: number, value: object, { inputSchema, upstream }: Tool): string => {
+  const isWritten = upstream !== null && Number.isFinite(number);
+  return isWritten || takesText(inputSchema, findPath(value, number))
+    ? ': send it as a string.'
+    : `, and no string is accepted there: send a number that it can, such as one up to ${Number.MAX_SAFE_INTEGER}.`;
+};
+
+type Place = { readonly value: unknown; readonly path: readonly PropertyKey[] };
+
+/** Where a number within a value is: its first place. Never recursive. */
+const findPath = (root: object, wanted: number): readonly PropertyKey[] => {
+  const places: Place[] = [{ value: root, path: [] }];
+  // A list that grows while it is walked is walked to its end.
+  for (const place of places) {
+    if (place.value === wanted) return place.path;
+    for (const below of placesIn(place)) places.push(below);
+  }
+  return [];
+};
+
+const placesIn = ({ value, path }: Place): readonly Place[] =>
+  typeof value !== 'object' || value === null
+    ? []
+    : Object.entries(value).map(([name, member]: readonly [string, unknown]) => ({
+        value: member,
+        path: [...path, Array.isArray(value) ? Number(name) : name],
+      }));
 
 const refuse = (tool: Tool, message: string): ParsedArguments => ({
   ok: false,
@@ -40,18 +75,23 @@ const MAX_DEPTH = 64;
 // zod's recursive schemas throw out of safeParse on deep input, and a million nodes block the event loop.
 const MAX_NODES = 100_000;
 
-const DEPTH_PROBLEM = `are nested deeper than ${MAX_DEPTH} levels. Send a flatter object.`;
-const SIZE_PROBLEM = `contain more than ${MAX_NODES} values. Send fewer.`;
-const keyProblem = (key: string): string => `use the key '${key}', which is not accepted.`;
-const numberProblem = (literal: string): string =>
-  `contain the number ${literal.slice(0, 40)}, which a JSON number cannot represent exactly: send it as a string.`;
+/** What is wrong with a value, and with which number in it: then what to send instead is still to be said. */
+type ShapeProblem = { readonly text: string; readonly number?: number };
+
+const DEPTH_PROBLEM = { text: `are nested deeper than ${MAX_DEPTH} levels. Send a flatter object.` };
+const SIZE_PROBLEM = { text: `contain more than ${MAX_NODES} values. Send fewer.` };
+const keyProblem = (key: string): ShapeProblem => ({ text: `use the key '${key}', which is not accepted.` });
+const numberProblem = (number: number, literal: string): ShapeProblem => ({
+  text: `contain the number ${literal.slice(0, 40)}, which a JSON number cannot represent exactly`,
+  number,
+});
 
 /**
  * What is wrong with a parsed JSON value before any schema sees it: too deep, too many nodes, keys that reach for
  * prototypes, numbers that lost digits in parsing. Null where nothing is. Never recursive. `wideLiterals` are those of the
  * text that the value was parsed from: 6e23 is a legal float, 12345678901234567890123 is not, and only the text can tell.
  */
-export const findShapeProblem = (value: object, wideLiterals: WideLiterals): string | null =>
+export const findShapeProblem = (value: object, wideLiterals: WideLiterals): ShapeProblem | null =>
   new ShapeWalk(wideLiterals).findProblem(value);
 
 class ShapeWalk {
@@ -66,14 +106,14 @@ class ShapeWalk {
     this.#wideLiterals = wideLiterals;
   }
 
-  findProblem(value: object): string | null {
+  findProblem(value: object): ShapeProblem | null {
     let problem = this.#findIn(value, 1);
     for (let node = this.#nodes?.pop(); node !== undefined && problem === null; node = this.#nodes?.pop())
       problem = this.#findIn(node, this.#depths?.pop() ?? 1);
     return problem;
   }
 
-  #findIn(node: object, depth: number): string | null {
+  #findIn(node: object, depth: number): ShapeProblem | null {
     if (depth > MAX_DEPTH) return DEPTH_PROBLEM;
     // By place: the keys of a list are a text for each of its items.
     if (Array.isArray(node)) return this.#findAmong(node, depth);
@@ -85,7 +125,7 @@ class ShapeWalk {
     return null;
   }
 
-  #findAmong(items: readonly unknown[], depth: number): string | null {
+  #findAmong(items: readonly unknown[], depth: number): ShapeProblem | null {
     for (const item of items) {
       const problem = this.#take(item, depth);
       if (problem !== null) return problem;
@@ -94,7 +134,7 @@ class ShapeWalk {
   }
 
   /** Counts a value, and notes it where it has members of its own. */
-  #take(value: unknown, depth: number): string | null {
+  #take(value: unknown, depth: number): ShapeProblem | null {
     this.#count += 1;
     if (this.#count > MAX_NODES) return SIZE_PROBLEM;
     if (typeof value === 'number') return findNumberProblem(value, this.#wideLiterals);
@@ -107,17 +147,17 @@ class ShapeWalk {
   }
 }
 
-const findKeyProblem = (key: string, member: unknown): string | null => {
+const findKeyProblem = (key: string, member: unknown): ShapeProblem | null => {
   if (key === '__proto__') return keyProblem(key);
   const isPrototype = key === 'constructor' && isRecord(member) && Object.hasOwn(member, 'prototype');
   return isPrototype ? keyProblem('constructor.prototype') : null;
 };
 
-const findNumberProblem = (value: number, wideLiterals: WideLiterals): string | null => {
+const findNumberProblem = (value: number, wideLiterals: WideLiterals): ShapeProblem | null => {
   if (Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value))) return null;
-  if (!Number.isFinite(value)) return numberProblem('beyond 1.8e308');
+  if (!Number.isFinite(value)) return numberProblem(value, 'beyond 1.8e308');
   const literal = wideLiterals().get(value);
-  return literal === undefined ? null : numberProblem(literal);
+  return literal === undefined ? null : numberProblem(value, literal);
 };
 
 /** The long integer literals of a JSON text, outside strings, by the number they were parsed as. */

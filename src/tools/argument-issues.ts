@@ -156,7 +156,8 @@ const toMissingName = (path: Path, input: unknown): string | null => {
   return path.length === 1 && typeof name === 'string' && toValueAt(input, path) === undefined ? name : null;
 };
 
-const toPointerPath = (pointer: string, input: unknown): Path => {
+/** The steps of a JSON Pointer into a value: numbers within lists, names within objects. */
+export const toPointerPath = (pointer: string, input: unknown): Path => {
   if (pointer === '') return NO_PATH;
   const steps = pointer.split('/').slice(1);
   const path: PropertyKey[] = [];

@@ -17,7 +17,8 @@ import {
   toNameOf,
 } from './check-definition.ts';
 import { toExampleArguments } from './json-schema.ts';
-import { type Checked, type SchemaCheck, toSchemaCheck } from './schema-check.ts';
+import type { Checked } from './json-schema-checks.ts';
+import { type SchemaCheck, toSchemaCheck } from './schema-check.ts';
 import {
   type Background,
   DEFAULT_MAX_DURATION_MS,

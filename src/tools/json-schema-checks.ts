@@ -9,9 +9,14 @@ import type { Issue } from '../contract/tool-result.ts';
 import { createAjvWords } from './argument-issues.ts';
 import { isRecord } from './json-schema.ts';
 import { runInTimeBox } from './time-box.ts';
+import { type ToWideInteger, withWideIntegers } from './wide-integers.ts';
 
-/** What is wrong with a value, empty where nothing is. */
-export type JsonSchemaCheck = (value: unknown) => readonly Issue[];
+export type Checked =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly issues: readonly Issue[] };
+
+/** The value as it may be used, or what is wrong with it. */
+export type JsonSchemaCheck = (value: unknown) => Checked;
 
 /**
  * Who wrote a schema. `own`: a team, for its own tool, where its patterns are JavaScript's. `foreign`: an MCP server or
@@ -22,6 +27,13 @@ export type SchemaOrigin = 'own' | 'foreign';
 /** Whether texts are refused that are not of the `format` that a schema gives; numbers are in any case. */
 export type FormatRule = 'check' | 'advise';
 
+type CheckOptions = {
+  readonly origin: SchemaOrigin;
+  readonly formats?: FormatRule;
+  /** What a text of a whole number beyond ±2^53−1 becomes where the schema asks for a number; left out: it does not fit. */
+  readonly toWideInteger?: ToWideInteger;
+};
+
 // Beyond, the first problem is told and not all of them: a list of a hundred thousand mistakes in a schema of sixty
 // alternatives is six million problems.
 const MOST_NODES_TOLD_IN_FULL = 2_000;
@@ -30,10 +42,11 @@ const MOST_NODES_TOLD_IN_FULL = 2_000;
  * Makes checks that share one validator. Throws where a schema cannot be compiled. Checking takes time in the order of
  * the value's size: whether there is a problem is decided by the first one, and all of them are only looked for in small values.
  */
-export const createJsonSchemaChecks = (
-  origin: SchemaOrigin,
-  formats: FormatRule = 'check',
-): ((schema: JsonSchema) => JsonSchemaCheck) => {
+export const createJsonSchemaChecks = ({
+  origin,
+  formats = 'check',
+  toWideInteger,
+}: CheckOptions): ((schema: JsonSchema) => JsonSchemaCheck) => {
   const first = createAjv({ origin, formats, problems: 'first' });
   // Only made for the first value that does not fit.
   let all: Ajv.Ajv2020 | undefined;
@@ -47,36 +60,51 @@ export const createJsonSchemaChecks = (
       findAll ??= all.compile(schema);
       return findAll;
     };
-    return createCheck(schema, findFirst, toFindAll, run);
+    return createCheck({ schema, findFirst, toFindAll, run, toWide: toWideInteger });
   };
 };
 
-const createCheck = (
-  schema: JsonSchema,
-  findFirst: Ajv.ValidateFunction,
-  toFindAll: () => Ajv.ValidateFunction,
-  run: Run,
-): JsonSchemaCheck => {
+type Compiled = {
+  readonly schema: JsonSchema;
+  readonly findFirst: Ajv.ValidateFunction;
+  readonly toFindAll: () => Ajv.ValidateFunction;
+  readonly run: Run;
+  readonly toWide: ToWideInteger | undefined;
+};
+
+const createCheck = ({ schema, findFirst, toFindAll, run, toWide }: Compiled): JsonSchemaCheck => {
   const toIssues = createAjvWords(schema);
+  const judge = (value: unknown, items: 'each' | 'one', find: Ajv.ValidateFunction): Checked => {
+    const findErrors = (one: unknown) => (find(one) === true ? [] : (find.errors ?? []));
+    if (toWide === undefined) return { ok: false, issues: toIssues(findErrors(value), value) };
+    const judged = withWideIntegers(value, findErrors, { items, toWide });
+    return judged.ok ? judged : { ok: false, issues: toIssues(judged.errors, value) };
+  };
   return (value) => {
     const fits = run(() => findFirst(value) === true);
-    if (fits === 'cut_off') return [OUT_OF_TIME];
-    if (fits) return [];
+    if (fits === 'cut_off') return OUT_OF_TIME;
+    if (fits) return { ok: true, value };
+    const items = hasMoreNodes(value, MOST_NODES_TOLD_IN_FULL) ? 'one' : 'each';
     // Made outside of the time box: on a busy machine that takes as long as a check may.
-    const find = hasMoreNodes(value, MOST_NODES_TOLD_IN_FULL) ? findFirst : toFindAll();
-    const issues = run(() => (find(value) === true ? [] : toIssues(find.errors ?? [], value)));
-    return issues === 'cut_off' ? [OUT_OF_TIME] : issues;
+    const find = items === 'one' ? findFirst : toFindAll();
+    const checked = run(() => judge(value, items, find));
+    return checked === 'cut_off' ? OUT_OF_TIME : checked;
   };
 };
 
 // A schema without references and patterns is walked once for each value in it. With references twenty alternatives of a
 // kilobyte can be a million, and a pattern takes its own length times that of the text: then only the clock tells.
 const MOST_TIME_MS = 500;
-const OUT_OF_TIME: Issue = {
-  path: '',
-  expected: 'arguments that can be checked',
-  received: 'arguments that take too long to check',
-  message: 'the arguments could not be checked against the schema in time; send simpler ones',
+const OUT_OF_TIME: Checked = {
+  ok: false,
+  issues: [
+    {
+      path: '',
+      expected: 'arguments that can be checked',
+      received: 'arguments that take too long to check',
+      message: 'the arguments could not be checked against the schema in time; send simpler ones',
+    },
+  ],
 };
 
 const mayTakeLong = (schema: JsonSchema): boolean =>
@@ -114,6 +142,15 @@ const createAjv = ({ origin, formats: rule, problems }: AjvOptions): Ajv.Ajv2020
     ...(origin === 'own' ? {} : { code: { regExp: createLinearRegExp(load('re2js')) }, inlineRefs: MOST_INLINED }),
   });
   formats.default.default(ajv, rule === 'check' ? {} : [...FORMATS_OF_NUMBERS]);
+  // Ajv's own divides binary fractions: 5.06 is no multiple of 0.01 to it.
+  ajv.removeKeyword('multipleOf');
+  ajv.addKeyword({
+    keyword: 'multipleOf',
+    type: 'number',
+    schemaType: 'number',
+    errors: true,
+    compile: toStepCheck,
+  });
   // Ajv's own compares every two items.
   ajv.removeKeyword('uniqueItems');
   ajv.addKeyword({
@@ -124,6 +161,31 @@ const createAjv = ({ origin, formats: rule, problems }: AjvOptions): Ajv.Ajv2020
     compile: toUniqueCheck,
   });
   return ajv;
+};
+
+const toStepCheck = (step: number): DataValidateFunction => {
+  const check: DataValidateFunction = (value: unknown) => {
+    if (typeof value !== 'number' || isMultipleOf(value, step)) return true;
+    check.errors = [{ keyword: 'multipleOf', params: { multipleOf: step }, message: `must be multiple of ${step}` }];
+    return false;
+  };
+  return check;
+};
+
+/** Whether a number is a multiple of a step, both as decimals, as they were written. */
+const isMultipleOf = (value: number, step: number): boolean => {
+  if (Number.isSafeInteger(value) && Number.isSafeInteger(step)) return value % step === 0;
+  const [dividend, divisor] = [toDecimal(value), toDecimal(step)];
+  const least = Math.min(dividend.exponent, divisor.exponent);
+  const scaled = ({ digits, exponent }: Decimal): bigint => digits * 10n ** BigInt(exponent - least);
+  return scaled(dividend) % scaled(divisor) === 0n;
+};
+
+type Decimal = { readonly digits: bigint; readonly exponent: number };
+
+const toDecimal = (value: number): Decimal => {
+  const [, whole = '0', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e(.+))?$/.exec(String(value)) ?? [];
+  return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
 };
 
 const toUniqueCheck = (wanted: boolean): DataValidateFunction => {

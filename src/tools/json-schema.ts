@@ -38,10 +38,36 @@ export const isSensitive = (schema: JsonSchema, path: readonly PropertyKey[]): b
   if (!marksSensitive(schema)) return false;
   let ways = toAlternatives([schema], schema);
   return path.some((step) => {
-    const members = ways.flatMap((way) => membersAt(way, step));
-    ways = toAlternatives(members, schema);
+    ways = toBelow(ways, step, schema);
     return ways.some((way) => way['sensitive'] === true);
   });
+};
+
+const toBelow = (ways: readonly JsonSchema[], step: PropertyKey, root: JsonSchema): readonly JsonSchema[] =>
+  toAlternatives(
+    ways.flatMap((way) => membersAt(way, step)),
+    root,
+  );
+
+/** All that describes the value under `path`, alternatives and parts included. */
+const schemasAt = (schema: JsonSchema, path: readonly PropertyKey[]): readonly JsonSchema[] =>
+  path.reduce((ways, step) => toBelow(ways, step, schema), toAlternatives([schema], schema));
+
+/** The names of the properties of what is under `path`, in all its alternatives and parts. */
+export const namesAt = (schema: JsonSchema, path: readonly PropertyKey[]): readonly string[] => [
+  ...new Set(schemasAt(schema, path).flatMap((way) => [...propertiesOf(way).keys()])),
+];
+
+/** Whether a text may stand under `path`, as far as types and lists of values tell. */
+export const takesText = (schema: JsonSchema, path: readonly PropertyKey[]): boolean => {
+  const types = schemasAt(schema, path).flatMap(typesOf);
+  return types.length === 0 || types.includes('string');
+};
+
+const typesOf = ({ type, enum: values, const: value }: JsonSchema): readonly unknown[] => {
+  if (type !== undefined) return [type].flat();
+  if (Array.isArray(values)) return values.map((one) => typeof one);
+  return value === undefined ? [] : [typeof value];
 };
 
 const recordsOf = (value: unknown): readonly JsonSchema[] => (Array.isArray(value) ? value.filter(isRecord) : []);

@@ -1,12 +1,7 @@
 import * as z from 'zod';
 import type { JsonSchema } from '../contract/tool-description.ts';
-import type { Issue } from '../contract/tool-result.ts';
 import { createZodWords } from './argument-issues.ts';
-import { createJsonSchemaChecks, type SchemaOrigin } from './json-schema-checks.ts';
-
-export type Checked =
-  | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly issues: readonly Issue[] };
+import { type Checked, createJsonSchemaChecks, type SchemaOrigin } from './json-schema-checks.ts';
 
 /** A schema made ready to check values: its JSON Schema form, and the check. The check may throw what a refinement throws. */
 export type SchemaCheck = {
@@ -117,14 +112,9 @@ const toJsonSchemaCheck = (declared: JsonSchema, side: Side, origin: SchemaOrigi
   checkNesting(declared);
   const open = SPEAKS_OF_FURTHER_MEMBERS.some((keyword) => keyword in declared);
   const jsonSchema = side === 'input' && !open ? { ...declared, additionalProperties: false } : declared;
-  const findIssues = createJsonSchemaChecks(origin)(jsonSchema);
-  return {
-    jsonSchema,
-    check: (value) => {
-      const issues = findIssues(value);
-      return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
-    },
-  };
+  // A handler of one's own gets what the schema describes; for a server a number is written with all its digits.
+  const wide = origin === 'own' ? {} : { toWideInteger: (digits: string) => JSON.rawJSON(digits) };
+  return { jsonSchema, check: createJsonSchemaChecks({ origin, ...wide })(jsonSchema) };
 };
 
 /** Whether a value of JSON is nested deeper than so many levels. Takes no stack, however deep it is. */

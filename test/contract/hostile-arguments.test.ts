@@ -52,10 +52,13 @@ test.each(['{"x":5}', '"{\\"x\\":5}"', '" \\n{\\"x\\": 5.0}\\n"'])('the argument
   expect(ran).toEqual([{ x: 5 }]);
 });
 
-test.each(['""', '" \\n\\t"', 'null', '{}', '"{}"'])('the arguments %s are none', async (args) => {
-  expect((await answer('bare', args))?.success).toBe(true);
-  expect(ran).toEqual([{}]);
-});
+test.each(['""', '" \\n\\t"', 'null', '"null"', '" null\\n"', '[]', '"[]"', '"\\"\\""', '{}', '"{}"'])(
+  'the arguments %s are none',
+  async (args) => {
+    expect((await answer('bare', args))?.success).toBe(true);
+    expect(ran).toEqual([{}]);
+  },
+);
 
 test('absent arguments are none', async () => {
   const [result] = await answerAmongGood(service, ['{"name":"bare"}']);
@@ -93,12 +96,13 @@ test.each([
 });
 
 test.each([
-  ['[]', 'an array'],
+  ['[{}]', 'an array'],
+  ['[null]', 'an array'],
   ['5', 'the number 5'],
   ['true', 'the boolean true'],
   ['"[1]"', 'an array'],
   ['"5"', 'the number 5'],
-  ['"null"', 'null'],
+  ['false', 'the boolean false'],
   ['"\\"text\\""', 'the string "text"'],
 ])('the arguments %s are no object', async (args, received) => {
   await expectRefused('bare', args, `Arguments for 'bare' must be a JSON object, got ${received}.`);
@@ -164,6 +168,14 @@ test.each([
 });
 
 test.each([
+  ['9007199254740993', '9007199254740993'],
+  ['1e400', 'beyond 1.8e308'],
+])('where no text can pass, the answer for %s does not advise one', async (literal, shown) => {
+  const told = `Arguments for 'row' contain the number ${shown}, which a JSON number cannot represent exactly, and no string is accepted there: send a number that it can, such as one up to 9007199254740991. Fix this and call 'row' again.`;
+  await expectRefused('row', `{"x":${literal}}`, told);
+});
+
+test.each([
   '6e23',
   '6.02214076E+23',
   '1e22',
@@ -224,7 +236,7 @@ test('a schema that throws refuses the arguments, and shows no stack', async () 
 });
 
 test('every kind of bad arguments in one batch: each is told its own, and the good ones run', async () => {
-  const args = ['{"__proto__":1}', nest(100), '{"n":1e400}', '"{"', '[]', '{"n":9007199254740993}', '{"n":1e22}'];
+  const args = ['{"__proto__":1}', nest(100), '{"n":1e400}', '"{"', '[1]', '{"n":9007199254740993}', '{"n":1e22}'];
   const results = await answerAmongGood(
     service,
     args.map((given) => `{"name":"loose","arguments":${given}}`),

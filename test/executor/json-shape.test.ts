@@ -4,10 +4,9 @@ import { createWideLiterals, findShapeProblem } from '#src/executor/parse-argume
 const problemOf = (source: string): string | null => {
   const parsed: unknown = JSON.parse(source);
   if (typeof parsed !== 'object' || parsed === null) throw new Error('No object.');
-  return findShapeProblem(parsed, createWideLiterals(source));
+  return findShapeProblem(parsed, createWideLiterals(source))?.text ?? null;
 };
-const LOST =
-  'contain the number 12345678901234567890123, which a JSON number cannot represent exactly: send it as a string.';
+const LOST = 'contain the number 12345678901234567890123, which a JSON number cannot represent exactly';
 
 describe('a number that lost digits in parsing', () => {
   test.each([
@@ -23,7 +22,7 @@ describe('a number that lost digits in parsing', () => {
     ['{"n":"12345678901234567890123 \\" 12345678901234567890123","m":1e300}', null],
     [
       '{"n":1e12345678901234567,"m":1e300}',
-      'contain the number beyond 1.8e308, which a JSON number cannot represent exactly: send it as a string.',
+      'contain the number beyond 1.8e308, which a JSON number cannot represent exactly',
     ],
   ])('%s', (source, problem) => {
     expect(problemOf(source)).toBe(problem);

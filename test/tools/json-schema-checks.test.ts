@@ -1,9 +1,20 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Issue } from '#src/contract/tool-result.ts';
 import { createJsonSchemaChecks, findTwins } from '#src/tools/json-schema-checks.ts';
 
-const foreign = createJsonSchemaChecks('foreign');
-const own = createJsonSchemaChecks('own');
+const toChecks = (...[options]: Parameters<typeof createJsonSchemaChecks>) => {
+  const checks = createJsonSchemaChecks(options);
+  return (schema: Readonly<Record<string, unknown>>) => {
+    const check = checks(schema);
+    return (value: unknown): readonly Issue[] => {
+      const checked = check(value);
+      return checked.ok ? [] : checked.issues;
+    };
+  };
+};
+const foreign = toChecks({ origin: 'foreign' });
+const own = toChecks({ origin: 'own' });
 const isWithin = (limitMs: number, act: () => unknown): boolean => {
   const startedAt = performance.now();
   act();
@@ -129,4 +140,72 @@ test('a foreign schema that refers to itself judges as ever', () => {
   const check = foreign(tree);
   expect(check({ n: 1, left: { n: 2 } })).toEqual([]);
   expect(check({ n: 1, left: {} })).toMatchObject([{ path: 'left.n' }]);
+});
+
+test.each([
+  [0.01, [5.06, 4.35, 0.07, 19.99, 123_456_789.01, -0.07, 0, 1e21], [5.065, 0.015, 1e-9]],
+  [0.1, [0.3, 0.7], [0.30000000000000004, 0.25]],
+  [0.05, [0.15], [0.12]],
+  [1e-8, [0.00012345, 12_391_239_123], [1.5e-9]],
+  [2.5, [7.5, -10], [6]],
+  [3, [9, -9, 9e20], [10, 4.5]],
+  [0.123456789, [0.246913578], [1e308]],
+])('multiples of %d are told by their decimals, own and foreign', (multipleOf, multiples, others) => {
+  for (const check of [own({ multipleOf }), foreign({ multipleOf })]) {
+    expect(multiples.flatMap(check)).toEqual([]);
+    expect(others.filter((value) => check(value).length === 0)).toEqual([]);
+  }
+});
+
+const wide = createJsonSchemaChecks({ origin: 'foreign', toWideInteger: BigInt });
+
+test.each([
+  [{ type: 'integer' }, '8123456789012345679', 8123456789012345679n],
+  [{ type: 'number' }, '-9007199254740993', -9007199254740993n],
+  [{ type: ['null', 'integer'] }, '9007199254740992', 9007199254740992n],
+  [{ type: 'string' }, '8123456789012345679', '8123456789012345679'],
+  [{ oneOf: [{ type: 'integer' }, { type: 'string' }] }, '8123456789012345679', '8123456789012345679'],
+  [{ anyOf: [{ type: 'integer' }, { type: 'boolean' }] }, '8123456789012345679', 8123456789012345679n],
+  [{ type: 'integer', multipleOf: 10 }, '8123456789012345670', 8123456789012345670n],
+  [{ items: { type: 'integer' } }, ['8123456789012345679', 1], [8123456789012345679n, 1]],
+])('by %j the text %j is a number only where no text fits', (schema, given, value) => {
+  expect(wide(schema)(given)).toEqual({ ok: true, value });
+});
+
+test.each([
+  ['12', 'expected an integer, got the string "12"'],
+  ['9007199254740991', 'expected an integer, got the string "9007199254740991"'],
+  ['008123456789012345679', 'expected an integer, got the string "008123456789012345679"'],
+  ['8123456789012345679.0', 'expected an integer, got the string "8123456789012345679.0"'],
+  ['8123456789012345679 ', 'expected an integer, got the string "8123456789012345679 "'],
+  ['9'.repeat(309), 'expected an integer, got the string "999'],
+])('the text %s is no integer', (given, message) => {
+  expect(wide({ type: 'integer' })(given)).toMatchObject({
+    ok: false,
+    issues: [{ message: expect.stringContaining(message) }],
+  });
+});
+
+test('each alternative gets the id as it wants it, in a short list and in a long one', () => {
+  const toWay = (kind: string, type: string) => ({
+    properties: { kind: { const: kind }, id: { type } },
+    required: ['kind', 'id'],
+    additionalProperties: false,
+  });
+  const check = wide({ items: { anyOf: [toWay('a', 'integer'), toWay('b', 'string')] } });
+  const rows = [
+    { kind: 'a', id: '8123456789012345679' },
+    { kind: 'b', id: '8123456789012345679' },
+  ];
+  expect(check(rows)).toEqual({ ok: true, value: [{ kind: 'a', id: 8123456789012345679n }, rows[1]] });
+  const ids = Array.from({ length: 5_000 }, (_, n) => ({ id: String(8123456789012345679n + BigInt(n)) }));
+  expect(wide({ items: { properties: { id: { type: 'integer' } } } })(ids)).toEqual({
+    ok: true,
+    value: ids.map(({ id }) => ({ id: BigInt(id) })),
+  });
+});
+
+test('a wide id beyond a bound is told the bound and not to be another type', () => {
+  const checked = wide({ properties: { id: { type: 'integer', maximum: 100 } } })({ id: '8123456789012345679' });
+  expect(checked).toMatchObject({ ok: false, issues: [{ path: 'id', expected: expect.stringContaining('100') }] });
 });

@@ -12,6 +12,7 @@ import {
   type Pair,
   percentEncode,
   toArgumentRefusal,
+  toJsonText,
   toPairs,
   toPiece,
   toStyledText,
@@ -93,7 +94,7 @@ const toCookie = (parameters: readonly Parameter[], input: Arguments, credential
 const argumentOf = (parameter: Parameter, input: Arguments): unknown => {
   const { argument, fallback } = parameter;
   const value = argument !== null && Object.hasOwn(input, argument) ? input[argument] : fallback;
-  return parameter.asJson && value !== undefined ? JSON.stringify(value) : value;
+  return parameter.asJson && value !== undefined ? toJsonText(value) : value;
 };
 
 /**

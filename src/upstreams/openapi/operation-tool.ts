@@ -1,14 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod';
+import { isRecord } from '../../contract/json-record.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import type { Issue } from '../../contract/tool-result.ts';
 import type { HttpClient } from '../../egress/http-client.ts';
 import { isRedirect, toPinnedRedirects } from '../../egress/redirects.ts';
 import { isSuccess } from '../../egress/response-status.ts';
 import { defineTool } from '../../tools/define-tool.ts';
 import { toExampleArguments } from '../../tools/json-schema.ts';
-import { createJsonSchemaChecks, type FormatRule, type JsonSchemaCheck } from '../../tools/json-schema-checks.ts';
-import type { Checked } from '../../tools/schema-check.ts';
+import {
+  type Checked,
+  createJsonSchemaChecks,
+  type FormatRule,
+  type JsonSchemaCheck,
+} from '../../tools/json-schema-checks.ts';
 import { runInTimeBox } from '../../tools/time-box.ts';
 import { type InlineTool, type ToolContext, toWorkMs, type Upstream } from '../../tools/tool.ts';
 import { type Credentials, createSecretRemover } from './credentials.ts';
@@ -32,7 +36,7 @@ export type ImportMeans = {
   readonly openClient: () => Promise<HttpClient>;
   /** Settles when an answer of so many bytes may be worked on: large ones have a turn of the event loop each. */
   readonly turnFor: (bytes: number) => Promise<void>;
-  readonly checkFor: (schema: OperationPlan['inputSchema']) => ArgumentCheck;
+  readonly checkFor: (schema: OperationPlan['inputSchema']) => JsonSchemaCheck;
   readonly now: () => number;
 };
 
@@ -63,7 +67,10 @@ export const createOperationTool = (
     exampleArguments: toExampleArguments(inputSchema),
     prepare: (input) => {
       const checked = check(input);
-      return checked.ok ? { ok: true, invocation: { run: (context) => run(input, context) } } : checked;
+      if (!checked.ok) return checked;
+      // An object that was checked stays one.
+      const given = isRecord(checked.value) ? checked.value : input;
+      return { ok: true, invocation: { run: (context) => run(given, context) } };
     },
   };
 };
@@ -114,17 +121,19 @@ export const createAnswerTurns = (): ((bytes: number) => Promise<void>) => {
   };
 };
 
-/** Checks arguments against a schema, which is compiled with the first of them. */
-type ArgumentCheck = (value: unknown) => Checked;
-
 // Thirty times what the largest of GitHub's takes: a busy machine refuses none. Nothing else of the process runs meanwhile.
 const MOST_COMPILE_MS = 5_000;
 
-const NO_VALIDATOR: Issue = {
-  path: '',
-  expected: 'a schema that can be compiled',
-  received: 'a schema that cannot',
-  message: "this operation's schema cannot be compiled to check arguments; use another operation",
+const NO_VALIDATOR: Checked = {
+  ok: false,
+  issues: [
+    {
+      path: '',
+      expected: 'a schema that can be compiled',
+      received: 'a schema that cannot',
+      message: "this operation's schema cannot be compiled to check arguments; use another operation",
+    },
+  ],
 };
 
 /**
@@ -132,23 +141,22 @@ const NO_VALIDATOR: Issue = {
  * megabyte, and a document has a thousand. It goes with the tools of the version. A schema that cannot be compiled, or
  * not in five seconds, refuses all arguments and is not tried again.
  */
-export const createArgumentChecks = (formats: FormatRule): ((schema: JsonSchema) => ArgumentCheck) => {
+export const createArgumentChecks = (formats: FormatRule): ((schema: JsonSchema) => JsonSchemaCheck) => {
   let toCheck: ReturnType<typeof createJsonSchemaChecks> | undefined;
   const compile = (schema: JsonSchema): JsonSchemaCheck => {
-    toCheck ??= createJsonSchemaChecks('foreign', formats);
+    toCheck ??= createJsonSchemaChecks({ origin: 'foreign', formats, toWideInteger: BigInt });
     const validator = toCheck;
     const compiled = runInTimeBox(MOST_COMPILE_MS, () => orNull(() => validator(schema)));
     if (typeof compiled === 'function') return compiled;
     // What was cut off in the middle of its work is not worked with again.
     toCheck = undefined;
-    return () => [NO_VALIDATOR];
+    return () => NO_VALIDATOR;
   };
   return (schema) => {
-    let findIssues: JsonSchemaCheck | undefined;
+    let check: JsonSchemaCheck | undefined;
     return (value) => {
-      findIssues ??= compile(schema);
-      const issues = findIssues(value);
-      return issues.length === 0 ? { ok: true, value } : { ok: false, issues };
+      check ??= compile(schema);
+      return check(value);
     };
   };
 };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isRecord, textAt } from '../../contract/json-record.ts';
 import type { MemberEncoding, RequestBody } from './request-body.ts';
-import { type Arguments, percentEncode, toArgumentRefusal, toPairs, toPiece } from './written-values.ts';
+import { type Arguments, percentEncode, toArgumentRefusal, toJsonText, toPairs, toPiece } from './written-values.ts';
 
 /** A body as it is sent, and its Content-Type. */
 type SentBody = { readonly content: string | Uint8Array; readonly contentType: string };
@@ -19,7 +19,7 @@ export const toSentBody = async (
   if (value === undefined) return null;
   switch (body.kind) {
     case 'json':
-      return { content: JSON.stringify(value), contentType: body.media };
+      return { content: toJsonText(value), contentType: body.media };
     case 'text':
       return { content: toPiece(value), contentType: `${body.media}; charset=utf-8` };
     case 'form':
@@ -64,7 +64,7 @@ const toForm = (value: unknown, encodings: RequestBody['encodings']): string =>
 
 const toStyleable = (member: unknown, encoding: MemberEncoding | undefined): unknown =>
   encoding === undefined && typeof member === 'object' && member !== null && !Array.isArray(member)
-    ? JSON.stringify(member)
+    ? toJsonText(member)
     : member;
 
 const toStyling = (name: string, encoding: MemberEncoding | undefined) => ({

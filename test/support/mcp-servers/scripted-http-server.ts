@@ -1,12 +1,14 @@
 // An MCP server over HTTP without any SDK. argv: port, a file to count in, 'plain', 'locked' (401) or 'old' (SSE only).
 import { appendFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { SPELLED } from './scripted-tools.ts';
 
 const [, , port = '0', countPath = '', mode = 'plain'] = process.argv;
 const sessions = new Set<string>();
 let oldStream: ServerResponse | null = null;
 
 type Message = Readonly<Record<string, unknown>> & { readonly id?: number; readonly method?: string };
+let lastBody = '';
 
 const text = (value: string) => ({ content: [{ type: 'text', text: value }] });
 const answer = (id: unknown, result: unknown) => ({ jsonrpc: '2.0', id, result });
@@ -35,6 +37,7 @@ const CALLS: Readonly<
   Record<string, (message: Message, response: ServerResponse, request: IncomingMessage) => unknown>
 > = {
   echo: ({ id }, response) => sendJson(response, answer(id, text('over HTTP'))),
+  spelled: ({ id }, response) => sendJson(response, answer(id, text(lastBody))),
   headers: ({ id }, response, request) => sendJson(response, answer(id, text(String(request.headers['x-secret'])))),
   drop: (_message, response) => response.destroy(),
   limited: (_message, response) => response.writeHead(429, { 'retry-after': '7' }).end('slow down'),
@@ -66,7 +69,7 @@ const initialize = ({ id }: Message, response: ServerResponse): void => {
   sendJson(response, answer(id, result), { 'mcp-session-id': session });
 };
 
-const list = TOOLS.map((name) => ({ name, description: name, inputSchema: { type: 'object' } }));
+const list = [...TOOLS.map((name) => ({ name, description: name, inputSchema: { type: 'object' } })), SPELLED];
 
 const post = (message: Message, request: IncomingMessage, response: ServerResponse): unknown => {
   const { id, method, params } = message;
@@ -103,7 +106,8 @@ const handle = async (request: IncomingMessage, response: ServerResponse): Promi
   }
   if (request.method === 'DELETE') return response.writeHead(200).end();
   if (request.method !== 'POST') return response.writeHead(405).end();
-  const message = JSON.parse(Buffer.concat(await request.toArray()).toString('utf8'));
+  lastBody = Buffer.concat(await request.toArray()).toString('utf8');
+  const message = JSON.parse(lastBody);
   if (mode !== 'old') return post(message, request, response);
   return request.url === '/messages' ? postOld(message, response) : response.writeHead(405).end();
 };

@@ -8,6 +8,7 @@ import { SCRIPTED_TOOLS, type ScriptedTool } from './scripted-tools.ts';
 
 const [, , start = 'plain', path = ''] = process.argv;
 let tools: readonly ScriptedTool[] = SCRIPTED_TOOLS;
+let lastLine = '';
 
 const send = (message: Readonly<Record<string, unknown>>): void =>
   void process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
@@ -26,6 +27,7 @@ type Call = { readonly args: Arguments; readonly id: unknown; readonly meta: Arg
 const ANSWERS: Readonly<Record<string, (call: Call) => unknown>> = {
   echo: ({ args }) => text(String(args['text'])),
   meta: ({ meta }) => text(JSON.stringify(meta)),
+  spelled: () => text(lastLine),
   environment: () => text(Object.keys(process.env).sort().join(',')),
   pid: () => text(String(process.pid)),
   fail: () => ({ isError: true, ...text('The disk is full. Delete something first.') }),
@@ -129,6 +131,7 @@ const list = (id: unknown, params: Arguments | undefined): void => {
 };
 
 const handle = async (line: string): Promise<void> => {
+  lastLine = line;
   const { id, method, params } = JSON.parse(line);
   switch (method) {
     case 'initialize':

@@ -9,6 +9,18 @@ const READ = { readOnlyHint: true };
 const plain = (name: string): ScriptedTool => ({ name, description: `Does ${name}.` });
 const reading = (name: string): ScriptedTool => ({ ...plain(name), annotations: READ });
 
+/** Answers with the request as it was written, digit by digit. */
+export const SPELLED: ScriptedTool = {
+  ...reading('spelled'),
+  inputSchema: {
+    type: 'object',
+    properties: {
+      id: { type: 'integer' },
+      rows: { type: 'array', items: { type: 'object', properties: { id: { type: ['integer', 'null'] } } } },
+    },
+  },
+};
+
 /** What the scripted server offers, before any of its tools changes that. */
 export const SCRIPTED_TOOLS: readonly ScriptedTool[] = [
   {
@@ -31,6 +43,7 @@ export const SCRIPTED_TOOLS: readonly ScriptedTool[] = [
   ...['count_and_wait', 'count_and_die', 'fail_writing', 'bad_params_writing', 'large_writing'].map(plain),
   { ...plain('large'), inputSchema: { type: 'object', properties: { bytes: { type: 'number' } } }, annotations: READ },
   ...['change_description', 'change_back', 'remove_echo', 'add_late', 'forget_silently'].map(plain),
+  SPELLED,
   { name: 'set', description: 'Sets it.', annotations: { idempotentHint: true, destructiveHint: false } },
   { name: 'two words', description: 'A name that is made fit.' },
   { name: 'same/name', description: 'One of two.' },

@@ -24,6 +24,11 @@ test('a server is called over Streamable HTTP, with the headers of its settings'
   expect(await lab.call('lab_headers')).toMatchObject({ success: true, value: 's3cret' });
 });
 
+test('a text of digits reaches a server that asks for an integer as bare digits, over HTTP', async () => {
+  const { value } = await lab.call('lab_spelled', { id: '8123456789012345679', rows: [{ id: '-9007199254740993' }] });
+  expect(value).toContain('"arguments":{"id":8123456789012345679,"rows":[{"id":-9007199254740993}]}');
+});
+
 test('429 is the upstream that limits us, and its Retry-After is passed on', async () => {
   expect(await lab.call('lab_limited')).toMatchObject({
     outcome: 'retry',

@@ -756,7 +756,7 @@ export interface components {
             readonly id?: string | number | null;
             /** @description The name of the tool. */
             readonly name: string;
-            /** @description An object, or a JSON string holding one. "", blank, null or absent mean {}. */
+            /** @description An object, or a JSON string holding one. "", blank, null, [] or absent mean {}. */
             readonly arguments?: {
                 readonly [key: string]: unknown;
             } | string | null;
