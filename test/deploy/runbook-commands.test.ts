@@ -25,6 +25,15 @@ const start = async (environment: Readonly<Record<string, string>> = {}): Promis
   return service;
 };
 
+test('the table of alerts has all of them, as the rules have severity and time', () => {
+  const rows = RUNBOOK.match(/^\| \[Recourse\w+\].+$/gm) ?? [];
+  const said = rows.map((row) => row.split(' | ').slice(0, 3).join(' '));
+  const rules = ALERTS.map(
+    ({ alert, labels, for: lasts = '–' }) => `| [${alert}](#${alert.toLowerCase()}) ${labels.severity} ${lasts}`,
+  );
+  expect(said.toSorted()).toEqual(rules.toSorted());
+});
+
 test('every command for a cluster says in which namespace', () => {
   const commands = PAGES.match(/(?<=^|`|\| )\s*kubectl \w+ [^`\n]+/gm) ?? [];
   expect(commands.length).toBeGreaterThan(20);
