@@ -20,6 +20,14 @@ const DAY_MS = 86_400_000;
 const TIERS: Readonly<Record<string, { readonly report: string; readonly command: readonly string[] }>> = {
   fast: { report: 'test-report', command: ['vitest', 'run', '--project', 'fast'] },
   system: { report: 'system-report', command: ['vitest', 'run', '--project', 'system'] },
+  node24: {
+    report: 'node24-report',
+    command: [
+      'node_modules/.cache/recourse/node24/node_modules/.bin/node',
+      'node_modules/vitest/vitest.mjs',
+      ...['run', '--project', 'fast'],
+    ],
+  },
 };
 
 const FileResult = z.looseObject({

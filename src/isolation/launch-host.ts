@@ -34,7 +34,8 @@ const PACKAGE = toInstallation(fileURLToPath(new URL('../..', import.meta.url)))
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   'fs-read': ['--allow-fs-read=*'],
   'fs-write': ['--allow-fs-write=*'],
-  net: ['--allow-net'],
+  // Up to Node 24 there is no such permission: tools may use the network, and the flag ends the process.
+  net: process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : [],
   child: ['--allow-child-process'],
   worker: ['--allow-worker'],
   addons: ['--allow-addons'],

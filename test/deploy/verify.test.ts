@@ -24,7 +24,7 @@ const REPORT = JSON.stringify({
   ],
 });
 
-/** An npm of which these scripts fail, and whose tiers leave a report of two tests each. */
+/** An npm of which these scripts fail, and whose three runs of tests leave a report of two tests each. */
 const verify = (
   ...failing: readonly string[]
 ): { readonly status: number | null; readonly lines: readonly string[] } => {
@@ -34,6 +34,7 @@ const verify = (
     'echo "npm $*"',
     'if [ "$*" = test ]; then cat report >node_modules/.cache/recourse/test-report.json; fi',
     'if [ "$*" = "run test:system" ]; then cat report >node_modules/.cache/recourse/system-report.json; fi',
+    'if [ "$*" = "run test:node24" ]; then cat report >node_modules/.cache/recourse/node24-report.json; fi',
     ...failing.map((words) => `if [ "$*" = "${words}" ]; then exit 1; fi`),
   );
   const { status, stdout } = sandbox.run(['sh', 'scripts/verify.sh']);
@@ -41,9 +42,10 @@ const verify = (
 };
 
 const CHECKS = ['npm run lint', 'npm run types', 'npm run drift', 'npm run openapi:lint'];
+const TESTS = ['npm test', 'npm run test:system', 'npm run test:node24'];
 
-test('it runs every check and both tiers, and counts both in its last line', () => {
-  const lines = [...CHECKS, 'npm test', 'npm run test:system', '4 passed, 0 failed'];
+test('it runs every check, both tiers and the tests on Node 24, and counts them all in its last line', () => {
+  const lines = [...CHECKS, ...TESTS, '6 passed, 0 failed'];
   expect(verify()).toEqual({ status: 0, lines });
 });
 
@@ -51,7 +53,7 @@ test('a check that fails ends it before any test', () => {
   expect(verify('run types')).toEqual({ status: 1, lines: [...CHECKS.slice(0, 2), '0 passed, 1 failed'] });
 });
 
-test('where the first tier fails the second runs all the same', () => {
-  const lines = [...CHECKS, 'npm test', 'npm run test:system', '4 passed, 1 failed'];
+test('where the first tier fails the others run all the same', () => {
+  const lines = [...CHECKS, ...TESTS, '6 passed, 1 failed'];
   expect(verify('test')).toEqual({ status: 1, lines });
 });

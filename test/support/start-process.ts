@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { onTestFinished, type TestContext } from 'vitest';
 import type { LogLine } from './start-service.ts';
@@ -78,7 +78,7 @@ export const canStartAs = (user: number): boolean =>
 
 /** What the child sees: no setting of whoever runs the tests, and the Node that npm scripts would get. */
 export const cleanEnvironment = (settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
-  PATH: [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter),
+  PATH: [dirname(process.execPath), join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter),
   HOME: process.env['HOME'],
   npm_config_update_notifier: 'false',
   // As `npm start` has it.

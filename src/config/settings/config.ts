@@ -105,6 +105,14 @@ const RULES: readonly Rule[] = [
         : 'must be at least ten times MAX_ANSWER_BYTES, or one batch could use up the share of its caller',
   },
   {
+    setting: 'TOOLS_PERMISSIONS',
+    reads: ['TOOLS_PERMISSIONS'],
+    toProblem: ({ TOOLS_PERMISSIONS }) =>
+      TOOLS_PERMISSIONS.includes('net') || process.allowedNodeEnvironmentFlags.has('--allow-net')
+        ? null
+        : `omits net, but Node.js ${process.version} cannot keep tools from using the network: add net, or run Node.js 25 or newer`,
+  },
+  {
     setting: 'SESSION_TTL_SECONDS',
     reads: ['SESSION_TTL_SECONDS', 'MAX_DEADLINE_MS'],
     toProblem: ({ SESSION_TTL_SECONDS, MAX_DEADLINE_MS }) =>

@@ -55,7 +55,7 @@ export const SETTINGS = {
     'Comma-separated variables, or prefixes such as `GITHUB_*`, that a tool gets if it declares them.',
   ),
   TOOLS_PERMISSIONS: listOf(PERMISSION, PERMISSIONS_RULE, ['fs-read', 'fs-write', 'net', 'child']).describe(
-    "What tool hosts may do under Node's permission model: fs-read, fs-write, net, child, worker, addons, wasi.",
+    "What tool hosts may do under Node's permission model: fs-read, fs-write, net, child, worker, addons, wasi. On Node 24 net must be among them.",
   ),
   TOOLS_INLINE: list.describe(
     'Comma-separated tools of TOOLS_DIR that may run inside the service if they request it: their crash is that of the service.',
