@@ -1,8 +1,11 @@
+import { renameSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { loadConfigFile } from '../../src/config/file/load-config-file.ts';
 import { loadConfig } from '../../src/config/settings/config.ts';
+import { startProcess } from '../support/start-process.ts';
+import { callService } from '../support/start-service.ts';
+import { makeDirectory } from '../tools/directory/temporary-directory.ts';
 import { containerOf, Settings } from './kubernetes-pods-lab.ts';
 import { readManifest, renderDeployment } from './read-manifests.ts';
 
@@ -85,11 +88,25 @@ test('git-sync goes on beside the service, and makes the link that TOOLS_DIR lea
   expect(dirname(gitSync['TOOLS_DIR'] ?? '')).toBe(link);
 });
 
-test('the example of a configuration file is one, with a program that the image brings', () => {
-  const path = 'config-file/config-map.example.yaml';
-  const { data } = readManifest(path, 'ConfigMap', 'recourse-config-file', Settings);
+test('the example of a configuration file starts its program, and a change arrives through the links of a ConfigMap', async () => {
+  const { data } = readManifest('config-file/config-map.example.yaml', 'ConfigMap', 'recourse-config-file', Settings);
+  const { root, write } = makeDirectory({ 'workspace/note.md': 'hello' });
+  // As the kubelet does it: a folder a version, and a link to the newest, which is renamed into its place.
+  const publish = (version: string, text: string): void => {
+    write(`config/..${version}/recourse.config.yaml`, text.replaceAll('/workspace', join(root, 'workspace')));
+    symlinkSync(`..${version}`, join(root, 'config/..data_tmp'));
+    renameSync(join(root, 'config/..data_tmp'), join(root, 'config/..data'));
+  };
   const text = data['recourse.config.yaml'] ?? '';
-  const loaded = loadConfigFile({ file: path, text, environment: {} });
-  expect(loaded).toMatchObject({ ok: true });
-  expect(text).toContain('command: mcp-server-filesystem,');
+  publish('1', text);
+  symlinkSync('..data/recourse.config.yaml', join(root, 'config/recourse.config.yaml'));
+  const running = await startProcess({
+    by: 'node',
+    environment: { CONFIG_FILE: join(root, 'config/recourse.config.yaml'), WORKSPACE_DIR: join(root, 'workspace') },
+  });
+  const read = { name: 'files_read_text_file', arguments: { path: join(root, 'workspace/note.md') } };
+  expect(await callService(running.url, [read])).toMatchObject([{ success: true }]);
+  publish('2', text.replace('retries: 1', 'enabled: false'));
+  await running.logged('configuration file reloaded');
+  expect(await callService(running.url, [read])).toMatchObject([{ error: { code: 'unknown_tool' } }]);
 });
