@@ -29,7 +29,8 @@ def run(recourse, question, max_steps=10):
         if not message.get("tool_calls"):
             return message["content"]
         # An hour for builds, renders and deployments; a call that ends at once is answered at once.
-        answer = session.execute(message, format="openai-chat", wait="all", timeout=3600)
+        turn = len(messages)
+        answer = session.answer_message(message, format="openai-chat", turn=turn, wait="all", timeout=3600)
         messages += [message, *answer.messages]
     raise SystemExit(f"No answer after {max_steps} steps.")
 

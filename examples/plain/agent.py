@@ -1,10 +1,13 @@
 """An agent loop in plain Python: a model behind OpenAI's API, its tools behind Recourse. Needs nothing but Python."""
 
+import base64
+import hashlib
 import json
 import os
 import sys
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.parse import urlencode
@@ -15,11 +18,12 @@ RECOURSE_KEY = os.environ.get("RECOURSE_API_KEY", "")
 MODEL_URL = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1")
 MODEL_KEY = os.environ.get("OPENAI_API_KEY", "")
 MODEL = os.environ.get("OPENAI_MODEL", "gpt-5.6-luna")
+LOST = "ERROR: answer_lost: '%s' may or may not have taken effect: its answer was lost. Check before calling it again."
 AGAIN = (408, 409, 429, 502, 503, 504)
 
 
 def ask(url, key, body=None, headers=None, tries=1, timeout=120):
-    """The JSON that answers a request. It is sent again where that can help: lost, or refused for the moment."""
+    """The JSON that answers a request, which is sent again if its answer is lost or the service refuses it for a moment."""
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}", **(headers or {})}
     data = None if body is None else json.dumps(body).encode()
     for left in range(tries - 1, -1, -1):
@@ -28,35 +32,51 @@ def ask(url, key, body=None, headers=None, tries=1, timeout=120):
             with urlopen(Request(url, data, headers), timeout=timeout) as answer:
                 return json.load(answer)
         except HTTPError as refused:
-            # Other 4xx: the request is wrong. A call that failed is a 200, and the model's to read.
             if refused.code not in AGAIN or left == 0:
                 raise
-            asked = refused.headers.get("Retry-After", "")
-            wait = max(wait, int(asked)) if asked.isdigit() else wait
+            wait = max(wait, int(refused.headers.get("Retry-After") or 0))
         except (OSError, HTTPException):
             if left == 0:
                 raise
         time.sleep(wait)
 
 
-def execute(message, session_id):
-    """The message as the model gave it, in; the messages that answer each of its calls, out."""
-    query = urlencode({"format": "openai-chat", "raw": "true", "session_id": session_id, "deadline_ms": 60_000})
-    # One key for all tries: a repeat runs nothing twice.
-    headers = {"Idempotency-Key": str(uuid.uuid4())}
-    return ask(f"{RECOURSE_URL}/tool-calls?{query}", RECOURSE_KEY, message, headers, tries=8, timeout=65)
+class Session:
+    """Has one call after the other executed, or side by side; the model reads an answer to each."""
+
+    def __init__(self):
+        self.id = f"agent-{uuid.uuid4()}"  # retry budgets are kept under it
+        self.lost = {}  # calls that may have run, with their keys: the same call again is asked for under the old key
+
+    def answer(self, call, step):
+        asked = json.dumps(call["function"], sort_keys=True)
+        # The same for all tries, and for no other call: some servers count the ids of calls anew in every message.
+        digest = hashlib.sha256("\0".join(("call", self.id, f"{call['id']} {step}")).encode()).digest()
+        key, sent = self.lost.pop(asked, (base64.urlsafe_b64encode(digest).rstrip(b"=").decode(), call))
+        named = {"format": "openai-chat", "raw": "true", "session_id": self.id, "round_id": step}
+        url = f"{RECOURSE_URL}/tool-calls?{urlencode({**named, 'deadline_ms': 60_000})}"
+        try:
+            [message] = ask(url, RECOURSE_KEY, [sent], {"Idempotency-Key": key}, tries=4, timeout=65)
+        except (OSError, HTTPException) as error:
+            if getattr(error, "code", 504) not in AGAIN:
+                raise  # The request is wrong, or the key: no model can mend it.
+            self.lost[asked] = (key, sent)
+            message = {"role": "tool", "content": LOST % call["function"]["name"]}
+        return {**message, "tool_call_id": call["id"]}
 
 
 def run(question, max_steps=10):
-    session_id = f"agent-{uuid.uuid4()}"  # retry budgets are kept under it
+    session = Session()
     tools = ask(f"{RECOURSE_URL}/tools?format=openai-chat", RECOURSE_KEY, tries=8, timeout=10)["tools"]
     messages = [{"role": "user", "content": question}]
-    for _ in range(max_steps):
+    for step in range(max_steps):
         body = {"model": MODEL, "messages": messages, "tools": tools}
         message = ask(f"{MODEL_URL}/chat/completions", MODEL_KEY, body)["choices"][0]["message"]
+        messages.append(message)
         if not message.get("tool_calls"):
             return message["content"]
-        messages += [message, *execute(message, session_id)]
+        with ThreadPoolExecutor() as threads:
+            messages += threads.map(lambda call: session.answer(call, step), message["tool_calls"])
     raise SystemExit(f"No answer after {max_steps} steps.")
 
 

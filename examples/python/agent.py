@@ -28,7 +28,7 @@ def run(recourse, question, max_steps=10):
         message = ask_model(messages, tools)
         if not message.get("tool_calls"):
             return message["content"]
-        answer = session.execute(message, format="openai-chat")
+        answer = session.answer_message(message, format="openai-chat", turn=len(messages))
         for result in filter(is_fatal, answer.results):
             raise SystemExit(f"A tool ended this run: {result['message']}")
         messages += [message, *answer.messages]

@@ -6,6 +6,7 @@ import { json } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
+import { startLosingProxy } from '#test/support/losing-proxy.ts';
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 
@@ -100,6 +101,19 @@ test('the agent in plain Python says what the service refuses', async () => {
   const refused = run('python3', [join(EXAMPLES, 'agent.py')], environment);
   await expect(refused).rejects.toThrow(/HTTPError: HTTP Error 401: Unauthorized/);
 });
+
+test.skipIf(!hasCurl)(
+  'the calls by curl are asked for again under their key, and the script says so where no answer comes',
+  async () => {
+    const { url } = await start();
+    const send = async (lose: number): Promise<string> =>
+      run('sh', [join(EXAMPLES, 'tool-calls.sh'), `key-${lose}`], {
+        RECOURSE_URL: (await startLosingProxy(url, lose)).url,
+      });
+    expect(await send(1)).toContain('"replayed":true');
+    await expect(send(3)).rejects.toThrow(/No answer came, and the calls may have run\./);
+  },
+);
 
 test.skipIf(!hasCurl)('the calls by curl are answered, and run once for one key (needs curl)', async () => {
   const { url } = await start();

@@ -1,7 +1,8 @@
 """A typed client for Recourse, the HTTP service that executes tools for LLM agents."""
 
 from ._error import RecourseError
-from .answers import Answer, MessagesAnswer, RawAnswer, RecoveredAnswer, ResultsAnswer, TextAnswer
+from ._messages import ConversationFormat
+from .answers import Answer, CallAnswer, MessageAnswer, MessagesAnswer, RawAnswer, RecoveredAnswer, ResultsAnswer, TextAnswer
 from .client import Recourse, RecourseSession
 from .events import AcceptedEvent, DoneEvent, PartEvent, ProgressEvent, ResultEvent, StreamEvent
 from .formats import CatalogueFormat, MessageFormat, ProviderFormat
@@ -11,10 +12,13 @@ from .wire import FailureCode, FailureDetail, PendingCall, Problem, RetryState, 
 __all__ = [
     "AcceptedEvent",
     "Answer",
+    "CallAnswer",
     "CatalogueFormat",
+    "ConversationFormat",
     "DoneEvent",
     "FailureCode",
     "FailureDetail",
+    "MessageAnswer",
     "MessageFormat",
     "MessagesAnswer",
     "PartEvent",

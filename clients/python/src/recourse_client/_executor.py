@@ -53,6 +53,7 @@ class Executor:
         request_id: str | None = None,
         deadline: float | None = None,
         timeout: float | None = None,
+        lost_repeats: int | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
         wait: Literal["all"] | None = None,
@@ -71,6 +72,7 @@ class Executor:
         request_id: str | None = None,
         deadline: float | None = None,
         timeout: float | None = None,
+        lost_repeats: int | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
         wait: Literal["all"] | None = None,
@@ -89,6 +91,7 @@ class Executor:
         request_id: str | None = None,
         deadline: float | None = None,
         timeout: float | None = None,
+        lost_repeats: int | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
         wait: Literal["all"] | None = None,
@@ -107,6 +110,7 @@ class Executor:
         request_id: str | None = None,
         deadline: float | None = None,
         timeout: float | None = None,
+        lost_repeats: int | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
         wait: Literal["all"] | None = None,
@@ -124,6 +128,7 @@ class Executor:
         request_id: str | None = None,
         deadline: float | None = None,
         timeout: float | None = None,
+        lost_repeats: int | None = None,
         order: Order | None = None,
         on_error: OnError | None = None,
         wait: Literal["all"] | None = None,
@@ -141,6 +146,7 @@ class Executor:
         request_id: 16 to 64 of `A–Z a–z 0–9 _ -`, what `recover` takes; made unless given.
         deadline: the service has this many seconds for the calls.
         timeout: all attempts and the waits between them have this many seconds.
+        lost_repeats: how often it is sent again after an attempt without any answer; as `timeout` allows unless given.
         wait: `all` waits until calls that outlive their request have ended, as long as `timeout`; no result is pending.
         respond_async: answers after this many seconds at the latest, with pending results for calls that go on.
         """
@@ -148,7 +154,7 @@ class Executor:
         whole = self._timeout if timeout is None else timeout
         wait_ms = _to_wait_ms(wait, respond_async, whole)
         outgoing = self._to_outgoing(calls, format, raw, said, deadline, timeout, request_id, wait_ms)
-        outgoing = replace(outgoing, idempotency_key=idempotency_key or str(uuid4()))
+        outgoing = replace(outgoing, idempotency_key=idempotency_key or str(uuid4()), lost_repeats=lost_repeats)
         ends_at = monotonic() + whole
         answered, attempts = self._sender(outgoing)
         if wait == "all" and answered.status == 202:

@@ -53,6 +53,8 @@ class Verdict:
     again: bool
     reached: bool
     may_have_run: bool
+    lost: int = 0
+    """How many attempts were sent and had no answer at all."""
     retry_after: float | None = None
     problem: Problem | None = None
 
@@ -66,7 +68,7 @@ def judge(attempt: Attempt, now: float) -> Verdict:
     if isinstance(attempt, Lost):
         # A certificate that does not hold now will not hold in a second.
         again = not isinstance(attempt.cause, ssl.SSLCertVerificationError)
-        return Verdict(again=again, reached=attempt.reached, may_have_run=attempt.reached)
+        return Verdict(again=again, reached=attempt.reached, may_have_run=attempt.reached, lost=int(attempt.reached))
     # Asked for again it would be as large.
     if isinstance(attempt, Oversized):
         return Verdict(again=False, reached=True, may_have_run=True)

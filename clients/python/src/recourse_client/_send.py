@@ -34,6 +34,8 @@ class Outgoing:
     """Beside those that every request has."""
     expected: tuple[int, ...] = ()
     """Statuses that are an answer although they are no success."""
+    lost_repeats: int | None = None
+    """How often it is sent again after an attempt without any answer; as `timeout` allows where it is None."""
     manner: Manner = "whole"
     """`stream`: a success is handed on as it comes."""
 
@@ -124,6 +126,7 @@ def _add(so_far: Verdict, verdict: Verdict) -> Verdict:
         verdict,
         reached=so_far.reached or verdict.reached,
         may_have_run=so_far.may_have_run or verdict.may_have_run,
+        lost=so_far.lost + verdict.lost,
     )
 
 
@@ -141,6 +144,8 @@ def _to_cause(attempt: Attempt) -> Exception | None:
 
 def _may_repeat(verdict: Verdict, outgoing: Outgoing) -> bool:
     """Without a key a batch that may have run is not sent again."""
+    if outgoing.lost_repeats is not None and verdict.lost > outgoing.lost_repeats:
+        return False
     is_safe = outgoing.manner == "whole" or outgoing.idempotency_key is not None
     return verdict.again and (is_safe or not verdict.may_have_run)
 

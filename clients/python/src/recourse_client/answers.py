@@ -53,6 +53,26 @@ class RawAnswer:
 
 
 @dataclass(frozen=True)
+class CallAnswer:
+    """What a model reads of one call."""
+
+    text: str
+    is_error: bool
+    result: ToolResult | None
+    """None where none came."""
+
+
+@dataclass(frozen=True)
+class MessageAnswer:
+    """What a model reads of all calls of its message."""
+
+    messages: list[Any]
+    """What to append to the conversation, in the provider's own shape: each call has its answer."""
+    results: list[ToolResult]
+    """Those that came."""
+
+
+@dataclass(frozen=True)
 class RecoveredAnswer:
     """The kept results of an `execute` whose answer was lost."""
 

@@ -10,12 +10,14 @@ from typing import Any, Literal, Mapping, overload
 from urllib.parse import quote
 from uuid import uuid4
 
+from ._answers import Answers
 from ._executor import Executor
 from ._judge import Answered
+from ._messages import ConversationFormat
 from ._pending import POLL_GRACE, status_of, to_query
 from ._read_body import parse_json, to_list, to_problem, to_results, to_session_view
 from ._send import Outgoing, Sender, to_bad_answer
-from .answers import RecoveredAnswer, ResultsAnswer
+from .answers import CallAnswer, MessageAnswer, RecoveredAnswer, ResultsAnswer
 from .formats import CatalogueFormat
 from .wire import SessionView, ToolDescription
 
@@ -58,9 +60,52 @@ class RecourseSession(_Asker):
     def __init__(self, sender: Sender, timeout: float, session_id: str, deadline: float | None) -> None:
         super().__init__(sender, timeout, session_id, deadline)
         self.id = session_id
+        self._answers = Answers(self.execute, session_id)
 
     def __repr__(self) -> str:
         return f"<RecourseSession {self.id!r} at {self._origin}>"
+
+    def answer_call(
+        self,
+        name: str,
+        arguments: object = None,
+        *,
+        call_id: str | int | None = None,
+        round_id: str | None = None,
+        deadline: float | None = None,
+        timeout: float | None = None,
+        wait: Literal["all"] | None = None,
+    ) -> CallAnswer:
+        """Has one call executed; what the model reads comes back whatever became of the request.
+
+        The request has an Idempotency-Key made of session and call id, and is sent again once if its answer is lost. After that
+        the model reads that the call may have happened; if it makes the same call again, the lost request is sent once more
+        under its old key, so that nothing runs twice. Raises a RecourseError where the service refuses a request (400, 401,
+        403 …), which no model can mend.
+
+        arguments: an object, or the text that the model wrote.
+        call_id: the model's; one is made where it is missing or empty.
+        round_id: the same for all calls of a model's step.
+        """
+        options = {"deadline": deadline, "timeout": timeout, "wait": wait}
+        return self._answers.call(name, arguments, call_id, round_id, options)
+
+    def answer_message(
+        self,
+        message: object,
+        *,
+        format: ConversationFormat,
+        turn: str | int,
+        deadline: float | None = None,
+        timeout: float | None = None,
+        wait: Literal["all"] | None = None,
+    ) -> MessageAnswer:
+        """As `answer_call`, for all calls of a message as its provider's API gave it.
+
+        turn: stands for this message and no other of the session, such as the length of the conversation: the key is made of it.
+        """
+        options = {"deadline": deadline, "timeout": timeout, "wait": wait}
+        return self._answers.message(message, format, turn, options)
 
     def view(self, *, timeout: float | None = None) -> SessionView:
         """What the service knows of it; empty for one never seen."""

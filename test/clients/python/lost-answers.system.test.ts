@@ -1,0 +1,98 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { defineTool } from '#src/tools/define-tool.ts';
+import { startLosingProxy } from '#test/support/losing-proxy.ts';
+import { openaiChat } from '#test/support/providers/openai-chat.ts';
+import type { Script } from '#test/support/providers/provider.ts';
+import { startProviderEndpoint } from '#test/support/providers/provider-endpoint.ts';
+import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
+import { startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
+import { readContract } from '../contract/contract-case.ts';
+
+const PYTHONPATH = [join(ROOT, 'clients/python/src'), join(ROOT, 'test/clients/python/stand-ins')].join(':');
+
+const PROGRAMS = [
+  'examples/plain/agent.py',
+  'examples/python/agent.py',
+  'examples/python/pydantic_ai_agent.py',
+  'examples/python/openai_agents_agent.py',
+  'examples/background/waits.py',
+];
+
+/** A model that makes a call again, under a new id, as long as it reads that it failed; then it says what it read. */
+const insistent: Script = ({ rounds }) => {
+  const read = rounds.at(-1)?.[0]?.text ?? 'ERROR: not called yet';
+  const call = { id: `call_${rounds.length}`, name: 'place_order', arguments: { item: 'tea', to: 'Zoë' } };
+  return read.startsWith('ERROR') && rounds.length < 6 ? { calls: [call] } : { text: `I read: ${read}` };
+};
+
+/** Runs a program behind a proxy that loses answers; `orders` are those that were placed. */
+const play = async (program: string, lose: number) => {
+  const orders: string[] = [];
+  const placeOrder = defineTool({
+    ...{ name: 'place_order', description: 'Places an order.', effects: 'write' },
+    input: z.object({ item: z.string(), to: z.string() }),
+    run: ({ item }) => ({ number: orders.push(item) }),
+  });
+  const service = await startService({}, [placeOrder]);
+  onTestFinished(service.stop);
+  const proxy = await startLosingProxy(service.url, lose);
+  const model = await startProviderEndpoint(openaiChat, insistent);
+  onTestFinished(model.stop);
+  const env = cleanEnvironment({
+    ...{ RECOURSE_URL: proxy.url, OPENAI_BASE_URL: `${model.url}/v1`, OPENAI_API_KEY: 'key' },
+    ...{ PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' },
+  });
+  const { stdout } = await promisify(execFile)('python3', [program, 'Order tea.'], { env, cwd: ROOT });
+  return { orders, said: stdout, keys: proxy.keys(), lost: proxy.lost() };
+};
+
+// More than the four tries of the one without the client.
+const LOSSES = [1, 3, 7];
+
+test.for(PROGRAMS.flatMap((program) => LOSSES.map((lose) => [program, lose] as const)))(
+  '%s places one order where the first %i answers are lost and its model repeats what failed, and ends with words',
+  { timeout: timeLimit(30_000) },
+  async ([program, lose]) => {
+    const { orders, said, keys, lost } = await play(program, lose);
+    expect({ orders, lost, keys: new Set(keys).size }).toEqual({ orders: ['tea'], lost: lose, keys: 1 });
+    expect(keys[0]).toMatch(/^[\w-]{43}$/);
+    expect(said).toMatch(/^I read: .*"number": ?1/s);
+  },
+);
+
+test('each example in Python has at most 60 lines, and the one without the client 90', () => {
+  for (const program of PROGRAMS.slice(1))
+    expect(readFileSync(join(ROOT, program), 'utf8').split('\n').length, program).toBeLessThanOrEqual(61);
+  expect(readFileSync(join(ROOT, 'examples/plain/agent.py'), 'utf8').split('\n').length).toBeLessThanOrEqual(91);
+});
+
+const PRINT = `
+import json, sys
+from recourse_client import _answers as answers
+keys = json.load(sys.stdin)
+print(json.dumps({
+    "keys": {
+        "call": [[session, id, answers.to_call_key(session, id)] for session, id, _ in keys["call"]],
+        "turn": [[session, id, answers.to_turn_key(session, id)] for session, id, _ in keys["turn"]],
+    },
+    "texts": {
+        "lost": answers.to_lost_text("{tool}"),
+        "not_run": answers.to_not_run_text("{tool}", "{reason}"),
+        "still_pending": answers.to_still_pending_text("{tool}"),
+        "settled": answers.to_settled_text("{tool}", "{text}"),
+    },
+}))
+`;
+
+test('its keys and texts are those of the contract of all clients', () => {
+  const { keys, texts } = readContract();
+  const env = cleanEnvironment({ PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' });
+  const { stdout } = spawnSync('python3', ['-c', PRINT], { env, input: JSON.stringify(keys), encoding: 'utf8' });
+  expect(JSON.parse(stdout)).toEqual({ keys, texts });
+});
