@@ -2,6 +2,7 @@ import { line, only, type Row } from './panel.ts';
 import { quantile, rate, series, sumBy } from './queries.ts';
 
 const QUEUE = 'recourse_tool_call_queue_seconds';
+const RESTARTS = 'recourse_tool_process_restarts_total';
 
 export const ISOLATION_ROW: Row = {
   title: 'Isolation',
@@ -18,11 +19,14 @@ export const ISOLATION_ROW: Row = {
       {
         kind: 'graph',
         title: 'Replaced',
-        alerts: ['RecourseToolHostsDying'],
+        alerts: ['RecourseToolHostsDying', 'RecourseToolLeaking'],
         description:
-          'Why tool hosts were replaced: time limits and recycling are normal; for crash, exit, oom and flood inspect the tool.',
+          'Why tool hosts were replaced: time limits and recycling are normal; for crash, exit, oom and flood inspect the tool. Growth is named by file: its tools keep memory after their calls.',
         unit: 'ops',
-        queries: only(sumBy('reason', rate('recourse_tool_process_restarts_total')), '{{reason}}'),
+        queries: [
+          { expression: sumBy('reason', rate(RESTARTS, 'reason!="growth"')), legend: '{{reason}}' },
+          { expression: sumBy('file', rate(RESTARTS, 'reason="growth"')), legend: 'growth {{file}}' },
+        ],
       },
       {
         kind: 'graph',

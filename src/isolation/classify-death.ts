@@ -22,7 +22,8 @@ export const toRestartReason = (death: Death): RestartReason | null => {
     case 'forgery':
       return 'flood';
     case 'recycle':
-      return 'recycle';
+    case 'growth':
+      return death.killedFor;
     case 'surplus':
     case 'shutdown':
       return null;

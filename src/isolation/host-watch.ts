@@ -58,7 +58,7 @@ export class HostWatch {
     const bytes = this.#processes.residentBytes(host.pid);
     if (phase === 'busy' && bytes > this.#maxBytes) host.kill('memory');
     // One that is large from the start would only be followed by another.
-    if (phase === 'idle' && bytes > this.#maxBytes * GROWN && host.answered > 0) host.kill('recycle');
+    if (phase === 'idle' && bytes > this.#maxBytes * GROWN && host.answered > 0) host.kill('growth');
   }
 
   #askForLife(member: PoolMember, now: number): void {

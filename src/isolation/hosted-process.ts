@@ -32,7 +32,7 @@ export const createToolHost = (settings: HostSettings): ToolHost | null => {
 };
 
 /** Why a host ends in order: no call has gone wrong in it. */
-const ORDERLY: ReadonlySet<KillReason> = new Set(['recycle', 'surplus', 'shutdown']);
+const ORDERLY: ReadonlySet<KillReason> = new Set(['recycle', 'growth', 'surplus', 'shutdown']);
 // A little more than the tools have themselves.
 const RELEASE_MS = 1500;
 // A busy machine is not the file's fault: the clock of a file starts when its process is up and takes it in hand.

@@ -5,6 +5,8 @@ export type KillReason =
   | 'timeout'
   | 'abort'
   | 'memory'
+  /** Between calls it holds nearly as much memory as it may: its tools keep what they should give back. */
+  | 'growth'
   | 'flood'
   | 'forgery'
   /** It has answered enough calls, or its state cannot be trusted any more. */
@@ -27,7 +29,7 @@ export type Death = {
 };
 
 /** What the metrics call it. */
-export type RestartReason = 'timeout' | 'oom' | 'crash' | 'exit' | 'recycle' | 'flood';
+export type RestartReason = 'timeout' | 'oom' | 'crash' | 'exit' | 'recycle' | 'growth' | 'flood';
 
 /** What a file cost its place among others. */
 export type Offence =

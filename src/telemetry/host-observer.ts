@@ -4,12 +4,13 @@ import type { CallObserver } from '../executor/call-observer.ts';
 import type { Death, IsolationObserver, RestartReason } from '../isolation/isolation-observer.ts';
 import { describeCauses } from './describe-error.ts';
 import type { Metrics } from './metrics.ts';
-import { createOncePerWindow } from './repeated-lines.ts';
+import { createOncePerWindow, createStories } from './repeated-lines.ts';
 
 // What a team's tools print is for the team, and must not drown what the service has to say.
 const LINES_A_SECOND = 100;
 const QUIET_MS = 1000;
-
+// A file that leaks fills one host after the other.
+const GROWTH_MS = 60_000;
 // A death that somebody should look into; the others are the daily life of a pool.
 const ALARMING: ReadonlySet<RestartReason> = new Set(['oom', 'crash', 'exit', 'flood']);
 
@@ -23,12 +24,14 @@ export const createIsolationObserver = (options: {
   const { metrics, log, now, lateResult } = options;
   // Who throws something else each time must not fill the log either.
   const mayRepeat = createOncePerWindow(now, { windowMs: QUIET_MS, max: LINES_A_SECOND });
+  const tellGrowth = createGrowthLog(log, now);
   const mayPrint = createAllowance(now, (leftOut) => log.info({ lines: leftOut }, 'tool output suppressed'));
   return {
     hostEnded: (path, death, restart) => {
       const file = path === null ? null : basename(path);
-      if (restart !== null) metrics.toolProcessRestarts.inc({ reason: restart });
-      const level = restart !== null && ALARMING.has(restart) ? 'warn' : 'debug';
+      if (restart !== null) metrics.countToolProcessRestart(restart, file);
+      if (restart === 'growth') tellGrowth(file);
+      const level = levelOf(restart);
       if (level === 'debug' || mayRepeat(`${path} ${restart}`))
         log[level]({ file, restart, ...toDeathFields(death) }, 'tool host ended');
     },
@@ -53,6 +56,17 @@ export const createIsolationObserver = (options: {
     },
     hostObtained: (waitedMs) => metrics.toolCallQueue.process.observe(waitedMs / 1000),
   };
+};
+
+const levelOf = (restart: RestartReason | null): 'warn' | 'debug' =>
+  restart !== null && ALARMING.has(restart) ? 'warn' : 'debug';
+
+const createGrowthLog = (log: Logger, now: () => number) => {
+  const tell = createStories(now, GROWTH_MS);
+  return (file: string | null): void =>
+    tell(`${file}`, (leftOut) =>
+      log.warn({ file, count: leftOut + 1 }, 'tool host replaced: its memory grew and was not released'),
+    );
 };
 
 const toDeathFields = ({ pid, exitCode, signal, killedFor, lastLines, leaver }: Death) => ({

@@ -1,6 +1,6 @@
 import type { Counter } from 'prom-client';
 import type { Pool, ShedReason } from '../executor/call-observer.ts';
-import type { Offence } from '../isolation/isolation-observer.ts';
+import type { Offence, RestartReason } from '../isolation/isolation-observer.ts';
 import { type Define, recordOf } from './tally.ts';
 
 const QUEUE_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
@@ -98,7 +98,17 @@ const createStreamMetrics = ({ gauge, countBy }: Define) => {
 };
 
 const PROCESS_STATES = ['starting', 'idle', 'busy'] as const;
-const RESTART_REASONS = ['timeout', 'oom', 'crash', 'exit', 'recycle', 'flood'] as const;
+const RESTART_REASONS = [
+  'timeout',
+  'oom',
+  'crash',
+  'exit',
+  'recycle',
+  'growth',
+  'flood',
+] as const satisfies readonly RestartReason[];
+// Each has a series for each reason it gave. Files come and go while a service runs.
+const MAX_FILES = 100;
 const FILE_STATES = ['serving', 'stale', 'unavailable'] as const;
 const OFFENCES = ['crash', 'memory', 'timeout', 'taint', 'unrest'] as const satisfies readonly Offence[];
 const MESSAGE_REASONS = ['forged', 'second', 'limit'] as const;
@@ -129,11 +139,7 @@ export const createProcessMetrics = ({ gauge, plainCounter }: Define) => {
     countToolProcessesBy: (count: typeof countProcesses): void => {
       countProcesses = count;
     },
-    toolProcessRestarts: countReasons(
-      'tool_process_restarts_total',
-      'Tool hosts replaced, by the reason why they ended.',
-      RESTART_REASONS,
-    ),
+    countToolProcessRestart: createRestartCount(plainCounter),
     toolFileOffences: countReasons(
       'tool_file_offences_total',
       'Tool files moved to dedicated processes, and failures of files there.',
@@ -144,5 +150,20 @@ export const createProcessMetrics = ({ gauge, plainCounter }: Define) => {
       'Messages of tool hosts that were rejected: forged, duplicate, or beyond a limit.',
       MESSAGE_REASONS,
     ),
+  };
+};
+
+/** Counts a host that was replaced. `file`: the name of the file whose calls it ran last; null where it ran none. */
+const createRestartCount = (plainCounter: Define['plainCounter']) => {
+  const restarts = plainCounter(
+    'tool_process_restarts_total',
+    'Tool hosts replaced, by the reason why they ended and the file whose calls they ran last: empty where they ran none, _other beyond 100 files.',
+    ['reason', 'file'],
+  );
+  for (const reason of RESTART_REASONS) restarts.inc({ reason, file: '' }, 0);
+  const files = new Set<string>();
+  return (reason: RestartReason, file: string | null): void => {
+    if (file !== null && files.size < MAX_FILES) files.add(file);
+    restarts.inc({ reason, file: file === null || files.has(file) ? (file ?? '') : '_other' });
   };
 };

@@ -5,12 +5,15 @@ import type { Logger } from 'pino';
 const STORY_MS = 10_000;
 const MAX_STORIES = 1000;
 
-/** Writes a line of each story at most every ten seconds; `write` gets how many were left out before it. `now` in milliseconds. */
-export const createStories = (now: () => number): ((story: string, write: (leftOut: number) => void) => void) => {
+/** Writes a line of each story at most every `windowMs`; `write` gets how many were left out before it. `now` in milliseconds. */
+export const createStories = (
+  now: () => number,
+  windowMs = STORY_MS,
+): ((story: string, write: (leftOut: number) => void) => void) => {
   const stories = new LRUCache<string, { writtenAt: number; leftOut: number }>({ max: MAX_STORIES });
   return (name, write) => {
     const story = stories.get(name);
-    if (story !== undefined && now() - story.writtenAt < STORY_MS) {
+    if (story !== undefined && now() - story.writtenAt < windowMs) {
       story.leftOut += 1;
       return;
     }

@@ -30,6 +30,7 @@ test.each<[string, Partial<Death>, string, string | null]>([
   ['a forgery', { signal: 'SIGKILL', killedFor: 'forgery' }, 'tool_crashed', 'flood'],
   ['a flood of words on memory', { signal: 'SIGKILL', killedFor: 'flood', lastLines: HEAP }, 'tool_crashed', 'flood'],
   ['a host that is worn', { signal: 'SIGKILL', killedFor: 'recycle' }, 'tool_crashed', 'recycle'],
+  ['a host that has grown', { signal: 'SIGKILL', killedFor: 'growth' }, 'tool_crashed', 'growth'],
   ['a host too many', { signal: 'SIGKILL', killedFor: 'surplus' }, 'tool_crashed', null],
   ['the end of the service', { signal: 'SIGKILL', killedFor: 'shutdown' }, 'tool_crashed', null],
 ])('%s', (_how, parts, code, restart) => {

@@ -82,7 +82,7 @@ test('what tool hosts do is exported before there is one', async () => {
     'recourse_tool_processes{state="idle"} 0',
     'recourse_tool_processes{state="busy"} 0',
   ]);
-  expect(await linesOf(subject, 'recourse_tool_process_restarts_total')).toHaveLength(6);
+  expect(await linesOf(subject, 'recourse_tool_process_restarts_total')).toHaveLength(7);
   expect(await linesOf(subject, 'recourse_tool_messages_dropped_total')).toHaveLength(3);
 });
 

@@ -158,8 +158,14 @@ export const toVerdict = ({ outcome, executed, value, message, error }: ToolResu
 export const lineOf = (service: RunningService, { error }: ToolResult): LogLine | undefined =>
   service.logLines().find(({ reference }) => reference !== undefined && reference === error?.reference);
 
-export const restartsFor = async (service: RunningService, reason: string): Promise<number> =>
-  (await service.metric(`recourse_tool_process_restarts_total{reason="${reason}"}`)) ?? Number.NaN;
+/** How many hosts were replaced for this reason, whatever file they ran. */
+export const restartsFor = async (service: RunningService, reason: string): Promise<number> => {
+  const text = await (await fetch(`${service.opsUrl}/metrics`)).text();
+  const start = `recourse_tool_process_restarts_total{reason="${reason}",`;
+  const series = text.split('\n').filter((line) => line.startsWith(start));
+  expect(series).not.toEqual([]);
+  return series.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+};
 
 export const droppedAs = async (service: RunningService, reason: string): Promise<number> =>
   (await service.metric(`recourse_tool_messages_dropped_total{reason="${reason}"}`)) ?? Number.NaN;
