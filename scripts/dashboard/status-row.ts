@@ -139,7 +139,7 @@ export const STATUS_ROW: Row = {
         {
           kind: 'table',
           title: 'What fails, and why',
-          alerts: ['RecourseToolFailing'],
+          alerts: ['RecourseToolFailing', 'RecoursePagingToolFailing'],
           description:
             'The twenty most frequent kinds of failure of the time shown. fault=service is a fault of this service; tool and upstream concern the owner of the tool; caller and policy the agents. The log line `tool call failed` with this tool and code has the exception, under the `reference` of the result; in a trace it is the span `execute_tool` with this `error.type`.',
           unit: 'short',

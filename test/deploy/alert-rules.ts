@@ -51,7 +51,7 @@ export const EXPORTED: ReadonlyMap<string, readonly string[]> = new Map([
 // Words of PromQL that stand where a metric could.
 const WORDS: ReadonlySet<string> = new Set([
   ...['or', 'and', 'unless', 'by', 'on', 'offset', 'group_left'],
-  ...['sum', 'min', 'max', 'rate', 'increase', 'changes', 'absent', 'time', 'histogram_quantile'],
+  ...['sum', 'group', 'min', 'max', 'rate', 'increase', 'changes', 'absent', 'time', 'histogram_quantile'],
   ...['sum_over_time', 'min_over_time', 'max_over_time'],
 ]);
 
