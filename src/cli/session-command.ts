@@ -155,7 +155,7 @@ const toCallRow = (call: JournalEntry): readonly string[] => [
   call.code ?? '',
   call.retries_left === null ? '' : String(call.retries_left),
   toDuration(call.duration_ms),
-  `${call.replayed === true ? '(replayed) ' : ''}${toPlainText(call.message)}`,
+  `${call.replayed === true ? '(replayed) ' : ''}${call.repeats === undefined ? '' : `(${call.repeats} times) `}${toPlainText(call.message)}`,
 ];
 
 const toLateRow = (call: JournalEntry, late: LateResult): readonly string[] => [

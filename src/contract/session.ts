@@ -48,6 +48,11 @@ export const JournalEntry = z
     duration_ms: z.number().nonnegative(),
     replayed: z.literal(true).optional(),
     retries_left: z.int().nonnegative().nullable().describe('Retries left for this tool after the round.'),
+    repeats: z
+      .int()
+      .min(2)
+      .optional()
+      .describe('Only where equal calls were refused alike, one soon after the other: how many; this is the last one.'),
     late: LateResult.optional().describe('The outcome after the call was answered.'),
   })
   .meta({ id: 'JournalEntry' });

@@ -46,7 +46,7 @@ export const createSessionReader =
     const { settings } = options;
     const [record, pending] = await Promise.all([options.sessions.read(sessionKey), options.pendingOf(sessionKey)]);
     // More lines are kept than calls: late results have lines of their own.
-    const entries = settings.journal === 0 ? [] : toJournalEntries(record.journal).slice(-settings.journal);
+    const entries = settings.journal === 0 ? [] : toCalls(record.journal, settings.journal);
     const calls = toVisibleCalls(entries, mayUse);
     const tools = record.tools
       .filter(({ name }) => mayUse(name))
@@ -62,6 +62,20 @@ export const createSessionReader =
       ...(record.truncated === true ? { truncated: true } : {}),
     };
   };
+
+/**
+ * The last `most` calls of a journal. Where those were all refused, the last one that was not stands before them: what it says
+ * is mostly why the others were.
+ */
+const toCalls = (lines: readonly string[], most: number): readonly JournalEntry[] => {
+  const calls = toJournalEntries(lines);
+  const last = calls.slice(-most);
+  if (last.length === calls.length || !last.every(isRefused)) return last;
+  const cause = calls.findLast((call) => !isRefused(call));
+  return cause === undefined ? last : [cause, ...last.slice(1)];
+};
+
+const isRefused = ({ outcome }: JournalEntry): boolean => outcome === 'refused';
 
 /** A request id may name results of other tools as well: whether those may be seen is decided where it is asked for. */
 const toPendingView = (

@@ -22,6 +22,26 @@ export const toJournalText = ({ tool, json }: JournalLine, retriesLeftOf: (tool:
   return `${json.slice(0, -1)}${json === '{}' ? '' : ','}"retries_left":${left ?? 'null'}}`;
 };
 
+// No text of a line holds this: in it each quote is behind a backslash.
+const REFUSED = '"outcome":"refused"';
+const REPEATS = /"repeats":(\d{1,15})\}$/;
+
+/** Of how many of the last refused calls one may be equal to the next: a loop goes round a few calls. */
+export const EQUAL_WITHIN = 8;
+
+/** What refused calls share that repeat each other: tool, name, arguments and code. null for other lines. */
+export const toRepeatKey = (line: string): string | null => {
+  const sent = line.includes(REFUSED) ? /"tool":.*?,"arguments":/.exec(line) : null;
+  const code = /"code":"\w+"/.exec(line);
+  return sent === null || code === null ? null : sent[0] + code[0];
+};
+
+/** The line as one for itself and for `former`, which it repeats. */
+export const toRepeated = (line: string, former: string): string => {
+  const before = Number(REPEATS.exec(former)?.[1] ?? 1);
+  return `${line.slice(0, -1)},"repeats":${before + 1}}`;
+};
+
 // A thousand lines in one answer took longer than a command is waited for, and one reader made the store look lost. An
 // element may hold the lines of a round.
 const ELEMENTS_AT_ONCE = 64;

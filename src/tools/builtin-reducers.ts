@@ -6,9 +6,14 @@ export const createBuiltinReducers = (): readonly InlineTool[] => [FAILURES_BY_T
 
 /** `{ [tool]: { [code]: count } }`. Calls without a name are `_unknown`. */
 const FAILURES_BY_TOOL = toReducerTool('failures_by_tool', 'How often each tool failed, by code.', (entries) => {
-  const failures = entries.flatMap(({ tool, code }) => (code === null ? [] : [{ tool: tool ?? '_unknown', code }]));
+  const failures = entries.flatMap(({ tool, code, repeats = 1 }) =>
+    code === null ? [] : [{ tool: tool ?? '_unknown', code, repeats }],
+  );
   const byTool = [...Map.groupBy(failures, ({ tool }) => tool)].map(([tool, ofTool]) => {
-    const counts = [...Map.groupBy(ofTool, ({ code }) => code)].map(([code, { length }]) => [code, length]);
+    const counts = [...Map.groupBy(ofTool, ({ code }) => code)].map(([code, alike]) => [
+      code,
+      alike.reduce((sum, { repeats }) => sum + repeats, 0),
+    ]);
     return [tool, Object.fromEntries(counts)];
   });
   return Object.fromEntries(byTool);
@@ -27,7 +32,7 @@ const MAX_CALLS = 50;
 
 /** The last 50 calls, oldest first, with what a person wants to know of each. */
 const TIMELINE = toReducerTool('timeline', `The last ${MAX_CALLS} calls, oldest first.`, (entries) =>
-  entries.slice(-MAX_CALLS).map(({ step, time, tool, outcome, code, retries_left, duration_ms, message }) => ({
+  entries.slice(-MAX_CALLS).map(({ step, time, tool, outcome, code, retries_left, duration_ms, message, repeats }) => ({
     step,
     time,
     tool,
@@ -36,5 +41,6 @@ const TIMELINE = toReducerTool('timeline', `The last ${MAX_CALLS} calls, oldest 
     retries_left,
     duration_ms,
     message,
+    ...(repeats === undefined ? {} : { repeats }),
   })),
 );

@@ -9,11 +9,18 @@ export const toMark = (digits: string): AnswerMark => ({ print: toPrint(digits) 
 
 const toPrint = (digits: string): number => Number.parseInt(digits.slice(-DIGITS), 16);
 
-/** A round's journal of these lines, which a shared store may keep packed; null where there are none. */
+/** A round's journal of these lines, which a shared store may keep packed unless it ends with refused calls; null where there are none. */
 export const toRoundJournal = (lines: readonly JournalLine[]): RoundJournal | null => {
   if (lines.length === 0) return null;
   const packed = JSON.stringify(lines);
-  return { lines: lines.length, bytes: packed.length, render: () => lines, pack: () => packed };
+  const refused = lines.length - 1 - lines.findLastIndex(({ json }) => !json.includes('"outcome":"refused"'));
+  return {
+    lines: lines.length,
+    refused,
+    bytes: packed.length,
+    render: () => lines,
+    pack: () => (refused === 0 ? packed : null),
+  };
 };
 
 /** The lines of such a journal that was packed. */

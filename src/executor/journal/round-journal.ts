@@ -30,7 +30,7 @@ export type WrittenRound = JournalRound & {
 export type SettlingJournal = RoundJournal & { readonly release: () => void };
 
 // Measured with --expose-gc on stores filled to their limit (store-weights.test.ts).
-const ROUND_BYTES = 420;
+const ROUND_BYTES = 428;
 const CALL_BYTES = 110;
 const PLAIN_CALL_BYTES = 24;
 const END_BYTES = 90;
@@ -56,6 +56,7 @@ export const createRoundJournal = (round: WrittenRound, entries: BatchEntries): 
  */
 class LazyJournal implements SettlingJournal {
   readonly lines: number;
+  readonly refused: number;
   #round: WrittenRound | null;
   #entries: BatchEntries | null;
   #body: string | null = null;
@@ -64,6 +65,7 @@ class LazyJournal implements SettlingJournal {
 
   constructor(round: WrittenRound, entries: BatchEntries) {
     this.lines = round.calls.length;
+    this.refused = countRefused(round.calls);
     this.#round = round;
     this.#entries = entries;
   }
@@ -112,6 +114,11 @@ class LazyJournal implements SettlingJournal {
     this.#entries = null;
   }
 }
+
+const countRefused = (calls: JournalCalls): number => {
+  if (calls instanceof PlainCalls) return 0;
+  return calls.length - 1 - calls.findLastIndex(({ end }) => end.outcome !== 'refused');
+};
 
 const mayHoldSecret = (body: string, { requestId, calls, redactor }: WrittenRound): boolean => {
   if (redactor.mayHold(body) || redactor.mayHold(requestId)) return true;

@@ -10,6 +10,8 @@ export type JournalLine = {
 export type RoundJournal = {
   /** How many; at least 1. */
   readonly lines: number;
+  /** How many lines at its end are of refused calls. */
+  readonly refused: number;
   /** What it keeps of the heap until it is rendered, in bytes; reading it costs nothing. */
   readonly bytes: number;
   /** The lines, in the order of the batch: rendered and redacted each time. */

@@ -9,7 +9,7 @@
 --          per fingerprint 32 hexadecimal digits: 4 which tool (from 1), 14 print, 14 print of its answer;
 --          the round as its journal keeps it (see journal.lua), "" = not at all, "-" = there is no room for it
 -- Output   1 where the round was clean; where its session is not, nothing has changed and settle.lua goes on
--- Cost     one HMGET of two fields a tool, one RPUSH, one HSET, two PEXPIRE; one HGETALL where something has changed
+-- Cost     one HMGET of two fields a tool, one LLEN, one RPUSH, one HSET, two PEXPIRE; one HGETALL where something has changed
 
 local ENDING_DIGITS = 32
 

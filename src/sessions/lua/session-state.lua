@@ -8,7 +8,8 @@
 --   failures:<tool> used:<tool> epoch:<tool> failed_at:<tool> error:<tool>
 --   calls:<tool>                                of tools that limit their calls
 --   streaks:<tool>                              see loop-guard.lua
---   lines                                       lines of the journal, whose elements hold one or more
+--   lines                                       lines of the journal, whose elements hold one or more; and how many at its end
+--                                               are of refused calls
 --   dropped                                     1: lines of the journal went, or were not kept, for want of room
 -- and one list, its journal.
 

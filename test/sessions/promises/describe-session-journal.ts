@@ -85,6 +85,68 @@ export const describeSessionJournal = (createStore: CreateStoreUnderTest): void 
     });
   });
 
+  describe('journal of a loop', () => {
+    const refused = (number: number, args: string, code = 'loop_detected') => ({
+      tool: 'x',
+      json: `{"n":${number},"id":"\\"tool\\":","tool":"x","name":"x","fingerprint":"${args}","arguments":"{}","outcome":"refused","code":"${code}"}`,
+    });
+    const refuse = async (session: CallSession, lines: readonly ReturnType<typeof refused>[]): Promise<void> => {
+      const round = await session.begin(lines.map((_line, at) => `x ${at}`));
+      await round.end(
+        lines.map((_line, at) => `=${at}` as const),
+        lines,
+      );
+    };
+    const callsOf = async (session: CallSession): Promise<readonly unknown[]> =>
+      (await session.read()).journal.map((text) => {
+        const { n, repeats } = JSON.parse(text);
+        return repeats === undefined ? n : `${n} (${repeats})`;
+      });
+
+    test('a call that is refused again and again is one line, the last one, with how often', async () => {
+      const session = createCallSession(createStore(JOURNAL));
+      await write(session, [1, 2]);
+      for (let number = 3; number < 60; number += 1) await refuse(session, [refused(number, 'a')]);
+      expect(await callsOf(session)).toEqual([1, 2, '59 (57)']);
+      await write(session, [60]);
+      await refuse(session, [refused(61, 'a')]);
+      expect(await callsOf(session)).toEqual([1, 2, '59 (57)', 60, 61]);
+    });
+
+    test('a loop over several calls is a line for each; another code or other arguments are other calls', async () => {
+      const session = createCallSession(createStore(JOURNAL));
+      await write(session, [1]);
+      for (const number of [10, 20, 30]) {
+        await refuse(session, [refused(number, 'a'), refused(number + 1, 'b'), refused(number + 2, 'a')]);
+        await refuse(session, [refused(number + 3, 'a', 'retry_budget_exhausted')]);
+      }
+      expect(await callsOf(session)).toEqual([1, '31 (3)', '32 (6)', '33 (3)']);
+    });
+
+    test('the last call that was not refused stays, however many different ones are refused after it', async () => {
+      const session = createCallSession(createStore(JOURNAL));
+      await write(session, [1, 2]);
+      await (await session.begin(['x 1'])).end(['=1'], [line(3), refused(4, 'first')]);
+      for (let number = 5; number < 100; number += 1) await refuse(session, [refused(number, `${number}`)]);
+      const calls = await callsOf(session);
+      expect([calls.length, ...calls.slice(0, 2), calls.at(-1)]).toEqual([37, 3, 64, 99]);
+      for (let number = 100; number < 137; number += 1) await write(session, [number]);
+      expect((await callsOf(session)).slice(0, 2)).toEqual([100, 101]);
+    });
+
+    test('late results among refused calls change nothing of that', async () => {
+      const session = createCallSession(createStore(JOURNAL));
+      const round = await session.begin(['x 1']);
+      await round.end(['times out'], [line(1)]);
+      await refuse(session, [refused(2, 'a')]);
+      await round.admission.addLate('{"late_of":1,"n":"late"}');
+      for (let number = 3; number < 50; number += 1)
+        await refuse(session, [refused(number, 'a'), refused(-number, `${number}`)]);
+      const calls = await callsOf(session);
+      expect([calls.length, calls[0], calls.at(-2), calls.at(-1)]).toEqual([37, 1, '49 (48)', -49]);
+    });
+  });
+
   describe('journal and lives of a session', () => {
     test('a session that is gone has none, and the next one begins with none', async () => {
       const subject = createStore(JOURNAL);

@@ -203,6 +203,8 @@ class _JournalEntryRequired(TypedDict):
 
 class JournalEntry(_JournalEntryRequired, total=False):
     replayed: Literal[True]
+    repeats: int
+    """Only where equal calls were refused alike, one soon after the other: how many; this is the last one."""
     late: LateResult
 
 

@@ -667,6 +667,8 @@ export interface components {
             readonly replayed?: true;
             /** @description Retries left for this tool after the round. */
             readonly retries_left: number | null;
+            /** @description Only where equal calls were refused alike, one soon after the other: how many; this is the last one. */
+            readonly repeats?: number;
             readonly late?: components["schemas"]["LateResult"];
         };
         readonly LateResult: {
