@@ -63,7 +63,7 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
 };
 
 /** Whether nothing can be kept of the batch: nobody could ask for its pending calls. */
-const isForgotten = ({ record }: Batch): boolean => record?.state === 'away';
+export const isForgotten = ({ record }: Batch): boolean => record?.state === 'away';
 
 const UNAVAILABLE = { kind: 'unavailable' } as const;
 

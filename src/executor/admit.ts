@@ -1,5 +1,5 @@
 import { isSafe, type Tool } from '../tools/tool.ts';
-import { type Batch, type Call, isReady, type ReadyCall, readArguments } from './call.ts';
+import { type Batch, type Call, isReady, isUnkeyed, type ReadyCall, readArguments } from './call.ts';
 import { type Failure, toFailure } from './call-outcome.ts';
 import type { CancelCause } from './deadline.ts';
 import * as text from './failure-text.ts';
@@ -74,7 +74,7 @@ const findRefusal = (call: ReadyCall): Failure | null => {
   const { record, services, request } = call.batch;
   if (call.tool.background === 'always' && call.batch.async === null && request.resumed === undefined)
     return toFailure('async_required', text.asyncRequiredText(call.tool.name), call.tool);
-  if (record?.state === 'away' && !isSafe(call.tool))
+  if (record?.state === 'away' && !isSafe(call.tool) && !isUnkeyed(call.batch))
     return toFailure('store_unavailable', text.KEYED_STORE_UNAVAILABLE_TEXT, call.tool);
   const parsed = readArguments(call);
   const retryAfterMs = parsed.ok ? services.circuits.refusal(call.tool, parsed.value) : null;

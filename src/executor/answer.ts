@@ -287,8 +287,12 @@ const toWarnings = (call: Call): readonly Warning[] => {
   const { batch, outcome } = call;
   const own = outcome?.kind === 'success' ? outcome.warnings : NO_WARNINGS;
   if (!batch.hasDuplicates && !batch.hasVerdicts && batch.warnings.length === 0) return own;
-  return [...own, ...toIdentical(call), ...toCallWarnings(call)];
+  return [...own, ...toIdentical(call), ...(isUntouched(call) ? NO_WARNINGS : toCallWarnings(call))];
 };
+
+// Of a call that did not run there is nothing to keep: a repeat is harmless.
+const isUntouched = ({ outcome, batch }: Call): boolean =>
+  batch.record?.state === 'away' && outcome?.kind === 'failure' && outcome.failure.executed === 'no';
 
 /** What is said of a call however it ends, late as well. */
 export const toCallWarnings = ({ batch, sharesId }: Call): readonly Warning[] =>

@@ -100,6 +100,10 @@ export type ReadyCall = Call & { readonly kind: 'ready'; readonly tool: Tool };
 
 export const isReady = (call: Call): call is ReadyCall => call.kind === 'ready';
 
+/** Whether the batch has no record, and no key under which it could be sent again: its writes run as those of any batch without a key. */
+export const isUnkeyed = ({ record, request }: Batch): boolean =>
+  record?.state === 'away' && request.idempotency?.key === null;
+
 /** One batch, from acceptance to answer. */
 export class Batch {
   readonly request: BatchRequest;

@@ -45,6 +45,9 @@ const toKeyedBatch = (batch: Batch, { recordKey, requestKey }: IdempotencyKey): 
   ...((batch.request.async ?? null) === null ? {} : { answer: 'promised' }),
 });
 
+// Without a key the request id is what its results would be found under.
+const toAwayWarning = ({ key }: IdempotencyKey): Warning => (key === null ? NOT_FOUND_AGAIN : NOT_KEPT);
+
 const openKey = async (batch: Batch, idempotency: IdempotencyKey): Promise<void> => {
   const { calls, services } = batch;
   const { keys, observer } = services;
@@ -53,7 +56,7 @@ const openKey = async (batch: Batch, idempotency: IdempotencyKey): Promise<void>
     case 'unavailable':
       observer.keyUsed('unavailable');
       batch.record = AWAY;
-      batch.warnings = [NOT_KEPT];
+      batch.warnings = [toAwayWarning(idempotency)];
       return;
     case 'in_flight':
       observer.keyUsed('conflict');

@@ -1,9 +1,9 @@
 import { isSafe, type Tool, type ToolProgress } from '../tools/tool.ts';
-import { acceptCall, awaitAccepted, toIdempotencyKey } from './accept-call.ts';
+import { acceptCall, awaitAccepted, isForgotten, toIdempotencyKey } from './accept-call.ts';
 import { findObstacle, toCircuitOpen, toNotStarted } from './admit.ts';
 import { leastLength } from './answer-size.ts';
 import type { BatchListener } from './batch-request.ts';
-import { type Batch, type Call, isReady, type ReadyCall, readArguments } from './call.ts';
+import { type Batch, type Call, isReady, isUnkeyed, type ReadyCall, readArguments } from './call.ts';
 import { CallContext, type CallFacts } from './call-context.ts';
 import { poolOf } from './call-observer.ts';
 import { type Failure, toFailure } from './call-outcome.ts';
@@ -28,10 +28,13 @@ export const runCall = (call: Call): Promise<void> | undefined => {
   if (!isReady(call)) throw new Error('A call that is not ready has no reason.');
   const parsed = readArguments(call);
   if (!parsed.ok) return end(call, parsed.failure);
-  if (async !== null) return acceptCall(call);
+  if (async !== null && !runsInRequest(call)) return acceptCall(call);
   if (services.slots.tryTake(call.tool, request.caller, askedAt)) return begin(call, askedAt, 0);
   return waitForSlot(call, askedAt);
 };
+
+// What never runs in the background needs no record that outlives its request.
+const runsInRequest = ({ batch, tool }: ReadyCall): boolean => tool.background === 'never' && isForgotten(batch);
 
 const end = (call: Call, failure: Failure): undefined => {
   call.fail(failure);
@@ -45,7 +48,7 @@ const findReason = (call: Call, moment: number): Failure | null => {
 /** A keyed write is written down before it begins: a repeat after a crash must know that it may have run. */
 const begin = (call: ReadyCall, startedAt: number, waitedMs: number): Promise<void> | undefined => {
   const { record } = call.batch;
-  if (record === null || isSafe(call.tool)) return run(call, startedAt, waitedMs);
+  if (record === null || isSafe(call.tool) || isUnkeyed(call.batch)) return run(call, startedAt, waitedMs);
   return record.start(call.index).then((state) => beginMarked(call, state, waitedMs));
 };
 
