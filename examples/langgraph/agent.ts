@@ -2,19 +2,23 @@ import { randomUUID } from 'node:crypto';
 import { AIMessage, type AIMessageChunk, type BaseMessage } from '@langchain/core/messages';
 import { END, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph';
 import { ChatOpenAI } from '@langchain/openai';
+import { createRecourse } from '@recourse/client';
 
 /** Answers with the tools that Recourse offers; a graph of two nodes is the loop. */
 export const runAgent = async (question: string): Promise<string> => {
-  const { tools } = await askRecourse('/tools?format=openai-chat');
+  const { RECOURSE_URL = 'http://127.0.0.1:8080', RECOURSE_API_KEY } = process.env;
+  const recourse = createRecourse({ url: RECOURSE_URL, apiKey: RECOURSE_API_KEY });
+  const tools = await recourse.tools('openai-chat');
   const { OPENAI_MODEL = 'gpt-5.6-luna', OPENAI_BASE_URL } = process.env;
   const model = new ChatOpenAI({ model: OPENAI_MODEL, configuration: { baseURL: OPENAI_BASE_URL } }).bindTools(tools);
   // Retry budgets are kept under it: one per run.
-  const sessionId = randomUUID();
+  const session = recourse.session(randomUUID());
   const graph = new StateGraph(MessagesAnnotation)
     .addNode('model', async ({ messages }) => ({ messages: [keepBroken(await model.invoke(messages))] }))
-    .addNode('tools', async ({ messages }) => ({
-      messages: await askRecourse(`/tool-calls?format=langchain&raw=true&session_id=${sessionId}`, messages.at(-1)),
-    }))
+    .addNode('tools', async ({ messages }) => {
+      const turn = { format: 'langchain', turn: messages.length } as const;
+      return { messages: (await session.answerMessage(messages.at(-1), turn)).messages };
+    })
     .addEdge(START, 'model')
     .addConditionalEdges('model', ({ messages }) => (hasCalls(messages.at(-1)) ? 'tools' : END))
     .addEdge('tools', 'model')
@@ -31,19 +35,5 @@ const keepBroken = (message: AIMessageChunk) => {
 
 const hasCalls = (message: BaseMessage | undefined): boolean =>
   AIMessage.isInstance(message) && (message.tool_calls ?? []).length > 0;
-
-const askRecourse = async (path: string, body?: unknown) => {
-  const { RECOURSE_URL = 'http://127.0.0.1:8080', RECOURSE_API_KEY } = process.env;
-  const answer = await fetch(new URL(path, RECOURSE_URL), {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      'content-type': 'application/json',
-      ...(RECOURSE_API_KEY === undefined ? {} : { authorization: `Bearer ${RECOURSE_API_KEY}` }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  if (!answer.ok) throw new Error(`Recourse answered ${answer.status}: ${await answer.text()}`);
-  return JSON.parse(await answer.text());
-};
 
 if (import.meta.main) console.log(await runAgent(process.argv[2] ?? 'What is in notes.md?'));

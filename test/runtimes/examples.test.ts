@@ -60,7 +60,7 @@ const KEY = 'a-key-of-the-examples-0123456789';
 
 const runProgram = async (file: string, question: string, environment: Readonly<Record<string, string>>) => {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [file, question], {
+  const child = spawn(process.execPath, ['--conditions=@recourse/source', file, question], {
     env: { PATH, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -22,6 +22,8 @@ export type ExecuteOptions = SendLimits & {
   readonly idempotencyKey?: string | undefined;
   /** 16 to 64 of `A–Z a–z 0–9 _ -`: what `recover` takes. Made unless given. */
   readonly requestId?: string | undefined;
+  /** How often a request is sent again whose connection broke before an answer; as `timeoutMs` allows unless given. */
+  readonly lostRepeats?: number | undefined;
   /** The service has this long for the calls, in milliseconds; 60 000 unless given. */
   readonly deadlineMs?: number | undefined;
   readonly order?: 'parallel' | 'sequential' | undefined;
@@ -152,6 +154,7 @@ export const toOutgoing = (input: unknown, options: Complete) => {
     idempotencyKey: options.idempotencyKey ?? crypto.randomUUID(),
     attemptTimeoutMs: deadlineMs + GRACE_MS,
     timeoutMs: options.timeoutMs,
+    lostRepeats: options.lostRepeats,
     signal: options.signal,
   } as const;
 };

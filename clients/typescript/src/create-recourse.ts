@@ -1,3 +1,4 @@
+import { type Answers, createAnswers } from './create-answers.ts';
 import { createExecute, type Execute, type ExecuteOptions, type SendLimits } from './create-execute.ts';
 import { type Answered, createSend, type Outgoing, type Send, toBadAnswer } from './create-send.ts';
 import { createStream, type Stream } from './create-stream.ts';
@@ -24,7 +25,7 @@ export type RecourseOptions = {
 export type RecoveredAnswer = { readonly requestId: string; readonly results: readonly ToolResult[] };
 
 /** One session of the service. */
-export type RecourseSession = {
+export type RecourseSession = Answers & {
   readonly id: string;
   /** As the client's own, in this session. */
   readonly execute: Execute;
@@ -101,6 +102,7 @@ export const createRecourse = ({
         id,
         execute: createExecute(send, defaults),
         stream: createStream(send, defaults, maxAnswerBytes),
+        ...createAnswers(createExecute(send, { lostRepeats: 1, ...defaults }), id),
         ...createSessionParts(ask, id),
       };
     },

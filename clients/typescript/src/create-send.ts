@@ -21,6 +21,8 @@ export type Outgoing = {
   readonly attemptTimeoutMs: number;
   /** All attempts and the waits between them have this long. */
   readonly timeoutMs: number;
+  /** How often it is sent again after an attempt without any answer. */
+  readonly lostRepeats?: number | undefined;
   /** Ends everything at once; what it is aborted with is thrown. */
   readonly signal?: AbortSignal | undefined;
 };
@@ -52,7 +54,7 @@ export const createSend = (options: SendOptions): Send => {
     const target = new URL(outgoing.path, url);
     // Made once: what no header can carry is the caller's mistake and throws here, before anything is sent.
     const headers = toHeaders(outgoing, apiKey);
-    let soFar: Sum = { reached: false, mayHaveRun: false };
+    let soFar: Sum = { reached: false, mayHaveRun: false, lost: 0 };
     for (let attempts = 1; ; attempts += 1) {
       const limitMs = Math.max(1, Math.min(outgoing.attemptTimeoutMs, endsAt - performance.now()));
       const attempt = await tryOnce(target, { ...outgoing, headers }, limitMs);
@@ -69,20 +71,23 @@ export const createSend = (options: SendOptions): Send => {
 };
 
 /** Without a key a batch that may have run is not sent again. */
-const mayRepeat = ({ again, mayHaveRun }: Verdict, { answer, idempotencyKey }: Outgoing): boolean =>
-  again && (answer === undefined || idempotencyKey !== null || !mayHaveRun);
+const mayRepeat = (
+  { again, mayHaveRun, lost }: Verdict,
+  { answer, idempotencyKey, lostRepeats = Infinity }: Outgoing,
+): boolean => again && lost <= lostRepeats && (answer === undefined || idempotencyKey !== null || !mayHaveRun);
 
 // Nobody there is hardly worth minutes: nothing has run, and the caller can be told so.
 const toPatienceMs = ({ reached }: Verdict, { timeoutMs }: Outgoing, connectTimeoutMs: number): number =>
   reached ? timeoutMs : Math.min(timeoutMs, connectTimeoutMs);
 
-type Sum = Pick<Verdict, 'reached' | 'mayHaveRun'>;
+type Sum = Pick<Verdict, 'reached' | 'mayHaveRun' | 'lost'>;
 
 /** What one attempt has done, all have. */
 const add = (soFar: Sum, verdict: Verdict): Verdict => ({
   ...verdict,
   reached: soFar.reached || verdict.reached,
   mayHaveRun: soFar.mayHaveRun || verdict.mayHaveRun,
+  lost: soFar.lost + verdict.lost,
 });
 
 const toHeaders = ({ requestId, idempotencyKey, body, headers }: Outgoing, apiKey: string | undefined): Headers =>

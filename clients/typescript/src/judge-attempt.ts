@@ -20,6 +20,8 @@ export type Verdict = {
   /** false: there was no connection, and nothing was sent. */
   readonly reached: boolean;
   readonly mayHaveRun: boolean;
+  /** How many attempts were sent and had no answer at all. */
+  readonly lost: number;
   readonly retryAfterMs: number | null;
   readonly problem: Problem | null;
 };
@@ -31,11 +33,11 @@ export type Verdict = {
 export const judgeAttempt = (attempt: Attempt): Verdict => {
   if (attempt.kind === 'lost') {
     const reached = toUnreachedCode(attempt.cause) === null;
-    return { again: true, reached, mayHaveRun: reached, retryAfterMs: null, problem: null };
+    return { again: true, reached, mayHaveRun: reached, lost: reached ? 1 : 0, retryAfterMs: null, problem: null };
   }
   // Asked for again it would be as large.
   if (attempt.kind === 'oversized')
-    return { again: false, reached: true, mayHaveRun: true, retryAfterMs: null, problem: null };
+    return { again: false, reached: true, mayHaveRun: true, lost: 0, retryAfterMs: null, problem: null };
   const { status, headers, text } = attempt;
   const body = parseJson(text);
   const problem = isProblem(body) ? body : null;
@@ -44,6 +46,7 @@ export const judgeAttempt = (attempt: Attempt): Verdict => {
     reached: true,
     // The service's own 503 says that nothing ran. Every other one may stand for a request that a proxy has passed on.
     mayHaveRun: status >= 500 ? problem === null || status !== 503 : status === 409,
+    lost: 0,
     retryAfterMs: toRetryAfterMs(headers.get('retry-after'), Date.now()),
     problem,
   };

@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -52,6 +53,8 @@ beforeAll(async () => {
   for (const name of ['src', 'package.json', 'tsconfig.json', 'README.md', 'LICENSE'])
     cpSync(join(PACKAGE, name), join(copy, name), { recursive: true });
   mkdirSync(join(copy, 'node_modules/.bin'), { recursive: true });
+  // The frameworks whose tools it makes, as in the repository.
+  symlinkSync(join(ROOT, 'node_modules'), join(directory, 'copy/node_modules'));
   writeFileSync(join(copy, 'node_modules/.bin/tsc'), `#!/bin/sh\nexec node ${JSON.stringify(COMPILER)} "$@"\n`, {
     mode: 0o755,
   });
@@ -69,28 +72,41 @@ const Manifest = z.object({
   version: z.string(),
   dependencies: z.undefined().optional(),
   sideEffects: z.literal(false),
-  exports: z.object({ '.': z.record(z.string(), z.string()) }),
+  exports: z.record(z.string(), z.union([z.string(), z.record(z.string(), z.string())])),
 });
+
+/** Which package of a framework each entry needs, and nothing else does. */
+const FRAMEWORKS: ReadonlyMap<string, string> = new Map([
+  ['./ai-sdk', 'ai'],
+  ['./openai-agents', '@openai/agents'],
+  ['./langchain', '@langchain/core'],
+]);
 
 test('the package holds what it promises, and no more', () => {
   expect(readdirSync(installed()).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
   // Where it is installed nothing of the repository is beside it.
   expect(readFileSync(installed('README.md'), 'utf8').match(/\]\((?!#|https:)[^)]*\)/g)).toBe(null);
   const manifest = Manifest.parse(JSON.parse(readFileSync(installed('package.json'), 'utf8')));
-  const named = Object.values(manifest.exports['.']);
-  expect(named.length).toBe(2);
-  for (const file of named) expect(existsSync(installed(file)), file).toBe(true);
+  expect(Object.keys(manifest.exports)).toEqual(['.', ...FRAMEWORKS.keys(), './package.json']);
+  for (const parts of Object.values(manifest.exports)) {
+    if (typeof parts === 'string') continue;
+    // Its sources are for programs of the repository alone.
+    expect(Object.keys(parts)).toEqual(['@recourse/source', 'types', 'default']);
+    for (const file of [parts['types'], parts['default']]) expect(existsSync(installed(file ?? '')), file).toBe(true);
+  }
   expect(readdirSync(join(directory, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['@recourse']);
 });
 
-test('it imports nothing but itself, and knows no platform', () => {
+test('it imports nothing but itself, its tools for a framework that framework, and it knows no platform', () => {
   const files = globSync('dist/**/*.js', { cwd: installed() });
   expect(files.length).toBeGreaterThan(5);
   for (const file of files) {
     const text = readFileSync(installed(file), 'utf8');
     const imports = [...text.matchAll(/(?:from|import)\s*\(?["']([^"']+)["']/g)].map(([, name]) => name ?? '');
+    const framework = FRAMEWORKS.get(file.replace(/^dist(.*)\.js$/, '.$1'));
+    const foreign = imports.filter((name) => !/^\.\/[\w/-]+\.js$/.test(name));
     expect(
-      imports.filter((name) => !/^\.\/[\w/-]+\.js$/.test(name)),
+      foreign.filter((name) => framework === undefined || !`${name}/`.startsWith(`${framework}/`)),
       file,
     ).toEqual([]);
     expect(text.match(/\b(process|Buffer|require|__dirname|window|Deno|Bun)\b\s*[.([]/g), file).toBe(null);
@@ -208,4 +224,51 @@ test.each([
       'readme-loop.ts',
     ],
   ]);
+});
+
+const TYPED_TOOLS = `
+import { Agent } from '@openai/agents';
+import { ToolNode } from '@langchain/langgraph/prebuilt';
+import { createRecourse } from '@recourse/client';
+import { toAiSdkTools } from '@recourse/client/ai-sdk';
+import { toLangChainTools } from '@recourse/client/langchain';
+import { toOpenAiAgentsTools } from '@recourse/client/openai-agents';
+import { generateText, type ToolSet } from 'ai';
+
+const recourse = createRecourse({ url: 'http://127.0.0.1:8080' });
+const session = recourse.session('s');
+
+export const tools: ToolSet = await toAiSdkTools(recourse, session);
+export const agent = new Agent({ name: 'a', tools: await toOpenAiAgentsTools(recourse, session) });
+export const node = new ToolNode(await toLangChainTools(recourse, session));
+
+// @ts-expect-error: a list is no set of tools.
+generateText({ model: 'm', prompt: 'p', tools: await toLangChainTools(recourse, session) });
+// @ts-expect-error: a set is no list of tools.
+new Agent({ name: 'a', tools });
+// @ts-expect-error: it takes a session and not its id.
+await toAiSdkTools(recourse, 's');
+
+const message: unknown = null;
+const answer = await session.answerMessage(message, { format: 'anthropic', turn: 1 });
+export const first: { tool_use_id: string } | undefined = answer.messages[0]?.content[0];
+export const { text, isError }: { text: string; isError: boolean } = await session.answerCall({ name: 'echo' });
+// @ts-expect-error: without a turn there is no key.
+await session.answerMessage(message, { format: 'anthropic' });
+`;
+
+test.each([
+  ['nodenext', 'nodenext'],
+  ['esnext', 'bundler'],
+])('its tools fit the frameworks in %s with resolution by %s', PATIENCE, async (module, moduleResolution) => {
+  for (const name of ['ai', '@openai', '@langchain']) {
+    const link = join(directory, 'node_modules', name);
+    if (!existsSync(link)) symlinkSync(join(ROOT, 'node_modules', name), link);
+  }
+  writeFileSync(join(directory, 'typed-tools.ts'), TYPED_TOOLS);
+  writeFileSync(join(directory, 'readme-tools.ts'), readmeProgram('toAiSdkTools'));
+  // The declarations of the frameworks name platforms and packages that are not there.
+  const words = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', '--target', 'es2022'];
+  const files = ['typed-tools.ts', 'readme-tools.ts'];
+  await run('node', [COMPILER, ...words, '--module', module, '--moduleResolution', moduleResolution, ...files]);
 });
