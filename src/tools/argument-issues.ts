@@ -2,8 +2,9 @@ import type { ErrorObject } from 'ajv';
 import * as z from 'zod';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
-import { cutText, describeValue, withArticle, withLookahead } from './describe-value.ts';
-import { isSensitive, propertiesOf, schemaAt } from './json-schema.ts';
+import { cutText, describeValue, withLookahead } from './describe-value.ts';
+import { isRecord, isSensitive, namesAt, propertiesOf, referredBy } from './json-schema.ts';
+import { toAjvRule, toTypeText, toZodRule } from './rule-words.ts';
 
 const MISSING = 'required parameter missing';
 
@@ -38,9 +39,12 @@ const toPathText = (path: Path): string => {
   return path.length === 1 && only !== undefined ? toStepText(only) : path.map(toStepText).join('.');
 };
 
-const toAccepted = (schema: JsonSchema): string => {
-  const accepted = [...propertiesOf(schema).keys()];
-  return accepted.length === 0 ? 'none' : cutText(accepted.join(', '), 300);
+const toAccepted = (names: readonly string[]): string => (names.length === 0 ? 'none' : cutText(names.join(', '), 300));
+
+/** The names that a closed schema lets in, and patterns of them. */
+const namesOf = (schema: JsonSchema): readonly string[] => {
+  const { patternProperties: patterns } = schema;
+  return [...propertiesOf(schema).keys(), ...Object.keys(isRecord(patterns) ? patterns : {}).map((one) => `/${one}/`)];
 };
 
 /** The words for what is wrong with values of one schema. Words that tell nothing of a value are made once. */
@@ -70,9 +74,10 @@ class IssueWords {
     return { path: toPathText(path), expected: rule, received: this.#describe(path, value), message };
   }
 
-  unknownParameter(path: Path, input: unknown): Issue {
+  /** `refusing`: a pointer to the schema that lets no others in, where it is known. */
+  unknownParameter(path: Path, input: unknown, refusing?: string): Issue {
     const received = this.#describe(path, toValueAt(input, path));
-    const message = `unknown parameter; accepted: ${this.#acceptedAt(path)}`;
+    const message = `unknown parameter; accepted: ${this.#acceptedAt(path, refusing)}`;
     return { path: toPathText(path), expected: 'no such parameter', received, message };
   }
 
@@ -102,9 +107,11 @@ class IssueWords {
     return describeValue(value, isSensitive(this.#schema, path) ? 'hide' : 'show');
   }
 
-  #acceptedAt(path: Path): string {
-    if (path.length > 1) return toAccepted(schemaAt(this.#schema, path.slice(0, -1)) ?? {});
-    this.#accepted ??= toAccepted(this.#schema);
+  #acceptedAt(path: Path, refusing: string | undefined): string {
+    const [closed] = refusing === undefined ? [] : referredBy(decodeURIComponent(refusing), this.#schema);
+    if (closed !== undefined && closed !== this.#schema) return toAccepted(namesOf(closed));
+    if (path.length > 1) return toAccepted(namesAt(this.#schema, path.slice(0, -1)));
+    this.#accepted ??= toAccepted(closed === undefined ? namesAt(this.#schema, []) : namesOf(closed));
     return this.#accepted;
   }
 }
@@ -139,15 +146,22 @@ const toZodIssue = (issue: z.core.$ZodRawIssue, input: unknown, words: IssueWord
   const name = toMissingName(path, input);
   if (issue.code === 'invalid_type')
     return name === null
-      ? words.mismatch(path, withArticle(issue.expected), input)
-      : words.missing(name, issue.expected, withArticle);
+      ? words.mismatch(path, toTypeText(issue.expected), input)
+      : words.missing(name, issue.expected, toTypeText);
   if (issue.code === 'invalid_value')
     return name === null
       ? words.mismatch(path, toJsonList(issue.values), input)
       : words.missing(name, issue.values, toJsonList);
-  // Of the others alone zod's own message is read, which takes longer to make than all words of ours.
-  const { message } = z.core.util.finalizeIssue(issue, undefined, z.core.config());
-  return words.broken(path, message, input);
+  // Of the others alone zod's own message is read, which takes longer to make than all words of ours. What the tool's
+  // author says of a rule stands.
+  const rule = toZodRule(issue);
+  const config = z.core.config();
+  const { message } = z.core.util.finalizeIssue(
+    issue,
+    undefined,
+    rule === null ? config : { ...config, localeError: () => rule },
+  );
+  return message === rule ? words.mismatch(path, rule, input) : words.broken(path, message, input);
 };
 
 /** The name of the parameter of the whole that is not there; null where it is, or is further inside. */
@@ -179,16 +193,24 @@ const toAjvIssue = (error: ErrorObject, input: unknown, words: IssueWords): Issu
       const isOfWhole = toMissingName([...path, name], input) !== null;
       return isOfWhole ? words.missing(name, A_VALUE, same) : words.mismatch([...path, name], A_VALUE, input);
     }
-    case 'additionalProperties':
-      return words.unknownParameter([...path, String(error.params['additionalProperty'])], input);
+    case 'additionalProperties': {
+      const refusing = error.schemaPath.slice(0, -'/additionalProperties'.length);
+      return words.unknownParameter([...path, String(error.params['additionalProperty'])], input, refusing);
+    }
+    case 'unevaluatedProperties':
+      return words.unknownParameter([...path, String(error.params['unevaluatedProperty'])], input);
     case 'type':
-      return words.mismatch(path, [error.params['type']].flat().map(String).map(withArticle).join(' or '), input);
+      return words.mismatch(path, [error.params['type']].flat().map(String).map(toTypeText).join(' or '), input);
     case 'enum':
       return words.mismatch(path, toJsonList([error.params['allowedValues']].flat()), input);
     case 'const':
       return words.mismatch(path, toJsonList([error.params['allowedValue']]), input);
-    default:
-      return words.broken(path, error.message ?? error.keyword, input);
+    default: {
+      const rule = toAjvRule(error);
+      return rule === null
+        ? words.broken(path, error.message ?? error.keyword, input)
+        : words.mismatch(path, rule, input);
+    }
   }
 };
 

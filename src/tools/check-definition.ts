@@ -2,7 +2,8 @@ import { findNearestNames } from '../contract/nearest-names.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import { BACKGROUND, type InlineTool } from './tool.ts';
 
-export type Refuse = (member: string, rule: string) => never;
+/** `shown`: what the rule is about, where that is not the member by its name. */
+export type Refuse = (member: string, rule: string, shown?: string) => never;
 
 // What the same things are called in other libraries, without case and signs.
 const CALLED_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
@@ -18,30 +19,34 @@ const CALLED_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   concurrency: ['maxconcurrency', 'parallel', 'limit'],
 };
 
-/** Refuses members that the declaration does not have, and names what was probably meant. */
+/** Refuses members that the declaration does not have, and names for each what was probably meant. */
 export const checkMemberNames = (definition: object, members: readonly string[], refuse: Refuse): void => {
   const unknown = Object.keys(definition).filter((member) => !members.includes(member));
   const [first] = unknown;
   if (first === undefined) return;
-  const meant = unknown.map((member) => findMeant(member, members)).filter((member) => member !== null);
-  const known = meant.length > 0 ? `Did you mean ${toList(meant)}?` : `It takes ${toList(members)}.`;
-  const others = unknown.slice(1).map((member) => `'${member}'`);
-  const subject = others.length === 0 ? 'is' : `and ${others.join(', ')} are`;
-  refuse(first, `${subject} unknown to defineTool. ${known}`);
+  const found = unknown.map((member) => ({ member, meant: findMeant(member, members) }));
+  if (found.every(({ meant }) => meant === null))
+    refuse(first, `${isOrAre(unknown)} unknown to defineTool. It takes ${toList(members)}.`, toList(unknown));
+  const [only] = found;
+  if (found.length === 1) refuse(first, `is unknown to defineTool. Did you mean '${only?.meant}'?`, `'${first}'`);
+  const shown = found.map(({ member, meant }) => `'${member}'${meant === null ? '' : ` (did you mean '${meant}'?)`}`);
+  refuse(first, 'are unknown to defineTool', shown.join(', '));
 };
+
+const isOrAre = (names: readonly string[]): string => (names.length === 1 ? 'is' : 'are');
 
 const findMeant = (member: string, members: readonly string[]): string | null => {
   const plain = toPlain(member);
   const elsewhere = members.find((known) => CALLED_ELSEWHERE[known]?.includes(plain));
   if (elsewhere !== undefined) return elsewhere;
-  const reach = Math.max(1, Math.floor(plain.length / 4));
+  const reach = Math.max(1, Math.floor(plain.length / 3));
   const [near] = findNearestNames(plain, members.map(toPlain), 1, reach);
   return members.find((known) => toPlain(known) === near) ?? null;
 };
 
 const toPlain = (name: string): string => name.replace(/[^A-Za-z]/g, '').toLowerCase();
 
-const toList = (names: readonly string[]): string => [...new Set(names)].map((name) => `'${name}'`).join(', ');
+const toList = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
 
 /** Refuses what is no schema of zod 4 and no JSON Schema, and says what to write instead. */
 export const checkSchema = (side: 'input' | 'output', schema: unknown, refuse: Refuse): void => {

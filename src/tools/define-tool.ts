@@ -157,8 +157,8 @@ export const defineTool = <
   const throwAbout: ThrowAbout = (member, text, options) => {
     throw createDefinitionError(text, { tool, member }, defineTool, options);
   };
-  const refuse: Refuse = (member, rule) =>
-    throwAbout(member, `${subject}: ${member} ${rule.endsWith('?') ? rule : `${rule}.`}`);
+  const refuse: Refuse = (member, rule, shown = member) =>
+    throwAbout(member, `${subject}: ${shown} ${rule.endsWith('?') ? rule : `${rule}.`}`);
   checkIsObject(definition, throwAbout);
   checkMemberNames(definition, MEMBER_NAMES, refuse);
   const { name, effects } = definition;

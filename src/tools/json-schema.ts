@@ -15,14 +15,6 @@ export const propertiesOf = (schema: JsonSchema): ReadonlyMap<string, JsonSchema
 const requiredOf = (schema: JsonSchema): readonly string[] =>
   Array.isArray(schema['required']) ? schema['required'].filter((name) => typeof name === 'string') : [];
 
-/** The sub-schema under a path of keys and indexes, as far as `properties` and `items` lead. */
-export const schemaAt = (schema: JsonSchema, path: readonly PropertyKey[]): JsonSchema | undefined =>
-  path.reduce<JsonSchema | undefined>((current, step) => {
-    if (current === undefined) return undefined;
-    if (typeof step === 'number') return isRecord(current['items']) ? current['items'] : undefined;
-    return propertiesOf(current).get(String(step));
-  }, schema);
-
 /** Whether a schema marks anything as `sensitive: true`. */
 export const marksSensitive = (schema: JsonSchema): boolean => {
   // A memo: a schema never changes.
@@ -83,13 +75,17 @@ const toAlternatives = (schemas: readonly JsonSchema[], root: JsonSchema): reado
   return [...found];
 };
 
-const referredBy = (reference: unknown, root: JsonSchema): readonly JsonSchema[] => {
+/** What a reference within the whole leads to, as a list of one; empty where it leads elsewhere or nowhere. */
+export const referredBy = (reference: unknown, root: JsonSchema): readonly JsonSchema[] => {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return [];
   let target: unknown = root;
   for (const word of reference.split('/').slice(1))
-    target = isRecord(target) ? target[word.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined;
+    target = memberAt(target, word.replaceAll('~1', '/').replaceAll('~0', '~'));
   return isRecord(target) ? [target] : [];
 };
+
+const memberAt = (holder: unknown, name: string): unknown =>
+  typeof holder === 'object' && holder !== null && Object.hasOwn(holder, name) ? Reflect.get(holder, name) : undefined;
 
 /** What may describe a member: of an object by its name or as any other, of an array by its place or as any other. */
 const membersAt = (schema: JsonSchema, step: PropertyKey): readonly JsonSchema[] => {

@@ -85,7 +85,7 @@ test.each([
   [
     'plain',
     { n: 1, m: 2 },
-    "Invalid arguments for 'plain' (2 problems):\n- m: unknown parameter; accepted: n\n- n: must be >= 3\nFix these and call 'plain' again.",
+    "Invalid arguments for 'plain' (2 problems):\n- m: unknown parameter; accepted: n\n- n: expected a number of at least 3, got the number 1\nFix these and call 'plain' again.",
   ],
   ['breaks', {}, 'RangeError: out of range'],
   ['silent', {}, "Tool 'silent' failed without a message."],

@@ -35,5 +35,5 @@ test('what run returns is checked against the output schema', () => {
   expect(() =>
     // @ts-expect-error: the compiler knows the members, too.
     defineTool({ ...BASE, run: () => 7, timeoutMS: 5 }),
-  ).toThrow(new TypeError("Tool 'rooms': timeoutMS is unknown to defineTool. Did you mean 'timeoutMs'?"));
+  ).toThrow(new TypeError("Tool 'rooms': 'timeoutMS' is unknown to defineTool. Did you mean 'timeoutMs'?"));
 });

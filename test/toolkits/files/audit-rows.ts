@@ -23,7 +23,12 @@ export const AUDIT: ToolkitAudit = {
         'the offset is past the end',
         "offset 500 is past the end of 'notes.md', which has … bytes. Send a smaller offset.",
       ],
-      ['malformed parameter', '`limit` is too large', 'Too big: expected number to be <=131072', 'invalid_arguments'],
+      [
+        'malformed parameter',
+        '`limit` is too large',
+        'expected a number of at most 131072, got the number 131073',
+        'invalid_arguments',
+      ],
     ]),
     ...rowsOf('list_files', [
       ['list is empty', 'the directory has no entries', 'The directory is empty.'],

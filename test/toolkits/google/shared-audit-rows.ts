@@ -126,6 +126,6 @@ export const googlePageRows = (tool: string, name: string, verb: 'Search' | 'Lis
       'a further page is asked for without a session',
       `Page 2 not available. Pages need a session, and this call has none: ${verb === 'Search' ? 'narrow the search' : 'only page 1 can be listed'}.`,
     ],
-    ['malformed parameter', '`page` is 0', 'Too small: expected number to be >=1', 'invalid_arguments'],
+    ['malformed parameter', '`page` is 0', 'expected a number of at least 1, got the number 0', 'invalid_arguments'],
     ['no access', 'Google refuses access (403)', NO_ACCESS(name)],
   ]);

@@ -27,8 +27,13 @@ const listRows = (tool: string): readonly AuditRow[] =>
       "There is no folder 'project' in the notes. Call list_notes without a folder to list all notes.",
     ],
     ['wrong value', 'the folder leads out of the notes', `'../secret' holds '..'. ${PATH_ADVICE}`],
-    ['malformed parameter', '`page` is 0', 'Too small: expected number to be >=1', 'invalid_arguments'],
-    ['malformed parameter', '`page_size` is 51', 'Too big: expected number to be <=50', 'invalid_arguments'],
+    ['malformed parameter', '`page` is 0', 'expected a number of at least 1, got the number 0', 'invalid_arguments'],
+    [
+      'malformed parameter',
+      '`page_size` is 51',
+      'expected a number of at most 50, got the number 51',
+      'invalid_arguments',
+    ],
   ]);
 
 const ROWS: readonly AuditRow[] = [
@@ -64,7 +69,12 @@ const ROWS: readonly AuditRow[] = [
       'the offset is past the end',
       "offset 500 is past the end of 'projects/plan.md', which has … bytes. Send a smaller offset.",
     ],
-    ['malformed parameter', '`limit` is too large', 'Too big: expected number to be <=131072', 'invalid_arguments'],
+    [
+      'malformed parameter',
+      '`limit` is too large',
+      'expected a number of at most 131072, got the number 131073',
+      'invalid_arguments',
+    ],
   ]),
   ...setUpRows('read_note'),
 ];

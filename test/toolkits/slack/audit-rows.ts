@@ -79,7 +79,7 @@ const ROWS: readonly AuditRow[] = [
       'a further page is asked for without a session',
       'Page 2 not available. Pages need a session, and this call has none: only page 1 can be listed.',
     ],
-    ['malformed parameter', '`page` is 0', 'Too small: expected number to be >=1', 'invalid_arguments'],
+    ['malformed parameter', '`page` is 0', 'expected a number of at least 1, got the number 0', 'invalid_arguments'],
   ]),
   ...sharedRows('list_slack_channels', 'Try again later.'),
   ...rowsOf('post_slack_message', [

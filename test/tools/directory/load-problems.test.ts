@@ -37,11 +37,11 @@ const MISTAKES: Readonly<Record<string, readonly [text: string, said: string]>> 
   ],
   'handler.ts': [
     toTool('  input: z.object({ run: z.string() }), // handler: no\n  async handler() {},\n  timeoutMS: 5,\n'),
-    "handler.ts:8:9 [look_up handler] Tool 'look_up': handler and 'timeoutMS' are unknown to defineTool. Did you mean 'run', 'timeoutMs'?",
+    "handler.ts:8:9 [look_up handler] Tool 'look_up': 'handler' (did you mean 'run'?), 'timeoutMS' (did you mean 'timeoutMs'?) are unknown to defineTool.",
   ],
   'parameters.ts': [
     toTool('  parameters: z.object({}),\n  run: () => 1,\n'),
-    "parameters.ts:7:3 [look_up parameters] Tool 'look_up': parameters is unknown to defineTool. Did you mean 'input'?",
+    "parameters.ts:7:3 [look_up parameters] Tool 'look_up': 'parameters' is unknown to defineTool. Did you mean 'input'?",
   ],
   'no-input.ts': [
     toTool('  run: () => 1,\n'),
