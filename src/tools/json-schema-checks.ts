@@ -1,13 +1,14 @@
 import { createRequire } from 'node:module';
 import type * as Ajv from 'ajv/dist/2020.js';
-import type { DataValidateFunction, RegExpEngine } from 'ajv/dist/types/index.js';
+import type { DataValidateFunction } from 'ajv/dist/types/index.js';
 import type * as AjvFormats from 'ajv-formats';
-import type * as Re2 from 're2js';
 import { hasMoreNodes } from '../contract/json-record.ts';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import type { Issue } from '../contract/tool-result.ts';
 import { createAjvWords } from './argument-issues.ts';
+import { createForeignPatterns, type ForeignPatterns } from './foreign-patterns.ts';
 import { isRecord } from './json-schema.ts';
+import { loosenSchema, mapParts } from './loosen-schema.ts';
 import { runInTimeBox } from './time-box.ts';
 import { type ToWideInteger, withWideIntegers } from './wide-integers.ts';
 
@@ -47,16 +48,18 @@ export const createJsonSchemaChecks = ({
   formats = 'check',
   toWideInteger,
 }: CheckOptions): ((schema: JsonSchema) => JsonSchemaCheck) => {
-  const first = createAjv({ origin, formats, problems: 'first' });
+  const patterns = origin === 'own' ? null : createForeignPatterns(createRequire(import.meta.url)('re2js'));
+  const first = createAjv({ patterns, formats, problems: 'first' });
   // Only made for the first value that does not fit.
   let all: Ajv.Ajv2020 | undefined;
   return (declared) => {
-    const schema = withoutAsync(declared);
+    const own = withoutAsync(declared);
+    const schema = patterns === null ? own : toJudged(own, formats, patterns);
     const run = origin === 'foreign' && mayTakeLong(schema) ? runInTime : runAtOnce;
     const findFirst = first.compile(schema);
     let findAll: Ajv.ValidateFunction | undefined;
     const toFindAll = (): Ajv.ValidateFunction => {
-      all ??= createAjv({ origin, formats, problems: 'all' });
+      all ??= createAjv({ patterns, formats, problems: 'all' });
       findAll ??= all.compile(schema);
       return findAll;
     };
@@ -120,15 +123,34 @@ const runInTime: Run = (work) => runInTimeBox(MOST_TIME_MS, work);
 const MOST_INLINED = 20;
 
 type AjvOptions = {
-  readonly origin: SchemaOrigin;
+  readonly patterns: ForeignPatterns | null;
   readonly formats: FormatRule;
   readonly problems: 'first' | 'all';
 };
 
 const FORMATS_OF_NUMBERS = ['int32', 'int64', 'float', 'double'] as const;
+const CHECKED_FORMATS: ReadonlySet<unknown> = new Set(FORMATS_OF_NUMBERS);
+
+/** The schema as it can be judged here: what fits more than was meant for want of a format or a pattern refuses nothing. */
+const toJudged = (schema: JsonSchema, formats: FormatRule, { isJudged }: ForeignPatterns): JsonSchema => {
+  const isRelaxed = ({ format, pattern, patternProperties }: JsonSchema): boolean =>
+    (formats === 'advise' && typeof format === 'string' && !CHECKED_FORMATS.has(format)) ||
+    (typeof pattern === 'string' && !isJudged(pattern)) ||
+    (isRecord(patternProperties) && !Object.keys(patternProperties).every(isJudged));
+  // Any name fits a pattern that is not judged: its schema would hold for all of them.
+  const withoutUnjudged = (part: JsonSchema): JsonSchema => {
+    const { patternProperties: named } = part;
+    const members = isRecord(named)
+      ? Object.entries(named).map(([name, one]) => [name, isJudged(name) ? one : {}])
+      : null;
+    const judged = members === null ? part : { ...part, patternProperties: Object.fromEntries(members) };
+    return mapParts(judged, withoutUnjudged);
+  };
+  return withoutUnjudged(loosenSchema(schema, isRelaxed));
+};
 
 // Loaded with the first JSON Schema: 9 MB and 30 ms that a process with zod schemas alone need not pay.
-const createAjv = ({ origin, formats: rule, problems }: AjvOptions): Ajv.Ajv2020 => {
+const createAjv = ({ patterns, formats: rule, problems }: AjvOptions): Ajv.Ajv2020 => {
   const load = createRequire(import.meta.url);
   const { Ajv2020 }: typeof Ajv = load('ajv/dist/2020.js');
   const formats: typeof AjvFormats = load('ajv-formats');
@@ -139,7 +161,7 @@ const createAjv = ({ origin, formats: rule, problems }: AjvOptions): Ajv.Ajv2020
     logger: false,
     // Or an optional member called `constructor` would be found missing, and then judged, on the prototype.
     ownProperties: true,
-    ...(origin === 'own' ? {} : { code: { regExp: createLinearRegExp(load('re2js')) }, inlineRefs: MOST_INLINED }),
+    ...(patterns === null ? {} : { code: { regExp: patterns.engine }, inlineRefs: MOST_INLINED }),
   });
   formats.default.default(ajv, rule === 'check' ? {} : [...FORMATS_OF_NUMBERS]);
   // Ajv's own divides binary fractions: 5.06 is no multiple of 0.01 to it.
@@ -198,52 +220,6 @@ const toUniqueCheck = (wanted: boolean): DataValidateFunction => {
   };
   return check;
 };
-
-/**
- * Patterns as RE2 runs them, in linear time, compiled once a value is judged by them. One that needs more (looking around,
- * back-references), or that repeats so much that its program is megabytes, is not judged here: whoever wrote it judges by it.
- */
-const createLinearRegExp = ({ RE2JS, RE2JSException }: typeof Re2): RegExpEngine => {
-  let left = MOST_PATTERN_STEPS;
-  const compile = (pattern: string): Pattern => {
-    try {
-      return RE2JS.compile(RE2JS.translateRegExp(pattern));
-    } catch (error) {
-      if (error instanceof RE2JSException) return ANYTHING;
-      throw error;
-    }
-  };
-  const engine = (pattern: string): Pattern => {
-    const steps = stepsOf(pattern);
-    left -= steps;
-    if (steps > MOST_STEPS_OF_A_PATTERN || left < 0) return ANYTHING;
-    let compiled: Pattern | undefined;
-    return {
-      test: (text) => {
-        compiled ??= compile(pattern);
-        return compiled.test(text);
-      },
-      // Ajv takes patterns of one text for one pattern.
-      toString: () => pattern,
-    };
-  };
-  // Where compiled checks are written to a file, which is not done here.
-  return Object.assign(engine, { code: 'linear' });
-};
-
-type Pattern = { readonly test: (text: string) => boolean; readonly toString?: () => string };
-
-// RE2 writes a repetition out: `(a|b){0,900}` is 900 times as long. A step takes some 300 bytes.
-const MOST_STEPS_OF_A_PATTERN = 20_000;
-// Of all patterns that share a validator: those of a tool, or of a document.
-const MOST_PATTERN_STEPS = 500_000;
-
-const stepsOf = (pattern: string): number => {
-  const repeats = [...pattern.matchAll(/\{(?:\d+,)?(\d+)/g)].map(([, most]) => Number(most));
-  return pattern.length * Math.max(1, ...repeats);
-};
-
-const ANYTHING = { test: () => true };
 
 // Ajv would make a check of it whose answer is a promise.
 const withoutAsync = ({ $async: _never, ...schema }: JsonSchema): JsonSchema => schema;

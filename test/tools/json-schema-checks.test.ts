@@ -209,3 +209,24 @@ test('a wide id beyond a bound is told the bound and not to be another type', ()
   const checked = wide({ properties: { id: { type: 'integer', maximum: 100 } } })({ id: '8123456789012345679' });
   expect(checked).toMatchObject({ ok: false, issues: [{ path: 'id', expected: expect.stringContaining('100') }] });
 });
+
+// Written out, an object with `then` would look like a promise.
+const toCondition = (condition: unknown, then: unknown) =>
+  Object.fromEntries([
+    ['if', condition],
+    ['then', then],
+  ]);
+
+test.each([
+  [{ not: { pattern: '^(?=.*admin)' } }, ['joe', 'admin'], []],
+  [{ oneOf: [{ pattern: '^(?=a)' }, { pattern: '^(?=b)' }] }, ['a', 'b'], []],
+  [{ oneOf: [{ pattern: '^a' }, { pattern: '^b' }] }, ['a', 'b'], ['c']],
+  [{ pattern: '^\\d{3}\\Z' }, ['123', '1'], []],
+  [{ type: 'string', oneOf: [{ pattern: '\\A\\d+\\Z' }, {}] }, ['123'], [5]],
+  [{ pattern: '^\\d{3}\\-\\d$' }, ['123-4'], ['1234']],
+  [{ $defs: { a: { pattern: '(?<=a)' } }, ...toCondition({ $ref: '#/$defs/a' }, false) }, ['a'], []],
+  [{ $defs: { a: { $anchor: 'a', pattern: '(?<=a)' } }, not: { $ref: '#a' } }, ['a'], []],
+])('by %j, where patterns cannot be judged nothing is refused for them', (schema, fitting, others) => {
+  expect(fitting.flatMap(foreign(schema))).toEqual([]);
+  expect(others.filter((value) => foreign(schema)(value).length === 0)).toEqual([]);
+});

@@ -36,4 +36,12 @@ test('what run returns is checked against the output schema', () => {
     // @ts-expect-error: the compiler knows the members, too.
     defineTool({ ...BASE, run: () => 7, timeoutMS: 5 }),
   ).toThrow(new TypeError("Tool 'rooms': 'timeoutMS' is unknown to defineTool. Did you mean 'timeoutMs'?"));
+  expect(() =>
+    // @ts-expect-error: none of these.
+    defineTool({ ...BASE, run: () => 7, retrys: 1, timeoutMS: 5, colour: 'red' }),
+  ).toThrow(
+    new TypeError(
+      "Tool 'rooms': 'retrys' (did you mean 'retries'?), 'timeoutMS' (did you mean 'timeoutMs'?), 'colour' are unknown to defineTool.",
+    ),
+  );
 });

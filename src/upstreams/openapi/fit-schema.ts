@@ -1,5 +1,6 @@
 import { isRecord, type JsonRecord, memberOf, recordAt, textAt } from '../../contract/json-record.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
+import { loosenSchema, mapParts } from '../../tools/loosen-schema.ts';
 import { OperationProblem } from './references.ts';
 
 /** A schema of arguments that is no larger than a model can be told, and what was done for it. */
@@ -18,7 +19,8 @@ export const fitSchema = (schema: JsonSchema, most: number): FittedSchema => {
   if (sizeOf(schema) <= most) return { schema, cut: 'no' };
   const terse = withoutTexts(schema);
   if (sizeOf(terse) <= most) return { schema: terse, cut: 'descriptions' };
-  const loose = toLoose(terse);
+  // Any part may be left out.
+  const loose = loosenSchema(terse, () => true);
   for (const levels of LEVELS) {
     const flat = withNearDefinitions(withoutDepth(loose, levels), most);
     if (flat !== null) return { schema: flat, cut: 'schemas' };
@@ -44,21 +46,6 @@ const toShortText = (argument: JsonRecord): JsonSchema => {
 const mapMembers = (members: JsonRecord, change: (member: unknown, name: string) => unknown): JsonRecord =>
   Object.fromEntries(Object.entries(members).map(([name, member]) => [name, change(member, name)]));
 
-// Whose members are called as the document likes.
-const NAMED: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas', '$defs']);
-// Whose values are no schemas.
-const VALUES: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'required']);
-
-/** A schema with each schema in it changed. */
-const mapParts = (schema: JsonRecord, change: (part: JsonRecord) => JsonRecord): JsonRecord => {
-  const changed = (value: unknown): unknown => (isRecord(value) ? change(value) : value);
-  return mapMembers(schema, (value, word) => {
-    if (VALUES.has(word)) return value;
-    if (NAMED.has(word) && isRecord(value)) return mapMembers(value, changed);
-    return Array.isArray(value) ? value.map(changed) : changed(value);
-  });
-};
-
 const without = (schema: JsonRecord, words: ReadonlySet<string>): JsonRecord =>
   Object.fromEntries(Object.entries(schema).filter(([word]) => !words.has(word)));
 
@@ -66,15 +53,6 @@ const TEXTS = new Set(['description', 'title', 'examples']);
 
 /** The same at every level without what only explains. */
 const toTerse = (schema: JsonRecord): JsonRecord => mapParts(without(schema, TEXTS), toTerse);
-
-// Where any value fits, these would refuse it.
-const STRICT = new Set(['not', 'if', 'then', 'else', 'contains', 'minContains', 'maxContains', 'oneOf']);
-
-/** The same in which a part may be left out: nothing is refused because a part fits. */
-const toLoose = (schema: JsonRecord): JsonRecord => {
-  const ways = 'oneOf' in schema && !('anyOf' in schema) ? { anyOf: schema['oneOf'] } : {};
-  return mapParts(without({ ...schema, ...ways }, STRICT), toLoose);
-};
 
 const LEFT_OUT = 'Its schema is too large to be shown.';
 

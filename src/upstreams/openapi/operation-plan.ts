@@ -114,7 +114,7 @@ export const toOperationPlan = (
     parameters.map(({ schema }) => schema),
     { definitions: schemas.definitions(), defaultOf: schemas.defaultOf },
   );
-  const inputSchema = toInputSchema(parameters, body, eased);
+  const inputSchema = schemas.settle(toInputSchema(parameters, body, eased));
   const fitted = toFitted(inputSchema, settings.maxSchemaBytes);
   const wanted = fitsAny(operation, settings.idempotencyKeys) ? 'of_writes' : 'none';
   return {

@@ -82,7 +82,7 @@ const toSuccess = (answer: Answer, options: AnswerOptions): unknown => {
   const { plan, effects } = options;
   if (plan.method === 'HEAD') return toHead(answer);
   if (body.cut !== null) return toCutValue(answer, body.cut, options);
-  if (body.bytes.byteLength === 0)
+  if (isBlank(answer))
     return effects === 'read'
       ? empty(`HTTP ${status}: the API answered without content.`)
       : ok(null, `HTTP ${status}: done; the API answered without content.`);
@@ -93,6 +93,17 @@ const toSuccess = (answer: Answer, options: AnswerOptions): unknown => {
     location === undefined ? '' : ` Its state is at '${showText(options.removeSecrets.fromAnswer(location))}'.`;
   return ok(value, `HTTP 202: the API accepted this and is still processing it.${where}`);
 };
+
+/** Whether a body says nothing: none, or for JSON nothing but white space. */
+const isBlank = (answer: Answer): boolean => {
+  const { bytes } = answer.body;
+  return bytes.byteLength === 0 || (isJson(answer) && bytes.every((byte) => WHITE_SPACE.has(byte)));
+};
+
+// With the three bytes of a byte order mark.
+const WHITE_SPACE: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20, 0xef, 0xbb, 0xbf]);
+
+const isJson = (answer: Answer): boolean => /^[^;]*[/+]json\b/i.test(contentTypeOf(answer));
 
 const toHead = ({ status, headers }: Answer) => ({
   status,
@@ -110,13 +121,13 @@ const toValue = (answer: Answer, options: AnswerOptions): unknown => {
   const given = toText(bytes, contentType, 'complete');
   if (given === null) return { content_type: showText(contentType), bytes: bytes.byteLength, text: null };
   const text = options.removeSecrets.fromAnswer(given);
-  const isJson = /^[^;]*[/+]json\b/i.test(contentType);
-  if (!isJson && contentType !== '') return { content_type: showText(contentType), text };
+  const isSaidJson = isJson(answer);
+  if (!isSaidJson && contentType !== '') return { content_type: showText(contentType), text };
   if (hasMoreParts(text, MOST_PARTS))
-    return isJson ? toCutValue(answer, 'values', options) : { content_type: null, text };
+    return isSaidJson ? toCutValue(answer, 'values', options) : { content_type: null, text };
   const parsed = parseJsonBody(text);
   if (parsed.ok) return parsed.value;
-  return isJson ? toBrokenValue(answer, options) : { content_type: null, text };
+  return isSaidJson ? toBrokenValue(answer, options) : { content_type: null, text };
 };
 
 const toBrokenValue = ({ status }: Answer, { effects }: AnswerOptions): unknown => {

@@ -1,8 +1,11 @@
 import { isRecord, type JsonRecord, listAt, memberOf, recordAt, textAt, textsAt } from '../../contract/json-record.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
+import { toEcmaScript } from '../../tools/foreign-patterns.ts';
+import { loosenSchema, mapParts } from '../../tools/loosen-schema.ts';
 import type { OpenApiDocument } from './parse-document.ts';
 import { toPlainText } from './plain-text.ts';
 import { followReferences, OperationProblem, resolveReference } from './references.ts';
+import { toTypedValue } from './typed-values.ts';
 import { type MostOfValue, sizeOf } from './value-size.ts';
 
 /** Turns schemas of a document into JSON Schema (draft 2020-12) for what a model sends. One per operation. */
@@ -15,6 +18,8 @@ export type RequestSchemas = {
   readonly isForEmptyObjects: (schema: JsonSchema) => boolean;
   /** All definitions that the schemas so far refer to, by name. */
   readonly definitions: () => Readonly<Record<string, JsonSchema>>;
+  /** A schema made of these, in which nothing is refused because a part fits of which words were left out. */
+  readonly settle: (schema: JsonSchema) => JsonSchema;
 };
 
 /**
@@ -29,12 +34,14 @@ export const createRequestSchemas = (document: OpenApiDocument): RequestSchemas 
     readOnlyNames: new Map(),
     stepsLeft: MOST_STEPS,
     charactersLeft: MOST_SCHEMA.characters,
+    hasMarks: false,
   };
   return {
     toSchema: (source) => convert(work, source, { readOnly: NO_NAMES, level: 0, depth: 0 }),
     defaultOf: (schema) => defaultOf(work, schema),
     isForEmptyObjects: (schema) => isForEmptyObjects(work, schema),
     definitions: () => Object.fromEntries(work.definitions),
+    settle: (schema) => (work.hasMarks ? withoutMarks(loosenSchema(schema, isMarked)) : schema),
   };
 };
 
@@ -63,6 +70,28 @@ type Work = OpenApiDocument & {
   stepsLeft: number;
   /** How much more text its schemas may have. */
   charactersLeft: number;
+  /** Whether words were left out that make a schema fit less: until the schema is settled, marks say where. */
+  hasMarks: boolean;
+};
+
+const MARK = { $comment: 'fits more than it says' };
+const isMarked = ({ $comment }: JsonSchema): boolean => $comment === MARK.$comment;
+const withoutMarks = ({ $comment: _mark, discriminator: _choice, ...schema }: JsonSchema): JsonSchema =>
+  mapParts(schema, withoutMarks);
+
+// Which no request schema has here.
+const DROPPED = ['unevaluatedProperties', 'unevaluatedItems', 'dependentRequired', 'dependencies', '$dynamicRef'];
+
+/** The marks of a schema of the document that is told as `told`. */
+const toMarks = (work: Work, source: JsonRecord, told: JsonSchema, readOnly: ReadonlySet<string>): JsonSchema => {
+  const names = [...Object.keys(recordAt(source, 'properties')), ...textsAt(source, 'required')];
+  const isRelaxed =
+    DROPPED.some((word) => word in source) ||
+    ['format', 'pattern'].some((word) => typeof source[word] === 'string' && told[word] === undefined) ||
+    (readOnly.size > 0 && names.some((name) => readOnly.has(name)));
+  const mayFitTwice = isRecord(source['discriminator']) && 'oneOf' in source;
+  if (isRelaxed || mayFitTwice) work.hasMarks = true;
+  return { ...(isRelaxed ? MARK : {}), ...(mayFitTwice ? { discriminator: {} } : {}) };
 };
 /** `level` counts within one definition, `depth` through all that lead here. */
 type Place = { readonly readOnly: ReadonlySet<string>; readonly level: number; readonly depth: number };
@@ -124,7 +153,9 @@ const convert = (work: Work, source: unknown, place: Place): JsonSchema => {
     ...LISTS_OF_SCHEMAS.flatMap((word) => toList(work, source, word, { ...below, readOnly })),
     ...MAPS_OF_SCHEMAS.flatMap((word) => toMap(work, source, word, { ...below, readOnly })),
   ];
-  return withNull({ ...toPlainKeywords(source, work.schemas, readOnly), ...Object.fromEntries(nested) }, source, work);
+  const told = toPlainKeywords(source, work.schemas, readOnly);
+  const marks = toMarks(work, source, told, readOnly);
+  return withNull({ ...told, ...marks, ...Object.fromEntries(nested) }, source, work);
 };
 
 const withoutReference = (source: JsonRecord): JsonRecord => {
@@ -239,8 +270,11 @@ const toPlainKeywords = (
 
 type Word = readonly [string, unknown];
 
+const toTypes = (source: JsonRecord): readonly unknown[] =>
+  [...new Set([source['type']].flat())].filter((type) => TYPES.has(type));
+
 const toTypeWords = (source: JsonRecord): readonly Word[] => {
-  const types = [...new Set([source['type']].flat())].filter((type) => TYPES.has(type));
+  const types = toTypes(source);
   // The format is called `uri`; documents that call it `url` are many.
   const format = source['format'] === 'url' ? 'uri' : source['format'];
   return [
@@ -255,7 +289,7 @@ const toTextWords = (source: JsonRecord): readonly Word[] => {
   return [
     ['title', description === undefined ? toTextAt(source, 'title') : undefined],
     ['description', description],
-    ['pattern', pattern !== undefined && isRegularExpression(pattern) ? pattern : undefined],
+    ['pattern', pattern],
     ['deprecated', source['deprecated'] === true ? true : undefined],
   ];
 };
@@ -272,24 +306,7 @@ const toTextAt = (source: JsonRecord, name: string): string | undefined => {
 const toPattern = (pattern: string | undefined): string | undefined => {
   const [, expression, flags] = /^\/(\^.*\$)\/([a-z]*)$/s.exec(pattern ?? '') ?? [];
   const plain = expression === undefined || /^[gu]*$/.test(flags ?? '') ? (expression ?? pattern) : undefined;
-  return plain === undefined || isRegularExpression(plain) ? plain : withoutNeedlessEscapes(plain);
-};
-
-// With the validator's flag, `u`, signs that mean nothing else must not be escaped, and a dash only within `[]`.
-const withoutNeedlessEscapes = (pattern: string): string =>
-  pattern.replace(/\\(.)/gs, (escaped, sign: string) => {
-    if (sign === '-') return '\\x2d';
-    return /[\^$\\.*+?()[\]{}|/A-Za-z0-9]/.test(sign) ? escaped : sign;
-  });
-
-// With the flag that the validator uses.
-const isRegularExpression = (pattern: string): boolean => {
-  try {
-    return new RegExp(pattern, 'u') instanceof RegExp;
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return false;
-    throw thrown;
-  }
+  return plain === undefined ? undefined : (toEcmaScript(plain) ?? undefined);
 };
 
 const toNumberWords = (source: JsonRecord, schemas: OpenApiDocument['schemas']): readonly Word[] => {
@@ -319,8 +336,10 @@ const toNumber = (value: unknown): number | undefined => (typeof value === 'numb
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 
 const toValueWords = (source: JsonRecord): readonly Word[] => {
-  const values = listAt(source, 'enum');
-  const examples = [...listAt(source, 'examples'), ...('example' in source ? [source['example']] : [])];
+  const types = toTypes(source);
+  const toTyped = (value: unknown): unknown => toTypedValue(value, types);
+  const values = listAt(source, 'enum').map(toTyped);
+  const examples = [...listAt(source, 'examples'), ...('example' in source ? [source['example']] : [])].map(toTyped);
   const [example] = examples.filter(
     (value) =>
       sizeOf(value, MOST_OF_EXAMPLE) !== null && (JSON.stringify(value)?.length ?? Infinity) <= LONGEST_EXAMPLE,
@@ -330,8 +349,8 @@ const toValueWords = (source: JsonRecord): readonly Word[] => {
       'enum',
       values.length > 0 ? [...new Map(values.map((value) => [JSON.stringify(value), value])).values()] : undefined,
     ],
-    ['const', source['const']],
-    ['default', source['default']],
+    ['const', toTyped(source['const'])],
+    ['default', toTyped(source['default'])],
     ['examples', example === undefined ? undefined : [example]],
     ['uniqueItems', source['uniqueItems'] === true ? true : undefined],
   ];

@@ -56,3 +56,32 @@ test('an operation whose path needs an object of which no member may be sent is 
     'Its path parameter version has no value that a request can contain.',
   ]);
 });
+
+test.each([
+  [
+    'texts that are numbers in YAML',
+    { type: 'string', enum: [1, 2, '2', true] },
+    { type: 'string', enum: ['1', '2', 'true'] },
+    '2',
+    2,
+  ],
+  ['numbers that are texts', { type: 'integer', enum: ['1', '2'] }, { type: 'integer', enum: [1, 2] }, 2, '2'],
+  ['flags that are texts', { type: 'boolean', enum: ['true'] }, { type: 'boolean', enum: [true] }, true, 'true'],
+  ['a number that is not spelled as one', { type: ['integer', 'string'], enum: ['01', 1] }, undefined, '01', '1'],
+  ['a constant', { type: 'string', const: 5 }, { type: 'string', const: '5' }, '5', 5],
+  [
+    'a default and an example',
+    { type: 'string', default: 5, example: 7 },
+    { type: 'string', default: '5', examples: ['7'] },
+    '5',
+    5,
+  ],
+])(
+  'values whose type is another than the schema says are of its type: %s',
+  async (_what, schema, told, fitting, other) => {
+    const member = await memberOf(schema);
+    expect(member.told).toEqual(told ?? schema);
+    expect(await member.fits(fitting)).toBe(true);
+    expect(await member.fits(other)).toBe(false);
+  },
+);

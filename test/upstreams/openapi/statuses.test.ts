@@ -131,13 +131,20 @@ test.each([
   expect(await call('read')).toEqual(expected);
 });
 
-test('an answer without content is an empty success of a read and a plain one of a write', async () => {
-  const { call } = await startApi(answering(204));
-  expect(await call('read')).toMatchObject({ value: null, message: 'HTTP 204: the API answered without content.' });
-  expect(await call('make')).toMatchObject({
-    value: null,
-    message: 'HTTP 204: done; the API answered without content.',
-  });
+test.each([
+  ['nothing', 204, answering(204)],
+  ['JSON of a line end', 200, answering(200, JSON_TYPE, ' \r\n')],
+  ['problem+json of a byte order mark', 200, answering(200, { 'content-type': 'application/problem+json' }, '\ufeff')],
+])('an answer of %s is an empty success of a read and a plain one of a write', async (_, status, answer) => {
+  const { call } = await startApi(answer);
+  const text = 'the API answered without content.';
+  expect(await call('read')).toMatchObject({ value: null, message: `HTTP ${status}: ${text}` });
+  expect(await call('make')).toMatchObject({ value: null, message: `HTTP ${status}: done; ${text}` });
+});
+
+test('white space of another type is its text', async () => {
+  const { call } = await startApi(answering(200, { 'content-type': 'text/plain' }, '\n'));
+  expect(await call('read')).toEqual({ content_type: 'text/plain', text: '\n' });
 });
 
 const cutOff: Answerer = (response) => {

@@ -1,0 +1,95 @@
+import type { RegExpEngine } from 'ajv/dist/types/index.js';
+import type * as Re2 from 're2js';
+
+type Pattern = { readonly test: (text: string) => boolean; readonly toString?: () => string };
+
+/** Patterns of schemas from elsewhere, which must not be able to stop this process. */
+export type ForeignPatterns = {
+  readonly engine: RegExpEngine;
+  /** Whether texts are held to a pattern; any text fits one that cannot be run. */
+  readonly isJudged: (pattern: string) => boolean;
+};
+
+/**
+ * Patterns as RE2 runs them, in linear time, compiled once a value is judged by them. One that needs more (looking around,
+ * back-references), that is none of ECMAScript, or that repeats so much that its program is megabytes, is not judged here:
+ * whoever wrote it judges by it.
+ */
+export const createForeignPatterns = ({ RE2JS, RE2JSException }: typeof Re2): ForeignPatterns => {
+  let left = MOST_PATTERN_STEPS;
+  const known = new Map<string, Lazy>();
+  const compile = (pattern: string): Pattern => {
+    const plain = toEcmaScript(pattern);
+    if (plain === null) return ANYTHING;
+    try {
+      return RE2JS.compile(RE2JS.translateRegExp(plain));
+    } catch (error) {
+      if (error instanceof RE2JSException) return ANYTHING;
+      throw error;
+    }
+  };
+  const toLazy = (pattern: string): Lazy => {
+    const steps = stepsOf(pattern);
+    left -= steps;
+    if (steps > MOST_STEPS_OF_A_PATTERN || left < 0) return () => ANYTHING;
+    let compiled: Pattern | undefined;
+    return () => {
+      compiled ??= compile(pattern);
+      return compiled;
+    };
+  };
+  // The same for all who ask: an alternative must not be loosened for one of them alone.
+  const find = (pattern: string): Lazy => {
+    const lazy = known.get(pattern) ?? toLazy(pattern);
+    known.set(pattern, lazy);
+    return lazy;
+  };
+  const engine = (pattern: string): Pattern => {
+    const lazy = find(pattern);
+    // Ajv takes patterns of one text for one pattern.
+    return { test: (text) => lazy().test(text), toString: () => pattern };
+  };
+  return {
+    // Its name is for compiled checks that are written to a file, which is not done here.
+    engine: Object.assign(engine, { code: 'linear' }),
+    isJudged: (pattern) => find(pattern)() !== ANYTHING,
+  };
+};
+
+type Lazy = () => Pattern;
+
+// RE2 writes a repetition out: `(a|b){0,900}` is 900 times as long. A step takes some 300 bytes.
+const MOST_STEPS_OF_A_PATTERN = 20_000;
+// Of all patterns that share a validator: those of a tool, or of a document.
+const MOST_PATTERN_STEPS = 500_000;
+
+const stepsOf = (pattern: string): number => {
+  const repeats = [...pattern.matchAll(/\{(?:\d+,)?(\d+)/g)].map(([, most]) => Number(most));
+  return pattern.length * Math.max(1, ...repeats);
+};
+
+const ANYTHING: Pattern = { test: () => true };
+
+/** A pattern as ECMAScript has it with the flag `u`, without escapes that mean nothing; null where it is none, as `\Z` of Python. */
+export const toEcmaScript = (pattern: string): string | null => {
+  if (isEcmaScript(pattern)) return pattern;
+  const plain = withoutNeedlessEscapes(pattern);
+  return isEcmaScript(plain) ? plain : null;
+};
+
+// With the flag that validators use.
+const isEcmaScript = (pattern: string): boolean => {
+  try {
+    return new RegExp(pattern, 'u') instanceof RegExp;
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return false;
+    throw thrown;
+  }
+};
+
+// With the flag `u`, signs that mean nothing else must not be escaped, and a dash only within `[]`.
+const withoutNeedlessEscapes = (pattern: string): string =>
+  pattern.replace(/\\(.)/gs, (escaped, sign: string) => {
+    if (sign === '-') return '\\x2d';
+    return /[\^$\\.*+?()[\]{}|/A-Za-z0-9]/.test(sign) ? escaped : sign;
+  });
