@@ -331,6 +331,8 @@ const READY_EXAMPLE: Ready = {
   status: 'ready',
   store: { mode: 'memory', status: 'up' },
   tools: 12,
+  missing: [],
+  files: [],
   upstreams: [{ name: 'tickets', status: 'up', reason: null, tools: 6 }],
 };
 
@@ -338,12 +340,21 @@ const READY_SCHEMA = {
   operationId: 'ready',
   summary: 'Whether this replica accepts calls',
   description:
-    'For readiness probes and load balancers: 503 while the service is draining. Needs no key; the reason why an upstream is down is shown only to callers with a key.',
+    'For readiness probes and load balancers: 503 while the service is draining, and until the tools of TOOLS_REQUIRED have loaded for the first time. Needs no key; which tools are missing, and why an upstream is down or a file does not load, is shown only to callers with a key.',
   tags: ['operations'],
   response: {
-    200: ok(Ready, '`ready`, or `degraded` while Redis is unavailable.', { example: READY_EXAMPLE }),
+    200: ok(Ready, '`ready`; or `degraded` while Redis is unavailable, or tools do not serve as they should.', {
+      example: READY_EXAMPLE,
+    }),
     ...DOOR,
-    503: ok(Ready, 'Draining.', { example: { ...READY_EXAMPLE, status: 'draining' } }),
+    503: ok(Ready, 'Draining, or required tools have not loaded.', {
+      example: {
+        ...READY_EXAMPLE,
+        status: 'tools_missing',
+        missing: ['pay_'],
+        files: [{ file: 'pay/refund.ts', line: 12, message: 'SyntaxError: Unexpected token' }],
+      },
+    }),
   },
 };
 

@@ -52,8 +52,12 @@ export const FAILURE_POLICY = {
     charges: 'unknown_names',
     outcome: same('retry'),
     executed: same('no'),
-    when: 'No tool has that name, or it is not available now.',
+    when: 'No tool has that name, or the operator has disabled it or must approve it first.',
   },
+  tool_unavailable: refusedBy(
+    'tool',
+    'The tool is known and cannot be called now: its file, MCP server or import has not loaded, or it cannot run here.',
+  ),
   invalid_arguments: {
     fault: 'caller',
     charges: true,

@@ -10,8 +10,11 @@ export const toPortableName = (name: string): string => {
   return (/^[A-Za-z_]/.test(carried) ? carried : `_${carried}`).slice(0, MAX_LENGTH);
 };
 
+/** Whether a text is a tool's name. */
+export const isToolName = (text: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(text);
+
 /** Whether a text is a tool's name, the beginning of some (`github_*`), or `*` for all. */
-export const isToolPattern = (text: string): boolean => text === '*' || /^[A-Za-z0-9_.-]{1,64}\*?$/.test(text);
+export const isToolPattern = (text: string): boolean => text === '*' || isToolName(text.replace(/\*$/, ''));
 
 /** Whether a name fits one of the patterns. What is no pattern fits none. */
 export const toToolFilter = (patterns: readonly string[]): ((tool: string) => boolean) => {

@@ -85,9 +85,9 @@ export type CallObserver = {
   readonly shed: (reason: ShedReason) => void;
   /**
    * These tools, and no others, may be called from now on: numbers of new ones begin at 0. Numbers of one that is gone
-   * are kept for a while, for it may come back.
+   * are kept for a while, for it may come back. `missing`: the tool is known and cannot be called.
    */
-  readonly toolsOffered: (tools: readonly { readonly name: string; readonly effects: Effects }[]) => void;
+  readonly toolsOffered: (tools: readonly { readonly name: string; readonly effects: Effects | 'missing' }[]) => void;
   /** A handler ended after its call had been answered. */
   readonly lateResult: (tool: string, ended: 'returned' | 'threw') => void;
   /** A call was answered more than 250 ms after its time limit. */

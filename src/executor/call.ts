@@ -18,7 +18,7 @@ import type { NameSuggestions } from './suggest-names.ts';
  *
  * | stage    | sets                                                                        |
  * |----------|-----------------------------------------------------------------------------|
- * | read     | kind, tool, refusal, rawArguments, timeoutMs, original, sharesId              |
+ * | read     | kind, tool, missingTool, refusal, rawArguments, timeoutMs, original, sharesId  |
  * | record   | outcome, storedResult, withheld: what an earlier try of the batch left          |
  * | admit    | obstacle, isAsked, verdict                                                     |
  * | run      | outcome, durationMs, late; or accepted, acceptedState: it goes on after the answer     |
@@ -34,6 +34,8 @@ export class Call {
   /** `unknown_tool` is counted by its session before it fails; `refused` fails without asking the session. */
   kind: 'ready' | 'unknown_tool' | 'refused' = 'refused';
   tool: Tool | null = null;
+  /** The tool's own name, where the tool is known and cannot be called. */
+  missingTool: string | null = null;
   /** Why it cannot run, as far as the call itself tells; null where it is `ready`. */
   refusal: Failure | null = null;
   rawArguments: unknown = undefined;

@@ -37,6 +37,10 @@ export const toFramelessText = (text: string, limit: number): string => {
   return `${plain.slice(0, Math.max(0, blank > end - LOOKAHEAD ? blank : end))}…`;
 };
 
+/** Of a tool that is known and cannot be called: nothing that the model sends differently helps. */
+export const toolUnavailableText = (name: string): string =>
+  `Not executed: tool '${echoName(name)}' is not available now, and other arguments do not help. Use another tool, or say what could not be done.`;
+
 export const invalidCallText = (problem: string): string =>
   `${problem} Send each call as an object such as {"id": "call_1", "name": "echo", "arguments": {}}.`;
 

@@ -2,8 +2,8 @@ import { toCallId } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
 import type { Tool } from '../tools/tool.ts';
 import { type Batch, Call, isReady, readArguments, toArgumentsJson } from './call.ts';
-import { type Failure, toFailure } from './call-outcome.ts';
-import { batchLimitText, invalidCallText, notAuthorizedText } from './failure-text.ts';
+import { toFailure } from './call-outcome.ts';
+import { batchLimitText, invalidCallText, notAuthorizedText, toolUnavailableText } from './failure-text.ts';
 import type { ResumedCall } from './pending-calls.ts';
 import { createNameSuggestions, findMisnamed, type NameSuggestions } from './suggest-names.ts';
 
@@ -33,18 +33,18 @@ const readCall = (entry: unknown, index: number, batch: Batch): Call => {
   if (name.trim() === '') return refuse(call, 'The name of the call is blank.');
   const tool = findTool(name, batch);
   if (index >= batch.services.maxBatchCalls) return refuseOverLimit(call, tool);
-  if (tool === undefined) return toUnknown(call, name);
+  if (tool === undefined) return refuseUnserved(call, name);
   return bindTool(call, tool, entry);
 };
 
-/** A call that was read and accepted before. Its tool may have gone since. */
+/** A call that was read and accepted before. Its tool may have gone since, or not have come here yet. */
 const readResumed = ({ spec, outcome }: ResumedCall, batch: Batch): Call => {
   const call = new Call(batch, spec.index, spec.id, spec.name);
   const tool = batch.services.registry.find(spec.tool);
-  if (tool === undefined) return toUnknown(call, spec.tool);
+  call.outcome = outcome;
+  if (tool === undefined) return refuseMissing(call, spec.tool);
   call.kind = 'ready';
   call.tool = tool;
-  call.outcome = outcome;
   call.timeoutMs = spec.timeoutMs;
   call.rawArguments = spec.arguments;
   return call;
@@ -98,21 +98,24 @@ const refuseOverLimit = (call: Call, tool: Tool | undefined): Call => {
   return call;
 };
 
-const toUnknown = (call: Call, name: string): Call => {
+/** A name that no serving tool has. Of a tool that the caller may not use it learns nothing, not even that there is one. */
+const refuseUnserved = (call: Call, name: string): Call => {
+  const { registry } = call.batch.services;
+  const known = registry.findUnavailable(name);
+  const shown = known !== undefined && call.batch.request.mayUse(known.facts.name) ? known : null;
+  if (shown !== null && shown.withheld === undefined) return refuseMissing(call, shown.facts.name);
+  const suggestions = suggestionsOf(call.batch);
+  const text = shown?.withheld === undefined ? suggestions.unknown(name) : suggestions.withheld(name, shown.withheld);
   call.kind = 'unknown_tool';
-  call.refusal = toUnknownFailure(name, call.batch);
+  call.refusal = toFailure('unknown_tool', text, null);
   return call;
 };
 
-const toUnknownFailure = (name: string, batch: Batch): Failure => {
-  const suggestions = suggestionsOf(batch);
-  const known = batch.services.registry.findUnavailable(name);
-  // Of a tool that the caller may not use it learns nothing, not even that there is one.
-  const text =
-    known === undefined || !batch.request.mayUse(known.facts.name)
-      ? suggestions.unknown(name)
-      : suggestions.unavailable(name, known.withheld ?? 'no');
-  return toFailure('unknown_tool', text, null);
+/** A tool that should be here and is not: no mistake of the caller. */
+const refuseMissing = (call: Call, tool: string): Call => {
+  call.missingTool = tool;
+  call.refusal = toFailure('tool_unavailable', toolUnavailableText(call.name ?? tool), null);
+  return call;
 };
 
 // One for a batch: each distinct name costs once.

@@ -346,6 +346,7 @@ const NEVER_RAN: ReadonlySet<string> = new Set([
   'shutting_down',
   'store_unavailable',
   'circuit_open',
+  'tool_unavailable',
   'cancelled',
   'tool_crashed',
 ]);

@@ -6,8 +6,8 @@ import type { CallOutcome } from './call-outcome.ts';
 import { type AnswerMark, type CallEnding, type CallMark, type SettledCall, UNKNOWN_TOOL } from './session-store.ts';
 
 /** Under which name the call's budget is kept and its numbers are labelled. */
-export const bucketOf = ({ kind, tool }: Call): string =>
-  kind === 'unknown_tool' || tool === null ? UNKNOWN_TOOL : tool.name;
+export const bucketOf = ({ kind, tool, missingTool }: Call): string =>
+  kind === 'unknown_tool' ? UNKNOWN_TOOL : (tool?.name ?? missingTool ?? UNKNOWN_TOOL);
 
 /**
  * A call as its session sees it, when the round asks to be let in and when it settles: it reads the record of the call, and

@@ -146,7 +146,7 @@ class SettlingEntries implements BatchEntries {
 const toJournalCall = (call: Call): JournalCall => ({
   index: call.index,
   kind: call.kind,
-  tool: call.kind === 'refused' && call.tool === null ? null : bucketOf(call),
+  tool: call.kind === 'refused' ? (call.tool?.name ?? call.missingTool) : bucketOf(call),
   readable: isReady(call) && readArguments(call).ok,
   hiding: isReady(call) ? toHiding(call.tool.inputSchema) : null,
   end: toJournalEnd(call),

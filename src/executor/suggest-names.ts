@@ -20,10 +20,10 @@ export type NameSuggestions = {
   /** `Unknown tool: serach. Did you mean 'search'? Available tools: …`: at most 20 names, the nearest first. */
   readonly unknown: (name: string) => string;
   /**
-   * `Tool 'search' is switched off here. Use another tool, or say what could not be done. Available tools: …`: of a tool
-   * that is known and cannot be called. Nothing else was meant, so nothing is guessed.
+   * `Tool 'search' is disabled. Use another tool, or say what could not be done. Available tools: …`: of a tool that the
+   * operator keeps from being called. Nothing else was meant, so nothing is guessed.
    */
-  readonly unavailable: (name: string, withheld: Withholding | 'no') => string;
+  readonly withheld: (name: string, why: Withholding) => string;
 };
 
 // Up to so many tools a name is compared with each of them: some 30 µs.
@@ -64,16 +64,15 @@ export const createNameSuggestions = (listNames: () => NameIndex, mayUse: MayUse
       const guess = far <= toReach(wanted) ? ` Did you mean '${nearest}'?` : '';
       return `Unknown tool: ${echoName(name)}.${guess} ${available}`;
     },
-    unavailable: (name, withheld) =>
-      `Tool '${echoName(name)}' ${WHY[withheld]}. Use another tool, or say what could not be done. ${rankOnce(normalise(name)).available}`,
+    withheld: (name, why) =>
+      `Tool '${echoName(name)}' ${WHY[why]}. Use another tool, or say what could not be done. ${rankOnce(normalise(name)).available}`,
   };
 };
 
 const WHY = {
   switched_off: 'is disabled',
   held: 'has changed and is not available until an operator approves it',
-  no: 'is not available now',
-} as const satisfies Record<Withholding | 'no', string>;
+} as const satisfies Record<Withholding, string>;
 
 // A name is ranked as one number: how far it is, then its place, by which names are told that are equally far.
 const PLACES = 4_294_967_296;

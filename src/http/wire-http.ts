@@ -13,7 +13,7 @@ import { type AppOptions, buildApp, buildOpsApp } from './build-app.ts';
 import { loadConsoleFiles } from './load-console-files.ts';
 
 /** What is ready, as long as the service does not drain. */
-export type Readiness = Ready & { readonly status: 'ready' | 'degraded' };
+export type Readiness = Ready & { readonly status: Exclude<Ready['status'], 'draining'> };
 
 /** What the routes need of the service. */
 export type HttpParts = AccessParts &

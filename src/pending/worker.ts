@@ -26,6 +26,8 @@ export type WorkerOptions = {
   readonly records: CallRecords;
   readonly executeBatch: ExecuteBatch;
   readonly sessions: Pick<SessionStore, 'resume'>;
+  /** Whether a tool of this name serves here now. */
+  readonly hasTool: (name: string) => boolean;
   /** Unix milliseconds. */
   readonly time: () => number;
   /** A call has ended by this worker. */
@@ -39,6 +41,9 @@ const RENEW_EVERY_MS = CALL_LEASE_MS / 4;
 const PROGRESS_EVERY_MS = 500;
 // A call that could not begin, for want of a slot or because its store did not answer.
 const AGAIN_AFTER_MS = 1000;
+// A tool that this worker lacks may serve in another one, or here once its file is mended. A roll-out takes minutes.
+const TOOL_AGAIN_AFTER_MS = 5000;
+const WAIT_FOR_TOOL_MS = 600_000;
 
 const DONE: JobEnd = { kind: 'done' };
 const later = (afterMs: number): JobEnd => ({ kind: 'later', afterMs });
@@ -119,7 +124,12 @@ class HeldCall {
   async run(): Promise<JobEnd> {
     const { records, count, time } = this.#options;
     const { spec } = this.#record;
-    const outcome = toEarlyOutcome(this.#record, time());
+    const outcome = this.#toEarlyOutcome(time());
+    if (outcome === null && !this.#hasTool() && time() < this.#endsAt()) {
+      await records.release(this.#lease).catch(this.#options.onFailed);
+      count('given_back');
+      return later(TOOL_AGAIN_AFTER_MS);
+    }
     if (outcome === null && spec.effects !== 'write' && (await this.#begin()) !== 'held') return later(AGAIN_AFTER_MS);
     this.#timer = setInterval(() => void this.#renew(), RENEW_EVERY_MS);
     this.#timer.unref();
@@ -135,6 +145,25 @@ class HeldCall {
     }
     count(this.#isLost ? 'lost' : outcome === null ? 'committed' : 'not_run');
     return this.#isLost ? later(AGAIN_AFTER_MS) : DONE;
+  }
+
+  /** Whether its tool serves here. */
+  #hasTool(): boolean {
+    return this.#options.hasTool(this.#record.spec.tool);
+  }
+
+  /** Until when it may be offered again. */
+  #endsAt(): number {
+    const { acceptedAt, expiresAt } = this.#record.spec;
+    return this.#hasTool() ? expiresAt : Math.min(expiresAt, acceptedAt + WAIT_FOR_TOOL_MS);
+  }
+
+  /** How it ends without running, because of what its record says; null: it runs, or is refused for want of its tool. */
+  #toEarlyOutcome(now: number): CallOutcome | null {
+    const outcome = toEarlyOutcome(this.#record, now);
+    if (outcome?.kind !== 'failure' || this.#hasTool()) return outcome;
+    const { code, executed } = outcome.failure;
+    return code === 'timeout' && executed === 'no' ? null : outcome;
   }
 
   giveBack(): void {
@@ -214,7 +243,7 @@ class HeldCall {
   async #finish(result: ResultToKeep | undefined): ReturnType<RecordLease['finish']> {
     const { records, onFailed, onEnded, time } = this.#options;
     if (result === undefined) return 'lost';
-    const isOver = this.#isToEnd() || time() >= this.#record.spec.expiresAt;
+    const isOver = this.#isToEnd() || time() >= this.#endsAt();
     if (result.kind === 'repeatable' && !isOver && !this.#isLost) {
       this.#isGivenBack = true;
       await records.release(this.#lease).catch(onFailed);

@@ -4,9 +4,26 @@ import { refuseOtherMethods } from './problem-handler.ts';
 
 /** The answer of GET /ready. */
 export const Ready = z.object({
-  status: z.enum(['ready', 'degraded', 'draining']),
+  status: z
+    .enum(['ready', 'degraded', 'tools_missing', 'draining'])
+    .describe(
+      '`degraded`: it serves without Redis, or some tools do not serve as they should. `tools_missing`: tools of TOOLS_REQUIRED have not loaded since the start.',
+    ),
   store: z.object({ mode: z.enum(['memory', 'redis']), status: z.enum(['up', 'down']) }),
   tools: z.int(),
+  missing: z
+    .array(z.string())
+    .readonly()
+    .describe('The entries of TOOLS_REQUIRED that are not met. Empty for callers without a key on PORT.'),
+  files: z
+    .array(
+      z.object({
+        file: z.string().describe('Relative to TOOLS_DIR.'),
+        line: z.int().nullable(),
+        message: z.string().nullable().describe('What is wrong, in one line; null for callers without a key on PORT.'),
+      }),
+    )
+    .describe('The files of TOOLS_DIR that do not serve in their newest version, or of which a tool does not serve.'),
   upstreams: z
     .array(
       z.object({
@@ -31,8 +48,9 @@ export type OpsRoutesOptions = {
 };
 
 /**
- * GET /live: the process answers. GET /ready: calls should be sent here; 503 while draining. GET /metrics in the Prometheus
- * text format. `showsReasons`: whether a request may read why an upstream is down, for the last words of a process may be in it.
+ * GET /live: the process answers. GET /ready: calls should be sent here; 503 while draining, and until required
+ * tools have loaded. GET /metrics in the Prometheus text format. `showsReasons`: whether a request may read which tools are
+ * missing, and why an upstream is down or a file does not load, for the last words of a process may be in it.
  */
 export const addOpsRoutes = (
   app: FastifyInstance,
@@ -42,13 +60,17 @@ export const addOpsRoutes = (
   app.get('/live', async () => ({ status: 'live' }));
   app.get('/ready', async (request, reply) => {
     const ready = (await showsReasons(request)) ? readiness() : withoutReasons(readiness());
-    return reply.code(ready.status === 'draining' ? 503 : 200).send(ready);
+    return reply.code(NOT_READY.has(ready.status) ? 503 : 200).send(ready);
   });
   app.get('/metrics', async (_request, reply) => reply.type(exposition.contentType).send(await exposition.metrics()));
   for (const url of ['/live', '/ready', '/metrics']) refuseOtherMethods(app, url, ['GET', 'HEAD']);
 };
 
+const NOT_READY: ReadonlySet<Ready['status']> = new Set(['tools_missing', 'draining']);
+
 const withoutReasons = (ready: Ready): Ready => ({
   ...ready,
+  missing: [],
+  files: ready.files.map((file) => ({ ...file, message: null })),
   upstreams: ready.upstreams.map((upstream) => ({ ...upstream, reason: null })),
 });

@@ -189,6 +189,10 @@ const createCallSeries = (metrics: Metrics, maxTools: number) => {
   });
   create('_unknown', 'unknown_tool', 'retry');
   const begin = ({ name: tool, effects }: OfferedTool): void => {
+    if (effects === 'missing') {
+      create(tool, 'tool_unavailable', 'refused');
+      return;
+    }
     timed.begin(tool);
     create(tool, null, 'success');
     metrics.toolCallDuration({ tool: timed.labelOf(tool), outcome: 'success' });

@@ -1,6 +1,7 @@
 import type { Effects } from '../contract/failure.ts';
 
-export type OfferedTool = { readonly name: string; readonly effects: Effects };
+/** `missing`: the tool is known and cannot be called. */
+export type OfferedTool = { readonly name: string; readonly effects: Effects | 'missing' };
 
 /** Which tools have series of their own. Those that are not offered any more lose them, or names would pile up for ever. */
 export type ToolNames = {
@@ -35,7 +36,7 @@ const OTHER = '_other';
 const UNKNOWN = '_unknown';
 
 export const createToolNames = ({ now, maxOffered = MAX_OFFERED, maxGone = MAX_GONE }: ToolNamesOptions): ToolNames => {
-  const offered = new Map<string, Effects>();
+  const offered = new Map<string, OfferedTool['effects']>();
   // Name → since when. The oldest first.
   const gone = new Map<string, number>();
   const called = new Set<string>();

@@ -11,6 +11,8 @@ export type ToolRegistry = {
   readonly findPortable: (portableName: string) => Tool | undefined;
   /** A tool that cannot be called, under its own name or the one that providers know; of several the first. */
   readonly findUnavailable: (name: string) => UnavailableTool | undefined;
+  /** Tools that cannot be called though nobody keeps them from it, as far as no tool of their name serves. */
+  readonly listMissing: () => readonly UnavailableTool[];
   /** All tools, by name. */
   readonly list: () => readonly Tool[];
   /** The names of all tools, by name. The same object until something else is offered. */
@@ -40,12 +42,15 @@ export const createToolRegistry = (
   const toState = (offer: ToolOffer) => {
     const all = [...fixed, ...offer.tools];
     const byName = toMap(all, 'tool');
+    const isMissing = ({ facts, withheld }: UnavailableTool): boolean =>
+      withheld === undefined && !byName.has(facts.name);
     const sorted = [...byName.values()].sort(compareNames);
     return {
       offer,
       byName,
       byPortable: toPortableMap(sorted),
       unavailable: toUnavailableMap(offer),
+      missing: toolsOf(offer).filter(isMissing),
       sorted,
       names: createNameIndex(sorted.map(({ name }) => name)),
       reducers: [...toMap(all, 'reducer').values()].sort(compareNames),
@@ -69,6 +74,7 @@ export const createToolRegistry = (
     find: (name) => state.byName.get(name),
     findPortable: (portableName) => state.byPortable.get(portableName),
     findUnavailable: (name) => state.unavailable.get(name),
+    listMissing: () => state.missing,
     list: () => state.sorted,
     names: () => state.names,
     reducers: () => state.reducers,

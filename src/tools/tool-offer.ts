@@ -1,4 +1,4 @@
-import type { Placing, Tool, ToolFacts } from './tool.ts';
+import { type Placing, type Tool, type ToolFacts, UNSTATED } from './tool.ts';
 
 /** Why somebody keeps a tool from being called that would serve: the configuration file, or a change nobody has approved. */
 export type Withholding = 'switched_off' | 'held';
@@ -7,9 +7,26 @@ export type Withholding = 'switched_off' | 'held';
 export type UnavailableTool = {
   readonly facts: ToolFacts;
   readonly reason: string;
-  /** As models are told of it; left out: it cannot serve. */
+  /** As models are told of it; left out: it cannot serve, which is a failure of the tool. */
   readonly withheld?: Withholding;
 };
+
+/** A tool that could not be loaded, of which no more is known than its name: the most cautious is said of it. */
+export const toUnloadedTool = (
+  about: Pick<ToolFacts, 'name' | 'description' | 'source'>,
+  reason: string,
+): UnavailableTool => ({
+  facts: {
+    ...UNSTATED,
+    ...about,
+    role: 'tool',
+    effects: 'write',
+    inputSchema: { type: 'object' },
+    timeoutMs: 30_000,
+    exampleArguments: '{}',
+  },
+  reason,
+});
 
 /** What a tools directory, or another source of tools, has to offer at one moment. */
 export type ToolOffer = {

@@ -41,6 +41,8 @@ type PendingParts = {
   /** The records that all replicas share; null: they are kept in this process. */
   readonly callRecords: CallRecords | null;
   readonly now: () => number;
+  /** Whether a tool of this name serves here now. */
+  readonly hasTool: (name: string) => boolean;
 };
 
 const SWEEP_EVERY_MS = 5000;
@@ -128,14 +130,10 @@ type WorkerParts = PendingParts & {
   readonly onEnded: (spec: CallSpec, result: string) => void;
 };
 
-const createPendingWorker = ({ metrics, sessions, records, executeBatch, onFailed, onEnded }: WorkerParts): Worker =>
+const createPendingWorker = ({ metrics, ...parts }: WorkerParts): Worker =>
   createWorker({
-    records,
-    executeBatch,
-    sessions,
+    ...parts,
     time: Date.now,
-    onEnded,
-    onFailed,
     count: (end) => {
       metrics.workerCalls[end].count += 1;
     },

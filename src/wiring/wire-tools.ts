@@ -2,6 +2,7 @@ import { type Logger, pino } from 'pino';
 import type { Variables } from '../config/file/expand-variables.ts';
 import { type HostLimits, readMachine, toHostLimits } from '../config/host-limits.ts';
 import { warnOfUnusedNames } from '../config/misspelled-names.ts';
+import { toRequiredTools } from '../config/required-tools.ts';
 import type { Config } from '../config/settings/config.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
 import type { RunHosted } from '../executor/deadline.ts';
@@ -11,9 +12,11 @@ import { createIsolationObserver } from '../telemetry/host-observer.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createBuiltinReducers } from '../tools/builtin-reducers.ts';
 import type { CheckedDirectory } from '../tools/directory/check-directory.ts';
+import type { DirectoryProblems } from '../tools/directory/tool-directory.ts';
 import { createToolRegistry, type ToolRegistry } from '../tools/registry.ts';
-import type { ConcurrencyOf, PlacingOf } from '../tools/tool-offer.ts';
+import type { ConcurrencyOf, PlacingOf, UnavailableTool } from '../tools/tool-offer.ts';
 import type { Publish, UpstreamState } from '../upstreams/sources/upstream.ts';
+import { addRequired, createToolReadiness, findUnloaded, type ToolsReadiness } from './tool-readiness.ts';
 import { wireBuiltin } from './wire-builtin.ts';
 import { wireRedaction } from './wire-redaction.ts';
 import { type UpstreamsOptions, wireUpstreams } from './wire-upstreams.ts';
@@ -25,6 +28,8 @@ export type WiredTools = {
   readonly killHosts: () => void;
   /** How the places stand that tools come from elsewhere. */
   readonly upstreams: () => readonly UpstreamState[];
+  /** Whether what TOOLS_REQUIRED names serves, and what is wrong with the tools directory. */
+  readonly readiness: () => ToolsReadiness;
   readonly close: () => Promise<void>;
 };
 
@@ -45,23 +50,35 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
   // Known once the directory is wired, which offers its tools to the registry.
   let placingOf: PlacingOf = () => null;
   // Without tools of its own: overrides change those of the service, too.
-  const registry = createToolRegistry([], options.limitOf, (tool) => placingOf(tool));
+  const offered = createToolRegistry([], options.limitOf, (tool) => placingOf(tool));
+  const required = toRequiredTools(config);
+  // Nothing is judged before all that has tools has started.
+  let look: () => void = () => undefined;
   const offer: Publish = (next) => {
-    registry.offer(next);
-    observer.toolsOffered(registry.list());
+    offered.offer(addRequired(next, required));
+    observer.toolsOffered([...offered.list(), ...offered.listMissing().map(toMissingSeries)]);
+    look();
   };
   const { upstreams, ...sources } = await wireUpstreams(config, { ...options, offer });
+  const registry: ToolRegistry = {
+    ...offered,
+    findUnavailable: (name) => offered.findUnavailable(name) ?? findUnloaded(name, upstreams()),
+  };
   const hosts = await wireDirectory(config, options, sources.publishDirectory);
   ({ placingOf } = hosts);
+  const readiness = createToolReadiness({ required, registry, upstreams, directory: hosts.problems, log });
   metrics.showUpstreamsBy(upstreams);
   metrics.showConfigFileBy(() => sources.configFile().status === 'stale');
   // Last: nothing that fails here leaves their processes behind.
   await sources.start();
+  look = readiness;
+  look();
   warnOfUnusedNames(config, registry.list(), log);
   return {
     registry,
     runHosted: hosts.runHosted,
     upstreams,
+    readiness,
     killHosts: () => {
       hosts.killHosts();
       sources.kill();
@@ -72,13 +89,19 @@ export const wireTools = async (config: Config, options: ToolsOptions): Promise<
   };
 };
 
-type WiredDirectory = Pick<WiredTools, 'runHosted' | 'killHosts' | 'close'> & { readonly placingOf: PlacingOf };
+const toMissingSeries = ({ facts }: UnavailableTool) => ({ name: facts.name, effects: 'missing' }) as const;
+
+type WiredDirectory = Pick<WiredTools, 'runHosted' | 'killHosts' | 'close'> & {
+  readonly placingOf: PlacingOf;
+  readonly problems: () => DirectoryProblems;
+};
 
 const NO_HOSTS: WiredDirectory = {
   runHosted: () => Promise.reject(new Error('There is no tools directory, so there are no tool hosts.')),
   killHosts: () => undefined,
   close: async () => undefined,
   placingOf: () => null,
+  problems: () => ({ found: [], hasUnnamed: false }),
 };
 
 /** The tools directory, where the settings name one, and its tool hosts. */
@@ -111,7 +134,8 @@ const wireDirectory = async (config: Config, options: ToolsOptions, publish: Pub
     throw error;
   });
   const placingOf: PlacingOf = (tool) => (tool.runsIn === 'host' ? isolation.placingOf(tool) : null);
-  return { runHosted: isolation.runHosted, killHosts: isolation.killAll, close, placingOf };
+  const problems = () => directory.problems();
+  return { runHosted: isolation.runHosted, killHosts: isolation.killAll, close, placingOf, problems };
 };
 
 type IsolationParts = {

@@ -4,6 +4,7 @@ import type { ConfigText, Variables } from '../config/file/expand-variables.ts';
 import type { ConfigContent, LoadedConfig } from '../config/file/load-config-file.ts';
 import type { FirstConfigFile } from '../config/file/read-config-file.ts';
 import { type ConfigFileState, followConfigFile } from '../config/follow-config-file.ts';
+import { findDisabledRequired } from '../config/required-tools.ts';
 import { findFileSecrets, matchesNames } from '../config/secrets.ts';
 import type { Config } from '../config/settings/config.ts';
 import type { WorkspaceGuard } from '../config/workspace-guard.ts';
@@ -11,7 +12,7 @@ import type { Tool, ToolLog } from '../tools/tool.ts';
 import type { ToolOffer, UnavailableTool } from '../tools/tool-offer.ts';
 import { type BoardRules, createOfferBoard, createOverrideCheck } from '../upstreams/sources/offer-board.ts';
 import { createSourceSet, type SourceChanges } from '../upstreams/sources/source-set.ts';
-import type { PlanHost, Publish, UpstreamState } from '../upstreams/sources/upstream.ts';
+import type { PlanHost, Publish, SourceState } from '../upstreams/sources/upstream.ts';
 import type { WiredRedaction } from './wire-redaction.ts';
 import { createWorkspaceReader } from './workspace-reader.ts';
 
@@ -20,7 +21,7 @@ export type WiredUpstreams = {
   readonly publishDirectory: Publish;
   /** Starts what the configuration file names; resolves when each has started or is known to be late. Then names stay. */
   readonly start: () => Promise<void>;
-  readonly upstreams: () => readonly UpstreamState[];
+  readonly upstreams: () => readonly SourceState[];
   readonly configFile: () => ConfigFileState;
   /** Ends their processes without waiting for it. */
   readonly kill: () => void;
@@ -90,7 +91,7 @@ export const wireUpstreams = async (config: Config, options: UpstreamsOptions): 
     const { texts } = loaded;
     if (!loaded.ok) return loaded;
     const places = [guard.check('CONFIG_FILE', [file.path]), guard.checkContent(file.path, loaded.content)];
-    const mistakes = (await Promise.all(places)).flat();
+    const mistakes = [...(await Promise.all(places)).flat(), ...findDisabledRequired(config, loaded.content)];
     return mistakes.length === 0 ? loaded : { ok: false, texts, mistakes };
   };
   const follower = followConfigFile({ file, load, apply, log });

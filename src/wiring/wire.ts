@@ -32,6 +32,7 @@ import type { Webhooks } from '../webhooks/webhooks.ts';
 import type { FileAccess } from '../workspace/workspace.ts';
 import { createIdFactory } from './create-id.ts';
 import { createPendingTasks } from './pending-tasks.ts';
+import type { ToolsReadiness } from './tool-readiness.ts';
 import { wireBuiltin } from './wire-builtin.ts';
 import { wireLoad } from './wire-load.ts';
 import { type WiredPending, wirePending } from './wire-pending.ts';
@@ -115,6 +116,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const pending = await wirePending(config, {
     ...{ ...shared, memory, sessions, keys, webhooks },
     callRecords: store.callRecords,
+    hasTool: (name) => registry.find(name) !== undefined,
     lanes: configFile?.content.lanes,
   });
   const executor = createCallExecutor(config, {
@@ -142,7 +144,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     memory,
     beginTrace: tracing.beginTrace,
     ...toCatalogue(registry, redactor),
-    readiness: () => toReadiness(store, registry, tools.upstreams(), redactor),
+    readiness: () => toReadiness(store, registry, { upstreams: tools.upstreams(), tools: tools.readiness() }, redactor),
   });
   const stopping = { drain: [pending, http], first: [load.stop, closeAccess], last: [tools, builtin, tracing] };
   return {
@@ -307,19 +309,30 @@ const toCallLimits = (config: Config) =>
 
 const MAX_REASON = 500;
 
+type ReadyTools = { readonly upstreams: readonly UpstreamState[]; readonly tools: ToolsReadiness };
+
 const toReadiness = (
   { mode, isUp }: WiredStore,
   { list }: ToolRegistry,
-  upstreams: readonly UpstreamState[],
+  { upstreams, tools }: ReadyTools,
   redactor: Redactor,
-): Readiness => ({
-  status: isUp() ? 'ready' : 'degraded',
-  store: { mode, status: isUp() ? 'up' : 'down' },
-  tools: list().length,
-  upstreams: upstreams.map(({ name, status, reason, tools }) => ({
-    name,
-    status,
-    reason: reason === null ? null : redactor.cut(reason, MAX_REASON, 'log'),
-    tools,
-  })),
-});
+): Readiness => {
+  const isWhole = isUp() && tools.missing.length === 0 && tools.problems.length === 0;
+  return {
+    status: tools.isComplete ? (isWhole ? 'ready' : 'degraded') : 'tools_missing',
+    store: { mode, status: isUp() ? 'up' : 'down' },
+    tools: list().length,
+    missing: tools.missing,
+    files: tools.problems.map(({ file, line, message }) => ({
+      file,
+      line,
+      message: redactor.cut(message, MAX_REASON, 'log'),
+    })),
+    upstreams: upstreams.map(({ name, status, reason, tools: offered }) => ({
+      name,
+      status,
+      reason: reason === null ? null : redactor.cut(reason, MAX_REASON, 'log'),
+      tools: offered,
+    })),
+  };
+};

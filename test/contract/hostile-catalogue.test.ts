@@ -81,8 +81,8 @@ test.each(Object.entries(REFUSED))('%s: the file is refused with the reason', as
     serves: 'none',
   });
   const [result] = await service.call([{ name, arguments: {} }]);
-  expect(result).toMatchObject({ success: false, executed: 'no', error: { code: 'unknown_tool' } });
-  expect(result?.message).toMatch(new RegExp(`^Tool '${name}' is not available now\\. Use another tool, `));
+  expect(result).toMatchObject({ success: false, executed: 'no', error: { code: 'tool_unavailable' } });
+  expect(result?.message).toMatch(new RegExp(`^Not executed: tool '${name}' is not available now, `));
 });
 
 test.each(Object.keys(SERVED))('%s: it is served', async (name) => {

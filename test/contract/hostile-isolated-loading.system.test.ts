@@ -50,7 +50,7 @@ test.each([
   'claimed_twice',
 ])('%s is unavailable, with the reason, and nothing else is', async (name) => {
   for (const result of await answerBoth(service, { name, arguments: {} }))
-    expect(result).toMatchObject({ success: false, outcome: 'retry', executed: 'no', error: { code: 'unknown_tool' } });
+    expect(result).toMatchObject({ outcome: 'refused', executed: 'no', error: { code: 'tool_unavailable' } });
   const { tools } = ToolCatalogue.parse(await (await fetch(`${service.url}/tools`)).json());
   const found = tools.filter((tool) => tool.name === name);
   expect(found.length).toBeGreaterThan(0);

@@ -51,6 +51,7 @@ test('the settings that operators rely on are there, once each, with their defau
     TOOLS_PERMISSIONS: 'fs-read,fs-write,net,child',
     TOOLS_INLINE: '',
     TOOL_HOSTS_OWN: '',
+    TOOLS_REQUIRED: '',
     TOOL_HOSTS_MIN: '2',
     TOOL_HOSTS_MAX: '4',
     TOOL_HOST_MEMORY_MB: '512',

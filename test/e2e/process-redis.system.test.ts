@@ -45,6 +45,8 @@ test('with Redis away it serves and says degraded, also before the first batch',
     status: 'degraded',
     store: { mode: 'redis', status: 'down' },
     tools: 6,
+    missing: [],
+    files: [],
     upstreams: [],
   });
 });
@@ -64,6 +66,8 @@ test('once Redis is there it is ready by itself, and budgets are kept there from
     status: 'ready',
     store: { mode: 'redis', status: 'up' },
     tools: 6,
+    missing: [],
+    files: [],
     upstreams: [],
   });
   // What was counted here meanwhile is dropped.

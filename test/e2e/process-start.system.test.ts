@@ -35,6 +35,8 @@ test.each(STARTERS)('started by %s without settings it serves on loopback and ke
     status: 'ready',
     store: { mode: 'memory', status: 'up' },
     tools: 6,
+    missing: [],
+    files: [],
     upstreams: [],
   });
   const [echoed, missing] = await callService(

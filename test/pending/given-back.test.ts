@@ -43,14 +43,15 @@ const createDeafTool = () => {
 const startLab = async (own: Tool = tool) => {
   const sessions = createMemorySessionStore({ mode: 'memory', settings, memory: roomyMemory(), now });
   const keys = createMemoryKeyedStore({ memory: roomyMemory(), now });
-  const { records } = await createMemoryCallsUnderTest();
+  const { records, lapse } = await createMemoryCallsUnderTest();
   const ended: string[] = [];
-  const startProcess = () => {
-    const { executor, violations } = createSubject([own], sessions, keys);
+  const startProcess = (tools: readonly Tool[] = [own]) => {
+    const { executor, violations } = createSubject(tools, sessions, keys);
     const worker = createWorker({
       records,
       executeBatch: executor.executeBatch,
       sessions,
+      hasTool: (name) => tools.some((one) => one.name === name),
       time: Date.now,
       onEnded: (_spec, result) => void ended.push(result),
       onFailed: (error) => void violations.push(error),
@@ -58,7 +59,7 @@ const startLab = async (own: Tool = tool) => {
     });
     return { executor, worker, violations };
   };
-  return { sessions, records, ended, startProcess };
+  return { sessions, records, lapse, ended, startProcess };
 };
 
 test('the journal tells the end of a call once, however often it was given back before', async () => {
@@ -102,4 +103,43 @@ test('a call that was given back while it ran is ended by the worker that has it
   expect(await look(records, key)).toMatchObject({ state: 'queued', begins: 0, result: null });
   expect(await staying.worker.run(job)).toEqual({ kind: 'done' });
   expect(ended.map((result): unknown => JSON.parse(result))).toMatchObject([{ outcome: 'success', value: 2 }]);
+});
+
+test('a worker without the tool gives a call back until a worker has it, and never runs out of tries', async () => {
+  const { records, ended, startProcess } = await startLab();
+  const [acceptedAt, expiresAt] = [Date.now(), Date.now() + 60_000];
+  const key = await accept(records, { effects: 'read', acceptedAt, expiresAt });
+  const job = { call: handleOf(key), tenant: 'tenant', lane: 'default' };
+  const [without, having] = [startProcess([]), startProcess()];
+  for (let times = 0; times < 5; times += 1) expect((await without.worker.run(job)).kind).toBe('later');
+  expect(await look(records, key)).toMatchObject({ state: 'queued', begins: 0, result: null });
+  expect(await having.worker.run(job)).toEqual({ kind: 'done' });
+  expect(ended.map((result): unknown => JSON.parse(result))).toMatchObject([{ outcome: 'success', value: 'ran' }]);
+});
+
+test.each([
+  ['its time is over', 60_000, 0],
+  ['ten minutes have passed', 600_000, 3_000_000],
+])('a call whose tool no worker has is refused when %s', async (_when, age, left) => {
+  const { records, ended, startProcess } = await startLab();
+  const [acceptedAt, expiresAt] = [Date.now() - age, Date.now() + left];
+  const key = await accept(records, { effects: 'write', acceptedAt, expiresAt });
+  const job = { call: handleOf(key), tenant: 'tenant', lane: 'default' };
+  expect(await startProcess([]).worker.run(job)).toEqual({ kind: 'done' });
+  expect(ended.map((result): unknown => JSON.parse(result))).toMatchObject([
+    { name: 'x', outcome: 'refused', executed: 'no', error: { code: 'tool_unavailable' } },
+  ]);
+});
+
+test('a write that began before its worker died is of unknown outcome, also where no worker has its tool any more', async () => {
+  const { records, lapse, ended, startProcess } = await startLab();
+  const [acceptedAt, expiresAt] = [Date.now(), Date.now() + 60_000];
+  const key = await accept(records, { effects: 'write', acceptedAt, expiresAt });
+  const job = { call: handleOf(key), tenant: 'tenant', lane: 'default' };
+  const claim = await records.claim(key);
+  if (claim.kind !== 'held') throw new Error('The call is not held.');
+  await records.begin(claim.lease);
+  await lapse(key);
+  expect(await startProcess([]).worker.run(job)).toEqual({ kind: 'done' });
+  expect(ended.map((result): unknown => JSON.parse(result))).toMatchObject([{ error: { code: 'outcome_unknown' } }]);
 });

@@ -63,6 +63,12 @@ export const SETTINGS = {
   TOOL_HOSTS_OWN: list.describe(
     'Comma-separated tools, or prefixes such as `pdf_*`, whose files share processes with no other file.',
   ),
+  TOOLS_REQUIRED: listOf(
+    /^[A-Za-z0-9_.-]{1,64}$/,
+    'must be all, or a comma-separated list of tools and of prefixes that end with _, - or .',
+  ).describe(
+    '`/ready` is 503 until these tools serve: `all` files of TOOLS_DIR, MCP servers and imports, or comma-separated tools and prefixes that end with `_`, `-` or `.`: `pay_,refund`.',
+  ),
   TOOL_HOSTS_MIN: optionalWhole(0, 1024).describe(
     'Tool hosts that are kept warm. Unset: 2, or TOOL_HOSTS_MAX where that is less.',
   ),

@@ -1,8 +1,8 @@
 import type { ToolFacts } from '../tool.ts';
 import { type LoadOptions, loadChangedFiles } from './file-versions.ts';
-import { type LoadProblem, toLoadProblem } from './load-problem.ts';
+import type { LoadProblem } from './load-problem.ts';
 import { readDirectory } from './read-directory.ts';
-import { settleNames, toClaimKey } from './settle-names.ts';
+import { listProblems, settleNames, toClaimKey } from './settle-names.ts';
 
 type CheckOptions = Omit<LoadOptions, 'log'> & {
   /** The service's own tools and reducers. */
@@ -24,14 +24,9 @@ const SILENT = { info: () => undefined, warn: () => undefined };
 export const checkDirectory = async (root: string, options: CheckOptions): Promise<CheckedDirectory> => {
   const states = await loadChangedFiles(new Map(), await readDirectory(root), { ...options, log: SILENT });
   const taken = new Set([...options.taken].map(toClaimKey));
-  const { offer, refused } = settleNames(states, { taken, holders: new Map() });
-  const found = [...states.values()].flatMap(({ failure, problems }) => [failure ?? [], ...problems].flat());
-  const clashes = refused.flatMap(({ facts, reason }) => {
-    const file = states.get(facts.source.replace(/^TOOLS_DIR\//, ''))?.good?.file;
-    return file === undefined ? [] : [toLoadProblem(file, { message: reason, tool: facts.name, place: facts.place })];
-  });
+  const settled = settleNames(states, { taken, holders: new Map() });
   return {
-    tools: offer.tools.flatMap(({ role, name }) => (role === 'tool' ? [name] : [])).sort(),
-    problems: [...found, ...clashes],
+    tools: settled.offer.tools.flatMap(({ role, name }) => (role === 'tool' ? [name] : [])).sort(),
+    problems: listProblems(states, settled),
   };
 };

@@ -43,6 +43,8 @@ export type FileState = {
   readonly failure: LoadProblem | null;
   /** What is wrong with `good`, beside that it may not be the newest. */
   readonly problems: readonly LoadProblem[];
+  /** Names of its tools where it never loaded, as far as its text has them. */
+  readonly declared: readonly string[];
 };
 
 /** By path relative to the directory: a directory that is replaced as a whole keeps its files' names. */
@@ -93,7 +95,7 @@ export const loadChangedFiles = async (
   return states;
 };
 
-const NOTHING_KNOWN: FileState = { good: null, failure: null, problems: [] };
+const NOTHING_KNOWN: FileState = { good: null, failure: null, problems: [], declared: [] };
 
 const toState = async (
   path: string,
@@ -102,15 +104,28 @@ const toState = async (
   options: LoadOptions,
 ): Promise<FileState> => {
   const reason = unreadable.get(path);
+  const declared = good === null ? findNames(sources.get(path) ?? '') : [];
   if (reason !== undefined)
-    return { good, failure: toPlainProblem(relative(root, path), `The file ${reason}.`), problems };
-  if (good !== null && isUnchanged(good, sources)) return { good, failure: null, problems };
+    return { good, failure: toPlainProblem(relative(root, path), `The file ${reason}.`), problems, declared };
+  if (good !== null && isUnchanged(good, sources)) return { good, failure: null, problems, declared };
   const file: ToolFile = { path, root, sources };
   const loaded = await loadVersion(file, options);
-  if (loaded.kind === 'failed') return { good, failure: describeFailed(file, loaded), problems };
+  if (loaded.kind === 'failed') return { good, failure: describeFailed(file, loaded), problems, declared };
   const { tools, imported, inline } = loaded;
   const found = findProblems(file, loaded, options.isAllowed ?? (() => false));
-  return { good: { file, tools, imported, inline }, failure: null, problems: found };
+  return { good: { file, tools, imported, inline }, failure: null, problems: found, declared: [] };
+};
+
+// Comments are passed over; `//` within a URL begins none.
+const NAME_IN_TEXT =
+  /\/\*[\s\S]*?(?:\*\/|$)|(?<!\S)\/\/[^\n]*|\bname['"]?\s*:\s*(?<quote>['"`])(?<name>[\w.-]{1,64})\k<quote>/g;
+// Each becomes a label of metrics.
+const MOST_NAMES = 100;
+
+/** The values of `name: '…'` in the text of a file that cannot be asked what its tools are called. */
+const findNames = (text: string): readonly string[] => {
+  const names = [...text.matchAll(NAME_IN_TEXT)].flatMap(({ groups }) => groups?.['name'] ?? []);
+  return [...new Set(names)].slice(0, MOST_NAMES);
 };
 
 // Of a file that failed it is not known what it imports, so it is tried again after every change. A directory that was

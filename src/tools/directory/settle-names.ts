@@ -1,9 +1,9 @@
 import { relative } from 'node:path';
-import { toPortableName } from '../../contract/tool-names.ts';
-import { type HostedTool, type InlineTool, type Tool, type ToolFacts, UNSTATED } from '../tool.ts';
-import type { ToolOffer, UnavailableTool } from '../tool-offer.ts';
+import { isToolName, toPortableName } from '../../contract/tool-names.ts';
+import type { HostedTool, InlineTool, Tool, ToolFacts } from '../tool.ts';
+import { type ToolOffer, toUnloadedTool, type UnavailableTool } from '../tool-offer.ts';
 import { type FileStates, type FileVersion, findInline } from './file-versions.ts';
-import { toPlaceText, toProblemText } from './load-problem.ts';
+import { type LoadProblem, toLoadProblem, toPlaceText, toProblemText } from './load-problem.ts';
 import type { LoadedFacts } from './load-tool-file.ts';
 
 export type Names = {
@@ -57,15 +57,21 @@ export const settleNames = (states: FileStates, names: Names): Settled => {
     const failure = states.get(fileName)?.failure ?? null;
     return failure === null || facts.role === 'reducer' ? [] : [[facts.name, toProblemText(failure)] as const];
   });
-  const unloaded = [...states].flatMap(([fileName, { good, failure }]) =>
-    good === null && failure !== null
-      ? [toUnloaded(fileName, toProblemText(failure), toToolName(fileName), UNLOADED)]
-      : [],
-  );
+  const unloaded = [...states].flatMap(([fileName, { good, failure, declared }]) => {
+    if (good !== null || failure === null) return [];
+    const known = declared.length === 0 ? [toToolName(fileName)] : declared;
+    const source = toSource(fileName);
+    return known.map((name) => toUnloadedTool({ name, description: UNLOADED, source }, toProblemText(failure)));
+  });
   const unserved = [...states].flatMap(([fileName, { problems }]) =>
     problems.flatMap((problem) =>
       problem.level === 'error' && problem.tool !== null && isToolName(problem.tool)
-        ? [toUnloaded(fileName, toProblemText(problem), problem.tool, UNSERVED)]
+        ? [
+            toUnloadedTool(
+              { name: problem.tool, description: UNSERVED, source: toSource(fileName) },
+              toProblemText(problem),
+            ),
+          ]
         : [],
     ),
   );
@@ -80,6 +86,15 @@ export const settleNames = (states: FileStates, names: Names): Settled => {
     holders: new Map(winners.map(({ fileName, facts }) => [toClaimKey(facts), fileName])),
   };
 };
+
+/** All that is wrong with the files: what each has of its own, and tools that do not serve beside those of others. */
+export const listProblems = (states: FileStates, { refused }: Settled): readonly LoadProblem[] => [
+  ...[...states.values()].flatMap(({ failure, problems }) => [failure ?? [], ...problems].flat()),
+  ...refused.flatMap(({ facts, reason }) => {
+    const file = states.get(facts.source.slice(toSource('').length))?.good?.file;
+    return file === undefined ? [] : [toLoadProblem(file, { message: reason, tool: facts.name, place: facts.place })];
+  }),
+];
 
 const toClaims = (fileName: string, version: FileVersion | null): readonly Claim[] =>
   version === null
@@ -157,26 +172,8 @@ const tellTwins = (portable: string, claimants: readonly Claim[]): string => {
   return `Providers know several tools as '${portable}': ${named.join(', ')}. None is available: rename all but one.`;
 };
 
-const UNLOADED = 'This file cannot be loaded, so its tools are unknown.';
+const UNLOADED = 'Its file cannot be loaded, so nothing is known of the tool.';
 const UNSERVED = 'Its file does not export this tool.';
-
-const isToolName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name);
-
-// Of a file that never loaded nothing is known: the most cautious is said.
-const toUnloaded = (fileName: string, reason: string, name: string, description: string): UnavailableTool => ({
-  facts: {
-    ...UNSTATED,
-    role: 'tool',
-    name,
-    description,
-    effects: 'write',
-    inputSchema: { type: 'object' },
-    timeoutMs: 30_000,
-    source: toSource(fileName),
-    exampleArguments: '{}',
-  },
-  reason,
-});
 
 /** `billing/my tools.ts` → `my_tools`: something that a tool could be called. */
 const toToolName = (fileName: string): string => {

@@ -10,7 +10,7 @@ import {
 } from './file-versions.ts';
 import { type LoadProblem, toProblemLine, toProblemText } from './load-problem.ts';
 import { type DirectorySnapshot, readDirectory, scanDirectory } from './read-directory.ts';
-import { type Settled, settleNames, toClaimKey } from './settle-names.ts';
+import { listProblems, type Settled, settleNames, toClaimKey } from './settle-names.ts';
 
 /** Files by what serves of them: their newest version, an older one because that cannot be loaded, or nothing. */
 type FileCounts = Readonly<Record<'serving' | 'stale' | 'unavailable', number>>;
@@ -27,6 +27,12 @@ export type ToolDirectoryOptions = LoadOptions & {
   readonly taken: Iterable<Pick<ToolFacts, 'role' | 'name'>>;
   /** How long to wait between two looks at the directory. Default 500. */
   readonly pollMs?: number;
+};
+
+export type DirectoryProblems = {
+  readonly found: readonly LoadProblem[];
+  /** A file never loaded, and its text does not say what its tools are called. */
+  readonly hasUnnamed: boolean;
 };
 
 /** What a directory holds at one moment. */
@@ -69,6 +75,17 @@ export class ToolDirectory {
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
+  }
+
+  /** What keeps files or tools of it from serving in their newest version, and whether any file may have tools of any name. */
+  problems(): DirectoryProblems {
+    const { states, settled } = this.#now;
+    const isUnnamed = ({ good, failure, declared }: FileState): boolean =>
+      good === null && failure !== null && declared.length === 0;
+    return {
+      found: listProblems(states, settled).filter(({ level }) => level === 'error'),
+      hasUnnamed: [...states.values()].some(isUnnamed),
+    };
   }
 
   /** Tears down what its tools hold inside the service. Never rejects. */

@@ -77,3 +77,12 @@ const KNOWN: ReadonlySet<string> = new Set([
 /** The members of an entry that only other hosts know; they change nothing here. */
 export const unknownMembersOf = (settings: McpServerSettings): readonly string[] =>
   Object.keys(settings).filter((name) => !KNOWN.has(name));
+
+const MAX_PREFIX_LENGTH = 48;
+
+/** What stands before the names of a server's tools: the setting, or, where that is left out, the server's own name. */
+export const toPrefix = (server: string, prefix: string | undefined): string =>
+  prefix ?? toFit(server).slice(0, MAX_PREFIX_LENGTH);
+
+/** A text with an underscore for each sign that the name of a tool cannot have. */
+export const toFit = (text: string): string => text.replace(/[^A-Za-z0-9_.-]/g, '_');

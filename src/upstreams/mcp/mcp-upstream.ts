@@ -12,8 +12,8 @@ import {
   type McpTiming,
 } from './connection.ts';
 import { createBoundedLog, createFadingLog } from './limited-log.ts';
-import { type McpServerSettings, unknownMembersOf } from './mcp-server-settings.ts';
-import { createChangeGuard, createOfferBuilder, type HeldTools, toPrefix, toShownNames } from './offered-tools.ts';
+import { type McpServerSettings, toPrefix, unknownMembersOf } from './mcp-server-settings.ts';
+import { createChangeGuard, createOfferBuilder, type HeldTools, toShownNames } from './offered-tools.ts';
 import { createListReader, type ListedTool } from './tool-list.ts';
 
 export type McpUpstreamOptions = Omit<SourceOptions<McpServerSettings>, 'mayRead' | 'readWorkspaceFile'> & {

@@ -9,7 +9,7 @@ import type { InlineTool, ToolFacts, ToolLog, Upstream } from '../../tools/tool.
 import type { ToolOffer, UnavailableTool } from '../../tools/tool-offer.ts';
 import { matchesPattern } from '../sources/tool-override.ts';
 import { callTool, type Link } from './call-tool.ts';
-import type { McpServerSettings } from './mcp-server-settings.ts';
+import { type McpServerSettings, toFit } from './mcp-server-settings.ts';
 import type { ListedTool } from './tool-list.ts';
 
 /** Why tools are held, by the server's own name of each. */
@@ -143,10 +143,7 @@ const describe = (error: unknown): string => {
 };
 
 const MAX_NAME_LENGTH = 64;
-const MAX_PREFIX_LENGTH = 48;
 const DIGEST_LENGTH = 8;
-
-const toFit = (text: string): string => text.replace(/[^A-Za-z0-9_.-]/g, '_');
 
 /**
  * A server's tool under the name that models call it by: `{prefix}_{tool}`, every other sign an underscore. What is longer
@@ -165,10 +162,6 @@ export const toShownNames = (prefix: string, tool: string): readonly string[] =>
   const offered = toOfferedName(prefix, tool);
   return [tool, offered, toPortableName(offered)];
 };
-
-/** What stands before the names of a server's tools: the setting, or, where that is left out, the server's own name. */
-export const toPrefix = (server: string, prefix: string | undefined): string =>
-  prefix ?? toFit(server).slice(0, MAX_PREFIX_LENGTH);
 
 // What these hold are values, not schemas.
 const VALUES: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);

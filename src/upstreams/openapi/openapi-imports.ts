@@ -6,5 +6,6 @@ export const OPENAPI_IMPORTS = defineUpstream({
   kind: 'openapi',
   description: 'Import name → OpenAPI document to import',
   settings: OpenApiImportSettings,
+  prefixOf: ({ prefix }, name) => prefix ?? name,
   load: async () => (await import('./openapi-import.ts')).createOpenApiImport,
 });

@@ -2,7 +2,7 @@ import { setTimeout as afterMs } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Invocation, Prepared, Tool, ToolContext } from '../../tools/tool.ts';
 import type { ToolOffer } from '../../tools/tool-offer.ts';
-import type { SourcePlan, ToolSource, UpstreamState } from './upstream.ts';
+import type { SourcePlan, SourceState, ToolSource } from './upstream.ts';
 
 /** Names of sources. */
 export type SourceChanges = Readonly<Record<'added' | 'changed' | 'removed', readonly string[]>>;
@@ -17,7 +17,7 @@ type SourceSet = {
     readonly changes: SourceChanges;
     readonly started: Promise<void>;
   };
-  readonly states: () => readonly UpstreamState[];
+  readonly states: () => readonly SourceState[];
   /** Stops all at once. */
   readonly stop: () => Promise<void>;
   /** Ends the processes of all without waiting for it. */
@@ -104,7 +104,7 @@ export const createSourceSet = (options: SourceSetOptions): SourceSet => {
         started: Promise.all(starts).then(() => undefined),
       };
     },
-    states: () => [...newest.values()].map(({ source }) => source.state()),
+    states: () => [...newest.values()].map(({ source, plan }) => ({ ...source.state(), prefix: plan.prefix })),
     stop: async () => {
       newest.clear();
       shown.clear();

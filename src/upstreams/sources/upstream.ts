@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { toPortableName } from '../../contract/tool-names.ts';
 import type { ToolLog } from '../../tools/tool.ts';
 import type { ToolOffer } from '../../tools/tool-offer.ts';
 
@@ -19,6 +20,13 @@ export type UpstreamState = {
   readonly reconnects: number;
 };
 
+/** How a source stands, and what the names of its tools begin with: `crm_`; "" where they may be any. */
+export type SourceState = UpstreamState & { readonly prefix: string };
+
+/** Whether its tools have never been listed: their names are not known. */
+export const isUnloaded = ({ status, tools }: UpstreamState): boolean =>
+  tools === 0 && (status === 'connecting' || status === 'down');
+
 /** A place that tools come from while the service runs. */
 export type ToolSource = {
   /** Resolves with the first offer, or once it is known that there is none for now; never rejects. Goes on trying. */
@@ -36,6 +44,8 @@ export type SourcePlan = {
   readonly name: string;
   /** What it is made of: as long as they are the same, the source goes on. */
   readonly settings: unknown;
+  /** As in `SourceState`. */
+  readonly prefix: string;
   readonly create: (publish: Publish) => ToolSource;
 };
 
@@ -95,6 +105,8 @@ type UpstreamKind<Settings extends z.ZodType> = {
   readonly description: string;
   /** Of one entry. Light: it is read where there are no entries. */
   readonly settings: Settings;
+  /** What stands before the names of its tools and an underscore; "" = nothing. */
+  readonly prefixOf: (settings: z.output<Settings>, name: string) => string;
   readonly isDisabled?: (settings: z.output<Settings>) => boolean;
   /** Loads what is heavy, once there is an entry: a service without one does not pay for it. */
   readonly load: () => Promise<(options: SourceOptions<z.output<Settings>>) => ToolSource>;
@@ -111,7 +123,7 @@ export const defineUpstream = <Settings extends z.ZodType>(kind: UpstreamKind<Se
     .transform((entries) => Object.entries(entries).map(([name, settings]) => toEntry(kind, name, settings)));
 
 const toEntry = <Settings extends z.ZodType>(
-  { kind, isDisabled, load }: UpstreamKind<Settings>,
+  { kind, prefixOf, isDisabled, load }: UpstreamKind<Settings>,
   name: string,
   settings: z.output<Settings>,
 ): UpstreamEntry<z.output<Settings>> => {
@@ -126,7 +138,9 @@ const toEntry = <Settings extends z.ZodType>(
       const memory = memories.get(source) ?? new Map<string, string>();
       memories.set(source, memory);
       const options = { ...host, name, settings, memory, log: logFor(source) };
-      return { name: source, settings, create: (publish) => create({ ...options, publish }) };
+      const before = prefixOf(settings, name);
+      const prefix = before === '' ? '' : toPortableName(`${before}_`);
+      return { name: source, settings, prefix, create: (publish) => create({ ...options, publish }) };
     },
   };
 };

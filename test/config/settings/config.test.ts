@@ -24,6 +24,7 @@ const DEFAULTS = {
   TOOLS_PERMISSIONS: ['fs-read', 'fs-write', 'net', 'child'],
   TOOLS_INLINE: [],
   TOOL_HOSTS_OWN: [],
+  TOOLS_REQUIRED: [],
   TOOL_HOST_MAX_CALLS: 10_000,
   TOOL_CONCURRENCY: 512,
   TENANT_CONCURRENCY: 768,

@@ -26,7 +26,7 @@ const findReason = async (bwrapPath: string): Promise<string> => {
       { id: 'a', name: 'run_shell_command', arguments: { command: 'touch /workspace/owned' } },
       { id: 'b', name: 'echo', arguments: { text: 'here' } },
     ]);
-    expect(refused).toMatchObject({ success: false, executed: 'no', error: { code: 'unknown_tool' } });
+    expect(refused).toMatchObject({ success: false, executed: 'no', error: { code: 'tool_unavailable' } });
     expect(echoed).toMatchObject({ success: true });
     const warning = service.logLines().find(({ msg }) => msg === 'shell tool not offered');
     expect(warning).toMatchObject({ level: 40, tool: 'run_shell_command' });

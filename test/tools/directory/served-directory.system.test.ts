@@ -86,7 +86,7 @@ test('files are served without a build, import each other, and one that breaks s
   for (const line of broken) expect(line).not.toContain(root);
   const values = await Promise.all(['typed', 'plain', 'by_default', 'listed_two'].map(call));
   expect(values).toEqual([42, 'plain', 'by_default', 'listed_two']);
-  expect(await call('throws')).toBe('unknown_tool');
+  expect(await call('throws')).toBe('tool_unavailable');
 });
 
 test('while the service runs a tool is added, changed, broken, mended and removed', async () => {

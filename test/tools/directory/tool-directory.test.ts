@@ -53,7 +53,7 @@ test('a file that fails makes only its own tools unavailable, in one line withou
   expect(tools.registry.list().map(({ name }) => name)).toEqual(['echo', 'good']);
   expect(tools.registry.describe().find(({ available }) => !available)).toEqual({
     name: 'my_weather',
-    description: 'This file cannot be loaded, so its tools are unknown.',
+    description: 'Its file cannot be loaded, so nothing is known of the tool.',
     effects: 'write',
     input_schema: { type: 'object' },
     output_schema: null,

@@ -22,6 +22,7 @@ const createLab = ({ graceMs = 60_000, startMs = 60_000, startsAtOnce = 8 } = {}
     return {
       name,
       settings,
+      prefix: '',
       create: (publish) => {
         publishes.set(label, publish);
         const state: UpstreamState = { name, status: 'up', reason: label, tools: 1, reconnects: 0 };

@@ -23,6 +23,7 @@ class Problem(TypedDict):
 FailureCode = Literal[
     "invalid_call",
     "unknown_tool",
+    "tool_unavailable",
     "invalid_arguments",
     "retry_requested",
     "tool_failed",

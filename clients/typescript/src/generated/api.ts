@@ -156,7 +156,7 @@ export interface paths {
         };
         /**
          * Whether this replica accepts calls
-         * @description For readiness probes and load balancers: 503 while the service is draining. Needs no key; the reason why an upstream is down is shown only to callers with a key.
+         * @description For readiness probes and load balancers: 503 while the service is draining, and until the tools of TOOLS_REQUIRED have loaded for the first time. Needs no key; which tools are missing, and why an upstream is down or a file does not load, is shown only to callers with a key.
          */
         readonly get: operations["ready"];
         readonly put?: never;
@@ -345,7 +345,7 @@ export interface components {
         };
         readonly FailureDetail: {
             /** @enum {string} */
-            readonly code: "invalid_call" | "unknown_tool" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
+            readonly code: "invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error";
             /** @description The exception's type name, or the code's own. */
             readonly type: string;
             /** @description What to do differently, in the tool's words; also part of `message`. Null if no retries are left. */
@@ -659,7 +659,7 @@ export interface components {
             readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
             /** @enum {string} */
             readonly executed: "yes" | "no" | "maybe";
-            readonly code: ("invalid_call" | "unknown_tool" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
+            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
             readonly fault: ("caller" | "tool" | "upstream" | "policy" | "service") | null;
             readonly message: string;
             readonly duration_ms: number;
@@ -681,7 +681,7 @@ export interface components {
             readonly outcome: "success" | "retry" | "failed" | "refused" | "unknown" | "pending";
             /** @enum {string} */
             readonly executed: "yes" | "no" | "maybe";
-            readonly code: ("invalid_call" | "unknown_tool" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
+            readonly code: ("invalid_call" | "unknown_tool" | "tool_unavailable" | "invalid_arguments" | "retry_requested" | "tool_failed" | "tool_exception" | "tool_crashed" | "out_of_memory" | "timeout" | "invalid_output" | "output_too_large" | "upstream_rate_limited" | "upstream_unavailable" | "not_authorized" | "retry_budget_exhausted" | "call_limit_exceeded" | "loop_detected" | "circuit_open" | "async_required" | "not_executed" | "cancelled" | "outcome_unknown" | "overloaded" | "shutting_down" | "store_unavailable" | "internal_error") | null;
             readonly message: string;
         };
         /** @description With `format`: the results as they are now, and the messages that tell a model of late ones. */
@@ -3798,7 +3798,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description `ready`, or `degraded` while Redis is unavailable. */
+            /** @description `ready`; or `degraded` while Redis is unavailable, or tools do not serve as they should. */
             readonly 200: {
                 headers: {
                     /** @description The id of this request: sent by the client, or generated by the service. */
@@ -3814,6 +3814,8 @@ export interface operations {
                      *         "status": "up"
                      *       },
                      *       "tools": 12,
+                     *       "missing": [],
+                     *       "files": [],
                      *       "upstreams": [
                      *         {
                      *           "name": "tickets",
@@ -3825,8 +3827,11 @@ export interface operations {
                      *     }
                      */
                     readonly "application/json": {
-                        /** @enum {string} */
-                        readonly status: "ready" | "degraded" | "draining";
+                        /**
+                         * @description `degraded`: it serves without Redis, or some tools do not serve as they should. `tools_missing`: tools of TOOLS_REQUIRED have not loaded since the start.
+                         * @enum {string}
+                         */
+                        readonly status: "ready" | "degraded" | "tools_missing" | "draining";
                         readonly store: {
                             /** @enum {string} */
                             readonly mode: "memory" | "redis";
@@ -3834,6 +3839,16 @@ export interface operations {
                             readonly status: "up" | "down";
                         };
                         readonly tools: number;
+                        /** @description The entries of TOOLS_REQUIRED that are not met. Empty for callers without a key on PORT. */
+                        readonly missing: readonly string[];
+                        /** @description The files of TOOLS_DIR that do not serve in their newest version, or of which a tool does not serve. */
+                        readonly files: readonly {
+                            /** @description Relative to TOOLS_DIR. */
+                            readonly file: string;
+                            readonly line: number | null;
+                            /** @description What is wrong, in one line; null for callers without a key on PORT. */
+                            readonly message: string | null;
+                        }[];
                         /** @description The upstreams that provide tools. One that is down does not change the readiness of the service. */
                         readonly upstreams: readonly {
                             readonly name: string;
@@ -3972,7 +3987,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Draining. */
+            /** @description Draining, or required tools have not loaded. */
             readonly 503: {
                 headers: {
                     /** @description The id of this request: sent by the client, or generated by the service. */
@@ -3982,12 +3997,22 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "status": "draining",
+                     *       "status": "tools_missing",
                      *       "store": {
                      *         "mode": "memory",
                      *         "status": "up"
                      *       },
                      *       "tools": 12,
+                     *       "missing": [
+                     *         "pay_"
+                     *       ],
+                     *       "files": [
+                     *         {
+                     *           "file": "pay/refund.ts",
+                     *           "line": 12,
+                     *           "message": "SyntaxError: Unexpected token"
+                     *         }
+                     *       ],
                      *       "upstreams": [
                      *         {
                      *           "name": "tickets",
@@ -3999,8 +4024,11 @@ export interface operations {
                      *     }
                      */
                     readonly "application/json": {
-                        /** @enum {string} */
-                        readonly status: "ready" | "degraded" | "draining";
+                        /**
+                         * @description `degraded`: it serves without Redis, or some tools do not serve as they should. `tools_missing`: tools of TOOLS_REQUIRED have not loaded since the start.
+                         * @enum {string}
+                         */
+                        readonly status: "ready" | "degraded" | "tools_missing" | "draining";
                         readonly store: {
                             /** @enum {string} */
                             readonly mode: "memory" | "redis";
@@ -4008,6 +4036,16 @@ export interface operations {
                             readonly status: "up" | "down";
                         };
                         readonly tools: number;
+                        /** @description The entries of TOOLS_REQUIRED that are not met. Empty for callers without a key on PORT. */
+                        readonly missing: readonly string[];
+                        /** @description The files of TOOLS_DIR that do not serve in their newest version, or of which a tool does not serve. */
+                        readonly files: readonly {
+                            /** @description Relative to TOOLS_DIR. */
+                            readonly file: string;
+                            readonly line: number | null;
+                            /** @description What is wrong, in one line; null for callers without a key on PORT. */
+                            readonly message: string | null;
+                        }[];
                         /** @description The upstreams that provide tools. One that is down does not change the readiness of the service. */
                         readonly upstreams: readonly {
                             readonly name: string;
