@@ -62,9 +62,9 @@ test('a file that failed on Node 24 runs once more on Node 24', () => {
   leaveReport('node24', ['shaky']);
   passAlone('shaky');
   const node24 = 'node_modules/.cache/recourse/node24/node_modules/.bin/node';
-  sandbox.write(node24, '#!/bin/sh\nshift\nexec vitest "$@" --on-24\n');
+  sandbox.write(node24, '#!/bin/sh\nshift\nexec vitest on-24 "$@"\n');
   sandbox.run(['chmod', '+x', node24]);
-  expect(repeat(['node24'])).toMatchObject({ status: 0, runs: ['run --project fast test/shaky.test.ts --on-24'] });
+  expect(repeat(['node24'])).toMatchObject({ status: 0, runs: ['on-24 run --project fast test/shaky.test.ts'] });
 });
 
 test('a file that fails again has failed', () => {
