@@ -13,6 +13,8 @@ export type InstalledPackage = {
   readonly tarball: string;
   /** Runs a command in the project; its stdout. Rejects with what it wrote where it fails. */
   readonly run: (command: string, ...words: readonly string[]) => Promise<string>;
+  /** The same where the `node` of this directory is the only one that is known. */
+  readonly runWith: (node: string, command: string, ...words: readonly string[]) => Promise<string>;
 };
 
 // What `npm pack` reads, to pack from a copy: nothing is built in the tree that other tests read.
@@ -34,8 +36,12 @@ const toNetwork = (): Readonly<Record<string, string>> =>
     ),
   );
 
-const runIn = async (directory: string, command: string, words: readonly string[]): Promise<string> => {
-  const PATH = [join(directory, 'node_modules/.bin'), cleanEnvironment({})['PATH']].join(delimiter);
+const runIn = async (
+  directory: string,
+  [command = '', ...words]: readonly string[],
+  node = join(ROOT, 'node_modules/.bin'),
+): Promise<string> => {
+  const PATH = [node, join(directory, 'node_modules/.bin'), cleanEnvironment({})['PATH']].join(delimiter);
   const npm = { npm_config_audit: 'false', npm_config_fund: 'false', npm_config_prefer_offline: 'true' };
   const options = {
     cwd: directory,
@@ -76,15 +82,16 @@ export const installPackage = async (): Promise<InstalledPackage> => {
   const project = join(directory, 'project');
   for (const path of PACKED) cpSync(join(ROOT, path), join(copy, path), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  await runIn(copy, 'npm', ['pack', '--pack-destination', directory]);
+  await runIn(copy, ['npm', 'pack', '--pack-destination', directory]);
   const [tarball = 'none'] = globSync('*.tgz', { cwd: directory });
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), '{ "private": true, "type": "module" }');
   writeFileSync(join(project, 'package-lock.json'), toLock());
-  await runIn(project, 'npm', ['install', join(directory, tarball)]);
+  await runIn(project, ['npm', 'install', join(directory, tarball)]);
   return {
     directory: project,
     tarball: join(directory, tarball),
-    run: (command, ...words) => runIn(project, command, words),
+    run: (...command) => runIn(project, command),
+    runWith: (node, ...command) => runIn(project, command, node),
   };
 };

@@ -125,6 +125,46 @@ test('npx recourse-server serves, with tools that import the package from wherev
   await exited;
 });
 
+// The oldest Node that it runs on, and the pinned one.
+const NODES = {
+  24: join(ROOT, 'node_modules/.cache/recourse/node24/node_modules/.bin'),
+  26: join(ROOT, 'node_modules/.bin'),
+};
+
+test.each([24, 26] as const)(
+  'with Node %s a new tools directory is made, checked, tested, served and called',
+  PATIENCE,
+  async (major) => {
+    const run = (...command: readonly [string, ...string[]]) => installed.runWith(NODES[major], ...command);
+    const tools = `tools-${major}`;
+    expect(await run('node', '--version')).toMatch(new RegExp(`^v${major}\\.`));
+    expect(await run('npx', '--no', 'recourse-server', 'init', tools)).toContain(`npx recourse-server check ${tools}`);
+    expect(await run('npx', '--no', 'recourse', 'check', tools)).toBe('1 tool: roll_dice; no problems\n');
+    expect(await run('npm', 'test', '--prefix', tools)).toContain('pass 2');
+    // From then on a tool file of the time when the package was called after the program.
+    const file = pathOf(tools, 'roll-dice.ts');
+    writeFileSync(file, readFileSync(file, 'utf8').replace("from 'recourse-server'", "from 'recourse'"));
+    const { url, send, exited } = await startProcess({
+      by: 'npx',
+      cwd: installed.directory,
+      environment: { PATH: `${NODES[major]}:${process.env['PATH']}`, TOOLS_DIR: tools },
+    });
+    const [rolled] = await callService(url, [{ name: 'roll_dice', arguments: { count: 2, sides: 6 } }]);
+    expect(rolled).toMatchObject({ outcome: 'success', value: { rolls: [expect.any(Number), expect.any(Number)] } });
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain(`node="v${major}.`);
+    send('SIGTERM', 'group');
+    await exited;
+  },
+);
+
+test('an older Node is told what to install', PATIENCE, async () => {
+  const older = 'Object.defineProperty(process, "versions", { value: { node: "20.20.2" } })';
+  const refused = installed.run('node', '--import', `data:text/javascript,${older}`, inPackage('dist/bin.js'));
+  await expect(refused).rejects.toThrow(
+    `\nrecourse: needs Node.js 24 or newer, and this is v20.20.2. Install one from https://nodejs.org, or one for this project: npm install node-linux-${process.arch}@24\n`,
+  );
+});
+
 test('a setting that needs a package which is not installed says how to install it', PATIENCE, async () => {
   const settings = { TOOL_GROUPS: 'notes,mail,slack', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
   const one = runToEnd({ by: 'npx', cwd: installed.directory, environment: { TOOL_GROUPS: 'slack' } });
@@ -168,7 +208,7 @@ test.each([
 test('Node and vitest import a tool file', PATIENCE, async () => {
   writeFileSync(pathOf('dice.ts'), TOOL('dice', 'recourse-server'));
   writeFileSync(pathOf('program.ts'), PROGRAM);
-  writeFileSync(pathOf('dice.test.ts'), VITEST);
+  writeFileSync(VITEST);
   expect(JSON.parse(await installed.run('node', 'program.ts'))).toEqual([
     [
       ...[
@@ -191,5 +231,7 @@ test('Node and vitest import a tool file', PATIENCE, async () => {
     'invalid_arguments',
   ]);
   const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs');
-  expect(await installed.run('node', vitest, 'run', '--root', '.', '--globals', '--no-color')).toContain('1 passed');
+  expect(
+    await installed.run('node', vitest, 'run', '--root', '.', '--exclude', 'tools-*/**', '--globals', '--no-color'),
+  ).toContain('1 passed');
 });
