@@ -1,8 +1,8 @@
-import { readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findFreshBundle, HOST_CACHE, INPUTS, toBundleId, toInputLine } from '../src/isolation/host-entry.ts';
-import { writeBundle } from './host-bundle/write-bundle.ts';
+import type { BundleTarget } from './host-bundle/write-bundle.ts';
 
 // Puts all that a tool host loads into one file: it starts in a third of the time and holds less memory.
 // Usage: node scripts/bundle-host.ts           for hosts of this checkout's sources; nothing to do where it is up to date
@@ -11,6 +11,10 @@ import { writeBundle } from './host-bundle/write-bundle.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const IN_BUNDLE = 'inside/host-main.mjs';
 const WEEK_MS = 604_800_000;
+
+// Loaded only where there is something to bundle: each `npm start` comes here.
+const writeBundle = async (target: BundleTarget): Promise<readonly string[]> =>
+  (await import('./host-bundle/write-bundle.ts')).writeBundle(target);
 
 /** The folder's name is what it was made of, so that a host that starts meanwhile finds its files. */
 const bundleForSources = async (): Promise<void> => {
@@ -44,5 +48,3 @@ const bundleForBuild = (folder: string): Promise<unknown> =>
 const [target] = process.argv.slice(2);
 if (target !== undefined) await bundleForBuild(target);
 else if (findFreshBundle(ROOT) === null) await bundleForSources();
-// It is looked at again when a source is newer than this list.
-else utimesSync(join(ROOT, HOST_CACHE, INPUTS), new Date(), new Date());

@@ -1,11 +1,9 @@
 #!/bin/sh
-# Sees to it that tool hosts of this checkout start from one bundle: scripts/bundle-host.ts makes it where a source is newer
-# than the last one. Silent. Exit code: always 0, for hosts also run from the sources, only slower.
+# Sees to it that tool hosts of this checkout start from one bundle: scripts/bundle-host.ts makes it where the service would
+# not find one of its sources. Silent. Exit code: always 0, for hosts also run from the sources, only slower.
 
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 0
-list=$root/node_modules/.cache/recourse/host/inputs.txt
 
-[ -f "$list" ] && [ -z "$(find "$root/src" "$root/package-lock.json" -newer "$list")" ] && exit 0
 # Not with production dependencies only.
 [ -d "$root/node_modules/rolldown" ] || exit 0
 node "$root/scripts/bundle-host.ts" >&2

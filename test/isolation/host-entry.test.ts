@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { findFreshBundle, toBundleId, toInputLine } from '#src/isolation/host-entry.ts';
@@ -26,6 +26,23 @@ test('a bundle is used as long as each file it was made of is as it was', () => 
   // A list that was changed belongs to another bundle.
   writeFileSync(join(root, CACHE, 'inputs.txt'), inputs.slice(0, -1));
   expect(findFreshBundle(root)).toBeNull();
+});
+
+test('a list that another checkout left, however new, is replaced before the service starts', () => {
+  const { root } = makeDirectory({});
+  for (const path of ['src', 'scripts', 'package.json'])
+    cpSync(join(ROOT, path), join(root, path), { recursive: true });
+  mkdirSync(join(root, 'node_modules'));
+  for (const name of readdirSync(join(ROOT, 'node_modules')))
+    if (name !== '.cache') symlinkSync(join(ROOT, 'node_modules', name), join(root, 'node_modules', name));
+  const ensure = () => spawnSync('sh', ['scripts/ensure-host-bundle.sh'], { cwd: root, encoding: 'utf8' });
+  expect(ensure()).toMatchObject({ status: 0, stdout: '', stderr: '' });
+  const entry = findFreshBundle(root);
+  expect(entry).toMatch(/host-main\.mjs$/);
+  writeFileSync(join(root, CACHE, 'inputs.txt'), `${'0'.repeat(64)}  src/recourse.ts\n`);
+  expect(findFreshBundle(root)).toBeNull();
+  expect(ensure()).toMatchObject({ status: 0, stdout: '', stderr: '' });
+  expect(findFreshBundle(root)).toBe(entry);
 });
 
 // JavaScript with a zod schema: what strips types takes 17 MB by itself, and what checks JSON Schema 15.
