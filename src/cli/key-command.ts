@@ -19,8 +19,8 @@ const ATTRIBUTES = ['name', 'tools', 'may', 'rate', 'expires'] as const;
 const SENT_AS = 'the key, shown only once: callers send it as Authorization: Bearer … or X-API-Key';
 
 /**
- * Makes an API key, `rcs_` and 32 random bytes in base64url, shows it once, and adds the line that the service is given to
- * a file where one is named.
+ * Makes an API key, `rcs_` and 32 random bytes in base64url, and shows it once. The line that the service is given is added
+ * to a file where one is named, else it stands on stdout behind the key.
  */
 export const runKey = (words: KeyWords, { write, writeError }: Terminal): ExitCode => {
   const { tenant, file } = words;
@@ -32,12 +32,15 @@ export const runKey = (words: KeyWords, { write, writeError }: Terminal): ExitCo
   const line = [`${tenant}=${hash('sha256', key)}`, ...toAttributes(words)].join(' ');
   const parsed = parseApiKey(line);
   if (!parsed.ok) throw new WrongUse(`The key ${parsed.mistake}.`);
-  if (file !== undefined) addLine(file, line);
-  // Only the two of them on stdout, for scripts.
-  write(`${key}\n${line}\n`);
-  const place =
-    file === undefined ? 'its line for API_KEYS_FILE, or its entry for API_KEYS' : `its line, added to ${file}`;
-  writeError(`\n1. ${SENT_AS}\n2. ${place}\n`);
+  // On stdout only what a script has no other place to take from.
+  if (file === undefined) {
+    write(`${key}\n${line}\n`);
+    writeError(`\n1. ${SENT_AS}\n2. its line for API_KEYS_FILE, or its entry for API_KEYS\n`);
+    return 0;
+  }
+  addLine(file, line);
+  write(`${key}\n`);
+  writeError(`\n${SENT_AS}\nits line, added to ${file}:\n${line}\n`);
   return 0;
 };
 

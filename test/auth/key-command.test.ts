@@ -52,9 +52,9 @@ test('a line is added to a file, which a service that runs follows', async () =>
   const service = await startService({ API_KEYS_FILE: file });
   onTestFinished(service.stop);
   const call = { calls: [{ name: 'echo', arguments: { text: 'x' } }] };
-  expect((await postAs(service, first.stdout.split('\n')[0] ?? '', call)).status).toBe(200);
+  expect((await postAs(service, first.stdout.trim(), call)).status).toBe(200);
   const second = await makeKey(['--tenant', 'beta', '--file', file]);
-  const key = second.stdout.split('\n')[0] ?? '';
+  const key = second.stdout.trim();
   await expect
     .poll(async () => (await postAs(service, key, call)).status, { timeout: timeLimit(15_000), interval: 50 })
     .toBe(200);
@@ -64,8 +64,12 @@ test('what stands in the file stays, also where its last line is not ended, and 
   const file = join(makeDirectory(), 'keys');
   writeFileSync(file, '# ours');
   chmodSync(file, 0o640);
-  const { stdout } = await makeKey(['--tenant', 'acme', '--file', file]);
-  expect(readFileSync(file, 'utf8')).toBe(`# ours\n${stdout.split('\n')[1]}\n`);
+  const { stdout, stderr } = await makeKey(['--tenant', 'acme', '--file', file]);
+  // `KEY=$(recourse key … --file keys)` is the key, and nothing else.
+  expect(stdout).toMatch(/^rcs_[A-Za-z0-9_-]{43}\n$/);
+  const line = `acme=${hash('sha256', stdout.trim())}`;
+  expect(readFileSync(file, 'utf8')).toBe(`# ours\n${line}\n`);
+  expect(stderr).toContain(`\nits line, added to ${file}:\n${line}\n`);
   expect(statSync(file).mode & 0o777).toBe(0o640);
 });
 
