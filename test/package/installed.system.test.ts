@@ -208,7 +208,7 @@ test.each([
 test('Node and vitest import a tool file', PATIENCE, async () => {
   writeFileSync(pathOf('dice.ts'), TOOL('dice', 'recourse-server'));
   writeFileSync(pathOf('program.ts'), PROGRAM);
-  writeFileSync(VITEST);
+  writeFileSync(pathOf('dice.test.ts'), VITEST);
   expect(JSON.parse(await installed.run('node', 'program.ts'))).toEqual([
     [
       ...[
