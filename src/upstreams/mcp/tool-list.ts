@@ -58,35 +58,62 @@ type ToolList = {
 const readToolList = async (client: Client, limitMs: number): Promise<ToolList> => {
   if (client.getServerCapabilities()?.tools === undefined) return { tools: [], dropped: 0 };
   const signal = AbortSignal.timeout(limitMs);
-  const listing: Listing = { tools: [], listed: 0, length: 0 };
+  const listing: Listing = { tools: [], names: new Set(), listed: 0, length: 0 };
+  const cursors = new Set<string | undefined>();
   let cursor: string | undefined;
-  for (let page = 0; page < MAX_PAGES && !isFull(listing); page += 1) {
-    const params = cursor === undefined ? {} : { cursor };
-    const answer = await client.request({ method: 'tools/list', params }, Page, { signal, timeout: limitMs });
-    addPage(listing, answer.tools);
-    // Servers end a list by null or an empty text too.
-    const next = answer.nextCursor ?? '';
-    if (next === '' || next === cursor) break;
-    cursor = next;
+  while (cursors.size < MAX_PAGES && !cursors.has(cursor) && !isFull(listing)) {
+    cursors.add(cursor);
+    const page = await readPage(client, cursor, { signal, timeout: limitMs });
+    const isNews = page !== null && addPage(listing, page.tools);
+    if (!isNews || isEnd(page.nextCursor, client)) break;
+    cursor = page.nextCursor ?? undefined;
   }
   return { tools: listing.tools, dropped: listing.listed - listing.tools.length };
 };
 
-/** `length`: of what was looked at, in characters. */
-type Listing = { readonly tools: ListedTool[]; listed: number; length: number };
+type PageOptions = { readonly signal: AbortSignal; readonly timeout: number };
+
+/** null: the server refuses its own empty cursor, by which it meant the end. */
+const readPage = (client: Client, cursor: string | undefined, options: PageOptions) =>
+  client
+    .request({ method: 'tools/list', params: cursor === undefined ? {} : { cursor } }, Page, options)
+    .catch((error: unknown) => {
+      if (cursor === '' && error instanceof ProtocolError) return null;
+      throw error;
+    });
+
+/** MCP 2026-07-28 makes an empty text a cursor like any other; servers of earlier revisions end a list by it. */
+const isEnd = (next: string | null | undefined, client: Client): boolean =>
+  next === undefined || next === null || (next === '' && client.getProtocolEra() !== 'modern');
+
+/** `names`: of all entries so far. `length`: of what was looked at, in characters. */
+type Listing = { readonly tools: ListedTool[]; readonly names: Set<string>; listed: number; length: number };
 
 const isFull = ({ listed, length }: Listing): boolean => listed > MAX_TOOLS || length > MAX_LIST_LENGTH;
 
-/** One tool after the other: of a list that is too long no more than that is looked at. */
-const addPage = (listing: Listing, page: readonly unknown[]): void => {
-  listing.listed += page.length;
-  for (const entry of page.slice(0, MAX_TOOLS - listing.tools.length)) {
+/**
+ * Takes one tool after the other: of a list that is too long no more than that is looked at. Of several entries under one
+ * name the first counts. Whether the page has anything new; an empty one may precede others.
+ */
+const addPage = (listing: Listing, page: readonly unknown[]): boolean => {
+  const fresh = page.filter((entry) => isFresh(entry, listing.names));
+  listing.listed += fresh.length;
+  for (const entry of fresh.slice(0, MAX_TOOLS - listing.tools.length)) {
     const tool = toListed(entry);
     if (tool === null) continue;
     listing.length += lengthOf(tool);
-    if (listing.length > MAX_LIST_LENGTH) return;
+    if (listing.length > MAX_LIST_LENGTH) break;
     listing.tools.push(tool);
   }
+  return fresh.length > 0 || page.length === 0;
+};
+
+const isFresh = (entry: unknown, names: Set<string>): boolean => {
+  const name = isRecord(entry) ? entry['name'] : undefined;
+  if (typeof name !== 'string') return true;
+  const isNew = !names.has(name);
+  names.add(name);
+  return isNew;
 };
 
 // What is not taken was looked at, too.

@@ -1,0 +1,35 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { type McpLab, startMcpLab } from '../../support/mcp-servers/mcp-lab.ts';
+import { type RawScript, rawProgram, readTool } from '../../support/mcp-servers/raw-script.ts';
+
+const startLab = async (script: RawScript): Promise<McpLab> => {
+  const lab = await startMcpLab(rawProgram(script));
+  onTestFinished(() => lab[Symbol.asyncDispose]());
+  return lab;
+};
+
+const ALPHA = readTool('alpha');
+const BETA = readTool('beta');
+const page = (tools: readonly object[], nextCursor?: string | null) => ({ tools, nextCursor });
+
+test.each<[string, RawScript]>([
+  ['gives the same page for every cursor', { pages: { first: page([ALPHA, BETA], 'x'), '*': page([ALPHA, BETA], 'x') } }],
+  [
+    'goes round in a circle',
+    { pages: { first: page([ALPHA], 'a'), a: page([BETA], 'b'), b: page([ALPHA], 'a'), '*': page([]) } },
+  ],
+  ['names a tool twice on a page', { tools: [ALPHA, BETA, ALPHA] }],
+  ['ends with an empty cursor', { pages: { first: page([ALPHA, BETA], '') } }],
+  ['ends with null', { pages: { first: page([ALPHA, BETA], null) } }],
+  [
+    'describes a tool anew on a later page',
+    { pages: { first: page([ALPHA, BETA], 'a'), a: page([readTool('alpha', { description: 'later' })]) } },
+  ],
+])('a list that %s offers each tool once, as it was first listed', async (_, script) => {
+  const { tools, unavailable } = (await startLab(script)).latest();
+  expect(tools.map(({ name, description }) => [name, description])).toEqual([
+    ['lab_alpha', ''],
+    ['lab_beta', ''],
+  ]);
+  expect(unavailable).toEqual([]);
+});
