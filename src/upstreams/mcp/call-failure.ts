@@ -32,6 +32,10 @@ export type CallFailure = {
 export const toRefusal = (text: string, { effects }: CallFacts, value?: unknown): RetryableToolError =>
   new RetryableToolError(text, { value, ...(effects === 'write' ? { executed: 'maybe' } : {}) });
 
+/** For an answer that only a person could complete. */
+export const toNeedsInput = (server: string): TerminalToolError =>
+  new TerminalToolError(`The MCP server '${server}' requests input from a person, which is not supported. ${GIVE_UP}`);
+
 /** Turns whatever a `tools/call` was rejected with into what the model reads. Total. */
 export const toCallFailure = (error: unknown, facts: CallFacts): CallFailure => {
   const trouble = readHttpTrouble(error);
@@ -42,9 +46,11 @@ export const toCallFailure = (error: unknown, facts: CallFacts): CallFailure => 
   return toNetworkFailure(error, facts);
 };
 
-const terminal = (connection: ConnectionVerdict, text: string, cause?: unknown): CallFailure => ({
+const GIVE_UP = 'Use another tool, or say what could not be done.';
+
+const terminal = (connection: ConnectionVerdict, text: string): CallFailure => ({
   connection,
-  error: new TerminalToolError(`${text} Use another tool, or say what could not be done.`, { cause }),
+  error: new TerminalToolError(`${text} ${GIVE_UP}`),
 });
 
 type UpstreamOptions = ConstructorParameters<typeof UpstreamToolError>[2];
@@ -55,7 +61,7 @@ const unavailable = (connection: ConnectionVerdict, text: string, options: Upstr
 });
 
 export const TOO_MANY_REQUESTS = 429;
-const FIRST_SERVER_ERROR = 500;
+export const FIRST_SERVER_ERROR = 500;
 export const NEEDS_PERSON: ReadonlySet<number> = new Set([401, 403]);
 const NOT_FOUND = 404;
 
@@ -77,9 +83,7 @@ const toTroubleFailure = (trouble: HttpTrouble, facts: CallFacts): CallFailure =
 };
 
 const toAdvice = ({ effects }: CallFacts, when = 'later'): string =>
-  effects === 'write'
-    ? 'The call may or may not have taken effect. Check before calling it again.'
-    : `Try again ${when} or use another tool.`;
+  effects === 'write' ? CHECK_FIRST : `Try again ${when} or use another tool.`;
 
 const toTooLarge = (facts: CallFacts): CallFailure => {
   if (facts.effects !== 'write') return { connection: 'works', error: null };
@@ -113,6 +117,7 @@ const toProtocolFailure = ({ code, message, data }: ProtocolError, facts: CallFa
   const standIn = readStandIn(data);
   if (standIn === 'too_large') return toTooLarge(facts);
   if (standIn === 'lost') return toLost(facts, 'it ended its answer before the result', 'uncertain');
+  if (standIn === 'unreadable') return toUnreadable(facts, message);
   const text = message.trim() === '' ? `The MCP server '${facts.server}' gave no reason.` : message;
   // Servers give -32602 for arguments, and -32603 for whatever their tool has thrown.
   if (code === INVALID_PARAMS || code === INTERNAL_ERROR) return { connection: 'works', error: toRefusal(text, facts) };
@@ -121,6 +126,17 @@ const toProtocolFailure = ({ code, message, data }: ProtocolError, facts: CallFa
     `The MCP server '${facts.server}' answered with error ${code}: ${endSentence(showText(text))}`,
   );
 };
+
+/** `text`: what the server says is wrong, where that much can be read. A write has been made, or has not. */
+const toUnreadable = ({ server, effects }: CallFacts, text: string): CallFailure => {
+  const says = text.trim() === '' ? 'is not a tool result' : `is an error: ${showText(text.trim(), MOST_SHOWN)}`;
+  const answer = endSentence(`The answer of the MCP server '${server}' ${says}`);
+  if (effects !== 'write') return terminal('works', answer);
+  return unavailable('works', `${answer} ${CHECK_FIRST}`, { executed: 'maybe' });
+};
+
+const MOST_SHOWN = 600;
+const CHECK_FIRST = 'The call may or may not have taken effect. Check before calling it again.';
 
 const toLost = ({ server, ...facts }: CallFacts, why: string, connection: ConnectionVerdict): CallFailure => {
   const text = `The connection to the MCP server '${server}' was lost before it answered: ${why}. ${toAdvice({ server, ...facts })}`;
@@ -131,15 +147,9 @@ const toSdkFailure = (error: SdkError, facts: CallFacts): CallFailure => {
   switch (error.code) {
     case SdkErrorCode.ConnectionClosed:
       return toLost(facts, 'the connection has ended', 'lost');
-    case SdkErrorCode.UnsupportedResultType:
-      return terminal(
-        'works',
-        `The MCP server '${facts.server}' requests input from a person, which is not supported.`,
-        error,
-      );
     case SdkErrorCode.InvalidResult:
     case SdkErrorCode.ClientHttpUnexpectedContent:
-      return terminal('works', `The answer of the MCP server '${facts.server}' is not a tool result.`, error);
+      return toUnreadable(facts, '');
     default:
       return toLost(facts, showText(error.code), 'uncertain');
   }

@@ -1,4 +1,4 @@
-import { setTimeout as afterMs, setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as afterMs } from 'node:timers/promises';
 import {
   type FetchLike,
   isJSONRPCRequest,
@@ -14,7 +14,8 @@ import * as z from 'zod';
 import { createPacedConnector } from '../../egress/connector.ts';
 import { parseRetryAfter } from '../../egress/response-status.ts';
 import { createGatheredBytes } from '../../tools/gathered-bytes.ts';
-import { HttpTroubleError } from './call-failure.ts';
+import { FIRST_SERVER_ERROR, HttpTroubleError, TOO_MANY_REQUESTS } from './call-failure.ts';
+import { capEvents } from './event-stream.ts';
 import {
   createLineRate,
   FLOOD_REASON,
@@ -23,6 +24,7 @@ import {
   type ServerTransport,
   toStandIn,
 } from './message-limits.ts';
+import { cancelledIdOf, MessageReader } from './message-reader.ts';
 
 type HttpOptions = {
   readonly url: string;
@@ -44,10 +46,10 @@ export const createHttpTransport = (options: HttpOptions): ServerTransport => {
     reason ??= why;
     void close();
   };
-  const { fetch, destroy } = createUpstreamFetch({ ...options, thrownStatuses: 'busy', breakOff });
+  const reader = new MessageReader();
+  const { fetch, destroy } = createUpstreamFetch({ ...options, answersIn: 'response', reader, breakOff });
   const requestInit = { headers: options.headers };
   const inner = new StreamableHTTPClientTransport(new URL(options.url), { requestInit, fetch });
-  let faults = 0;
   const waiting = new Map<string | number, AbortController>();
   let isClosed = false;
   const close = async (): Promise<void> => {
@@ -63,14 +65,9 @@ export const createHttpTransport = (options: HttpOptions): ServerTransport => {
     start: async () => {
       inner.onmessage = (message: JSONRPCMessage) => {
         if (isJSONRPCResponse(message) && message.id !== undefined) waiting.delete(message.id);
-        faults = 0;
         handOn(message, (light) => transport.onmessage?.(light));
       };
-      inner.onerror = (error) => {
-        faults += 1;
-        if (faults > MOST_FAULTS_IN_A_ROW) breakOff('it keeps sending data that is not MCP messages');
-        else transport.onerror?.(error);
-      };
+      inner.onerror = (error) => transport.onerror?.(error);
       inner.onclose = () => transport.onclose?.();
       await inner.start();
     },
@@ -83,13 +80,23 @@ export const createHttpTransport = (options: HttpOptions): ServerTransport => {
       const { id } = message;
       const ended = new AbortController();
       waiting.set(id, ended);
-      await inner.send(message, {
+      const forget = (): boolean => {
+        reader.forget(id);
+        return waiting.delete(id);
+      };
+      // Since MCP 2026-07-28 a call is cancelled by this alone.
+      requestSignal?.addEventListener('abort', forget);
+      const sending = inner.send(message, {
         onRequestStreamEnd: () => {
           onRequestStreamEnd?.();
-          if (waiting.delete(id) && onRequestStreamEnd === undefined) transport.onmessage?.(toStandIn(id, 'lost'));
+          if (forget() && onRequestStreamEnd === undefined) transport.onmessage?.(toStandIn(id, 'lost'));
         },
         requestSignal: requestSignal === undefined ? ended.signal : AbortSignal.any([requestSignal, ended.signal]),
         ...(headers === undefined ? {} : { headers }),
+      });
+      await sending.catch((error: unknown) => {
+        forget();
+        throw error;
       });
     },
     close: async () => {
@@ -103,16 +110,10 @@ export const createHttpTransport = (options: HttpOptions): ServerTransport => {
   return { transport, reason: () => reason, breakOff, kill: destroy };
 };
 
-const RequestId = z.union([z.string(), z.number()]);
-const Cancelled = z.object({
-  method: z.literal('notifications/cancelled'),
-  params: z.object({ requestId: RequestId }),
-});
-
 // The server was informed; whatever it still sends for this call is not read.
 const endCancelled = (message: JSONRPCMessage, waiting: Map<string | number, AbortController>): void => {
-  const requestId = Cancelled.safeParse(message).data?.params.requestId;
-  if (requestId === undefined) return;
+  const requestId = cancelledIdOf(message);
+  if (requestId === null) return;
   waiting.get(requestId)?.abort();
   waiting.delete(requestId);
 };
@@ -126,7 +127,8 @@ export const createSseTransport = (options: HttpOptions): ServerTransport => {
     // Else it would open a new stream, in which the server does not know our calls.
     void transport.close().finally(destroy);
   };
-  const { fetch, destroy } = createUpstreamFetch({ ...options, thrownStatuses: 'all', breakOff });
+  const reader = new MessageReader();
+  const { fetch, destroy } = createUpstreamFetch({ ...options, answersIn: 'stream', reader, breakOff });
   const transport = new SSEClientTransport(new URL(options.url), { requestInit: { headers: options.headers }, fetch });
   transport.onerror = (error) => {
     if (error instanceof SseError) breakOff('its event stream has ended');
@@ -135,20 +137,20 @@ export const createSseTransport = (options: HttpOptions): ServerTransport => {
 };
 
 type FetchOptions = Pick<HttpOptions, 'maxMessageBytes'> & {
-  /** `all`: every refused POST is thrown with its status, for a transport that would lose it. */
-  readonly thrownStatuses: 'busy' | 'all';
+  /** Where the answer to a request comes: in the one to its POST, or in a stream for all. */
+  readonly answersIn: 'response' | 'stream';
+  readonly reader: MessageReader;
   /** Ends the connection: a stream that carries no awaited answer sent too much, or all of them too often. */
   readonly breakOff: (why: string) => void;
 };
 
 const CONNECT_TIMEOUT_MS = 10_000;
-const TOO_MANY_REQUESTS = 429;
 const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
- * `fetch` for an MCP server: each message of an answer is capped, `Retry-After` is kept, nothing is sent twice (the
- * fetch of the platform repeats a POST that was answered 421) and no redirect is followed: the SDK does so within the origin, at
- * most five times. The call's own deadline ends it.
+ * `fetch` for an MCP server: each message of an answer is capped and read, `Retry-After` is kept, nothing is sent twice
+ * (the fetch of the platform repeats a POST that was answered 421) and no redirect is followed: the SDK does so within the
+ * origin, at most five times. The call's own deadline ends it.
  */
 const createUpstreamFetch = (
   options: FetchOptions,
@@ -162,45 +164,87 @@ const createUpstreamFetch = (
     return isBeyond;
   };
   return {
-    fetch: async (url, init = {}) => {
-      const { origin, pathname, search } = new URL(url);
-      const request: Dispatcher.RequestOptions = {
-        origin,
-        path: `${pathname}${search}`,
-        method: init.method === 'POST' || init.method === 'DELETE' ? init.method : 'GET',
-        headers: Object.fromEntries(new Headers(init.headers)),
-        body: typeof init.body === 'string' ? init.body : null,
-        signal: init.signal ?? null,
-      };
-      return toResponse(await agent.request(request), request, { ...options, isFlood });
+    fetch: async (url, init) => {
+      const request = toRequest(url, init);
+      const message: unknown = typeof request.body === 'string' ? JSON.parse(request.body) : null;
+      options.reader.sent(message);
+      const askedId = options.answersIn === 'stream' ? null : (Asked.safeParse(message).data?.id ?? null);
+      return toResponse(await agent.request(request), { ...options, isFlood, askedId, method: request.method });
     },
     destroy: () => void agent.destroy().catch(() => undefined),
   };
 };
 
-const toResponse = async (
+const toRequest = (...[url, init = {}]: Parameters<FetchLike>): Dispatcher.RequestOptions => {
+  const { origin, pathname, search } = new URL(url);
+  return {
+    origin,
+    path: `${pathname}${search}`,
+    method: init.method === 'POST' || init.method === 'DELETE' ? init.method : 'GET',
+    headers: Object.fromEntries(new Headers(init.headers)),
+    body: typeof init.body === 'string' ? init.body : null,
+    signal: init.signal ?? null,
+  };
+};
+
+const Asked = z.object({ id: z.number(), method: z.string() });
+
+type ResponseOptions = FetchOptions & {
+  readonly isFlood: () => boolean;
+  readonly method: string;
+  /** The request that this answers, where it is one that does. */
+  readonly askedId: number | null;
+};
+
+const toResponse = async (answer: Dispatcher.ResponseData, options: ResponseOptions): Promise<Response> => {
+  const { statusCode: status } = answer;
+  const { askedId, reader } = options;
+  const headers = toHeaders(answer.headers);
+  const type = headers.get('content-type')?.toLowerCase() ?? '';
+  if (status >= FIRST_REFUSAL && options.method === 'POST') return toRefused(answer, headers, options);
+  if (type.startsWith('text/event-stream')) {
+    const events = capEvents(answer.body, toEventCap(options));
+    return new Response(ReadableStream.from(events), { status, headers });
+  }
+  const body = await readWhole(answer.body, options.maxMessageBytes);
+  // HTTP 202 and 204 leave nothing to wait for.
+  if (askedId !== null && (isJson(type) || status === ACCEPTED || NO_BODY.has(status)))
+    return toJson(reader.readWhole(body.toString('utf8'), askedId), headers);
+  return new Response(NO_BODY.has(status) ? null : body.toString('utf8'), { status, headers });
+};
+
+const ACCEPTED = 202;
+const FIRST_REFUSAL = 400;
+
+const isJson = (type: string): boolean => /^application\/json\s*(?:;|$)/.test(type);
+
+const toJson = (messages: readonly JSONRPCMessage[], given: Headers): Response => {
+  const headers = new Headers(given);
+  headers.set('content-type', 'application/json');
+  return new Response(JSON.stringify(messages), { status: 200, headers });
+};
+
+// These say what is wrong before a JSON-RPC error does: with our credentials, our session, our speed, or a server in front.
+const OWN_MEANING: ReadonlySet<number> = new Set([401, 403, 404, 408, 425, TOO_MANY_REQUESTS]);
+
+const MOST_REFUSAL_BYTES = 65_536;
+
+/** A refused POST. A server may put its JSON-RPC error into it; the SDK would take the status alone. */
+const toRefused = async (
   answer: Dispatcher.ResponseData,
-  request: Dispatcher.RequestOptions,
-  options: FetchOptions & Pick<BodyCap, 'isFlood'>,
+  headers: Headers,
+  { askedId, reader, answersIn }: ResponseOptions,
 ): Promise<Response> => {
   const { statusCode: status } = answer;
-  const headers = toHeaders(answer.headers);
-  if (request.method === 'POST' && isThrown(status, options.thrownStatuses)) {
-    await answer.body.dump();
+  const text = await readWhole(answer.body, MOST_REFUSAL_BYTES).then(String, () => '');
+  const error = askedId === null ? null : reader.readError(text, askedId);
+  if (error !== null && status <= FIRST_SERVER_ERROR && !OWN_MEANING.has(status)) return toJson([error], headers);
+  if (answersIn === 'stream' || status === TOO_MANY_REQUESTS || status >= FIRST_SERVER_ERROR) {
     const retryAfterMs = parseRetryAfter(headers.get('retry-after') ?? undefined, Date.now());
     throw new HttpTroubleError({ kind: 'status', status, retryAfterMs });
   }
-  if (NO_BODY.has(status)) {
-    await answer.body.dump();
-    return new Response(null, { status, headers });
-  }
-  const { maxMessageBytes, isFlood } = options;
-  const body = capBody(answer.body, { maxMessageBytes, isFlood, ...toForm(request, headers, options) });
-  return new Response(ReadableStream.from(body), { status, headers });
+  return new Response(text, { status, headers });
 };
-
-const isThrown = (status: number, statuses: FetchOptions['thrownStatuses']): boolean =>
-  status === TOO_MANY_REQUESTS || status >= (statuses === 'all' ? 400 : 500);
 
 const toHeaders = (fields: Dispatcher.ResponseData['headers']): Headers => {
   const headers = new Headers();
@@ -208,50 +252,30 @@ const toHeaders = (fields: Dispatcher.ResponseData['headers']): Headers => {
   return headers;
 };
 
-const toForm = (
-  { body }: Dispatcher.RequestOptions,
-  headers: Headers,
-  { breakOff }: FetchOptions,
-): Pick<BodyCap, 'form' | 'onOversize'> => {
-  if (headers.get('content-type')?.startsWith('text/event-stream') !== true)
-    return { form: 'whole', onOversize: () => null };
-  const id =
-    typeof body === 'string' ? (z.object({ id: RequestId }).safeParse(JSON.parse(body)).data?.id ?? null) : null;
-  if (id !== null)
+const toEventCap = ({ maxMessageBytes, isFlood, reader, askedId, breakOff }: ResponseOptions) => ({
+  maxMessageBytes,
+  isFlood,
+  read: createEventReader(reader, askedId, breakOff),
+  onOversize: (): string => {
     // The event that was too large is broken off; the next one is the answer. So the SDK asks for no repeat of it.
-    return { form: 'events', onOversize: () => `\n\ndata: ${JSON.stringify(toStandIn(id, 'too_large'))}\n\n` };
-  const stop = (): null => {
+    if (askedId !== null) return `data: ${JSON.stringify(toStandIn(askedId, 'too_large'))}\n\n`;
     breakOff('it sent a message that is too large');
-    return null;
+    throw new HttpTroubleError({ kind: 'too_large' });
+  },
+});
+
+const createEventReader = (reader: MessageReader, askedId: number | null, breakOff: FetchOptions['breakOff']) => {
+  let faults = 0;
+  return (data: string): readonly object[] => {
+    const messages = reader.read(data, askedId ?? undefined);
+    faults = messages.length > 0 ? 0 : faults + 1;
+    if (faults > MOST_FAULTS_IN_A_ROW) breakOff('it keeps sending data that is not MCP messages');
+    return messages;
   };
-  return { form: 'events', onOversize: stop };
 };
 
-type BodyCap = {
-  /** Of one message: of the whole body, or of what an event stream sends between two blank lines. */
-  readonly maxMessageBytes: number;
-  readonly form: 'whole' | 'events';
-  /** Called once a message is larger, or too dense to be parsed: what the stream ends with then; null = with an error. */
-  readonly onOversize: () => string | null;
-  /** Counts one more line of all event streams of a connection. A stream ends where they are too many. */
-  readonly isFlood: () => boolean;
-};
-
-// Of an event stream, in one turn of the event loop.
-const LINES_A_TURN = 50;
-const PIECES_A_TURN = 50;
-const [LINE_FEED, RETURN] = [10, 13] as const;
-
-/**
- * A body as it comes, as long as no message in it is larger than the cap. Events come a few lines at a time, and other
- * work has its turn between them: the SDK takes all messages of a piece at once, a third of a millisecond for a bad one.
- */
-export async function* capBody(body: AsyncIterable<unknown>, cap: BodyCap): AsyncGenerator<Uint8Array> {
-  if (cap.form === 'whole') yield await readWhole(body, cap);
-  else yield* readEvents(body, cap);
-}
-
-const readWhole = async (body: AsyncIterable<unknown>, cap: BodyCap): Promise<Uint8Array> => {
+/** A body that is no event stream. Rejects where it is larger than the cap, or too dense to be parsed. */
+export const readWhole = async (body: AsyncIterable<unknown>, maxMessageBytes: number): Promise<Buffer> => {
   const density = new JsonDensity();
   const gathered = createGatheredBytes();
   let length = 0;
@@ -259,79 +283,8 @@ const readWhole = async (body: AsyncIterable<unknown>, cap: BodyCap): Promise<Ui
     if (!(part instanceof Uint8Array)) continue;
     length += part.length;
     density.read(part);
-    if (length > cap.maxMessageBytes || density.isTooDense) return Buffer.from(toLastEvent(cap));
+    if (length > maxMessageBytes || density.isTooDense) throw new HttpTroubleError({ kind: 'too_large' });
     gathered.add(part);
   }
   return gathered.toBuffer();
-};
-
-async function* readEvents(body: AsyncIterable<unknown>, cap: BodyCap): AsyncGenerator<Uint8Array> {
-  let pieces = 0;
-  for await (const { piece, isLast } of toPieces(body, cap)) {
-    if (piece === 'flood') return;
-    if (piece === 'oversize') return yield Buffer.from(toLastEvent(cap));
-    yield piece;
-    pieces += 1;
-    // What comes meanwhile is one piece, in however many it was sent.
-    if (!isLast || pieces % PIECES_A_TURN === 0) await nextTurn();
-  }
-}
-
-async function* toPieces(body: AsyncIterable<unknown>, cap: BodyCap) {
-  const measure = createEventMeasure(cap);
-  for await (const part of body) {
-    for (let rest = part instanceof Uint8Array ? part : new Uint8Array(0); rest.length > 0; ) {
-      const { to, verdict } = measure(rest);
-      const piece = verdict === 'fine' ? rest.subarray(0, to) : verdict;
-      rest = rest.subarray(to);
-      yield { piece, isLast: rest.length === 0 };
-    }
-  }
-}
-
-const toLastEvent = ({ onOversize }: BodyCap): string => {
-  const lastEvent = onOversize();
-  if (lastEvent === null) throw new HttpTroubleError({ kind: 'too_large' });
-  return lastEvent;
-};
-
-/** Measures up to some lines of a part, event by event: the place after them. */
-const createEventMeasure = ({ maxMessageBytes, isFlood }: BodyCap) => {
-  let density = new JsonDensity();
-  let length = 0;
-  let isLineEmpty = true;
-  // A line may end with both signs, which are then one end.
-  let wasReturn = false;
-  /** Whether this byte ends a line: the second sign of an end does not end another one. */
-  const endsLine = (byte: number | undefined): boolean => {
-    const isSecondSign = wasReturn && byte === LINE_FEED;
-    wasReturn = byte === RETURN;
-    const isEnd = !isSecondSign && (byte === LINE_FEED || byte === RETURN);
-    if (!isEnd && !isSecondSign) isLineEmpty = false;
-    return isEnd;
-  };
-  /** The place after the next line end, or the end of the part. */
-  const readLine = (part: Uint8Array, from: number): number => {
-    let at = from;
-    while (at < part.length && !endsLine(part[at])) at += 1;
-    const to = Math.min(part.length, at + 1);
-    length += to - from;
-    density.read(part, from, to);
-    if (at === part.length) return to;
-    if (isLineEmpty) {
-      length = 0;
-      density = new JsonDensity();
-    }
-    isLineEmpty = true;
-    return to;
-  };
-  return (part: Uint8Array): { readonly to: number; readonly verdict: 'fine' | 'oversize' | 'flood' } => {
-    let to = 0;
-    for (let lines = 0; lines < LINES_A_TURN && to < part.length; lines += 1) {
-      to = readLine(part, to);
-      if (length > maxMessageBytes || density.isTooDense) return { to, verdict: 'oversize' };
-      if (isFlood()) return { to, verdict: 'flood' };
-    }
-    return { to, verdict: 'fine' };
-  };
 };

@@ -95,17 +95,20 @@ export const createLineRate = (): (() => boolean) => {
 export const FLOOD_REASON = 'it sends messages faster than the limit';
 
 /** Why an answer of the server is replaced by one of our own. */
-type StandIn = 'too_large' | 'lost';
+type StandIn = 'too_large' | 'lost' | 'unreadable';
 
 // JSON-RPC 2.0 leaves -32000 to -32099 to whoever implements it.
 const SERVER_ERROR = -32_000;
-const StandInData = z.object({ recourseStandIn: z.enum(['too_large', 'lost']) });
+const StandInData = z.object({ recourseStandIn: z.enum(['too_large', 'lost', 'unreadable']) });
 
-/** An answer in the place of one that was not read: the call it belongs to ends with it, and no other. */
-export const toStandIn = (id: string | number, standIn: StandIn): JSONRPCErrorResponse => ({
+/**
+ * An answer in the place of one that was not read: the call it belongs to ends with it, and no other. `text`: what the
+ * server says is wrong, where that much can be read.
+ */
+export const toStandIn = (id: string | number, standIn: StandIn, text = ''): JSONRPCErrorResponse => ({
   jsonrpc: '2.0',
   id,
-  error: { code: SERVER_ERROR, message: `The answer was ${standIn}.`, data: { recourseStandIn: standIn } },
+  error: { code: SERVER_ERROR, message: text, data: { recourseStandIn: standIn } },
 });
 
 /** Whether the data of a JSON-RPC error say that we made it. A server that says so of itself changes nothing. */
@@ -130,7 +133,7 @@ export const identifyOversize = ({ head, tail }: OversizeLine): number | 'no_ans
 // a result took two gigabytes and fourteen seconds.
 const MOST_NODES = 5_000;
 // Passed on unread by the SDK, and judged elsewhere.
-const PASSED_ON: ReadonlySet<string> = new Set(['structuredContent', 'tools']);
+const PASSED_ON: ReadonlySet<string> = new Set(['answer']);
 
 /** Hands a message on, unless the SDK would choke on it: then the call it answers ends as too large. */
 export const handOn = (message: JSONRPCMessage, to: (message: JSONRPCMessage) => void): 'taken' | 'too_heavy' => {

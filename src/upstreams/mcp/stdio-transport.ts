@@ -1,6 +1,6 @@
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
-import { deserializeMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
+import { type JSONRPCMessage, serializeMessage, type Transport } from '@modelcontextprotocol/client';
 import { cutAtWord, showText } from '../../egress/show-url.ts';
 import { createGatheredBytes } from '../../tools/gathered-bytes.ts';
 import type { BoundedLog } from './limited-log.ts';
@@ -11,9 +11,11 @@ import {
   identifyOversize,
   JsonDensity,
   type OversizeLine,
+  readStandIn,
   type ServerTransport,
   toStandIn,
 } from './message-limits.ts';
+import { MessageReader } from './message-reader.ts';
 import { type ServerCommand, type ServerProcess, spawnServer } from './server-process.ts';
 
 type StdioOptions = {
@@ -40,6 +42,7 @@ const LINE_END = Buffer.from('\n');
 export const createStdioTransport = (options: StdioOptions): ServerTransport => {
   let process: ServerProcess | null = null;
   let reason: string | null = null;
+  const reader = new MessageReader();
   const over = Promise.withResolvers<void>();
   const breakOff = (why: string): void => {
     reason ??= why;
@@ -53,7 +56,7 @@ export const createStdioTransport = (options: StdioOptions): ServerTransport => 
       const lastLines = createLastLines();
       const onStderr = readStderr(options.logOutput, lastLines.add);
       process = spawnServer(options.server, {
-        onStdout: readMessages(options, {
+        onStdout: readMessages(options, reader, {
           deliver: (message) => transport.onmessage?.(message),
           pause: () => process?.pause(),
           resume: () => process?.resume(),
@@ -72,6 +75,7 @@ export const createStdioTransport = (options: StdioOptions): ServerTransport => 
     },
     send: async (message) => {
       if (process === null) throw new Error('The server was not started.');
+      reader.sent(message);
       await process.write(serializeMessage(message)).catch(async (error: unknown) => {
         // A server that takes no more input has most often ended, and a moment later it is known why.
         await Promise.race([over.promise, afterMs(END_WITHIN_MS, undefined, { ref: false })]);
@@ -87,7 +91,7 @@ export const createStdioTransport = (options: StdioOptions): ServerTransport => 
 };
 
 type Reading = {
-  readonly deliver: (message: ReturnType<typeof deserializeMessage>) => void;
+  readonly deliver: (message: JSONRPCMessage) => void;
   /** Reads no further, and reads on. */
   readonly pause: () => void;
   readonly resume: () => void;
@@ -96,18 +100,24 @@ type Reading = {
 
 const readMessages = (
   { maxMessageBytes, logFault }: StdioOptions,
+  reader: MessageReader,
   { deliver, pause, resume, breakOff }: Reading,
 ): ((chunk: Buffer) => void) => {
   const onOversize = (line: OversizeLine): void => {
     const id = identifyOversize(line);
     logFault('message of an MCP server too large', line.head.slice(0, 80));
     if (id === 'unknown') breakOff('it sent a message that is too large');
-    else if (id !== 'no_answer') deliver(toStandIn(id, 'too_large'));
+    if (typeof id !== 'number') return;
+    reader.forget(id);
+    deliver(toStandIn(id, 'too_large'));
   };
   const take = (line: string): boolean => {
-    if (isTaken(line, deliver)) return true;
-    if (line !== '') logFault('output of an MCP server is not an MCP message', line);
-    return false;
+    // Without a parser's exception for each line of a server that babbles.
+    const messages = line.startsWith('{') || line.startsWith('[') ? reader.read(line) : [];
+    const isTaken = messages.map((message) => handOn(message, deliver)).includes('taken');
+    if (!isTaken && line !== '') logFault('output of an MCP server is not an MCP message', line);
+    else if (messages.some(isUnreadable)) logFault('answer of an MCP server cannot be read', line);
+    return isTaken;
   };
   const onLine = createLinePace({ take, pause, resume, flooded: breakOff });
   const maxSkippedBytes = Math.max(MAX_SKIPPED_BYTES, 2 * maxMessageBytes);
@@ -118,16 +128,8 @@ const readMessages = (
   );
 };
 
-/** Whether it was a message. One that is nested beyond the stack is none. */
-const isTaken = (line: string, deliver: Reading['deliver']): boolean => {
-  // Without an exception for each line of a server that babbles.
-  if (!line.startsWith('{') && !line.startsWith('[')) return false;
-  try {
-    return handOn(deserializeMessage(line), deliver) === 'taken';
-  } catch (_noMessage) {
-    return false;
-  }
-};
+const isUnreadable = (message: JSONRPCMessage): boolean =>
+  'error' in message && readStandIn(message.error.data) === 'unreadable';
 
 const LINES_A_TURN = 100;
 const MOST_FAULTS_IN_A_ROW = 1_000;

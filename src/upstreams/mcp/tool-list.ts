@@ -35,7 +35,10 @@ const Entry = z.looseObject({
   execution: z.looseObject({ taskSupport: z.string().optional() }).optional().catch(undefined),
 });
 const Named = z.looseObject({ name: z.string().min(1).max(256) });
-const Page = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().nullish() });
+// What the server said, beside what the SDK takes for it. Servers write an empty list as null, too.
+const Page = z
+  .object({ answer: z.object({ tools: z.array(z.unknown()).nullable(), nextCursor: z.string().nullish() }) })
+  .transform(({ answer: { tools, nextCursor } }) => ({ tools: tools ?? [], nextCursor }));
 
 // A model can choose among some dozens. Each one is a schema that has to be compiled.
 const MAX_TOOLS = 256;
@@ -243,15 +246,19 @@ const toCause = (error: unknown): string => {
   return CAUSES.get(codeOf(error)) ?? showText(networkCodeOf(error));
 };
 
-const toRefusal = ({ code, message, data }: ProtocolError): string =>
-  readStandIn(data) === 'too_large' ? LIST_TOO_LARGE : `error ${code}: ${showText(message)}`;
+const toRefusal = ({ code, message, data }: ProtocolError): string => {
+  const standIn = readStandIn(data);
+  if (standIn === 'too_large') return LIST_TOO_LARGE;
+  return standIn === 'unreadable' ? NO_LIST : `error ${code}: ${showText(message)}`;
+};
 
 const LIST_TOO_LARGE = 'the list is too large';
+const NO_LIST = 'its answer is not a list of tools';
 const NO_ANSWER = 'no answer in time';
 
 const CAUSES: ReadonlyMap<string, string> = new Map([
   [SdkErrorCode.RequestTimeout, NO_ANSWER],
   ['TimeoutError', NO_ANSWER],
-  [SdkErrorCode.InvalidResult, 'its answer is not a list of tools'],
+  [SdkErrorCode.InvalidResult, NO_LIST],
   [SdkErrorCode.ConnectionClosed, 'the connection has ended'],
 ]);

@@ -1,5 +1,6 @@
 import type { Effects, Executed } from '../../contract/failure.ts';
 import { isRecord, type JsonRecord, listAt, recordAt, textAt } from '../../contract/json-record.ts';
+import { parseExactJson } from '../../egress/exact-json.ts';
 import type { Answer, NoAnswer } from '../../egress/exchange.ts';
 import type { Fetched } from '../../egress/http-client.ts';
 import { isRedirect } from '../../egress/redirects.ts';
@@ -67,7 +68,7 @@ const toUnheard = (silence: NoAnswer & Fetched, { effects, importName }: AnswerO
 
 const toFailure = (answer: Answer & Fetched, options: AnswerOptions): Error => {
   const text = options.removeSecrets.fromFailure(toText(answer.body.bytes, contentTypeOf(answer), 'cut') ?? '');
-  const parsed = parseJsonBody(text);
+  const parsed = parseExactJson(text);
   const body = parsed.ok ? parsed.value : text;
   const shown = text.length > MOST_PAYLOAD_CHARACTERS || !parsed.ok ? showText(text, MOST_PAYLOAD_CHARACTERS) : body;
   const value = { status: answer.status, body: shown === '' ? null : shown };
@@ -125,7 +126,7 @@ const toValue = (answer: Answer, options: AnswerOptions): unknown => {
   if (!isSaidJson && contentType !== '') return { content_type: showText(contentType), text };
   if (hasMoreParts(text, MOST_PARTS))
     return isSaidJson ? toCutValue(answer, 'values', options) : { content_type: null, text };
-  const parsed = parseJsonBody(text);
+  const parsed = parseExactJson(text);
   if (parsed.ok) return parsed.value;
   return isSaidJson ? toBrokenValue(answer, options) : { content_type: null, text };
 };
@@ -336,26 +337,3 @@ const toEntry = (entry: unknown): string => {
 
 const firstText = (entry: JsonRecord, names: readonly string[]): string =>
   names.map((name) => textAt(entry, name)).find((text) => text !== undefined) ?? '';
-
-type ParsedJson = { readonly ok: true; readonly value: unknown } | { readonly ok: false };
-
-// Sixteen digits or more: may be beyond what a number of JavaScript holds.
-const LONG_NUMBER = /\d{16}/;
-
-/** Parses the JSON of an API. Whole numbers beyond ±2^53−1 become their digits as text: an id must not change silently. */
-const parseJsonBody = (text: string): ParsedJson => {
-  try {
-    return { ok: true, value: LONG_NUMBER.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text) };
-  } catch (thrown) {
-    // A RangeError: nested too deep for the reviver, which the parser itself is not.
-    if (thrown instanceof SyntaxError || thrown instanceof RangeError) return { ok: false };
-    throw thrown;
-  }
-};
-
-// The third argument of a reviver says how the document wrote the value (ECMAScript 2026, JSON.parse source text access).
-const keepDigits = (_key: string, value: unknown, ...[context]: readonly unknown[]): unknown => {
-  if (typeof value !== 'number' || Number.isSafeInteger(value) || !isRecord(context)) return value;
-  const digits = textAt(context, 'source') ?? '';
-  return /^-?\d+$/.test(digits) ? digits : value;
-};

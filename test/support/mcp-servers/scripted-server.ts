@@ -57,7 +57,6 @@ const ANSWERS: Readonly<Record<string, (call: Call) => unknown>> = {
     content: [{ type: 'image', mimeType: 'image/png', data: 'aGVsbG8=' }],
     structuredContent: { content: 'of its own' },
   }),
-  unfit: () => ({ content: 'no list' }),
   // Written down first, so that a test can count how often it was asked.
   count_and_wait: () => {
     appendFileSync(path, `${process.pid}\n`);

@@ -37,7 +37,7 @@ export const SCRIPTED_TOOLS: readonly ScriptedTool[] = [
     },
     annotations: READ,
   },
-  ...['meta', 'environment', 'pid', 'nothing', 'parts', 'structured', 'unfit', 'wait', 'progress'].map(reading),
+  ...['meta', 'environment', 'pid', 'nothing', 'parts', 'structured', 'wait', 'progress'].map(reading),
   ...['structured_parts', 'structured_twice', 'structured_otherwise'].map(reading),
   ...['block', 'grandchild', 'endless', 'bad_params', 'odd_error', 'fail'].map(reading),
   ...['count_and_wait', 'count_and_die', 'fail_writing', 'bad_params_writing', 'large_writing'].map(plain),

@@ -98,15 +98,6 @@ test('another protocol error ends the matter', async () => {
   });
 });
 
-test('an answer that is none of a tool is told as such', async () => {
-  expect(await lab.call('lab_unfit')).toMatchObject({
-    outcome: 'failed',
-    message:
-      "The answer of the MCP server 'lab' is not a tool result. Use another tool, or say what could not be done.",
-    error: { code: 'tool_failed' },
-  });
-});
-
 test('arguments are checked before the server hears of them, against a schema of draft 07 too', async () => {
   expect(await lab.call('lab_echo', { text: 5 })).toMatchObject({
     executed: 'no',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { capBody } from '#src/upstreams/mcp/http-transport.ts';
+import { capEvents } from '#src/upstreams/mcp/event-stream.ts';
+import { readWhole } from '#src/upstreams/mcp/http-transport.ts';
 import { identifyOversize } from '#src/upstreams/mcp/message-limits.ts';
 import { createMessageLines } from '#src/upstreams/mcp/stdio-transport.ts';
 
@@ -39,32 +40,35 @@ test.each([
   expect(identifyOversize({ head, tail })).toBe(id);
 });
 
+async function* toBody(chunks: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield Buffer.from(chunk);
+}
+
 const gather = async (
   chunks: readonly string[],
-  form: 'whole' | 'events',
-  lastWords: string | null,
+  lastWords: string,
+  read: (data: string) => readonly object[] = () => [],
 ): Promise<string> => {
+  const cap = { maxMessageBytes: 30, onOversize: () => lastWords, isFlood: () => false, read };
   const parts: Uint8Array[] = [];
-  const source = (async function* () {
-    for (const chunk of chunks) yield Buffer.from(chunk);
-  })();
-  for await (const part of capBody(source, {
-    maxMessageBytes: 20,
-    form,
-    onOversize: () => lastWords,
-    isFlood: () => false,
-  }))
-    parts.push(part);
+  for await (const part of capEvents(toBody(chunks), cap)) parts.push(part);
   return Buffer.concat(parts).toString();
 };
 
 test('an event stream may be as long as it likes, and each event no longer than the cap', async () => {
   const events = Array.from({ length: 20 }, (_, at) => `data: event ${at}\n\n`);
-  expect(await gather(events, 'events', null)).toBe(events.join(''));
-  expect(await gather(['data: 12345\r', '\n\r\n', 'data: 1234567\r\n\r', '\n'], 'events', null)).toContain('1234567');
-  expect(await gather(['data: a\n\ndata: ', 'x'.repeat(30), 'y'], 'events', '!')).toBe('data: a\n\ndata: !');
+  expect(await gather(events, '')).toBe(events.join(''));
+  expect(await gather(['data: 12345\r', '\n\r\n', 'data: 1234567\r\n\r', '\n'], '')).toContain('1234567');
+  expect(await gather(['data: a\n\ndata: ', 'x'.repeat(40), 'y'], '!')).toBe('data: a\n\n!');
+});
+
+test('an event comes as the messages that its data was read as, however its lines end', async () => {
+  const read = (data: string): readonly object[] => [{ data }];
+  expect(await gather(['id: 7\r\ndata: a\r\n', 'data:b\r\n\r\n'], '', read)).toBe('id: 7\ndata: {"data":"a\\nb"}\n\n');
+  expect(await gather(['event: message\ndata: a\n\n'], '', read)).toBe('event: message\ndata: {"data":"a"}\n\n');
+  expect(await gather(['event: other\ndata: a\n\n', ': c\n\n'], '', read)).toBe('event: other\ndata: a\n\n: c\n\n');
 });
 
 test('any other body is measured as a whole', async () => {
-  await expect(gather(['12345\n\n67890', '12345\n\n67890'], 'whole', null)).rejects.toThrow('the answer is too large');
+  await expect(readWhole(toBody(['12345\n\n67890', '12345\n\n67890']), 20)).rejects.toThrow('the answer is too large');
 });

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { type McpLab, startMcpLab } from '../../support/mcp-servers/mcp-lab.ts';
-import { type RawScript, rawProgram, readTool } from '../../support/mcp-servers/raw-script.ts';
+import { type RawScript, rawProgram, readTool, startRawHttp } from '../../support/mcp-servers/raw-script.ts';
 
 const startLab = async (script: RawScript): Promise<McpLab> => {
   const lab = await startMcpLab(rawProgram(script));
@@ -13,13 +13,17 @@ const BETA = readTool('beta');
 const page = (tools: readonly object[], nextCursor?: string | null) => ({ tools, nextCursor });
 
 test.each<[string, RawScript]>([
-  ['gives the same page for every cursor', { pages: { first: page([ALPHA, BETA], 'x'), '*': page([ALPHA, BETA], 'x') } }],
+  [
+    'gives the same page for every cursor',
+    { pages: { first: page([ALPHA, BETA], 'x'), '*': page([ALPHA, BETA], 'x') } },
+  ],
   [
     'goes round in a circle',
     { pages: { first: page([ALPHA], 'a'), a: page([BETA], 'b'), b: page([ALPHA], 'a'), '*': page([]) } },
   ],
   ['names a tool twice on a page', { tools: [ALPHA, BETA, ALPHA] }],
   ['ends with an empty cursor', { pages: { first: page([ALPHA, BETA], '') } }],
+  ['is null where it has nothing more', { pages: { first: page([ALPHA, BETA], 'a'), a: { tools: null } } }],
   ['ends with null', { pages: { first: page([ALPHA, BETA], null) } }],
   [
     'describes a tool anew on a later page',
@@ -32,4 +36,15 @@ test.each<[string, RawScript]>([
     ['lab_beta', ''],
   ]);
   expect(unavailable).toEqual([]);
+});
+
+test.each<[string, RawScript['pages']]>([
+  ['asks for what follows', { first: page([ALPHA], ''), '': page([BETA], 'c'), c: page([]) }],
+  ['is refused', { first: page([ALPHA, BETA], '') }],
+])('since MCP 2026-07-28 an empty cursor is one like any other, also where it %s', async (_, pages = {}) => {
+  const server = await startRawHttp({ isModern: true, pages }, { form: 'json' });
+  onTestFinished(server.stop);
+  const lab = await startMcpLab(server.settings);
+  onTestFinished(() => lab[Symbol.asyncDispose]());
+  expect(lab.latest().tools.map(({ name }) => name)).toEqual(['lab_alpha', 'lab_beta']);
 });
