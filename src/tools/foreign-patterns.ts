@@ -70,10 +70,16 @@ const stepsOf = (pattern: string): number => {
 
 const ANYTHING: Pattern = { test: () => true };
 
-/** A pattern as ECMAScript has it with the flag `u`, without escapes that mean nothing; null where it is none, as `\Z` of Python. */
+/**
+ * A pattern as ECMAScript has it with the flag `u`, without escapes that mean nothing; null where it is none. `/^a$/` is the
+ * literal of a language: as an expression it fits no text at all, since nothing stands before a beginning. What is between
+ * the slashes is meant; with flags that JSON Schema cannot say it is none.
+ */
 export const toEcmaScript = (pattern: string): string | null => {
-  if (isEcmaScript(pattern)) return pattern;
-  const plain = withoutNeedlessEscapes(pattern);
+  const [, expression = pattern, flags = ''] = /^\/(\^.*\$)\/([a-z]*)$/s.exec(pattern) ?? [];
+  if (!/^[gu]*$/.test(flags)) return null;
+  if (isEcmaScript(expression)) return expression;
+  const plain = withPortableEscapes(expression);
   return isEcmaScript(plain) ? plain : null;
 };
 
@@ -87,9 +93,16 @@ const isEcmaScript = (pattern: string): boolean => {
   }
 };
 
+// Python and Ruby write the beginning and the end of a text so.
+const ANCHORS: ReadonlyMap<string, string> = new Map([
+  ['A', '^'],
+  ['Z', '$'],
+  ['z', '$'],
+]);
+
 // With the flag `u`, signs that mean nothing else must not be escaped, and a dash only within `[]`.
-const withoutNeedlessEscapes = (pattern: string): string =>
+const withPortableEscapes = (pattern: string): string =>
   pattern.replace(/\\(.)/gs, (escaped, sign: string) => {
     if (sign === '-') return '\\x2d';
-    return /[\^$\\.*+?()[\]{}|/A-Za-z0-9]/.test(sign) ? escaped : sign;
+    return ANCHORS.get(sign) ?? (/[\^$\\.*+?()[\]{}|/A-Za-z0-9]/.test(sign) ? escaped : sign);
   });

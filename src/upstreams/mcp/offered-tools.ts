@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { Effects } from '../../contract/failure.ts';
-import { isRecord } from '../../contract/json-record.ts';
-import type { JsonSchema } from '../../contract/tool-description.ts';
 import { toPortableName } from '../../contract/tool-names.ts';
 import { defineTool } from '../../tools/define-tool.ts';
 import type { InlineTool, ToolFacts, ToolLog, Upstream } from '../../tools/tool.ts';
 import type { ToolOffer, UnavailableTool } from '../../tools/tool-offer.ts';
 import { matchesPattern } from '../sources/tool-override.ts';
 import { callTool, type Link } from './call-tool.ts';
+import { toInputSchema } from './input-schema.ts';
 import { type McpServerSettings, toFit } from './mcp-server-settings.ts';
 import type { ListedTool } from './tool-list.ts';
 
@@ -104,7 +103,7 @@ const build = ({ listed, name, facts }: Named, options: OfferOptions): Built => 
   const { server, link, maxResultBytes, upstream, settings } = options;
   const { effects, description } = facts;
   try {
-    const { checked, dialect } = toInputSchema(listed.inputSchema);
+    const { checked, dialect, fill } = toInputSchema(listed.inputSchema);
     const tool = defineTool({
       description,
       effects,
@@ -115,7 +114,8 @@ const build = ({ listed, name, facts }: Named, options: OfferOptions): Built => 
       input: checked,
       // Its output schema is neither checked nor shown: one that lies would cost a write tool its answer, and all tools
       // of the server their breaker; a promise without a check is not passed on.
-      run: (input, context) => callTool(listed, input, { context, link, facts: { server, effects, maxResultBytes } }),
+      run: (input, context) =>
+        callTool(listed, fill(input), { context, link, facts: { server, effects, maxResultBytes } }),
     });
     return { tool: { ...tool, inputSchema: { ...dialect, ...tool.inputSchema } } };
   } catch (error) {
@@ -162,49 +162,6 @@ export const toShownNames = (prefix: string, tool: string): readonly string[] =>
   const offered = toOfferedName(prefix, tool);
   return [tool, offered, toPortableName(offered)];
 };
-
-// What these hold are values, not schemas.
-const VALUES: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);
-// What these hold are schemas under names of the server's own.
-const NAMED: ReadonlySet<string> = new Set([
-  ...['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'],
-]);
-const CURRENT = 'https://json-schema.org/draft/2020-12/schema';
-
-/**
- * A server's schema as draft 2020-12, by which arguments are checked. Most servers say draft-07 in `$schema`; what differs
- * for them are tuples: `items` with a list is `prefixItems`, and `additionalItems` is `items`. The validator knows no other
- * dialect by its name, so `$schema` is kept apart: as the server wrote it, unless tuples were rewritten.
- */
-const toInputSchema = (schema: JsonSchema): { readonly checked: JsonSchema; readonly dialect: JsonSchema } => {
-  const { $schema: dialect, ...rest } = schema;
-  const checked = toCurrent(rest);
-  if (typeof dialect !== 'string') return { checked, dialect: {} };
-  const isAsWritten = JSON.stringify(checked) === JSON.stringify(rest);
-  return { checked, dialect: { $schema: isAsWritten ? dialect : CURRENT } };
-};
-
-const convert = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(convert);
-  return isRecord(value) ? toCurrent(value) : value;
-};
-
-const toCurrent = (schema: JsonSchema): JsonSchema => {
-  const isTuple = Array.isArray(schema['items']);
-  return Object.fromEntries(
-    Object.entries(schema).map(([word, value]) => {
-      if (VALUES.has(word)) return [word, value];
-      if (NAMED.has(word) && isRecord(value))
-        return [word, Object.fromEntries(Object.entries(value).map(([name, member]) => [name, convert(member)]))];
-      return [isTuple ? (TUPLE_WORDS.get(word) ?? word) : word, convert(value)];
-    }),
-  );
-};
-
-const TUPLE_WORDS: ReadonlyMap<string, string> = new Map([
-  ['items', 'prefixItems'],
-  ['additionalItems', 'items'],
-]);
 
 type ChangeGuardOptions = {
   readonly settings: Pick<McpServerSettings, 'onChange' | 'approved'>;

@@ -152,7 +152,7 @@ const toTool = ({
   if (hasMoreNodes(inputSchema, MAX_SCHEMA_NODES) || isNestedDeeper(inputSchema, MAX_SCHEMA_DEPTH))
     return toFaulty(name, TOO_LARGE);
   const canonical = toCanonical(inputSchema);
-  const schema = Schema.safeParse(inputSchema);
+  const schema = Schema.safeParse(inputSchema ?? {});
   if (canonical.length > MAX_SCHEMA_LENGTH) return toFaulty(name, TOO_LARGE);
   if (!schema.success) return toFaulty(name, 'its input schema does not describe an object');
   const hints = { readOnly: annotations?.readOnlyHint === true, idempotent: annotations?.idempotentHint === true };
@@ -169,7 +169,13 @@ const toTool = ({
 
 const ONLY_AS_TASK = 'it only runs as an MCP task, which is not supported';
 
-const Schema = z.looseObject({ type: z.literal('object').default('object') });
+// Several types, or null for one that is left out, may be those of an object.
+const Schema = z.looseObject({
+  type: z.preprocess(
+    (type) => (type === undefined || [type].flat().some((one) => one === 'object' || one === null) ? 'object' : type),
+    z.literal('object'),
+  ),
+});
 
 const DIGEST_LENGTH = 32;
 const toDigest = (parts: readonly unknown[]): string =>

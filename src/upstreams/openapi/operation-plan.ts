@@ -3,8 +3,8 @@ import { type JsonRecord, listAt, recordAt, textAt } from '../../contract/json-r
 import type { JsonSchema } from '../../contract/tool-description.ts';
 import type { HttpMethod } from '../../egress/redirects.ts';
 import { isNestedDeeper } from '../../tools/schema-check.ts';
+import { type EasedSchemas, easeNestedDefaults } from '../sources/nested-defaults.ts';
 import { type FittedSchema, fitSchema } from './fit-schema.ts';
-import { type EasedSchemas, easeNestedDefaults } from './nested-defaults.ts';
 import type { OpenApiImportSettings } from './openapi-import-settings.ts';
 import { type DocumentedOperation, fitsAny, type Method, parametersOf } from './operations.ts';
 import {

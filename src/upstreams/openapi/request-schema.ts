@@ -2,6 +2,7 @@ import { isRecord, type JsonRecord, listAt, memberOf, recordAt, textAt, textsAt 
 import type { JsonSchema } from '../../contract/tool-description.ts';
 import { toEcmaScript } from '../../tools/foreign-patterns.ts';
 import { loosenSchema, mapParts } from '../../tools/loosen-schema.ts';
+import { defaultOf } from '../sources/nested-defaults.ts';
 import type { OpenApiDocument } from './parse-document.ts';
 import { toPlainText } from './plain-text.ts';
 import { followReferences, OperationProblem, resolveReference } from './references.ts';
@@ -38,21 +39,11 @@ export const createRequestSchemas = (document: OpenApiDocument): RequestSchemas 
   };
   return {
     toSchema: (source) => convert(work, source, { readOnly: NO_NAMES, level: 0, depth: 0 }),
-    defaultOf: (schema) => defaultOf(work, schema),
+    defaultOf: (schema) => defaultOf(schema, (name) => work.definitions.get(name)),
     isForEmptyObjects: (schema) => isForEmptyObjects(work, schema),
     definitions: () => Object.fromEntries(work.definitions),
     settle: (schema) => (work.hasMarks ? withoutMarks(loosenSchema(schema, isMarked)) : schema),
   };
-};
-
-const defaultOf = ({ definitions }: Pick<Work, 'definitions'>, schema: JsonSchema): unknown => {
-  const seen = new Set<JsonSchema>();
-  let current: JsonSchema | undefined = schema;
-  while (current !== undefined && current['default'] === undefined && !seen.has(current)) {
-    seen.add(current);
-    current = definitions.get(String(current['$ref']).replace('#/$defs/', ''));
-  }
-  return current?.['default'];
 };
 
 const isForEmptyObjects = ({ definitions }: Pick<Work, 'definitions'>, schema: JsonSchema): boolean => {
@@ -285,11 +276,11 @@ const toTypeWords = (source: JsonRecord): readonly Word[] => {
 
 const toTextWords = (source: JsonRecord): readonly Word[] => {
   const description = toTextAt(source, 'description');
-  const pattern = toPattern(textAt(source, 'pattern'));
+  const pattern = textAt(source, 'pattern');
   return [
     ['title', description === undefined ? toTextAt(source, 'title') : undefined],
     ['description', description],
-    ['pattern', pattern],
+    ['pattern', pattern === undefined ? undefined : (toEcmaScript(pattern) ?? undefined)],
     ['deprecated', source['deprecated'] === true ? true : undefined],
   ];
 };
@@ -297,16 +288,6 @@ const toTextWords = (source: JsonRecord): readonly Word[] => {
 const toTextAt = (source: JsonRecord, name: string): string | undefined => {
   const text = toPlainText(textAt(source, name) ?? '');
   return text === '' ? undefined : text;
-};
-
-/**
- * `/^a$/` is the literal of a language: as an expression it fits no text at all, since nothing stands before a beginning.
- * What is between the slashes is meant; with flags that JSON Schema cannot say the API alone judges.
- */
-const toPattern = (pattern: string | undefined): string | undefined => {
-  const [, expression, flags] = /^\/(\^.*\$)\/([a-z]*)$/s.exec(pattern ?? '') ?? [];
-  const plain = expression === undefined || /^[gu]*$/.test(flags ?? '') ? (expression ?? pattern) : undefined;
-  return plain === undefined ? undefined : (toEcmaScript(plain) ?? undefined);
 };
 
 const toNumberWords = (source: JsonRecord, schemas: OpenApiDocument['schemas']): readonly Word[] => {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 /** What an MCP server answers, in texts that no SDK would write. */
 export type RawScript = {
   readonly tools?: readonly object[];
-  /** The whole answer to a call, by the name of the tool. `ID` is the id of the request. Without one: "ok". */
+  /** The whole answer to a call, by the name of the tool. `ID` is the id of the request, `ARGS` its arguments. Without one: "ok". */
   readonly calls?: Readonly<Record<string, string>>;
   /** The results of `tools/list`, by the cursor that is asked for, as JSON; of any other cursor the one of `*`, else an error. */
   readonly pages?: Readonly<Record<string, object>>;
@@ -49,7 +49,8 @@ export const resultText = (result: string): string => `{"jsonrpc":"2.0","id":ID,
 export const toRawAnswer = (script: RawScript, { id, method, params = {} }: Request): string | null => {
   if (id === undefined) return null;
   const own = method === 'tools/call' ? script.calls?.[String(params['name'])] : undefined;
-  if (own !== undefined) return own.replaceAll('ID', String(id));
+  if (own !== undefined)
+    return own.replaceAll('ID', String(id)).replaceAll('ARGS', JSON.stringify(params['arguments']));
   const result = resultsOf(script, params).get(method);
   if (result !== undefined) return JSON.stringify({ jsonrpc: '2.0', id, result });
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_601, message: `no ${method}` } });

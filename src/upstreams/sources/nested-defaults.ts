@@ -1,9 +1,12 @@
 import { isRecord, type JsonRecord, listAt, memberOf, recordAt, textsAt } from '../../contract/json-record.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
-import type { RequestSchemas } from './request-schema.ts';
 
 type Definitions = Readonly<Record<string, JsonSchema>>;
-type Schemas = { readonly definitions: Definitions; readonly defaultOf: RequestSchemas['defaultOf'] };
+type Schemas = {
+  readonly definitions: Definitions;
+  /** The default of a schema, or of what it refers to; undefined where there is none. */
+  readonly defaultOf: (schema: JsonSchema) => unknown;
+};
 
 /** Members that an object must have and that a model need not give, with what is sent for them. */
 type Defaults = ReadonlyMap<JsonRecord, ReadonlyMap<string, unknown>>;
@@ -40,6 +43,17 @@ export const easeNestedDefaults = (
     definitions: Object.fromEntries(Object.entries(definitions).map(([name, schema]) => [name, ease(schema)])),
     fill,
   };
+};
+
+/** The default of a schema, or of the definition that it refers to by `#/$defs/…`; undefined where there is none. */
+export const defaultOf = (schema: JsonSchema, definition: (name: string) => JsonSchema | undefined): unknown => {
+  const seen = new Set<JsonSchema>();
+  let current: JsonSchema | undefined = schema;
+  while (current !== undefined && current['default'] === undefined && !seen.has(current)) {
+    seen.add(current);
+    current = definition(String(current['$ref']).replace('#/$defs/', ''));
+  }
+  return current?.['default'];
 };
 
 const ALTERNATIVES = ['anyOf', 'oneOf', 'prefixItems'];
