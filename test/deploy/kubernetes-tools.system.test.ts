@@ -77,6 +77,7 @@ test.each(['tools-image', 'tools-git-sync'])(
     expect(filler?.securityContext).toEqual(containerOf('recourse').securityContext);
     const shared = filler?.volumeMounts.find(({ name }) => service.volumeMounts.some((mount) => mount.name === name));
     expect(shared).toMatchObject({ readOnly: false });
+    expect(service.env).toContainEqual({ name: 'TOOLS_REQUIRED', value: 'all' });
   },
 );
 
