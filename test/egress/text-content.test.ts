@@ -51,3 +51,32 @@ test('only a cut drops half a character; at the end of a whole text it is shown 
   expect(toText(bytesOf(0x61, 0xc3), 'text/plain', 'cut')).toBe('a');
   expect(toText(bytesOf(0x61, 0xc3), 'text/plain', 'complete')).toBe('a\ufffd');
 });
+
+const JAPANESE = [0x93, 0xfa, 0x96, 0x7b];
+const page = (head: string): Uint8Array => Buffer.concat([Buffer.from(head), Buffer.from(JAPANESE)]);
+const BROKEN = '\ufffd\ufffd\ufffd{';
+
+test.each([
+  ['text/html', '<html><head><meta charset="shift_jis">', '日本'],
+  ['text/html', "<META name=a content='x'><meta CHARSET = 'Shift_JIS'>", '日本'],
+  ['text/html', '<meta charset=shift_jis>', '日本'],
+  ['text/html', '<meta/charset="shift_jis"/>', '日本'],
+  ['text/html', '<meta http-equiv="Content-Type" content="text/html; charset=shift_jis">', '日本'],
+  ['text/html', "<meta content='text/html;charset=shift_jis' http-equiv=content-type>", '日本'],
+  ['application/xhtml+xml', '<?xml version="1.0" encoding="shift_jis"?><html>', '日本'],
+  ['text/xml', "<?xml version='1.0' encoding='Shift_JIS' ?><a>", '日本'],
+  ['application/rss+xml', '<?xml version="1.0" encoding="shift_jis"?><rss>', '日本'],
+  ['text/css', '@charset "shift_jis";', '日本'],
+  ['', '<html><meta charset="shift_jis">', '日本'],
+  // The header wins, and what only looks like a declaration is none.
+  ['text/html; charset=utf-8', '<meta charset="shift_jis">', BROKEN],
+  ['text/html', '<!-- <meta charset="shift_jis"> -->', BROKEN],
+  ['text/html', '<meta name="description" content="write charset=shift_jis">', BROKEN],
+  ['text/html', `${' '.repeat(1024)}<meta charset="shift_jis">`, BROKEN],
+  ['text/html', '<meta charset="utf-16">', BROKEN],
+  ['text/html', '<meta charset="no-such-thing">', BROKEN],
+  ['text/plain', '<meta charset="shift_jis">', BROKEN],
+  ['application/json', '"<meta charset=shift_jis>"', BROKEN],
+])('a text of %j that begins with %s is read as it says itself', (contentType, head, text) => {
+  expect(toText(page(head), contentType, 'complete')).toBe(`${head}${text}`);
+});
