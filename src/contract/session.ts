@@ -13,6 +13,8 @@ export const SessionId = z
     (id) => id.length <= MAX_SESSION_ID || (id.length <= 2 * MAX_SESSION_ID && [...id].length <= MAX_SESSION_ID),
     `must be 1 to ${MAX_SESSION_ID} characters`,
   )
+  // In Redis all halves of characters are the same bytes, and sessions that end in different ones were one session.
+  .refine((id) => id.isWellFormed(), 'must be valid Unicode: it contains half a character (a lone surrogate)')
   .meta({ maxLength: MAX_SESSION_ID });
 
 /** What came of a handler that went on after its call had been answered. */

@@ -1,6 +1,6 @@
 import type { Executed } from '../contract/failure.ts';
 import type { Issue, Warning } from '../contract/tool-result.ts';
-import { isDeeperThan } from '../json/json-text.ts';
+import { isDeeperThan, toWellFormedJson } from '../json/json-text.ts';
 import { endSentence, withArticle, withLookahead } from '../tools/describe-value.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
 import { TOOL_ERROR } from '../tools/tool-errors.ts';
@@ -18,6 +18,7 @@ import {
   toFramelessText,
   tooLargeText,
 } from './failure-text.ts';
+import { findLoss, writeAsJson } from './lost-values.ts';
 
 export type OutcomeTerms = { readonly graceful: 'on' | 'off'; readonly maxResultBytes: number };
 
@@ -150,25 +151,38 @@ export const toJsonValue = (value: unknown, maxBytes: number): JsonProof => {
   if (value === undefined || value === null) return { kind: 'json', json: 'null' };
   // Measured first: turning half a gigabyte into JSON only to refuse it would stop the whole service meanwhile.
   if (typeof value === 'string' && value.length > maxBytes) return { kind: 'too_large', json: toPreview(value) };
-  const text = stringify(value);
+  const text = stringify(value, JSON.stringify);
   if (typeof text !== 'string') return text;
-  const over = text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes);
-  if (over) return { kind: 'too_large', json: text };
-  const problem = findProblem(value, text);
-  return problem === null ? { kind: 'json', json: text } : { kind: 'invalid', problem };
+  if (isOver(text, maxBytes)) return { kind: 'too_large', json: text };
+  // What throws when it is looked at again has lost nothing.
+  const finding = attempt(() => findLoss(value, MAX_DEPTH)) ?? 'unknown';
+  if (finding === 'whole') return { kind: 'json', json: text };
+  if (typeof finding === 'object') return { kind: 'invalid', problem: finding.problem };
+  return finding === 'unknown' ? proveDepth(text) : toKept(value, maxBytes);
 };
 
-const findProblem = (value: unknown, text: string): string | null => {
-  if (text.includes('{}') && holdsPromise(value)) return 'it contains a Promise, which JSON writes as {}; await it';
-  return isDeeperThan(text, MAX_DEPTH) ? `it is nested deeper than ${MAX_DEPTH} levels` : null;
+const toKept = (value: unknown, maxBytes: number): JsonProof => {
+  const text = stringify(value, writeAsJson);
+  if (typeof text !== 'string') return text;
+  return isOver(text, maxBytes) ? { kind: 'too_large', json: text } : proveDepth(text);
 };
+
+const proveDepth = (json: string): JsonProof =>
+  isDeeperThan(json, MAX_DEPTH)
+    ? { kind: 'invalid', problem: `it is nested deeper than ${MAX_DEPTH} levels` }
+    : { kind: 'json', json };
+
+const isOver = (text: string, maxBytes: number): boolean =>
+  text.length > maxBytes || (text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes);
 
 // Common JSON parsers give up at about a thousand levels, and would refuse the whole batch for one such value.
 const MAX_DEPTH = 500;
 
-const stringify = (value: unknown): string | JsonProof => {
+const stringify = (value: unknown, write: (value: unknown) => string | undefined): string | JsonProof => {
   try {
-    return JSON.stringify(value) ?? { kind: 'invalid', problem: `${withArticle(typeof value)} is not JSON` };
+    const text = write(value);
+    if (text !== undefined) return toWellFormedJson(text);
+    return { kind: 'invalid', problem: `${withArticle(typeof value)} is not JSON` };
   } catch (thrown) {
     // A tool's own toJSON may throw anything.
     const said = read(thrown, 'message');
@@ -181,29 +195,6 @@ const stringify = (value: unknown): string | JsonProof => {
     };
   }
 };
-
-const MOST_LOOKED_AT = 10_000;
-
-/**
- * Whether a promise is among the members of a value: JSON writes it as an empty object, and a forgotten await would be a
- * success that says nothing. Looks at the first 10,000 values; what throws when it is looked at again holds none.
- */
-const holdsPromise = (value: unknown): boolean => {
-  const waiting: unknown[] = [value];
-  const findPromise = (): boolean => {
-    for (const each of waiting) {
-      if (each instanceof Promise) return true;
-      if (waiting.length < MOST_LOOKED_AT) waiting.push(...membersOf(each));
-    }
-    return false;
-  };
-  return attempt(findPromise) === true;
-};
-
-const membersOf = (value: unknown): readonly unknown[] =>
-  typeof value === 'object' && value !== null && !('toJSON' in value)
-    ? Object.values(value).slice(0, MOST_LOOKED_AT)
-    : [];
 
 type Thrower = Pick<Tool, 'name' | 'effects'>;
 
@@ -313,7 +304,7 @@ const read = (from: unknown, key: PropertyKey): unknown =>
     ? attempt(() => Reflect.get(from, key))
     : undefined;
 
-const attempt = (step: () => unknown): unknown => {
+const attempt = <Value>(step: () => Value): Value | undefined => {
   try {
     return step();
   } catch (_hostile) {

@@ -44,3 +44,13 @@ const toBlankOrEscape = (sign: string): string =>
 /** The same JSON on one line, also for readers that break lines at U+0085, U+2028 and U+2029 (Node's readline, Python's splitlines). */
 export const toOneLine = (json: string): string =>
   LINE_ENDS.test(json) ? json.replace(ALL_LINE_ENDS, toBlankOrEscape) : json;
+
+// A pair, half of one, or any other escape: read in this order, a backslash that is itself escaped begins none.
+const ESCAPES = /\\(?:(u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2})|(u[dD][89a-fA-F][\da-fA-F]{2})|.)/g;
+
+/**
+ * The same JSON with U+FFFD for each half of a character (a lone surrogate, which JSON.stringify writes as an escape): strict
+ * parsers refuse a whole text for one, as providers of models do, and Python cannot encode it.
+ */
+export const toWellFormedJson = (json: string): string =>
+  json.includes('\\ud') ? json.replace(ESCAPES, (all, _pair, half) => (half === undefined ? all : '\ufffd')) : json;

@@ -240,7 +240,9 @@ export const readPlainEnvelope = (members: Members): ToolCallsRequest | null => 
 const SELDOM = ['format', 'raw', 'wait_ms', 'notify'] as const;
 
 const isSession = (value: unknown): value is string | null | undefined =>
-  typeof value === 'string' ? value !== '' && value.length <= MAX_SESSION_ID : value === undefined || value === null;
+  typeof value === 'string'
+    ? value !== '' && value.length <= MAX_SESSION_ID && value.isWellFormed()
+    : value === undefined || value === null;
 
 const isRound = (value: unknown): value is string | null | undefined =>
   typeof value === 'string' ? ROUND_ID.test(value) : value === undefined || value === null;

@@ -3,7 +3,7 @@ import type { MessageFormat } from '../contract/message-format.ts';
 import type { Warning } from '../contract/tool-result.ts';
 import type { AnswerMemory } from '../executor/batch-request.ts';
 import type { ByteHold } from '../executor/byte-budget.ts';
-import { toJsonString } from '../json/json-text.ts';
+import { toJsonString, toWellFormedJson } from '../json/json-text.ts';
 import { overloaded } from './problems.ts';
 
 /** What a request and its answer take of the memory for answers, until the connection has taken the answer. */
@@ -68,7 +68,8 @@ const releaseAfter = async <Value>(hold: AnswerHold, work: Promise<Value>): Prom
 };
 
 /** The body as it is sent: where it is large, as bytes, which the request holds from now on in place of all else. */
-export const toPayload = ({ request: { hold } }: FastifyReply, json: string): string | Buffer => {
+export const toPayload = ({ request: { hold } }: FastifyReply, text: string): string | Buffer => {
+  const json = toWellFormedJson(text);
   if (json.length < SMALL) return json;
   // Not the text: the heap would keep it, and the socket a copy of it.
   const bytes = Buffer.from(json);
