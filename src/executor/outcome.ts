@@ -206,7 +206,7 @@ type Thrower = Pick<Tool, 'name' | 'effects'>;
 export const classifyThrown = (thrown: unknown, tool: Thrower, graceful: 'on' | 'off'): Failure => {
   const kind = read(thrown, TOOL_ERROR);
   const details = detailsOf(thrown);
-  const text = textOf(thrown);
+  const text = textOf(thrown, kind === undefined ? MAX_REASON_LEVELS : 0);
   const message = endWithHint(text === '' ? noMessageText(tool.name) : text, details.hint);
   const declared = executedOf(thrown);
   switch (kind) {
@@ -272,21 +272,47 @@ const toHint = (hint: unknown): string | null =>
 const endWithHint = (said: string, hint: string | null): string =>
   hint === null || said.includes(hint) ? said : `${endSentence(said)} ${hint}`;
 
-const textOf = (thrown: unknown): string => {
+const textOf = (thrown: unknown, levels: number): string =>
+  withLookahead(toFramelessText(toReason(thrown, levels), MAX_READ), MAX_MESSAGE_LENGTH);
+
+const toReason = (thrown: unknown, levels: number): string => {
   if (thrown === null || thrown === undefined) return '';
-  const text = typeof thrown === 'object' || typeof thrown === 'function' ? textOfObject(thrown) : String(thrown);
-  return withLookahead(toFramelessText(text, MAX_READ), MAX_MESSAGE_LENGTH);
+  return typeof thrown === 'object' || typeof thrown === 'function' ? textOfObject(thrown, levels) : String(thrown);
 };
 
 // Frames are many characters and are not shown: more is read than may stay.
 const MAX_READ = 4 * MAX_MESSAGE_LENGTH;
 
-const textOfObject = (thrown: object): string => {
+// What hangs on an exception says why: `fetch failed` has its reason there, and Node's error for two addresses has no text.
+const MAX_REASON_LEVELS = 3;
+const MAX_REASONS = 3;
+
+/** Its message, or its code, and in brackets the reasons that hang on it: as many levels of them as `levels`. */
+const textOfObject = (thrown: object, levels: number): string => {
   const message = read(thrown, 'message');
-  if (typeof message === 'string') return message;
+  const own = typeof message === 'string' && message.trim() !== '' ? message : toCode(read(thrown, 'code'));
+  const reasons = levels === 0 ? [] : toReasons(thrown, levels - 1).filter((reason) => !own.includes(reason));
+  const shown = reasons.slice(0, MAX_REASONS).join('; ');
+  if (own !== '') return shown === '' ? own : `${own} (${shown})`;
+  if (shown !== '') return shown;
   const json = attempt(() => JSON.stringify(thrown));
   return typeof json === 'string' && json !== '{}' ? json : '';
 };
+
+const toCode = (code: unknown): string => (isTypeName(code) ? code : '');
+
+const toReasons = (thrown: object, levels: number): readonly string[] => {
+  // Of AggregateError, of SuppressedError, and of all others.
+  const errors = read(thrown, 'errors');
+  const listed = attempt(() => (Array.isArray(errors) ? errors.slice(0, MAX_REASONS) : [])) ?? [];
+  const found = [...listed, ...['error', 'suppressed', 'cause'].map((key) => read(thrown, key))].filter(isException);
+  // Cut out of sight: no secret shows in half.
+  return [...new Set(found.map((reason) => toReason(reason, levels).trim().slice(0, MAX_READ)))].filter(Boolean);
+};
+
+// Members of these names may be anything else.
+const isException = (value: unknown): boolean =>
+  typeof value === 'string' || typeof read(value, 'message') === 'string';
 
 const typeNameOf = (thrown: unknown): string => {
   const named = read(thrown, 'name');

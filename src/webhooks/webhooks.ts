@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { toWellFormedJson } from '../json/json-text.ts';
 import type { DeliveryStore } from './delivery-store.ts';
 import { createEndpointSender, type EndpointSender, type SenderOptions } from './endpoint-sender.ts';
 import type { EndpointSettings, WebhookEventType } from './endpoint-settings.ts';
@@ -80,9 +79,7 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
     emit: async ({ type, tenant, endpoint, data, once }) => {
       if (!has(tenant, endpoint) || endpoints.get(endpoint)?.events.includes(type) !== true) return;
       const since = time();
-      const body = redact(
-        toWellFormedJson(JSON.stringify({ type, timestamp: new Date(since).toISOString(), data: toThin(data) })),
-      );
+      const body = redact(JSON.stringify({ type, timestamp: new Date(since).toISOString(), data: toThin(data) }));
       const id = `msg_${once === undefined ? createId() : toStableId(tenant, type, once)}`;
       const delivery = { id, endpoint, tenant, body, since };
       const adding = store.add(once === undefined ? delivery : { ...delivery, repeats: 'never' });

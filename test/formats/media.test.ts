@@ -243,3 +243,31 @@ test('what was shown is read back as its texts', () => {
       { id: 'call_1', name: null, success: true, text: 'Before.\nAfter.' },
     ]);
 });
+
+const LONG_PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const inLines = (length: number, end: string) => LONG_PNG.replace(new RegExp(`.{${length}}`, 'g'), `$&${end}`);
+
+test.each([
+  ['in lines, as MIME has it', inLines(76, '\r\n')],
+  ['in lines of 64, ended by a line break', `${inLines(64, '\n')}\n`],
+  ['in indented lines', inLines(60, '\n    ')],
+  ['without padding', LONG_PNG.replace(/=+$/, '')],
+  ['in the alphabet of URLs', LONG_PNG.replaceAll('+', '-').replaceAll('/', '_')],
+  ['in the alphabet of URLs without padding', LONG_PNG.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')],
+  ['as a data URL', `data:image/png;base64,${LONG_PNG}`],
+  ['as a data URL with a parameter', `data:image/png;charset=utf-8;base64,${LONG_PNG}`],
+])('base64 %s is the picture that it is, and is never read as text', (_name, data) => {
+  for (const value of [image('image/png', data), { map: image('image/png', data) }, [image('image/png', data)]]) {
+    expect(anthropicContent(value)).toContainEqual(shownByAnthropic(LONG_PNG));
+    expect(toObservation(succeeded(value))).toContain('image/png, 70 bytes, not shown here');
+  }
+});
+
+test.each(['hello world', 'hello\nworld', 'abcde', 'a b\nc d', 'data:text/plain,abcd', 'http://a/b'])(
+  'the text %j is no base64',
+  (data) => {
+    expect(toObservation(succeeded({ type: 'resource', mimeType: 'text/plain', data }))).toContain(
+      JSON.stringify(data),
+    );
+  },
+);
