@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { ToolCatalogue } from '#src/contract/tool-description.ts';
 import { runToEnd, startProcess } from '#test/support/start-process.ts';
 import { callService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const toolFile = (name: string, value: string): string => `
@@ -15,7 +16,7 @@ const toolFile = (name: string, value: string): string => `
   });
 `;
 const broken = (text: string): string => `${text}export const = 1;\n`;
-const DEADLINE = { timeout: 30_000, interval: 50 };
+const DEADLINE = { timeout: timeLimit(30_000), interval: 50 };
 
 const serve = async (environment: Readonly<Record<string, string>>) => {
   const running = await startProcess({ by: 'node', environment: { MAX_EVENT_LOOP_LAG_MS: '60000', ...environment } });
