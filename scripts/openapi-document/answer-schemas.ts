@@ -96,7 +96,10 @@ export const PROBLEMS = {
   ...DOOR,
   401: problem('The key is missing or invalid.', unauthorized()),
   403: problem('Requests from this origin are refused, or the key lacks the permission.', foreignOrigin()),
-  429: problem('This caller has sent too many requests.', rateLimited(12_000)),
+  429: problem(
+    'This caller has sent too many requests.',
+    rateLimited({ of: 'key', rate: { requests: 600, windowMs: 60_000 }, retryAfterMs: 12_000 }),
+  ),
   503: problem('The service is stopping, or cannot verify the token now.', draining('other')),
 } as const;
 

@@ -5,8 +5,8 @@ import { tenantOfKey } from '../memory/bounded-store.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import type { Rate } from './callers.ts';
 
-/** A request that is one too many, and how long until its caller is let in again: 1 to the window, in milliseconds. */
-type Limited = { readonly retryAfterMs: number };
+/** A request that is one too many of its rate, and how long until its caller is let in again: 1 to the window, in milliseconds. */
+type Limited = { readonly retryAfterMs: number; readonly rate: Rate };
 
 /** Whose request it is: counted under `rateKey`, or by `address` where that is null. */
 type RatedCaller = { readonly tenant: string; readonly rateKey: string | null; readonly rate: Rate | null };
@@ -77,7 +77,7 @@ export const createRateLimits = (options: RateLimitsOptions): LimitRate => {
     if (rate === null) return null;
     const key = `${tenant}:${toRateKey(rate, rateKey, address)}`;
     const retryAfterMs = Math.ceil((blockedUntil.get(key) ?? 0) - now());
-    return retryAfterMs > 0 ? { retryAfterMs } : count(rate, key);
+    return retryAfterMs > 0 ? { retryAfterMs, rate } : count(rate, key);
   };
 };
 
@@ -191,7 +191,7 @@ const consume = async (limiter: RateLimiterAbstract, rate: Rate, key: string): P
   } catch (thrown) {
     if (!(thrown instanceof RateLimiterRes)) throw thrown;
     // A clock that was set anew makes any number of it.
-    return { retryAfterMs: Math.min(rate.windowMs, Math.max(1, Math.ceil(thrown.msBeforeNext))) };
+    return { retryAfterMs: Math.min(rate.windowMs, Math.max(1, Math.ceil(thrown.msBeforeNext))), rate };
   }
 };
 

@@ -1,7 +1,9 @@
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Variables } from '../config/file/expand-variables.ts';
 import { warnOfMisspelled } from '../config/misspelled-names.ts';
+import { readManifest } from '../config/own-package.ts';
 import { readConfiguration, toPlatformProblem } from '../config/read-configuration.ts';
 import { type Config, hasKeys } from '../config/settings/config.ts';
 import { trackAnswers, type WhenSent } from '../routes/connections.ts';
@@ -34,7 +36,17 @@ export const serve = async (options: ServeOptions, context: CliContext): Promise
   if (mistakes.length > 0) return refuseToStart(mistakes);
   const redaction = wireRedaction(config, environment);
   const format = process.stdout.isTTY ? 'pretty' : 'json';
-  const serviceLog = await createLogger({ level: config.LOG_LEVEL, format, redactor: redaction.redactor });
+  const serviceLog = await createLogger({
+    level: config.LOG_LEVEL,
+    levels: config.LOG_LEVEL_FORMAT,
+    format,
+    origin: {
+      service: environment['OTEL_SERVICE_NAME'] || 'recourse',
+      version: readManifest().version,
+      instance: hostname(),
+    },
+    redactor: redaction.redactor,
+  });
   const { log } = serviceLog;
   warnOfSecrets(log, redaction);
   warnOfMisspelled(config, environment, configFile, log);
@@ -193,7 +205,7 @@ const toOpsPort = (address: AddressInfo | string | null | undefined): { readonly
   typeof address === 'object' && address !== null ? { ops_port: address.port } : {};
 
 const toToolCount = (tools: ReturnType<Service['listTools']>, { TOOLS_DIR }: Config): string => {
-  if (TOOLS_DIR === undefined) return `${tools.length} (TOOLS_DIR or --tools names a directory of your own)`;
+  if (TOOLS_DIR === undefined) return `${tools.length} (add your own with --tools DIRECTORY)`;
   const own = tools.filter(({ source }) => source.startsWith('TOOLS_DIR/')).length;
   return `${tools.length}, ${own} of them from ${TOOLS_DIR}`;
 };

@@ -210,6 +210,8 @@ const toEvent = (call: Call): ToolInvoked => {
   return {
     requestId: batch.request.requestId,
     traceId: batch.request.traceId,
+    tenant: batch.request.tenant,
+    key: batch.request.key,
     session: batch.request.sessionKey,
     index: call.index,
     callId: call.id,

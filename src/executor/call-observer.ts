@@ -9,6 +9,9 @@ export type ToolInvoked = {
   readonly requestId: string;
   /** Of the trace the batch belongs to, 32 hex digits; null without one. */
   readonly traceId: string | null;
+  readonly tenant: string;
+  /** The name of the key that sent it; null while anonymous. */
+  readonly key: string | null;
   /** Opaque session key, null without a session. */
   readonly session: string | null;
   readonly index: number;

@@ -10,6 +10,8 @@ export type HttpServerOptions = StallOptions &
     readonly maxBodyBytes: number;
     readonly requestTimeoutMs: number;
     readonly createId: () => string;
+    /** Hears of an X-Request-Id that is not used. */
+    readonly onRequestIdRefused?: (given: string, requestId: string) => void;
     readonly onBug: (error: unknown, requestId: string) => void;
   };
 
@@ -34,7 +36,7 @@ export const createHttpServer = (options: HttpServerOptions): FastifyInstance =>
     requestTimeout: options.requestTimeoutMs,
     routerOptions: { maxParamLength: 1024 },
     requestIdHeader: false,
-    genReqId: ({ headers }) => toRequestId(headers['x-request-id'], options.createId),
+    genReqId: ({ headers }) => toRequestId(headers['x-request-id'], options),
     clientErrorHandler: createClientErrorHandler(options.createId),
     // Answered here: what is thrown inside the router ends the process.
     frameworkErrors: (error, request, reply) => {
@@ -56,5 +58,13 @@ export const createHttpServer = (options: HttpServerOptions): FastifyInstance =>
   return app;
 };
 
-const toRequestId = (given: FastifyRequest['headers'][string], createId: () => string): string =>
-  typeof given === 'string' && REQUEST_ID.test(given) ? given : createId();
+const toRequestId = (
+  given: FastifyRequest['headers'][string],
+  { createId, onRequestIdRefused }: Pick<HttpServerOptions, 'createId' | 'onRequestIdRefused'>,
+): string => {
+  if (given === undefined) return createId();
+  if (typeof given === 'string' && REQUEST_ID.test(given)) return given;
+  const made = createId();
+  onRequestIdRefused?.(String(given), made);
+  return made;
+};

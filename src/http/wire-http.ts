@@ -8,6 +8,7 @@ import { HEARTBEAT_MS } from '../routes/event-stream.ts';
 import type { Ready } from '../routes/health.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import { shareCollection } from '../telemetry/metrics.ts';
+import { createRequestIdLog } from '../telemetry/repeated-lines.ts';
 import { type AccessParts, createAccess } from './access.ts';
 import { type AppOptions, buildApp, buildOpsApp } from './build-app.ts';
 import { loadConsoleFiles } from './load-console-files.ts';
@@ -82,6 +83,7 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
       contentType: metrics.registry.contentType,
       metrics: shareCollection(() => metrics.registry.metrics(), now, metricsSharedMs),
     },
+    onRequestIdRefused: createRequestIdLog(log, now),
     onBug: (error, id) => log.error({ request_id: id, causes: describeCauses(error) }, 'request failed'),
   };
   return {

@@ -108,13 +108,29 @@ export const issuerAway = (): ProblemError =>
 export const operationNotAllowed = (detail: string): ProblemError =>
   new ProblemError(403, 'operation_not_allowed', detail);
 
-export const rateLimited = (retryAfterMs: number): ProblemError =>
-  new ProblemError(
+/** A request that is one too many, and whose rate it exceeds: that of a key or token, or of an address. */
+export type RateExcess = {
+  readonly of: 'key' | 'address';
+  readonly rate: { readonly requests: number; readonly windowMs: number };
+  readonly retryAfterMs: number;
+};
+
+/** With the header fields of draft-ietf-httpapi-ratelimit-headers-10. */
+export const rateLimited = ({ of, rate, retryAfterMs }: RateExcess): ProblemError => {
+  const [windowSeconds, retryAfterSeconds] = [rate.windowMs, retryAfterMs].map((ms) =>
+    Math.max(1, Math.ceil(ms / 1000)),
+  );
+  return new ProblemError(
     429,
     'rate_limited',
-    'This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.',
-    { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) },
+    `This ${of} may send ${rate.requests} requests in ${windowSeconds} s, and has sent them. Nothing has run; retry after the time in Retry-After.`,
+    {
+      'retry-after': String(retryAfterSeconds),
+      ratelimit: `"${of}";r=0;t=${retryAfterSeconds}`,
+      'ratelimit-policy': `"${of}";q=${rate.requests};w=${windowSeconds}`,
+    },
   );
+};
 
 export const overloaded = ({
   reason,

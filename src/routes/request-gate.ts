@@ -8,6 +8,7 @@ import {
   operationNotAllowed,
   overloaded,
   type ProblemError,
+  type RateExcess,
   rateLimited,
   unauthorized,
 } from './problems.ts';
@@ -53,8 +54,8 @@ type RefusedRequest = {
 /** Why a batch is not taken now, and when it may be. */
 type Shed = { readonly reason: string; readonly retryAfterSeconds: number };
 
-/** When a caller that has come too often may come again. */
-type Limited = { readonly retryAfterMs: number };
+/** When a caller that has come too often may come again, and how often it may come. */
+type Limited = Pick<RateExcess, 'retryAfterMs' | 'rate'>;
 
 /** What is known at once, where it can be: the gate stands before every request. */
 type NowOrLater<Value> = Value | Promise<Value>;
@@ -176,7 +177,7 @@ const admit = (
 const admitRated = (request: FastifyRequest, limited: Limited | null, options: GateOptions): Refusal => {
   if (limited !== null) {
     tellRefused('rate', request, options);
-    return rateLimited(limited.retryAfterMs);
+    return rateLimited({ ...limited, of: request.caller?.rateKey === null ? 'address' : 'key' });
   }
   const full = findShortage(request, options);
   if (full === null) return undefined;

@@ -17,30 +17,48 @@ export type ServiceLog = { readonly log: Logger; readonly logBatch: LogBatch; re
 export const createLogger = async (options: {
   readonly level: LogLevel;
   readonly format: 'json' | 'pretty';
+  readonly levels: LogLevels;
+  readonly origin: LogOrigin;
   readonly redactor: Pick<ServiceRedactor, 'log' | 'holds'>;
 }): Promise<ServiceLog> => {
   if (options.format === 'json') return createJsonLog(options, createGatheringDestination());
   const { build } = await import('pino-pretty');
   const { createBatchLineForPeople, logFailureForPeople } = await import('./terminal-lines.ts');
-  const destination = build({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid,hostname' });
-  const log = pino(toPinoOptions(options, createIsoTime()), destination);
+  const destination = build({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss.l' });
+  // Whoever looks at a terminal knows what it shows.
+  const log = pino({ ...toPinoOptions(options, createIsoTime()), base: null }, destination);
   return { log, logBatch: createBatchLineForPeople(log, createLogBatch(log)), logFailure: logFailureForPeople };
 };
 
-type JsonLogOptions = { readonly level: LogLevel; readonly redactor: Pick<ServiceRedactor, 'log' | 'holds'> };
+/** How a line says its level: 30 or `info`. */
+export type LogLevels = 'number' | 'name';
+
+/** Where a line is from; on every line. */
+export type LogOrigin = { readonly service: string; readonly version: string; readonly instance: string };
+
+type JsonLogOptions = {
+  readonly level: LogLevel;
+  readonly levels: LogLevels;
+  readonly origin: LogOrigin;
+  readonly redactor: Pick<ServiceRedactor, 'log' | 'holds'>;
+};
 
 /** Lines of JSON, wherever they go. */
 export const createJsonLog = (options: JsonLogOptions, destination: DestinationStream): ServiceLog => {
   const time = createIsoTime();
   const log = pino(toPinoOptions(options, time), destination);
   const write = (line: string): void => destination.write(line);
-  return { log, logBatch: createQuickLogBatch(log, { time, write, mayHoldShape, holds: options.redactor.holds }) };
+  const level = options.levels === 'name' ? '"info"' : '30';
+  const origin = `,${JSON.stringify(options.origin).slice(1, -1)}`;
+  const { holds } = options.redactor;
+  return { log, logBatch: createQuickLogBatch(log, { level, time, origin, write, mayHoldShape, holds }) };
 };
 
-const toPinoOptions = ({ level, redactor }: JsonLogOptions, timestamp: () => string) => ({
+const toPinoOptions = ({ level, levels, origin, redactor }: JsonLogOptions, timestamp: () => string) => ({
   level,
-  base: null,
+  base: origin,
   timestamp,
+  ...(levels === 'name' ? { formatters: { level: (name: string) => ({ level: name }) } } : {}),
   hooks: createLogHooks(redactor),
 });
 

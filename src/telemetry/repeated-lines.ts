@@ -72,3 +72,15 @@ export const createRefusalLog = ({ log, now }: { readonly log: Logger; readonly 
       log.warn({ reason, tenant, key, address, count: leftOut + 1 }, 'requests refused'),
     );
 };
+
+// An id of ours has no more.
+const MAX_REQUEST_ID = 64;
+
+/** Says, ten seconds apart at least, which X-Request-Id was not used, and which id its request has instead. */
+export const createRequestIdLog = (log: Logger, now: () => number): ((given: string, requestId: string) => void) => {
+  const tell = createQuietLine<{ readonly request_id: string; readonly given: string }>({
+    write: (fields) => log.info(fields, 'X-Request-Id not used: it must have 16 to 64 of A-Z a-z 0-9 _ -'),
+    now,
+  });
+  return (given, requestId) => tell(() => ({ request_id: requestId, given: given.slice(0, MAX_REQUEST_ID) }));
+};

@@ -13,13 +13,14 @@ export const logFailureForPeople: LogFailure = (log, call, failure, line) => {
   const place = line.stacksUnder === null ? findPlace(failure.thrown) : null;
   const facts = [
     ...(place === null ? [] : [`at ${place}`]),
+    ...toSender(call),
     toSession(call.session),
     toDuration(call.durationMs),
     ...(line.suppressed > 0 ? [`${line.suppressed} identical lines suppressed before`] : []),
     `reference ${line.reference}`,
   ];
   log[levelOf(failure)](
-    `${call.tool} ${failure.outcome}/${failure.code}: ${toOneLine(failure.message)} (${facts.join(', ')})`,
+    `${call.tool} ${failure.outcome}/${failure.code}: ${toOneLine(failure.message)} (${toOneLine(facts.join(', '))})`,
   );
 };
 
@@ -28,10 +29,12 @@ export const createBatchLineForPeople = (log: Logger, logFields: LogBatch): LogB
   log.isLevelEnabled('debug')
     ? logFields
     : ({ calls, failed, durationMs, session, tenant, key }) => {
-        const who = key === null ? [] : [`${tenant}/${key}`];
-        const facts = [`${failed} failed`, ...who, toSession(session), toDuration(durationMs)];
+        const facts = [`${failed} failed`, ...toSender({ tenant, key }), toSession(session), toDuration(durationMs)];
         log.info(toOneLine(`batch of ${calls} ${calls === 1 ? 'call' : 'calls'}: ${facts.join(', ')}`));
       };
+
+const toSender = ({ tenant, key }: { readonly tenant: string; readonly key: string | null }): readonly string[] =>
+  key === null ? [] : [`${tenant}/${key}`];
 
 // The key of a session is `tenant:` and a hash: its first digits tell the sessions of a terminal apart.
 const toSession = (session: string | null): string =>

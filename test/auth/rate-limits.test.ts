@@ -95,7 +95,7 @@ describe.each(PLACES)('counted %s', (_place, connect) => {
     const { limit } = createSubject({ client: await connect() });
     const caller = freshCaller(1);
     await countLetIn(limit, caller, 2);
-    expect(limit(caller, '')).toEqual({ retryAfterMs: expect.any(Number) });
+    expect(limit(caller, '')).toEqual({ retryAfterMs: expect.any(Number), rate: { requests: 1, windowMs: 3_600_000 } });
   });
 });
 

@@ -31,7 +31,7 @@ const statusesOf = async (
   return statuses;
 };
 
-const expectRateLimited = (answer: RawAnswer): void => {
+const expectRateLimited = (answer: RawAnswer, of: 'key' | 'address' = 'address'): void => {
   expect(answer.status).toBe(429);
   expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
   expect(JSON.parse(answer.body)).toMatchObject({
@@ -42,11 +42,17 @@ const expectRateLimited = (answer: RawAnswer): void => {
   });
   const seconds = answer.headers.get('retry-after');
   expect(seconds).toMatch(/^\d+$/);
+  // As draft-ietf-httpapi-ratelimit-headers-10 has them.
+  expect(answer.headers.get('ratelimit')).toBe(`"${of}";r=0;t=${seconds}`);
+  expect(answer.headers.get('ratelimit-policy')).toMatch(new RegExp(`^"${of}";q=[123];w=3600$`));
+  expect(JSON.parse(answer.body).detail).toMatch(
+    new RegExp(`^This ${of} may send [123] requests in 3600 s, and has sent them\\.`),
+  );
   expect(Number(seconds)).toBeGreaterThan(3000);
   expect(Number(seconds)).toBeLessThanOrEqual(3600);
 };
 
-test('who sends more requests than RATE_LIMIT says is answered 429, and told when to come back', async () => {
+test('who sends more requests than RATE_LIMIT says is answered 429, and told when to come back and whose rate it was', async () => {
   const service = await start({ RATE_LIMIT: '3/h' });
   expect(await statusesOf(service, 3)).toEqual([200, 200, 200]);
   expectRateLimited(await post(service.url, GOOD));
@@ -83,6 +89,7 @@ test('each key has its own count, and its own rate or RATE_LIMIT', async () => {
   expect([await letIn('slow'), await letIn('fast'), await letIn('standard'), await letIn('other')]).toEqual([
     1, 4, 2, 2,
   ]);
+  expectRateLimited(await post(service.url, GOOD, { 'x-api-key': 'slow' }), 'key');
 });
 
 test('a key that is not known is a 401 however often it comes, and counts for nobody', async () => {

@@ -43,6 +43,7 @@ test('the settings that operators rely on are there, once each, with their defau
     CONSOLE: 'true',
     ALLOWED_ORIGINS: '',
     LOG_LEVEL: 'info',
+    LOG_LEVEL_FORMAT: 'number',
     REDIS_URL: 'redis://127.0.0.1:6379',
     WORKSPACE_DIR: '',
     TOOLS_DIR: '',

@@ -4,6 +4,8 @@ import type { ToolInvoked, TracedAnswer, TracedCall } from '#src/executor/call-o
 export const toEvent = (otherwise: Partial<ToolInvoked> = {}): ToolInvoked => ({
   requestId: 'request_0123456789',
   traceId: null,
+  tenant: 'acme',
+  key: null,
   session: null,
   index: 0,
   callId: 'call_1',

@@ -7,6 +7,8 @@ import { createLogLines } from './log-lines.ts';
 const SUCCESS: ToolInvoked = {
   requestId: 'request_1',
   traceId: null,
+  tenant: 'acme',
+  key: null,
   session: 'tenant:1',
   index: 0,
   callId: 'call_1',

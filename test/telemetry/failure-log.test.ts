@@ -6,6 +6,8 @@ import { createFailureLog } from '#src/telemetry/log-lines.ts';
 import { toEvent } from '#test/support/traced-calls.ts';
 
 const Line = z.object({
+  tenant: z.string(),
+  key: z.string().optional(),
   reference: z.string(),
   causes: z.array(z.object({ type: z.string(), message: z.string(), stack: z.array(z.string()) })),
   stacks_under: z.string().optional(),
@@ -30,16 +32,17 @@ const createLab = () => {
     fail: (message: string, type = 'NotFound') => {
       const thrown = new Error(message, { cause: new Error(`the cause of ${message}`) });
       const failure = toFailure('tool_exception', message, null, { type, thrown });
-      return write({ ...toEvent(), fault: 'tool' }, failure);
+      return write({ ...toEvent({ key: 'ci' }), fault: 'tool' }, failure);
     },
     lines: () => lines.map((line) => Line.parse(JSON.parse(line))),
   };
 };
 
-test('five lines a minute have stacks, and the others name the last of them and keep the chain of causes', () => {
+test('five lines a minute have stacks, and the others name the last of them and keep the chain of causes; each says whose call it was', () => {
   const lab = createLab();
   for (let at = 1; at <= 7; at += 1) lab.fail(`no file ${at}`);
   const lines = lab.lines();
+  expect(lines[0]).toMatchObject({ tenant: 'acme', key: 'ci' });
   expect(lines.map(({ causes }) => causes.map(({ stack }) => stack.length > 0))).toEqual([
     ...Array.from({ length: 5 }, () => [true, true]),
     [false, false],

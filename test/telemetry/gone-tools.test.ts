@@ -30,6 +30,8 @@ const createSubject = (maxTools = 40) => {
 const CALL: ToolInvoked = {
   requestId: 'r',
   traceId: null,
+  tenant: 'acme',
+  key: null,
   session: null,
   index: 0,
   callId: null,

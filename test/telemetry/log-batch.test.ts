@@ -3,14 +3,20 @@ import { expect, test } from 'vitest';
 import type { BatchAnswered } from '#src/executor/call-observer.ts';
 import { createRedactor } from '#src/redaction/service-redactor.ts';
 import { createLogBatch } from '#src/telemetry/log-lines.ts';
-import { createJsonLog, type LogLevel } from '#src/telemetry/logger.ts';
+import { createJsonLog, type LogLevel, type LogLevels } from '#src/telemetry/logger.ts';
 
 const SECRET = 'kx3vQ81nUzT5';
 
-const start = (level: LogLevel = 'info') => {
+const FROM = String.raw`"service":"recourse","version":"1.2.3","instance":"pod \"é\""`;
+const ORIGIN = { service: 'recourse', version: '1.2.3', instance: 'pod "é"' };
+
+const start = (level: LogLevel = 'info', levels: LogLevels = 'number') => {
   const lines: string[] = [];
   const redactor = createRedactor({ secrets: [SECRET] });
-  const { log, logBatch } = createJsonLog({ level, redactor }, { write: (line) => void lines.push(line) });
+  const { log, logBatch } = createJsonLog(
+    { level, levels, origin: ORIGIN, redactor },
+    { write: (line) => void lines.push(line) },
+  );
   return { lines, logBatch, byPino: createLogBatch(log), log };
 };
 
@@ -33,49 +39,62 @@ test('the line of a batch says whose it was and what came of it', () => {
   logBatch(BATCH);
   logBatch({ ...BATCH, traceId: '4bf92f3577b34da6a3ce929d0e0e4736', key: 'ci', session: `acme:${'0f'.repeat(32)}` });
   expect(lines.map(withoutTime)).toEqual([
-    '{"level":30,"time":"now","request_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","tenant":"acme","session":null,"calls":2,"failed":1,"duration_ms":1.23,"msg":"batch"}\n',
-    '{"level":30,"time":"now","request_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","tenant":"acme","key":"ci","session":"acme:0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f","calls":2,"failed":1,"duration_ms":1.23,"msg":"batch"}\n',
+    `{"level":30,"time":"now",${FROM},"request_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","tenant":"acme","session":null,"calls":2,"failed":1,"duration_ms":1.23,"msg":"batch"}\n`,
+    `{"level":30,"time":"now",${FROM},"request_id":"01ARZ3NDEKTSV4RRFFQ69G5FAV","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736","tenant":"acme","key":"ci","session":"acme:0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f","calls":2,"failed":1,"duration_ms":1.23,"msg":"batch"}\n`,
   ]);
 });
 
-test('it is what pino writes, byte for byte, whatever callers chose', () => {
-  const { lines, logBatch, byPino } = start();
-  const word = fc.oneof(
-    fc.string({ maxLength: 40 }),
-    fc.string({ unit: 'binary', maxLength: 20 }),
-    fc.stringMatching(/^[A-Za-z0-9_-]{16,64}$/),
-    fc.constantFrom(
-      `a ${SECRET}`,
-      'sk-abcdefghijklmnopqrstuvwx',
-      '\u009b31m',
-      '"\\\n',
-      '\ud800',
-      'é',
-      'x'.repeat(3000),
-    ),
-  );
-  const maybe = fc.option(word, { nil: null });
-  const batch = fc.record({
-    requestId: word,
-    traceId: maybe,
-    tenant: word,
-    key: maybe,
-    session: maybe,
-    calls: fc.nat(1024),
-    failed: fc.nat(1024),
-    durationMs: fc.double({ min: 0, max: 1e9, noNaN: true }),
-    slowestCallMs: fc.constant(0),
-  });
-  const property = fc.property(batch, fc.boolean(), (chosen, isOwn) => {
-    const answered = isOwn ? { ...chosen, session: `${chosen.tenant}:${'0f'.repeat(32)}` } : chosen;
-    lines.length = 0;
-    logBatch(answered);
-    byPino(answered);
-    expect(lines).toHaveLength(2);
-    expect(withoutTime(lines[0])).toBe(withoutTime(lines[1]));
-    expect(lines.join('')).not.toMatch(/kx3vQ81nUzT5|sk-abc/);
-  });
-  void fc.assert(property, { numRuns: 2000 });
+test.each(['number', 'name'] as const)(
+  'with levels by %s it is what pino writes, byte for byte, whatever callers chose',
+  (levels) => {
+    const { lines, logBatch, byPino } = start('info', levels);
+    const word = fc.oneof(
+      fc.string({ maxLength: 40 }),
+      fc.string({ unit: 'binary', maxLength: 20 }),
+      fc.stringMatching(/^[A-Za-z0-9_-]{16,64}$/),
+      fc.constantFrom(
+        `a ${SECRET}`,
+        'sk-abcdefghijklmnopqrstuvwx',
+        '\u009b31m',
+        '"\\\n',
+        '\ud800',
+        'é',
+        'x'.repeat(3000),
+      ),
+    );
+    const maybe = fc.option(word, { nil: null });
+    const batch = fc.record({
+      requestId: word,
+      traceId: maybe,
+      tenant: word,
+      key: maybe,
+      session: maybe,
+      calls: fc.nat(1024),
+      failed: fc.nat(1024),
+      durationMs: fc.double({ min: 0, max: 1e9, noNaN: true }),
+      slowestCallMs: fc.constant(0),
+    });
+    const property = fc.property(batch, fc.boolean(), (chosen, isOwn) => {
+      const answered = isOwn ? { ...chosen, session: `${chosen.tenant}:${'0f'.repeat(32)}` } : chosen;
+      lines.length = 0;
+      logBatch(answered);
+      byPino(answered);
+      expect(lines).toHaveLength(2);
+      expect(withoutTime(lines[0])).toBe(withoutTime(lines[1]));
+      expect(lines.join('')).not.toMatch(/kx3vQ81nUzT5|sk-abc/);
+    });
+    void fc.assert(property, { numRuns: 1000 });
+  },
+);
+
+test('levels may be names, in the line of a batch as in others', () => {
+  const { lines, logBatch, log } = start('info', 'name');
+  logBatch(BATCH);
+  log.warn('other');
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { level: 'info', ...ORIGIN, msg: 'batch' },
+    { level: 'warn', ...ORIGIN, msg: 'other' },
+  ]);
 });
 
 test('a log that is not told of batches has no line of them', () => {

@@ -15,6 +15,7 @@ const SECRET_NAMES = ['*_TOKEN', '*_KEY', '*_SECRET', '*_PASSWORD', '*_CREDENTIA
 /** Every setting: how it is read, its default, and what it is for. docs/configuration.md is made from this. */
 export const SETTINGS = {
   ...ACCESS_SETTINGS,
+  LOG_LEVEL_FORMAT: oneOf(['number', 'name']).default('number').describe('`level` of a log line: 30, or `info`.'),
   LOG_LEVEL: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('The lowest level that is logged.'),

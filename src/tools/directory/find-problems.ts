@@ -30,7 +30,7 @@ export const findProblems = (
       place: findExport(file, exportName),
     }),
   ),
-  ...tools.flatMap((facts) => findRefusedVariables(file, facts, isAllowed)),
+  ...findRefusedVariables(file, tools, isAllowed),
   ...(tools.length + unexported.length + lookalikes.length === 0 && !isMentioned(file) ? [toUseless(file)] : []),
 ];
 
@@ -70,18 +70,28 @@ const toUnexported = (file: ToolFile, { role, name, place }: LoadedFacts): LoadP
     place,
   });
 
-const findRefusedVariables = (file: ToolFile, { name, env, place }: LoadedFacts, isAllowed: IsAllowed) =>
-  env
-    .filter((variable) => !isAllowed(variable))
-    .map((variable) =>
-      toLoadProblem(file, {
-        level: 'warning',
-        message: `Tool '${name}' requests ${variable}, which TOOLS_ENV_ALLOW does not allow.`,
-        tool: name,
-        member: 'env',
-        place,
-      }),
-    );
+/** At most one problem a file: its tools mostly share their variables. */
+const findRefusedVariables = (
+  file: ToolFile,
+  tools: readonly LoadedFacts[],
+  isAllowed: IsAllowed,
+): readonly LoadProblem[] => {
+  const refused = tools.filter(({ env }) => !env.every(isAllowed));
+  const [first, ...others] = refused;
+  if (first === undefined) return [];
+  const variables = [...new Set(refused.flatMap(({ env }) => env.filter((variable) => !isAllowed(variable))))];
+  const names = refused.map(({ name }) => `'${name}'`).join(', ');
+  const who = others.length === 0 ? `Tool ${names} requests` : `Tools ${names} request`;
+  return [
+    toLoadProblem(file, {
+      level: 'warning',
+      message: `${who} ${variables.join(', ')}, which TOOLS_ENV_ALLOW does not allow.`,
+      tool: first.name,
+      member: 'env',
+      place: first.place,
+    }),
+  ];
+};
 
 /** What is wrong and what to write instead; `place` is null where `thrown` says it, if anybody does. */
 type Explained = { readonly message: string; readonly place: SourcePlace | null };

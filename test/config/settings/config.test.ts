@@ -19,6 +19,7 @@ const DEFAULTS = {
   MCP_DEFAULT_SESSION: 'none',
   ALLOWED_ORIGINS: [],
   LOG_LEVEL: 'info',
+  LOG_LEVEL_FORMAT: 'number',
   TOOLS_ENV: [],
   TOOLS_ENV_ALLOW: [],
   TOOLS_PERMISSIONS: ['fs-read', 'fs-write', 'net', 'child'],

@@ -1671,7 +1671,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2032,7 +2032,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2350,7 +2350,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2616,7 +2616,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -2939,7 +2939,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3228,7 +3228,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -3559,7 +3559,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -4535,7 +4535,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -4798,7 +4798,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -5061,7 +5061,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
@@ -5329,7 +5329,7 @@ export interface operations {
                      *       "title": "Too Many Requests",
                      *       "status": 429,
                      *       "code": "rate_limited",
-                     *       "detail": "This caller has sent too many requests. Nothing has run; retry after the time in Retry-After.",
+                     *       "detail": "This key may send 600 requests in 60 s, and has sent them. Nothing has run; retry after the time in Retry-After.",
                      *       "request_id": "01M7YS1XNXZX345EQCMYZYC2PQ"
                      *     }
                      */
