@@ -291,7 +291,10 @@ const CANCEL_SCHEMA = {
     },
   },
   response: {
-    202: ok(ToolCallsResponse, 'The results as they are now.', { example: readExample('kept-results') }),
+    200: ok(ToolCallsResponse, 'Every call has ended.', { example: readExample('kept-results') }),
+    202: ok(ToolCallsResponse, 'Some calls are pending: they will end, or are writes that go on.', {
+      example: readExample('kept-results'),
+    }),
     ...PROBLEMS,
     404: problem('No results are stored under this request id.', createNotKeptProblem()),
     414: TOO_LONG,

@@ -99,7 +99,9 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     const chosen = only === null ? found : found.slice(only, only + 1);
     if (only !== null && chosen.length === 0) throw createNotKeptProblem();
     await askStore(options.cancelAnswered(options.callerOf(request).tenant, chosen, how));
-    return sendReading(reply.code(202), toBody(requestId, await read(request, found, null)));
+    const now = await read(request, found, null);
+    if (now.status === 'pending') void reply.code(202);
+    return sendReading(reply, toBody(requestId, now));
   };
   const addCancelRoutes: FastifyPluginAsync = async (routes) => {
     ignoreBodies(routes);

@@ -9,7 +9,7 @@ describe.each(['memory', 'redis'] as const)('ends of pending calls, on %s', (sto
   const start = (actors: readonly Pick<Actor, 'tool'>[], more: Readonly<Record<string, string>> = {}) =>
     startOn(store, actors, more);
 
-  test('a call that has not begun is cancelled and has not run', async () => {
+  test('a call that has not begun is cancelled and has not run: 200, for nothing is pending', async () => {
     const build = createHeldTool('build', { effects: 'write' });
     const { begin, ask } = await start([build], { WORKER_CONCURRENCY: '1' });
     const running = await begin({ calls: [callOf('build')] });
@@ -17,7 +17,7 @@ describe.each(['memory', 'redis'] as const)('ends of pending calls, on %s', (sto
     const queued = await begin({ calls: [callOf('build')] });
     expect(stateOf(queued)).toBe('queued');
     const cancelled = await ask(`/tool-calls/${queued.requestId}`, { method: 'DELETE' });
-    expect(cancelled.status).toBe(202);
+    expect(cancelled.status).toBe(200);
     expect(cancelled.results[0]).toMatchObject({ executed: 'no', error: { code: 'cancelled' } });
     const twice = await ask(`/tool-calls/${queued.requestId}/calls/0`, { method: 'DELETE' });
     expect(twice.results).toEqual(cancelled.results);
@@ -40,7 +40,10 @@ describe.each(['memory', 'redis'] as const)('ends of pending calls, on %s', (sto
       executed: 'maybe',
       error: { code: 'cancelled' },
     });
-    expect(await ask(`/tool-calls/${kept.requestId}`, { method: 'DELETE' })).toMatchObject({ state: 'pending' });
+    expect(await ask(`/tool-calls/${kept.requestId}`, { method: 'DELETE' })).toMatchObject({
+      status: 202,
+      state: 'pending',
+    });
     await ask(`/tool-calls/${forced.requestId}?force=true`, { method: 'DELETE' });
     expect((await finish(forced.requestId)).results[0]).toMatchObject({ outcome: 'unknown', executed: 'maybe' });
     write.release();
