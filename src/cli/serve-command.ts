@@ -1,5 +1,4 @@
 import type { AddressInfo } from 'node:net';
-import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Variables } from '../config/file/expand-variables.ts';
 import { warnOfMisspelled } from '../config/misspelled-names.ts';
@@ -40,11 +39,7 @@ export const serve = async (options: ServeOptions, context: CliContext): Promise
     level: config.LOG_LEVEL,
     levels: config.LOG_LEVEL_FORMAT,
     format,
-    origin: {
-      service: environment['OTEL_SERVICE_NAME'] || 'recourse',
-      version: readManifest().version,
-      instance: hostname(),
-    },
+    origin: { service: environment['OTEL_SERVICE_NAME'] || 'recourse', version: readManifest().version },
     redactor: redaction.redactor,
   });
   const { log } = serviceLog;

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { mayHoldShape } from '../redaction/find-shapes.ts';
 import type { ServiceRedactor } from '../redaction/service-redactor.ts';
@@ -18,15 +19,17 @@ export const createLogger = async (options: {
   readonly level: LogLevel;
   readonly format: 'json' | 'pretty';
   readonly levels: LogLevels;
-  readonly origin: LogOrigin;
+  readonly origin: Omit<LogOrigin, 'instance'>;
   readonly redactor: Pick<ServiceRedactor, 'log' | 'holds'>;
 }): Promise<ServiceLog> => {
-  if (options.format === 'json') return createJsonLog(options, createGatheringDestination());
+  // In a cluster the name of the pod.
+  const origin = { ...options.origin, instance: hostname() };
+  if (options.format === 'json') return createJsonLog({ ...options, origin }, createGatheringDestination());
   const { build } = await import('pino-pretty');
   const { createBatchLineForPeople, logFailureForPeople } = await import('./terminal-lines.ts');
   const destination = build({ sync: true, singleLine: true, translateTime: 'SYS:HH:MM:ss.l' });
   // Whoever looks at a terminal knows what it shows.
-  const log = pino({ ...toPinoOptions(options, createIsoTime()), base: null }, destination);
+  const log = pino({ ...toPinoOptions({ ...options, origin }, createIsoTime()), base: null }, destination);
   return { log, logBatch: createBatchLineForPeople(log, createLogBatch(log)), logFailure: logFailureForPeople };
 };
 
