@@ -9,7 +9,8 @@ import { createNoteTool, createWatchedFetch, type NoteTool } from './lossy-lab.t
 const PATIENCE = { timeout: timeLimit(90_000) };
 const POLL = { timeout: timeLimit(20_000), interval: 10 };
 
-const NOTES = [{ id: 'call_0', name: 'write_note', arguments: { note: 'once' } }];
+const CALL = { id: 'call_0', name: 'write_note', arguments: { note: 'once' } };
+const NOTES = [CALL];
 
 /** A real service process with a tool that writes, and a network before it that a test can break. */
 const startLossyService = async (
@@ -122,3 +123,19 @@ test('a service that goes away once it was reached is waited for to the end of t
   await proxy.accept();
   expect(await running).toMatchObject({ replayed: true, results: [{ success: true }] });
 });
+
+test(
+  'a model whose call still runs when its answer is lost reads the result, and not that it was lost',
+  PATIENCE,
+  async () => {
+    const { notes, proxy, url } = await startLossyService();
+    const { fetch, statuses } = createWatchedFetch();
+    const answer = createRecourse({ url, fetch }).session('model').answerCall(CALL);
+    await expect.poll(() => notes.runs('once'), POLL).toBe(1);
+    proxy.cut();
+    await expect.poll(statuses, POLL).toContain(409);
+    notes.letGo();
+    expect(await answer).toMatchObject({ text: 'once', isError: false, result: { replayed: true } });
+    expect(notes.runs('once')).toBe(1);
+  },
+);

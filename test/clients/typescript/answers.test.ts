@@ -1,0 +1,172 @@
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import * as z from 'zod';
+import { defineTool } from '#src/tools/define-tool.ts';
+import { failureOf, findClosedPort } from '#test/support/http-target.ts';
+import { type LossyProxy, startLossyProxy } from '#test/support/lossy-proxy.ts';
+import { type RunningService, startService } from '#test/support/start-service.ts';
+import { createRecourse, RecourseError, type RecourseSession } from '../../../clients/typescript/src/client.ts';
+import { createWatchedFetch } from './lossy-lab.ts';
+
+const ledger: string[] = [];
+// What a run waits for before it answers.
+let gate: Promise<void> = Promise.resolve();
+let service: RunningService;
+
+beforeAll(async () => {
+  const placeOrder = defineTool({
+    ...{ name: 'place_order', description: 'Orders an item.', effects: 'write', input: z.object({ item: z.string() }) },
+    run: async ({ item }) => {
+      const place = ledger.push(item);
+      await gate;
+      return `order ${place}`;
+    },
+  });
+  service = await startService({}, [placeOrder]);
+});
+afterAll(() => service.stop());
+afterEach(() => {
+  ledger.splice(0);
+  gate = Promise.resolve();
+});
+
+const order = (id: string, item = 'lamp') => ({ id, name: 'place_order', arguments: { item } });
+
+const start = async (lost: number): Promise<{ proxy: LossyProxy; session: RecourseSession }> => {
+  const proxy = await startLossyProxy(service.url, lost);
+  onTestFinished(proxy.stop);
+  return { proxy, session: createRecourse({ url: proxy.url }).session(crypto.randomUUID()) };
+};
+
+const LOST = expect.stringMatching(/^ERROR: answer_lost: The answer to this call of 'place_order' was lost/);
+const SETTLED =
+  "The answer to your earlier call of 'place_order' with these arguments was lost. This is its result; it was not executed a second time.";
+
+test('a lost call that is made again under another id gets its result, and after that the same call is a new one', async () => {
+  const { session, proxy } = await start(2);
+  expect(await session.answerCall(order('a'))).toEqual({ text: LOST, isError: true, result: null });
+  expect(await session.answerCall(order('b'))).toMatchObject({
+    ...{ text: `${SETTLED}\norder 1`, isError: false },
+    result: { success: true, replayed: true },
+  });
+  expect(ledger).toEqual(['lamp']);
+  expect(new Set(proxy.keys()).size).toBe(1);
+  expect(await session.answerCall(order('c'))).toMatchObject({ text: 'order 2' });
+  expect(ledger).toEqual(['lamp', 'lamp']);
+});
+
+test('a lost request that never arrived runs when the call is made again', async () => {
+  const { fetch, statuses } = createWatchedFetch();
+  const cut: typeof fetch = (input, init) =>
+    statuses().length < 2 && init?.method === 'POST'
+      ? fetch('http://127.0.0.1:1/', { ...init, signal: AbortSignal.timeout(0) })
+      : fetch(input, init);
+  const session = createRecourse({ url: service.url, fetch: cut }).session(crypto.randomUUID());
+  expect(await session.answerCall(order('a'))).toMatchObject({ text: LOST });
+  expect(ledger).toEqual([]);
+  expect(await session.answerCall(order('b'))).toMatchObject({ text: 'order 1' });
+  expect(ledger).toEqual(['lamp']);
+});
+
+test('no refusal of a repeat says that the lost request did not run', async () => {
+  let full = false;
+  const proxy = await startLossyProxy(service.url, 2);
+  onTestFinished(proxy.stop);
+  const refusing: typeof fetch = async (input, init) => (full ? PROBLEM_503.clone() : fetch(input, init));
+  const recourse = createRecourse({ url: proxy.url, fetch: refusing });
+  const session = recourse.session(crypto.randomUUID(), { timeoutMs: 2_000 });
+  expect(await session.answerCall(order('a'))).toMatchObject({ text: LOST });
+  full = true;
+  expect(await session.answerCall(order('b'))).toMatchObject({ text: LOST, isError: true });
+  expect(await session.answerCall(order('c', 'chair'))).toMatchObject({
+    text: "ERROR: not_executed: 'place_order' was not executed, and nothing has happened. The service is full. Try again later, or say what could not be done.",
+  });
+  full = false;
+  expect(await session.answerCall(order('d'))).toMatchObject({ text: `${SETTLED}\norder 1` });
+  expect(ledger).toEqual(['lamp']);
+});
+
+const PROBLEM_503 = new Response(
+  JSON.stringify({ type: 'about:blank', title: 'x', status: 503, code: 'overloaded', detail: 'The service is full.' }),
+  { status: 503, headers: { 'content-type': 'application/problem+json', 'retry-after': '5' } },
+);
+
+test('a model is told that nothing happened where nothing answers, and a program where no model can mend it', async () => {
+  const closed = createRecourse({ url: `http://127.0.0.1:${await findClosedPort()}`, connectTimeoutMs: 1 });
+  const message = { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'place_order', input: {} }] };
+  const answer = await closed.session('s').answerMessage(message, { format: 'anthropic', turn: 1 });
+  const content =
+    "ERROR: not_executed: 'place_order' was not executed, and nothing has happened. The tool service cannot be reached. Try again later, or say what could not be done.";
+  expect(answer).toEqual({
+    messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content, is_error: true }] }],
+    ...{ results: [], pending: [] },
+  });
+  const elsewhere = createRecourse({ url: `${service.url}/no/such/path` }).session('s');
+  for (const failing of [
+    elsewhere.answerCall(order('a')),
+    elsewhere.answerMessage(message, { format: 'anthropic', turn: 1 }),
+  ])
+    expect(await failureOf(failing)).toBeInstanceOf(RecourseError);
+});
+
+const POLL = { timeout: 20_000, interval: 5 };
+
+test('a call that a program gave up is remembered: made again it does not run again', async () => {
+  const opened = Promise.withResolvers<void>();
+  gate = opened.promise;
+  const session = createRecourse({ url: service.url }).session(crypto.randomUUID());
+  const stop = new AbortController();
+  const failing = failureOf(session.answerCall(order('a'), { signal: stop.signal }));
+  await expect.poll(() => ledger, POLL).toEqual(['lamp']);
+  stop.abort(new Error('enough'));
+  expect(await failing).toMatchObject({ message: 'enough' });
+  opened.resolve();
+  await session.answerCall(order('b'));
+  expect(ledger).toEqual(['lamp']);
+});
+
+test('of a message some calls of which were lost, these are settled and the others run', async () => {
+  const { session } = await start(2);
+  const toMessage = (...calls: readonly ReturnType<typeof order>[]) => ({
+    role: 'assistant',
+    tool_calls: calls.map(({ id, name, arguments: given }) => ({
+      ...{ id, type: 'function', function: { name, arguments: JSON.stringify(given) } },
+    })),
+  });
+  const first = toMessage(order('a'), order('b', 'chair'), order('c'));
+  expect(await session.answerMessage(first, { format: 'openai-chat', turn: 1 })).toEqual({
+    messages: ['a', 'b', 'c'].map((id) => ({ role: 'tool', tool_call_id: id, content: LOST })),
+    ...{ results: [], pending: [] },
+  });
+  const second = toMessage(order('d'), order('e', 'table'), order('f'));
+  const { messages, results } = await session.answerMessage(second, { format: 'openai-chat', turn: 3 });
+  const places = { d: `${SETTLED}\norder 1`, e: 'order 4', f: `${SETTLED}\norder 3` };
+  expect(messages).toEqual(
+    Object.entries(places).map(([id, content]) => ({ role: 'tool', tool_call_id: id, content })),
+  );
+  expect(results).toHaveLength(3);
+  expect(ledger.toSorted()).toEqual(['chair', 'lamp', 'lamp', 'table']);
+});
+
+test('calls without an id, and with one that a server counts anew in each step, are calls of their own', async () => {
+  const { session, proxy } = await start(0);
+  for (const [id, roundId] of [
+    ['', '1'],
+    ['', '1'],
+    ['call_0', '1'],
+    ['call_0', '2'],
+  ] as const)
+    await session.answerCall(order(id), { roundId });
+  expect(ledger).toHaveLength(4);
+  expect(new Set(proxy.keys()).size).toBe(4);
+});
+
+test('a turn that a program sends again after a restart runs nothing twice', async () => {
+  const { proxy } = await start(0);
+  const call = { type: 'function_call', call_id: 'call_1', name: 'place_order', arguments: '{"item":"lamp"}' };
+  for (const _ of [1, 2]) {
+    const session = createRecourse({ url: proxy.url }).session('the-run-of-a-test');
+    const { messages } = await session.answerMessage([call], { format: 'openai-responses', turn: 'resp_1' });
+    expect(messages).toEqual([{ type: 'function_call_output', call_id: 'call_1', output: 'order 1' }]);
+  }
+  expect(ledger).toEqual(['lamp']);
+});
