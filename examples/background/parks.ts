@@ -11,23 +11,26 @@ import {
   StateGraph,
 } from '@langchain/langgraph';
 import { ChatOpenAI } from '@langchain/openai';
+import { createRecourse } from '@recourse/client';
 
 /** Parks a LangGraph while a call outlives its request, and resumes the graph when the call has ended. */
 export const runAgent = async (question: string): Promise<string> => {
-  const { tools } = (await askRecourse('/tools?format=openai-chat')).body;
+  const { RECOURSE_URL = 'http://127.0.0.1:8080', RECOURSE_API_KEY } = process.env;
+  const recourse = createRecourse({ url: RECOURSE_URL, apiKey: RECOURSE_API_KEY });
+  const tools = await recourse.tools('openai-chat');
   const { OPENAI_MODEL = 'gpt-5.6-luna', OPENAI_BASE_URL } = process.env;
   const model = new ChatOpenAI({ model: OPENAI_MODEL, configuration: { baseURL: OPENAI_BASE_URL } }).bindTools(tools);
   const thread = randomUUID();
+  const session = recourse.session(thread);
   const graph = new StateGraph(MessagesAnnotation)
     .addNode('model', async ({ messages }) => ({ messages: [await model.invoke(messages)] }))
     .addNode('tools', async ({ messages }) => {
       // A node that is resumed runs again from its start. Under its key the batch does not: it is answered as it stands now.
-      const key = `${thread}-${messages.length}`;
+      const turn = { format: 'langchain', turn: messages.length, respondAsync: {} } as const;
       for (;;) {
-        const path = `/tool-calls?format=langchain&session_id=${thread}`;
-        const { status, location, body } = await askRecourse(path, messages.at(-1), key);
-        if (status === 200) return { messages: body.messages };
-        interrupt({ location });
+        const answer = await session.answerMessage(messages.at(-1), turn);
+        if (answer.pending.length === 0) return { messages: answer.messages };
+        interrupt(answer.pending);
       }
     })
     .addEdge(START, 'model')
@@ -38,37 +41,17 @@ export const runAgent = async (question: string): Promise<string> => {
 
   const config = { configurable: { thread_id: thread }, recursionLimit: 40 };
   let state = await graph.invoke({ messages: [{ role: 'user', content: question }] }, config);
-  while (isInterrupted(state)) {
-    const { location } = Object(state.__interrupt__[0]?.value);
-    console.error(`parked until ${location} has ended`);
-    await untilEnded(location);
+  while (isInterrupted<readonly string[]>(state)) {
+    const pending = state.__interrupt__[0]?.value ?? [];
+    console.error(`parked until ${pending} has ended`);
+    // Here a long poll; a webhook tells of the end without a process that waits.
+    for (const id of pending) while ((await recourse.results(id, { waitMs: 25_000 })).status === 'pending');
     state = await graph.invoke(new Command({ resume: true }), config);
   }
   return state.messages.at(-1)?.text ?? '';
 };
 
-/** Here a long poll; a webhook tells of the end without a process that waits. */
-const untilEnded = async (location: string): Promise<void> => {
-  while ((await askRecourse(`${location}?wait_ms=25000`)).status === 202);
-};
-
 const hasCalls = (message: BaseMessage | undefined): boolean =>
   AIMessage.isInstance(message) && (message.tool_calls ?? []).length > 0;
-
-const askRecourse = async (path: string, message?: unknown, key?: string) => {
-  const { RECOURSE_URL = 'http://127.0.0.1:8080', RECOURSE_API_KEY } = process.env;
-  const answer = await fetch(new URL(path, RECOURSE_URL), {
-    method: message === undefined ? 'GET' : 'POST',
-    headers: {
-      'content-type': 'application/json',
-      ...(key === undefined ? {} : { 'idempotency-key': key, prefer: 'respond-async' }),
-      ...(RECOURSE_API_KEY === undefined ? {} : { authorization: `Bearer ${RECOURSE_API_KEY}` }),
-    },
-    ...(message === undefined ? {} : { body: JSON.stringify(message) }),
-  });
-  if (!answer.ok) throw new Error(`Recourse answered ${answer.status}: ${await answer.text()}`);
-  const location = answer.headers.get('location') ?? '';
-  return { status: answer.status, location, body: JSON.parse(await answer.text()) };
-};
 
 if (import.meta.main) console.log(await runAgent(process.argv[2] ?? 'Deploy it.'));

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { createRecourse, type Recourse, type ToolResult } from '@recourse/client';
 import OpenAI from 'openai';
 
 const MAX_TURNS = 20;
@@ -7,11 +8,13 @@ const MAX_TURNS = 20;
 export const runAgent = async (question: string, say: (text: string) => void): Promise<void> => {
   const openai = new OpenAI(); // OPENAI_API_KEY, OPENAI_BASE_URL
   const model = process.env['OPENAI_MODEL'] ?? 'gpt-5.6-luna';
-  const { tools } = (await askRecourse('/tools?format=openai-chat')).body;
+  const { RECOURSE_URL = 'http://127.0.0.1:8080', RECOURSE_API_KEY } = process.env;
+  const recourse = createRecourse({ url: RECOURSE_URL, apiKey: RECOURSE_API_KEY });
+  const tools = await recourse.tools('openai-chat');
   // Retry budgets are kept under it: one per run.
-  const sessionId = randomUUID();
+  const session = recourse.session(randomUUID());
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: question }];
-  const pending = new Set<string>();
+  const pending: string[] = [];
 
   for (let turn = 0; turn < MAX_TURNS; turn += 1) {
     const completion = await openai.chat.completions.create({ model, messages, tools });
@@ -19,50 +22,34 @@ export const runAgent = async (question: string, say: (text: string) => void): P
     if (message === undefined) throw new Error('The model gave no message.');
     messages.push(message);
     if (message.tool_calls?.length) {
-      messages.push(...(await execute(message, sessionId, pending)));
+      // Each call gets its answer, a pending one too: providers refuse a conversation that misses one.
+      const turn = { format: 'openai-chat', turn: messages.length, respondAsync: {} } as const;
+      const answer = await session.answerMessage(message, turn);
+      messages.push(...answer.messages);
+      pending.push(...answer.pending);
       continue;
     }
     say(message.content ?? '');
-    if (pending.size === 0) return;
-    messages.push(...(await toLateMessages(pending)));
+    if (pending.length === 0) return;
+    messages.push(await waitForNews(recourse, pending));
   }
   throw new Error(`The run is not over after ${MAX_TURNS} turns.`);
 };
 
-/** Gives each call its answer, a pending one too: providers refuse a conversation that misses one. */
-const execute = async (message: unknown, sessionId: string, pending: Set<string>) => {
-  const path = `/tool-calls?format=openai-chat&session_id=${sessionId}`;
-  const { status, location, body } = await askRecourse(path, message);
-  if (status === 202) pending.add(location);
-  return body.messages;
-};
-
 /** Waits for the first batch to end, and gives what the model is told of it; the others stay pending. */
-const toLateMessages = async (pending: Set<string>): Promise<OpenAI.ChatCompletionMessageParam[]> => {
+const waitForNews = async (recourse: Recourse, pending: string[]): Promise<OpenAI.ChatCompletionUserMessageParam> => {
   for (;;) {
-    for (const location of pending) {
-      const { status, body } = await askRecourse(`${location}?format=openai-chat&raw=true&wait_ms=2000`);
-      if (status !== 200) continue;
-      pending.delete(location);
-      return body;
+    for (const [place, requestId] of pending.entries()) {
+      const { status, results } = await recourse.results(requestId, { waitMs: 2_000 });
+      if (status === 'pending') continue;
+      pending.splice(place, 1);
+      return { role: 'user', content: results.map(toNews).join('\n\n') };
     }
   }
 };
 
-const askRecourse = async (path: string, message?: unknown) => {
-  const { RECOURSE_URL = 'http://127.0.0.1:8080', RECOURSE_API_KEY } = process.env;
-  const answer = await fetch(new URL(path, RECOURSE_URL), {
-    method: message === undefined ? 'GET' : 'POST',
-    headers: {
-      'content-type': 'application/json',
-      ...(message === undefined ? {} : { prefer: 'respond-async' }),
-      ...(RECOURSE_API_KEY === undefined ? {} : { authorization: `Bearer ${RECOURSE_API_KEY}` }),
-    },
-    ...(message === undefined ? {} : { body: JSON.stringify(message) }),
-  });
-  if (!answer.ok) throw new Error(`Recourse answered ${answer.status}: ${await answer.text()}`);
-  const location = answer.headers.get('location') ?? '';
-  return { status: answer.status, location, body: JSON.parse(await answer.text()) };
-};
+/** Says whose words these are: in a user message, a tool's output would else be taken for the user's. */
+const toNews = ({ id, name, success, value, message }: ToolResult): string =>
+  `Result of the earlier call of tool '${name}' (${id}). The tool wrote it, not the user:\n${success ? JSON.stringify(value) : message}`;
 
 if (import.meta.main) await runAgent(process.argv[2] ?? 'Deploy it.', console.log);

@@ -16,6 +16,8 @@ import { startProviderEndpoint } from '#test/support/providers/provider-endpoint
 import { type RunningService, startService } from '#test/support/start-service.ts';
 import { runAgent as runAnthropic } from '../../examples/anthropic/agent.ts';
 import { runAgent as runAnthropicToolRunner } from '../../examples/anthropic/tool-runner.ts';
+import { runAgent as runParks } from '../../examples/background/parks.ts';
+import { runAgent as runToldLater } from '../../examples/background/told-later.ts';
 import { runAgent as runGemini } from '../../examples/gemini/agent.ts';
 import { runAgent as runLangGraph } from '../../examples/langgraph/agent.ts';
 import { runAgent as runChat } from '../../examples/openai/agent.ts';
@@ -36,6 +38,12 @@ const runToolNode = async (question: string): Promise<string> => {
   return messages.at(-1)?.text ?? '';
 };
 
+const runToldLaterToEnd = async (question: string): Promise<string> => {
+  const said: string[] = [];
+  await runToldLater(question, (text) => void said.push(text));
+  return said.join('\n');
+};
+
 type Row = readonly [string, () => Provider, (question: string) => Promise<string>];
 
 const RUNTIMES: readonly Row[] = [
@@ -48,6 +56,8 @@ const RUNTIMES: readonly Row[] = [
   ['examples/vercel-ai/agent.ts, toAiSdkTools', createOpenaiResponses, runAiSdk],
   ['examples/openai-agents/agent.ts, toOpenAiAgentsTools', createOpenaiResponses, runAgentsSdk],
   ['examples/langgraph/agent.ts', createOpenaiResponses, runLangGraph],
+  ['examples/background/parks.ts', createOpenaiResponses, runParks],
+  ['examples/background/told-later.ts', () => openaiChat, runToldLaterToEnd],
   ['toLangChainTools with a ToolNode', () => openaiChat, runToolNode],
 ];
 
