@@ -1,9 +1,11 @@
 import { judgeResults } from './judge-results.ts';
 import type { Message, Model } from './model.ts';
-import type { ExecuteCalls } from './recourse-client.ts';
 import { runStateMachine } from './state-machine.ts';
 import { type Event, type State, TRANSITIONS } from './states.ts';
 import type { ToolCall, ToolResult } from './tool-result.ts';
+
+/** Gives one result per call, in their order; `step` counts the model's turns. Rejects only where the service took no call. */
+export type ExecuteCalls = (calls: readonly ToolCall[], step: number) => Promise<readonly ToolResult[]>;
 
 /** What an agent tells while it runs. */
 export type AgentObserver = {
@@ -88,7 +90,7 @@ const plan = async (memory: Memory, { model, observer }: AgentOptions): Promise<
 
 const act = async (memory: Memory, { executeCalls }: AgentOptions): Promise<Event> => {
   try {
-    memory.results = await executeCalls(memory.calls);
+    memory.results = await executeCalls(memory.calls, memory.step);
     return 'results_received';
   } catch (error) {
     memory.text = `The tools cannot be reached: ${toText(error)}`;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { createRecourse, toTurnKey } from '@recourse/client';
 import { runAgent } from './agent.ts';
 import type { Model } from './model.ts';
-import { createRecourseClient } from './recourse-client.ts';
 import { correctsItself, givesUpInTime, keepsGuessing } from './scripted-models.ts';
 import { createTrace } from './trace.ts';
 
@@ -18,10 +18,13 @@ const SCENES: readonly Scene[] = [
 
 const play = async (url: string, { title, task, model }: Scene): Promise<'played' | 'unreachable'> => {
   console.log(`${title}: "${task}"`);
+  // A session of its own: a budget that one run has used up is no concern of the next.
+  const session = createRecourse({ url }).session(`agent-loop-${randomUUID()}`);
   const run = await runAgent(task, {
     model,
-    // A session of its own: a budget that one run has used up is no concern of the next.
-    executeCalls: createRecourseClient({ url, sessionId: `agent-loop-${randomUUID()}` }),
+    // A request whose answer is lost is sent again under the key of its turn.
+    executeCalls: async (calls, step) =>
+      (await session.execute(calls, { idempotencyKey: await toTurnKey(session.id, step) })).results,
     maxSteps: MAX_STEPS,
     observer: createTrace(console.log),
   });

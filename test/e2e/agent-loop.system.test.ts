@@ -3,12 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { createRecourse, type RecourseOptions } from '../../clients/typescript/src/client.ts';
 import { type AgentRun, runAgent } from '../../examples/agent-loop/agent.ts';
 import type { Model } from '../../examples/agent-loop/model.ts';
-import { createRecourseClient } from '../../examples/agent-loop/recourse-client.ts';
 import { correctsItself, givesUpInTime, keepsGuessing } from '../../examples/agent-loop/scripted-models.ts';
 import type { ToolCall, ToolResult } from '../../examples/agent-loop/tool-result.ts';
+import { createNoteTool } from '../clients/typescript/lossy-lab.ts';
 import { answering, findClosedPort, startHttpTarget } from '../support/http-target.ts';
+import { startLossyProxy } from '../support/lossy-proxy.ts';
 import { cleanEnvironment, ROOT, startProcess } from '../support/start-process.ts';
 import { timeLimit } from '../support/time-limit.ts';
 
@@ -28,14 +30,20 @@ type Played = AgentRun & {
   readonly path: readonly string[];
 };
 
-const play = async (url: string, model: Model, maxSteps = 8): Promise<Played> => {
+const play = async (
+  url: string,
+  model: Model,
+  maxSteps = 8,
+  limits: Partial<RecourseOptions> = {},
+): Promise<Played> => {
+  const session = createRecourse({ url, ...limits }).session(`test-${Math.random()}`);
   const asked: ToolCall[] = [];
   const results: ToolResult[] = [];
   const path: string[] = ['planning'];
   const run = await runAgent('Do it.', {
     model,
     maxSteps,
-    executeCalls: createRecourseClient({ url, sessionId: `test-${Math.random()}` }),
+    executeCalls: async (calls) => (await session.execute(calls)).results,
     observer: {
       planned: (_thought, calls) => void asked.push(...calls),
       received: (result) => void results.push(result),
@@ -62,7 +70,7 @@ test('an agent that keeps failing stops when the result says that its budget is 
   expect(run.results.map(({ outcome }) => outcome)).toEqual(['retry', 'retry', 'retry', 'retry', 'refused']);
   expect(run.results.map(({ retry }) => retry?.remaining)).toEqual([3, 2, 1, 0, 0]);
   expect(run.results.map(({ retry }) => retry?.allowed)).toEqual([true, true, true, false, false]);
-  expect(run.results.at(-1)?.error).toEqual({ code: 'retry_budget_exhausted', fatal: false });
+  expect(run.results.at(-1)?.error).toMatchObject({ code: 'retry_budget_exhausted', fatal: false });
   expect(run).toMatchObject({ state: 'failed', cause: 'budget_gone', steps: 5 });
   expect(run.text).toMatch(/^Tool 'read_file' failed 4 times in a row and is blocked for this session\./);
 });
@@ -116,21 +124,43 @@ test('a model that fails ends the run as a value', async () => {
 });
 
 test('a service that is gone, refuses the batch or answers nonsense ends the run as a value', async () => {
-  const closed = await play(`http://127.0.0.1:${await findClosedPort()}`, correctsItself);
+  const impatient = { connectTimeoutMs: 1, timeoutMs: 300 };
+  const playAt = (url: string) => play(url, correctsItself, 8, impatient);
+  const closed = await playAt(`http://127.0.0.1:${await findClosedPort()}`);
   expect(closed).toMatchObject({ state: 'failed', cause: 'service_failed', steps: 1 });
   const problem = JSON.stringify({ status: 503, code: 'draining', detail: 'The service is stopping.' });
   const refusing = await startHttpTarget(answering(503, { 'content-type': 'application/problem+json' }, problem));
-  expect((await play(refusing.origin, correctsItself)).text).toBe(
-    'The tools cannot be reached: Recourse did not take the batch (503): The service is stopping.',
+  expect((await playAt(refusing.origin)).text).toBe(
+    'The tools cannot be reached: POST /tool-calls (503): The service is stopping.',
   );
-  const short = await startHttpTarget(answering(200, {}, '{"results":[]}'));
-  expect((await play(short.origin, correctsItself)).text).toBe(
-    'The tools cannot be reached: The answer does not hold 1 results.',
-  );
-  const nonsense = await startHttpTarget(answering(200, {}, '{"results":[{"name":"read_file","success":"yes"}]}'));
-  expect((await play(nonsense.origin, correctsItself)).text).toBe(
-    "The tools cannot be reached: A result has no right 'success'.",
-  );
+  for (const body of ['{"results":[]}', '{"results":[{"name":"read_file","success":"yes"}]}']) {
+    const wrong = await startHttpTarget(answering(200, {}, body));
+    expect((await playAt(wrong.origin)).text).toMatch(
+      /^The tools cannot be reached: .*The answer is not from a Recourse service\./,
+    );
+  }
+});
+
+test('an agent that loses answers writes once, and ends with words', async () => {
+  const notes = createNoteTool();
+  notes.letGo();
+  const { url } = await startProcess({ by: 'node', environment: notes.environment });
+  const writes =
+    (note: string): Model =>
+    async (conversation) =>
+      conversation.some(({ role }) => role === 'tool')
+        ? { kind: 'answer', text: 'It is written.' }
+        : { kind: 'calls', thought: 'I write.', calls: [{ id: 'a', name: 'write_note', arguments: { note } }] };
+  for (const [lost, note, text] of [
+    [1, 'one', 'It is written.'],
+    [3, 'three', 'It is written.'],
+    [Infinity, 'all', 'The tools cannot be reached: POST /tool-calls (no_answer): The service did not answer in time.'],
+  ] as const) {
+    const proxy = await startLossyProxy(url, lost);
+    onTestFinished(proxy.stop);
+    const run = await play(proxy.url, writes(note), 8, { timeoutMs: lost === Infinity ? 1_000 : 60_000 });
+    expect({ text: run.text, runs: notes.runs(note) }).toEqual({ text, runs: 1 });
+  }
 });
 
 test('the step cap ends every run before the safety cap does', async () => {
@@ -149,8 +179,11 @@ type Ended = { readonly code: number; readonly stdout: string; readonly stderr: 
 const runExample = (url: string): Promise<Ended> =>
   new Promise((resolve) => {
     const options = { cwd: ROOT, env: cleanEnvironment({}), timeout: timeLimit(20_000) };
-    const child = execFile('node', ['examples/agent-loop/run.ts', url], options, (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode ?? -1, stdout, stderr }),
+    const child = execFile(
+      'node',
+      ['--conditions=@recourse/source', 'examples/agent-loop/run.ts', url],
+      options,
+      (_error, stdout, stderr) => resolve({ code: child.exitCode ?? -1, stdout, stderr }),
     );
   });
 
