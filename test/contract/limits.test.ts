@@ -105,7 +105,7 @@ describe.each(['memory', 'redis'] as const)('limits on %s', (store) => {
     await expect.poll(() => look.asked).toHaveLength(1);
     gate.resolve();
     expect(codesOf(await first)).toEqual(['ok', 'overloaded']);
-    const bad = await lab.post({ session_id: id, calls: [{ name: 'look', arguments: '[]' }] });
+    const bad = await lab.post({ session_id: id, calls: [{ name: 'look', arguments: '[1]' }] });
     expect(codesOf(bad)).toEqual(['invalid_arguments']);
     expect(await codes('look')).toEqual(['ok']);
     expect(await codes('look')).toEqual([OVER]);
@@ -116,7 +116,7 @@ describe.each(['memory', 'redis'] as const)('limits on %s', (store) => {
     const one = createActor('one', { maxCallsPerSession: 1, retries: 9 });
     const look = createActor('look', { retries: 9 });
     const lab = await start([one, look], { SESSION_MAX_CALLS: '2' });
-    const calls = ['one', 'look'].flatMap((name) => [{ name, arguments: '[]' }, { name }]);
+    const calls = ['one', 'look'].flatMap((name) => [{ name, arguments: '[1]' }, { name }]);
     const answer = await lab.post({ session_id: freshName(), calls });
     expect(codesOf(answer)).toEqual(['invalid_arguments', 'ok', 'invalid_arguments', 'ok']);
   });
