@@ -78,7 +78,10 @@ test('the JSON is sent as it stands, and the form rests while it is none', { tim
   await json.fill('{"title": "Paper", "copies": 12345678901234567890}');
   await page.getByLabel('title required').waitFor();
   await send(page);
-  await page.getByText('which a JSON number cannot represent exactly, and no string is accepted there').first().waitFor();
+  await page
+    .getByText('which a JSON number cannot represent exactly, and no string is accepted there')
+    .first()
+    .waitFor();
 });
 
 test('a failed call is shown as the model reads it: message, hint, issues and budget', {
