@@ -129,18 +129,18 @@ const DIRECTORY_OPTION = /^(?:--directory|--project|--prefix|--cwd|--dir|--packa
 /**
  * The paths by which a server's process finds what it runs: its working directory, its program (where it lies, and where
  * PATH would find it first), and arguments that are files, or directories that a known launcher runs. Other directories
- * are data: a server of files is given those it serves. `directory`: what `cwd` is relative to.
+ * are data: a server of files is given those it serves. `directory`: what `cwd` is relative to, and where it is left out.
  */
 const findServerCode = async (
   { command, args = [], cwd, env = {} }: McpServerSettings,
   { directory, environment }: { readonly directory: string; readonly environment: Variables },
 ): Promise<readonly CodePath[]> => {
   if (command === undefined) return [];
-  const home = cwd === undefined ? process.cwd() : resolve(directory, cwd);
+  const home = resolve(directory, cwd ?? '');
   const programs = await programPaths(command, env['PATH'] ?? environment['PATH'] ?? '', home);
   const words = await Promise.all(args.map((_argument, place) => argumentPaths({ command, args, place }, home)));
   return [
-    { member: cwd === undefined ? 'cwd, the working directory,' : 'cwd', path: home },
+    { member: 'cwd', path: home },
     ...programs.map((path) => ({ member: 'command', path })),
     ...words.flatMap((paths, place) => paths.map((path) => ({ member: `args[${place}]`, path }))),
   ];

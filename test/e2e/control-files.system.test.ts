@@ -148,12 +148,13 @@ test('what the configuration file names is refused by its member, and no value o
   ]);
 });
 
-test('a server without cwd runs in the working directory of the service, which then counts', async () => {
+test('a server without cwd runs in the directory of the file, to which its paths are relative', async () => {
   const { base, workspace } = await createFolder();
   const path = join(base, 'c.json');
-  await writeFile(path, JSON.stringify({ mcpServers: { here: { command: 'node', args: ['-e', '0'] } } }));
-  expect(await refusalOf({ WORKSPACE_DIR: workspace, CONFIG_FILE: path }, workspace)).toEqual([
-    `recourse: CONFIG_FILE ${path}: mcpServers.here.cwd, the working directory, is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
+  await writeFile(join(workspace, 'server.mjs'), '');
+  await writeFile(path, JSON.stringify({ mcpServers: { here: { command: 'node', args: ['./ws/server.mjs'] } } }));
+  expect(await refusalOf({ WORKSPACE_DIR: workspace, CONFIG_FILE: path })).toEqual([
+    `recourse: CONFIG_FILE ${path}: mcpServers.here.args[0] is inside WORKSPACE_DIR '${workspace}', ${WRITABLE}`,
   ]);
 });
 

@@ -15,7 +15,7 @@ import type { LinkState } from './call-tool.ts';
 import { createHttpTransport, createSseTransport } from './http-transport.ts';
 import type { BoundedLog } from './limited-log.ts';
 import type { McpServerSettings } from './mcp-server-settings.ts';
-import type { ServerTransport } from './message-limits.ts';
+import { readStandIn, type ServerTransport } from './message-limits.ts';
 import { createStdioTransport } from './stdio-transport.ts';
 
 /** How long an upstream waits for what, in milliseconds. */
@@ -249,7 +249,7 @@ const whenOver = async (signal: AbortSignal, limitMs: number): Promise<{ readonl
 /** The ways to try a server, in their order. */
 const toAttempts = (options: ConnectionOptions): readonly Attempt[] => {
   const { settings, maxMessageBytes } = options;
-  const { command, args = [], env = {}, cwd, url, headers = {}, type } = settings;
+  const { command, args = [], env = {}, cwd = '', url, headers = {}, type } = settings;
   if (command !== undefined) {
     const server = { command, args, cwd, environment: toServerEnvironment(options.environment, env) };
     const { logOutput, logFault, timing } = options;
@@ -303,9 +303,15 @@ const statusOf = (error: unknown): number | null => {
 const mayDifferElsewhere = (error: unknown): boolean => {
   const status = statusOf(error);
   if (status !== null) return !NEEDS_PERSON.has(status) && status !== TOO_MANY_REQUESTS;
-  if (error instanceof ProtocolError) return true;
-  return error instanceof SdkError && FORMAL.has(error.code) && !isNotSent(error);
+  return error instanceof ProtocolError || (isFormal(error) && !isNotSent(error));
 };
+
+/** Whether it answered, and the SDK takes the answer for none. */
+const isFormal = (error: unknown): boolean =>
+  error instanceof SdkError ? FORMAL.has(error.code) : networkCodeOf(error) === PLAIN;
+
+// What the code of an error is that has none, such as that of a version which the SDK does not speak.
+const PLAIN = 'Error';
 
 const FORMAL: ReadonlySet<string> = new Set([
   SdkErrorCode.EraNegotiationFailed,
@@ -322,10 +328,16 @@ const toFailure = (error: unknown, endReason: string | null, { url }: McpServerS
 
 const toReason = (error: unknown, status: number | null, url: string | undefined): string => {
   if (status !== null) return `it answered HTTP ${status}`;
-  if (error instanceof ProtocolError) return `it refused the handshake (${error.code})`;
+  if (error instanceof ProtocolError)
+    return readStandIn(error.data) === 'unreadable'
+      ? 'its answer to the handshake cannot be read'
+      : `it refused the handshake (${error.code}): ${showText(error.message)}`;
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) return 'it did not answer in time';
+  const code = networkCodeOf(error);
+  if (error instanceof Error && (code === PLAIN || FORMAL.has(code)))
+    return `the handshake failed: ${showText(error.message)}`;
   const where = url === undefined ? '' : ` to ${showText(toAddress(new URL(url)))}`;
-  return `no connection${where} (${showText(networkCodeOf(error))})`;
+  return `no connection${where} (${showText(code)})`;
 };
 
 /** For people: no credentials, no path. */

@@ -22,7 +22,11 @@ export const McpServerSettings = z
     env: Texts.optional().describe(
       'Environment variables it gets, in addition to basic ones such as PATH, HOME, TZ and LANG',
     ),
-    cwd: z.string().min(1).optional(),
+    cwd: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Its working directory, relative to this file. Default: the directory of this file'),
     url: z.url({ protocol: /^https?$/ }).optional(),
     headers: Texts.optional().describe('Sent with every request to the url, and to no other origin'),
     disabled: z.boolean().optional(),

@@ -55,7 +55,7 @@ export const createMcpUpstream = (options: McpUpstreamOptions): Required<ToolSou
     createChangeGuard({ settings, log, memory: options.memory }),
   );
   const connection: Connection = keepConnected({
-    settings: settings.cwd === undefined ? settings : { ...settings, cwd: resolve(directory, settings.cwd) },
+    settings: { ...settings, cwd: resolve(directory, settings.cwd ?? '') },
     environment: options.environment,
     version: options.version,
     maxMessageBytes: maxResultBytes * MESSAGE_SHARE + MESSAGE_SLACK_BYTES,

@@ -1,5 +1,6 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { isAbsolute, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as afterMs } from 'node:timers/promises';
 import { codeOf } from '../../egress/error-code.ts';
@@ -8,7 +9,7 @@ import { showText } from '../../egress/show-url.ts';
 export type ServerCommand = {
   readonly command: string;
   readonly args: readonly string[];
-  readonly cwd: string | undefined;
+  readonly cwd: string;
   /** All that it gets. */
   readonly environment: Readonly<Record<string, string>>;
 };
@@ -65,7 +66,7 @@ export const spawnServer = (server: ServerCommand, events: ServerEvents): Server
     if (child.pid === undefined) end(notStarted(codeOf(error), server), null);
   });
   child.on('exit', (code, signal) => {
-    const reason = `its process ended (${signal ?? `exit code ${code}`})`;
+    const reason = `its process ended (${signal ?? `exit code ${code}`})${code === 0 ? '' : toLostArgument(server)}`;
     kill();
     exited.resolve();
     const timer = setTimeout(() => end(reason, code), LAST_OUTPUT_MS);
@@ -125,9 +126,19 @@ const notStarted = (code: string, server: ServerCommand): string => {
 
 /** The same code stands for a folder, a file, a command, and for what a script names in its first line. */
 const toMissing = ({ command, cwd }: ServerCommand): string | null => {
-  if (cwd !== undefined && !existsSync(cwd)) return `the directory '${showText(cwd)}' (cwd) does not exist`;
+  if (!existsSync(cwd)) return `the directory '${showText(cwd)}' (cwd) does not exist`;
   if (!command.includes('/')) return `the command '${showText(command)}' was not found on PATH`;
-  return command.startsWith('/') && !existsSync(command) ? `the file '${showText(command)}' does not exist` : null;
+  return existsSync(resolve(cwd, command))
+    ? null
+    : `the file '${showText(command)}' does not exist${toPlace(command, cwd)}`;
+};
+
+const toPlace = (path: string, cwd: string): string => (isAbsolute(path) ? '' : ` in '${showText(cwd)}' (cwd)`);
+
+/** Which of its arguments leads nowhere from its working directory, as one clause for people; '' where none does. */
+const toLostArgument = ({ args, cwd }: ServerCommand): string => {
+  const lost = args.find((argument) => /^\.{1,2}\//.test(argument) && !existsSync(resolve(cwd, argument)));
+  return lost === undefined ? '' : `, and '${showText(lost)}' does not exist in '${showText(cwd)}' (cwd)`;
 };
 
 const start = ({ command, args, cwd, environment }: ServerCommand): ChildProcessWithoutNullStreams | string => {

@@ -16,7 +16,7 @@ test('a server that goes away keeps its tools, marked; each call says so at once
     executed: 'no',
     error: { code: 'upstream_unavailable' },
   });
-  await until(() => expect(lab.upstream.state()).toMatchObject({ status: 'down', reason, tools: 13 }));
+  await until(() => expect(lab.upstream.state()).toMatchObject({ status: 'down', reason, tools: 14 }));
   await until(() => expect(lab.latest().unreachable?.get('lab_echo')).toBe(reason));
   expect(await lab.call('lab_headers')).toMatchObject({
     executed: 'no',
@@ -41,7 +41,7 @@ test('a server of 2024 is reached over SSE; where its stream breaks, the answer 
   expect(await lab.call('lab_drop')).toMatchObject({ executed: 'maybe', error: { code: 'upstream_unavailable' } });
   await until(() => expect(lab.upstream.state()).toMatchObject({ status: 'up', reconnects: 1 }));
   await using explicit = await startMcpLab({ type: 'sse', url: server.url });
-  expect(explicit.upstream.state()).toMatchObject({ status: 'up', tools: 13 });
+  expect(explicit.upstream.state()).toMatchObject({ status: 'up', tools: 14 });
 });
 
 test('a server that refuses our credentials is down, and says that a person is needed', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { startConfigLab } from '../../config/file/config-lab.ts';
 import { servers, startMcpLab, until } from '../../support/mcp-servers/mcp-lab.ts';
+import { rawProgram } from '../../support/mcp-servers/raw-script.ts';
 import { findFreePort } from '../../support/mcp-servers/start-http-server.ts';
 
 test.each([
@@ -16,8 +17,31 @@ test.each([
     { command: process.execPath, cwd: '/no/such/folder' },
     "its process could not be started (ENOENT): the directory '/no/such/folder' (cwd) does not exist",
   ],
+  [
+    { command: './server' },
+    "its process could not be started (ENOENT): the file './server' does not exist in '/srv' (cwd)",
+  ],
+  [
+    {
+      command: process.execPath,
+      args: ['-e', 'console.error("Cannot access directory"); process.exitCode = 1', './ws'],
+    },
+    "its process ended (exit code 1), and './ws' does not exist in '/srv' (cwd): Cannot access directory",
+  ],
+  [
+    { command: process.execPath, args: ['-e', 'console.error(process.cwd()); process.exitCode = 1'] },
+    'its process ended (exit code 1): /srv',
+  ],
+  [
+    rawProgram({ welcome: { protocolVersion: '2019-01-01' } }),
+    "the handshake failed: Server's protocol version is not supported: 2019-01-01",
+  ],
+  [
+    rawProgram({ welcome: { capabilities: 5 } }),
+    expect.stringMatching(/^the handshake failed: Invalid result for initialize/),
+  ],
 ])('what could not be started says what is missing (%o)', async (settings, reason) => {
-  await using lab = await startMcpLab(settings);
+  await using lab = await startMcpLab(settings, { directory: '/srv' });
   expect(lab.upstream.state()).toMatchObject({ status: 'down', reason });
 });
 
