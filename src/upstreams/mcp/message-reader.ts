@@ -94,8 +94,9 @@ export class MessageReader {
   }
 
   #readEntry(entry: unknown, askedId: number | undefined): readonly JSONRPCMessage[] {
-    if (isJSONRPCRequest(entry) || isJSONRPCNotification(entry)) return [entry];
-    if (!isRecord(entry) || !isAnswer(entry)) return [];
+    if (!isRecord(entry)) return [];
+    if ('method' in entry) return isJSONRPCRequest(entry) || isJSONRPCNotification(entry) ? [entry] : [];
+    if (!isAnswer(entry)) return [];
     const id = toOwnId(entry['id']);
     return id !== null && this.#open.has(id) ? [this.#readAnswer(id, entry)] : this.#readForeign(entry, askedId);
   }
@@ -150,8 +151,7 @@ const toOwnId = (id: unknown): number | null => {
 };
 
 // Else it may be a line of a log with an `id` of its own.
-const isAnswer = (entry: JsonRecord): boolean =>
-  !('method' in entry) && (entry['jsonrpc'] === '2.0' || 'result' in entry || 'error' in entry);
+const isAnswer = (entry: JsonRecord): boolean => entry['jsonrpc'] === '2.0' || 'result' in entry || 'error' in entry;
 
 const toResult = (id: number, result: JsonRecord, placeholder: JsonRecord | undefined): JSONRPCMessage | null => {
   const message = {
