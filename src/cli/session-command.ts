@@ -20,6 +20,7 @@ export type SessionWords = {
   readonly json?: boolean;
 };
 
+const UNSEEN_HERE = 'This replica has counted nothing in it meanwhile. The session itself is in Redis.';
 const UNSEEN = 'The session does not exist: it was never used, has expired, or belongs to another tenant.';
 // Reducers get a second each, and there may be some.
 const TIME_LIMIT_MS = 30_000;
@@ -37,8 +38,13 @@ export const runSession = async (
     timeLimitMs: TIME_LIMIT_MS,
   });
   if (words.json === true) write(`${escapeForTerminal(JSON.stringify(raw, null, 2))}\n`);
-  else write(`${toOverview(id, view, columns)}\n\n${isUnseen(view) ? UNSEEN : toTimeline(view, columns)}\n`);
+  else write(`${toOverview(id, view, columns)}\n\n${toStory(view, columns)}\n`);
   return 0;
+};
+
+const toStory = (view: SessionView, columns: number): string => {
+  if (!isUnseen(view)) return toTimeline(view, columns);
+  return view.session.mode === 'local' ? UNSEEN_HERE : UNSEEN;
 };
 
 /** Which session of which service the words ask for. */

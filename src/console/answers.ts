@@ -236,6 +236,8 @@ export const toSession = (body: unknown) => {
   const { text, count, number } = membersOf(any('session'));
   return {
     mode: text('mode'),
+    /** Since when this replica has counted by itself; "" where the session is the stored one. */
+    localSince: text('mode') === 'local' ? text('since') : '',
     rounds: count('rounds'),
     maxRounds: number('max_rounds'),
     calls: count('calls'),

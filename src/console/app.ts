@@ -29,6 +29,7 @@ const start = (root: HTMLElement): void => {
   const ask = createAsk(store, focusKey);
   const tools = createToolActions(store, ask);
   const session = createSessionActions(store, ask);
+  const loadTools = (): void => void tools.loadTools().then(() => showChosen(root));
   const act: Actions = {
     ...tools,
     ...session,
@@ -39,7 +40,7 @@ const start = (root: HTMLElement): void => {
       else sessionStorage.setItem(KEY_ITEM, key);
       // What the former key was shown is not for this one.
       update({ ...NOTHING_SEEN, key, keyTurn: read().keyTurn + 1 });
-      void tools.loadTools();
+      loadTools();
       session.follow();
     },
     toggle: (identity) => {
@@ -57,14 +58,24 @@ const start = (root: HTMLElement): void => {
   addEventListener('hashchange', () => {
     update({ route: toRoute(location.hash), session: null, sessionTrouble: null, readAt: '', question: null });
     session.follow();
+    showChosen(root);
     // A reader who followed a link by keyboard, or on a narrow screen, is taken to what it led to.
     root.querySelector<HTMLElement>('#tool-title, #session-title')?.focus();
   });
   document.addEventListener('visibilitychange', session.follow);
   root.replaceChildren();
   show(read());
-  void tools.loadTools();
+  loadTools();
   session.follow();
+};
+
+/** Scrolls the list to the chosen tool; the page stays where it is. */
+const showChosen = (root: HTMLElement): void => {
+  const chosen = root.querySelector('.names [aria-current]')?.getBoundingClientRect();
+  const list = root.querySelector('.names');
+  const box = list?.getBoundingClientRect();
+  if (!chosen || !list || !box || (chosen.top >= box.top && chosen.bottom <= box.bottom)) return;
+  list.scrollTop += chosen.top - box.top - box.height / 2;
 };
 
 // Whoever is at work elsewhere on the page stays there.

@@ -46,8 +46,8 @@ const liveTemplate = ({ state, act }: View): TemplateResult => {
 };
 
 const viewTemplate = (view: View, session: Session): TemplateResult => {
-  const isEmpty = session.tools.length === 0 && session.journal.length === 0;
-  return html`${isEmpty ? html`<p class="notice">This session has no data: it was never used, or has ended.</p>` : nothing}
+  const isStored = session.mode !== 'local';
+  return html`${noticeTemplate(session, isStored)}
     <dl class="facts">
       ${factsOf(session).map(([term, fact]) => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`)}
     </dl>
@@ -55,14 +55,24 @@ const viewTemplate = (view: View, session: Session): TemplateResult => {
     ${
       session.tools.length === 0
         ? html`<p class="muted">No tool has used its budget or has a streak or a count yet.</p>`
-        : html`<ul class="budgets">${session.tools.map((tool) => budgetTemplate(view, tool))}</ul>`
+        : html`<ul class="budgets">${session.tools.map((tool) => budgetTemplate(view, tool, session))}</ul>`
     }
     <div class="actions">
-      <button type="button" @click=${view.act.resetAll}>Reset all budgets</button>
-      <button type="button" class="danger" @click=${view.act.endSession}>End session</button>
+      <button type="button" ?disabled=${!isStored} @click=${view.act.resetAll}>Reset all budgets</button>
+      <button type="button" class="danger" ?disabled=${!isStored} @click=${view.act.endSession}>End session</button>
     </div>
     <h3>Calls</h3>
     ${timelineTemplate(view, session.journal)} ${slicesTemplate(view, session)}`;
+};
+
+const noticeTemplate = (session: Session, isStored: boolean): Part => {
+  if (!isStored)
+    return html`<p class="notice">
+      <strong>Redis is away.</strong> This is what this replica counted since ${moment(session.localSince)}; the session
+      itself is in Redis. It can be reset or ended when Redis is back.
+    </p>`;
+  const isEmpty = session.tools.length === 0 && session.journal.length === 0;
+  return isEmpty ? html`<p class="notice">This session has no data: it was never used, or has ended.</p>` : nothing;
 };
 
 const ofLimit = (count: number, limit: number | null): string => (limit === null ? `${count}` : `${count} of ${limit}`);
@@ -71,7 +81,7 @@ const factsOf = (session: Session): readonly (readonly [string, string])[] => [
   ['Rounds', ofLimit(session.rounds, session.maxRounds)],
   ['Calls run', ofLimit(session.calls, session.maxCalls)],
   ['Retries', ofLimit(session.retriesUsed, session.retriesLimit)],
-  ['Stored in', toVisible(session.mode)],
+  ['Stored in', session.mode === 'local' ? 'this replica, until Redis is back' : toVisible(session.mode)],
 ];
 
 const stateOf = ({ exhausted, failing }: SessionTool): TemplateResult => {
@@ -80,14 +90,14 @@ const stateOf = ({ exhausted, failing }: SessionTool): TemplateResult => {
   return html`<span class="mark success"><span aria-hidden="true">✓</span> free</span>`;
 };
 
-const budgetTemplate = (view: View, tool: SessionTool): TemplateResult => {
+const budgetTemplate = (view: View, tool: SessionTool, session: Session): TemplateResult => {
   const name = toVisibleName(tool.name);
   return html`<li>
     <div class="head">
       <span class="name">${name}</span> ${stateOf(tool)}
       ${
         isAddressable(tool.name)
-          ? html`<button type="button" class="quiet reset" aria-label="Reset ${name}" @click=${() => view.act.resetTool(tool.name)}>
+          ? html`<button type="button" class="quiet reset" aria-label="Reset ${name}" ?disabled=${session.mode === 'local'} @click=${() => view.act.resetTool(tool.name)}>
               Reset
             </button>`
           : nothing
@@ -98,9 +108,16 @@ const budgetTemplate = (view: View, tool: SessionTool): TemplateResult => {
       <span>${tool.used} of ${tool.limit} retries used${tool.running > 0 ? `, ${tool.running} running` : ''}</span>
     </div>
     <p class="muted">${streaksOf(tool)}</p>
-    ${tool.lastError === '' ? nothing : longText(view, `error:${tool.name}`, tool.lastError)}
+    ${tool.lastError === '' ? nothing : longText(view, `error:${tool.name}`, lastErrorOf(tool, session.journal))}
   </li>`;
 };
+
+const inOneLine = (text: string): string => text.replace(/\s+/g, ' ');
+
+/** The last error with the line ends that the journal keeps of it: a budget keeps one line. */
+const lastErrorOf = ({ name, lastError }: SessionTool, journal: readonly SessionCall[]): string =>
+  journal.find(({ tool, message }) => tool === name && message !== '' && inOneLine(message) === inOneLine(lastError))
+    ?.message ?? lastError;
 
 const streaksOf = ({ failedStreak, sameAnswerStreak, calls, maxCalls }: SessionTool): string => {
   const counted = calls === null ? [] : [`${ofLimit(calls, maxCalls)} calls`];

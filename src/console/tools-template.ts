@@ -80,7 +80,7 @@ const toolTemplate = (view: View, tool: ToolDescription): TemplateResult => {
           longText(view, `schema:${name}:${of}:all`, toJsonText(content)),
         );
   return html`<h2 id="tool-title" class="name" tabindex="-1">${toVisibleName(name)}</h2>
-    ${availabilityTemplate(tool)}
+    ${availabilityTemplate(view, tool)}
     <div class="description">${longText(view, `description:${name}`, tool.description)}</div>
     <dl class="facts">
       ${factsOf(tool).map(([term, fact]) => html`<div><dt>${term}</dt><dd>${fact}</dd></div>`)}
@@ -88,13 +88,25 @@ const toolTemplate = (view: View, tool: ToolDescription): TemplateResult => {
     ${schema('Input', tool.inputSchema)} ${schema('Output', tool.outputSchema)} ${tryTemplate(view, tool)}`;
 };
 
-const availabilityTemplate = ({ available, unavailableReason, outdatedReason }: ToolDescription): TemplateResult =>
-  html`${available ? nothing : html`<p class="trouble"><strong>Not available.</strong> ${toVisibleExcerpt(unavailableReason)}</p>`}
+// A reason may show the source, with a mark under the place: its lines stay.
+const reasonOf = (view: View, identity: string, reason: string): Part =>
+  reason === '' ? nothing : longText(view, identity, reason);
+
+const availabilityTemplate = (view: View, tool: ToolDescription): TemplateResult => {
+  const { name, available, unavailableReason, outdatedReason } = tool;
+  return html`${
+    available
+      ? nothing
+      : html`<div class="trouble"><strong>Not available.</strong> ${reasonOf(view, `unavailable:${name}`, unavailableReason)}</div>`
+  }
   ${
     outdatedReason === ''
       ? nothing
-      : html`<p class="notice"><strong>An older version is in use.</strong> ${toVisibleExcerpt(outdatedReason)}</p>`
+      : html`<div class="notice">
+          <strong>An older version is in use.</strong> ${reasonOf(view, `outdated:${name}`, outdatedReason)}
+        </div>`
   }`;
+};
 
 const EFFECTS: ReadonlyMap<string, string> = new Map([
   ['read', 'read (changes nothing)'],

@@ -90,6 +90,10 @@ export const SessionView = z
       mode: z
         .enum(BUDGET_MODES)
         .describe('Where the session is stored; `local` = in this replica, because Redis is unavailable.'),
+      since: z.iso
+        .datetime()
+        .optional()
+        .describe('Only with mode `local`: since when this replica has counted. The session itself is in Redis.'),
       rounds: z.int().nonnegative(),
       max_rounds: z.int().nonnegative().nullable(),
       calls: z.int().nonnegative().describe('Calls that ran, or may have run.'),

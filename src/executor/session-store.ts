@@ -186,6 +186,8 @@ export type ToolRecord = {
 /** All that is kept of a session; empty for one never seen. */
 export type SessionRecord = {
   readonly mode: BudgetMode;
+  /** Of `local`: since when this process has counted, as an ISO time. */
+  readonly since?: string;
   readonly rounds: number;
   readonly calls: number;
   /** Retries used, running or lost. */

@@ -92,6 +92,7 @@ const toPendingView = (
 
 const toTotals = (record: SessionRecord, settings: SessionReaderOptions['settings']): SessionView['session'] => ({
   mode: record.mode,
+  ...(record.since === undefined ? {} : { since: record.since }),
   rounds: record.rounds,
   max_rounds: settings.maxRounds === 0 ? null : settings.maxRounds,
   calls: record.calls,

@@ -43,9 +43,17 @@ export const createFallbackSessionStore = (options: {
     },
     addLate: async (json) => void (await availability.attemptWhileUp('late', () => admission.addLate(json))),
   });
-  const insist = async <Answer>(operation: StoreOperation, ask: () => Promise<Answer>): Promise<Answer> => {
+  const insist = async <Answer>(
+    operation: StoreOperation,
+    ask: () => Promise<Answer>,
+    whileAway: (since: string) => Promise<Answer> | null = () => null,
+  ): Promise<Answer> => {
     const attempt = await availability.attemptWhileUp(operation, ask);
     if (attempt.kind === 'answered') return attempt.answer;
+    // A reading that is late takes no store away, and then nothing was counted here.
+    const since = availability.awaySince();
+    const answer = since === null ? null : whileAway(since);
+    if (answer !== null) return answer;
     throw new StoreUnavailableError('The session store is unavailable.');
   };
   return {
@@ -56,11 +64,12 @@ export const createFallbackSessionStore = (options: {
     },
     // What was let in while the store was away is settled nowhere: its ticket names a session of another store.
     resume: (late) => settleWhileUp(primary.resume(late)),
-    read: async (sessionKey) => {
-      if (policy !== 'local') return insist('read', () => primary.read(sessionKey));
-      const read = await availability.attemptWhileUp('read', () => primary.read(sessionKey));
-      return read.kind === 'answered' ? read.answer : local.read(sessionKey);
-    },
+    read: (sessionKey) =>
+      insist(
+        'read',
+        () => primary.read(sessionKey),
+        (since) => (policy === 'local' ? local.read(sessionKey).then((record) => ({ ...record, since })) : null),
+      ),
     end: (sessionKey) => insist('end', () => primary.end(sessionKey)),
     reset: (sessionKey, tool) => insist('reset', () => primary.reset(sessionKey, tool)),
   };

@@ -24,6 +24,8 @@ type Attempt<Answer> = { readonly kind: 'answered'; readonly answer: Answer } | 
 export type StoreAvailability = {
   /** Whether it served the last time it was asked, and has not been lost since. */
   readonly isUp: () => boolean;
+  /** Since when it has been away, as an ISO time; null while it serves. */
+  readonly awaySince: () => string | null;
   /**
    * Asks the store, unless it is known to be away: then one asker a second is its probe. For steps that write, for a
    * store that answers them serves. A probe that was answered and has not written leaves its turn to the next asker.
@@ -53,7 +55,7 @@ export const createStoreAvailability = (options: {
 }): StoreAvailability => {
   const { observer, now, onRecovered, store } = options;
   let downUntil = 0;
-  let up = true;
+  let awaySince: string | null = null;
   // One that was refused when it connected is asked again each second, or a replica without batches would stay degraded
   // after one late answer. Until a batch has asked: what became of that says more than this question, which a store may
   // answer that is full or serves only a part. And it keeps no batch from asking.
@@ -64,8 +66,8 @@ export const createStoreAvailability = (options: {
   };
   const lost = (): void => {
     downUntil = now() + PROBE_INTERVAL_MS;
-    if (up) observer.availabilityChanged('down');
-    up = false;
+    if (awaySince === null) observer.availabilityChanged('down');
+    awaySince ??= new Date().toISOString();
   };
   const fell = (operation: StoreOperation, error: unknown): void => {
     observer.operationFailed(operation, error);
@@ -74,8 +76,8 @@ export const createStoreAvailability = (options: {
   const recovered = (): void => {
     downUntil = 0;
     stopAsking();
-    if (up) return;
-    up = true;
+    if (awaySince === null) return;
+    awaySince = null;
     onRecovered();
     observer.availabilityChanged('up');
   };
@@ -86,8 +88,7 @@ export const createStoreAvailability = (options: {
       seen(askAgain);
     };
     clearTimeout(again);
-    again = setTimeout(() => void store?.check?.()?.then(() => seen(recovered), stayedAway), PROBE_INTERVAL_MS);
-    again.unref();
+    again = setTimeout(() => void store?.check?.()?.then(() => seen(recovered), stayedAway), PROBE_INTERVAL_MS).unref();
   };
   const refused = (error: unknown): void => {
     fell('connect', error);
@@ -116,12 +117,13 @@ export const createStoreAvailability = (options: {
     }
   };
   return {
-    isUp: () => up,
+    isUp: () => awaySince === null,
+    awaySince: () => awaySince,
     attempt: async (operation, asking, hasWritten = () => true) => {
       const startedAt = now();
       if (startedAt < downUntil) return AWAY;
       // While it is down this is the probe; those beside it need not wait for it.
-      const isProbe = !up;
+      const isProbe = awaySince !== null;
       if (isProbe) downUntil = startedAt + PROBE_INTERVAL_MS;
       return ask(operation, asking, (answer) => {
         if (hasWritten(answer)) recovered();
@@ -130,7 +132,7 @@ export const createStoreAvailability = (options: {
       });
     },
     // Those that were running when it went away: each would wait for a time-out of its own.
-    attemptWhileUp: async (operation, asking) => (up ? ask(operation, asking, () => undefined) : AWAY),
+    attemptWhileUp: async (operation, asking) => (awaySince === null ? ask(operation, asking, () => undefined) : AWAY),
   };
 };
 

@@ -1,10 +1,11 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 import { createConsoleLab, SLOW_MS } from '../console/console-lab.ts';
 import { createConsoleTools } from '../console/console-tools.ts';
 import { keepScreenshot } from '../support/chromium.ts';
+import { startRedisServer } from '../support/redis-server.ts';
 
 const lab = createConsoleLab();
 
@@ -133,4 +134,38 @@ test('a question about one session is gone when another is looked at', { timeout
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await page.locator('.budgets li').waitFor();
   expect(complaints).toEqual([]);
+});
+
+test('while Redis is away it says whose count it shows, and neither resets nor ends a session that it does not show', {
+  timeout: SLOW_MS,
+}, async () => {
+  const redis = await startRedisServer();
+  onTestFinished(redis.stop);
+  const service = await lab.start({ REDIS_URL: redis.url }, createConsoleTools());
+  await expect.poll(async () => (await fetch(`${service.url}/ready`)).text()).toContain('"ready"');
+  await service.call([FAILING], { session_id: 's' });
+  const { page } = await lab.open(service.url, '#session=s');
+  const buttons = ['Reset find_order', 'Reset all budgets', 'End session'].map((name) =>
+    page.getByRole('button', { name, exact: true }),
+  );
+  const enabled = () => Promise.all(buttons.map(async (button) => (await button.count()) > 0 && button.isEnabled()));
+  await buttons[0]?.waitFor();
+  expect(await enabled()).toEqual([true, true, true]);
+  await redis.kill();
+  const notice = page.locator('.notice');
+  await notice.getByText('Redis is away.').waitFor();
+  expect((await notice.innerText()).replace(/\s+/g, ' ')).toMatch(
+    /^Redis is away\. This is what this replica counted since \d\d:\d\d:\d\d; the session itself is in Redis\. It can be reset/,
+  );
+  // Nothing was counted here yet, and it is not said that the session was never used.
+  expect(await page.getByText('This session has no data').count()).toBe(0);
+  expect((await enabled()).slice(1)).toEqual([false, false]);
+  const gone = await fetch(`${service.url}/sessions/s`, { method: 'DELETE' });
+  expect([gone.status, await gone.json()]).toMatchObject([503, { code: 'store_unavailable' }]);
+  await service.call([FAILING], { session_id: 's' });
+  await buttons[0]?.waitFor();
+  expect(await enabled()).toEqual([false, false, false]);
+  await redis.restart();
+  await notice.getByText('This session has no data').waitFor();
+  expect((await enabled()).slice(1)).toEqual([true, true]);
 });

@@ -5,6 +5,7 @@ import { defineTool } from '#src/tools/define-tool.ts';
 import { createConsoleLab, SLOW_MS, send } from '../console/console-lab.ts';
 import { createConsoleTools } from '../console/console-tools.ts';
 import { keepScreenshot } from '../support/chromium.ts';
+import { makeDirectory } from '../tools/directory/temporary-directory.ts';
 
 const lab = createConsoleLab();
 
@@ -172,3 +173,39 @@ test('a call that outlives its request shows its progress, is replaced when it e
   expect(await page.locator('.reading dd pre').last().innerText()).toBe('"built"');
   expect(complaints).toEqual([]);
 });
+
+const toFile = (names: readonly string[], more = ''): string => `import { defineTool, z } from 'recourse-server';
+export const tools = ${JSON.stringify(names)}.map((name) =>
+  defineTool({ name, description: '', effects: 'read', input: z.object({}), run: () => 1 }),
+);
+${more}`;
+
+test('a link to a tool below the fold scrolls the list to it, and the source in a reason keeps its lines', {
+  timeout: SLOW_MS,
+}, async () => {
+  const { root, write } = makeDirectory({
+    'many.ts': toFile(Array.from({ length: 60 }, (_, at) => `many_${at}`)),
+    'open.ts': toFile(['zz_open']),
+  });
+  const { url } = await lab.start({ TOOLS_DIR: root });
+  write('open.ts', toFile(['zz_open'], 'const open = () = {\n'));
+  await expect
+    .poll(async () => (await fetch(`${url}/tools/zz_open`)).text(), { timeout: SLOW_MS })
+    .toContain('"outdated_reason"');
+  const { page, complaints } = await lab.open(url, '#tool=zz_open');
+  const excerpt = page.locator('.notice pre');
+  await excerpt.waitFor();
+  expect(await excerpt.innerText()).toMatch(/\n.*const open = \(\) = \{\n *[| ]* *\^/);
+  expect(await page.evaluate("getComputedStyle(document.querySelector('.notice pre')).fontFamily")).toMatch(/mono/i);
+  await expect.poll(() => page.evaluate(CHOSEN_IS_SEEN)).toBe(true);
+  await page.evaluate("location.hash = '#tool=echo'");
+  await page.getByRole('heading', { name: 'echo' }).waitFor();
+  expect(await page.evaluate(CHOSEN_IS_SEEN)).toBe(true);
+  expect(complaints).toEqual([]);
+});
+
+const CHOSEN_IS_SEEN = `(() => {
+  const box = document.querySelector('.names').getBoundingClientRect();
+  const chosen = document.querySelector('.names [aria-current]').getBoundingClientRect();
+  return chosen.top >= box.top && chosen.bottom <= box.bottom;
+})()`;

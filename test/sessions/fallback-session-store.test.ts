@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { StoreUnavailableError } from '#src/executor/session-store.ts';
 import { becomeReady, createOutageLab, PATIENCE_MS, RECOVERY } from '#test/sessions/outage-lab.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let lab: Awaited<ReturnType<typeof createOutageLab>>;
 
@@ -170,9 +171,22 @@ test('while it is away what is counted here can be read', async () => {
   await session.run({ y: 'F' });
   const here = await subject.store.read(session.key);
   expect(here).toMatchObject({ mode: 'local', rounds: 1, tools: [{ name: 'y', failures: 1 }] });
+  expect(Date.now() - Date.parse(here.since ?? '')).toBeLessThan(timeLimit(60_000));
   await lab.comeBack(subject);
   const there = await subject.store.read(session.key);
   expect(there).toMatchObject({ mode: 'redis', rounds: 1, tools: [{ name: 'x' }, { name: 'y' }] });
+  expect(there).not.toHaveProperty('since');
+});
+
+test('a reading that comes too late while it serves says nothing of the session, for nothing was counted here', async () => {
+  const subject = await lab.createReady();
+  const session = subject.open();
+  await session.run({ y: 'F' });
+  lab.server.pause();
+  await expect(subject.store.read(session.key)).rejects.toThrow(StoreUnavailableError);
+  lab.server.resume();
+  expect(subject.log.states).toEqual([]);
+  await expect.poll(() => subject.store.read(session.key), RECOVERY).toMatchObject({ mode: 'redis', rounds: 1 });
 });
 
 test.each(['open', 'closed'] as const)(

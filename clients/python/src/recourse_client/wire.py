@@ -123,7 +123,7 @@ class ToolDescription(_ToolDescriptionRequired, total=False):
     """For a tool of a tools directory: its file shares processes with other files, has processes of its own, or gets one process per call."""
 
 
-class SessionViewSession(TypedDict):
+class _SessionViewSessionRequired(TypedDict):
     mode: Literal["redis", "memory", "local"]
     """Where the session is stored; `local` = in this replica, because Redis is unavailable."""
     rounds: int
@@ -134,6 +134,11 @@ class SessionViewSession(TypedDict):
     retries_used: int
     """Over all tools: failed, running, or lost when a replica died."""
     retries_limit: int
+
+
+class SessionViewSession(_SessionViewSessionRequired, total=False):
+    since: str
+    """Only with mode `local`: since when this replica has counted. The session itself is in Redis."""
 
 
 class SessionToolStreak(TypedDict):

@@ -568,6 +568,11 @@ export interface components {
                  * @enum {string}
                  */
                 readonly mode: "redis" | "memory" | "local";
+                /**
+                 * Format: date-time
+                 * @description Only with mode `local`: since when this replica has counted. The session itself is in Redis.
+                 */
+                readonly since?: string;
                 readonly rounds: number;
                 readonly max_rounds: number | null;
                 /** @description Calls that ran, or may have run. */
