@@ -286,28 +286,38 @@ const MAX_READ = 4 * MAX_MESSAGE_LENGTH;
 // What hangs on an exception says why: `fetch failed` has its reason there, and Node's error for two addresses has no text.
 const MAX_REASON_LEVELS = 3;
 const MAX_REASONS = 3;
+const BUILT_IN: ReadonlySet<string> = new Set(['Error', 'TypeError', 'AggregateError', 'SuppressedError']);
 
 /** Its message, or its code, and in brackets the reasons that hang on it: as many levels of them as `levels`. */
 const textOfObject = (thrown: object, levels: number): string => {
   const message = read(thrown, 'message');
   const own = typeof message === 'string' && message.trim() !== '' ? message : toCode(read(thrown, 'code'));
-  const reasons = levels === 0 ? [] : toReasons(thrown, levels - 1).filter((reason) => !own.includes(reason));
-  const shown = reasons.slice(0, MAX_REASONS).join('; ');
+  // A class of its own says in its message what is to be read: what caused it, such as a path of the host, is for the log.
+  const isWhole = levels === 0 || (own !== '' && !BUILT_IN.has(typeNameOf(thrown)));
+  const shown = isWhole ? '' : toReasons(thrown, levels - 1, own);
   if (own !== '') return shown === '' ? own : `${own} (${shown})`;
-  if (shown !== '') return shown;
+  return shown === '' ? toMembersText(thrown) : shown;
+};
+
+const toMembersText = (thrown: object): string => {
   const json = attempt(() => JSON.stringify(thrown));
   return typeof json === 'string' && json !== '{}' ? json : '';
 };
 
 const toCode = (code: unknown): string => (isTypeName(code) ? code : '');
 
-const toReasons = (thrown: object, levels: number): readonly string[] => {
+/** What it does not say itself, separated by semicolons. */
+const toReasons = (thrown: object, levels: number, own: string): string => {
   // Of AggregateError, of SuppressedError, and of all others.
   const errors = read(thrown, 'errors');
   const listed = attempt(() => (Array.isArray(errors) ? errors.slice(0, MAX_REASONS) : [])) ?? [];
   const found = [...listed, ...['error', 'suppressed', 'cause'].map((key) => read(thrown, key))].filter(isException);
   // Cut out of sight: no secret shows in half.
-  return [...new Set(found.map((reason) => toReason(reason, levels).trim().slice(0, MAX_READ)))].filter(Boolean);
+  const reasons = new Set(found.map((reason) => toReason(reason, levels).trim().slice(0, MAX_READ)));
+  return [...reasons]
+    .filter((reason) => reason !== '' && !own.includes(reason))
+    .slice(0, MAX_REASONS)
+    .join('; ');
 };
 
 // Members of these names may be anything else.

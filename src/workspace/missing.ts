@@ -1,9 +1,10 @@
 import { posix } from 'node:path';
 import { distance } from 'fastest-levenshtein';
 import { LRUCache } from 'lru-cache';
-import { FileNotFoundError, tellFileErrors, unlessUnreadable } from './file-errors.ts';
+import { FileNotFoundError, tellFileErrors, unlessCode, unlessUnreadable } from './file-errors.ts';
 import { withPlace } from './place.ts';
 import { type Entries, type Entry, readEntries } from './read-entries.ts';
+import { findSameLook } from './same-look.ts';
 import type { Workspace } from './workspace.ts';
 import { quotePath } from './workspace-path.ts';
 
@@ -56,13 +57,21 @@ type Missing = {
   readonly signal: AbortSignal;
 };
 
-/** As `tellFileErrors`; where nothing lies under the path, the message names what may have been meant. */
+/**
+ * As `tellFileErrors`, for `work` at a path that must exist. Where nothing lies under it, what has a name of the same look is
+ * taken; where there is none, the message names what may have been meant.
+ */
 export const tellWithNearNames = <T>(
   workspace: Workspace,
   missing: Omit<Missing, 'cause'>,
-  work: () => Promise<T>,
-): Promise<T> =>
-  tellFileErrors({ path: missing.path, toMissing: (cause) => toMissing(workspace, { ...missing, cause }) }, work);
+  work: (path: string) => Promise<T>,
+): Promise<T> => {
+  const { path, signal } = missing;
+  return tellFileErrors({ path, toMissing: (cause) => toMissing(workspace, { ...missing, cause }) }, async () => {
+    const found = await unlessCode('ENOENT', unlessCode('ENOTDIR', work(path)));
+    return found ?? (await work(await findSameLook(workspace, path, signal)));
+  });
+};
 
 /** `there is no file 'note.md' in the workspace. Did you mean 'notes.md'?` The question only where something is near. */
 const toMissing = async (workspace: Workspace, missing: Missing): Promise<FileNotFoundError> => {

@@ -59,7 +59,13 @@ test.each<[string, unknown, string]>([
   ],
   ['suppressed errors', new SuppressedError(new Error('close'), new Error('read')), 'SuppressedError: close; read'],
   ['nothing at all', new Error(''), "Tool 'x' failed without a message."],
-  // Written for the model: its cause is for the log.
+  // Written for whoever reads the message: its cause is for the log.
+  ['a name of its own', Object.assign(new Error('no', { cause: new Error('/etc') }), { name: 'Gone' }), 'Gone: no'],
+  [
+    'only a cause, and a name of its own',
+    Object.assign(new Error('', { cause: new Error('reset') }), { name: 'Gone' }),
+    'Gone: reset',
+  ],
   ['a class of its own', new RetryableToolError('No user John.', { cause: new Error('secret') }), 'No user John.'],
 ])('an exception with %s has its reasons in the message', (_name, thrown, message) => {
   expect(tell(thrown)).toBe(message);

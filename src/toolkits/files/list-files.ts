@@ -52,8 +52,8 @@ export const createListFiles = (workspace: Workspace, maxLookedAt = MAX_LOOKED_A
     run: ({ path: written, after }, { signal }) => {
       const path = toWorkspacePath(written);
       const hint = `Call list_files with the path "." to list the workspace.`;
-      return tellWithNearNames(workspace, { wanted: 'directory', path, hint, signal }, () =>
-        withPlace(workspace, path, (place) => listDirectory(place, { path, after, signal, maxLookedAt })),
+      return tellWithNearNames(workspace, { wanted: 'directory', path, hint, signal }, (found) =>
+        withPlace(workspace, found, (place) => listDirectory(place, { path: found, after, signal, maxLookedAt })),
       );
     },
   });

@@ -46,8 +46,8 @@ export const createReadFile = (workspace: Workspace): InlineTool =>
     run: ({ path: written, offset, limit }, { signal }) => {
       const path = toWorkspacePath(written);
       const hint = 'Call list_files to see what is there.';
-      return tellWithNearNames(workspace, { wanted: 'file', path, hint, signal }, () =>
-        withPlace(workspace, path, (place) => readPart(place, { path, offset, limit })),
+      return tellWithNearNames(workspace, { wanted: 'file', path, hint, signal }, (found) =>
+        withPlace(workspace, found, (place) => readPart(place, { path: found, offset, limit })),
       );
     },
   });

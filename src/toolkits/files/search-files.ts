@@ -65,8 +65,8 @@ export const createSearchFiles = (
     run: ({ query, path: written }, { signal, timeoutMs }) => {
       const path = toWorkspacePath(written);
       const hint = 'Call list_files to see what is there.';
-      return tellWithNearNames(workspace, { wanted: 'file or directory', path, hint, signal }, async () =>
-        toAnswer(query, await searchText(workspace, files, { query, path, signal, limits, timeoutMs })),
+      return tellWithNearNames(workspace, { wanted: 'file or directory', path, hint, signal }, async (found) =>
+        toAnswer(query, await searchText(workspace, files, { query, path: found, signal, limits, timeoutMs })),
       );
     },
   });

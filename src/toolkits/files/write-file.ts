@@ -5,6 +5,7 @@ import { posix } from 'node:path';
 import * as z from 'zod';
 import { defineTool, RetryableToolError } from '../../recourse.ts';
 import {
+  findSameLook,
   type Place,
   quotePath,
   refuseGitPath,
@@ -53,10 +54,13 @@ export const createWriteFile = (workspace: Workspace): InlineTool =>
     input: WriteFileInput,
     output: WriteFileOutput,
     run: ({ path: written, content }, { signal }) => {
-      const path = toWorkspacePath(written);
-      refuseGitPath(path, path);
-      checkContent(content, path);
-      return tellFileErrors({ path, toMissing: (cause) => toNoDirectory(path, cause) }, async () => {
+      const asked = toWorkspacePath(written);
+      refuseGitPath(asked, asked);
+      checkContent(content, asked);
+      return tellFileErrors({ path: asked, toMissing: (cause) => toNoDirectory(asked, cause) }, async () => {
+        // A second file that looks the same would be told from the first by nobody.
+        const path = await findSameLook(workspace, asked, signal);
+        refuseGitPath(path, asked);
         const directory = posix.dirname(path);
         await makeDirectories(workspace, directory, path);
         return await withWritable(workspace, directory, path, (place) => replaceFile(place, { path, content, signal }));
