@@ -10,7 +10,7 @@ import { correctsItself, givesUpInTime, keepsGuessing } from '../../examples/age
 import type { ToolCall, ToolResult } from '../../examples/agent-loop/tool-result.ts';
 import { createNoteTool } from '../clients/typescript/lossy-lab.ts';
 import { answering, findClosedPort, startHttpTarget } from '../support/http-target.ts';
-import { startLossyProxy } from '../support/lossy-proxy.ts';
+import { startLosingProxy } from '../support/losing-proxy.ts';
 import { cleanEnvironment, ROOT, startProcess } from '../support/start-process.ts';
 import { timeLimit } from '../support/time-limit.ts';
 
@@ -156,8 +156,7 @@ test('an agent that loses answers writes once, and ends with words', async () =>
     [3, 'three', 'It is written.'],
     [Infinity, 'all', 'The tools cannot be reached: POST /tool-calls (no_answer): The service did not answer in time.'],
   ] as const) {
-    const proxy = await startLossyProxy(url, lost);
-    onTestFinished(proxy.stop);
+    const proxy = await startLosingProxy(url, lost);
     const run = await play(proxy.url, writes(note), 8, { timeoutMs: lost === Infinity ? 1_000 : 60_000 });
     expect({ text: run.text, runs: notes.runs(note) }).toEqual({ text, runs: 1 });
   }

@@ -6,7 +6,7 @@ import { toLangChainTools } from '@recourse/client/langchain';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
-import { startLossyProxy } from '#test/support/lossy-proxy.ts';
+import { startLosingProxy } from '#test/support/losing-proxy.ts';
 import { createAnthropic } from '#test/support/providers/anthropic.ts';
 import { createGemini } from '#test/support/providers/gemini.ts';
 import { openaiChat } from '#test/support/providers/openai-chat.ts';
@@ -106,7 +106,7 @@ const play = async ([, createProvider, runAgent]: Row, lost: number, items: read
     read.splice(0, read.length, ...conversation.rounds.map((round) => round.map(({ text }) => text)));
     return decide(conversation);
   });
-  const proxy = await startLossyProxy(service.url, lost);
+  const proxy = await startLosingProxy(service.url, lost);
   const environment = {
     ...{
       NODE_ENV: 'production',
@@ -122,7 +122,6 @@ const play = async ([, createProvider, runAgent]: Row, lost: number, items: read
     const answer = await runAgent('Order a lamp and a chair.');
     return { answer, read, orders: ledger.toSorted(), keys: proxy.keys(), rejections: endpoint.rejections() };
   } finally {
-    await proxy.stop();
     await endpoint.stop();
   }
 };

@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import * as z from 'zod';
 import { defineTool } from '#src/tools/define-tool.ts';
 import { failureOf, findClosedPort } from '#test/support/http-target.ts';
-import { type LossyProxy, startLossyProxy } from '#test/support/lossy-proxy.ts';
+import { type LosingProxy, startLosingProxy } from '#test/support/losing-proxy.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 import { createRecourse, RecourseError, type RecourseSession } from '../../../clients/typescript/src/client.ts';
 import { createWatchedFetch } from './lossy-lab.ts';
@@ -31,9 +31,8 @@ afterEach(() => {
 
 const order = (id: string, item = 'lamp') => ({ id, name: 'place_order', arguments: { item } });
 
-const start = async (lost: number): Promise<{ proxy: LossyProxy; session: RecourseSession }> => {
-  const proxy = await startLossyProxy(service.url, lost);
-  onTestFinished(proxy.stop);
+const start = async (lost: number): Promise<{ proxy: LosingProxy; session: RecourseSession }> => {
+  const proxy = await startLosingProxy(service.url, lost);
   return { proxy, session: createRecourse({ url: proxy.url }).session(crypto.randomUUID()) };
 };
 
@@ -69,8 +68,7 @@ test('a lost request that never arrived runs when the call is made again', async
 
 test('no refusal of a repeat says that the lost request did not run', async () => {
   let full = false;
-  const proxy = await startLossyProxy(service.url, 2);
-  onTestFinished(proxy.stop);
+  const proxy = await startLosingProxy(service.url, 2);
   const refusing: typeof fetch = async (input, init) => (full ? PROBLEM_503.clone() : fetch(input, init));
   const recourse = createRecourse({ url: proxy.url, fetch: refusing });
   const session = recourse.session(crypto.randomUUID(), { timeoutMs: 2_000 });
