@@ -49,6 +49,14 @@ const PROBLEM_HEADERS: ReadonlyMap<string, Readonly<Record<string, object>>> = n
       },
     },
   ],
+  [
+    'ratelimit',
+    { RateLimit: { type: 'string', description: 'Whose rate is used up, and seconds until it is not (draft 10).' } },
+  ],
+  [
+    'ratelimit-policy',
+    { 'RateLimit-Policy': { type: 'string', description: 'That rate: requests, and seconds of its window.' } },
+  ],
   ['www-authenticate', { 'WWW-Authenticate': { type: 'string', description: 'The required authentication scheme.' } }],
 ]);
 

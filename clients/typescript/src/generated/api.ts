@@ -1667,6 +1667,10 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -2028,6 +2032,10 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -2386,6 +2394,10 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -2652,6 +2664,10 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3015,6 +3031,10 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3304,6 +3324,10 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3635,6 +3659,10 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4611,6 +4639,10 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4874,6 +4906,10 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5137,6 +5173,10 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5405,6 +5445,10 @@ export interface operations {
                     readonly "X-Request-Id"?: string;
                     /** @description Seconds to wait before a retry. */
                     readonly "Retry-After"?: number;
+                    /** @description Whose rate is used up, and seconds until it is not (draft 10). */
+                    readonly RateLimit?: string;
+                    /** @description That rate: requests, and seconds of its window. */
+                    readonly "RateLimit-Policy"?: string;
                     readonly [name: string]: unknown;
                 };
                 content: {
