@@ -79,6 +79,19 @@ test('a session that nobody has seen is said to be unknown, and that is no error
   });
 });
 
+test('while Redis is away nobody is told that the session never existed', async () => {
+  const redis = `redis://127.0.0.1:${await findClosedPort()}`;
+  const { url, logged } = await startProcess({ by: 'node', environment: { REDIS_URL: redis } });
+  await logged('session store availability changed');
+  expect((await session(['nobody', '--url', url])).stdout.split('\n')).toEqual([
+    'Session nobody, stored in this replica only: Redis is unavailable',
+    '0 rounds, 0 calls, 0 of 20 retries used',
+    '',
+    'This replica has counted nothing in it meanwhile. The session itself is in Redis.',
+    '',
+  ]);
+});
+
 test('the key says whose session it is, and one that is missing or wrong is asked for', async () => {
   const keyOf = (tenant: string): string => `key-of-${tenant}`;
   const pairs = ['acme', 'umbrella'].map((tenant) => `${tenant}=${hash('sha256', keyOf(tenant))}`);
