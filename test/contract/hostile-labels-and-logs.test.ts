@@ -149,7 +149,7 @@ const leaky = defineTool({
 test.each(SECRETS)('%j in an error is shown by nobody', async (secret, shown) => {
   const service = await start([leaky]);
   const result = await answerOne(service, { name: 'leaky', arguments: { text: secret } });
-  expect(result.message).toBe(`Error: ${shown}`);
+  expect(result.message).toBe(`Error: ${shown} (because of ${shown})`);
   expect(result.error?.hint).toBe(shown);
   expect(JSON.stringify(service.logLines())).not.toContain(JSON.stringify(secret).slice(1, -1));
 });
