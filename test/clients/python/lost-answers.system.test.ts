@@ -12,6 +12,9 @@ import { startProviderEndpoint } from '#test/support/providers/provider-endpoint
 import { cleanEnvironment, ROOT } from '#test/support/start-process.ts';
 import { startService } from '#test/support/start-service.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
+import { readCalls } from '../../../clients/typescript/src/read-calls.ts';
+import { writeAnswers } from '../../../clients/typescript/src/write-answers.ts';
+import { MESSAGES } from '../contract/answered-messages.ts';
 import { readContract } from '../contract/contract-case.ts';
 
 const PYTHONPATH = [join(ROOT, 'clients/python/src'), join(ROOT, 'test/clients/python/stand-ins')].join(':');
@@ -95,4 +98,36 @@ test('its keys and texts are those of the contract of all clients', () => {
   const env = cleanEnvironment({ PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' });
   const { stdout } = spawnSync('python3', ['-c', PRINT], { env, input: JSON.stringify(keys), encoding: 'utf8' });
   expect(JSON.parse(stdout)).toEqual({ keys, texts });
+});
+
+const WRITE = `
+import json, sys
+from recourse_client import _messages as messages
+print(json.dumps([
+    [messages.write_answers(format, [(call, text, is_error) for call in messages.read_calls(message)])
+     for text, is_error in [("It broke.", True), ("Done.", False)]]
+    for _, format, message in json.load(sys.stdin)
+]))
+`;
+
+test('it writes the answers that the client for TypeScript writes, in every format', () => {
+  const env = cleanEnvironment({ PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' });
+  const { stdout, stderr } = spawnSync('python3', ['-c', WRITE], {
+    env,
+    input: JSON.stringify(MESSAGES),
+    encoding: 'utf8',
+  });
+  expect(stderr).toBe('');
+  const expected = MESSAGES.map(([, format, message]) =>
+    [
+      { text: 'It broke.', isError: true },
+      { text: 'Done.', isError: false },
+    ].map((told) =>
+      writeAnswers(
+        format,
+        readCalls(message).map((call) => ({ call, ...told })),
+      ),
+    ),
+  );
+  expect(JSON.parse(stdout)).toEqual(expected);
 });

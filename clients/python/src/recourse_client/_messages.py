@@ -22,50 +22,52 @@ class MessageCall:
     id: str
     name: str
     arguments: object
-    is_custom: bool = False
-    """Of OpenAI's custom tools, whose answers have a type of their own."""
+    manner: Literal["custom", "camel", None] = None
+    """`custom`: of OpenAI's custom tools, whose answers have a type of their own. `camel`: as Mistral's and Cohere's clients for
+    TypeScript spell it."""
 
 
 def read_calls(message: object) -> list[MessageCall]:
     """The calls of a message in their order; the service itself reads messages with more care. Empty where none is found."""
     found: dict[str, MessageCall] = {}
     # As it is sent: messages may be the models of pydantic. LangChain's hold each call again as the provider wrote it.
-    for place, call in enumerate(_find(parse_json(to_json(message)))):
+    for place, call in enumerate(_find(parse_json(to_json(message)), "")):
         found.setdefault(call.id or f"\0{place}", call)
     return list(found.values())
 
 
-def _find(value: object) -> Iterator[MessageCall]:
+def _find(value: object, key: str) -> Iterator[MessageCall]:
     if isinstance(value, list):
         for item in cast("list[object]", value):
-            yield from _find(item)
+            yield from _find(item, key)
     elif isinstance(value, dict):
         members = cast("dict[str, object]", value)
-        call = _to_call(members)
+        call = _to_call(members, key)
         if call is not None:
             yield call
             return
-        for inner in members.values():
-            yield from _find(inner)
+        for name, inner in members.items():
+            yield from _find(inner, name)
 
 
-def _to_call(members: Mapping[str, object]) -> MessageCall | None:
+def _to_call(members: Mapping[str, object], key: str) -> MessageCall | None:
     for holder in HOLDERS:
         inner = members.get(holder)
         if isinstance(inner, dict):
-            return _read({"id": members.get("id"), **cast("dict[str, object]", inner)}, holder == "custom")
+            manner = "custom" if holder == "custom" else "camel" if key == "toolCalls" else None
+            return _read({"id": members.get("id"), **cast("dict[str, object]", inner)}, manner)
     kind = members.get("type")
     if kind not in TYPES or members.get("providerExecuted") is True:
         return None
-    return _read(members, kind == "custom_tool_call")
+    return _read(members, "custom" if kind == "custom_tool_call" else None)
 
 
-def _read(members: Mapping[str, object], is_custom: bool) -> MessageCall | None:
+def _read(members: Mapping[str, object], manner: Literal["custom", "camel", None]) -> MessageCall | None:
     name = _first(members, "toolName", "name")
     if not isinstance(name, str):
         return None
     id = _first(members, "call_id", "toolUseId", "toolCallId", "id")
-    return MessageCall("" if id is None else str(id), name, _first(members, "arguments", "args", "input"), is_custom)
+    return MessageCall("" if id is None else str(id), name, _first(members, "arguments", "args", "input"), manner)
 
 
 def _first(members: Mapping[str, object], *names: str) -> object:
@@ -112,7 +114,7 @@ def _write_chat(call: MessageCall, text: str, is_error: bool) -> dict[str, Any]:
 
 
 def _write_output(call: MessageCall, text: str, is_error: bool) -> dict[str, Any]:
-    kind = "custom_tool_call_output" if call.is_custom else "function_call_output"
+    kind = "custom_tool_call_output" if call.manner == "custom" else "function_call_output"
     return {"type": kind, "call_id": call.id, "output": text}
 
 
@@ -121,7 +123,11 @@ def _write_realtime(call: MessageCall, text: str, is_error: bool) -> dict[str, A
 
 
 def _write_mistral(call: MessageCall, text: str, is_error: bool) -> dict[str, Any]:
-    return {**_write_chat(call, text, is_error), "name": call.name}
+    return {**_write_spelled(call, text, is_error), "name": call.name}
+
+
+def _write_spelled(call: MessageCall, text: str, is_error: bool) -> dict[str, Any]:
+    return {"role": "tool", "toolCallId" if call.manner == "camel" else "tool_call_id": call.id, "content": text}
 
 
 def _write_ollama(call: MessageCall, text: str, is_error: bool) -> dict[str, Any]:
@@ -165,7 +171,7 @@ WRITERS: Mapping[ConversationFormat, tuple[Write, Wrap | None]] = {
     "gemini": (_write_gemini, lambda parts: {"role": "user", "parts": parts}),
     "bedrock": (_write_bedrock, lambda parts: {"role": "user", "content": parts}),
     "mistral": (_write_mistral, None),
-    "cohere": (_write_chat, None),
+    "cohere": (_write_spelled, None),
     "ollama": (_write_ollama, None),
     "ai-sdk": (_write_ai_sdk, lambda parts: {"role": "tool", "content": parts}),
     "langchain": (_write_langchain, None),
