@@ -1,6 +1,7 @@
 import { isRecord, type JsonRecord, recordAt, textsAt } from '../../contract/json-record.ts';
 import type { JsonSchema } from '../../contract/tool-description.ts';
 import { defaultOf, easeNestedDefaults } from '../sources/nested-defaults.ts';
+import { toTypedValue, toTypedValues } from '../sources/typed-values.ts';
 
 export type InputSchema = {
   /** By which arguments are checked. */
@@ -54,8 +55,6 @@ const isFilledList: Check = (value) => Array.isArray(value) && value.length > 0;
 
 const wordsOf = (words: readonly string[], check: Check) => words.map((word) => [word, check] as const);
 
-// What these hold are values, not schemas.
-const VALUES: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);
 // What these hold are schemas, or names, under names of the server's own.
 const NAMED = [
   ...['properties', 'patternProperties', '$defs', 'definitions'],
@@ -89,7 +88,6 @@ const toCurrent = (schema: JsonRecord): JsonSchema => {
 type Word = readonly [word: string, value: unknown];
 
 const toWords = (word: string, value: unknown, schema: JsonRecord): readonly Word[] => {
-  if (VALUES.has(word)) return [[word, value]];
   const isTuple = Array.isArray(schema['items']);
   const rewrite = REWRITES.get(word);
   if (rewrite !== undefined) return [[word, rewrite(value, schema)]];
@@ -108,7 +106,15 @@ const outsideOf =
   (value, schema) =>
     value === true ? schema[bound] : value;
 
+// What these hold are values, not schemas.
+const typedValue: Rewrite = (value, { type }) => toTypedValue(value, [type].flat());
+const typedValues: Rewrite = (value, { type }) => (Array.isArray(value) ? toTypedValues(value, [type].flat()) : value);
+
 const REWRITES: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
+  ['const', typedValue],
+  ['default', typedValue],
+  ['enum', typedValues],
+  ['examples', typedValues],
   ['type', (value) => toType(value)],
   ['required', (value, schema) => (Array.isArray(value) ? [...new Set(textsAt(schema, 'required'))] : undefined)],
   ['minimum', boundOf('exclusiveMinimum')],

@@ -3,10 +3,10 @@ import type { JsonSchema } from '../../contract/tool-description.ts';
 import { toEcmaScript } from '../../tools/foreign-patterns.ts';
 import { loosenSchema, mapParts } from '../../tools/loosen-schema.ts';
 import { defaultOf } from '../sources/nested-defaults.ts';
+import { toTypedValue, toTypedValues } from '../sources/typed-values.ts';
 import type { OpenApiDocument } from './parse-document.ts';
 import { toPlainText } from './plain-text.ts';
 import { followReferences, OperationProblem, resolveReference } from './references.ts';
-import { toTypedValue } from './typed-values.ts';
 import { type MostOfValue, sizeOf } from './value-size.ts';
 
 /** Turns schemas of a document into JSON Schema (draft 2020-12) for what a model sends. One per operation. */
@@ -318,20 +318,18 @@ const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Numb
 
 const toValueWords = (source: JsonRecord): readonly Word[] => {
   const types = toTypes(source);
-  const toTyped = (value: unknown): unknown => toTypedValue(value, types);
-  const values = listAt(source, 'enum').map(toTyped);
-  const examples = [...listAt(source, 'examples'), ...('example' in source ? [source['example']] : [])].map(toTyped);
-  const [example] = examples.filter(
-    (value) =>
-      sizeOf(value, MOST_OF_EXAMPLE) !== null && (JSON.stringify(value)?.length ?? Infinity) <= LONGEST_EXAMPLE,
-  );
+  const values = toTypedValues(listAt(source, 'enum'), types);
+  const examples = [...listAt(source, 'examples'), ...('example' in source ? [source['example']] : [])];
+  const example = examples
+    .map((value) => toTypedValue(value, types))
+    .find(
+      (value) =>
+        sizeOf(value, MOST_OF_EXAMPLE) !== null && (JSON.stringify(value)?.length ?? Infinity) <= LONGEST_EXAMPLE,
+    );
   return [
-    [
-      'enum',
-      values.length > 0 ? [...new Map(values.map((value) => [JSON.stringify(value), value])).values()] : undefined,
-    ],
-    ['const', toTyped(source['const'])],
-    ['default', toTyped(source['default'])],
+    ['enum', values.length > 0 ? values : undefined],
+    ['const', toTypedValue(source['const'], types)],
+    ['default', toTypedValue(source['default'], types)],
     ['examples', example === undefined ? undefined : [example]],
     ['uniqueItems', source['uniqueItems'] === true ? true : undefined],
   ];

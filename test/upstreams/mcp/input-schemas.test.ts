@@ -49,6 +49,31 @@ const CASES: Readonly<Record<string, Case>> = {
     calls: [asGiven({ a: 1 }), refused({})],
   },
   'an enum without words': { schema: of({ a: { enum: [] } }), calls: [asGiven({ a: 1 })] },
+  'values of another type than the one beside them': {
+    schema: of({
+      a: { type: 'string', enum: [1, 2, '2'] },
+      b: { type: ['integer', 'null'], enum: ['1', null], default: '1' },
+      c: {
+        type: 'array',
+        items: {
+          anyOf: [
+            { type: 'boolean', const: 'true' },
+            { type: 'string', const: 5 },
+          ],
+        },
+      },
+      d: { enum: [1, '2'] },
+    }),
+    calls: [
+      asGiven({ a: '2', b: 1, c: [true, '5'], d: '2' }),
+      asGiven({ b: null, d: 1 }),
+      ...[{ a: 2 }, { a: '3' }, { b: '1' }, { c: [5] }, { d: 2 }].map(refused),
+    ],
+  },
+  'a default of another type': {
+    schema: of({ n: { type: 'integer', default: '5' } }, { required: ['n'] }),
+    calls: [[{}, { n: 5 }]],
+  },
   'bounds that are no numbers': { schema: of({ a: { minimum: '0', maxLength: -1 } }), calls: [asGiven({ a: -5 })] },
   'arguments named like keywords': {
     schema: of(

@@ -1,5 +1,11 @@
+/** The values of an `enum` or of `examples`, each as `toTypedValue` has it and once. */
+export const toTypedValues = (values: readonly unknown[], types: readonly unknown[]): readonly unknown[] => {
+  const typed = values.map((value) => toTypedValue(value, types));
+  return [...new Map(typed.map((value) => [JSON.stringify(value), value])).values()];
+};
+
 /**
- * A value of a document as the types beside it have it: YAML without quotes makes a number of `"1"`, and quotes a text of 1.
+ * A value of a schema as the types beside it have it: YAML without quotes makes a number of `"1"`, and quotes a text of 1.
  * Where nothing of the value would change but its type it is of the first type that has it; else it stays what it is.
  */
 export const toTypedValue = (value: unknown, types: readonly unknown[]): unknown => {
