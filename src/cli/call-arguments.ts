@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../contract/tool-description.ts';
 import { parseJson } from '../json/parse-json.ts';
+import { isWideInteger } from '../tools/wide-integers.ts';
 import { toPlainText, WrongUse } from './terminal.ts';
 
 export type Arguments = Readonly<Record<string, unknown>>;
@@ -59,6 +60,8 @@ const toValue = (texts: readonly string[], root: JsonSchema | null, name: string
 };
 
 const toSingle = (text: string, kinds: ReadonlySet<string>): unknown => {
+  // As a number it would be another one. Imports and MCP servers take the text for the number.
+  if (isWideInteger(text)) return text;
   const parsed = parseJson(text);
   if (!parsed.ok || holdsInfinity(parsed.value)) return text;
   const kind = kindOf(parsed.value);

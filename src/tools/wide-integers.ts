@@ -13,7 +13,7 @@ declare global {
 const DIGITS = /^-?[1-9]\d{15,307}$/;
 
 /** Whether a text is a whole number beyond ±2^53−1, in its digits alone: a JSON number cannot carry it to everyone. */
-const isWideInteger = (value: unknown): value is string =>
+export const isWideInteger = (value: unknown): value is string =>
   typeof value === 'string' && DIGITS.test(value) && !Number.isSafeInteger(Number(value));
 
 /** Where texts of digits stand for numbers; `*` is any item of a list. */

@@ -36,6 +36,12 @@ test.for([
   ['a list of one piece', ['names=a'], { names: ['a'] }],
   ['numbers in pieces', ['sizes=1', 'sizes=2'], { sizes: [1, 2] }],
   ['a number too large to be one', ['ratio=1e400', 'point={"x":-1e400}'], { ratio: '1e400', point: '{"x":-1e400}' }],
+  [
+    'a whole number that loses digits as a number, in its digits',
+    ['count=8123456789012345679', 'ratio=-9007199254740993', 'sizes=1', 'sizes=8123456789012345679'],
+    { count: '8123456789012345679', ratio: '-9007199254740993', sizes: [1, '8123456789012345679'] },
+  ],
+  ['large numbers that are exact', ['count=9007199254740991', 'ratio=1e21'], { count: 9007199254740991, ratio: 1e21 }],
   ['what fits nothing, for the service to say so', ['count=two', 'deep=1'], { count: 'two', deep: '1' }],
   ['what the schema does not know', ['other=5', '__proto__=x'], { other: '5', ['__proto__']: 'x' }],
   ['a member without a schema', ['free=5'], { free: '5' }],
