@@ -188,7 +188,7 @@ const createAjv = ({ patterns, formats: rule, problems }: AjvOptions): Ajv.Ajv20
 const toStepCheck = (step: number): DataValidateFunction => {
   const check: DataValidateFunction = (value: unknown) => {
     if (typeof value !== 'number' || isMultipleOf(value, step)) return true;
-    check.errors = [{ keyword: 'multipleOf', params: { multipleOf: step }, message: `must be multiple of ${step}` }];
+    check.errors = [{ keyword: 'multipleOf', params: { multipleOf: step } }];
     return false;
   };
   return check;
@@ -214,8 +214,7 @@ const toUniqueCheck = (wanted: boolean): DataValidateFunction => {
   const check: DataValidateFunction = (items: unknown) => {
     const twins = wanted && Array.isArray(items) ? findTwins(items) : null;
     if (twins === null) return true;
-    const message = `must NOT have duplicate items (items ## ${twins[0]} and ${twins[1]} are identical)`;
-    check.errors = [{ keyword: 'uniqueItems', params: { i: twins[0], j: twins[1] }, message }];
+    check.errors = [{ keyword: 'uniqueItems', params: { uniqueItems: twins.join(' and ') } }];
     return false;
   };
   return check;

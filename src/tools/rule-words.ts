@@ -19,7 +19,10 @@ const RULES = {
   minProperties: (limit) => `an object of at least ${count(limit, 'member')}`,
   pattern: (pattern) => `a string that matches ${pattern}`,
   format: (format) => `a string of the format '${format}'`,
+  uniqueItems: (equal) => `an array of different items (${equal} are equal)`,
   anyOf: () => 'a value that one of the alternatives allows',
+  oneOf: () => 'a value that only one of the alternatives allows',
+  not: () => 'a value that the schema under `not` does not allow',
 } as const satisfies Readonly<Record<string, (value: string) => string>>;
 
 type Rule = keyof typeof RULES;
@@ -27,8 +30,7 @@ const isRule = (keyword: string): keyword is Rule => Object.hasOwn(RULES, keywor
 
 /** What an error of Ajv expects; null where it has no words of ours. */
 export const toAjvRule = ({ keyword, params }: ErrorObject): string | null => {
-  // Of `oneOf` that two alternatives fit, Ajv's words say so.
-  if (keyword === 'oneOf') return params['passingSchemas'] === null ? RULES.anyOf() : null;
+  if (keyword === 'oneOf' && params['passingSchemas'] === null) return RULES.anyOf();
   if (!isRule(keyword)) return null;
   const value = String(params['limit'] ?? params[keyword]);
   return RULES[keyword](keyword === 'pattern' ? `/${value}/` : value);

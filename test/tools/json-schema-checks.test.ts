@@ -33,7 +33,7 @@ test('forty thousand different items are seen to be unique in no time', () => {
   const items = Array.from({ length: 40_000 }, (_, n) => ({ n, text: `item ${n}` }));
   expect(isWithin(5_000, () => expect(check(items)).toEqual([]))).toBe(true);
   expect(check([...items, { text: 'item 7', n: 7 }])).toMatchObject([
-    { message: 'must NOT have duplicate items (items ## 40000 and 7 are identical)' },
+    { message: 'expected an array of different items (40000 and 7 are equal), got an array' },
   ]);
 });
 

@@ -42,6 +42,23 @@ describe('a rule that is broken is told in the same words by zod and by JSON Sch
     expect((await issuesOf({ properties: { x: { oneOf: anyOf } } })).at(-1)).toBe(told);
   });
 
+  test.each([
+    [{ uniqueItems: true }, [1, 2, 1], 'expected an array of different items (2 and 0 are equal), got an array'],
+    [
+      { not: { type: 'string' } },
+      'a',
+      'expected a value that the schema under `not` does not allow, got the string "a"',
+    ],
+    [
+      { oneOf: [{ type: 'integer' }, { type: 'number' }] },
+      1,
+      'expected a value that only one of the alternatives allows, got the number 1',
+    ],
+  ])('so are the rules that JSON Schema alone has: %j', async (x, given, told) => {
+    const { check } = toSchemaCheck({ type: 'object', properties: { x } }, 'input');
+    expect(await check({ x: given })).toMatchObject({ ok: false, issues: [{ path: 'x', message: told }] });
+  });
+
   test("what the tool's author says of a rule stands", async () => {
     const { check } = toSchemaCheck(z.object({ x: z.number().max(100, 'a hundred is the most') }), 'input');
     expect(await check({ x: 105 })).toMatchObject({ issues: [{ message: 'a hundred is the most' }] });
