@@ -63,6 +63,9 @@ export type HttpClient = {
 const CONNECT_TIMEOUT_MS = 5_000;
 // Also the most a server may ask for: an idle connection per host is a file descriptor a stranger holds.
 const KEEP_ALIVE_MS = 4_000;
+// A front that closes an idle connection in the moment in which a request is sent leaves it unknown whether it arrived. What may be
+// sent again does so; what may not takes a connection that was used a moment ago, or a fresh one.
+const KEEP_ALIVE_OF_WRITES_MS = 1_000;
 const ERROR_BODY_BYTES = 2_000;
 
 /**
@@ -71,17 +74,22 @@ const ERROR_BODY_BYTES = 2_000;
  */
 export const createHttpClient = (options: HttpClientOptions): HttpClient => {
   const { mayConnect, lookup, ports, clock = systemRetryClock } = options;
-  const dispatcher = new Agent({
-    connect: createGuardedConnector({ mayConnect, lookup, timeoutMs: CONNECT_TIMEOUT_MS }),
-    allowH2: false,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    // Idle times only; the limit of the whole call is what counts.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
+  const connect = createGuardedConnector({ mayConnect, lookup, timeoutMs: CONNECT_TIMEOUT_MS });
+  const createAgent = (keepAliveMs: number): Agent =>
+    new Agent({
+      connect,
+      allowH2: false,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
+      // Idle times only; the limit of the whole call is what counts.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  const dispatchers = { transport: createAgent(KEEP_ALIVE_MS), never: createAgent(KEEP_ALIVE_OF_WRITES_MS) };
   const send = (request: HttpRequest): Promise<Fetched> =>
-    withTimeLimit(request.signal, request.limitMs, (signal) => sendFollowing(request, { dispatcher, clock }, signal));
+    withTimeLimit(request.signal, request.limitMs, (signal) =>
+      sendFollowing(request, { dispatcher: dispatchers[request.repeats], clock }, signal),
+    );
   return {
     get: ({ maxBytes, ...request }) =>
       send({
@@ -91,7 +99,9 @@ export const createHttpClient = (options: HttpClientOptions): HttpClient => {
         repeats: 'transport',
       }),
     send,
-    close: () => dispatcher.destroy(),
+    close: async () => {
+      await Promise.all([dispatchers.transport.destroy(), dispatchers.never.destroy()]);
+    },
   };
 };
 

@@ -189,3 +189,21 @@ test.each([
   );
   expect(failure).toMatchObject({ message, executed });
 });
+
+test('what must not be sent twice takes no connection that was idle for more than a second', async () => {
+  const target = await startHttpTarget(json);
+  const clock = createInstantClock();
+  const client = createHttpClient({ mayConnect: isAnyAddress, lookup: lookupBySystem, ports: 'any', clock });
+  onTestFinished(client.close);
+  const read = createClientFetch({ client, maxBytes: 1_000, limitMs: 15_000, repeats: 'transport' });
+  const write = createClientFetch({ client, maxBytes: 1_000, limitMs: 15_000, repeats: 'never' });
+  await (await read(target.origin)).json();
+  await (await write(target.origin)).json();
+  expect(target.connections()).toBe(2);
+  // That of the writes closes; that of the read stays for three more seconds.
+  await expect.poll(target.open, { timeout: timeLimit(3_000), interval: 20 }).toBe(1);
+  await (await read(target.origin)).json();
+  expect(target.connections()).toBe(2);
+  await (await write(target.origin)).json();
+  expect(target.connections()).toBe(3);
+});
