@@ -37,7 +37,7 @@ export const createMcpUpstream = (options: McpUpstreamOptions): Required<ToolSou
   const timing = { ...DEFAULT_TIMING, ...options.timing };
   const upstream = { name: `mcp:${name}`, concurrency: settings.concurrency ?? DEFAULT_CONCURRENCY };
   const prefix = toPrefix(name, settings.prefix);
-  const readList = createListReader({
+  const list = createListReader({
     log,
     failures: createFadingLog(log, UNLISTED, timing.listLogMs),
     limitMs: timing.listMs,
@@ -47,7 +47,7 @@ export const createMcpUpstream = (options: McpUpstreamOptions): Required<ToolSou
     onList: (tools) => offers.take(tools, () => connection.client() !== null),
   });
   const health = createHealth(timing, (client, why) => connection.drop(client, why));
-  const stillHas = async (tool: string): Promise<boolean> => (await readList()).kind !== 'read' || offers.has(tool);
+  const stillHas = async (tool: string): Promise<boolean> => (await list.latest()).kind !== 'read' || offers.has(tool);
   const link = createLink(() => connection, health, stillHas);
   const offers = createOfferKeeper(
     options.publish,
@@ -62,11 +62,11 @@ export const createMcpUpstream = (options: McpUpstreamOptions): Required<ToolSou
     timing,
     logOutput: createBoundedLog(log, 'info'),
     logFault: createBoundedLog(log, 'warn'),
-    onListChanged: () => void readList(),
+    onListChanged: () => void list.read(),
     onFault: health.check,
     onUp: (client) => {
       health.watch(client);
-      void readList().then((reading) => {
+      void list.read().then((reading) => {
         if (reading.kind === 'failed') connection.drop(client, `${UNLISTED_REASON}: ${reading.cause}`);
         if (reading.kind !== 'read') return;
         connection.served(client);
@@ -84,7 +84,7 @@ export const createMcpUpstream = (options: McpUpstreamOptions): Required<ToolSou
       const ignored = unknownMembersOf(settings);
       if (ignored.length > 0) log.warn('unknown settings of an MCP server ignored', { ignored });
       connection.start();
-      polling = setInterval(() => void readList(), timing.pollEveryMs);
+      polling = setInterval(() => void list.read(), timing.pollEveryMs);
       await Promise.race([offers.first, afterMs(timing.startMs, undefined, { ref: false })]);
       offers.tellAtLeastOnce();
     },

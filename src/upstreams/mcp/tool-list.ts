@@ -30,7 +30,7 @@ const Entry = z.looseObject({
   name: z.string().min(1).max(256),
   title: z.string().optional().catch(undefined),
   description: z.string().optional().catch(undefined),
-  inputSchema: z.unknown(),
+  inputSchema: z.unknown().optional(),
   annotations: z.looseObject({ readOnlyHint: Hint, idempotentHint: Hint }).optional().catch(undefined),
   execution: z.looseObject({ taskSupport: z.string().optional() }).optional().catch(undefined),
 });
@@ -205,19 +205,37 @@ type ListReaderOptions = {
 /** How a reading of the list ended. `failed` has one clause for people; `not_asked`: there was no connection to ask over. */
 type ListReading = { readonly kind: 'read' | 'not_asked' } | { readonly kind: 'failed'; readonly cause: string };
 
-/** Reads the list, once at a time; whoever asks meanwhile gets the next reading. Never rejects. */
-export const createListReader = (options: ListReaderOptions): (() => Promise<ListReading>) => {
+type ListReader = {
+  /** Once at a time, with pauses; whoever asks meanwhile gets the next reading. Never rejects. */
+  readonly read: () => Promise<ListReading>;
+  /** The reading that runs or has just ended; the next one otherwise. A further one follows in any case. Never rejects. */
+  readonly latest: () => Promise<ListReading>;
+};
+
+/** Reads the list of a server. */
+export const createListReader = (options: ListReaderOptions): ListReader => {
   let last: Promise<unknown> = Promise.resolve();
+  let recent: Promise<ListReading> | null = null;
   let next: Promise<ListReading> | null = null;
-  return () => {
+  const read = (): Promise<ListReading> => {
     next ??= last.then(() => {
       next = null;
       const reading = readOnce(options);
-      last = reading.then(() => afterMs(options.gapMs, undefined, { ref: false }));
+      recent = reading;
+      last = reading
+        .then(() => afterMs(options.gapMs, undefined, { ref: false }))
+        .then(() => {
+          recent = null;
+        });
       return reading;
     });
     return next;
   };
+  const latest = (): Promise<ListReading> => {
+    const following = read();
+    return recent ?? following;
+  };
+  return { read, latest };
 };
 
 const readOnce = async (options: ListReaderOptions): Promise<ListReading> => {

@@ -48,3 +48,12 @@ test.each<[string, RawScript['pages']]>([
   onTestFinished(() => lab[Symbol.asyncDispose]());
   expect(lab.latest().tools.map(({ name }) => name)).toEqual(['lab_alpha', 'lab_beta']);
 });
+
+test('a tool whose arguments are refused says so at once, however long ago the list was read', async () => {
+  const refused = '{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"no such month"}}';
+  const script = { tools: [ALPHA], calls: { alpha: refused } };
+  const lab = await startMcpLab(rawProgram(script), { timing: { refreshGapMs: 600_000 } });
+  onTestFinished(() => lab[Symbol.asyncDispose]());
+  const answers = [await lab.call('lab_alpha'), await lab.call('lab_alpha')];
+  for (const answer of answers) expect(answer).toMatchObject({ outcome: 'retry', message: 'no such month' });
+});
