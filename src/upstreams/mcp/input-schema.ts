@@ -22,7 +22,8 @@ const INPUT = 'input';
  */
 export const toInputSchema = (schema: JsonSchema): InputSchema => {
   const { $schema: dialect, ...rest } = schema;
-  const current = toCurrent(rest);
+  const { definitions: earlier, ...others } = toCurrent(rest);
+  const current = isRecord(earlier) ? { ...others, $defs: { ...earlier, ...recordAt(others, '$defs') } } : others;
   const isAsWritten = JSON.stringify(current) === JSON.stringify(rest);
   const given = typeof dialect === 'string' ? { $schema: isAsWritten ? dialect : CURRENT } : {};
   const definitions: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
@@ -116,6 +117,9 @@ const REWRITES: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
   ['enum', typedValues],
   ['examples', typedValues],
   ['type', (value) => toType(value)],
+  // The name of draft 4 for `$id`, which nothing refers to here.
+  ['id', () => undefined],
+  ['$ref', (value) => (typeof value === 'string' ? value.replace(/^#\/definitions\//, '#/$defs/') : undefined)],
   ['required', (value, schema) => (Array.isArray(value) ? [...new Set(textsAt(schema, 'required'))] : undefined)],
   ['minimum', boundOf('exclusiveMinimum')],
   ['maximum', boundOf('exclusiveMaximum')],

@@ -67,7 +67,7 @@ export const toDemand = (
   schema: JsonSchema,
   schemas: RequestSchemas,
 ): { readonly required: boolean; readonly fallback: unknown } => {
-  const fallback = isRequired ? (schemas.defaultOf(schema) ?? undefined) : undefined;
+  const fallback = isRequired ? schemas.defaultOf(schema) : undefined;
   return { required: isRequired && fallback === undefined, fallback };
 };
 

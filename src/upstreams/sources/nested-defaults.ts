@@ -53,8 +53,15 @@ export const defaultOf = (schema: JsonSchema, definition: (name: string) => Json
     seen.add(current);
     current = definition(String(current['$ref']).replace('#/$defs/', ''));
   }
-  return current?.['default'];
+  const found = current?.['default'];
+  return found === null && !takesNull(current) ? undefined : found;
 };
+
+// Of other schemas null says that there is no default.
+const takesNull = (schema: unknown): boolean =>
+  isRecord(schema) &&
+  ([memberOf(schema, 'type')].flat().includes('null') ||
+    [...listAt(schema, 'anyOf'), ...listAt(schema, 'oneOf')].some(takesNull));
 
 const ALTERNATIVES = ['anyOf', 'oneOf', 'prefixItems'];
 const CONDITIONS = ['additionalProperties', 'propertyNames', 'not', 'if', 'then', 'else', 'contains'];
@@ -89,7 +96,7 @@ const findDefaults = (own: readonly JsonSchema[], others: readonly JsonSchema[],
     const members = recordAt(schema, 'properties');
     const entries = textsAt(schema, 'required').flatMap((name) => {
       const member = memberOf(members, name);
-      const fallback = isRecord(member) ? (defaultOf(member) ?? undefined) : undefined;
+      const fallback = isRecord(member) ? defaultOf(member) : undefined;
       return fallback === undefined ? [] : [[name, fallback] as const];
     });
     return entries.length === 0 ? [] : [[schema, new Map(entries)] as const];

@@ -22,6 +22,11 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'properties that are null': { schema: of({}, { properties: null }), calls: [asGiven({})] },
   'no schema': { schema: null, calls: [asGiven({})] },
+  'nothing in the place of a schema': { schema: undefined, calls: [asGiven({})] },
+  'the id of draft 4': {
+    schema: { ...of({ a: { id: '#a', type: 'string' }, id: { type: 'integer' } }), id: 'http://x.example/y#' },
+    calls: [asGiven({ a: 'x', id: 5 }), refused({ id: 'x' })],
+  },
   'null among alternatives': {
     schema: of({ a: { anyOf: [null, { type: 'string' }] } }),
     calls: [asGiven({ a: 'x' }), refused({ a: 1 })],
@@ -100,6 +105,27 @@ const CASES: Readonly<Record<string, Case>> = {
       { $defs: { one: of({ n: { $ref: '#/$defs/n' } }, { required: ['n'] }), n: { type: 'integer', default: 5 } } },
     ),
     calls: [[{ a: [{}, { n: 1 }] }, { a: [{ n: 5 }, { n: 1 }] }], refused({ a: [{ n: 'x' }] })],
+  },
+  'defaults in definitions of draft 7': {
+    schema: of(
+      { a: { $ref: '#/definitions/one' } },
+      { definitions: { one: of({ n: { type: 'integer', default: 5 } }, { required: ['n'] }) }, required: ['a'] },
+    ),
+    calls: [[{ a: {} }, { a: { n: 5 } }], refused({}), refused({ a: { n: 'x' } })],
+  },
+  'null as the default of what may be null': {
+    schema: of(
+      {
+        a: { type: ['string', 'null'], default: null },
+        b: { anyOf: [{ type: 'integer' }, { type: 'null' }], default: null },
+      },
+      { required: ['a', 'b'] },
+    ),
+    calls: [[{}, { a: null, b: null }], asGiven({ a: 'x', b: 1 })],
+  },
+  'null as the default of what may not': {
+    schema: of({ a: { type: 'string', default: null } }, { required: ['a'] }),
+    calls: [refused({})],
   },
   'a default that tells alternatives apart': {
     schema: of({}, { oneOf: [of({ k: { const: 'a', default: 'a' } }, { required: ['k'] })] }),

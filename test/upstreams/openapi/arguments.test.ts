@@ -116,6 +116,7 @@ test('what a member deep in a body must have and has a default for is sent where
     required: ['lines'],
     properties: { lines: { type: 'array', items: { $ref: '#/components/schemas/Line' } } },
   };
+  const until = { type: ['string', 'null'], default: null };
   const way = { oneOf: [{ $ref: '#/components/schemas/Kind' }, { type: 'object', required: ['other'] }] };
   const { bodies, tool } = await start(
     {
@@ -124,8 +125,8 @@ test('what a member deep in a body must have and has a default for is sent where
           operationId: 'a',
           requestBody: bodyOf({
             type: 'object',
-            required: ['order'],
-            properties: { order, way, kind: { $ref: '#/components/schemas/Kind' } },
+            required: ['order', 'until'],
+            properties: { order, way, kind: { $ref: '#/components/schemas/Kind' }, until },
           }),
         },
       },
@@ -141,7 +142,7 @@ test('what a member deep in a body must have and has a default for is sent where
   await callTool(tool('a'), { order: { lines: [{ count: 1 }, { count: 2, unit: 'box', next: { count: 3 } }] } });
   await callTool(tool('b'), { body: { count: 4 } });
   expect(bodies).toEqual([
-    '{"order":{"lines":[{"count":1,"unit":"piece"},{"count":2,"unit":"box","next":{"count":3,"unit":"piece"}}],"currency":"EUR"}}',
+    '{"order":{"lines":[{"count":1,"unit":"piece"},{"count":2,"unit":"box","next":{"count":3,"unit":"piece"}}],"currency":"EUR"},"until":null}',
     '{"count":4,"unit":"piece"}',
   ]);
   // Which of two alternatives is meant is told by what they must have.
