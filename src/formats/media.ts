@@ -46,8 +46,8 @@ const MARK = '"mimeType":';
 const MARK_END = 'Type":';
 
 /**
- * What a value says and shows, in its order; null where neither media, text resources nor links are in it. They are the value
- * itself, members of it, or items of it or of its `content`.
+ * What a value says and shows, in its order; null where neither media, text resources nor links are in it, down to
+ * `MOST_LEVELS`.
  */
 export const readParts = (value: unknown): readonly Part[] | null => {
   if (!mayHoldMedia(value)) return null;
@@ -57,10 +57,13 @@ export const readParts = (value: unknown): readonly Part[] | null => {
 
 const isShown = ({ kind }: Part): boolean => kind !== 'text';
 
+// What is looked through recursively; a medium that lies deeper stays JSON.
+const MOST_LEVELS = 16;
+
 // Most values hold none, and nothing is written for them.
-const mayHoldMedia = (value: unknown): boolean => {
-  if (isArray(value)) return value.some(mayBeMedia);
-  return isObject(value) && [value, ...Object.values(value), ...listOf(value, 'content')].some(mayBeMedia);
+const mayHoldMedia = (value: unknown, level = 0): boolean => {
+  if (level > MOST_LEVELS || !(isArray(value) || isObject(value))) return false;
+  return mayBeMedia(value) || Object.values(value).some((inner) => mayHoldMedia(inner, level + 1));
 };
 
 const mayBeMedia = (value: unknown): boolean => {
@@ -78,28 +81,43 @@ const hasType = (value: unknown): boolean => {
 };
 
 const toValueParts = (value: unknown): readonly Part[] => {
-  if (isArray(value)) return value.map(toItemPart);
+  if (isArray(value)) return value.flatMap(toItemParts);
   if (!isObject(value)) return [];
   const whole = toShownPart(value);
   return whole === null ? toMemberParts(value) : [whole];
 };
 
 const toMemberParts = (value: JsonObject): readonly Part[] => {
-  const items = listOf(value, 'content').map(toItemPart);
+  const items = listOf(value, 'content').flatMap(toItemParts);
   const content = items.some(isShown) ? items : [];
-  const entries = Object.entries(value).filter(([key]) => key !== 'content' || content.length === 0);
-  const found = entries.map(([key, inner]) => ({ key, inner, part: toShownPart(inner) }));
-  const rest = found.map(({ key, inner, part }) => [key, part === null ? inner : describePart(part)] as const);
-  const shown = found.flatMap(({ part }) => (part === null ? [] : [part]));
-  const said = rest.length === 0 ? [] : [toTextPart(JSON.stringify(Object.fromEntries(rest)))];
-  return [...said, ...shown, ...content];
+  const rest = Object.entries(value).filter(([key]) => key !== 'content' || content.length === 0);
+  return [...(rest.length === 0 ? [] : toNamedParts(Object.fromEntries(rest))), ...content];
 };
 
-const toItemPart = (item: unknown): Part => {
+const toItemParts = (item: unknown): readonly Part[] => {
   const shown = toShownPart(item) ?? toLinkPart(item);
-  if (shown !== null) return shown;
+  if (shown !== null) return [shown];
   const text = member(item, 'type') === 'text' ? member(item, 'text') : item;
-  return toTextPart(typeof text === 'string' ? text : (JSON.stringify(item) ?? ''));
+  return typeof text === 'string' ? [toTextPart(text)] : toNamedParts(item);
+};
+
+/** A value as JSON that names each medium in it, and the media behind it. */
+const toNamedParts = (value: unknown): readonly Part[] => {
+  const shown: ShownPart[] = [];
+  const named = nameShown(value, shown, 0);
+  return [toTextPart(JSON.stringify(named) ?? ''), ...shown];
+};
+
+const nameShown = (value: unknown, shown: ShownPart[], level: number): unknown => {
+  if (!mayHoldMedia(value, level)) return value;
+  if (isArray(value)) return value.map((item) => nameShown(item, shown, level + 1));
+  const part = toShownPart(value);
+  if (part !== null) {
+    shown.push(part);
+    return describePart(part);
+  }
+  const members = Object.entries(Object(value)).map(([key, inner]) => [key, nameShown(inner, shown, level + 1)]);
+  return Object.fromEntries(members);
 };
 
 type ShownPart = Exclude<Part, { readonly kind: 'text' | 'link' }>;

@@ -161,6 +161,25 @@ test.each([
     { ok: true, content: [png, text('Done.')] },
     [text('{"ok":true}'), shownByAnthropic(PNG), text('Done.')],
   ],
+  [
+    'a list among members',
+    { n: 2, shots: [png, image('', GIF)] },
+    [
+      text('{"n":2,"shots":["image/png, 18 bytes","image, 18 bytes"]}'),
+      shownByAnthropic(PNG),
+      shownByAnthropic(GIF, 'image/gif'),
+    ],
+  ],
+  [
+    'a member further down',
+    { pages: [{ n: 1, shot: { at: '1 s', picture: png } }] },
+    [text('{"pages":[{"n":1,"shot":{"at":"1 s","picture":"image/png, 18 bytes"}}]}'), shownByAnthropic(PNG)],
+  ],
+  [
+    'a member of an item',
+    { content: [text('A'), { shot: png }] },
+    [text('A\n{"shot":"image/png, 18 bytes"}'), shownByAnthropic(PNG)],
+  ],
   ['what it is, not what it is called', image('image/png', JPEG), [shownByAnthropic(JPEG, 'image/jpeg')]],
   [
     'a GIF and a WebP',
