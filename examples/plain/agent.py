@@ -8,8 +8,8 @@ import sys
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from email.utils import parsedate_to_datetime
 from http.client import HTTPException
-from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
@@ -27,18 +27,23 @@ def ask(url, key, body=None, headers=None, tries=1, timeout=120):
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}", **(headers or {})}
     data = None if body is None else json.dumps(body).encode()
     for left in range(tries - 1, -1, -1):
-        wait = 0.2 * 2 ** (tries - 1 - left)
         try:
             with urlopen(Request(url, data, headers), timeout=timeout) as answer:
                 return json.load(answer)
-        except HTTPError as refused:
-            if refused.code not in AGAIN or left == 0:
-                raise
-            wait = max(wait, int(refused.headers.get("Retry-After") or 0))
-        except (OSError, HTTPException):
-            if left == 0:
+        except (OSError, HTTPException) as error:
+            asked = getattr(error, "headers", {}).get("Retry-After", "")
+            wait = max(0.2 * 2 ** (tries - 1 - left), to_seconds(asked))
+            if getattr(error, "code", 503) not in AGAIN or left == 0 or wait > timeout:
                 raise
         time.sleep(wait)
+
+
+def to_seconds(retry_after):
+    """How long a Retry-After asks to wait: it is a number, or a date as proxies send it; 0 where it says neither."""
+    try:
+        return float(retry_after) if retry_after.isdigit() else parsedate_to_datetime(retry_after).timestamp() - time.time()
+    except (TypeError, ValueError, OverflowError):
+        return 0
 
 
 class Session:

@@ -1,5 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
@@ -93,6 +94,41 @@ test.each([
   expect(model.asked[0]?.model).toBe('scripted');
   expect(model.asked[0]?.tools.map((tool) => tool.function.name)).toContain('read_file');
 });
+
+const ASK = `
+import json, sys
+from urllib.error import HTTPError
+sys.path.insert(0, sys.argv[1])
+import agent
+try:
+    said = agent.ask(sys.argv[2], "", tries=8, timeout=30)
+except HTTPError as refused:
+    said = refused.code
+print(json.dumps(said))
+`;
+
+test.each([
+  ['Wed, 21 Oct 2015 07:28:00 GMT', 'tomorrow', 200],
+  ['Fri, 31 Dec 9999 23:59:59 GMT', '99999999999', 503],
+  ['²', '-5', 200],
+])(
+  'the agent in plain Python reads a Retry-After of %s and of %s, and waits no longer than for an answer',
+  async (first, second, expected) => {
+    const headers = [first, second];
+    const server = createServer((_request, response) => {
+      const retryAfter = headers.shift();
+      if (retryAfter === undefined) response.end('200');
+      else response.writeHead(503, { 'retry-after': retryAfter }).end();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('The server has no port.');
+    const url = `http://127.0.0.1:${address.port}`;
+    const said = await run('python3', ['-c', ASK, EXAMPLES, url], { PYTHONDONTWRITEBYTECODE: '1' });
+    expect(JSON.parse(said)).toBe(expected);
+  },
+);
 
 test('the agent in plain Python says what the service refuses', async () => {
   const service = await startService({ API_KEYS: `acme=${hash('sha256', 'a-key-of-thirty-two-characters-x')}` });
