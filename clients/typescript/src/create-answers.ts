@@ -4,7 +4,7 @@ import { toCallKey, toTurnKey } from './derive-key.ts';
 import type { MessageOf } from './message-formats.ts';
 import { type MessageCall, readCalls } from './read-calls.ts';
 import { RecourseError } from './recourse-error.ts';
-import { createUniqueIds, createUnsettledCalls, type UnsettledCalls } from './unsettled-calls.ts';
+import { createUnsettledCalls, type UnsettledCalls } from './unsettled-calls.ts';
 import type { ToolResult } from './wire.ts';
 import { type AnsweredCall, type ConversationFormat, writeAnswers } from './write-answers.ts';
 
@@ -46,13 +46,13 @@ export type MessageAnswer<Format extends ConversationFormat> = {
 
 /**
  * Execution for loops that must go on: what a model reads comes back whatever happened to a request. Each request has an
- * Idempotency-Key made of session and call, or session and turn, and is sent again once if its answer is lost. After that the
+ * Idempotency-Key made of session, call id and round, or of session and turn, and is sent again once if its answer is lost. After that the
  * model reads that the call may have happened; if it makes the same call again, the lost request is sent once more under its
  * old key, so that nothing runs twice. Rejects with a RecourseError where the service refuses a request (400, 401, 403 …),
  * which no model can mend.
  */
 export type Answers = {
-  /** One call. `roundId` is the same for all calls of a model's step. */
+  /** One call. `roundId` is the same for all calls of a model's step, and no other step's of the session. */
   readonly answerCall: (call: ModelCall, options?: AnswerCallOptions) => Promise<CallAnswer>;
   /** All calls of a message, as its provider's API gave it. */
   readonly answerMessage: <Format extends ConversationFormat>(
@@ -74,7 +74,7 @@ type OneAnswer = CallAnswer & { readonly pending: readonly string[] };
 
 /** `execute` is that of the session. */
 export const createAnswers = (execute: Execute, sessionId: string): Answers => {
-  const session = { execute, sessionId, unsettled: createUnsettledCalls<Unsettled>(), toUniqueId: createUniqueIds() };
+  const session = { execute, sessionId, unsettled: createUnsettledCalls<Unsettled>() };
   return {
     answerCall: async (call, options = {}) => {
       const { text, isError, result } = await answerOne(session, call, options);
@@ -99,7 +99,6 @@ type Session = {
   readonly execute: Execute;
   readonly sessionId: string;
   readonly unsettled: UnsettledCalls<Unsettled>;
-  readonly toUniqueId: ReturnType<typeof createUniqueIds>;
 };
 
 const answerOne = async (session: Session, call: ModelCall, options: AnswerOptions): Promise<OneAnswer> => {
@@ -120,12 +119,14 @@ const answerOne = async (session: Session, call: ModelCall, options: AnswerOptio
 };
 
 const toCallRequest = async (
-  { sessionId, toUniqueId }: Session,
+  { sessionId }: Session,
   { id, name, arguments: given }: ModelCall,
   { signal: _, ...options }: AnswerOptions,
 ): Promise<Request<'openai-chat'>> => {
   const own = id === undefined || id === null || id === '' ? crypto.randomUUID() : String(id);
-  const idempotencyKey = await toCallKey(sessionId, toUniqueId(own, options.roundId));
+  // Some servers count ids anew in every message.
+  const distinct = options.roundId === undefined ? own : `${own} ${options.roundId}`;
+  const idempotencyKey = await toCallKey(sessionId, distinct);
   const text = typeof given === 'string' ? given : JSON.stringify(given ?? {});
   return {
     input: [{ id: own, type: 'function', function: { name, arguments: text } }],

@@ -30,12 +30,3 @@ export const createUnsettledCalls = <Request>(): UnsettledCalls<Request> => {
     },
   };
 };
-
-/** Call ids, each distinct in its session: some servers count them anew in every message. */
-export const createUniqueIds = (): ((id: string, step: string | undefined) => string) => {
-  const steps = new Map<string, string | undefined>();
-  return (id, step) => {
-    if (!steps.has(id)) steps.set(id, step);
-    return steps.get(id) === step ? id : `${id} ${step}`;
-  };
-};

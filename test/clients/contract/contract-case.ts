@@ -5,7 +5,19 @@ import { ROOT } from '#test/support/start-process.ts';
 
 /** One request that a client is asked to make, and what has to come of it. */
 const Operation = z.strictObject({
-  do: z.enum(['execute', 'stream', 'tools', 'recover', 'view', 'reset_budgets', 'end', 'results', 'cancel']),
+  /** `answer_calls`: one after the other, for a model, by one session object. */
+  do: z.enum([
+    'execute',
+    'answer_calls',
+    'stream',
+    'tools',
+    'recover',
+    'view',
+    'reset_budgets',
+    'end',
+    'results',
+    'cancel',
+  ]),
   calls: z.unknown().optional(),
   session: z.string().optional(),
   tool: z.string().optional(),

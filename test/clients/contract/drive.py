@@ -33,6 +33,14 @@ def seconds(options):
     }
 
 
+def answer_call(session, call):
+    try:
+        answer = session.answer_call(call["name"], call["arguments"], call_id=call["id"], round_id=call.get("round_id"))
+        return {"text": answer.text, "is_error": answer.is_error}
+    except RecourseError as error:
+        return {"raises": error.code}
+
+
 def perform(recourse, operation):
     options = seconds(operation.get("options", {}))
     target = recourse.session(operation["session"]) if "session" in operation else recourse
@@ -45,6 +53,8 @@ def perform(recourse, operation):
             said["fatal"] = [is_fatal(result) for result in answer.results]
             said["may_have_run"] = [may_have_run(result) for result in answer.results]
         return said
+    if what == "answer_calls":
+        return [answer_call(target, call) for call in operation["calls"]]
     if what == "stream":
         return {"events": list(target.stream(operation["calls"], **options))}
     if what == "tools":

@@ -50,10 +50,33 @@ const stream = async (recourse: Recourse, { session, calls, options }: Operation
   return { events: await Array.fromAsync(events) };
 };
 
+const ModelCalls = z.array(
+  z.looseObject({ id: z.string(), name: z.string(), arguments: z.unknown(), round_id: z.string().optional() }),
+);
+
+const answerCalls = async (recourse: Recourse, { session = '', calls }: Operation): Promise<unknown> => {
+  const { answerCall } = recourse.session(session);
+  const answers: unknown[] = [];
+  for (const { round_id: roundId, ...call } of ModelCalls.parse(calls))
+    answers.push(
+      await answerCall(call, { roundId }).then(
+        ({ text, isError }) => ({ text, is_error: isError }),
+        (error: unknown) => ({ raises: error instanceof RecourseError ? error.code : String(error) }),
+      ),
+    );
+  return answers;
+};
+
+const RUNS = new Map([
+  ['execute', execute],
+  ['answer_calls', answerCalls],
+  ['stream', stream],
+]);
+
 const perform = async (recourse: Recourse, operation: Operation): Promise<unknown> => {
   const { do: what, session = '', tool, request_id: requestId = '', options = {} } = operation;
-  if (what === 'execute') return execute(recourse, operation);
-  if (what === 'stream') return stream(recourse, operation);
+  const run = RUNS.get(what);
+  if (run !== undefined) return run(recourse, operation);
   if (what === 'tools') {
     const { format, ...others } = options;
     return recourse.tools(ToolsFormat.parse(format), others);

@@ -36,6 +36,13 @@ const start = async (lost: number): Promise<{ proxy: LosingProxy; session: Recou
   return { proxy, session: createRecourse({ url: proxy.url }).session(crypto.randomUUID()) };
 };
 
+const toMessage = (...calls: readonly ReturnType<typeof order>[]) => ({
+  role: 'assistant',
+  tool_calls: calls.map(({ id, name, arguments: given }) => ({
+    ...{ id, type: 'function', function: { name, arguments: JSON.stringify(given) } },
+  })),
+});
+
 const LOST = expect.stringMatching(/^ERROR: answer_lost: The answer to this call of 'place_order' was lost/);
 const SETTLED =
   "The answer to your earlier call of 'place_order' with these arguments was lost. This is its result; it was not executed a second time.";
@@ -53,40 +60,31 @@ test('a lost call that is made again under another id gets its result, and after
   expect(ledger).toEqual(['lamp', 'lamp']);
 });
 
-test('a lost request that never arrived runs when the call is made again', async () => {
+/** The real fetch, whose first requests are sent nowhere. */
+const cutFirst = (lost: number): typeof fetch => {
   const { fetch, statuses } = createWatchedFetch();
-  const cut: typeof fetch = (input, init) =>
-    statuses().length < 2 && init?.method === 'POST'
+  return (input, init) =>
+    statuses().length < lost && init?.method === 'POST'
       ? fetch('http://127.0.0.1:1/', { ...init, signal: AbortSignal.timeout(0) })
       : fetch(input, init);
-  const session = createRecourse({ url: service.url, fetch: cut }).session(crypto.randomUUID());
+};
+
+test('a lost request that never arrived runs when the call is made again', async () => {
+  const session = createRecourse({ url: service.url, fetch: cutFirst(2) }).session(crypto.randomUUID());
   expect(await session.answerCall(order('a'))).toMatchObject({ text: LOST });
   expect(ledger).toEqual([]);
   expect(await session.answerCall(order('b'))).toMatchObject({ text: 'order 1' });
   expect(ledger).toEqual(['lamp']);
 });
 
-test('no refusal of a repeat says that the lost request did not run', async () => {
-  let full = false;
-  const proxy = await startLosingProxy(service.url, 2);
-  const refusing: typeof fetch = async (input, init) => (full ? PROBLEM_503.clone() : fetch(input, init));
-  const recourse = createRecourse({ url: proxy.url, fetch: refusing });
-  const session = recourse.session(crypto.randomUUID(), { timeoutMs: 2_000 });
-  expect(await session.answerCall(order('a'))).toMatchObject({ text: LOST });
-  full = true;
-  expect(await session.answerCall(order('b'))).toMatchObject({ text: LOST, isError: true });
-  expect(await session.answerCall(order('c', 'chair'))).toMatchObject({
-    text: "ERROR: not_executed: 'place_order' was not executed, and nothing has happened. The service is full. Try again later, or say what could not be done.",
-  });
-  full = false;
-  expect(await session.answerCall(order('d'))).toMatchObject({ text: `${SETTLED}\norder 1` });
-  expect(ledger).toEqual(['lamp']);
+test('a lost message that never arrived is sent whole when one of its calls is made again', async () => {
+  const gone = createRecourse({ url: service.url, fetch: cutFirst(2) }).session(crypto.randomUUID());
+  const message = toMessage(order('a'), order('b', 'chair'));
+  await gone.answerMessage(message, { format: 'openai-chat', turn: 1 });
+  expect(ledger).toEqual([]);
+  expect(await gone.answerCall(order('c'))).toMatchObject({ result: { success: true, id: 'a' } });
+  expect(ledger.toSorted()).toEqual(['chair', 'lamp']);
 });
-
-const PROBLEM_503 = new Response(
-  JSON.stringify({ type: 'about:blank', title: 'x', status: 503, code: 'overloaded', detail: 'The service is full.' }),
-  { status: 503, headers: { 'content-type': 'application/problem+json', 'retry-after': '5' } },
-);
 
 test('a model is told that nothing happened where nothing answers, and a program where no model can mend it', async () => {
   const closed = createRecourse({ url: `http://127.0.0.1:${await findClosedPort()}`, connectTimeoutMs: 1 });
@@ -124,12 +122,6 @@ test('a call that a program gave up is remembered: made again it does not run ag
 
 test('of a message some calls of which were lost, these are settled and the others run', async () => {
   const { session } = await start(2);
-  const toMessage = (...calls: readonly ReturnType<typeof order>[]) => ({
-    role: 'assistant',
-    tool_calls: calls.map(({ id, name, arguments: given }) => ({
-      ...{ id, type: 'function', function: { name, arguments: JSON.stringify(given) } },
-    })),
-  });
   const first = toMessage(order('a'), order('b', 'chair'), order('c'));
   expect(await session.answerMessage(first, { format: 'openai-chat', turn: 1 })).toEqual({
     messages: ['a', 'b', 'c'].map((id) => ({ role: 'tool', tool_call_id: id, content: LOST })),
@@ -156,6 +148,17 @@ test('calls without an id, and with one that a server counts anew in each step, 
     await session.answerCall(order(id), { roundId });
   expect(ledger).toHaveLength(4);
   expect(new Set(proxy.keys()).size).toBe(4);
+});
+
+test('a run that is restarted in a later step runs the calls of that step, whose ids a server counts anew', async () => {
+  const id = crypto.randomUUID();
+  const answer = async (item: string, roundId: string): Promise<string> =>
+    (await createRecourse({ url: service.url }).session(id).answerCall(order('call_0', item), { roundId })).text;
+  expect(await answer('lamp', '1')).toBe('order 1');
+  expect(await answer('lamp', '2')).toBe('order 2');
+  expect(await answer('chair', '3')).toBe('order 3');
+  expect(await answer('lamp', '1')).toBe('order 1');
+  expect(ledger).toEqual(['lamp', 'lamp', 'chair']);
 });
 
 test('a turn that a program sends again after a restart runs nothing twice', async () => {

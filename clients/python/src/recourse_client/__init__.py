@@ -1,11 +1,10 @@
 """A typed client for Recourse, the HTTP service that executes tools for LLM agents."""
 
 from ._error import RecourseError
-from ._messages import ConversationFormat
 from .answers import Answer, CallAnswer, MessageAnswer, MessagesAnswer, RawAnswer, RecoveredAnswer, ResultsAnswer, TextAnswer
 from .client import Recourse, RecourseSession
 from .events import AcceptedEvent, DoneEvent, PartEvent, ProgressEvent, ResultEvent, StreamEvent
-from .formats import CatalogueFormat, MessageFormat, ProviderFormat
+from .formats import CatalogueFormat, ConversationFormat, MessageFormat, ProviderFormat
 from .results import ToolCall, ToolFailure, ToolPending, ToolResult, ToolSuccess, is_fatal, is_retryable, may_have_run
 from .wire import FailureCode, FailureDetail, PendingCall, Problem, RetryState, SessionView, ToolDescription
 

@@ -11,9 +11,10 @@ from typing import Any, Callable, Generic, Mapping, TypeVar, cast
 from uuid import uuid4
 
 from ._error import RecourseError
-from ._messages import ConversationFormat, MessageCall, read_calls, to_fingerprint, write_answers
+from ._messages import MessageCall, read_calls, to_fingerprint, write_answers
 from ._to_json import to_json
 from .answers import CallAnswer, MessageAnswer, MessagesAnswer
+from .formats import ConversationFormat
 from .results import ToolResult
 
 Execute = Callable[..., MessagesAnswer]
@@ -117,9 +118,9 @@ class _ByCall(Generic[Kept]):
 class Answers:
     """`answer_call` and `answer_message` of one session.
 
-    Each request has an Idempotency-Key made of session and call, or session and turn, and is sent again once if its answer is
-    lost. After that the model reads that the call may have happened; if it makes the same call again, the lost request is sent
-    once more under its old key, so that nothing runs twice.
+    Each request has an Idempotency-Key made of session, call id and round, or of session and turn, and is sent again once if its
+    answer is lost. After that the model reads that the call may have happened; if it makes the same call again, the lost request
+    is sent once more under its old key, so that nothing runs twice.
     """
 
     def __init__(self, execute: Execute, session_id: str) -> None:
@@ -127,17 +128,20 @@ class Answers:
         self._execute = execute
         self._session_id = session_id
         self._unsettled: _ByCall[_Unsettled] = _ByCall()
-        # Some servers count the ids of calls anew in every message.
-        self._steps: dict[str, str | None] = {}
 
     def call(
         self, name: str, arguments: object, call_id: str | int | None, round_id: str | None, options: Mapping[str, Any]
     ) -> CallAnswer:
         lost = self._unsettled.take(name, arguments)
         unsettled = lost or _Unsettled(self._to_call_request(name, arguments, call_id, round_id, options), 0)
-        answered = self._ask(unsettled.request, {unsettled.place: (name, arguments)})
-        if isinstance(answered, RecourseError):
-            return _to_error_answer(answered, name)
+        try:
+            answered = self._send(unsettled.request)
+        except BaseException as error:
+            # Nothing that becomes of a repeat says that the lost request did not run.
+            is_uncertain = lost is not None or _may_have_run(error)
+            if is_uncertain:
+                self._unsettled.add(name, arguments, unsettled)
+            return _to_error_answer(error, name, is_uncertain)
         told = _to_call_answer(answered, unsettled.place)
         if lost is None or not answered.replayed:
             return told
@@ -153,13 +157,20 @@ class Answers:
         request = _Request(
             message, {**options, "format": format, "idempotency_key": key, "request_id": str(uuid4())}
         )
-        answered = self._ask(request, {place: (call.name, call.arguments) for place, call in enumerate(calls)})
-        if not isinstance(answered, RecourseError):
+        try:
+            answered = self._send(request)
             return MessageAnswer(answered.messages, answered.results)
-        # A message that is not understood here cannot be answered here.
-        if not calls:
-            raise answered
-        return _to_message_answer(format, calls, [_to_error_answer(answered, call.name) for call in calls])
+        except BaseException as error:
+            is_uncertain = _may_have_run(error)
+            if is_uncertain:
+                for place, call in enumerate(calls):
+                    self._unsettled.add(call.name, call.arguments, _Unsettled(request, place))
+            # A message that is not understood here cannot be answered here.
+            if not calls:
+                raise
+            return _to_message_answer(
+                format, calls, [_to_error_answer(error, call.name, is_uncertain) for call in calls]
+            )
 
     def _call_each(self, calls: list[MessageCall], round_id: str, options: Mapping[str, Any]) -> list[CallAnswer]:
         """One request a call, side by side as the service runs those of a message; the calls are one round."""
@@ -173,7 +184,8 @@ class Answers:
         self, name: str, arguments: object, call_id: str | int | None, round_id: str | None, options: Mapping[str, Any]
     ) -> _Request:
         own = str(uuid4()) if call_id is None or call_id == "" else str(call_id)
-        distinct = own if self._steps.setdefault(own, round_id) == round_id else f"{own} {round_id}"
+        # Some servers count ids anew in every message.
+        distinct = own if round_id is None else f"{own} {round_id}"
         text = arguments if isinstance(arguments, str) else to_json({} if arguments is None else arguments).decode()
         return _Request(
             [{"id": own, "type": "function", "function": {"name": name, "arguments": text}}],
@@ -186,34 +198,26 @@ class Answers:
             },
         )
 
-    def _ask(
-        self, request: _Request, calls: Mapping[int, tuple[str, object]]
-    ) -> MessagesAnswer | RecourseError:
-        """The answer, or the error that the model is told of; `calls` are those of the request by their places."""
-        try:
-            return self._execute(request.body, lost_repeats=1, **request.options)
-        except RecourseError as error:
-            if error.may_have_run:
-                for place, (name, arguments) in calls.items():
-                    self._unsettled.add(name, arguments, _Unsettled(request, place))
-            if _is_for_model(error):
-                return error
-            raise
+    def _send(self, request: _Request) -> MessagesAnswer:
+        return self._execute(request.body, lost_repeats=1, **request.options)
 
 
 # Late, too large, too many, or the service is full or stopping.
 FOR_MODEL = (None, 408, 413, 429, 503)
 
 
-def _is_for_model(error: RecourseError) -> bool:
-    """Whether a model can wait, or do without. What the service refuses (400, 401, 403 …) no model can mend."""
-    return error.may_have_run or error.status in FOR_MODEL
+def _may_have_run(error: BaseException) -> bool:
+    """Whether the calls of a failed request may have run. What an interrupt ended may have been sent."""
+    return error.may_have_run if isinstance(error, RecourseError) else not isinstance(error, Exception)
 
 
-def _to_error_answer(error: RecourseError, tool: str) -> CallAnswer:
+def _to_error_answer(error: BaseException, tool: str, is_uncertain: bool) -> CallAnswer:
+    """What the model reads; raises what no model can mend (400, 401, 403 …)."""
+    if not isinstance(error, RecourseError) or not (error.may_have_run or error.status in FOR_MODEL):
+        raise error
     if error.code == "still_pending":
         return CallAnswer(to_still_pending_text(tool), False, None)
-    if error.may_have_run:
+    if is_uncertain:
         return CallAnswer(to_lost_text(tool), True, None)
     reason = "The tool service cannot be reached." if error.problem is None else error.problem["detail"]
     return CallAnswer(to_not_run_text(tool, reason), True, None)

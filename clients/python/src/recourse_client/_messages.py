@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterator, Literal, Mapping, Sequence, cast
 
 from ._read_body import parse_json
 from ._to_json import to_json
+from .formats import ConversationFormat
 
 # Chat completions and their relatives, Gemini in both spellings, Bedrock, custom tools of chat completions.
 HOLDERS = ("function", "functionCall", "function_call", "toolUse", "custom")
@@ -83,23 +84,6 @@ def to_fingerprint(name: str, arguments: object) -> str:
         except ValueError:
             pass
     return json.dumps([name, given], sort_keys=True, default=str)
-
-
-ConversationFormat = Literal[
-    "openai-chat",
-    "openai-responses",
-    "openai-realtime",
-    "anthropic",
-    "gemini",
-    "bedrock",
-    "mistral",
-    "cohere",
-    "ollama",
-    "ai-sdk",
-    "langchain",
-]
-"""The formats in which a conversation goes on."""
-
 
 
 def write_answers(format: ConversationFormat, answers: Sequence[tuple[MessageCall, str, bool]]) -> list[Any]:

@@ -13,12 +13,11 @@ from uuid import uuid4
 from ._answers import Answers
 from ._executor import Executor
 from ._judge import Answered
-from ._messages import ConversationFormat
 from ._pending import POLL_GRACE, status_of, to_query
 from ._read_body import parse_json, to_list, to_problem, to_results, to_session_view
 from ._send import Outgoing, Sender, to_bad_answer
 from .answers import CallAnswer, MessageAnswer, RecoveredAnswer, ResultsAnswer
-from .formats import CatalogueFormat
+from .formats import CatalogueFormat, ConversationFormat
 from .wire import SessionView, ToolDescription
 
 TIMEOUT = 180.0
@@ -78,14 +77,14 @@ class RecourseSession(_Asker):
     ) -> CallAnswer:
         """Has one call executed; what the model reads comes back whatever became of the request.
 
-        The request has an Idempotency-Key made of session and call id, and is sent again once if its answer is lost. After that
-        the model reads that the call may have happened; if it makes the same call again, the lost request is sent once more
-        under its old key, so that nothing runs twice. Raises a RecourseError where the service refuses a request (400, 401,
+        The request has an Idempotency-Key made of session, call id and round, and is sent again once if its answer is lost.
+        After that the model reads that the call may have happened; if it makes the same call again, the lost request is sent once
+        more under its old key, so that nothing runs twice. Raises a RecourseError where the service refuses a request (400, 401,
         403 …), which no model can mend.
 
         arguments: an object, or the text that the model wrote.
         call_id: the model's; one is made where it is missing or empty.
-        round_id: the same for all calls of a model's step.
+        round_id: the same for all calls of a model's step, and no other step's of the session.
         """
         options = {"deadline": deadline, "timeout": timeout, "wait": wait}
         return self._answers.call(name, arguments, call_id, round_id, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Union
 
-ProviderFormat = Literal[
+ConversationFormat = Literal[
     "openai-chat",
     "openai-responses",
     "openai-realtime",
@@ -16,8 +16,10 @@ ProviderFormat = Literal[
     "ollama",
     "ai-sdk",
     "langchain",
-    "vapi",
 ]
+"""The formats in which a conversation goes on."""
+
+ProviderFormat = Union[ConversationFormat, Literal["vapi"]]
 """A message of a model as its provider's API gave it."""
 
 MessageFormat = Union[ProviderFormat, Literal["text"]]
