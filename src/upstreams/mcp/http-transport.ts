@@ -169,7 +169,9 @@ const createUpstreamFetch = (
       const message: unknown = typeof request.body === 'string' ? JSON.parse(request.body) : null;
       options.reader.sent(message);
       const askedId = options.answersIn === 'stream' ? null : (Asked.safeParse(message).data?.id ?? null);
-      return toResponse(await agent.request(request), { ...options, isFlood, askedId, method: request.method });
+      const { method } = request;
+      const hasSession = new Headers(init?.headers).has('mcp-session-id');
+      return toResponse(await agent.request(request), { ...options, isFlood, askedId, method, hasSession });
     },
     destroy: () => void agent.destroy().catch(() => undefined),
   };
@@ -194,6 +196,8 @@ type ResponseOptions = FetchOptions & {
   readonly method: string;
   /** The request that this answers, where it is one that does. */
   readonly askedId: number | null;
+  /** Whether the request names a session, which the server may have forgotten. */
+  readonly hasSession: boolean;
 };
 
 const toResponse = async (answer: Dispatcher.ResponseData, options: ResponseOptions): Promise<Response> => {
@@ -224,8 +228,10 @@ const toJson = (messages: readonly JSONRPCMessage[], given: Headers): Response =
   return new Response(JSON.stringify(messages), { status: 200, headers });
 };
 
-// These say what is wrong before a JSON-RPC error does: with our credentials, our session, our speed, or a server in front.
-const OWN_MEANING: ReadonlySet<number> = new Set([401, 403, 404, 408, 425, TOO_MANY_REQUESTS]);
+// These say what is wrong before a JSON-RPC error does: with our credentials, our speed, or a server in front; 404 with our
+// session.
+const OWN_MEANING: ReadonlySet<number> = new Set([401, 403, 408, 425, TOO_MANY_REQUESTS]);
+const SESSION_FORGOTTEN = 404;
 
 const MOST_REFUSAL_BYTES = 65_536;
 
@@ -233,12 +239,13 @@ const MOST_REFUSAL_BYTES = 65_536;
 const toRefused = async (
   answer: Dispatcher.ResponseData,
   headers: Headers,
-  { askedId, reader, answersIn }: ResponseOptions,
+  { askedId, reader, answersIn, hasSession }: ResponseOptions,
 ): Promise<Response> => {
   const { statusCode: status } = answer;
   const text = await readWhole(answer.body, MOST_REFUSAL_BYTES).then(String, () => '');
   const error = askedId === null ? null : reader.readError(text, askedId);
-  if (error !== null && status <= FIRST_SERVER_ERROR && !OWN_MEANING.has(status)) return toJson([error], headers);
+  const hasOwnMeaning = OWN_MEANING.has(status) || (status === SESSION_FORGOTTEN && hasSession);
+  if (error !== null && status <= FIRST_SERVER_ERROR && !hasOwnMeaning) return toJson([error], headers);
   if (answersIn === 'stream' || status === TOO_MANY_REQUESTS || status >= FIRST_SERVER_ERROR) {
     const retryAfterMs = parseRetryAfter(headers.get('retry-after') ?? undefined, Date.now());
     throw new HttpTroubleError({ kind: 'status', status, retryAfterMs });

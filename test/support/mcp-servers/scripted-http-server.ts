@@ -75,7 +75,8 @@ const post = (message: Message, request: IncomingMessage, response: ServerRespon
   const { id, method, params } = message;
   if (method === 'initialize') return initialize(message, response);
   if (method === 'server/discover') return response.writeHead(400).end('no session');
-  if (!sessions.has(String(request.headers['mcp-session-id']))) return response.writeHead(404).end('no session');
+  if (!sessions.has(String(request.headers['mcp-session-id'])))
+    return response.writeHead(404).end(`{"jsonrpc":"2.0","id":${id},"error":{"code":-32602,"message":"no session"}}`);
   if (id === undefined) return response.writeHead(202).end();
   if (method === 'tools/list') return sendJson(response, answer(id, { tools: list }));
   if (method !== 'tools/call') return sendJson(response, answer(id, {}));

@@ -200,6 +200,7 @@ const ASKS_AGAIN = { outcome: 'retry', message: 'the month must be 1 to 12' };
 test.each([
   [400, REFUSED, ASKS_AGAIN],
   [422, REFUSED, ASKS_AGAIN],
+  [404, REFUSED, ASKS_AGAIN],
   [500, REFUSED, ASKS_AGAIN],
   [400, REFUSED.replace('ID', '"other"'), { outcome: 'failed', message: expect.stringContaining('HTTP 400') }],
   [400, 'no', { outcome: 'failed', message: expect.stringContaining('HTTP 400') }],
