@@ -33,16 +33,24 @@ const parse = (text: string, reviver: Reviver | undefined): ParsedJson => {
 
 // What Python's json writes by default, and JSON does not have.
 const NO_NUMBER = /\b(?:NaN|Infinity)\b/;
-const STRING_OR_NO_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\b(?:NaN|Infinity)\b/gs;
+// Token by token: a pattern for a whole string takes stack for each escape, and for one without an end the square of its length.
+const ESCAPE_QUOTE_OR_NO_NUMBER = /\\.|"|-?\b(?:NaN|Infinity)\b/gs;
 
 const parseQuoted = (text: string, reviver: Reviver | undefined): ParsedJson => {
   try {
-    const quoted = text.replace(STRING_OR_NO_NUMBER, (token) => (token.startsWith('"') ? token : `"${token}"`));
-    return { ok: true, value: JSON.parse(quoted, reviver) };
+    return { ok: true, value: JSON.parse(quoteNoNumbers(text), reviver) };
   } catch (thrown) {
     if (thrown instanceof SyntaxError || thrown instanceof RangeError) return { ok: false };
     throw thrown;
   }
+};
+
+const quoteNoNumbers = (text: string): string => {
+  let isInString = false;
+  return text.replace(ESCAPE_QUOTE_OR_NO_NUMBER, (token) => {
+    if (token === '"') isInString = !isInString;
+    return isInString || token === '"' || token.startsWith('\\') ? token : `"${token}"`;
+  });
 };
 
 // The third argument of a reviver says how the document wrote the value (ECMAScript 2026, JSON.parse source text access).

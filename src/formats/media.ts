@@ -1,3 +1,4 @@
+import { countBase64Bytes, toPlainBase64 } from '../contract/base64.ts';
 import { isArray, isObject, type JsonObject, listOf, member } from './json-access.ts';
 
 /** A picture, a sound or a file in a tool's value: docs/formats.md says how a tool writes one. */
@@ -151,9 +152,6 @@ const toTextResource = (value: unknown): TextResource | null => {
   return hasType(value) ? { text, mimeType: typeof mimeType === 'string' ? mimeType : '', uri } : null;
 };
 
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-const QUANTUM = 4;
-
 const toMedia = (value: unknown): Media | null => {
   const kind = member(value, 'type');
   if (!isKind(kind) || !hasType(value)) return null;
@@ -165,32 +163,12 @@ const toMedia = (value: unknown): Media | null => {
     mimeType: typeof mimeType === 'string' ? mimeType : '',
     uri: typeof uri === 'string' ? uri : null,
   } as const;
-  const base64 = typeof data === 'string' ? toBase64(data) : null;
-  if (base64 !== null) return { ...about, data: base64, bytes: countBytes(base64) };
+  const base64 = typeof data === 'string' ? toPlainBase64(data) : null;
+  if (base64 !== null) return { ...about, data: base64, bytes: countBase64Bytes(base64) };
   const bytes = member(value, 'bytes');
   const isLeftOut = data === undefined && kind !== 'resource' && typeof bytes === 'number' && about.mimeType !== '';
   return isLeftOut ? { ...about, data: null, bytes } : null;
 };
-
-/** Base64 in any of its spellings as RFC 4648, section 4 has it; null for any other text. */
-const toBase64 = (text: string): string | null => {
-  if (isBase64(text)) return text;
-  // A data URL (RFC 2397), lines (RFC 2045), the alphabet for URLs (RFC 4648, section 5), without padding.
-  const lines = text.trim().replace(DATA_URL, '').split(LINE_END);
-  if (lines.slice(0, -1).some(({ length }) => length === 0 || length !== lines[0]?.length || length % QUANTUM > 0))
-    return null;
-  const plain = lines.join('').replace(/-/g, '+').replace(/_/g, '/').replace(/=+$/, '');
-  const padded = plain.padEnd(Math.ceil(plain.length / QUANTUM) * QUANTUM, '=');
-  return isBase64(padded) ? padded : null;
-};
-
-const isBase64 = (text: string): boolean => text.length % QUANTUM === 0 && BASE64.test(text);
-
-const DATA_URL = /^data:[\w.+/;=-]{0,200};base64,/i;
-const LINE_END = /[ \t]*\r?\n[ \t]*/;
-
-const countBytes = (data: string): number =>
-  (data.length / QUANTUM) * 3 - (/=*$/.exec(data.slice(-2))?.[0].length ?? 0);
 
 const MIME_TYPE = /^[a-z]+\/[\w.+-]{1,80}$/i;
 

@@ -42,7 +42,7 @@ const toBlankOrEscape = (sign: string): string =>
   sign === '\r' || sign === '\n' ? ' ' : `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /** The same JSON on one line, also for readers that break lines at U+0085, U+2028 and U+2029 (Node's readline, Python's splitlines). */
-export const toOneLine = (json: string): string =>
+export const toOneLineJson = (json: string): string =>
   LINE_ENDS.test(json) ? json.replace(ALL_LINE_ENDS, toBlankOrEscape) : json;
 
 // A pair, half of one, or any other escape: read in this order, a backslash that is itself escaped begins none.

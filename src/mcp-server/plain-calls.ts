@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { BatchAnswer } from '../executor/batch-request.ts';
 import { isObject } from '../formats/json-access.ts';
-import { toOneLine } from '../json/json-text.ts';
+import { toOneLineJson } from '../json/json-text.ts';
 import { holdUntil, sendAnswer, toPayload } from '../routes/send-answer.ts';
 import { ReplyClient } from '../routes/tool-calls.ts';
 import { type CallOptions, CallParams, nameCall, toCallAbout, toCallAnswer, toCallBatch } from './call-batch.ts';
@@ -173,7 +173,7 @@ class PlainCallReply extends ReplyClient {
   send(json: string, origin: 'run' | 'replayed'): void {
     if (this.#state === 'over') return;
     if (this.#state === 'streaming') {
-      this.#end(toPayload(this.#reply, `event: message\ndata: ${toOneLine(json)}\n\n`));
+      this.#end(toPayload(this.#reply, `event: message\ndata: ${toOneLineJson(json)}\n\n`));
       return;
     }
     this.#close();

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import { toOneLine, toWellFormedJson } from '../json/json-text.ts';
+import { toOneLineJson, toWellFormedJson } from '../json/json-text.ts';
 import type { AnswerHold } from './send-answer.ts';
 
 /** Server-sent events (WHATWG HTML, section 9.2), or one JSON object a line. */
@@ -126,7 +126,7 @@ class ResponseStream implements EventStream {
 
   send(event: StreamEvent, id: string, dataJson: string): void {
     if (!this.#canWrite()) return;
-    const data = toOneLine(toWellFormedJson(dataJson));
+    const data = toOneLineJson(toWellFormedJson(dataJson));
     const text =
       this.#options.format === 'sse'
         ? `event: ${event}\nid: ${id}\ndata: ${data}\n\n`

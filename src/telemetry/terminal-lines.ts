@@ -20,7 +20,7 @@ export const logFailureForPeople: LogFailure = (log, call, failure, line) => {
     `reference ${line.reference}`,
   ];
   log[levelOf(failure)](
-    `${call.tool} ${failure.outcome}/${failure.code}: ${toOneLine(failure.message)} (${toOneLine(facts.join(', '))})`,
+    `${call.tool} ${failure.outcome}/${failure.code}: ${toTerminalText(failure.message)} (${toTerminalText(facts.join(', '))})`,
   );
 };
 
@@ -30,7 +30,7 @@ export const createBatchLineForPeople = (log: Logger, logFields: LogBatch): LogB
     ? logFields
     : ({ calls, failed, durationMs, session, tenant, key }) => {
         const facts = [`${failed} failed`, ...toSender({ tenant, key }), toSession(session), toDuration(durationMs)];
-        log.info(toOneLine(`batch of ${calls} ${calls === 1 ? 'call' : 'calls'}: ${facts.join(', ')}`));
+        log.info(toTerminalText(`batch of ${calls} ${calls === 1 ? 'call' : 'calls'}: ${facts.join(', ')}`));
       };
 
 const toSender = ({ tenant, key }: { readonly tenant: string; readonly key: string | null }): readonly string[] =>
@@ -43,7 +43,7 @@ const toSession = (session: string | null): string =>
 const toDuration = (ms: number): string => (ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`);
 
 // A terminal would obey control characters; a model or an upstream may have written the message.
-const toOneLine = (text: string): string => {
+const toTerminalText = (text: string): string => {
   const plain = text.replace(/\s+/g, ' ').replace(/\p{C}/gu, '\ufffd');
   return plain.length > MAX_MESSAGE ? `${plain.slice(0, MAX_MESSAGE)}…` : plain;
 };
@@ -55,7 +55,8 @@ const findPlace = (thrown: unknown): string | null => {
   const frames = thrown === undefined ? [] : (describeCauses(thrown)[0]?.stack ?? []);
   for (const frame of frames) {
     const place = /\(?((?:file:\/\/)?\/[^()]+:\d+:\d+)\)?$/.exec(frame)?.[1]?.replace('file://', '') ?? null;
-    if (place !== null && !place.startsWith(OWN.pathname) && !place.includes('/node_modules/')) return toOneLine(place);
+    if (place !== null && !place.startsWith(OWN.pathname) && !place.includes('/node_modules/'))
+      return toTerminalText(place);
   }
   return null;
 };

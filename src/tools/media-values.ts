@@ -1,3 +1,5 @@
+import { isBase64 } from '../contract/base64.ts';
+
 /** Bytes, or what they are in base64 (RFC 4648, section 4: padded, without line breaks). */
 export type MediaData = Uint8Array | ArrayBuffer | string;
 
@@ -72,14 +74,12 @@ const membersOf = (content: unknown): { readonly data?: unknown; readonly text?:
 
 const isBytes = (data: unknown): boolean => ArrayBuffer.isView(data) || data instanceof ArrayBuffer;
 
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-
 const toBase64 = (data: unknown, of: string): string => {
   const text = typeof data === 'string' ? data : toBytes(data, of).toString('base64');
   if (text === '')
     throw new TypeError(`${of}(): there are no bytes. Return a string, or empty(), if there is nothing to return.`);
   if (/^data:/i.test(text)) throw new TypeError(`${of}(): pass the part after the comma of a data: URL, or the bytes.`);
-  if (text.length % 4 === 0 && BASE64.test(text)) return text;
+  if (isBase64(text)) return text;
   throw new TypeError(
     `${of}(): a string must be base64, padded and without line breaks. Pass bytes (a Uint8Array), or Buffer.from(text).`,
   );

@@ -6,6 +6,7 @@ declare global {
   interface JSON {
     /** ECMAScript 2026, JSON.parse source text access: what `JSON.stringify` writes as this text. */
     rawJSON(text: string): unknown;
+    isRawJSON(value: unknown): boolean;
   }
 }
 

@@ -3,6 +3,7 @@ import { DIALECTS } from '#src/formats/dialects.ts';
 import { toObservation } from '#src/formats/observation.ts';
 import { readAnswers, writeTurn } from '#test/formats/conversation.ts';
 import { failed, succeeded } from '#test/formats/results.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 // The first bytes of each kind, and nothing behind them.
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAA';
@@ -290,3 +291,14 @@ test.each(['hello world', 'hello\nworld', 'abcde', 'a b\nc d', 'data:text/plain,
     );
   },
 );
+
+test.each([
+  ['padding', `${'='.repeat(100_000)}x`],
+  ['blanks', `a${' '.repeat(100_000)}b`],
+  ['empty lines', `a${'\n'.repeat(100_000)}b`],
+  ['a data URL', `data:${'base64,'.repeat(20_000)}`],
+])('what is no base64 for a long run of %s takes time in proportion to its length', (_, data) => {
+  const startedAt = performance.now();
+  expect(toObservation(succeeded({ type: 'resource', mimeType: 'text/plain', data })).length).toBeGreaterThan(100_000);
+  expect(performance.now() - startedAt).toBeLessThan(timeLimit(1_000));
+});

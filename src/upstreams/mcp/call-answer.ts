@@ -1,3 +1,4 @@
+import { countBase64Bytes, toPlainBase64 } from '../../contract/base64.ts';
 import { isRecord, type JsonRecord, memberOf, textAt } from '../../contract/json-record.ts';
 import { showText } from '../../egress/show-url.ts';
 import { empty, ok } from '../../tools/tool-values.ts';
@@ -109,8 +110,10 @@ const toBlocks = (content: unknown): readonly unknown[] => {
 const toParts = (blocks: readonly unknown[], maxDataBytes: number): readonly (Part | UnreadPart)[] => {
   let left = maxDataBytes;
   const keep = (given: string): { readonly bytes: number; readonly data?: string } => {
-    const data = toPlainBase64(given);
-    const bytes = Math.floor((data.length * 3) / 4) - (/=*$/.exec(data.slice(-2))?.[0].length ?? 0);
+    // By the protocol it is base64: blanks anywhere mean nothing.
+    const written = given.replace(/\s+/g, '');
+    const data = toPlainBase64(written) ?? written;
+    const bytes = countBase64Bytes(data);
     if (data.length > left) return { bytes };
     left -= data.length;
     return { bytes, data };
@@ -126,12 +129,6 @@ const toUnread = (block: unknown): readonly (Part | UnreadPart)[] => {
   const text = textAt(record, 'text');
   const unread: UnreadPart = { type: 'unread', name: showText(textAt(record, 'type') ?? 'without a type') };
   return text === undefined ? [unread] : [{ type: 'text', text }, unread];
-};
-
-// Servers break its lines and leave out its end; what shows it takes neither.
-const toPlainBase64 = (given: string): string => {
-  const data = /\s/.test(given) ? given.replace(/\s+/g, '') : given;
-  return data.length % 4 < 2 ? data : data.padEnd(data.length + 4 - (data.length % 4), '=');
 };
 
 type Keep = (data: string) => { readonly bytes: number; readonly data?: string };

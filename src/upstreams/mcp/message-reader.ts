@@ -103,6 +103,8 @@ export class MessageReader {
 
   /** An answer under the id of no open request. */
   #readForeign(entry: JsonRecord, askedId: number | undefined): readonly JSONRPCMessage[] {
+    // Between messages of stdio stand lines of logs, which have results and errors of their own.
+    if (askedId === undefined && entry['jsonrpc'] !== '2.0') return [];
     const given = memberOf(entry, 'id') ?? null;
     const isLate = typeof given === 'number' && given <= this.#lastId;
     // One that comes too late, or to a stream of the SDK's own.

@@ -134,7 +134,8 @@ type Filling = { readonly defaults: Defaults; readonly definitions: Definitions 
 
 /** All schemas that speak of one value at once: each is looked at once for it, in whatever ways they refer to one another. */
 const fillValue = (schemas: readonly unknown[], value: unknown, filling: Filling): unknown => {
-  if (typeof value !== 'object' || value === null) return value;
+  // What stands for a number is an object, too.
+  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value;
   const { defaults, definitions } = filling;
   const all = [...reach(schemas, (schema) => [targetOf(schema, definitions), ...listAt(schema, 'allOf')])];
   if (all.length === 0) return value;

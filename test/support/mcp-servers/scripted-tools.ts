@@ -16,7 +16,14 @@ export const SPELLED: ScriptedTool = {
     type: 'object',
     properties: {
       id: { type: 'integer' },
-      rows: { type: 'array', items: { type: 'object', properties: { id: { type: ['integer', 'null'] } } } },
+      rows: {
+        type: 'array',
+        items: {
+          type: 'object',
+          properties: { id: { type: ['integer', 'null'] }, n: { type: 'integer', default: 5 } },
+          required: ['n'],
+        },
+      },
     },
   },
 };

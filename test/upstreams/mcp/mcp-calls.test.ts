@@ -191,9 +191,9 @@ test('a tool that its server does not know any more asks for another one, and th
   expect(other.latest().tools.map(({ name }) => name)).not.toContain('lab_echo');
 });
 
-test('a text of digits reaches a server that asks for an integer as bare digits, on stdio', async () => {
+test('a text of digits reaches a server that asks for an integer as bare digits, on stdio, and a default is filled in beside it', async () => {
   const { value } = await lab.call('lab_spelled', { id: '8123456789012345679', rows: [{ id: '-9007199254740993' }] });
-  expect(value).toContain('"arguments":{"id":8123456789012345679,"rows":[{"id":-9007199254740993}]}');
+  expect(value).toContain('"arguments":{"id":8123456789012345679,"rows":[{"id":-9007199254740993,"n":5}]}');
   expect(await lab.call('lab_spelled', { id: '12' })).toMatchObject({
     message: expect.stringContaining('id: expected an integer, got the string "12"'),
     error: { code: 'invalid_arguments' },

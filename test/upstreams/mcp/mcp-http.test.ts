@@ -26,7 +26,7 @@ test('a server is called over Streamable HTTP, with the headers of its settings'
 
 test('a text of digits reaches a server that asks for an integer as bare digits, over HTTP', async () => {
   const { value } = await lab.call('lab_spelled', { id: '8123456789012345679', rows: [{ id: '-9007199254740993' }] });
-  expect(value).toContain('"arguments":{"id":8123456789012345679,"rows":[{"id":-9007199254740993}]}');
+  expect(value).toContain('"arguments":{"id":8123456789012345679,"rows":[{"id":-9007199254740993,"n":5}]}');
 });
 
 test('429 is the upstream that limits us, and its Retry-After is passed on', async () => {

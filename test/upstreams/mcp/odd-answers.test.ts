@@ -53,6 +53,19 @@ const READ: readonly Row[] = [
     { value: { content: [{ type: 'image', mimeType: null, uri: null, bytes: 5, data: 'aGVsbG8=' }] }, message: '' },
   ],
   [
+    'base64 in lines, in the alphabet of URLs and without padding',
+    content('{"type":"image","mimeType":"image/png","data":"-_8\\nA-_\\n9h"}'),
+    {
+      value: { content: [{ type: 'image', mimeType: 'image/png', uri: null, bytes: 6, data: '+/8A+/9h' }] },
+      message: '',
+    },
+  ],
+  [
+    'base64 as a data URL',
+    content('{"type":"image","mimeType":"image/png","data":"data:image/png;base64,aGVsbG8="}'),
+    { value: { content: [{ type: 'image', mimeType: 'image/png', uri: null, bytes: 5, data: 'aGVsbG8=' }] } },
+  ],
+  [
     'an image without data',
     content(text('seen'), '{"type":"image","mimeType":"image/png"}'),
     { value: 'seen', message: "The answer has further parts that could not be read: 'image'." },
@@ -193,6 +206,25 @@ test.each(FORMS)(
     expect(lab.upstream.state()).toMatchObject({ status: 'up', reconnects: 0 });
   },
 );
+
+// Other programs write their errors so, and JSON-RPC has the same words for it.
+const LOG = [
+  '{"level":"error","error":"retrying"}',
+  '{"level":"info","result":"ok"}',
+  '{"id":null,"error":{"code":1,"message":"retrying"}}',
+  '{"id":7000000,"error":"retrying"}',
+  '[{"error":"retrying"}]',
+  '{"id":5,"event":"retrying"}',
+];
+
+test.each([readTool, writeTool])('lines of a log on stdout end no call', async (toTool) => {
+  const answer = [...LOG, content(text('done'))].join('\n');
+  const lab = await startLab({
+    settings: rawProgram({ tools: [toTool('go')], calls: { go: answer } }),
+    stop: () => undefined,
+  });
+  expect(await lab.call('lab_go')).toMatchObject({ success: true, value: 'done' });
+});
 
 const REFUSED = `{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"the month must be 1 to 12"}}`;
 const ASKS_AGAIN = { outcome: 'retry', message: 'the month must be 1 to 12' };
