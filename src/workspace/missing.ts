@@ -69,7 +69,7 @@ export const tellWithNearNames = <T>(
   const { path, signal } = missing;
   return tellFileErrors({ path, toMissing: (cause) => toMissing(workspace, { ...missing, cause }) }, async () => {
     const found = await unlessCode('ENOENT', unlessCode('ENOTDIR', work(path)));
-    return found ?? (await work(await findSameLook(workspace, path, signal)));
+    return found ?? (await work(await findSameLook(workspace, path, { use: 'read', signal })));
   });
 };
 

@@ -49,12 +49,14 @@ const HEAD = /^HEAD[. ]*(?::|$)/;
 // By habit a repository without a work tree.
 const BARE = /\.GIT[. ]*(?::|$)/;
 
+/** A name without its invisible characters. */
+export const toVisible = (name: string): string => name.replace(/\p{Default_Ignorable_Code_Point}/gu, '');
+
+/** A name without its invisible characters, and each compatible form, such as ², as what it is compatible with. */
+export const toCompatible = (name: string): string => toVisible(name.normalize('NFKC'));
+
 /** How HFS+, APFS and case-folding ext4 and ZFS compare names: without case, invisible characters and compatible forms. */
-const fold = (name: string): string =>
-  name
-    .normalize('NFKC')
-    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
-    .toUpperCase();
+const fold = (name: string): string => toCompatible(name).toUpperCase();
 
 /**
  * Throws a RetryableToolError where a write to `path` could make or change a Git repository: a step is `.git` by any spelling

@@ -58,8 +58,8 @@ export const createWriteFile = (workspace: Workspace): InlineTool =>
       refuseGitPath(asked, asked);
       checkContent(content, asked);
       return tellFileErrors({ path: asked, toMissing: (cause) => toNoDirectory(asked, cause) }, async () => {
-        // A second file that looks the same would be told from the first by nobody.
-        const path = await findSameLook(workspace, asked, signal);
+        // People and models could not tell a second file that looks the same from the first.
+        const path = await findSameLook(workspace, asked, { use: 'write', signal });
         refuseGitPath(path, asked);
         const directory = posix.dirname(path);
         await makeDirectories(workspace, directory, path);

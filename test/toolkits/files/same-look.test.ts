@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createListFiles } from '../../../src/toolkits/files/list-files.ts';
@@ -16,7 +16,6 @@ test.each([
   ['a no-break space', 'a\u00a0b.md', 'a b.md'],
   ['a decomposed letter', 'cafe\u0301.md', 'caf\u00e9.md'],
   ['a composed letter', 'caf\u00e9.md', 'cafe\u0301.md'],
-  ['a letter of full width', '\uff21.md', 'A.md'],
   ['an invisible mark', '\u200ephoto.txt', 'photo.txt'],
   ['a directory on the way', 'Mo\u0308bel/Liste\u00a01.md', 'M\u00f6bel/Liste 1.md'],
 ])('a file is read by a path of the same look: %s', async (_name, real, asked) => {
@@ -62,6 +61,38 @@ test('the exact name wins; of several others of the same look the answer says ho
   await expect(runTool(createWriteFile(workspace), { path: 'a b.md', content: '' })).rejects.toEqual(refused);
   expect(await runTool(createReadFile(workspace), { path: 'a\u202fb.md' })).toMatchObject({ content: 'two' });
   expect(await readdir(workspace.root)).toHaveLength(2);
+});
+
+test.each([
+  ['CO\u2082.md', 'CO2.md'],
+  ['10 m\u00b2.md', '10 m2.md'],
+  ['\u00bd cup.md', '1\u20442 cup.md'],
+  ['Chapter \u2163.md', 'Chapter IV.md'],
+  ['\uff21.md', 'A.md'],
+  ['\ufb01le.md', 'file.md'],
+  ['CO\u2082/notes.md', 'CO2/notes.md'],
+])('%s is read as %s where that does not exist, and not replaced by a write to it', async (real, asked) => {
+  await using held = await createTemporaryWorkspace({ [real]: 'its text' });
+  const { workspace } = held;
+  expect(await runTool(createReadFile(workspace), { path: asked })).toEqual({ path: real, content: 'its text' });
+  expect(await runTool(createWriteFile(workspace), { path: asked, content: 'new' })).toEqual({
+    path: asked,
+    bytes: 3,
+    created: true,
+  });
+  expect(await runTool(createReadFile(workspace), { path: real })).toEqual({ path: real, content: 'its text' });
+  expect(await runTool(createReadFile(workspace), { path: asked })).toEqual({ path: asked, content: 'new' });
+});
+
+test('the exact name wins also in a directory of more names than are looked at', async () => {
+  const pairs = Array.from({ length: 1500 }, (_, at) => [`a ${at}.md`, `a\u00a0${at}.md`]);
+  await using held = await createTemporaryWorkspace(Object.fromEntries(pairs.flat().map((name) => [name, 'old'])));
+  const write = createWriteFile(held.workspace);
+  // Which names are looked at is up to the file system: of so many pairs some are looked at in half.
+  for (const [exact = '', alike = ''] of pairs.slice(0, 20)) {
+    expect(await runTool(write, { path: exact, content: 'new' })).toMatchObject({ path: exact, created: false });
+    expect(await readFile(join(held.workspace.root, alike), 'utf8')).toBe('old');
+  }
 });
 
 test('what only resembles a name is not taken for it', async () => {
