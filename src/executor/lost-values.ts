@@ -1,9 +1,12 @@
 import { types } from 'node:util';
 
 /**
- * What JSON makes of a value beside its text: `whole` where nothing is lost; `kept by writeAsJson` where the content of a Map,
- * a Set or an Error would be; a sentence about what a tool must write otherwise. `unknown`: it was too large to be looked at
- * to its end, or writes parts of itself by `toJSON`, whose depth only the text shows.
+ * What JSON loses of a value.
+ * `whole`: nothing.
+ * `kept by writeAsJson`: the content of a Map, a Set or an Error, unless `writeAsJson` writes the value.
+ * `problem`: something that no JSON text keeps, as a sentence that says what the tool must return instead.
+ * `unknown`: nothing was found, but the value is too large to look at all of it, or a `toJSON` writes parts of it, so that
+ * only the text shows how deep it is.
  */
 export type Finding = 'whole' | 'unknown' | 'kept by writeAsJson' | { readonly problem: string };
 
@@ -31,7 +34,8 @@ const findIn = (value: object, levels: number, search: Search): string | null =>
     return null;
   }
   search.left -= 1;
-  if (Array.isArray(value) || isPlainObject(value)) return findAmong(Object.values(value), levels, search);
+  if (Array.isArray(value)) return findAmong(value, levels, search);
+  if (isPlainObject(value)) return findAmong(Object.values(value), levels, search);
   return findInInstance(value, search) ?? findAmong(membersOf(value), levels, search);
 };
 

@@ -18,7 +18,7 @@ import {
   toFramelessText,
   tooLargeText,
 } from './failure-text.ts';
-import { findLoss, writeAsJson } from './lost-values.ts';
+import { type Finding, findLoss, writeAsJson } from './lost-values.ts';
 
 export type OutcomeTerms = { readonly graceful: 'on' | 'off'; readonly maxResultBytes: number };
 
@@ -154,11 +154,20 @@ export const toJsonValue = (value: unknown, maxBytes: number): JsonProof => {
   const text = stringify(value, JSON.stringify);
   if (typeof text !== 'string') return text;
   if (isOver(text, maxBytes)) return { kind: 'too_large', json: text };
-  // What throws when it is looked at again has lost nothing.
-  const finding = attempt(() => findLoss(value, MAX_DEPTH)) ?? 'unknown';
+  const finding = findLossIn(value);
   if (finding === 'whole') return { kind: 'json', json: text };
   if (typeof finding === 'object') return { kind: 'invalid', problem: finding.problem };
   return finding === 'unknown' ? proveDepth(text) : toKept(value, maxBytes);
+};
+
+const findLossIn = (value: unknown): Finding => {
+  if (typeof value === 'string' || typeof value === 'boolean') return 'whole';
+  try {
+    return findLoss(value, MAX_DEPTH);
+  } catch (_hostile) {
+    // What throws when it is looked at again has lost nothing.
+    return 'unknown';
+  }
 };
 
 const toKept = (value: unknown, maxBytes: number): JsonProof => {
@@ -178,7 +187,9 @@ const isOver = (text: string, maxBytes: number): boolean =>
 // Common JSON parsers give up at about a thousand levels, and would refuse the whole batch for one such value.
 const MAX_DEPTH = 500;
 
-const stringify = (value: unknown, write: (value: unknown) => string | undefined): string | JsonProof => {
+type WriteJson = (value: unknown) => string | undefined;
+
+const stringify = (value: unknown, write: WriteJson): string | JsonProof => {
   try {
     const text = write(value);
     if (text !== undefined) return toWellFormedJson(text);
@@ -288,19 +299,21 @@ const MAX_REASON_LEVELS = 3;
 const MAX_REASONS = 3;
 const BUILT_IN: ReadonlySet<string> = new Set(['Error', 'TypeError', 'AggregateError', 'SuppressedError']);
 
-/** Its message, or its code, and in brackets the reasons that hang on it: as many levels of them as `levels`. */
+/** Its message, or its code, and in brackets the reasons that hang on it: as many levels of them as `levels`. Without a message its JSON. */
 const textOfObject = (thrown: object, levels: number): string => {
   const message = read(thrown, 'message');
-  const own = typeof message === 'string' && message.trim() !== '' ? message : toCode(read(thrown, 'code'));
+  // No exception: all that it says is in its members.
+  if (typeof message !== 'string') return toMembersText(thrown, writeAsJson);
+  const own = message.trim() === '' ? toCode(read(thrown, 'code')) : message;
   // A class of its own says in its message what is to be read: what caused it, such as a path of the host, is for the log.
   const isWhole = levels === 0 || (own !== '' && !BUILT_IN.has(typeNameOf(thrown)));
   const shown = isWhole ? '' : toReasons(thrown, levels - 1, own);
   if (own !== '') return shown === '' ? own : `${own} (${shown})`;
-  return shown === '' ? toMembersText(thrown) : shown;
+  return shown === '' ? toMembersText(thrown, JSON.stringify) : shown;
 };
 
-const toMembersText = (thrown: object): string => {
-  const json = attempt(() => JSON.stringify(thrown));
+const toMembersText = (thrown: object, write: WriteJson): string => {
+  const json = attempt(() => write(thrown));
   return typeof json === 'string' && json !== '{}' ? json : '';
 };
 

@@ -1,23 +1,14 @@
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { classifyThrown } from '#src/executor/outcome.ts';
 import { RetryableToolError } from '#src/tools/tool-errors.ts';
+import { findClosedPort } from '#test/support/http-target.ts';
 
 const tell = (thrown: unknown): string => classifyThrown(thrown, { name: 'x', effects: 'read' }, 'on').message;
 
-/** A port of this machine at which nothing listens. */
-const findFreePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : expect.fail();
-};
-
 test('a refused connection to a host of two addresses says which refused', async () => {
-  const port = await findFreePort();
+  const port = await findClosedPort();
   const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
   const socket = connect({ host: 'two.example', port, lookup: (_host, _options, done) => done(null, addresses) });
   const [error] = await once(socket, 'error').catch((thrown: unknown) => [thrown]);
@@ -26,7 +17,7 @@ test('a refused connection to a host of two addresses says which refused', async
 });
 
 test('a failed fetch says why', async () => {
-  const port = await findFreePort();
+  const port = await findClosedPort();
   const thrown = await fetch(`http://127.0.0.1:${port}`).catch((error: unknown) => error);
   expect(tell(thrown)).toBe(`TypeError: fetch failed (connect ECONNREFUSED 127.0.0.1:${port})`);
 });
@@ -68,6 +59,26 @@ test.each<[string, unknown, string]>([
   ],
   ['a class of its own', new RetryableToolError('No user John.', { cause: new Error('secret') }), 'No user John.'],
 ])('an exception with %s has its reasons in the message', (_name, thrown, message) => {
+  expect(tell(thrown)).toBe(message);
+});
+
+test.each<[string, unknown, string]>([
+  ['a code', { code: 'NOT_FOUND', reason: 'no user 7' }, 'Error: {"code":"NOT_FOUND","reason":"no user 7"}'],
+  ['an error and a status', { error: 'no user 7', status: 404 }, 'Error: {"error":"no user 7","status":404}'],
+  ['a list of errors', { errors: ['one', 'two'], id: 7 }, 'Error: {"errors":["one","two"],"id":7}'],
+  [
+    'an exception',
+    { error: new TypeError('no user'), status: 404 },
+    'Error: {"error":{"name":"TypeError","message":"no user"},"status":404}',
+  ],
+  [
+    'a message that is an object',
+    { message: { text: 'no' }, code: 'E1' },
+    'Error: {"message":{"text":"no"},"code":"E1"}',
+  ],
+  ['a message', { message: 'no user 7', code: 'NOT_FOUND' }, 'Error: no user 7'],
+  ['nothing', {}, "Tool 'x' failed without a message."],
+])('a thrown object with %s is told whole, or by its message', (_name, thrown, message) => {
   expect(tell(thrown)).toBe(message);
 });
 

@@ -94,6 +94,8 @@ test.each<[string, unknown, unknown]>([
     { status: 'rejected', reason: Object.assign(new Error('no'), { retry: 1 }) },
     { status: 'rejected', reason: { name: 'Error', message: 'no', retry: 1 } },
   ],
+  ['a list with members of a name', Object.assign([1], { mean: Number.NaN, of: /a/ }), [1]],
+  ['what a pattern found', /(?<of>b)/.exec('abc'), ['b', 'b']],
   ['a date', new Date(0), '1970-01-01T00:00:00.000Z'],
   ['an address', new URL('http://a/'), 'http://a/'],
   ['an object of a class', new Row(), {}],
