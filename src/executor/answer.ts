@@ -289,16 +289,18 @@ const toWarnings = (call: Call): readonly Warning[] => {
   const { batch, outcome } = call;
   const own = outcome?.kind === 'success' ? outcome.warnings : NO_WARNINGS;
   if (!batch.hasDuplicates && !batch.hasVerdicts && batch.warnings.length === 0) return own;
-  return [...own, ...toIdentical(call), ...(isUntouched(call) ? NO_WARNINGS : toCallWarnings(call))];
+  return [...own, ...toIdentical(call), ...toCallWarnings(call)];
 };
 
-// Of a call that did not run there is nothing to keep: a repeat is harmless.
+// Of a call that did not run there is nothing to keep, so nothing is said of keys: a repeat is harmless.
 const isUntouched = ({ outcome, batch }: Call): boolean =>
   batch.record?.state === 'away' && outcome?.kind === 'failure' && outcome.failure.executed === 'no';
 
 /** What is said of a call however it ends, late as well. */
-export const toCallWarnings = ({ batch, sharesId }: Call): readonly Warning[] =>
-  sharesId ? [DUPLICATE_ID_WARNING, ...batch.warnings] : batch.warnings;
+export const toCallWarnings = (call: Call): readonly Warning[] => {
+  const warnings = isUntouched(call) ? NO_WARNINGS : call.batch.warnings;
+  return call.sharesId ? [DUPLICATE_ID_WARNING, ...warnings] : warnings;
+};
 
 const IDENTICAL_FROM = 3;
 

@@ -20,7 +20,7 @@ export type ByteBudget = {
 
 export type ByteBudgetOptions = {
   readonly limitBytes: number;
-  /** Hears of every request for bytes that finds no room. */
+  /** Called for every request for bytes that finds no room. */
   readonly onRefused?: () => void;
 };
 

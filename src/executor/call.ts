@@ -146,7 +146,7 @@ export class Batch {
   /** Every call is answered by the record of an earlier try. */
   isReplay = false;
   answer: BatchAnswer | null = null;
-  /** Hears of every call that has run, at its end; null where nobody watches the batch. */
+  /** Called at the end of every call that has run; null: nothing listens to the batch. */
   callEnded: ((call: Call) => void) | null = null;
 
   /** It is answered: nothing may begin or end in it any more. */

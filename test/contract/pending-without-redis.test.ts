@@ -21,11 +21,11 @@ test('while Redis is away a request that may be answered early runs the calls th
   await redis.kill();
   const service = await startService({ REDIS_URL: redis.url }, TOOLS);
   onTestFinished(service.stop);
-  const send = async (headers: Readonly<Record<string, string>>) => {
+  const send = async (headers: Readonly<Record<string, string>>, id?: string) => {
     const answer = await fetch(`${service.url}/tool-calls`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify({ wait_ms: 0, calls: TOOLS.map(({ name }) => ({ name })) }),
+      body: JSON.stringify({ wait_ms: 0, calls: TOOLS.map(({ name }) => ({ name, id })) }),
     });
     const { results } = ToolCallsResponse.parse(await answer.json());
     const seen = results.map(({ value, error, warnings = [] }) => [
@@ -47,5 +47,12 @@ test('while Redis is away a request that may be answered early runs the calls th
     ['store_unavailable'],
     ['store_unavailable'],
     ['store_unavailable'],
+  ]);
+  expect(await send({ 'idempotency-key': 'key-2' }, 'same')).toEqual([
+    200,
+    ['look', 'duplicate_id', 'idempotency_not_kept'],
+    ['store_unavailable', 'duplicate_id'],
+    ['store_unavailable', 'duplicate_id'],
+    ['store_unavailable', 'duplicate_id'],
   ]);
 });
