@@ -136,6 +136,16 @@ test('a journal keeps its last lines, also where they begin within what was writ
   expect(journals.read('a:1')).toEqual(['7', '8', '9']);
 });
 
+test('what was written at once and is more than a journal keeps stays when a refused call follows', () => {
+  const journals = createMemoryJournals(3, { memory: roomyMemory(), now: () => 1 });
+  journals.append('a:1', ['1', '2', '3', '4']);
+  for (let count = 0; count < 3; count += 1) {
+    const journal = toRoundJournal([{ tool: null, json: '{"outcome":"refused"}' }]) ?? expect.fail();
+    journals.appendRound('a:1', { journal, lines: 1, tools: [], budgets: new Map() });
+    expect(journals.read('a:1')).toEqual(['2', '3', '4']);
+  }
+});
+
 test('a tenant that fills journals and sessions many times over takes nothing from another', async () => {
   const clock = createManualClock();
   const evicted: StoreUse[] = [];

@@ -45,6 +45,27 @@ test('a session is one hash and one list, and their keys have one hash tag of te
   expect([await redis.type(key), await redis.type(`${key}:journal`)]).toEqual(['hash', 'list']);
 });
 
+test('a round of more lines than a lowered SESSION_JOURNAL keeps is in the journal once, and makes room for later calls', async () => {
+  let { store } = createRedisUnderTest(redis, JOURNAL);
+  const session = createCallSession({ store: { ...store, admit: (round) => store.admit(round) } });
+  const write = async (json: readonly string[]): Promise<number> => {
+    const round = await session.begin([`a ${json.join()}`]);
+    await round.end(
+      ['=1'],
+      json.map((text) => ({ tool: 'a', json: text })),
+    );
+    return redis.llen(toJournalKey(session.key));
+  };
+  expect(await write(Array.from({ length: 60 }, (_, n) => `{"n":${n}}`))).toBe(1);
+  store = createRedisUnderTest(redis, { ...ROOMY, journal: 5 }).store;
+  for (let n = 0; n < 3; n += 1) expect(await write([`{"n":"refused ${n}","outcome":"refused"}`])).toBe(1);
+  const lengths: number[] = [];
+  for (let n = 60; n < 110; n += 1) lengths.push(await write([`{"n":${n}}`]));
+  expect([lengths[0], lengths.at(-1)]).toEqual([2, 37]);
+  const { journal } = await store.read(session.key);
+  expect(journal.map((text) => JSON.parse(text).n)).toEqual(Array.from({ length: 37 }, (_, at) => at + 73));
+});
+
 /** A store that looks after each step whether the session would live for ever. */
 const withLifetimeCheck = (subject: StoreUnderTest): StoreUnderTest => {
   const after = async <Answer>(key: string, step: Answer | Promise<Answer>): Promise<Answer> => {

@@ -32,7 +32,12 @@ local function trim_journal(key, lines, refused, cap)
     local first = redis.call('LPOP', key)
     if not first then return 0, 0 end
     local has_cause = refused < lines and refused >= lines - lines_of(first)
-    local dropped = has_cause and redis.call('LPOP', key) or first
+    local dropped = first
+    if has_cause then dropped = redis.call('LPOP', key) end
+    if not dropped then
+      redis.call('LPUSH', key, first)
+      break
+    end
     local surplus = lines_of(dropped)
     local is_last = lines - surplus < cap
     if is_last then redis.call('LPUSH', key, dropped) end
