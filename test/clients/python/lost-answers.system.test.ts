@@ -1,6 +1,9 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
@@ -130,4 +133,32 @@ test('it writes the answers that the client for TypeScript writes, in every form
     ),
   );
   expect(JSON.parse(stdout)).toEqual(expected);
+});
+
+const INTERRUPTED = `
+import sys
+from recourse_client import Recourse
+session = Recourse(sys.argv[1]).session("s")
+try:
+    session.answer_call("place_order", {"item": "tea"}, call_id="a", round_id="1")
+except KeyboardInterrupt:
+    print(session.answer_call("place_order", {"item": "tea"}, call_id="b", round_id="2").is_error)
+`;
+
+test('a call that its program interrupts is remembered: made again it is sent under its old key', async () => {
+  const keys: unknown[] = [];
+  const server = createServer((request, response) => {
+    keys.push(request.headers['idempotency-key']);
+    if (keys.length === 1) child.kill('SIGINT');
+    else response.writeHead(503, { 'retry-after': '3600' }).end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${z.object({ port: z.number() }).parse(server.address()).port}`;
+  const env = cleanEnvironment({ PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' });
+  const child = spawn('python3', ['-c', INTERRUPTED, url], { env });
+  onTestFinished(() => void child.kill());
+  expect(await text(child.stdout)).toBe('True\n');
+  expect(keys).toHaveLength(2);
+  expect(keys[1]).toBe(keys[0]);
 });
