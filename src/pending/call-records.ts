@@ -34,6 +34,8 @@ export type CallRecord = {
   readonly begins: number;
   readonly cancel: CancelRequest;
   readonly progress: CallProgress | null;
+  /** When a worker first gave it back for want of its tool, in Unix milliseconds; null: none has. */
+  readonly lackedSince: number | null;
   /** JSON text; null before the end. */
   readonly result: string | null;
 };
@@ -100,8 +102,11 @@ export type CallRecords = {
     lease: CallLease,
     progress: CallProgress | null,
   ) => Promise<{ readonly state: 'held' | 'lost'; readonly cancel: CancelRequest }>;
-  /** Gives back a call that did not run: as if it had not begun. */
-  readonly release: (lease: CallLease) => Promise<void>;
+  /**
+   * Gives back a call that did not run: as if it had not begun. `lackedAt`: now, in Unix milliseconds, where its tool is
+   * lacking; left out, it is no longer known to be.
+   */
+  readonly release: (lease: CallLease, lackedAt?: number) => Promise<void>;
   /**
    * Ends the call. A late end replaces only a result that says that nobody knows how the call ended.
    */

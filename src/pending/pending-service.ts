@@ -148,6 +148,7 @@ const toFresh = (spec: CallSpec): CallRecord => ({
   begins: 0,
   cancel: 'no',
   progress: null,
+  lackedSince: null,
   result: null,
 });
 

@@ -126,7 +126,7 @@ class HeldCall {
     const { spec } = this.#record;
     const outcome = this.#toEarlyOutcome(time());
     if (outcome === null && !this.#hasTool() && time() < this.#endsAt()) {
-      await records.release(this.#lease).catch(this.#options.onFailed);
+      await records.release(this.#lease, time()).catch(this.#options.onFailed);
       count('given_back');
       return later(TOOL_AGAIN_AFTER_MS);
     }
@@ -154,8 +154,9 @@ class HeldCall {
 
   /** Until when it may be offered again. */
   #endsAt(): number {
-    const { acceptedAt, expiresAt } = this.#record.spec;
-    return this.#hasTool() ? expiresAt : Math.min(expiresAt, acceptedAt + WAIT_FOR_TOOL_MS);
+    const { lackedSince, spec } = this.#record;
+    if (lackedSince === null || this.#hasTool()) return spec.expiresAt;
+    return Math.min(spec.expiresAt, lackedSince + WAIT_FOR_TOOL_MS);
   }
 
   /** How it ends without running, because of what its record says; null: it runs, or is refused for want of its tool. */

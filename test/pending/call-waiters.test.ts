@@ -70,7 +70,7 @@ const watchQuestions = (records: CallRecords) => {
     claim: (key) => records.claim(key),
     begin: (lease) => records.begin(lease),
     renew: (lease, progress) => records.renew(lease, progress),
-    release: (lease) => records.release(lease),
+    release: (lease, lackedAt) => records.release(lease, lackedAt),
     commit: (lease, result, how) => records.commit(lease, result, how),
     cancel: (key, how) => records.cancel(key, how),
     ofSession: (sessionKey) => records.ofSession(sessionKey),

@@ -6,7 +6,7 @@ import { createMemorySessionStore } from '#src/sessions/memory-session-store.ts'
 import { defineTool } from '#src/tools/define-tool.ts';
 import type { Tool } from '#src/tools/tool.ts';
 import { createSubject, now, settings } from '#test/executor/executor-lab.ts';
-import { accept, createMemoryCallsUnderTest, look } from '#test/support/call-records-under-test.ts';
+import { accept, createMemoryCallsUnderTest, look, take } from '#test/support/call-records-under-test.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 
 const tool = defineTool({
@@ -118,12 +118,12 @@ test('a worker without the tool gives a call back until a worker has it, and nev
 });
 
 test.each([
-  ['its time is over', 60_000, 0],
-  ['ten minutes have passed', 600_000, 3_000_000],
+  ['its time is over', null, 0],
+  ['ten minutes have passed since a worker first gave it back', 600_000, 3_000_000],
 ])('a call whose tool no worker has is refused when %s', async (_when, age, left) => {
   const { records, ended, startProcess } = await startLab();
-  const [acceptedAt, expiresAt] = [Date.now() - age, Date.now() + left];
-  const key = await accept(records, { effects: 'write', acceptedAt, expiresAt });
+  const key = await accept(records, { effects: 'write', acceptedAt: Date.now(), expiresAt: Date.now() + left });
+  if (age !== null) await records.release((await take(records, key)).lease, Date.now() - age);
   const job = { call: handleOf(key), tenant: 'tenant', lane: 'default' };
   expect(await startProcess([]).worker.run(job)).toEqual({ kind: 'done' });
   expect(ended.map((result): unknown => JSON.parse(result))).toMatchObject([
@@ -131,14 +131,22 @@ test.each([
   ]);
 });
 
+test('a call that has queued for longer than ten minutes is given back by the first worker that lacks its tool', async () => {
+  const { records, ended, startProcess } = await startLab();
+  const [acceptedAt, expiresAt] = [Date.now() - 660_000, Date.now() + 3_000_000];
+  const key = await accept(records, { effects: 'write', acceptedAt, expiresAt });
+  const job = { call: handleOf(key), tenant: 'tenant', lane: 'default' };
+  expect((await startProcess([]).worker.run(job)).kind).toBe('later');
+  expect(await startProcess().worker.run(job)).toEqual({ kind: 'done' });
+  expect(ended.map((result): unknown => JSON.parse(result))).toMatchObject([{ outcome: 'success', value: 'ran' }]);
+});
+
 test('a write that began before its worker died is of unknown outcome, also where no worker has its tool any more', async () => {
   const { records, lapse, ended, startProcess } = await startLab();
   const [acceptedAt, expiresAt] = [Date.now(), Date.now() + 60_000];
   const key = await accept(records, { effects: 'write', acceptedAt, expiresAt });
   const job = { call: handleOf(key), tenant: 'tenant', lane: 'default' };
-  const claim = await records.claim(key);
-  if (claim.kind !== 'held') throw new Error('The call is not held.');
-  await records.begin(claim.lease);
+  await records.begin((await take(records, key)).lease);
   await lapse(key);
   expect(await startProcess([]).worker.run(job)).toEqual({ kind: 'done' });
   expect(ended.map((result): unknown => JSON.parse(result))).toMatchObject([{ error: { code: 'outcome_unknown' } }]);

@@ -53,7 +53,7 @@ export const createFallbackCallRecords = (options: {
     ofSession: (sessionKey) => beside(() => primary.ofSession(sessionKey)),
     begin: (lease) => beside(() => primary.begin(lease)),
     renew: (lease, progress) => beside(() => primary.renew(lease, progress)),
-    release: (lease) => beside(() => primary.release(lease)),
+    release: (lease, lackedAt) => beside(() => primary.release(lease, lackedAt)),
     commit: (lease, result, how) => beside(() => primary.commit(lease, result, how)),
     watch: (listener) => primary.watch(listener),
     publishPart: (lease, valueJson) => {

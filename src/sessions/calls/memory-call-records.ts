@@ -139,12 +139,13 @@ class MemoryCallRecords implements CallRecords {
     return { state: 'held', cancel: record.cancel };
   }
 
-  async release(lease: CallLease): Promise<void> {
+  async release(lease: CallLease, lackedAt?: number): Promise<void> {
     const record = this.#hold(lease);
     if (record === undefined) return;
     if (record.state === 'running') record.begins -= 1;
     record.state = 'queued';
     record.leaseEndsAt = 0;
+    record.lackedSince = lackedAt === undefined ? null : (record.lackedSince ?? lackedAt);
   }
 
   async commit(lease: CallLease, result: string, how: CommitKind): Promise<'held' | 'lost'> {
@@ -320,6 +321,7 @@ const createRecord = (key: string, spec: CallSpec, now: number): MutableRecord =
   begins: 0,
   cancel: 'no',
   progress: null,
+  lackedSince: null,
   result: null,
   fence: 0,
   leaseEndsAt: 0,

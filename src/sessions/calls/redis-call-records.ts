@@ -143,8 +143,8 @@ class RedisCallRecords implements CallRecords {
     return { state: toHold(held), cancel };
   }
 
-  async release(lease: CallLease): Promise<void> {
-    await this.#runHeld('release', lease);
+  async release(lease: CallLease, lackedAt?: number): Promise<void> {
+    await this.#runHeld('release', lease, lackedAt === undefined ? '' : String(lackedAt));
   }
 
   async commit(lease: CallLease, result: string, { late, unknown }: CommitKind): Promise<'held' | 'lost'> {
@@ -242,8 +242,8 @@ const Versions = z.array(z.string());
 const Peek = z.enum(PEEKED);
 const Cancel = z.enum(['no', 'asked', 'forced']);
 const Renewed = z.tuple([Done, Cancel]);
-// Spec, state, begins, cancel, arguments, progress, result.
-const Words = z.tuple([Text, Text, Text, Text, Text, Text, Text]);
+// Spec, state, begins, cancel, arguments, progress, lacked, result.
+const Words = z.tuple([Text, Text, Text, Text, Text, Text, Text, Text]);
 
 const Claimed = z.union([
   z.tuple([z.enum(['gone', 'ended'])]),
@@ -288,6 +288,7 @@ const Record = z.object({
   begins: z.coerce.number().int().nonnegative(),
   cancel: Cancel,
   progress: Progress.nullable(),
+  lackedSince: z.coerce.number().nullable(),
   result: Text.nullable(),
 });
 
@@ -295,13 +296,14 @@ const Record = z.object({
 const readRecord = (answer: unknown): CallRecord | null => {
   const words = Words.nullable().parse(answer);
   if (words === null) return null;
-  const [spec, state, begins, cancel, args, progress, result] = words;
+  const [spec, state, begins, cancel, args, progress, lacked, result] = words;
   const read = Record.safeParse({
     spec: { ...parseObject(spec), arguments: args },
     state,
     begins,
     cancel,
     progress: parseObject(progress),
+    lackedSince: lacked === '' ? null : lacked,
     result: result === '' ? null : result,
   });
   return read.data ?? null;

@@ -9,6 +9,7 @@
 --   lease              when the hold lapses, in ms of the server's clock; absent where no worker holds it
 --   cancel             no, asked or forced
 --   progress           JSON; absent until the call has said how far it is
+--   lacked             when a worker first gave it back for want of its tool, in ms of that worker's clock; absent where none did
 --   confirmed          1 once its maker knows of it
 --   tries              how many tries of its batch have created it
 --   life               ms that a confirmed record lives, unless its call ends before
@@ -73,8 +74,8 @@ local function confirm(head)
 end
 
 local function read_record()
-  local saved = redis.call('HMGET', key, 'spec', 'state', 'begins', 'cancel', 'arguments', 'progress', 'result')
-  for i = 1, 7 do saved[i] = saved[i] or '' end
+  local saved = redis.call('HMGET', key, 'spec', 'state', 'begins', 'cancel', 'arguments', 'progress', 'lacked', 'result')
+  for i = 1, 8 do saved[i] = saved[i] or '' end
   return saved
 end
 
@@ -107,7 +108,7 @@ function steps.confirm()
 end
 
 -- ARGV     key
--- Output   spec, state, begins, cancel, arguments, progress, result, each '' where there is none; nil without a record
+-- Output   spec, state, begins, cancel, arguments, progress, lacked, result, each '' where there is none; nil without a record
 -- Cost     two HMGET
 function steps.find()
   if not read_head() then return false end
@@ -169,15 +170,20 @@ function steps.renew()
 end
 
 -- Gives back a call that did not run: as if this worker had not begun.
--- ARGV     key, fence
+-- ARGV     key, fence, ms of the worker's clock where it lacks the tool or ''
 -- Output   1, or 0 where this worker holds the call no more: nothing is written
--- Cost     one HMGET, one HSET, one HDEL
+-- Cost     one HMGET, one HSET, one HDEL, one HSETNX where the tool is lacking
 function steps.release()
   local head = read_held(ARGV[3])
   if not head then return 0 end
   local begins = head.state == 'running' and math.max(0, head.begins - 1) or head.begins
   redis.call('HSET', key, 'state', 'queued', 'begins', string.format('%d', begins))
-  redis.call('HDEL', key, 'lease')
+  if ARGV[4] == '' then
+    redis.call('HDEL', key, 'lease', 'lacked')
+  else
+    redis.call('HDEL', key, 'lease')
+    redis.call('HSETNX', key, 'lacked', ARGV[4])
+  end
   return 1
 end
 

@@ -164,6 +164,22 @@ const describeHolding = (createRecords: CreateCallRecordsUnderTest): void => {
     expect((await records.claim(key)).kind).toBe('held');
   });
 
+  test('it is known since when workers lack the tool of a call, until one gives it back for another reason', async () => {
+    const { records } = await createRecords();
+    const key = await accept(records);
+    expect((await look(records, key)).lackedSince).toBeNull();
+    for (const lackedAt of [1_800_000_000_123, 1_800_000_005_123]) {
+      await records.release((await take(records, key)).lease, lackedAt);
+      expect((await look(records, key)).lackedSince).toBe(1_800_000_000_123);
+    }
+    const { lease, record } = await take(records, key);
+    expect(record.lackedSince).toBe(1_800_000_000_123);
+    await records.release({ ...lease, fence: lease.fence - 1 });
+    expect((await look(records, key)).lackedSince).toBe(1_800_000_000_123);
+    await records.release(lease);
+    expect((await look(records, key)).lackedSince).toBeNull();
+  });
+
   test('a call says how far it is, and renewing without news keeps what it said', async () => {
     const { records } = await createRecords();
     const key = await accept(records);
