@@ -283,6 +283,8 @@ const toSessionCall = (call: unknown) => {
     durationMs: count('duration_ms'),
     retriesLeft: number('retries_left'),
     replayed: isTrue('replayed'),
+    /** How many equal calls were refused alike, of which this is the last; null: it stands for itself. */
+    repeats: number('repeats'),
     late: isRecord(late) ? toEnd(late) : null,
   };
 };

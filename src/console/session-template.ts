@@ -158,6 +158,7 @@ const lineOf = (call: SessionCall): TemplateResult => html`<span class="line">
   <span class="muted">${moment(call.time)} <span>round ${call.step}</span></span>
   <span class="name">${toVisibleName(call.tool)}</span>
   ${outcomeMark(call.outcome)} ${call.code === '' ? nothing : html`<code>${toVisible(call.code)}</code>`}
+  ${call.repeats === null ? nothing : html`<span class="muted">(${call.repeats} times)</span>`}
   <span class="muted">${toDuration(call.durationMs)}${call.replayed ? ', replayed' : ''}</span>
 </span>`;
 

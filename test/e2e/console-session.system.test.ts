@@ -36,6 +36,10 @@ test('a session shows its budgets, streaks, slices and calls, and follows what h
   expect(JSON.parse(await page.locator('.unfolded pre').last().innerText())).toMatchObject({
     find_order: { retry_requested: 4 },
   });
+  for (const _time of ['first', 'second', 'third'])
+    await service.call([{ ...FAILING, arguments: { number: '4' } }], { session_id: 'team/7' });
+  const refused = page.locator('.timeline li').first().filter({ hasText: 'retry_budget_exhausted' });
+  await refused.getByText('(3 times)').waitFor();
   await keepScreenshot(page, 'session-light');
   expect(complaints).toEqual([]);
 });
