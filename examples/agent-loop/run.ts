@@ -18,7 +18,7 @@ const SCENES: readonly Scene[] = [
 
 const play = async (url: string, { title, task, model }: Scene): Promise<'played' | 'unreachable'> => {
   console.log(`${title}: "${task}"`);
-  // A session of its own: a budget that one run has used up is no concern of the next.
+  // Each run has its own session, so that a budget used up by one run does not limit the next.
   const session = createRecourse({ url }).session(`agent-loop-${randomUUID()}`);
   const run = await runAgent(task, {
     model,

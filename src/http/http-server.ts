@@ -10,7 +10,7 @@ export type HttpServerOptions = StallOptions &
     readonly maxBodyBytes: number;
     readonly requestTimeoutMs: number;
     readonly createId: () => string;
-    /** Hears of an X-Request-Id that is not used. */
+    /** Called when an X-Request-Id is not used. */
     readonly onRequestIdRefused?: (given: string, requestId: string) => void;
     readonly onBug: (error: unknown, requestId: string) => void;
   };

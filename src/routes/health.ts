@@ -20,10 +20,12 @@ export const Ready = z.object({
       z.object({
         file: z.string().describe('Relative to TOOLS_DIR.'),
         line: z.int().nullable(),
-        message: z.string().nullable().describe('What is wrong, in one line; null for callers without a key on PORT.'),
+        message: z.string().describe('What is wrong, in one line.'),
       }),
     )
-    .describe('The files of TOOLS_DIR that do not serve in their newest version, or of which a tool does not serve.'),
+    .describe(
+      'The files of TOOLS_DIR that do not serve in their newest version, or of which a tool does not serve. Empty for callers without a key on PORT.',
+    ),
   upstreams: z
     .array(
       z.object({
@@ -50,7 +52,8 @@ export type OpsRoutesOptions = {
 /**
  * GET /live: the process answers. GET /ready: calls should be sent here; 503 while draining, and until required
  * tools have loaded. GET /metrics in the Prometheus text format. `showsReasons`: whether a request may read which tools are
- * missing, and why an upstream is down or a file does not load, for the last words of a process may be in it.
+ * missing, which files do not load and why an upstream is down: the last words of a process may be in it, and files mostly
+ * have the names of their tools.
  */
 export const addOpsRoutes = (
   app: FastifyInstance,
@@ -71,6 +74,6 @@ const NOT_READY: ReadonlySet<Ready['status']> = new Set(['tools_missing', 'drain
 const withoutReasons = (ready: Ready): Ready => ({
   ...ready,
   missing: [],
-  files: ready.files.map((file) => ({ ...file, message: null })),
+  files: [],
   upstreams: ready.upstreams.map((upstream) => ({ ...upstream, reason: null })),
 });

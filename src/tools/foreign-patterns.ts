@@ -11,9 +11,9 @@ export type ForeignPatterns = {
 };
 
 /**
- * Patterns as RE2 runs them, in linear time, compiled once a value is judged by them. One that needs more (looking around,
- * back-references), that is none of ECMAScript, or that repeats so much that its program is megabytes, is not judged here:
- * whoever wrote it judges by it.
+ * Patterns as RE2 runs them, in linear time, compiled with the first value that is checked against them. RE2 cannot run a
+ * pattern with look-around or back-references, one that is not ECMAScript, or one whose repetitions make its program megabytes
+ * long. Such a pattern is not checked here; the upstream that declares it checks it.
  */
 export const createForeignPatterns = ({ RE2JS, RE2JSException }: typeof Re2): ForeignPatterns => {
   let left = MOST_PATTERN_STEPS;

@@ -131,7 +131,10 @@ type AjvOptions = {
 const FORMATS_OF_NUMBERS = ['int32', 'int64', 'float', 'double'] as const;
 const CHECKED_FORMATS: ReadonlySet<unknown> = new Set(FORMATS_OF_NUMBERS);
 
-/** The schema as it can be judged here: what fits more than was meant for want of a format or a pattern refuses nothing. */
+/**
+ * Loosens the schema where formats or patterns are not checked here: such a part accepts more than its author meant, and
+ * nothing may be refused because a value fits it.
+ */
 const toJudged = (schema: JsonSchema, formats: FormatRule, { isJudged }: ForeignPatterns): JsonSchema => {
   const isRelaxed = ({ format, pattern, patternProperties }: JsonSchema): boolean =>
     (formats === 'advise' && typeof format === 'string' && !CHECKED_FORMATS.has(format)) ||

@@ -11,7 +11,7 @@ export type ToolRegistry = {
   readonly findPortable: (portableName: string) => Tool | undefined;
   /** A tool that cannot be called, under its own name or the one that providers know; of several the first. */
   readonly findUnavailable: (name: string) => UnavailableTool | undefined;
-  /** Tools that cannot be called though nobody keeps them from it, as far as no tool of their name serves. */
+  /** Tools that cannot be called, are not withheld on purpose, and whose name no serving tool has. */
   readonly listMissing: () => readonly UnavailableTool[];
   /** All tools, by name. */
   readonly list: () => readonly Tool[];

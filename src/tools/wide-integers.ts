@@ -33,9 +33,9 @@ type Judged =
   | { readonly ok: false; readonly errors: readonly ErrorObject[] };
 
 /**
- * The value in which each text of a wide whole number that stands where a schema asks for a number is what `toWide` makes of
- * it, or what is wrong with it even so. `judge` gives what is wrong with a value. `items`: whether it names `each` item
- * that is wrong, or one of them, for which those in its place in other items are taken as well.
+ * Replaces each text of a wide whole number, where the schema asks for a number, by what `toWide` makes of it. Answers the new
+ * value, or the errors that remain. `judge` returns the errors of a value. `items`: `each` where `judge` names every wrong item
+ * of a list; `one` where it names only the first: then the same place in all other items is replaced as well.
  */
 export const withWideIntegers = (
   value: unknown,

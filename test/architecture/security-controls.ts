@@ -215,9 +215,11 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/quiet-door.test.ts: %s is sent with a policy: nothing from elsewhere, no script in the page, no frame around it, no sniffing',
       'test/contract/quiet-door.test.ts: DOCS=false leaves the documentation out, and nothing else',
     ],
-    "`/ready` gives the reason of an upstream's failure only to a caller with a key, or on OPS_PORT.": [
-      'test/contract/quiet-door.test.ts: without a good key /ready names upstreams and how they stand, and with one why',
-    ],
+    "`/ready` names required tools and files, and the reason of an upstream's failure, only to a caller with a key, or on OPS_PORT.":
+      [
+        'test/contract/quiet-door.test.ts: without a good key /ready names upstreams and how they stand, and with one why',
+        'test/contract/quiet-door.test.ts: without a good key /ready says how it stands, and with one which files do not load and why, and which tools are missing',
+      ],
     'A wrong tool name costs little, however many tools there are.': [
       'test/executor/suggest-names.test.ts: 64 wrong names against 5 000 tools cost milliseconds, and each is told of tools',
     ],

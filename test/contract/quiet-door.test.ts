@@ -43,14 +43,14 @@ test('without a good key /ready names upstreams and how they stand, and with one
   }
 });
 
-test('without a good key /ready names files that do not load, and with one why, and which tools are missing', async () => {
+test('without a good key /ready says how it stands, and with one which files do not load and why, and which tools are missing', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'recourse-quiet-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, 'pay.ts'), "throw new Error('quoted');");
   const { url } = await start({ API_KEYS, TOOLS_DIR: folder, TOOLS_REQUIRED: 'pay', TOOL_HOSTS_MIN: '0' });
   const read = async (headers: Readonly<Record<string, string>>): Promise<unknown> =>
     (await fetch(`${url}/ready`, { headers })).json();
-  expect(await read({})).toMatchObject({ missing: [], files: [{ file: 'pay.ts', line: 1, message: null }] });
+  expect(await read({})).toMatchObject({ status: 'tools_missing', missing: [], files: [] });
   expect(await read({ authorization: `Bearer ${KEY}` })).toMatchObject({
     missing: ['pay'],
     files: [{ file: 'pay.ts', line: 1, message: 'Error: quoted' }],

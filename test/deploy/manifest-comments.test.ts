@@ -32,5 +32,6 @@ test('what a comment of a manifest says that a setting is, is its default', () =
   );
   expect(said.length).toBeGreaterThan(0);
   const defaults = new Map<string, unknown>(Object.entries(z.object(SETTINGS).parse({})));
-  for (const { path, name, value } of said) expect([path, name, value]).toEqual([path, name, String(defaults.get(name))]);
+  for (const { path, name, value } of said)
+    expect([path, name, value]).toEqual([path, name, String(defaults.get(name))]);
 });

@@ -3954,13 +3954,13 @@ export interface operations {
                         readonly tools: number;
                         /** @description The entries of TOOLS_REQUIRED that are not met. Empty for callers without a key on PORT. */
                         readonly missing: readonly string[];
-                        /** @description The files of TOOLS_DIR that do not serve in their newest version, or of which a tool does not serve. */
+                        /** @description The files of TOOLS_DIR that do not serve in their newest version, or of which a tool does not serve. Empty for callers without a key on PORT. */
                         readonly files: readonly {
                             /** @description Relative to TOOLS_DIR. */
                             readonly file: string;
                             readonly line: number | null;
-                            /** @description What is wrong, in one line; null for callers without a key on PORT. */
-                            readonly message: string | null;
+                            /** @description What is wrong, in one line. */
+                            readonly message: string;
                         }[];
                         /** @description The upstreams that provide tools. One that is down does not change the readiness of the service. */
                         readonly upstreams: readonly {
@@ -4151,13 +4151,13 @@ export interface operations {
                         readonly tools: number;
                         /** @description The entries of TOOLS_REQUIRED that are not met. Empty for callers without a key on PORT. */
                         readonly missing: readonly string[];
-                        /** @description The files of TOOLS_DIR that do not serve in their newest version, or of which a tool does not serve. */
+                        /** @description The files of TOOLS_DIR that do not serve in their newest version, or of which a tool does not serve. Empty for callers without a key on PORT. */
                         readonly files: readonly {
                             /** @description Relative to TOOLS_DIR. */
                             readonly file: string;
                             readonly line: number | null;
-                            /** @description What is wrong, in one line; null for callers without a key on PORT. */
-                            readonly message: string | null;
+                            /** @description What is wrong, in one line. */
+                            readonly message: string;
                         }[];
                         /** @description The upstreams that provide tools. One that is down does not change the readiness of the service. */
                         readonly upstreams: readonly {
