@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import type { Executed } from '../contract/failure.ts';
 import type { Issue, Warning } from '../contract/tool-result.ts';
 import { isDeeperThan, toWellFormedJson } from '../json/json-text.ts';
@@ -286,9 +287,12 @@ const endWithHint = (said: string, hint: string | null): string =>
 const textOf = (thrown: unknown, levels: number): string =>
   withLookahead(toFramelessText(toReason(thrown, levels), MAX_READ), MAX_MESSAGE_LENGTH);
 
+/** What it says; of an object without a message, its JSON. */
 const toReason = (thrown: unknown, levels: number): string => {
   if (thrown === null || thrown === undefined) return '';
-  return typeof thrown === 'object' || typeof thrown === 'function' ? textOfObject(thrown, levels) : String(thrown);
+  if (typeof thrown !== 'object' && typeof thrown !== 'function') return String(thrown);
+  const hasMessage = types.isNativeError(thrown) || typeof read(thrown, 'message') === 'string';
+  return hasMessage ? textOfObject(thrown, levels) : toMembersText(thrown, writeAsJson);
 };
 
 // Frames are many characters and are not shown: more is read than may stay.
@@ -299,12 +303,10 @@ const MAX_REASON_LEVELS = 3;
 const MAX_REASONS = 3;
 const BUILT_IN: ReadonlySet<string> = new Set(['Error', 'TypeError', 'AggregateError', 'SuppressedError']);
 
-/** Its message, or its code, and in brackets the reasons that hang on it: as many levels of them as `levels`. Without a message its JSON. */
+/** Its message, or its code, and in brackets the reasons that hang on it: as many levels of them as `levels`. */
 const textOfObject = (thrown: object, levels: number): string => {
   const message = read(thrown, 'message');
-  // No exception: all that it says is in its members.
-  if (typeof message !== 'string') return toMembersText(thrown, writeAsJson);
-  const own = message.trim() === '' ? toCode(read(thrown, 'code')) : message;
+  const own = typeof message === 'string' && message.trim() !== '' ? message : toCode(read(thrown, 'code'));
   // A class of its own says in its message what is to be read: what caused it, such as a path of the host, is for the log.
   const isWhole = levels === 0 || (own !== '' && !BUILT_IN.has(typeNameOf(thrown)));
   const shown = isWhole ? '' : toReasons(thrown, levels - 1, own);
