@@ -3,6 +3,7 @@ import {
   type AnsweredAttempt,
   hasWarning,
   isAnswered,
+  isUnrecorded,
   type KeyRecord,
   NOT_KEPT,
   NOT_RECORDED,
@@ -84,7 +85,7 @@ const findProblem = (
   attempt: AnsweredAttempt,
 ): string | null => {
   // Sent before the other was answered; or safe calls run without a record, and of writes nothing.
-  if (attempt.sentAt < before.endedAt || hasWarning(attempt, NOT_KEPT)) return null;
+  if (attempt.sentAt < before.endedAt || isUnrecorded(attempt)) return null;
   if (!again.isReplayed) return 'not marked as replayed';
   if (attempt.end.isReplayed && attempt.end.results.some(({ isReplayed }) => !isReplayed))
     return 'header without a mark';
@@ -100,12 +101,12 @@ const isOpenEnded = (known: SeenResult | undefined): boolean =>
 
 /** Whether the same key must give it again. */
 const isFinal = (attempt: AnsweredAttempt, result: SeenResult): boolean => {
-  if (hasWarning(attempt, NOT_KEPT) || hasWarning(attempt, NOT_RECORDED) || isRepeatable(result)) return false;
+  if (isUnrecorded(attempt) || hasWarning(attempt, NOT_RECORDED) || isRepeatable(result)) return false;
   return result.code !== 'not_executed' || !attempt.end.results.some(isRepeatable);
 };
 
 const NEVER_RAN: ReadonlySet<string> = new Set([
-  ...['overloaded', 'shutting_down', 'store_unavailable', 'circuit_open', 'cancelled'],
+  ...['overloaded', 'shutting_down', 'store_unavailable', 'circuit_open', 'tool_unavailable', 'cancelled'],
   // No process could be started for it.
   'tool_crashed',
 ]);
@@ -124,7 +125,7 @@ const judgeConflicts = (record: KeyRecord, accounts: Accounts): void => {
         (other.endedAt > attempt.sentAt ||
           other.end.kind === 'lost' ||
           hasWarning(other, NOT_RECORDED) ||
-          hasWarning(other, NOT_KEPT)),
+          isUnrecorded(other)),
     );
     if (!isExplained) accounts.offend('keyed_conflict', `${attempt.requestId}, ${tell(record, 0)}`);
   }

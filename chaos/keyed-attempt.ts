@@ -59,5 +59,14 @@ export const toSeenResult = (result: ToolResult): SeenResult => {
 
 export const isAnswered = (attempt: Attempt): attempt is AnsweredAttempt => attempt.end.kind === 'answered';
 
+/**
+ * There was no record while it ran: an answer says so where a call ran. Where none did there is nothing to say, so an answer
+ * that ran nothing and replays nothing may be one of them.
+ */
+export const isUnrecorded = (attempt: Attempt): boolean =>
+  hasWarning(attempt, NOT_KEPT) ||
+  (attempt.end.kind === 'answered' &&
+    attempt.end.results.every(({ executed, isReplayed }) => executed === 'no' && !isReplayed));
+
 export const hasWarning = ({ end }: Attempt, code: string): boolean =>
   end.kind === 'answered' && end.results.some(({ warnings }) => warnings.has(code));
