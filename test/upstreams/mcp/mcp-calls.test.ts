@@ -180,7 +180,7 @@ test('names are made fit, and two tools that come to one name are both unavailab
 });
 
 test('a tool that its server does not know any more asks for another one, and the list is read again', async () => {
-  const other = await startMcpLab(servers.scripted());
+  const other = await startMcpLab(servers.scripted(), { timing: { refreshGapMs: 0 } });
   await using _end = other;
   await other.call('lab_forget_silently');
   expect(await other.call('lab_echo', { text: 'a' })).toMatchObject({
