@@ -75,7 +75,11 @@ const follow = async (
     const text = await answer.text().catch(() => null);
     if (text === null) return 'broken';
     const events = readEvents(text, 'sse').filter(({ event }) => event !== 'progress');
-    const results = events.filter(({ event }) => event === 'result').map(({ data }) => Object(data));
+    // What had ended before the stream began stands in its snapshot.
+    const snapshots = events.filter(({ event }) => event === 'snapshot').flatMap(({ data }) => Object(data).results);
+    const ended = snapshots.filter(({ outcome }) => outcome !== 'pending');
+    const told = events.filter(({ event }) => event === 'result').map(({ data }) => Object(data));
+    const results = [...new Map([...ended, ...told].map((result) => [result.index, result])).values()];
     const ends = codesOf(results.toSorted((one, other) => one.index - other.index));
     return [...ends, events.at(-1)?.event ?? 'nothing'];
   };
