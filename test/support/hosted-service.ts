@@ -74,7 +74,9 @@ export const startHostedService = async ({ by, environment = {} }: Launch): Prom
     running,
     processes,
     call: (calls, envelope = {}) => callService(running.url, calls, envelope),
-    began: (calls) => expect.poll(() => named('began-').length, { timeout: timeLimit(60_000) }).toBe(calls),
+    // More where a call that does no harm shared its process with one that spins: it begins again in another.
+    began: (calls) =>
+      expect.poll(() => named('began-').length, { timeout: timeLimit(60_000) }).toBeGreaterThanOrEqual(calls),
     tell: () => write('told', ''),
     noted: () => named('noted-').map((path) => path.slice(path.lastIndexOf('-') + 1)),
     allGone: () => expect.poll(processes.pids, { timeout: timeLimit(5000) }).toEqual([]),
