@@ -126,6 +126,15 @@ export const ToolResult = z
   .meta({ id: 'ToolResult' });
 export type ToolResult = z.infer<typeof ToolResult>;
 
+/** A result of a call as JSON text, with what is known of it: nothing is read from that text again. */
+export type RenderedResult = {
+  readonly json: string;
+  /** The handle of the call, where it has not ended. */
+  readonly handle: string | null;
+  /** The value as JSON text, where the result is a success that says nothing more. */
+  readonly plainValueJson: string | null;
+};
+
 export const ToolCallsResponse = z
   .object({
     request_id: z.string(),

@@ -1,8 +1,8 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
-import type { Issue, Warning } from '../contract/tool-result.ts';
+import type { Issue, RenderedResult, Warning } from '../contract/tool-result.ts';
 import { parseJson } from '../json/parse-json.ts';
 import { MAX_DESCRIBED, onOneLine } from '../tools/describe-value.ts';
-import { type Batch, type Call, isReady, type ReadyCall, readArguments, toArgumentsJson } from './call.ts';
+import { type Batch, type Call, isReady, NO_RESULT, type ReadyCall, readArguments, toArgumentsJson } from './call.ts';
 import type { ToolInvoked } from './call-observer.ts';
 import { type CallOutcome, type Failure, failed, toFailure } from './call-outcome.ts';
 import {
@@ -21,7 +21,7 @@ import { MAX_ISSUE_LENGTH, mapChanged, toPreviewLength } from './outcome.ts';
 import { renderAccepted } from './pending-result.ts';
 import { DUPLICATE_ID_WARNING } from './read-calls.ts';
 import type { Redactor, SentText } from './redactor.ts';
-import { renderFailure, renderSuccess, toRetryState } from './render-result.ts';
+import { renderFailure, renderSuccess, toEndedResult, toRetryState } from './render-result.ts';
 import { bucketOf, toTextPrint } from './round-call.ts';
 import { type Budget, UNKNOWN_TOOL } from './session-store.ts';
 
@@ -73,7 +73,7 @@ const tellResult = (call: Call): void => {
   call.event = toEvent(call);
   renderAnswer(call, call.event);
   call.isAnswered = true;
-  services.turns.spend(call.result.length * TEXTS_OF_A_RESULT);
+  services.turns.spend(call.result.json.length * TEXTS_OF_A_RESULT);
   request.listener?.result?.(call.index, call.result);
 };
 
@@ -241,7 +241,7 @@ export const renderAnswers = (batch: Batch): undefined => {
 const renderAnswer = (call: Call, event: ToolInvoked): void => {
   const { services, request } = call.batch;
   services.observer.toolInvoked(event);
-  call.result = call.storedResult ?? renderCall(call, event);
+  call.result = call.storedResult === null ? renderCall(call, event) : toEndedResult(call.storedResult);
   request.trace?.callEnded(event, {
     argumentsText: () => (isReady(call) ? toShownArguments(call) : null),
     retry: call.retry,
@@ -255,9 +255,9 @@ const toShownArguments = (call: ReadyCall): string =>
     readable: readArguments(call).ok,
   });
 
-const renderCall = (call: Call, event: ToolInvoked): string => {
+const renderCall = (call: Call, event: ToolInvoked): RenderedResult => {
   const outcome = call.callerOutcome ?? call.outcome;
-  if (outcome === null) return 'null';
+  if (outcome === null) return NO_RESULT;
   const { durationMs, batch } = call;
   const warnings = toWarnings(call);
   if (outcome.kind === 'success') return renderSuccess(outcome, { call, durationMs, warnings });
@@ -334,7 +334,7 @@ const observeBatch = ({ request, services, calls, startedAt }: Batch): void => {
 };
 
 /** The net under the whole batch: a bug of ours must not cost the caller its answers. Results that were told stand. */
-export const renderLost = ({ request, services, calls }: Batch, error: unknown): readonly string[] =>
+export const renderLost = ({ request, services, calls }: Batch, error: unknown): readonly RenderedResult[] =>
   request.calls.map((_entry, index) => {
     const told = calls[index];
     if (told?.isAnswered) return told.result;

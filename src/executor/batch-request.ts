@@ -1,3 +1,4 @@
+import type { RenderedResult } from '../contract/tool-result.ts';
 import type { ToolProgress } from '../tools/tool.ts';
 import type { BatchTrace } from './call-observer.ts';
 import type { AsyncTerms, ResumedCall } from './pending-calls.ts';
@@ -35,7 +36,7 @@ export type BatchListener = {
    * The result of a call, as the answer will have it, as soon as nothing can change it any more: told once of each call of a
    * batch that runs, in the order in which that comes to be. Of a replay it is not told: all its results are in the answer.
    */
-  readonly result?: (index: number, resultJson: string) => void;
+  readonly result?: (index: number, result: RenderedResult) => void;
   readonly progress?: (index: number, update: ToolProgress) => void;
   /** A call is a pending one, of this handle. It does not begin before this resolves, or 250 ms have passed. */
   readonly pending?: (index: number, handle: string) => Promise<void>;
@@ -97,11 +98,11 @@ export type BatchRequest = {
   readonly trace: BatchTrace | null;
 };
 
-/** One JSON text per call, in the order of the calls; or why a batch with an Idempotency-Key is not taken. */
+/** One result per call, in the order of the calls; or why a batch with an Idempotency-Key is not taken. */
 export type BatchAnswer =
   | {
       readonly kind: 'results';
-      readonly results: readonly string[];
+      readonly results: readonly RenderedResult[];
       readonly origin: 'run' | 'replayed';
       /** Only where calls may go on after the answer: whether any does. */
       readonly status?: 'pending' | 'done';

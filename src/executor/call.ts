@@ -1,4 +1,4 @@
-import type { RetryState, Warning } from '../contract/tool-result.ts';
+import type { RenderedResult, RetryState, Warning } from '../contract/tool-result.ts';
 import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
 import type { Tool } from '../tools/tool.ts';
 import { AnswerSize } from './answer-size.ts';
@@ -12,6 +12,9 @@ import { createWideLiterals, type ParsedArguments, parseArguments, type WideLite
 import type { AcceptedCall, AsyncTerms, CallState } from './pending-calls.ts';
 import type { Admission, Budget, CallVerdict, SettledCall } from './session-store.ts';
 import type { NameSuggestions } from './suggest-names.ts';
+
+/** What is answered of a call before its result is made. */
+export const NO_RESULT: RenderedResult = { json: 'null', handle: null, plainValueJson: null };
 
 /**
  * One call of a batch, from reading to answer. Each stage fills its fields and no other:
@@ -79,8 +82,7 @@ export class Call {
   /** Under which the log tells more of a failure; "" on success. */
   reference = '';
   retry: RetryState | null = null;
-  /** JSON text. */
-  result = '';
+  result: RenderedResult = NO_RESULT;
   /** Its result was made, and told to who watches, while other calls of the batch ran. */
   isAnswered = false;
 

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { EXECUTED, FAILURE_CODES, OUTCOMES } from '../contract/failure.ts';
+import type { RenderedResult } from '../contract/tool-result.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Call } from './call.ts';
 import { type CallOutcome, failed, toFailure } from './call-outcome.ts';
@@ -33,9 +34,12 @@ export const toOutcome = ({ error, message, outcome, executed }: Kept): CallOutc
   return failed(toFailure(code, message, null, { outcome, executed, type, fatal }));
 };
 
-/** The handle in a result that was pending when it was rendered; null in any other. */
+/** The handle in a result that was pending when it was kept; null in any other. Only what such a result holds is worth parsing. */
 export const readHandle = (result: string): string | null =>
   result.includes('"outcome":"pending"') ? (readKept(result)?.pending?.call ?? null) : null;
+
+/** A result as it was kept. */
+export const readResult = (json: string): RenderedResult => ({ json, handle: readHandle(json), plainValueJson: null });
 
 /** Ends a call by the result that its own run has committed, wherever it ran. */
 const endByResult = (call: Call, result: string): void => {

@@ -82,7 +82,6 @@ const renderLate = (call: Call, outcome: CallOutcome): string => {
   const { services, startedAt } = call.batch;
   const own = outcome.kind === 'success' ? outcome.warnings : NO_WARNINGS;
   const frame = { call, durationMs: services.now() - startedAt, warnings: [...own, ...toCallWarnings(call)] };
-  return outcome.kind === 'success'
-    ? renderSuccess(outcome, frame)
-    : renderFailure(outcome, frame, { reference: call.reference, suffix: NO_SUFFIX, retry: null });
+  const notes = { reference: call.reference, suffix: NO_SUFFIX, retry: null };
+  return (outcome.kind === 'success' ? renderSuccess(outcome, frame) : renderFailure(outcome, frame, notes)).json;
 };

@@ -1,18 +1,20 @@
-import type { PendingCall } from '../contract/tool-result.ts';
+import type { PendingCall, RenderedResult } from '../contract/tool-result.ts';
 import { toJsonString } from '../json/json-text.ts';
 import { parseJson } from '../json/parse-json.ts';
 import type { Call } from './call.ts';
 import type { CallState } from './pending-calls.ts';
+import { toEndedResult } from './render-result.ts';
 
 /** Under which place, id and name a result is answered. */
 type ResultHead = Pick<Call, 'index' | 'id' | 'name'>;
 
-/** The result of a pending call as its batch answers it: that of its end, or what it waits for. JSON text. */
-export const renderAccepted = (call: Call, state: CallState): string => {
+/** The result of a pending call as its batch answers it: that of its end, or what it waits for. */
+export const renderAccepted = (call: Call, state: CallState): RenderedResult => {
   const isReplay = call.isJoined || call.isCopy;
   if (state.kind === 'pending')
     return renderPending(call, state.pending, { isReplay, now: call.batch.services.time() });
-  return isReplay ? withHead(call.storedResult ?? state.result, call) : (call.storedResult ?? state.result);
+  const result = call.storedResult ?? state.result;
+  return toEndedResult(isReplay ? withHead(result, call) : result);
 };
 
 /** A result with the place, the id and the name of the call that joined it. */
@@ -23,21 +25,22 @@ const withHead = (result: string, { index, id, name }: ResultHead): string => {
     : result;
 };
 
-/** The result of a call that has not ended, as JSON text. `now` in Unix milliseconds. */
+/** The result of a call that has not ended. `now` in Unix milliseconds. */
 export const renderPending = (
   { index, id, name }: ResultHead,
   pending: PendingCall,
   { isReplay, now }: { readonly isReplay: boolean; readonly now: number },
-): string => {
+): RenderedResult => {
   const executed = pending.state === 'running' ? 'maybe' : 'no';
   const elapsedMs = Math.max(0, now - Date.parse(pending.since));
   const message = JSON.stringify(pendingText(name ?? '', pending, elapsedMs));
   const replayed = isReplay ? ',"replayed":true' : '';
-  return `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${
+  const json = `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${
     name === null ? 'null' : toJsonString(name)
   },"success":false,"outcome":"pending","executed":"${executed}","value":null,"message":${message},"error":null,"retry":null,"pending":${JSON.stringify(
     pending,
   )},"duration_ms":${elapsedMs}${replayed}}`;
+  return { json, handle: pending.call, plainValueJson: null };
 };
 
 /** How a result says that the record of its call is gone: nobody knows how the call ended. */

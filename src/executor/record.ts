@@ -182,7 +182,7 @@ const commitResults = async (batch: Batch, record: RecordLease): Promise<void> =
   const own = calls.flatMap(
     ({ index, result, storedResult, withheld, accepted, isJoined }, place): readonly ResultToKeep[] =>
       (storedResult === null || (accepted !== null && !isJoined)) && !withheld
-        ? [{ index, result, kind: kinds[place] ?? 'final' }]
+        ? [{ index, result: result.json, kind: kinds[place] ?? 'final' }]
         : [],
   );
   const state = hasAccepted ? await finishAccepted(record, own) : await record.finish(own);
@@ -192,7 +192,10 @@ const commitResults = async (batch: Batch, record: RecordLease): Promise<void> =
 };
 
 const warn = (calls: readonly Call[], warning: Warning): void => {
-  for (const call of calls) call.result = withWarning(call.result, warning);
+  for (const call of calls) {
+    const { json, handle } = call.result;
+    call.result = { json: withWarning(json, warning), handle, plainValueJson: null };
+  }
 };
 
 // What was accepted runs whatever is answered, so its answer waits for a store that is back soon.

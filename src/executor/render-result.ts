@@ -1,5 +1,5 @@
 import { FAILURE_POLICY } from '../contract/failure.ts';
-import type { RetryState, Warning } from '../contract/tool-result.ts';
+import type { RenderedResult, RetryState, Warning } from '../contract/tool-result.ts';
 import { toJsonString } from '../json/json-text.ts';
 import type { Call } from './call.ts';
 import type { Failure, FailureOutcome, SuccessOutcome } from './call-outcome.ts';
@@ -16,15 +16,27 @@ type ResultFrame = {
 /** What is said of a failure beside the failure itself: of the log, and of the budget. */
 type FailureNotes = { readonly reference: string; readonly suffix: Suffix; readonly retry: RetryState | null };
 
-/** A result as JSON text. Assembled by hand: the value is JSON already, and a schema serialiser costs a third of the throughput. */
-export const renderSuccess = (outcome: SuccessOutcome, frame: ResultFrame): string =>
-  `${renderHead(frame)}"success":true,"outcome":"success","executed":"${outcome.executed}","value":${outcome.valueJson},"message":${
-    outcome.message === '' ? '""' : JSON.stringify(outcome.message)
-  },"error":null,"retry":null,${renderTail(frame, outcome.marks)}`;
+/** The result of a call that has ended, as JSON text of which no more is known. */
+export const toEndedResult = (json: string): RenderedResult => ({ json, handle: null, plainValueJson: null });
+
+/** The text is assembled by hand: the value is JSON already, and a schema serialiser costs a third of the throughput. */
+export const renderSuccess = (outcome: SuccessOutcome, frame: ResultFrame): RenderedResult => {
+  const { executed, valueJson, message, marks } = outcome;
+  const isBare = message === '' && marks.length === 0 && frame.warnings.length === 0 && !frame.call.isCopy;
+  return {
+    json: `${renderHead(frame)}"success":true,"outcome":"success","executed":"${executed}","value":${valueJson},"message":${
+      message === '' ? '""' : JSON.stringify(message)
+    },"error":null,"retry":null,${renderTail(frame, marks)}`,
+    handle: null,
+    plainValueJson: isBare && executed === 'yes' ? valueJson : null,
+  };
+};
 
 /** A result of a call that did not succeed, likewise. */
-export const renderFailure = (outcome: FailureOutcome, frame: ResultFrame, notes: FailureNotes): string =>
-  `${renderHead(frame)}${renderProblem(outcome, notes)}${renderRetry(notes.retry)},${renderTail(frame, NO_MARKS)}`;
+export const renderFailure = (outcome: FailureOutcome, frame: ResultFrame, notes: FailureNotes): RenderedResult =>
+  toEndedResult(
+    `${renderHead(frame)}${renderProblem(outcome, notes)}${renderRetry(notes.retry)},${renderTail(frame, NO_MARKS)}`,
+  );
 
 const NO_MARKS: readonly never[] = [];
 

@@ -1,8 +1,9 @@
+import type { RenderedResult } from '../contract/tool-result.ts';
 import { findAccepted } from './accept-call.ts';
 import { admitBatch } from './admit.ts';
 import { answerEarly, prepareAnswers, renderAnswers, renderLost } from './answer.ts';
 import type { BatchAnswer, BatchRequest } from './batch-request.ts';
-import { Batch } from './call.ts';
+import { Batch, NO_RESULT } from './call.ts';
 import { type ExecutorServices, type ExecutorSettings, OpenWork, TurnShare } from './executor-services.ts';
 import { watchLate } from './late-result.ts';
 import { readCalls } from './read-calls.ts';
@@ -81,12 +82,12 @@ const toStatus = ({ calls }: Batch): 'pending' | 'done' => {
   return calls.some(({ acceptedState }) => acceptedState?.kind === 'pending') ? 'pending' : 'done';
 };
 
-/** The texts of the results, which a handler that goes on must not keep in memory. */
-const takeResults = ({ calls }: Batch): readonly string[] => {
-  const results: string[] = [];
+/** The results, which a handler that goes on must not keep in memory. */
+const takeResults = ({ calls }: Batch): readonly RenderedResult[] => {
+  const results: RenderedResult[] = [];
   for (const call of calls) {
     results.push(call.result);
-    call.result = '';
+    call.result = NO_RESULT;
     call.event = null;
   }
   return results;

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { MessageFormat } from '../contract/message-format.ts';
+import type { RenderedResult } from '../contract/tool-result.ts';
 import { type Scheduling, toScheduledPart } from './gemini.ts';
 import { type ObservedResult, readObservedResult, toObservation } from './observation.ts';
 
@@ -18,9 +19,9 @@ export type LateTerms = { readonly format: LateFormat; readonly scheduling: Sche
 /**
  * What tells a model of calls that it saw as pending and that have ended; nothing where there are none. No provider but
  * Gemini's Live API takes a second answer to a call, so it is one user message, for some of them refuse two in a row; with
- * a text a call. Media are told of as text. `results` are JSON texts of this service.
+ * a text a call. Media are told of as text.
  */
-export const toLateMessages = (results: readonly string[], terms: LateTerms): readonly unknown[] => {
+export const toLateMessages = (results: readonly RenderedResult[], terms: LateTerms): readonly unknown[] => {
   if (results.length === 0) return [];
   const calls = results.map(readLateCall);
   const { scheduling, format } = terms;
@@ -31,9 +32,9 @@ export const toLateMessages = (results: readonly string[], terms: LateTerms): re
 
 const Head = z.object({ id: z.union([z.string(), z.number(), z.null()]), name: z.string().nullable() });
 
-const readLateCall = (json: string): LateCall => ({
-  ...Head.parse(JSON.parse(json)),
-  result: readObservedResult(json),
+const readLateCall = (result: RenderedResult): LateCall => ({
+  ...Head.parse(JSON.parse(result.json)),
+  result: readObservedResult(result),
 });
 
 /** Says whose words these are: in a user message, a tool's output would else be taken for the user's. */

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { ToolCallsRequest } from '../contract/tool-call.ts';
+import type { RenderedResult } from '../contract/tool-result.ts';
 import type { BatchAnswer, BatchListener, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
+import { NO_RESULT } from '../executor/call.ts';
 import { requireRoomForReplay } from '../routes/send-answer.ts';
 import type { ToolCallsOptions } from '../routes/tool-calls.ts';
 import { type Exchange, type RpcError, SERVER_ERROR } from './rpc-exchange.ts';
@@ -164,9 +166,9 @@ export const toCallAbout = (
   isKeyed: (meta?.['recourse/idempotency_key'] ?? null) !== null,
 });
 
-/** What came of a call: its result as JSON text, or why its Idempotency-Key was not taken. */
+/** What came of a call: its result, or why its Idempotency-Key was not taken. */
 type CallAnswer =
-  | { readonly kind: 'result'; readonly json: string; readonly origin: 'run' | 'replayed' }
+  | { readonly kind: 'result'; readonly result: RenderedResult; readonly origin: 'run' | 'replayed' }
   | { readonly kind: 'error'; readonly error: RpcError };
 
 /** As POST /tool-calls answers 422 and 409: about the key, and not what came of a call. */
@@ -174,7 +176,7 @@ export const toCallAnswer = (answer: BatchAnswer, { hold }: Exchange): CallAnswe
   if (answer.kind === 'results') {
     const { results, origin } = answer;
     if (origin === 'replayed') requireRoomForReplay({ hold }, results, 'messages');
-    return { kind: 'result', json: results[0] ?? 'null', origin };
+    return { kind: 'result', result: results[0] ?? NO_RESULT, origin };
   }
   if (answer.kind === 'other_body') return { kind: 'error', error: KEY_REUSED };
   const data = { code: 'idempotency_key_in_flight', retry_after_ms: answer.retryAfterMs };

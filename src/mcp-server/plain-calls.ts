@@ -239,7 +239,7 @@ export const createAnswerPlainCall = (options: PlainCallOptions) => {
         client.send(toErrorMessage(id, answer.error), 'run');
         return;
       }
-      const result = toCallResultJson(answer.json, about, revision === 'current' ? serverInfo : null);
+      const result = toCallResultJson(answer.result, about, revision === 'current' ? serverInfo : null);
       client.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`, answer.origin);
     };
     const work = holdUntil(exchange.hold, options.executeBatch(batch));

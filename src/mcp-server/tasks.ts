@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import type { RenderedResult } from '../contract/tool-result.ts';
 import type { BatchRequest, Client } from '../executor/batch-request.ts';
 import { isObject, member } from '../formats/json-access.ts';
-import { parseJson } from '../json/parse-json.ts';
 import { ProblemError } from '../routes/problems.ts';
 import { askStore } from '../routes/sessions.ts';
 import { type Exchange, TASKS } from './rpc-exchange.ts';
@@ -90,7 +90,6 @@ export const toTaskBatch = (
 const Pending = z.object({
   message: z.string(),
   pending: z.object({
-    call: z.string(),
     since: z.string(),
     expires_at: z.string(),
     poll_after_ms: z.number(),
@@ -101,15 +100,11 @@ const Pending = z.object({
 export type CreatedTask = { readonly resultType: 'task' } & ReturnType<typeof toTask>;
 
 /** The result of a call that has not ended, as the handle of a task; null for any other result. `now` in Unix milliseconds. */
-export const toCreatedTask = (result: string, now: number): CreatedTask | null => {
-  // Nearly all results are others, and need not be parsed.
-  if (!result.includes('"outcome":"pending"')) return null;
-  const parsed = parseJson(result);
-  const { data } = Pending.safeParse(parsed.ok ? parsed.value : null);
-  if (data === undefined) return null;
-  const { call, since, expires_at: expiresAt, poll_after_ms: pollAfterMs } = data.pending;
-  const task = { state: 'queued', message: data.message, createdAt: since, expiresAt, pollAfterMs } as const;
-  return { resultType: 'task', ...toTask(call, task, now) };
+export const toCreatedTask = ({ json, handle }: RenderedResult, now: number): CreatedTask | null => {
+  if (handle === null) return null;
+  const { message, pending } = Pending.parse(JSON.parse(json));
+  const { since, expires_at: expiresAt, poll_after_ms: pollAfterMs } = pending;
+  return { resultType: 'task', ...toTask(handle, { message, createdAt: since, expiresAt, pollAfterMs }, now) };
 };
 
 type Told = Pick<PendingTask, 'message' | 'createdAt' | 'expiresAt' | 'pollAfterMs'>;

@@ -1,4 +1,4 @@
-import type { ToolResult } from '../contract/tool-result.ts';
+import type { RenderedResult, ToolResult } from '../contract/tool-result.ts';
 import { isObject } from '../formats/json-access.ts';
 import {
   type Link,
@@ -10,7 +10,7 @@ import {
   toPlainText,
   toTextPart,
 } from '../formats/media.ts';
-import { cutPlainValue, toObservation, toParts } from '../formats/observation.ts';
+import { toObservation, toParts } from '../formats/observation.ts';
 
 /** The key of `_meta` under which a result says what the protocol has no word for. */
 const RESULT_KEY = 'recourse/result';
@@ -52,9 +52,9 @@ export type CallAbout = {
  * A result as MCP has it, as JSON text. `serverInfo`: JSON text of what revision 2026-07-28 wants to know of the server; null in
  * earlier ones. A plain success that is an object is put together from its text; it is most of what is asked for.
  */
-export const toCallResultJson = (json: string, about: CallAbout, serverInfo: string | null): string => {
-  const value = about.isKeyed ? null : cutPlainObject(json);
-  const result = value === null ? toCallResult(JSON.parse(json), about) : null;
+export const toCallResultJson = (rendered: RenderedResult, about: CallAbout, serverInfo: string | null): string => {
+  const value = about.isKeyed ? null : toPlainObject(rendered);
+  const result = value === null ? toCallResult(JSON.parse(rendered.json), about) : null;
   if (result === null) {
     const tail = serverInfo === null ? '' : `,"resultType":"complete","_meta":{"${SERVER_INFO_KEY}":${serverInfo}}`;
     return `{"content":[{"type":"text","text":${JSON.stringify(value)}}],"structuredContent":${value},"isError":false${tail}}`;
@@ -65,8 +65,7 @@ export const toCallResultJson = (json: string, about: CallAbout, serverInfo: str
 };
 
 /** The value of a plain success as JSON text, where it is an object with something in it and without media; else null. */
-const cutPlainObject = (json: string): string | null => {
-  const value = cutPlainValue(json);
+const toPlainObject = ({ plainValueJson: value }: RenderedResult): string | null => {
   return value === null || !value.startsWith('{') || value === '{}' || mayTellMedia(value) ? null : value;
 };
 

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import type { PendingCall } from '../contract/tool-result.ts';
-import { readHandle } from '../executor/kept-result.ts';
+import type { PendingCall, RenderedResult } from '../contract/tool-result.ts';
 import type { CallState } from '../executor/pending-calls.ts';
 import { LOST_END, renderPending } from '../executor/pending-result.ts';
+import { toEndedResult } from '../executor/render-result.ts';
 import { createWatchAnsweredParts, type WatchAnsweredParts } from './answered-parts.ts';
 import { toCallKey } from './call-records.ts';
 import type { PendingService } from './pending-service.ts';
@@ -14,12 +14,12 @@ export type ResultsWait = {
   readonly over: Promise<void>;
 };
 
-/** Results as they are now, as JSON texts. `pending` as long as any of them is; left out where none ever was. */
+/** Results as they are now. `pending` as long as any of them is; left out where none ever was. */
 export type ResultsNow = {
-  readonly results: readonly string[];
+  readonly results: readonly RenderedResult[];
   readonly status?: 'pending' | 'done';
   /** Those of them that were answered as pending, and are the results of ends now. */
-  readonly late: readonly string[];
+  readonly late: readonly RenderedResult[];
 };
 
 /** Results that were answered before, some of them as pending. Everything rejects with the store. */
@@ -27,28 +27,27 @@ export type AnsweredCalls = {
   /** The same results as they are now, or after a wait; `busy`: too many wait already. */
   readonly read: (
     tenant: string,
-    answered: readonly string[],
+    answered: readonly RenderedResult[],
     wait: ResultsWait | null,
   ) => Promise<ResultsNow | 'busy'>;
   /** Ends those that are pending where that does no harm, or in any case. */
-  readonly cancel: (tenant: string, answered: readonly string[], how: 'asked' | 'forced') => Promise<void>;
+  readonly cancel: (tenant: string, answered: readonly RenderedResult[], how: 'asked' | 'forced') => Promise<void>;
   /**
    * Tells of those that are pending until all have ended, or `over` resolves: how far each is, and each result once. Resolves
    * with all results as they are then.
    */
   readonly follow: (
     tenant: string,
-    answered: readonly string[],
+    answered: readonly RenderedResult[],
     listener: AnsweredListener,
     over: Promise<void>,
-  ) => Promise<readonly string[]>;
+  ) => Promise<readonly RenderedResult[]>;
   /** Tells what handlers show from now on, of the calls that it is given. */
   readonly watchParts: WatchAnsweredParts;
 };
 
 export type AnsweredListener = {
-  /** JSON text. */
-  readonly result: (index: number, resultJson: string) => void;
+  readonly result: (index: number, result: RenderedResult) => void;
   readonly progress: (index: number, progress: NonNullable<PendingCall['progress']>) => void;
 };
 
@@ -63,8 +62,8 @@ export const createAnsweredCalls = ({
   readonly time: () => number;
 }): AnsweredCalls => {
   const { stateOf, cancel, waiters } = service;
-  const readOne = async (tenant: string, answered: string): Promise<ResultNow> => {
-    const handle = readHandle(answered);
+  const readOne = async (tenant: string, answered: RenderedResult): Promise<ResultNow> => {
+    const { handle } = answered;
     if (handle === null) return { result: answered, state: 'answered' };
     return toResultNow(answered, await stateOf(tenant, handle, 0), time());
   };
@@ -84,7 +83,7 @@ export const createAnsweredCalls = ({
       };
     },
     follow: async (tenant, answered, listener, over) => {
-      const ends = answered.map((text, index) => followOne(text, { tenant, service, time }, index, listener));
+      const ends = answered.map((result, index) => followOne(result, { tenant, service, time }, index, listener));
       await Promise.race([Promise.all(ends.map(({ ended }) => ended)), over]);
       for (const { stop } of ends) stop();
       const now = await Promise.all(answered.map((result) => readOne(tenant, result)));
@@ -107,12 +106,12 @@ const NOT_PENDING = { ended: Promise.resolve(), stop: (): void => undefined };
 
 /** Looks at a call whenever something has happened to it. What the store cannot tell now it tells later. */
 const followOne = (
-  answered: string,
+  answered: RenderedResult,
   { tenant, service, time }: Following,
   index: number,
   listener: AnsweredListener,
 ): { readonly ended: Promise<void>; readonly stop: () => void } => {
-  const handle = readHandle(answered);
+  const { handle } = answered;
   if (handle === null) return NOT_PENDING;
   const { promise: ended, resolve } = Promise.withResolvers<void>();
   let shown = '';
@@ -157,16 +156,16 @@ const waitForAny = async (
   }
 };
 
-const toHandles = (answered: readonly string[]): readonly string[] =>
-  answered.map(readHandle).filter((handle) => handle !== null);
+const toHandles = (answered: readonly RenderedResult[]): readonly string[] =>
+  answered.map(({ handle }) => handle).filter((handle) => handle !== null);
 
 /** `answered`: it was no pending one when its batch was answered. */
-type ResultNow = { readonly result: string; readonly state: 'answered' | 'pending' | 'late' };
+type ResultNow = { readonly result: RenderedResult; readonly state: 'answered' | 'pending' | 'late' };
 
-const toResultNow = (answered: string, state: CallState | null, now: number): ResultNow => {
-  const head = Head.parse(JSON.parse(answered));
-  if (state === null) return { result: toLost(answered), state: 'late' };
-  if (state.kind === 'ended') return { result: withHead(state.result, head), state: 'late' };
+const toResultNow = ({ json }: RenderedResult, state: CallState | null, now: number): ResultNow => {
+  const head = Head.parse(JSON.parse(json));
+  if (state === null) return { result: toEndedResult(toLost(json)), state: 'late' };
+  if (state.kind === 'ended') return { result: toEndedResult(withHead(state.result, head)), state: 'late' };
   return { result: renderPending(head, state.pending, { isReplay: false, now }), state: 'pending' };
 };
 

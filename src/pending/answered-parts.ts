@@ -1,4 +1,4 @@
-import { readHandle } from '../executor/kept-result.ts';
+import type { RenderedResult } from '../contract/tool-result.ts';
 import type { PartsWatch } from './call-records.ts';
 import type { PendingService } from './pending-service.ts';
 
@@ -7,7 +7,7 @@ export type AnsweredParts = {
   /** Resolves when the parts of the call arrive. Never rejects. */
   readonly watch: (index: number, handle: string) => Promise<void>;
   /** The same for those of the results that are pending. */
-  readonly watchResults: (results: readonly string[]) => void;
+  readonly watchResults: (results: readonly RenderedResult[]) => void;
   readonly stop: () => void;
 };
 
@@ -31,8 +31,7 @@ export const createWatchAnsweredParts =
     return {
       watch,
       watchResults: (results) => {
-        for (const [index, result] of results.entries()) {
-          const handle = readHandle(result);
+        for (const [index, { handle }] of results.entries()) {
           if (handle !== null) void watch(index, handle);
         }
       },

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import type { RenderedResult } from '../contract/tool-result.ts';
+import { readResult } from '../executor/kept-result.ts';
 import { SCHEDULINGS } from '../formats/gemini.ts';
 import { type LateTerms, toLateMessages } from '../formats/late-messages.ts';
 import type { AnsweredCalls, AnsweredListener, ResultsNow, ResultsWait } from '../pending/answered-calls.ts';
@@ -8,7 +10,7 @@ import { openEventStream, type StreamEvent, type StreamOptions, toStreamFormat, 
 import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
 import { toFormat } from './read-turn.ts';
 import { holdLittle, type ResultsBody, sendReading, sendUnlessKnown, toResultsJson } from './send-answer.ts';
-import { isPendingResult, toPartJson } from './stream-batch.ts';
+import { toPartJson } from './stream-batch.ts';
 
 type KeptCaller = {
   readonly tenant: string;
@@ -54,7 +56,7 @@ type OfCall = { Params: { request_id: string; index: string } };
  * are now; waits for those that are pending. DELETE there, and at …/calls/{index}, ends pending calls.
  */
 export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsOptions): void => {
-  const find = async (request: FastifyRequest, requestId: string): Promise<readonly string[]> => {
+  const find = async (request: FastifyRequest, requestId: string): Promise<readonly RenderedResult[]> => {
     if (!REQUEST_ID.test(requestId)) throw createNotKeptProblem();
     const { tenant, tools, mayUse } = options.callerOf(request);
     const results = await options.findResults(options.toRequestKey(tenant, requestId));
@@ -62,11 +64,11 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     // Another key of the tenant may have sent the batch: who may not see all of it is told what an unknown id is told.
     if (results === null || !(tools === 'all' || results.every((result) => maySee(result, mayUse))))
       throw createNotKeptProblem();
-    return results;
+    return results.map(readResult);
   };
   const read = async (
     request: FastifyRequest,
-    found: readonly string[],
+    found: readonly RenderedResult[],
     wait: ResultsWait | null,
   ): Promise<ResultsNow> => {
     const now = await askStore(options.readAnswered(options.callerOf(request).tenant, found, wait));
@@ -115,7 +117,7 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
   void app.register(addCancelRoutes);
 };
 
-type Watched = { readonly found: readonly string[]; readonly requestId: string; readonly reply: FastifyReply };
+type Watched = { readonly found: readonly RenderedResult[]; readonly requestId: string; readonly reply: FastifyReply };
 
 /**
  * First `snapshot`, the body as it is now, so that whoever comes back has no gap; then what happens to calls that go on, and
@@ -137,8 +139,8 @@ const sendEvents = async (
   holdLittle(reply);
   if (now.status === 'pending') {
     const told = new Set<number>(indexesOfEnded(now.results));
-    const result = (index: number, resultJson: string): void => {
-      if (!told.has(index)) send('result', resultJson);
+    const result = (index: number, { json }: RenderedResult): void => {
+      if (!told.has(index)) send('result', json);
       told.add(index);
     };
     const progress: AnsweredListener['progress'] = (index, value) =>
@@ -161,8 +163,8 @@ const sendEvents = async (
   stream.close();
 };
 
-const indexesOfEnded = (results: readonly string[]): readonly number[] =>
-  results.flatMap((result, index) => (isPendingResult(result) ? [] : [index]));
+const indexesOfEnded = (results: readonly RenderedResult[]): readonly number[] =>
+  results.flatMap(({ handle }, index) => (handle === null ? [index] : []));
 
 // The session's id is kept nowhere, and so cannot be given back.
 const toBody = (requestId: string, { results, status }: ResultsNow, turn?: ResultsBody['turn']): string =>

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { MessageFormat } from '../contract/message-format.ts';
-import type { Warning } from '../contract/tool-result.ts';
+import type { RenderedResult, Warning } from '../contract/tool-result.ts';
 import type { AnswerMemory } from '../executor/batch-request.ts';
 import type { ByteHold } from '../executor/byte-budget.ts';
 import { toJsonString, toWellFormedJson } from '../json/json-text.ts';
@@ -80,10 +80,10 @@ export const toPayload = ({ request: { hold } }: FastifyReply, text: string): st
 /** Throws a problem where there is no room for results that were kept: they did not run now, and can be asked for again. */
 export const requireRoomForReplay = (
   { hold }: Pick<FastifyRequest, 'hold'>,
-  results: readonly string[],
+  results: readonly RenderedResult[],
   form: MemoryForm,
 ): void => {
-  const bytes = results.reduce((sum, result) => sum + Buffer.byteLength(result), 0);
+  const bytes = results.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
   if (hold === null || hold.take(bytes * COPIES[form])) return;
   throw overloaded(NO_ROOM);
 };
@@ -101,8 +101,7 @@ export type ResultsBody = {
   readonly sessionId: string | null;
   /** Only where calls may go on after the answer. */
   readonly status?: 'pending' | 'done' | undefined;
-  /** JSON texts. */
-  readonly results: readonly string[];
+  readonly results: readonly RenderedResult[];
   /** Of the request, not of a call. */
   readonly warnings?: readonly Warning[];
   /** The same for a conversation, where the calls came in another format than our own. */
@@ -123,7 +122,7 @@ export const toResultsJson = (body: ResultsBody): string => {
   let json = `{"request_id":${toJsonString(requestId)},"session_id":${session},${shownStatus}"results":[`;
   let isFirst = true;
   for (const result of results) {
-    json += isFirst ? result : `,${result}`;
+    json += isFirst ? result.json : `,${result.json}`;
     isFirst = false;
   }
   return `${json}]${toResultsTail(body)}}`;

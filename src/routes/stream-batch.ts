@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import type { RenderedResult } from '../contract/tool-result.ts';
 import type { AcceptedCall, BatchListener } from '../executor/batch-request.ts';
 import { isObject } from '../formats/json-access.ts';
 import { toJsonString } from '../json/json-text.ts';
@@ -14,13 +15,13 @@ import {
 
 /** What the last event of a stream tells beside the results. */
 type StreamEnd = {
-  /** JSON texts, in the order of the calls. */
-  readonly results: readonly string[];
+  /** In the order of the calls. */
+  readonly results: readonly RenderedResult[];
   readonly origin: 'run' | 'replayed';
   /** Members of the body behind these results, as JSON text that begins with a comma; made when the results are sent. */
-  readonly toTail: (results: readonly string[]) => string;
+  readonly toTail: (results: readonly RenderedResult[]) => string;
   /** Tells of the calls that go on, until all have ended or the reader has gone; null: none does. Gives all results then. */
-  readonly follow: ((listener: AnsweredListener) => Promise<readonly string[]>) | null;
+  readonly follow: ((listener: AnsweredListener) => Promise<readonly RenderedResult[]>) | null;
 };
 
 /** The answer to a batch as a stream: `accepted`, each `result` once, `progress` and `part` between them, last `done`. */
@@ -60,16 +61,16 @@ export const createBatchStream = (
     stream = openEventStream(reply, options.format, { ...options, headers });
     send('accepted', `{${names},"calls":[${calls.map(toCallJson).join(',')}]}`);
   };
-  const tellResult = (index: number, resultJson: string): void => {
+  const tellResult = (index: number, { json, handle }: RenderedResult): void => {
     // A call that goes on has no result yet.
-    if (stream === null || sent.has(index) || isPendingResult(resultJson)) return;
+    if (stream === null || sent.has(index) || handle !== null) return;
     sent.add(index);
-    send('result', resultJson);
+    send('result', json);
   };
-  const tellAll = (results: readonly string[]): void => {
+  const tellAll = (results: readonly RenderedResult[]): void => {
     for (const [index, result] of results.entries()) tellResult(index, result);
   };
-  const followToEnd = (results: readonly string[], follow: NonNullable<StreamEnd['follow']>) => {
+  const followToEnd = (results: readonly RenderedResult[], follow: NonNullable<StreamEnd['follow']>) => {
     tellAll(results);
     parts.watchResults(results);
     return follow({ result: tellResult, progress: tellProgress });
@@ -77,7 +78,7 @@ export const createBatchStream = (
   const finish = async ({ results, toTail, follow }: StreamEnd): Promise<void> => {
     const last = follow === null ? results : await followToEnd(results, follow);
     tellAll(last);
-    const status = last.some(isPendingResult) ? 'pending' : 'done';
+    const status = last.some(({ handle }) => handle !== null) ? 'pending' : 'done';
     send('done', `{${names},"status":"${status}"${toTail(last)}}`);
     stream?.close();
   };
@@ -106,9 +107,6 @@ export const createBatchStream = (
   };
 };
 
-/** Whether a result says that its call has not ended. As the service writes it, and no value or text can unescaped. */
-export const isPendingResult = (result: string): boolean => result.includes('"success":false,"outcome":"pending",');
-
 /** The data of a `part`, from a value as JSON text. */
 export const toPartJson = (index: number, valueJson: string): string => `{"index":${index},"value":${valueJson}}`;
 
@@ -118,8 +116,8 @@ const toCallJson = ({ index, id, name }: AcceptedCall): string =>
   `{"index":${index},"id":${typeof id === 'string' ? toJsonString(id) : id},"name":${name === null ? 'null' : toJsonString(name)}}`;
 
 /** What a result that is there already says of its call. */
-const readCall = (result: string, index: number): AcceptedCall => {
-  const read: unknown = JSON.parse(result);
+const readCall = ({ json }: RenderedResult, index: number): AcceptedCall => {
+  const read: unknown = JSON.parse(json);
   const { id, name } = isObject(read) ? read : {};
   return {
     index,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Warning } from '../contract/tool-result.ts';
+import type { RenderedResult, Warning } from '../contract/tool-result.ts';
 import type { BatchAnswer, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
 import type { AsyncTerms } from '../executor/pending-calls.ts';
 import type { ReadProviderCalls } from '../executor/provider-calls.ts';
@@ -152,7 +152,7 @@ const send = (
   if (origin === 'replayed') requireRoomForReplay(request, results, toMemoryForm(dialect, stream));
   const warnings = withHeaderWarnings(ofMembers, request);
   if (stream !== null) {
-    const toTail = (last: readonly string[]): string => toResultsTail({ warnings, ...toTurn(last, dialect) });
+    const toTail = (last: readonly RenderedResult[]): string => toResultsTail({ warnings, ...toTurn(last, dialect) });
     void finishStream(stream, { results, origin, toTail, follow: toFollow(results, status, reply, options) });
     return;
   }
@@ -171,7 +171,7 @@ const finishStream = async (stream: BatchStream, end: Parameters<BatchStream['fi
 };
 
 const toFollow = (
-  results: readonly string[],
+  results: readonly RenderedResult[],
   status: 'pending' | 'done' | undefined,
   reply: FastifyReply,
   { followAnswered, callerOf }: ToolCallsOptions,
@@ -194,7 +194,7 @@ const toHeaderText = (warnings: readonly Warning[]): string =>
     .replace(/[^\x20-\x7e]/g, '?');
 
 /** The conversation that a stream ends with: with `raw` what would else be the whole body. */
-const toTurn = (results: readonly string[], dialect: TurnDialect | null): Pick<ResultsBody, 'turn'> => {
+const toTurn = (results: readonly RenderedResult[], dialect: TurnDialect | null): Pick<ResultsBody, 'turn'> => {
   if (dialect === null) return {};
   const messages = dialect.toMessages(results.map(readObservedResult));
   const sent = dialect.answer === 'messages' ? dialect.toRaw(messages) : messages;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { performance as eventLoop } from 'node:perf_hooks';
 import { ToolCallsRequest } from '../contract/tool-call.ts';
-import { ToolResult } from '../contract/tool-result.ts';
+import { type RenderedResult, ToolResult } from '../contract/tool-result.ts';
 import type { BatchAnswer, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
 import type { CreateCallLog } from '../executor/call-context.ts';
 import { type FailureLog, SILENT_OBSERVER } from '../executor/call-observer.ts';
@@ -217,7 +217,7 @@ const createRunBatch = ({ executeBatch }: Executor, { thrown }: TestLog): Tester
     };
     const listener = { progress: onProgress, part: onPart };
     const results = toResults(await executeBatch({ ...toRequest(calls, options, `test-${batches}`), listener }));
-    return results.map((json, index) => {
+    return results.map(({ json }, index) => {
       const result = ToolResult.parse(JSON.parse(json));
       const own = { ...result, progress: progress.get(index) ?? [], parts: parts.get(index) ?? [] };
       if (result.error === null) return { ...own, success: true, error: null };
@@ -299,7 +299,7 @@ const toClient = (signal: AbortSignal | undefined): Client => ({
   },
 });
 
-const toResults = (answer: BatchAnswer): readonly string[] => {
+const toResults = (answer: BatchAnswer): readonly RenderedResult[] => {
   if (answer.kind === 'results') return answer.results;
   if (answer.kind === 'other_body')
     throw new RefusedBatchError(

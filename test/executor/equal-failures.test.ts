@@ -57,7 +57,7 @@ const post = async (executor: Executor, asked: readonly Asked[]): Promise<readon
     client: { isGone: () => false, whenGone: () => () => undefined },
   });
   if (answer.kind !== 'results') throw new Error(`The batch was answered ${answer.kind}.`);
-  return answer.results.map((json) => ToolResult.parse(JSON.parse(json)));
+  return answer.results.map(({ json }) => ToolResult.parse(JSON.parse(json)));
 };
 
 const missing = (path: string, expected: string) => ({

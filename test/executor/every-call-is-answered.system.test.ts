@@ -95,7 +95,7 @@ const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unkno
     client: createClient(batch.clientGoneAfterMs),
   });
   if (answer.kind !== 'results') throw new Error(`A new key is never ${answer.kind}.`);
-  return answer.results.map((json): unknown => JSON.parse(json));
+  return answer.results.map(({ json }): unknown => JSON.parse(json));
 };
 
 const repeatLast = <Wave>(waves: readonly Wave[]): readonly Wave[] => [1, 2, 3].flatMap(() => waves.slice(-1));

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { RenderedResult } from '#src/contract/tool-result.ts';
 import type { AcceptedCall, BatchAnswer, BatchRequest } from '#src/executor/batch-request.ts';
 import type { KeyedStore } from '#src/executor/keyed-store.ts';
 import type { Executor } from '#src/executor/run-batch.ts';
@@ -101,7 +102,7 @@ const post = async (executor: Executor, more: Partial<BatchRequest> = {}, source
 };
 
 const codesOf = (answer: BatchAnswer): readonly unknown[] =>
-  answer.kind === 'results' ? answer.results.map((json) => JSON.parse(json).error?.code ?? 'ok') : [answer.kind];
+  answer.kind === 'results' ? answer.results.map(({ json }) => JSON.parse(json).error?.code ?? 'ok') : [answer.kind];
 
 test('to end all cuts off the handlers that run, and tells them', async () => {
   const { executor, violations } = start();
@@ -184,20 +185,20 @@ test('a call of a sequential tool runs beside no other of its batch', async () =
 test('a handler is told of the time that its batch has left, where that is less than its own', async () => {
   const { executor } = start();
   const answer = await post(executor, { deadlineMs: 4000 }, '{"calls":[{"id":"a","name":"limits"}]}');
-  const told: number = answer.kind === 'results' ? JSON.parse(answer.results[0] ?? '').value.timeoutMs : 0;
+  const told: number = answer.kind === 'results' ? JSON.parse(answer.results[0]?.json ?? '').value.timeoutMs : 0;
   expect(told).toBeGreaterThan(2000);
   expect(told).toBeLessThanOrEqual(4000);
 });
 
 const listen = () => {
   const accepted: unknown[] = [];
-  const told: [number, string][] = [];
+  const told: [number, RenderedResult][] = [];
   return {
     accepted,
     told,
     listener: {
       accepted: (calls: readonly AcceptedCall[]) => void accepted.push(calls.map(({ id }) => id)),
-      result: (index: number, json: string) => void told.push([index, json]),
+      result: (index: number, result: RenderedResult) => void told.push([index, result]),
     },
   };
 };
@@ -219,7 +220,7 @@ test('who watches a batch is told each result once, and what it was told stands 
   expect(codesOf(answer)).toEqual(['internal_error', 'ok']);
   expect(accepted).toEqual([['a', 'b']]);
   expect(told.map(([index]) => index)).toEqual([1, 0]);
-  expect(answer.kind === 'results' ? answer.results : []).toEqual(told.toSorted().map(([, json]) => json));
+  expect(answer.kind === 'results' ? answer.results : []).toEqual(told.toSorted().map(([, result]) => result));
 });
 
 test('who watches a batch that is lost before it runs is told each result as well', async () => {
@@ -234,7 +235,7 @@ test('results that are kept are told when they are, and a replay tells nothing',
   const idempotency = { key: 'key', recordKey: 'test:key', requestKey: 'test:request' };
   const [first, second] = [listen(), listen()];
   const answer = await post(executor, { idempotency, listener: first.listener }, WRITE_AND_FAIL);
-  expect(first.told.map(([, json]) => json)).toEqual(answer.kind === 'results' ? answer.results : []);
+  expect(first.told.map(([, result]) => result)).toEqual(answer.kind === 'results' ? answer.results : []);
   const again = await post(executor, { idempotency, listener: second.listener }, WRITE_AND_FAIL);
   expect(again).toMatchObject({ kind: 'results', origin: 'replayed' });
   expect([second.accepted, second.told]).toEqual([[], []]);

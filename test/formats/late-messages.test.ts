@@ -7,6 +7,7 @@ import type { Cohere } from 'cohere-ai';
 import type OpenAI from 'openai';
 import type { ConversationItemCreateEvent } from 'openai/resources/realtime/realtime';
 import { expect, test } from 'vitest';
+import { toEndedResult } from '#src/executor/render-result.ts';
 import { type LateFormat, toLateMessages } from '#src/formats/late-messages.ts';
 import { failed, succeeded } from '#test/formats/results.ts';
 import { ALL_FORMATS } from './all-formats.ts';
@@ -65,12 +66,12 @@ const MESSAGES = {
 } as const satisfies Record<LateFormat, unknown>;
 
 test.for(ALL_FORMATS)('%s: late results are one user message that names tool, call and result', (format) => {
-  expect(toLateMessages([BUILT, FAILED], { format, scheduling: null })).toEqual(MESSAGES[format]);
+  expect(toLateMessages([BUILT, FAILED].map(toEndedResult), { format, scheduling: null })).toEqual(MESSAGES[format]);
   expect(toLateMessages([], { format, scheduling: null })).toEqual([]);
 });
 
 test('LangChain reads the message as a human message', () => {
-  const [message] = toLateMessages([BUILT], { format: 'langchain', scheduling: null });
+  const [message] = toLateMessages([toEndedResult(BUILT)], { format: 'langchain', scheduling: null });
   const read = coerceMessageLikeToMessage(Object(message));
   expect([HumanMessage.isInstance(read), read.content]).toEqual([true, ONE]);
 });
@@ -99,5 +100,7 @@ test("Gemini's Live API gets a function response for each call, with the schedul
       ],
     } satisfies Content,
   ];
-  expect(toLateMessages([BUILT, FAILED], { format: 'gemini', scheduling: 'SILENT' })).toEqual(messages);
+  expect(toLateMessages([BUILT, FAILED].map(toEndedResult), { format: 'gemini', scheduling: 'SILENT' })).toEqual(
+    messages,
+  );
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ToolDescription } from '#src/contract/tool-description.ts';
+import { toEndedResult } from '#src/executor/render-result.ts';
 import { connect, connectEarlier, post, postModern } from './mcp-clients.ts';
 import { startRoute } from './start-route.ts';
 
@@ -18,7 +19,7 @@ test('a bug of the service is told of, and its text goes to no client', async ()
 test('a replay that finds no room is told as such, and is no bug, whichever part of the door answers', async () => {
   const { url, bugs } = await startRoute({
     hasRoom: false,
-    executeBatch: () => Promise.resolve({ kind: 'results', results: [RESULT], origin: 'replayed' }),
+    executeBatch: () => Promise.resolve({ kind: 'results', results: [toEndedResult(RESULT)], origin: 'replayed' }),
   });
 
   for (const params of [CALL, { ...CALL, _meta: { progressToken: 1 } }])
@@ -62,7 +63,7 @@ test('a call that takes long shows a sign of life to who takes events, and is an
   const { url } = await startRoute({
     executeBatch: async () => {
       await new Promise((resolve) => setTimeout(resolve, 70));
-      return { kind: 'results', results: [RESULT], origin: 'run' };
+      return { kind: 'results', results: [toEndedResult(RESULT)], origin: 'run' };
     },
   });
   const message =

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ToolDescription } from '#src/contract/tool-description.ts';
 import type { BatchAnswer, BatchRequest } from '#src/executor/batch-request.ts';
+import { toEndedResult } from '#src/executor/render-result.ts';
 import type { Background, PendingTask, PendingTasks } from '#src/mcp-server/tasks.ts';
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -105,7 +106,7 @@ export const createTaskDesk = () => {
     if (tool === undefined) throw new Error(`There is no ${name}.`);
     if (Reflect.get(batch, 'async') === undefined || tool.background === 'never') {
       const result = await toEnd(name, tool.run(given, new AbortController().signal), new AbortController());
-      return { kind: 'results', results: [result], origin: 'run' };
+      return { kind: 'results', results: [toEndedResult(result)], origin: 'run' };
     }
     const handle = begin(name, tool, given, batch.tenant);
     const task = kept.get(handle);
@@ -120,7 +121,11 @@ export const createTaskDesk = () => {
     };
     const { message } = { message: '', ...task };
     const outcome = { success: false, outcome: 'pending', executed: 'maybe', message, error: null, pending };
-    return { kind: 'results', results: [toResult(name, outcome)], origin: 'run' };
+    return {
+      kind: 'results',
+      results: [{ json: toResult(name, outcome), handle, plainValueJson: null }],
+      origin: 'run',
+    };
   };
   const ofTenant = (tenant: string, handle: string): Kept | null => {
     const task = kept.get(handle);

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { readResult } from '#src/executor/kept-result.ts';
 import { createMemoryJobQueue } from '#src/jobs/memory-job-queue.ts';
 import { createAnsweredCalls } from '#src/pending/answered-calls.ts';
 import { createPendingService, handleOfSpec } from '#src/pending/pending-service.ts';
@@ -40,7 +41,7 @@ const startLab = async () => {
     await records.commit(lease, JSON.stringify({ index: 0, id: 'call_1', name: 'x', outcome: 'success' }), SURE);
   };
   const answers = createAnsweredCalls({ service, time: Date.now });
-  return { service, answers, end, first, second, answered: [first.answered, second.answered] };
+  return { service, answers, end, first, second, answered: [first.answered, second.answered].map(readResult) };
 };
 
 test('a reader that has gone waits for nothing any more', async () => {
@@ -59,6 +60,6 @@ test('a reader that waits for any call waits for no other once it has one', asyn
   const read = answers.read('tenant', answered, { waitMs: 30_000, until: 'any', over });
   await expect.poll(service.waiters.count, WAIT).toBe(2);
   await end(first);
-  expect(await read).toMatchObject({ status: 'pending', late: [expect.stringContaining('success')] });
+  expect(await read).toMatchObject({ status: 'pending', late: [{ json: expect.stringContaining('success') }] });
   await expect.poll(service.waiters.count, WAIT).toBe(0);
 });

@@ -3,6 +3,7 @@ import fastify from 'fastify';
 import { expect, onTestFinished, test } from 'vitest';
 import type { BatchAnswer } from '#src/executor/batch-request.ts';
 import { createReadProviderCalls } from '#src/executor/provider-calls.ts';
+import { toEndedResult } from '#src/executor/render-result.ts';
 import type { ExecuteBatch } from '#src/executor/run-batch.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
@@ -82,14 +83,14 @@ const WAYS: readonly (readonly [string, (answer: BatchAnswer) => ReturnType<Exec
 ];
 
 test.each(WAYS)('results that are there %s are sent, and their memory is given back', async (_when, answer) => {
-  const results = ['{"a":1}', '{"b":2}'];
+  const results = ['{"a":1}', '{"b":2}'].map(toEndedResult);
   const { post, held } = await start(() => answer({ kind: 'results', results, origin: 'run' }));
   expect(await post()).toEqual([200, { request_id: 'req-1', session_id: 's', results: [{ a: 1 }, { b: 2 }] }]);
   await expect.poll(() => held.users).toBe(0);
 });
 
 test.each(WAYS)('large results that are there %s are held as the bytes they are sent as', async (_when, answer) => {
-  const results = [JSON.stringify('ä'.repeat(40_000))];
+  const results = [toEndedResult(JSON.stringify('ä'.repeat(40_000)))];
   const { post, held } = await start(() => answer({ kind: 'results', results, origin: 'run' }));
   expect(await post()).toMatchObject([200, { results: ['ä'.repeat(40_000)] }]);
   expect(held.bytes).toBe(80_054);

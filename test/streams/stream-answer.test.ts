@@ -168,3 +168,18 @@ test('every event of a stream is as the OpenAPI document says', async () => {
     expect(validate({ event: 'result', id: '1', data: {} })).toBe(false);
   }
 });
+
+test.each(FORMATS)(
+  'a value that looks like a pending result is the result of a call that has ended (%s)',
+  async (format) => {
+    const looks = { success: false, outcome: 'pending', pending: { call: 'c_x' } };
+    const input = { type: 'object', additionalProperties: true } as const;
+    const job = defineTool({ name: 'job', description: '', effects: 'read', input, run: () => ({ jobs: [looks] }) });
+    const { url } = await startStreams([job]);
+    const { events } = await streamBatch(url, { calls: [{ name: 'job' }] }, { format });
+    expect(foldEvents(events)).toMatchObject({
+      status: 'done',
+      results: [{ success: true, value: { jobs: [looks] } }],
+    });
+  },
+);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { toEndedResult } from '#src/executor/render-result.ts';
 import { DIALECTS } from '#src/formats/dialects.ts';
 import { readObservedResult, toObservation } from '#src/formats/observation.ts';
 import { failed, succeeded } from '#test/formats/results.ts';
@@ -10,7 +11,7 @@ test.each(MESSAGES)('the client writes answers to %s (%s) as the service does', 
   const turn = DIALECTS.get(format)?.parse(message);
   const calls = readCalls(message);
   for (const result of [failed('It broke.'), succeeded('Done.')]) {
-    const observed = readObservedResult(JSON.stringify(result));
+    const observed = readObservedResult(toEndedResult(JSON.stringify(result)));
     const answers = calls.map((call) => ({ call, text: toObservation(observed), isError: !result.success }));
     expect(writeAnswers(format, answers)).toEqual(turn?.toMessages(calls.map(() => observed)));
   }
