@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { RenderedResult } from '../contract/tool-result.ts';
-import { readResult } from '../executor/kept-result.ts';
 import { SCHEDULINGS } from '../formats/gemini.ts';
 import { type LateTerms, toLateMessages } from '../formats/late-messages.ts';
 import type { AnsweredCalls, AnsweredListener, ResultsNow, ResultsWait } from '../pending/answered-calls.ts';
@@ -22,8 +21,8 @@ export type KeptResultsOptions = {
   readonly callerOf: (request: FastifyRequest) => KeptCaller;
   /** An opaque key for a request id of a tenant. */
   readonly toRequestKey: (tenant: string, requestId: string) => string;
-  /** The results kept under it, as JSON texts; null where none are. */
-  readonly findResults: (requestKey: string) => Promise<readonly string[] | null | 'unavailable'>;
+  /** The results kept under it; null where none are. */
+  readonly findResults: (requestKey: string) => Promise<readonly RenderedResult[] | null | 'unavailable'>;
   /** The same results as they are now: pending ones may have ended since. Rejects with the store. */
   readonly readAnswered: AnsweredCalls['read'];
   readonly cancelAnswered: AnsweredCalls['cancel'];
@@ -64,7 +63,7 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     // Another key of the tenant may have sent the batch: who may not see all of it is told what an unknown id is told.
     if (results === null || !(tools === 'all' || results.every((result) => maySee(result, mayUse))))
       throw createNotKeptProblem();
-    return results.map(readResult);
+    return results;
   };
   const read = async (
     request: FastifyRequest,
@@ -223,8 +222,8 @@ const Named = z.object({
  * What says nothing of a tool beyond its name may be seen by all; what cannot be read, by nobody who may not see all; nor
  * may what a wrong name was told, for it lists the tools of the key that sent it.
  */
-const maySee = (result: string, mayUse: (tool: string) => boolean): boolean => {
-  const { data } = Named.safeParse(JSON.parse(result));
+const maySee = ({ json }: RenderedResult, mayUse: (tool: string) => boolean): boolean => {
+  const { data } = Named.safeParse(JSON.parse(json));
   if (data === undefined || data.error?.code === 'unknown_tool') return false;
   return data.name === null || data.error?.code === 'not_authorized' || mayUse(data.name);
 };

@@ -10,6 +10,7 @@ import { SILENT_OBSERVER, type ToolInvoked } from '../executor/call-observer.ts'
 import { type CircuitBreakers, createCircuitBreakers } from '../executor/circuit-breakers.ts';
 import type { RunHosted } from '../executor/deadline.ts';
 import type { ExecutorSettings } from '../executor/executor-services.ts';
+import { readResult } from '../executor/kept-result.ts';
 import { createReadProviderCalls } from '../executor/provider-calls.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import { createExecutor, type Executor } from '../executor/run-batch.ts';
@@ -256,7 +257,7 @@ const toReading = (
   // Redacted when they were kept; this service may know of other secrets.
   findResults: async (requestKey: string) => {
     const found = await keys.find(requestKey);
-    return Array.isArray(found) ? found.map((result) => redactor.result(result, 'result')) : found;
+    return Array.isArray(found) ? found.map((result) => readResult(redactor.result(result, 'result'))) : found;
   },
   isUnavailable: (error: unknown): boolean => error instanceof StoreUnavailableError,
 });

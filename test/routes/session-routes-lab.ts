@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import fastify from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { SessionView } from '#src/contract/session.ts';
+import { readResult } from '#src/executor/kept-result.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addKeptResultsRoutes } from '#src/routes/kept-results.ts';
 import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/routes/problem-handler.ts';
@@ -108,7 +109,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
     toRequestKey: (tenant, requestId) => `${tenant}:${requestId}`,
     findResults: async (key) => {
       asked.push(`find ${key}`);
-      return options.results === 'unavailable' ? 'unavailable' : (options.results?.get(key) ?? null);
+      return options.results === 'unavailable' ? 'unavailable' : (options.results?.get(key)?.map(readResult) ?? null);
     },
     readAnswered: async (_tenant, results) => ({ results, late: [] }),
     cancelAnswered: async () => undefined,
