@@ -257,7 +257,8 @@ const toReading = (
   // Redacted when they were kept; this service may know of other secrets.
   findResults: async (requestKey: string) => {
     const found = await keys.find(requestKey);
-    return Array.isArray(found) ? found.map((result) => readResult(redactor.result(result, 'result'))) : found;
+    if (found === null || found === 'unavailable') return found;
+    return found.map((result) => readResult(redactor.result(result, 'result')));
   },
   isUnavailable: (error: unknown): boolean => error instanceof StoreUnavailableError,
 });
