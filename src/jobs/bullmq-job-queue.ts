@@ -15,15 +15,11 @@ export type BullmqJobQueueOptions = {
   readonly onError: (error: unknown) => void;
   /** A job whose worker has given no sign for so many milliseconds is offered again, within as many more. */
   readonly stallMs?: number;
-  /** How long `offer` and `cancel` wait for each answer of Redis, in milliseconds; whatever else asks waits for a second. */
-  readonly patienceMs?: number;
   /** What the keys begin with. */
   readonly keyPrefix?: string;
 };
 
 const STALL_MS = 30_000;
-// As for the other stores: 50 ms is what an outage may cost a batch.
-const PATIENCE_MS = 50;
 // What acknowledging the last jobs may take when the queue closes; where Redis is away they are offered again.
 const LAST_WORDS_MS = 2000;
 
@@ -39,8 +35,8 @@ const shareOf = (concurrency: number, shards: number, shard: number): number =>
  * it. A lane has `shards` queues; which one a job is in follows from its call.
  */
 export const createBullmqJobQueue = (options: BullmqJobQueueOptions): JobQueue => {
-  const { url, onError, stallMs = STALL_MS, patienceMs = PATIENCE_MS, keyPrefix = 'recourse' } = options;
-  const client = createRedisClient(url, patienceMs);
+  const { url, onError, stallMs = STALL_MS, keyPrefix = 'recourse' } = options;
+  const client = createRedisClient(url);
   const producer = openQueueConnection(url, 'producer');
   client.onError(onError);
   producer.on('error', onError);
@@ -51,7 +47,7 @@ export const createBullmqJobQueue = (options: BullmqJobQueueOptions): JobQueue =
     const known = lanes.get(lane);
     if (known !== undefined) return known;
     const fresh = Array.from({ length: shardCounts.get(lane) ?? 1 }, (_, shard) =>
-      createJobShard({ keyPrefix, lane, shard, client, connection: producer, patienceMs }),
+      createJobShard({ keyPrefix, lane, shard, client, connection: producer }),
     );
     lanes.set(lane, fresh);
     return fresh;

@@ -1,8 +1,8 @@
 import { Queue } from 'bullmq';
 import * as z from 'zod';
 import type { Job, LaneState } from '../pending/job-queue.ts';
-import { createPatience } from '../sessions/patience.ts';
-import { createRedisScript, type openQueueConnection, type RedisClient } from '../sessions/redis-client.ts';
+import { createPatience, PATIENT_MS } from '../sessions/patience.ts';
+import { createRedisScript, type openQueueConnection, type RedisClient, toPatient } from '../sessions/redis-client.ts';
 
 /** What BullMQ keeps of a job beside its id, which is the call. */
 export const JobData = z.object({ tenant: z.string() });
@@ -32,11 +32,9 @@ export type JobShardOptions = {
   readonly lane: string;
   readonly shard: number;
   /** For the turns. */
-  readonly client: Pick<RedisClient, 'call' | 'callPatiently' | 'preload'>;
+  readonly client: Pick<RedisClient, 'callPatiently' | 'preload'>;
   /** For BullMQ. */
   readonly connection: ReturnType<typeof openQueueConnection>;
-  /** How long an offer or a cancellation waits for Redis, in milliseconds. */
-  readonly patienceMs: number;
 };
 
 /** The one queue of BullMQ at a shard; its shard tells it apart. */
@@ -62,18 +60,15 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
   // They are the connection's, whose owner hears of them.
   queue.on('error', () => undefined);
   const [turns, waiting, since] = [`${prefix}:turns`, `${prefix}:waiting`, `${prefix}:since`];
-  const script = (file: string, via: Pick<RedisClient, 'call' | 'preload'>) =>
-    createRedisScript(via, LUA, ['turns.lua', file]);
-  // No caller waits for these: a second is no outage.
-  const patient = { call: client.callPatiently };
+  const script = (file: string) => createRedisScript(toPatient(client), LUA, ['turns.lua', file]);
   const scripts = {
-    offer: script('offer.lua', client),
-    take: script('take.lua', patient),
-    remove: script('remove.lua', patient),
-    again: script('again.lua', patient),
-    state: script('state.lua', patient),
+    offer: script('offer.lua'),
+    take: script('take.lua'),
+    remove: script('remove.lua'),
+    again: script('again.lua'),
+    state: script('state.lua'),
   };
-  const patience = createPatience(options.patienceMs);
+  const patience = createPatience(PATIENT_MS);
   // BullMQ waits for a connection, and would do later what nobody waits for any more.
   const inTime = <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
     if (connection.status !== 'ready') return Promise.reject(new Error('Redis is not connected'));

@@ -29,7 +29,7 @@ export type JobQueue = {
   /** `durable`: jobs outlive this process. `process`: they end with it. */
   readonly durability: 'durable' | 'process';
   /**
-   * Adds the job, once however often the same call is offered until it is done. Rejects within about 50 ms where the
+   * Adds the job, once however often the same call is offered until it is done. Rejects within about a second where the
    * store is away; the job may have been added then.
    */
   readonly offer: (job: Job) => Promise<void>;

@@ -107,25 +107,28 @@ const estimateBudget = (budget: Budget, decision: Permit['decision'], outcome: T
 };
 
 /**
- * Stands before a store that can fail: while it is away `open` and `find` say `unavailable` and never reject, and a
- * record that a batch holds rejects at once, so that an outage costs one time-out and not one a call.
+ * Stands before a store that can fail: while it is away `open` and `find` say `unavailable` and never reject, and a mark in
+ * a record that a batch holds rejects at once, so that an outage costs one time-out and not one a call. What is fenced, and
+ * lost where it is not asked, is asked in any state.
  */
 export const createFallbackKeyedStore = (options: {
   readonly primary: KeyedStore;
   readonly availability: StoreAvailability;
 }): KeyedStore => {
   const { primary, availability } = options;
-  const whileUp = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
-    const attempt = await availability.attemptWhileUp('keyed', ask);
-    if (attempt.kind === 'away') throw new Error('The store of idempotency records is unavailable.');
-    return attempt.answer;
+  type Attempt = StoreAvailability['attemptAlways'];
+  const insist = async <Answer>(attempt: Attempt, ask: () => Promise<Answer>): Promise<Answer> => {
+    const attempted = await attempt('keyed', ask);
+    if (attempted.kind === 'away') throw new Error('The store of idempotency records is unavailable.');
+    return attempted.answer;
   };
+  const { attemptWhileUp, attemptAlways } = availability;
   const guard = (record: HeldRecord): HeldRecord => ({
     earlier: record.earlier,
-    start: (index) => whileUp(() => record.start(index)),
-    renew: () => whileUp(record.renew),
-    commit: (results) => whileUp(() => record.commit(results)),
-    amend: (index, result) => whileUp(() => record.amend(index, result)),
+    start: (index) => insist(attemptWhileUp, () => record.start(index)),
+    renew: () => insist(attemptAlways, record.renew),
+    commit: (results) => insist(attemptAlways, () => record.commit(results)),
+    amend: (index, result) => insist(attemptAlways, () => record.amend(index, result)),
   });
   return {
     durability: primary.durability,
@@ -140,7 +143,8 @@ export const createFallbackKeyedStore = (options: {
       return answer.kind === 'held' ? { kind: 'held', record: guard(answer.record) } : answer;
     },
     find: async (requestKey) => {
-      const attempt = await availability.attemptWhileUp('read', () => primary.find(requestKey));
+      if (!availability.isReachable()) return 'unavailable';
+      const attempt = await attemptAlways('read', () => primary.find(requestKey));
       return attempt.kind === 'away' ? 'unavailable' : attempt.answer;
     },
   };

@@ -1,3 +1,6 @@
+/** How long what must be durable waits for an answer: a caller who has a deadline of seconds need not send it again. */
+export const PATIENT_MS = 1000;
+
 /** Waits for answers of commands, for each so many milliseconds from the moment at which it is written. */
 type Patience = {
   /** The answer, or a rejection where none has come in time. */
@@ -5,6 +8,9 @@ type Patience = {
   /** What is waited for has been written just now. */
   readonly begin: (now: number) => void;
 };
+
+/** No answer has come in time; what was asked may have been done. */
+export class LateAnswerError extends Error {}
 
 type Waiting = { since: number; readonly giveUp: (error: Error) => void };
 
@@ -34,7 +40,7 @@ export const createPatience = (ms: number): Patience => {
     for (const one of waiting) {
       if (one.since + ms > endedAt) break;
       waiting.delete(one);
-      one.giveUp(new Error('Command timed out'));
+      one.giveUp(new LateAnswerError('Command timed out'));
     }
     watchOldest(performance.now());
   };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
-import { createPatience } from './patience.ts';
+import { createPatience, PATIENT_MS } from './patience.ts';
 import { createPreload } from './preload-scripts.ts';
 
 /** The little of a Redis client that the stores need. */
@@ -11,7 +11,7 @@ export type RedisClient = {
    * such a command may have been applied.
    */
   readonly call: (command: string, ...parameters: string[]) => Promise<unknown>;
-  /** The same for what no batch waits for: rejects after a second. */
+  /** The same for what must be durable, and for what no batch waits for: rejects after a second. */
   readonly callPatiently: RedisClient['call'];
   /** Makes a script known to the servers before it is first run. Best effort. */
   readonly preload?: (lua: string) => void;
@@ -32,8 +32,6 @@ export type RedisClient = {
 };
 
 const COMMAND_TIMEOUT_MS = 50;
-// When ioredis itself ends a command that nobody waits for any more.
-const ABANDONED_COMMAND_MS = 1000;
 const MAX_RECONNECT_DELAY_MS = 1000;
 
 // ioredis 6 by default waits 73 s until a command fails, runs a script again whose reply was lost, and keeps timed-out
@@ -42,7 +40,8 @@ const SHARED_OPTIONS = {
   lazyConnect: true,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
-  commandTimeout: ABANDONED_COMMAND_MS,
+  // When ioredis itself ends a command, which nobody waits for any more by then.
+  commandTimeout: PATIENT_MS + 500,
   connectTimeout: 1000,
   socketTimeout: 2000,
   enableAutoPipelining: false,
@@ -59,7 +58,7 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
   const nodes = toNodes(url);
   const client = nodes.length > 1 ? createCluster(nodes) : createStandalone(url);
   const hurried = createPatience(answerWithinMs);
-  const patient = createPatience(ABANDONED_COMMAND_MS);
+  const patient = createPatience(PATIENT_MS);
   const openTurn = createTurns(client, () => {
     const now = performance.now();
     hurried.begin(now);
@@ -307,6 +306,14 @@ const createSubscriber = (url: string): Redis => {
   const { socketTimeout: _none, ...shared } = SHARED_OPTIONS;
   return new Redis(url, { ...shared, enableOfflineQueue: false, autoResubscribe: false, retryStrategy: retryDelay });
 };
+
+/** A client each of whose commands is patient. */
+export const toPatient = (
+  client: Pick<RedisClient, 'callPatiently' | 'preload'>,
+): Pick<RedisClient, 'call' | 'preload'> => ({
+  call: client.callPatiently,
+  ...(client.preload === undefined ? {} : { preload: client.preload }),
+});
 
 /** Runs a script on its keys; rejects when Redis does. An answer that was lost may have been a step that was taken. */
 export type RunRedisScript = (keys: readonly string[], parameters: readonly string[]) => Promise<unknown>;

@@ -1,4 +1,5 @@
 import type { StoreObserver, StoreOperation } from '../executor/store-observer.ts';
+import { LateAnswerError } from './patience.ts';
 import type { RedisClient } from './redis-client.ts';
 
 // One probe a second: an outage costs one time-out per second and replica, not one per batch.
@@ -20,11 +21,18 @@ export type WatchableStore = {
 
 type Attempt<Answer> = { readonly kind: 'answered'; readonly answer: Answer } | { readonly kind: 'away' };
 
+type State = 'up' | 'slow' | 'down';
+type Patience = 'hurried' | 'patient';
+
+type Ask<Answer> = () => Answer | Promise<Answer>;
+
 /** Whether the shared store serves; all that ask it ask through here, so that one outage is noticed once. */
 export type StoreAvailability = {
-  /** Whether it served the last time it was asked, and has not been lost since. */
+  /** Whether it serves in time. */
   readonly isUp: () => boolean;
-  /** Since when it has been away, as an ISO time; null while it serves. */
+  /** Whether what is patient may ask: it serves, be it slowly. */
+  readonly isReachable: () => boolean;
+  /** Since when it has been slow or away, as an ISO time; null while it serves in time. */
   readonly awaySince: () => string | null;
   /**
    * Asks the store, unless it is known to be away: then one asker a second is its probe. For steps that write, for a
@@ -33,108 +41,185 @@ export type StoreAvailability = {
    */
   readonly attempt: <Answer>(
     operation: StoreOperation,
-    ask: () => Answer | Promise<Answer>,
+    ask: Ask<Answer>,
     hasWritten?: (answer: Answer) => boolean,
   ) => Promise<Attempt<Answer>>;
   /**
    * The same for what is no probe, and not asked at all while the store is away: a second step of what it has begun, or
    * one that a store may answer that is full or takes no writes.
    */
-  readonly attemptWhileUp: <Answer>(
-    operation: StoreOperation,
-    ask: () => Answer | Promise<Answer>,
-  ) => Promise<Attempt<Answer>>;
+  readonly attemptWhileUp: <Answer>(operation: StoreOperation, ask: Ask<Answer>) => Promise<Attempt<Answer>>;
+  /** The same for what writes and is asked in any state: what it would write is lost if it is not. */
+  readonly attemptAlways: <Answer>(operation: StoreOperation, ask: Ask<Answer>) => Promise<Attempt<Answer>>;
 };
 
-export const createStoreAvailability = (options: {
+type Options = {
   readonly observer: StoreObserver;
   readonly now: () => number;
-  /** Called each time the store is back after it was away. */
+  /** Called each time the store is back after it was slow or away. */
   readonly onRecovered: () => void;
   readonly store?: Partial<WatchableStore>;
-}): StoreAvailability => {
-  const { observer, now, onRecovered, store } = options;
-  let downUntil = 0;
-  let awaySince: string | null = null;
-  // One that was refused when it connected is asked again each second, or a replica without batches would stay degraded
-  // after one late answer. Until a batch has asked: what became of that says more than this question, which a store may
-  // answer that is full or serves only a part. And it keeps no batch from asking.
-  let again: NodeJS.Timeout | undefined;
-  const stopAsking = (): void => {
-    clearTimeout(again);
-    again = undefined;
+};
+
+export const createStoreAvailability = (options: Options): StoreAvailability => new Availability(options);
+
+/**
+ * | state | asks                                      | becomes                                                      |
+ * |-------|-------------------------------------------|--------------------------------------------------------------|
+ * | up    | everyone                                  | slow: two answers in a row later than 50 ms. down: two later |
+ * |       |                                           | than a second, a lost connection, an error of a step         |
+ * | slow  | what is patient; of the rest one a second | up: an answer in time. down: as from up                      |
+ * | down  | one a second                              | up: an answer in time. slow: a later one                     |
+ *
+ * In slow and down a timer asks, too: a process may have nothing else to ask. Not where a step was answered with an error: a
+ * question may be answered by a store that is full or serves only a part, and what becomes of a step says more.
+ */
+class Availability implements StoreAvailability {
+  readonly #options: Options;
+  #state: State = 'up';
+  #awaySince: string | null = null;
+  #nextProbeAt = 0;
+  /** When an answer was first missed after the last one that came. */
+  readonly #lateSince: Record<Patience, number | null> = { hurried: null, patient: null };
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: Options) {
+    this.#options = options;
+    options.store?.watch?.({
+      lost: () => this.#fall(),
+      back: () => this.#become('up'),
+      refused: (error) => {
+        options.observer.operationFailed('connect', error);
+        this.#fall();
+        this.#keepAsking();
+      },
+    });
+  }
+
+  readonly isUp = (): boolean => this.#state === 'up';
+
+  readonly isReachable = (): boolean => this.#state !== 'down';
+
+  readonly awaySince = (): string | null => this.#awaySince;
+
+  readonly attempt: StoreAvailability['attempt'] = async (operation, ask, hasWritten = () => true) => {
+    const { now } = this.#options;
+    // Those beside the probe need not wait for it.
+    const isProbe = !this.#mayAsk(operation);
+    if (isProbe && now() < this.#nextProbeAt) return AWAY;
+    if (isProbe) this.#nextProbeAt = now() + PROBE_INTERVAL_MS;
+    return this.#ask(operation, ask, (answer, startedAt) => {
+      if (hasWritten(answer)) this.#serve(toPatience(operation), startedAt);
+      // Or askers that are never let write, and come first, would keep the others from finding out.
+      else if (isProbe) this.#nextProbeAt = 0;
+    });
   };
-  const lost = (): void => {
-    downUntil = now() + PROBE_INTERVAL_MS;
-    if (awaySince === null) observer.availabilityChanged('down');
-    awaySince ??= new Date().toISOString();
-  };
-  const fell = (operation: StoreOperation, error: unknown): void => {
-    observer.operationFailed(operation, error);
-    lost();
-  };
-  const recovered = (): void => {
-    downUntil = 0;
-    stopAsking();
-    if (awaySince === null) return;
-    awaySince = null;
-    onRecovered();
-    observer.availabilityChanged('up');
-  };
-  const askAgain = (): void => {
-    const seen = (next: () => void) => (again === undefined ? undefined : next());
-    const stayedAway = (error: unknown): void => {
-      observer.operationFailed('connect', error);
-      seen(askAgain);
-    };
-    clearTimeout(again);
-    again = setTimeout(() => void store?.check?.()?.then(() => seen(recovered), stayedAway), PROBE_INTERVAL_MS).unref();
-  };
-  const refused = (error: unknown): void => {
-    fell('connect', error);
-    askAgain();
-  };
-  store?.watch?.({ lost, back: recovered, refused });
-  const ask = async <Answer>(
+
+  // Those that were running when it went away: each would wait for a time-out of its own.
+  readonly attemptWhileUp: StoreAvailability['attemptWhileUp'] = async (operation, ask) =>
+    this.#mayAsk(operation) ? this.#ask(operation, ask, () => undefined) : AWAY;
+
+  readonly attemptAlways: StoreAvailability['attemptAlways'] = (operation, ask) =>
+    this.#ask(operation, ask, (_answer, startedAt) => this.#serve(toPatience(operation), startedAt));
+
+  #mayAsk(operation: StoreOperation): boolean {
+    return this.#state === 'up' || (this.#state === 'slow' && toPatience(operation) === 'patient');
+  }
+
+  async #ask<Answer>(
     operation: StoreOperation,
-    asking: () => Answer | Promise<Answer>,
-    answered: (answer: Answer) => void,
-  ): Promise<Attempt<Answer>> => {
+    ask: Ask<Answer>,
+    answered: (answer: Answer, startedAt: number) => void,
+  ): Promise<Attempt<Answer>> {
+    const { observer, now } = this.#options;
     const startedAt = now();
     try {
-      const answer = await asking();
+      const answer = await ask();
       observer.operationEnded(operation, now() - startedAt);
-      answered(answer);
+      if (toPatience(operation) === 'hurried') this.#lateSince.hurried = null;
+      this.#lateSince.patient = null;
+      answered(answer, startedAt);
       return { kind: 'answered', answer };
     } catch (error) {
+      observer.operationFailed(operation, error);
       // A page of a long journal that is late says nothing of batches, and people who read must not take the store away.
-      if (operation === 'read') observer.operationFailed(operation, error);
-      else {
-        stopAsking();
-        fell(operation, error);
-      }
+      if (operation !== 'read') this.#fail(toPatience(operation), error, startedAt);
       return AWAY;
     }
-  };
-  return {
-    isUp: () => awaySince === null,
-    awaySince: () => awaySince,
-    attempt: async (operation, asking, hasWritten = () => true) => {
-      const startedAt = now();
-      if (startedAt < downUntil) return AWAY;
-      // While it is down this is the probe; those beside it need not wait for it.
-      const isProbe = awaySince !== null;
-      if (isProbe) downUntil = startedAt + PROBE_INTERVAL_MS;
-      return ask(operation, asking, (answer) => {
-        if (hasWritten(answer)) recovered();
-        // Or askers that are never let write, and come first, would keep the others from finding out.
-        else if (isProbe) downUntil = 0;
-      });
-    },
-    // Those that were running when it went away: each would wait for a time-out of its own.
-    attemptWhileUp: async (operation, asking) => (awaySince === null ? ask(operation, asking, () => undefined) : AWAY),
-  };
-};
+  }
+
+  #serve(patience: Patience, startedAt: number): void {
+    if (this.#state === 'up') return;
+    const isInTime = patience === 'hurried' || this.#options.now() - startedAt <= IN_TIME_MS;
+    this.#become(isInTime ? 'up' : 'slow');
+  }
+
+  #fail(patience: Patience, error: unknown, startedAt: number): void {
+    if (error instanceof LateAnswerError) this.#noteLate(patience, startedAt);
+    else this.#fall();
+    if (isReply(error)) this.#stopAsking();
+    else if (this.#state !== 'up') this.#keepAsking();
+  }
+
+  #noteLate(patience: Patience, startedAt: number): void {
+    const { now } = this.#options;
+    const since = this.#lateSince[patience];
+    this.#lateSince[patience] ??= now();
+    this.#nextProbeAt = now() + PROBE_INTERVAL_MS;
+    // What was on its way with the first that was late says no more than that one.
+    if (since === null || startedAt < since) return;
+    if (patience === 'patient') this.#become('down');
+    else if (this.#state === 'up') this.#become('slow');
+  }
+
+  #fall(): void {
+    this.#nextProbeAt = this.#options.now() + PROBE_INTERVAL_MS;
+    this.#become('down');
+  }
+
+  #become(next: State): void {
+    const { observer, onRecovered } = this.#options;
+    const wasUp = this.#state === 'up';
+    this.#state = next;
+    if (next === 'up') this.#stopAsking();
+    if (wasUp === (next === 'up')) return;
+    this.#awaySince = next === 'up' ? null : new Date().toISOString();
+    if (next === 'up') onRecovered();
+    observer.availabilityChanged(next === 'up' ? 'up' : 'down');
+  }
+
+  #stopAsking(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #keepAsking(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#check(), PROBE_INTERVAL_MS).unref();
+  }
+
+  /** A step that was answered or refused meanwhile has stopped this: then more is known than the question tells. */
+  async #check(): Promise<void> {
+    const { observer, now, store } = this.#options;
+    const timer = this.#timer;
+    const startedAt = now();
+    const asked = store?.check?.() ?? null;
+    if (asked === null) return;
+    try {
+      await asked;
+      if (this.#timer === timer) this.#serve('patient', startedAt);
+    } catch (error) {
+      observer.operationFailed('connect', error);
+    }
+    if (this.#timer === timer && this.#state !== 'up') this.#keepAsking();
+  }
+}
+
+// What must be durable waits for a second, all else for 50 ms: as redis-client.ts does.
+const PATIENT: ReadonlySet<StoreOperation> = new Set(['keyed', 'pending']);
+const IN_TIME_MS = 50;
+
+const toPatience = (operation: StoreOperation): Patience => (PATIENT.has(operation) ? 'patient' : 'hurried');
 
 const AWAY = { kind: 'away' } as const;
 

@@ -99,7 +99,7 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/rate-limits.test.ts: two services that share Redis let in as many as one',
       'test/contract/hostile-auth.test.ts: a key that comes too often is told when it may come again; others are not held back',
     ],
-    'While Redis is silent rates hold and no call fails; one batch waits 50 ms.': [
+    'While Redis is silent rates hold and no call fails; the first batches wait 50 ms twice.': [
       'test/contract/hostile-door-redis.system.test.ts: a rate holds while Redis is silent, and who is over it is told so at once',
       'test/contract/hostile-door-redis.system.test.ts: %s: of callers with keys, rates and sessions one batch waits, and none is refused',
       'test/contract/hostile-redis-down.system.test.ts: %s: no batch waits or fails, and Redis is used again once it is back',

@@ -4,7 +4,7 @@ import { type BullmqJobQueueOptions, createBullmqJobQueue } from '#src/jobs/bull
 import type { JobQueue } from '#src/pending/job-queue.ts';
 import { SOON } from './job-recorder.ts';
 
-/** A queue that is connected, with keys of its own. Five seconds are no outage on a busy machine. */
+/** A queue that is connected, with keys of its own. */
 export const openUntilReady = async (
   options: Pick<BullmqJobQueueOptions, 'url' | 'onError'> & Partial<BullmqJobQueueOptions>,
 ): Promise<JobQueue> => {
@@ -13,7 +13,6 @@ export const openUntilReady = async (
       { lane: 'default', shards: 1 },
       { lane: 'gpu', shards: 1 },
     ],
-    patienceMs: 5000,
     stallMs: 1000,
     keyPrefix: `recourse:${randomUUID()}`,
     ...options,

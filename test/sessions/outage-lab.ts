@@ -69,6 +69,11 @@ export const createOutageLab = async () => {
       proxy.cut();
       await expect.poll(store.isUp, RECOVERY).toBe(false);
     },
+    /** Redis is silent, and two answers in a row have not come. */
+    goSilent: async ({ modeNow }: OutageSubject): Promise<void> => {
+      server.pause();
+      expect([await modeNow(), await modeNow()]).toEqual(['local', 'local']);
+    },
     comeBack: async ({ store }: OutageSubject): Promise<void> => {
       await proxy.accept();
       await expect.poll(store.isUp, RECOVERY).toBe(true);

@@ -56,7 +56,7 @@ test('where a batch has asked in vain, the answer to a batch alone says that the
   refuse(new Error('NOPERM'));
   await expect.poll(() => checks.length, PATIENCE).toBe(1);
   isServing = true;
-  const fail = async () => Promise.reject(new Error('OOM'));
+  const fail = async () => Promise.reject(Object.assign(new Error('OOM'), { name: 'ReplyError' }));
   expect(await availability.attempt('admit', fail)).toEqual({ kind: 'away' });
   const asked = checks.length;
   // Two seconds of batches, of which two are let ask.

@@ -131,3 +131,19 @@ test('a target that is down resets the client', async () => {
   const { socket } = await join();
   await expect(once(socket, 'end', within())).rejects.toMatchObject({ code: 'ECONNRESET' });
 });
+
+test('the answers to single commands are held, and with them what follows on their connection', async () => {
+  const [held, other] = [await join(), await join()];
+  const count = proxy.holdAnswers({ word: 'start', times: 1, ms: 300 });
+  const command = '*2\r\n$7\r\nEVALSHA\r\n$5\r\nstart\r\n';
+  const startedAt = performance.now();
+  held.socket.write(command);
+  await expect.poll(count).toBe(1);
+  held.socket.write('later');
+  other.socket.write(command);
+  await once(other.socket, 'data', within());
+  expect(held.said()).toBe('');
+  await expect.poll(held.said, { timeout: timeLimit(20_000) }).toBe(`${command}later`);
+  expect(performance.now() - startedAt).toBeGreaterThan(290);
+  expect(count()).toBe(1);
+});

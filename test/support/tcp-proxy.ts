@@ -22,19 +22,39 @@ export type TcpProxy = {
   readonly accept: () => Promise<void>;
   /** From now on bytes arrive this many milliseconds later, in either direction. 0 = at once. */
   readonly delay: (ms: number) => void;
+  /**
+   * Before Redis: the server gets each command at once, and what it answers arrives late. Of the next `times` commands that
+   * have this word, which is their name, a step of a script or an argument; with `ms` for each. What else the same
+   * connection is answered waits as well, for answers come in order. Tells how many have been held.
+   */
+  readonly holdAnswers: (hold: AnswerHold) => () => number;
   readonly close: () => void;
 };
 
+export type AnswerHold = { readonly word: string; readonly times: number; readonly ms: number };
+
 /** What all connections of one proxy obey. */
-type Conditions = { frozen: boolean; dropping: boolean; delayMs: number };
+type Conditions = { frozen: boolean; dropping: boolean; delayMs: number; holds: (AnswerHold & { held: number })[] };
 
 /** One direction of one connection. */
-type Lane = { readonly thaw: () => void; readonly freeze: () => void; readonly hasLost: () => boolean };
+type Lane = {
+  readonly thaw: () => void;
+  readonly freeze: () => void;
+  readonly hasLost: () => boolean;
+  /** What comes from now on arrives so many milliseconds from now, or later. */
+  readonly hold: (ms: number) => void;
+};
 
-const createLane = (from: Socket, to: Socket, conditions: Conditions): Lane => {
+const createLane = (
+  from: Socket,
+  to: Socket,
+  conditions: Conditions,
+  passed: (chunk: Buffer | string) => void = () => undefined,
+): Lane => {
   const held: { readonly dueAt: number; readonly chunk: Buffer | string }[] = [];
   let ended = false;
   let lost = false;
+  let heldUntil = 0;
   let timer: NodeJS.Timeout | undefined;
 
   const drain = (): void => {
@@ -57,7 +77,8 @@ const createLane = (from: Socket, to: Socket, conditions: Conditions): Lane => {
       lost = true;
       return;
     }
-    held.push({ dueAt: performance.now() + conditions.delayMs, chunk });
+    passed(chunk);
+    held.push({ dueAt: Math.max(heldUntil, performance.now() + conditions.delayMs), chunk });
     drain();
   });
   from.on('end', () => {
@@ -73,7 +94,10 @@ const createLane = (from: Socket, to: Socket, conditions: Conditions): Lane => {
     from.resume();
     drain();
   };
-  return { freeze, thaw, hasLost: () => lost };
+  const hold = (ms: number): void => {
+    heldUntil = Math.max(heldUntil, performance.now() + ms);
+  };
+  return { freeze, thaw, hold, hasLost: () => lost };
 };
 
 /** One client's connection, and ours to the target on its behalf. */
@@ -89,7 +113,16 @@ const createPair = (client: Socket, targetPort: number, conditions: Conditions):
     // An error is a broken connection and nothing else here: its other half breaks as well.
     socket.on('error', () => other.resetAndDestroy());
   }
-  return { client, target, lanes: [createLane(client, target, conditions), createLane(target, client, conditions)] };
+  const answers = createLane(target, client, conditions);
+  // The clients of these tests write a small command in one piece.
+  const noteCommand = (chunk: Buffer | string): void => {
+    for (const hold of conditions.holds) {
+      if (hold.held >= hold.times || !chunk.includes(`\r\n${hold.word}\r\n`)) continue;
+      hold.held += 1;
+      answers.hold(hold.ms);
+    }
+  };
+  return { client, target, lanes: [createLane(client, target, conditions, noteCommand), answers] };
 };
 
 const listen = async (server: Server, port: number): Promise<number> => {
@@ -102,7 +135,7 @@ const listen = async (server: Server, port: number): Promise<number> => {
 
 /** Starts a proxy to a port on loopback; rejects where it cannot listen. */
 export const startTcpProxy = async ({ to }: { readonly to: number }): Promise<TcpProxy> => {
-  const conditions: Conditions = { frozen: false, dropping: false, delayMs: 0 };
+  const conditions: Conditions = { frozen: false, dropping: false, delayMs: 0, holds: [] };
   const pairs = new Set<Pair>();
 
   const createListener = (): Server =>
@@ -154,6 +187,11 @@ export const startTcpProxy = async ({ to }: { readonly to: number }): Promise<Tc
     },
     delay: (ms) => {
       conditions.delayMs = ms;
+    },
+    holdAnswers: (terms) => {
+      const hold = { ...terms, held: 0 };
+      conditions.holds.push(hold);
+      return () => hold.held;
     },
     close: () => {
       listener.close();

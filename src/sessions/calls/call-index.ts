@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { CallSpec } from '../../executor/pending-calls.ts';
 import { type Creation, RESULT_TTL_MS } from '../../pending/call-records.ts';
-import { createRedisScript, type RedisClient, type RunRedisScript } from '../redis-client.ts';
+import { createRedisScript, type RedisClient, type RunRedisScript, toPatient } from '../redis-client.ts';
 import type { PendingLimits } from './memory-call-records.ts';
 
 /** What a record says of itself to an index. `unconfirmed`: being made, or never will be. */
@@ -38,7 +38,7 @@ export type CallIndexOptions = {
 
 // Longer than any call is pending: it takes a day at most.
 const INDEX_TTL_MS = String(2 * RESULT_TTL_MS);
-// Until the record of an entry is made and confirmed: two commands of 50 ms each.
+// Until the record of an entry is made and confirmed: two commands of a second each.
 const MAKING_MS = 5000;
 const MAKING_PAUSE_MS = 50;
 // How often a call looks whether the same one, which is in its session, is pending.
@@ -89,8 +89,8 @@ const toFull = (entered: z.infer<typeof EnteredInAll>): 'key' | 'service' | null
 
 const ignore = (): void => undefined;
 
-const loadScript = (client: Pick<RedisClient, 'call' | 'preload'>, file: string): RunRedisScript =>
-  createRedisScript(client, new URL('../lua/', import.meta.url), ['fields.lua', file]);
+const loadScript = (client: RedisClient, file: string): RunRedisScript =>
+  createRedisScript(toPatient(client), new URL('../lua/', import.meta.url), ['fields.lua', file]);
 
 const CALLS = 'recourse:{pending}:calls';
 const CALLERS = 'recourse:{pending}:callers';
@@ -103,15 +103,14 @@ const toEntry = (key: string, caller: string): string => JSON.stringify([key, ca
 
 /** All calls that have not ended, how many each caller has, and when a sweep looks at them. */
 const createListOfAll = ({ client, limits, peek, lookAfterMs }: CallIndexOptions) => {
-  const hurried = loadScript(client, 'pending-index.lua');
-  const patient = loadScript({ call: client.callPatiently }, 'pending-index.lua');
-  const run = (script: RunRedisScript, step: string, ...words: readonly string[]): Promise<unknown> =>
+  const script = loadScript(client, 'pending-index.lua');
+  const run = (step: string, ...words: readonly string[]): Promise<unknown> =>
     script([CALLS, CALLERS], [step, INDEX_TTL_MS, ...words]);
   const wait = String(lookAfterMs);
   const leave = (key: string, caller: string): void =>
-    void run(patient, 'leave', toEntry(key, caller), caller).then(ignore, ignore);
+    void run('leave', toEntry(key, caller), caller).then(ignore, ignore);
   const popDue = async (most: number): Promise<readonly z.infer<typeof Entry>[]> =>
-    Entries.parse(await run(patient, 'due', String(most), wait)).map((entry) => Entry.parse(JSON.parse(entry)));
+    Entries.parse(await run('due', String(most), wait)).map((entry) => Entry.parse(JSON.parse(entry)));
   /** Those that no worker holds; what is over is taken out. */
   const findWaiting = async (entries: readonly z.infer<typeof Entry>[]): Promise<readonly string[]> => {
     const looked = await Promise.all(entries.map(async ([key, caller]) => ({ key, caller, state: await peek(key) })));
@@ -122,10 +121,10 @@ const createListOfAll = ({ client, limits, peek, lookAfterMs }: CallIndexOptions
     leave,
     enter: async (key: string, { caller }: CallSpec): Promise<z.infer<typeof EnteredInAll>> => {
       const words = [toEntry(key, caller), caller, wait, String(limits.ofKey), String(limits.ofService)];
-      return EnteredInAll.parse(await run(hurried, 'enter', ...words));
+      return EnteredInAll.parse(await run('enter', ...words));
     },
     enterAgain: (key: string, { caller }: CallSpec): void =>
-      void run(patient, 'enter', toEntry(key, caller), caller, wait, '', '').then(ignore, ignore),
+      void run('enter', toEntry(key, caller), caller, wait, '', '').then(ignore, ignore),
     due: async (most: number): Promise<readonly string[]> => {
       const due: string[] = [];
       for (let round = 0; round < DUE_ROUNDS && due.length < most; round += 1) {
@@ -146,24 +145,23 @@ type Listed = { readonly key: string; readonly enteredAt: number; readonly finge
 
 /** The calls of each session that have not ended. */
 const createSessionLists = ({ client, limits, peek }: CallIndexOptions) => {
-  const hurried = loadScript(client, 'pending-session.lua');
-  const patient = loadScript({ call: client.callPatiently }, 'pending-session.lua');
-  const run = (script: RunRedisScript, sessionKey: string, ...words: readonly string[]): Promise<unknown> =>
+  const script = loadScript(client, 'pending-session.lua');
+  const run = (sessionKey: string, ...words: readonly string[]): Promise<unknown> =>
     script([`recourse:{${sessionKey}}:pending`], words);
-  const read = async (script: RunRedisScript, sessionKey: string): Promise<readonly Listed[]> => {
-    const [now, words] = SessionCalls.parse(await run(script, sessionKey, 'read'));
+  const read = async (sessionKey: string): Promise<readonly Listed[]> => {
+    const [now, words] = SessionCalls.parse(await run(sessionKey, 'read'));
     return toListed(now, words);
   };
   const tryToEnter = async (key: string, { fingerprint }: CallSpec, sessionKey: string, how: 'alone' | 'beside') => {
     const words = [key, fingerprint, String(limits.ofSession), INDEX_TTL_MS, how];
-    return EnteredInSession.parse(await run(hurried, sessionKey, 'enter', ...words));
+    return EnteredInSession.parse(await run(sessionKey, 'enter', ...words));
   };
   /** Those that have not ended, with their states; the others are taken out. */
-  const heal = async (script: RunRedisScript, sessionKey: string): Promise<readonly Looked[]> => {
-    const listed = await read(script, sessionKey);
+  const heal = async (sessionKey: string): Promise<readonly Looked[]> => {
+    const listed = await read(sessionKey);
     const looked = await Promise.all(listed.map(async (one) => ({ one, state: await peek(one.key) })));
     const over = looked.filter(isOver).map(({ one }) => one.key);
-    if (over.length > 0) await run(script, sessionKey, 'leave', ...over);
+    if (over.length > 0) await run(sessionKey, 'leave', ...over);
     return looked.filter((each) => !isOver(each));
   };
   /** Whether it is pending. One that is being made is waited for: whoever makes it needs two commands more. */
@@ -174,7 +172,7 @@ const createSessionLists = ({ client, limits, peek }: CallIndexOptions) => {
     return isLive(await peek(one.key));
   };
   const findSame = async (sessionKey: string, fingerprint: string): Promise<string | null> => {
-    for (const one of await read(hurried, sessionKey))
+    for (const one of await read(sessionKey))
       if (one.fingerprint === fingerprint && (await isPending(one))) return one.key;
     return null;
   };
@@ -184,7 +182,7 @@ const createSessionLists = ({ client, limits, peek }: CallIndexOptions) => {
     if (entered !== 'same' && (entered !== 'full' || tries > 1)) return entered;
     const same = await findSame(sessionKey, spec.fingerprint);
     if (same !== null) return { kind: 'same', key: same };
-    await heal(hurried, sessionKey);
+    await heal(sessionKey);
     return enter(key, spec, sessionKey, tries + 1);
   };
   return {
@@ -193,13 +191,13 @@ const createSessionLists = ({ client, limits, peek }: CallIndexOptions) => {
     enterAgain: (key: string, { sessionKey, fingerprint }: CallSpec): void => {
       if (sessionKey === null) return;
       const words = [key, fingerprint, String(Number.MAX_SAFE_INTEGER), INDEX_TTL_MS];
-      void run(patient, sessionKey, 'enter', ...words).then(ignore, ignore);
+      void run(sessionKey, 'enter', ...words).then(ignore, ignore);
     },
     leave: (key: string, { sessionKey }: Pick<CallSpec, 'sessionKey'>): void => {
-      if (sessionKey !== null) void run(patient, sessionKey, 'leave', key).then(ignore, ignore);
+      if (sessionKey !== null) void run(sessionKey, 'leave', key).then(ignore, ignore);
     },
     list: async (sessionKey: string): Promise<readonly string[]> => {
-      const looked = await heal(patient, sessionKey);
+      const looked = await heal(sessionKey);
       return looked.filter(({ state }) => isLive(state)).map(({ one }) => one.key);
     },
     findSame,

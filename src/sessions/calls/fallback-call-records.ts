@@ -4,25 +4,27 @@ import type { StoreAvailability } from '../store-availability.ts';
 /**
  * Stands before records that can fail: while the store is away each step rejects at once, so that an outage costs one
  * time-out and not one a call. What a request waits for takes the store away when it fails. What runs beside requests does
- * not: it is late on a busy machine, and tried again. A claim and a sweep ask whether the store is back, for a process
- * that only runs calls has nothing else that would.
+ * not: it is late on a busy machine, and tried again. A claim and a sweep ask whether the store is back. To renew and to
+ * commit is tried in any state: the result of a call would be lost, and its lease lapse, of a store that has long been back.
  */
 export const createFallbackCallRecords = (options: {
   readonly primary: CallRecords;
-  readonly availability: Pick<StoreAvailability, 'isUp' | 'attempt' | 'attemptWhileUp'>;
+  readonly availability: Pick<StoreAvailability, 'isReachable' | 'attempt' | 'attemptWhileUp' | 'attemptAlways'>;
 }): CallRecords => {
   const { primary, availability } = options;
-  const { isUp, attempt, attemptWhileUp } = availability;
+  const { isReachable, attempt, attemptWhileUp, attemptAlways } = availability;
   const beside = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
-    if (!isUp()) throw createAway();
+    if (!isReachable()) throw createAway();
     return ask();
   };
   const whileUp = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
     toAnswer(await attemptWhileUp('pending', ask));
+  const always = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> =>
+    isReachable() ? ask() : toAnswer(await attemptAlways('pending', ask));
   const probing = async <Answer>(
     ask: () => Promise<Answer>,
     hasWritten: (answer: Answer) => boolean,
-  ): Promise<Answer> => (isUp() ? ask() : toAnswer(await attempt('pending', ask, hasWritten)));
+  ): Promise<Answer> => (isReachable() ? ask() : toAnswer(await attempt('pending', ask, hasWritten)));
   return {
     durability: primary.durability,
     create: async (key, spec) =>
@@ -52,12 +54,12 @@ export const createFallbackCallRecords = (options: {
     versions: (keys) => beside(() => primary.versions(keys)),
     ofSession: (sessionKey) => beside(() => primary.ofSession(sessionKey)),
     begin: (lease) => beside(() => primary.begin(lease)),
-    renew: (lease, progress) => beside(() => primary.renew(lease, progress)),
+    renew: (lease, progress) => always(() => primary.renew(lease, progress)),
     release: (lease, lackedAt) => beside(() => primary.release(lease, lackedAt)),
-    commit: (lease, result, how) => beside(() => primary.commit(lease, result, how)),
+    commit: (lease, result, how) => always(() => primary.commit(lease, result, how)),
     watch: (listener) => primary.watch(listener),
     publishPart: (lease, valueJson) => {
-      if (isUp()) primary.publishPart(lease, valueJson);
+      if (isReachable()) primary.publishPart(lease, valueJson);
     },
     watchParts: (key, listener) => primary.watchParts(key, listener),
   };

@@ -16,7 +16,13 @@ import {
   RESULT_TTL_MS,
 } from '../../pending/call-records.ts';
 import { createResultCap, parseObject, withoutRoom } from '../keyed/keyed-results.ts';
-import { createRedisScript, type RedisClient, type RedisSubscription, type RunRedisScript } from '../redis-client.ts';
+import {
+  createRedisScript,
+  type RedisClient,
+  type RedisSubscription,
+  type RunRedisScript,
+  toPatient,
+} from '../redis-client.ts';
 import { BOUNDLESS_SPACE, type StoreSpace } from '../space-ledger.ts';
 import { type CallIndex, createCallIndex, PEEKED } from './call-index.ts';
 import { type CallParts, createCallParts } from './call-parts.ts';
@@ -45,9 +51,8 @@ export type RedisCallRecordsOptions = {
 };
 
 /**
- * Records of pending calls in Redis, shared by all replicas and workers: one hash a call, one atomic script a step. What a
- * request waits for fails within about 50 ms: `create`, `confirm`, `findSame` and `cancel`; the rest is patient for a
- * second. Rejects when Redis does; a step whose answer was lost may have been applied and is never sent again.
+ * Records of pending calls in Redis, shared by all replicas and workers: one hash a call, one atomic script a step, each
+ * patient for a second. Rejects when Redis does; a step whose answer was lost may have been applied and is never sent again.
  */
 export const createRedisCallRecords = (options: RedisCallRecordsOptions): CallRecords => new RedisCallRecords(options);
 
@@ -68,8 +73,7 @@ type Step =
 class RedisCallRecords implements CallRecords {
   readonly durability = 'durable';
   readonly #options: RedisCallRecordsOptions;
-  readonly #hurried: RunRedisScript;
-  readonly #patient: RunRedisScript;
+  readonly #script: RunRedisScript;
   readonly #versions: RunRedisScript;
   readonly #leaseMs: string;
   readonly #index: CallIndex;
@@ -80,11 +84,10 @@ class RedisCallRecords implements CallRecords {
   constructor(options: RedisCallRecordsOptions) {
     const { client, subscription, limits, leaseMs = CALL_LEASE_MS, lookAfterMs = LOOK_AFTER_MS } = options;
     this.#options = options;
-    this.#hurried = loadScript(client);
-    this.#patient = loadScript({ call: client.callPatiently });
-    this.#versions = createRedisScript({ call: client.callPatiently }, LUA, ['call-versions.lua']);
+    this.#script = createRedisScript(toPatient(client), LUA, ['fields.lua', 'pending-call.lua']);
+    this.#versions = createRedisScript(toPatient(client), LUA, ['call-versions.lua']);
     this.#leaseMs = String(leaseMs);
-    const peek = async (key: string) => Peek.parse(await run(this.#patient, 'peek', key, this.#leaseMs));
+    const peek = async (key: string) => Peek.parse(await run(this.#script, 'peek', key, this.#leaseMs));
     this.#index = createCallIndex({ client, limits, peek, lookAfterMs });
     this.#parts = createCallParts({ subscription, publish: (lease, part) => this.#runHeld('part', lease, part) });
   }
@@ -101,16 +104,16 @@ class RedisCallRecords implements CallRecords {
   }
 
   async confirm(key: string): Promise<'confirmed' | 'gone'> {
-    return (await this.#runHurried('confirm', key)) === 1 ? 'confirmed' : 'gone';
+    return Done.parse(await run(this.#script, 'confirm', key)) === 1 ? 'confirmed' : 'gone';
   }
 
   // Its entries are taken out by who finds them: another try of the batch may have entered it again.
   async withdraw(key: string): Promise<void> {
-    await run(this.#patient, 'withdraw', key, 'asked');
+    await run(this.#script, 'withdraw', key, 'asked');
   }
 
   async find(key: string): Promise<CallRecord | null> {
-    return readRecord(await run(this.#patient, 'find', key));
+    return readRecord(await run(this.#script, 'find', key));
   }
 
   async versions(keys: readonly string[]): Promise<readonly string[]> {
@@ -124,7 +127,7 @@ class RedisCallRecords implements CallRecords {
   }
 
   async claim(key: string): Promise<Claim> {
-    const claimed = Claimed.parse(await run(this.#patient, 'claim', key, this.#leaseMs));
+    const claimed = Claimed.parse(await run(this.#script, 'claim', key, this.#leaseMs));
     if (claimed[0] === 'busy') return { kind: 'busy', retryAfterMs: claimed[1] };
     if (claimed[0] !== 'held') return { kind: claimed[0] };
     const record = readRecord(claimed[2]);
@@ -158,7 +161,7 @@ class RedisCallRecords implements CallRecords {
   }
 
   async cancel(key: string, how: Exclude<CancelRequest, 'no'>): Promise<CallRecord | null> {
-    return readRecord(await run(this.#hurried, 'cancel', key, how));
+    return readRecord(await run(this.#script, 'cancel', key, how));
   }
 
   ofSession(sessionKey: string): Promise<readonly string[]> {
@@ -197,7 +200,7 @@ class RedisCallRecords implements CallRecords {
     const lifeMs = Math.max(0, Math.ceil(spec.expiresAt - spec.acceptedAt)) + RESULT_TTL_MS;
     const text = JSON.stringify({ ...spec, arguments: '' });
     const words = [text, spec.arguments, String(lifeMs), String(unconfirmedMs)];
-    return Made.parse(await run(this.#hurried, 'create', key, ...words));
+    return Made.parse(await run(this.#script, 'create', key, ...words));
   }
 
   /** What is kept of a result, and what of it stays when its value is dropped later; '' where nothing is. */
@@ -211,21 +214,14 @@ class RedisCallRecords implements CallRecords {
     return space.reserve('result', key, bytes) === 'kept' ? { kept: capped, brief } : { kept: brief, brief: '' };
   }
 
-  async #runHurried(step: Step, key: string, ...words: readonly string[]): Promise<0 | 1> {
-    return Done.parse(await run(this.#hurried, step, key, ...words));
-  }
-
   #runHeld(step: Step, { key, fence }: CallLease, ...words: readonly string[]): Promise<unknown> {
-    return run(this.#patient, step, key, String(fence), ...words);
+    return run(this.#script, step, key, String(fence), ...words);
   }
 }
 
 const ignore = (): void => undefined;
 
 const EXISTS: Creation = { kind: 'exists' };
-
-const loadScript = (client: Pick<RedisClient, 'call' | 'preload'>): RunRedisScript =>
-  createRedisScript(client, LUA, ['fields.lua', 'pending-call.lua']);
 
 // The whole of tenant and handle is the hash tag: a record is one cluster slot, and a tenant is many.
 const toRecordKey = (key: string): string => `recourse:{${key}}:call`;

@@ -8,7 +8,7 @@ import type {
   Opening,
   ResultToKeep,
 } from '../../executor/keyed-store.ts';
-import { createRedisScript, type RedisClient } from '../redis-client.ts';
+import { createRedisScript, type RedisClient, toPatient } from '../redis-client.ts';
 import { BOUNDLESS_SPACE, type StoreSpace } from '../space-ledger.ts';
 import {
   createResultCap,
@@ -22,7 +22,7 @@ import {
 
 const LEASE = String(LEASE_MS);
 const TTL = String(RECORD_TTL_MS);
-// A command has 50 ms: what is larger goes in several, of which each makes sense alone.
+// Others have 50 ms for a command: what is larger goes in several, of which each makes sense alone.
 const PIECE_BYTES = 512 * 1024;
 // A field of a hash.
 const RESULT_BYTES = 64;
@@ -50,16 +50,17 @@ type RunStep = (
 ) => Promise<unknown>;
 
 /**
- * Records of keyed batches in Redis, shared by all replicas: one hash a key, one atomic script a step. Rejects when
- * Redis does; a step whose answer was lost may have been applied and is never sent again.
+ * Records of keyed batches in Redis, shared by all replicas: one hash a key, one atomic script a step. Each is patient for
+ * a second: who sent a key would rather wait than send it again. Rejects when Redis does; a step whose answer was lost may have been applied and is never sent again.
  */
 export const createRedisKeyedStore = (options: {
-  readonly client: RedisClient;
+  readonly client: Pick<RedisClient, 'callPatiently' | 'preload'>;
   readonly maxResultBytes?: number;
   /** Where results find room. */
   readonly space?: StoreSpace;
 }): KeyedStore => {
-  const { client, space = BOUNDLESS_SPACE } = options;
+  const { space = BOUNDLESS_SPACE } = options;
+  const client = toPatient(options.client);
   const script = createRedisScript(client, new URL('../lua/', import.meta.url), ['fields.lua', 'keyed.lua']);
   // The whole of tenant and key is the hash tag: a record is one cluster slot, and a tenant is many.
   const run: RunStep = (step, recordKey, ...parameters) =>
@@ -219,7 +220,7 @@ const Answer = z.object({
 type Answer = Readonly<z.infer<typeof Answer>>;
 
 /** What requests were answered, in Redis: one string a request, which names the record that has the results. */
-const createAnswers = (client: RedisClient, run: RunStep) => {
+const createAnswers = (client: Pick<RedisClient, 'call'>, run: RunStep) => {
   // A slot of its own, so it cannot be written in one step with the record.
   const toRedisKey = (requestKey: string): string => `recourse:{${requestKey}}:request`;
   /** null where there is none that can be read. */

@@ -124,9 +124,9 @@ test('a step is one command, and noting the answer one more', async () => {
   const store = createRedisKeyedStore({
     client: {
       ...client,
-      call: (command: string, ...parameters: string[]) => {
+      callPatiently: (command: string, ...parameters: string[]) => {
         sent.push(command);
-        return client.call(command, ...parameters);
+        return client.callPatiently(command, ...parameters);
       },
     },
   });
@@ -169,10 +169,10 @@ test('a batch that dies between two commands of one commit has kept what it sent
   let commits = 0;
   const dying = {
     ...client,
-    call: async (command: string, ...parameters: string[]) => {
+    callPatiently: async (command: string, ...parameters: string[]) => {
       if (parameters.includes('more') || parameters.includes('last')) commits += 1;
       if (commits > 1) throw new Error('gone');
-      return client.call(command, ...parameters);
+      return client.callPatiently(command, ...parameters);
     },
   };
   const store = createRedisKeyedStore({ client: dying });
