@@ -12,6 +12,8 @@ export type Caller = {
   readonly tenant: string;
   /** The name of its key, or the subject of its token: for logs, never a secret. null while anonymous. */
   readonly key: string | null;
+  /** SHA-256 of its API key, 64 hex digits; left out: it came without one. */
+  readonly keyHash?: string;
   /** Who it is, for tools: opaque, the same in every replica and after a restart; null while anonymous. */
   readonly id: string | null;
   /** Under which its requests are counted: opaque, the same in every replica. null: by its address. */

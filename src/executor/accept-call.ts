@@ -151,6 +151,7 @@ const toSpec = (call: ReadyCall): CallSpec => {
     recordKey,
     tenant: request.tenant,
     key: request.key,
+    keyHash: request.keyHash,
     caller: request.caller,
     callerId: request.callerId ?? null,
     sessionKey: request.sessionKey,

@@ -59,6 +59,8 @@ export type BatchRequest = {
   readonly tenant: string;
   /** Who of the tenant sent it: the name of its key. For the log. */
   readonly key: string | null;
+  /** SHA-256 of the API key it came with, 64 hex digits; undefined: it came without one. For pending calls. */
+  readonly keyHash?: string | undefined;
   /** Between whom the slots of the service are shared: the tenant, or the address of whoever is anonymous. */
   readonly caller: string;
   /** Who of the tenant sent it, for tools: opaque, the same in every replica. null or left out: anonymous, without a tenant. */

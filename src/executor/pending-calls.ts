@@ -21,6 +21,8 @@ export type CallSpec = {
   readonly recordKey: string;
   readonly tenant: string;
   readonly key: string | null;
+  /** SHA-256 of the API key that it came with, 64 hex digits: it runs only while that key may. undefined: it came without one. */
+  readonly keyHash?: string | undefined;
   readonly caller: string;
   readonly callerId: string | null;
   readonly sessionKey: string | null;

@@ -97,7 +97,7 @@ export const toCallBatch = (
   exchange: Exchange,
   options: CallOptions,
 ): BatchRequest => {
-  const { requestId, tenant, key, caller, callerId, mayUse, source, memory } = exchange;
+  const { requestId, tenant, key, keyHash, caller, callerId, mayUse, source, memory } = exchange;
   const { name, _meta: meta } = params;
   const sessionId = meta?.['recourse/session_id'] ?? exchange.sessionId ?? toDefaultSession(key, options);
   const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
@@ -107,6 +107,7 @@ export const toCallBatch = (
     batchId: options.createId(),
     tenant,
     key,
+    keyHash,
     caller,
     callerId,
     mayUse,

@@ -29,7 +29,7 @@ export const openExchange = (
   source: string,
   callerOf: (request: FastifyRequest) => RequestCaller,
 ) => {
-  const { tenant, key, id, mayUse } = callerOf(request);
+  const { tenant, key, keyHash, id, mayUse } = callerOf(request);
   const { trace } = request;
   const sessionId = sessionIdOf(request);
   const revision = request.headers['mcp-protocol-version'];
@@ -37,6 +37,7 @@ export const openExchange = (
     requestId: request.id,
     tenant,
     key,
+    keyHash,
     /** Between whom the slots of the service are shared. */
     caller: callerKeyOf(request),
     /** Who it is, for tools; null while anonymous. */

@@ -15,6 +15,10 @@ export const toCallKey = (tenant: string, handle: string): string => `${tenant}:
 /** The handle in the name of a record. */
 export const handleOf = (key: string): string => key.slice(key.lastIndexOf(':') + 1);
 
+/** Under whom a pending call counts: its API key; where it came without one, its tenant, or the address of who is anonymous. */
+export const holderOf = ({ keyHash, caller }: Pick<CallSpec, 'keyHash' | 'caller'>): string =>
+  keyHash === undefined ? caller : `key:${keyHash}`;
+
 /** What somebody asked of a call: to end it where that does no harm, or in any case. */
 export type CancelRequest = 'no' | 'asked' | 'forced';
 

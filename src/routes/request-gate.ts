@@ -19,6 +19,7 @@ import { headerOf } from './watch-requests.ts';
 export type RequestCaller = {
   readonly tenant: string;
   readonly key: string | null;
+  readonly keyHash?: string;
   readonly id: string | null;
   readonly rateKey: string | null;
   readonly rate: { readonly requests: number; readonly windowMs: number } | null;

@@ -34,6 +34,7 @@ export type ToolCallsOptions = PreferAsyncOptions & {
   readonly callerOf: (request: FastifyRequest) => {
     readonly tenant: string;
     readonly key: string | null;
+    readonly keyHash?: string;
     readonly id: string | null;
     readonly mayUse: (tool: string) => boolean;
   };
@@ -95,7 +96,7 @@ const toBatch = (
   { request, raw }: FastifyReply,
   options: ToolCallsOptions,
 ): BatchRequest => {
-  const { tenant, key, id, mayUse } = options.callerOf(request);
+  const { tenant, key, keyHash, id, mayUse } = options.callerOf(request);
   const { session_id: sessionId, deadline_ms: deadlineMs } = envelope;
   const sessionKey = typeof sessionId === 'string' ? options.toSessionKey(tenant, sessionId) : null;
   const asyncTerms = readAsyncTerms(request, envelope, tenant, options);
@@ -106,6 +107,7 @@ const toBatch = (
     batchId: request.headers['x-request-id'] === undefined ? request.id : options.createId(),
     tenant,
     key,
+    keyHash,
     caller: callerKeyOf(request),
     callerId: id,
     mayUse,

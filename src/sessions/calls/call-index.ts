@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { CallSpec } from '../../executor/pending-calls.ts';
-import { type Creation, RESULT_TTL_MS } from '../../pending/call-records.ts';
+import { type Creation, holderOf, RESULT_TTL_MS } from '../../pending/call-records.ts';
 import { createRedisScript, type RedisClient, type RunRedisScript, toPatient } from '../redis-client.ts';
 import type { PendingLimits } from './memory-call-records.ts';
 
@@ -22,7 +22,7 @@ export type CallIndex = {
   /** Enters a call that a worker has taken: Redis may have lost what was entered. Best effort, and waits for nothing. */
   readonly enterAgain: (key: string, spec: CallSpec) => void;
   /** Takes out a call that has ended. Best effort, and waits for nothing. */
-  readonly leave: (key: string, spec: Pick<CallSpec, 'caller' | 'sessionKey'>) => void;
+  readonly leave: (key: string, spec: Pick<CallSpec, 'keyHash' | 'caller' | 'sessionKey'>) => void;
   readonly ofSession: (sessionKey: string) => Promise<readonly string[]>;
   readonly findSame: (sessionKey: string, fingerprint: string) => Promise<string | null>;
   readonly due: (most: number) => Promise<readonly string[]>;
@@ -55,7 +55,7 @@ export const createCallIndex = (options: CallIndexOptions): CallIndex => {
       const refusal = toRefusal(inSession, inAll, options.limits);
       if (refusal === null) return 'entered';
       if (inSession === 'entered') sessions.leave(key, spec);
-      if (inAll === 'entered') all.leave(key, spec.caller);
+      if (inAll === 'entered') all.leave(key, holderOf(spec));
       return refusal;
     },
     enterAgain: (key, spec) => {
@@ -64,7 +64,7 @@ export const createCallIndex = (options: CallIndexOptions): CallIndex => {
     },
     leave: (key, spec) => {
       sessions.leave(key, spec);
-      all.leave(key, spec.caller);
+      all.leave(key, holderOf(spec));
     },
     ofSession: sessions.list,
     findSame: sessions.findSame,
@@ -99,9 +99,9 @@ const EnteredInAll = z.enum(['known', 'entered', 'key', 'service']);
 const Entries = z.array(z.string());
 const Entry = z.tuple([z.string(), z.string()]);
 
-const toEntry = (key: string, caller: string): string => JSON.stringify([key, caller]);
+const toEntry = (key: string, holder: string): string => JSON.stringify([key, holder]);
 
-/** All calls that have not ended, how many each caller has, and when a sweep looks at them. */
+/** All calls that have not ended, how many each key has, and when a sweep looks at them. */
 const createListOfAll = ({ client, limits, peek, lookAfterMs }: CallIndexOptions) => {
   const script = loadScript(client, 'pending-index.lua');
   const run = (step: string, ...words: readonly string[]): Promise<unknown> =>
@@ -113,14 +113,15 @@ const createListOfAll = ({ client, limits, peek, lookAfterMs }: CallIndexOptions
     Entries.parse(await run('due', String(most), wait)).map((entry) => Entry.parse(JSON.parse(entry)));
   /** Those that no worker holds; what is over is taken out. */
   const findWaiting = async (entries: readonly z.infer<typeof Entry>[]): Promise<readonly string[]> => {
-    const looked = await Promise.all(entries.map(async ([key, caller]) => ({ key, caller, state: await peek(key) })));
-    for (const { key, caller, state } of looked) if (state === 'gone' || state === 'ended') leave(key, caller);
+    const looked = await Promise.all(entries.map(async ([key, holder]) => ({ key, holder, state: await peek(key) })));
+    for (const { key, holder, state } of looked) if (state === 'gone' || state === 'ended') leave(key, holder);
     return looked.filter(({ state }) => state === 'waiting').map(({ key }) => key);
   };
   return {
     leave,
-    enter: async (key: string, { caller }: CallSpec): Promise<z.infer<typeof EnteredInAll>> => {
-      const words = [toEntry(key, caller), caller, wait, String(limits.ofKey), String(limits.ofService)];
+    enter: async (key: string, spec: CallSpec): Promise<z.infer<typeof EnteredInAll>> => {
+      const holder = holderOf(spec);
+      const words = [toEntry(key, holder), holder, wait, String(limits.ofKey), String(limits.ofService)];
       return EnteredInAll.parse(await run('enter', ...words));
     },
     enterAgain: (key: string, { caller }: CallSpec): void =>

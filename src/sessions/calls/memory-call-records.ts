@@ -12,6 +12,7 @@ import {
   type Claim,
   type CommitKind,
   type Creation,
+  holderOf,
   type PartsWatch,
   RESULT_TTL_MS,
 } from '../../pending/call-records.ts';
@@ -211,13 +212,13 @@ class MemoryCallRecords implements CallRecords {
 const mayCommit = (record: MutableRecord, { fence }: CallLease, { late }: CommitKind): boolean =>
   record.state === 'ended' ? late && record.unknown : record.fence === fence;
 
-/** The calls that have not ended, by session and by caller, within their limits. */
+/** The calls that have not ended, by session and by key, within their limits. */
 class LiveCalls {
   readonly #options: Pick<MemoryCallRecordsOptions, 'limits' | 'maxBytes' | 'now'>;
   readonly #records = new Map<string, MutableRecord>();
   /** Per session, oldest first. */
   readonly #sessions = new Map<string, Set<MutableRecord>>();
-  readonly #callers = new Map<string, number>();
+  readonly #holders = new Map<string, number>();
   #bytes = 0;
 
   constructor(options: Pick<MemoryCallRecordsOptions, 'limits' | 'maxBytes' | 'now'>) {
@@ -240,7 +241,8 @@ class LiveCalls {
     if (full !== null) return full;
     this.#records.set(key, record);
     this.#bytes += toBytes(spec);
-    this.#callers.set(spec.caller, (this.#callers.get(spec.caller) ?? 0) + 1);
+    const holder = holderOf(spec);
+    this.#holders.set(holder, (this.#holders.get(holder) ?? 0) + 1);
     if (spec.sessionKey !== null) {
       const calls = this.#sessions.get(spec.sessionKey) ?? new Set<MutableRecord>();
       calls.add(record);
@@ -287,7 +289,7 @@ class LiveCalls {
     const { key, spec } = record;
     this.#records.delete(key);
     this.#bytes -= toBytes(spec);
-    decrement(this.#callers, spec.caller);
+    decrement(this.#holders, holderOf(spec));
     if (spec.sessionKey === null) return;
     const calls = this.#sessions.get(spec.sessionKey);
     calls?.delete(record);
@@ -305,7 +307,7 @@ class LiveCalls {
     const { limits, maxBytes } = this.#options;
     const ofSession = spec.sessionKey === null ? 0 : (this.#sessions.get(spec.sessionKey)?.size ?? 0);
     if (ofSession >= limits.ofSession) return { kind: 'full', of: 'session', limit: limits.ofSession };
-    const ofKey = this.#callers.get(spec.caller) ?? 0;
+    const ofKey = this.#holders.get(holderOf(spec)) ?? 0;
     if (ofKey >= limits.ofKey) return { kind: 'full', of: 'key', limit: limits.ofKey };
     const isFull = this.#records.size >= limits.ofService || this.#bytes + toBytes(spec) > maxBytes;
     return isFull ? { kind: 'full', of: 'service', limit: limits.ofService } : null;

@@ -255,6 +255,7 @@ const Spec = z.object({
   recordKey: Text,
   tenant: Text,
   key: Text.nullable(),
+  keyHash: Text.optional(),
   caller: Text,
   callerId: Text.nullable(),
   sessionKey: Text.nullable(),
@@ -276,7 +277,7 @@ const Spec = z.object({
   expiresAt: z.number(),
 }) satisfies z.ZodType<CallSpec>;
 
-const Owner = Spec.pick({ caller: true, sessionKey: true });
+const Owner = Spec.pick({ keyHash: true, caller: true, sessionKey: true });
 
 const Record = z.object({
   spec: Spec,

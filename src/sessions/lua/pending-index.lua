@@ -1,12 +1,12 @@
--- The calls of all sessions and callers that have not ended: how many there are, and which of them nobody has looked at
+-- The calls of all sessions and keys that have not ended: how many there are, and which of them nobody has looked at
 -- for a while. Goes after fields.lua. An entry may outlive its call by one look: who looks takes it out.
 --
 -- KEYS[1]  sorted set: entry → when it is looked at next, in ms of the server's clock. An entry is the JSON of [key of the
---          call, its caller]
--- KEYS[2]  hash: caller → its entries
+--          call, its holder]: `key:` and the hash of its API key, or its caller where it came without one
+-- KEYS[2]  hash: holder → its entries
 -- ARGV     the step, ms that an index lives which nobody uses, and what the step says of itself below
 
-local calls, callers, steps = KEYS[1], KEYS[2], {}
+local calls, holders, steps = KEYS[1], KEYS[2], {}
 
 for _, key in ipairs(KEYS) do
   local kind, wanted = redis.call('TYPE', key).ok, key == calls and 'zset' or 'hash'
@@ -15,34 +15,34 @@ end
 
 local function keep()
   redis.call('PEXPIRE', calls, ARGV[2])
-  redis.call('PEXPIRE', callers, ARGV[2])
+  redis.call('PEXPIRE', holders, ARGV[2])
 end
 
 -- Enters a call that is about to be made.
--- ARGV     entry, caller, ms until it is looked at, most of a caller or '', most of all or ''
+-- ARGV     entry, holder, ms until it is looked at, most of a holder or '', most of all or ''
 -- Output   known, entered, key or service: of which there are too many
 -- Cost     one ZSCORE, one ZCARD, one HGET; one ZADD, one HINCRBY, two PEXPIRE where it is entered
 function steps.enter()
-  local entry, caller = ARGV[3], ARGV[4]
+  local entry, holder = ARGV[3], ARGV[4]
   if redis.call('ZSCORE', calls, entry) then return 'known' end
   if ARGV[7] ~= '' and redis.call('ZCARD', calls) >= tonumber(ARGV[7]) then return 'service' end
-  if ARGV[6] ~= '' and digits(redis.call('HGET', callers, caller)) >= tonumber(ARGV[6]) then return 'key' end
+  if ARGV[6] ~= '' and digits(redis.call('HGET', holders, holder)) >= tonumber(ARGV[6]) then return 'key' end
   redis.call('ZADD', calls, string.format('%d', server_now() + tonumber(ARGV[5])), entry)
-  redis.call('HINCRBY', callers, caller, 1)
+  redis.call('HINCRBY', holders, holder, 1)
   keep()
   return 'entered'
 end
 
 -- Takes out a call that has ended, or was never made.
--- ARGV     entry, caller
+-- ARGV     entry, holder
 -- Output   1, or 0 where it was not there
 -- Cost     one ZREM, one HINCRBY, one HDEL, one EXISTS
 function steps.leave()
-  local caller = ARGV[4]
+  local holder = ARGV[4]
   if redis.call('ZREM', calls, ARGV[3]) == 0 then return 0 end
-  if redis.call('HINCRBY', callers, caller, -1) <= 0 then redis.call('HDEL', callers, caller) end
-  -- Without calls there are none of a caller, whatever was counted.
-  if redis.call('EXISTS', calls) == 0 then redis.call('DEL', callers) end
+  if redis.call('HINCRBY', holders, holder, -1) <= 0 then redis.call('HDEL', holders, holder) end
+  -- Without calls there are none of a holder, whatever was counted.
+  if redis.call('EXISTS', calls) == 0 then redis.call('DEL', holders) end
   return 1
 end
 

@@ -371,6 +371,18 @@ const describeLimits = (createRecords: CreateCallRecordsUnderTest): void => {
     await expect.poll(async () => (await records.create(third.key, third.spec)).kind).toBe('created');
   });
 
+  test('the same for each API key: one that has as many as it may keeps none from another of its tenant', async () => {
+    const { records } = await createRecords({ limits: { ofKey: 1 } });
+    const caller = `tenant-of-${createCallSpec().key}`;
+    const hashes = ['a', 'b'].map((letter) => letter.repeat(64));
+    for (const keyHash of hashes) await accept(records, { caller, keyHash });
+    for (const keyHash of hashes) {
+      const { key, spec } = createCallSpec({ caller, keyHash });
+      expect(await records.create(key, spec)).toEqual({ kind: 'full', of: 'key', limit: 1 });
+    }
+    await accept(records, { caller });
+  });
+
   test('the same for the service, and a call that was refused takes no room', async () => {
     const { records } = await createRecords({ limits: { ofService: 2, ofSession: 1 } });
     const { spec } = createCallSpec();
