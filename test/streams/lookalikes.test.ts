@@ -1,0 +1,46 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ALL_FORMATS } from '#test/formats/all-formats.ts';
+import { type RunningService, startService } from '#test/support/start-service.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
+import { AnyCalls, askInEveryWay, askInFormat, askMcp, askPlainly, GIVE, toMcp } from './lookalikes.ts';
+
+let service: RunningService;
+beforeAll(async () => {
+  service = await startService({ CIRCUIT_FAILURES: '0' }, [GIVE]);
+});
+afterAll(() => service.stop());
+
+test(
+  'whatever a value looks like, each way of an answer says of it what the plain body says',
+  async () => {
+    const { url } = service;
+    await fc.assert(
+      fc.asyncProperty(AnyCalls, async (calls) => {
+        const said = await askPlainly(url, calls);
+        expect(await askInEveryWay(url, calls)).toEqual(Array.from({ length: 10 }, () => said));
+        expect(await askMcp(url, calls)).toEqual([toMcp(said[0]), toMcp(said[0])]);
+      }),
+      { numRuns: 30, seed: 20_261_128 },
+    );
+  },
+  timeLimit(60_000),
+);
+
+test.each(ALL_FORMATS)(
+  'and each way of an answer gives the model the same messages (%s)',
+  async (format) => {
+    const { url } = service;
+    await fc.assert(
+      fc.asyncProperty(AnyCalls, async (calls) => {
+        const said = await askPlainly(url, calls);
+        const { results, messages, isTold } = await askInFormat(url, format, calls, said);
+        expect(results).toEqual(results.map(() => results[0]));
+        expect(messages).toEqual(messages.map(() => messages[0]));
+        expect(isTold).toBe(true);
+      }),
+      { numRuns: 4, seed: 20_261_128 },
+    );
+  },
+  timeLimit(30_000),
+);
