@@ -104,16 +104,16 @@ export const OVERLOAD_ROW: Row = {
       {
         kind: 'graph',
         title: 'Refused and dropped',
-        alerts: ['RecourseShedding', 'RecourseOverloaded', 'RecourseAnswerMemoryFull'],
+        alerts: ['RecourseShedding', 'RecourseOverloaded', 'RecourseRequestMemoryFull'],
         description:
           'Batches refused before they were read (queue, event_loop, memory, answers), and calls dropped while they waited (queue_full, deadline).',
         unit: 'ops',
         queries: [
           { expression: sumBy('reason', rate('recourse_shed_total')), legend: '{{reason}}' },
-          { expression: rate('recourse_answer_bytes_refused_total'), legend: 'no memory for answers' },
+          { expression: rate('recourse_request_memory_refused_total'), legend: 'no memory for requests' },
           { expression: rate('recourse_connections_stalled_total'), legend: 'connections stalled' },
-          { expression: series('recourse_answer_bytes'), legend: '{{instance}} answer bytes' },
-          { expression: series('recourse_answer_bytes_limit'), legend: '{{instance}} answer bytes limit' },
+          { expression: series('recourse_request_memory_bytes'), legend: '{{instance}} request memory' },
+          { expression: series('recourse_request_memory_bytes_limit'), legend: '{{instance}} request memory limit' },
           {
             expression: sumBy('event', rate('recourse_stream_events_dropped_total')),
             legend: '{{event}} events left out of streams',

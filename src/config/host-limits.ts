@@ -14,7 +14,7 @@ export type HostLimits = {
 };
 
 const MIB = 1_048_576;
-// The service's own: 110 to 160 MiB idle, what it remembers (at most 35 % of its heap), answers that are not sent yet.
+// The service's own: 110 to 160 MiB idle, what it remembers (at most 35 % of its heap), what is in flight (at most 20 %).
 const SERVICE_SHARE = 0.5;
 // A host takes 60 MiB, of which 40 are shared with the others; the rest is for what tool files load and calls hold. One that
 // takes more may: TOOL_HOST_MEMORY_MB ends it, not this reckoning. Cores do not count: a host that waits uses none.

@@ -80,7 +80,7 @@ const refuse = (call: ReadyCall, acceptance: Exclude<Acceptance, { kind: 'accept
   const { of, limit } = acceptance;
   call.fail(
     toFailure(
-      of === 'service' ? 'overloaded' : 'call_limit_exceeded',
+      of === 'service' || of === 'memory' ? 'overloaded' : 'call_limit_exceeded',
       text.pendingLimitText(tool.name, of, limit),
       tool,
     ),

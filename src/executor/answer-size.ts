@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import type { Issue } from '../contract/tool-result.ts';
 import { isSafe, type Tool } from '../tools/tool.ts';
-import type { AnswerMemory } from './batch-request.ts';
+import type { BatchMemory } from './batch-request.ts';
 import { type CallOutcome, failed, toFailure } from './call-outcome.ts';
 import type { RunOutcome } from './deadline.ts';
 
@@ -24,14 +24,14 @@ const FREE_BYTES = 1024;
  */
 export class AnswerSize {
   readonly #limitBytes: number;
-  readonly #memory: AnswerMemory | null;
+  readonly #memory: BatchMemory | null;
   // Made with the first value that counts: most batches have none.
   #sizes: Map<number, number> | undefined;
   #held: Map<number, EndedCall> | undefined;
   #heldBytes = 0;
   #answeredBytes = 0;
 
-  constructor(limitBytes: number, memory: AnswerMemory | null) {
+  constructor(limitBytes: number, memory: BatchMemory | null) {
     this.#limitBytes = limitBytes;
     this.#memory = memory;
   }

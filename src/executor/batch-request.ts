@@ -21,11 +21,21 @@ export type IdempotencyKey = {
   readonly requestKey: string;
 };
 
-/** Where the bytes of a batch's values are taken from, from the moment that a call has ended. */
-export type AnswerMemory = {
-  /** Takes bytes of JSON; false, and nothing is taken, where the service has no room for them. */
+/** Where the bytes of a batch are taken from. False: nothing is taken, the service has no room. */
+export type BatchMemory = {
+  /** For the value of a call that has ended, in bytes of JSON. */
   readonly take: (bytes: number) => boolean;
   readonly give: (bytes: number) => void;
+  /** For arguments that came as a text and are parsed now, in bytes of the heap. */
+  readonly takeArguments: (bytes: number) => boolean;
+  /** The arguments stay in memory until the handler of a call that is answered has ended. `handlerEnd` never rejects. */
+  readonly keepArgumentsUntil: (handlerEnd: Promise<unknown>) => void;
+};
+
+/** What the calls were parsed from. */
+export type BatchBody = {
+  /** The text; "" once the executor has read a long one and let go of it. */
+  source: string;
 };
 
 /** Who watches a batch run, each call named by its index. What it leaves out it is not told. It must not throw. */
@@ -75,8 +85,7 @@ export type BatchRequest = {
   readonly calls: readonly unknown[];
   /** What is meant by their names and arguments; null where they are taken as they stand. */
   readonly reading: CallReading | null;
-  /** The text the calls were parsed from. */
-  readonly source: string;
+  readonly body: BatchBody;
   /** Whether the calls stand in that text as they are here, in its member `calls`, or in a message of another form. */
   readonly form: 'calls' | 'message';
   readonly order: 'parallel' | 'sequential';
@@ -90,8 +99,8 @@ export type BatchRequest = {
   readonly async?: AsyncTerms | null;
   /** Left out: a batch of calls that were just sent. */
   readonly resumed?: ResumedCall;
-  /** Where the memory of its values is taken from; null where nothing bounds it. */
-  readonly memory: AnswerMemory | null;
+  /** Where its memory is taken from; null where nothing bounds it. */
+  readonly memory: BatchMemory | null;
   /** Who watches it run; null where nobody does. */
   readonly listener: BatchListener | null;
   /** The id of the trace it belongs to, 32 hex digits; null without one. */

@@ -62,7 +62,7 @@ export const poolOf = ({ runsIn }: Pick<Tool, 'runsIn'>): Pool => (runsIn === 'h
  * Why the service did not take on work: a batch before it was read (`queue`, `event_loop`, `memory`, `answers`), or a call that
  * waited or wanted to (`queue_full`, `deadline`).
  */
-export type ShedReason = 'queue' | 'event_loop' | 'memory' | 'answers' | 'queue_full' | 'deadline';
+export type ShedReason = 'queue' | 'event_loop' | 'memory' | 'request_memory' | 'queue_full' | 'deadline';
 
 /**
  * What became of a batch with an Idempotency-Key: `new`, or `resumed` where part of it ran again; `replayed` without

@@ -1,12 +1,14 @@
 import type { RenderedResult, RetryState, Warning } from '../contract/tool-result.ts';
 import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
+import { weighJson } from '../json/weigh-json.ts';
 import type { Tool } from '../tools/tool.ts';
 import { AnswerSize } from './answer-size.ts';
 import type { BatchAnswer, BatchRequest } from './batch-request.ts';
 import type { ToolInvoked } from './call-observer.ts';
-import { type CallOutcome, type Failure, failed } from './call-outcome.ts';
+import { type CallOutcome, type Failure, failed, toFailure } from './call-outcome.ts';
 import { type BatchCancellation, createCancellation } from './deadline.ts';
 import type { ExecutorServices } from './executor-services.ts';
+import { NO_ROOM_FOR_ARGUMENTS_TEXT } from './failure-text.ts';
 import type { RecordLease } from './keyed-store.ts';
 import { createWideLiterals, type ParsedArguments, parseArguments, type WideLiterals } from './parse-arguments.ts';
 import type { AcceptedCall, AsyncTerms, CallState } from './pending-calls.ts';
@@ -119,7 +121,7 @@ export class Batch {
   /** When its last call ended, or its calls began to run: a call that runs at once begins where the one before it ended. */
   moment = 0;
   readonly cancellation: BatchCancellation;
-  readonly wideLiterals: WideLiterals;
+  wideLiterals: WideLiterals;
   readonly size: AnswerSize;
   /** In the order of the request. */
   calls: readonly Call[] = NO_CALLS;
@@ -160,7 +162,7 @@ export class Batch {
     this.async = request.async ?? null;
     this.startedAt = services.now();
     this.cancellation = createCancellation(request.deadlineMs, request.client, services, this.startedAt);
-    this.wideLiterals = createWideLiterals(request.source);
+    this.wideLiterals = createWideLiterals(request.body.source);
     this.size = new AnswerSize(services.maxAnswerBytes, request.memory);
   }
 }
@@ -170,15 +172,32 @@ const NO_WARNINGS: readonly Warning[] = [];
 
 /** The arguments of a call, read once however often they are asked for. */
 export const readArguments = (call: ReadyCall): ParsedArguments => {
-  call.parsedArguments ??= parseArguments(call.rawArguments, call.batch.wideLiterals, call.tool);
+  call.parsedArguments ??= hasRoomForArguments(call)
+    ? parseArguments(call.rawArguments, call.batch.wideLiterals, call.tool)
+    : { ok: false, failure: toFailure('overloaded', NO_ROOM_FOR_ARGUMENTS_TEXT, call.tool) };
   return call.parsedArguments;
 };
 
+// The values of shorter texts are within what a request takes at the door.
+const SMALL_TEXT = 2048;
+
+// Arguments that are no text were parsed, and weighed, with the body; those of a pending call with its record.
+const hasRoomForArguments = ({ rawArguments, batch: { request } }: ReadyCall): boolean =>
+  typeof rawArguments !== 'string' ||
+  request.resumed !== undefined ||
+  rawArguments.length <= SMALL_TEXT ||
+  request.memory?.takeArguments(weighJson(rawArguments)) !== false;
+
 /** RFC 8785 text of the arguments; the raw text where they do not parse. */
 export const toArgumentsJson = (call: ReadyCall): string => {
-  call.argumentsText ??= toText(call);
-  return call.argumentsText;
+  if (call.argumentsText !== null) return call.argumentsText;
+  const text = toText(call);
+  // A long one is made again: it would stay in memory beside the arguments for as long as the call runs.
+  if (text.length < LONG_TEXT) call.argumentsText = text;
+  return text;
 };
+
+const LONG_TEXT = 65_536;
 
 /** SHA-256 of tool and arguments, 64 hex digits: the journal's name for a call. */
 export const fingerprintOf = (call: ReadyCall): string => {

@@ -115,9 +115,14 @@ export const asyncRequiredText = (name: string): string =>
 export const notExecutedPendingText = (name: string): string =>
   `Not executed: the preceding call to '${name}' has not ended. Send this call again when it has.`;
 
-/** The limit of calls that are pending at once. */
-export const pendingLimitText = (name: string, of: 'session' | 'key' | 'service', limit: number): string =>
-  `Tool '${name}' was not called: ${PENDING_HOLDERS[of]} has ${limit} pending calls, the most it may have. Wait until one ends.`;
+export const NO_ROOM_FOR_ARGUMENTS_TEXT =
+  'Not executed: the service has no memory left for these arguments. Send them again in a few seconds.';
+
+/** The limit of calls that are pending at once; `limit`: in bytes where it is that of the memory. */
+export const pendingLimitText = (name: string, of: 'session' | 'key' | 'service' | 'memory', limit: number): string =>
+  of === 'memory'
+    ? `Tool '${name}' was not called: the pending calls of this caller and of others fill the memory for requests, ${Math.floor(limit / 1_048_576)} MiB. Wait until one ends, or send smaller arguments.`
+    : `Tool '${name}' was not called: ${PENDING_HOLDERS[of]} has ${limit} pending calls, the most it may have. Wait until one ends.`;
 
 const PENDING_HOLDERS = { session: 'this session', key: 'this caller', service: 'the service' } as const;
 

@@ -4,6 +4,7 @@ import type { Tool } from '../tools/tool.ts';
 import { type Batch, Call, isReady, readArguments, toArgumentsJson } from './call.ts';
 import { toFailure } from './call-outcome.ts';
 import { batchLimitText, invalidCallText, notAuthorizedText, toolUnavailableText } from './failure-text.ts';
+import { createWideLiterals } from './parse-arguments.ts';
 import type { ResumedCall } from './pending-calls.ts';
 import { createNameSuggestions, findMisnamed, type NameSuggestions } from './suggest-names.ts';
 
@@ -21,7 +22,21 @@ export const readCalls = (batch: Batch): undefined => {
   for (const entry of batch.request.calls) calls.push(readCall(entry, calls.length, batch));
   batch.calls = calls;
   markDuplicates(batch);
+  letGoOfSource(batch);
 };
+
+const LONG_SOURCE = 65_536;
+
+/** Lets go of a long text of the body once all arguments are read: they stay in memory as long as handlers run. */
+const letGoOfSource = (batch: Batch): void => {
+  const { body } = batch.request;
+  if (body.source.length < LONG_SOURCE) return;
+  for (const call of batch.calls) if (isReady(call)) readArguments(call);
+  body.source = '';
+  batch.wideLiterals = NO_LITERALS;
+};
+
+const NO_LITERALS = createWideLiterals('');
 
 const readCall = (entry: unknown, index: number, batch: Batch): Call => {
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry))

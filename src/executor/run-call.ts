@@ -251,6 +251,7 @@ const finish = (call: ReadyCall, ran: RunOutcome, { pass, startedAt, timeoutMs, 
     return lateOutcome;
   });
   call.late = late.finally(() => handlerEnded(call));
+  request.memory?.keepArgumentsUntil(call.late);
 };
 
 const handlerEnded = ({ tool, batch }: ReadyCall): void => {

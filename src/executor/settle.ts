@@ -91,7 +91,8 @@ const toJournal = (batch: Batch, { step }: Admission): SettlingJournal | null =>
   const { request, services } = batch;
   const calls = toPlainCalls(batch) ?? toJournalCalls(batch);
   if (calls.length === 0) return null;
-  const body = request.form === 'calls' ? request.source : null;
+  // The text of a long body is gone.
+  const body = request.form === 'calls' && request.body.source !== '' ? request.body.source : null;
   const round = { step, time: services.time(), requestId: request.requestId, body, calls, redactor: services.redactor };
   return createRoundJournal(round, new SettlingEntries(batch.calls));
 };

@@ -18,7 +18,7 @@ export type Readiness = Ready & { readonly status: Exclude<Ready['status'], 'dra
 
 /** What the routes need of the service. */
 export type HttpParts = AccessParts &
-  Pick<AppOptions, 'shed' | 'holdAnswer' | 'version' | 'createId' | 'onResponse' | 'beginTrace'> &
+  Pick<AppOptions, 'shed' | 'holdRequest' | 'version' | 'createId' | 'onResponse' | 'beginTrace'> &
   Pick<
     AppOptions,
     'describeTools' | 'watchTools' | 'readProviderCalls' | 'findTool' | 'findResults' | 'isUnavailable'

@@ -3,7 +3,7 @@ import { ToolCallsRequest } from '../contract/tool-call.ts';
 import type { RenderedResult } from '../contract/tool-result.ts';
 import type { BatchAnswer, BatchListener, BatchRequest, Client, IdempotencyKey } from '../executor/batch-request.ts';
 import { NO_RESULT } from '../executor/call.ts';
-import { requireRoomForReplay } from '../routes/send-answer.ts';
+import { requireRoomForReplay } from '../routes/request-memory.ts';
 import type { ToolCallsOptions } from '../routes/tool-calls.ts';
 import { type Exchange, type RpcError, SERVER_ERROR } from './rpc-exchange.ts';
 import type { Background } from './tasks.ts';
@@ -97,7 +97,7 @@ export const toCallBatch = (
   exchange: Exchange,
   options: CallOptions,
 ): BatchRequest => {
-  const { requestId, tenant, key, keyHash, caller, callerId, mayUse, source, memory } = exchange;
+  const { requestId, tenant, key, keyHash, caller, callerId, mayUse, body, memory } = exchange;
   const { name, _meta: meta } = params;
   const sessionId = meta?.['recourse/session_id'] ?? exchange.sessionId ?? toDefaultSession(key, options);
   const sessionKey = sessionId === null ? null : options.toSessionKey(tenant, sessionId);
@@ -117,7 +117,7 @@ export const toCallBatch = (
     retries: sessionKey === null ? 'untold' : 'told',
     // Without an id: that of the request is another one when it is sent again under its idempotency key.
     calls: [{ name, arguments: args }],
-    source,
+    body,
     form: 'message',
     reading: null,
     memory,

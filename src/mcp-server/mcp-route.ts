@@ -46,7 +46,7 @@ export const addMcpRoute = (app: FastifyInstance, routeOptions: McpRouteOptions)
   const errorHandler = createRpcErrorHandler(options.onBug);
   app.post(PATH, { errorHandler }, (request, reply) => {
     const body = isJsonBody(request.body) ? request.body : NO_BODY;
-    const exchange = openExchange(reply, body.source, options.callerOf);
+    const exchange = openExchange(reply, body, options.callerOf);
     const ended = hasEnded(body.value, exchange, request, options);
     if (!(ended instanceof Promise)) return answer(requireSession(body, ended), exchange, reply);
     return ended.then((known) => answer(requireSession(body, known), exchange, reply));
@@ -61,7 +61,7 @@ export const addMcpRoute = (app: FastifyInstance, routeOptions: McpRouteOptions)
 };
 
 // The SDK is told of it as of any body that is no message.
-const NO_BODY: JsonBody = { value: undefined, source: '' };
+const NO_BODY: JsonBody = { value: undefined, source: '', bytes: 0 };
 
 /**
  * Whether the request goes on with a session that its client has ended, which its header or the `_meta` of its call names.

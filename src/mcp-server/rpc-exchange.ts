@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BatchRequest } from '../executor/batch-request.ts';
-import { isJsonBody } from '../routes/body-parsers.ts';
+import { isJsonBody, type JsonBody } from '../routes/body-parsers.ts';
 import { ProblemError, toHttpFailure } from '../routes/problems.ts';
 import { callerKeyOf, type RequestCaller } from '../routes/request-gate.ts';
-import { toAnswerMemory } from '../routes/send-answer.ts';
+import { toBatchMemory } from '../routes/request-memory.ts';
 
 /** The session that a request names by `Mcp-Session-Id`; null where it names none. Throws where it can be no session. */
 export const sessionIdOf = ({ headers }: FastifyRequest): string | null => {
@@ -23,10 +23,10 @@ export const CURRENT_REVISION = '2026-07-28';
 /** One request of a client to the door, after the gate, and what the calls in it have in common. */
 export type Exchange = Readonly<ReturnType<typeof openExchange>>;
 
-/** Opens an exchange; `source` is the text of its body. Throws a problem where its `Mcp-Session-Id` can be no session. */
+/** Opens an exchange; Throws a problem where its `Mcp-Session-Id` can be no session. */
 export const openExchange = (
   { request }: FastifyReply,
-  source: string,
+  body: JsonBody,
   callerOf: (request: FastifyRequest) => RequestCaller,
 ) => {
   const { tenant, key, keyHash, id, mayUse } = callerOf(request);
@@ -49,10 +49,10 @@ export const openExchange = (
     idSession: revision === CURRENT_REVISION ? null : sessionId,
     /** Whether the revision that it names has links to resources. */
     links: WITH_LINKS.has(revision) ? ('shown' as const) : ('told' as const),
-    source,
-    /** What the request takes of the memory for answers. */
+    body,
+    /** What the request takes of the memory for requests. */
     hold: request.hold,
-    memory: toAnswerMemory(request, 'messages'),
+    memory: toBatchMemory(request, 'messages', body.bytes),
     /** `session` is the opaque key of the session a call belongs to. */
     toTrace: (session: string | null): Pick<BatchRequest, 'trace' | 'traceId'> =>
       trace === null ? NO_TRACE : { traceId: trace.traceId, trace: trace.ofBatch({ session }) },

@@ -15,7 +15,7 @@ import type { BatchListener, Client } from '../executor/batch-request.ts';
 import { isOffered, toMcpTools } from '../formats/catalogue/to-catalogue.ts';
 import { isObject, member } from '../formats/json-access.ts';
 import { draining, ProblemError } from '../routes/problems.ts';
-import { holdUntil, requireRoom, toPayload } from '../routes/send-answer.ts';
+import { holdUntil, requireRoom, toPayload } from '../routes/request-memory.ts';
 import { type CatalogueTexts, createCatalogueTexts } from '../routes/tools.ts';
 import { type CallOptions, CallParams, nameCall, toCallAbout, toCallAnswer, toCallBatch } from './call-batch.ts';
 import { type Exchange, requestIdOf, TASKS, toDataCode, toIdMember, toRpcFailure } from './rpc-exchange.ts';

@@ -1,4 +1,5 @@
 import type { CallSpec } from '../executor/pending-calls.ts';
+import { weighJson } from '../json/weigh-json.ts';
 
 /** How often a call that is safe to repeat begins at most; then the tool itself is to blame. */
 export const MOST_BEGINS = 3;
@@ -61,7 +62,7 @@ export type Creation =
   | { readonly kind: 'exists' }
   /** The same call of its session is pending, or has just ended, under this key: none was made. */
   | { readonly kind: 'same'; readonly key: string }
-  | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service'; readonly limit: number };
+  | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service' | 'memory'; readonly limit: number };
 
 /** `late`: after its worker may have lost the call. `unknown`: the result says that nobody knows how the call ended. */
 export type CommitKind = { readonly late: boolean; readonly unknown: boolean };
@@ -133,3 +134,10 @@ export type CallRecords = {
   /** Hears of the parts of a call in their order, from `ready` until it is stopped. */
   readonly watchParts: (key: string, listener: (valueJson: string) => void) => PartsWatch;
 };
+
+// The value of a shorter text is within the rest of its record.
+const SMALL_TEXT = 2048;
+
+/** What the arguments of a call take while it runs, beside their text, in bytes: their value, and its copy for a tool host. */
+export const weighArguments = ({ arguments: text }: Pick<CallSpec, 'arguments'>): number =>
+  text.length <= SMALL_TEXT ? 0 : weighJson(text);

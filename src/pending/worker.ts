@@ -1,9 +1,12 @@
+import type { BatchMemory } from '../executor/batch-request.ts';
 import { type CallOutcome, failed, toFailure } from '../executor/call-outcome.ts';
 import { isUnknown } from '../executor/kept-result.ts';
 import type { RecordLease, ResultToKeep } from '../executor/keyed-store.ts';
 import type { CallSpec } from '../executor/pending-calls.ts';
 import type { ExecuteBatch } from '../executor/run-batch.ts';
 import type { SessionStore } from '../executor/session-store.ts';
+import type { ByteBudget } from '../memory/byte-budget.ts';
+import { HeldMemory } from '../memory/held-memory.ts';
 import type { ToolProgress } from '../tools/tool.ts';
 import {
   CALL_LEASE_MS,
@@ -16,6 +19,7 @@ import {
   handleOf,
   MOST_BEGINS,
   toCallKey,
+  weighArguments,
 } from './call-records.ts';
 import type { Job, JobEnd } from './job-queue.ts';
 
@@ -26,6 +30,8 @@ export type WorkerOptions = {
   readonly records: CallRecords;
   readonly executeBatch: ExecuteBatch;
   readonly sessions: Pick<SessionStore, 'resume'>;
+  /** Where the memory of calls that run here is taken from. */
+  readonly budget: Pick<ByteBudget, 'hasRoom' | 'openBeyond'>;
   /** Whether a tool of this name serves here now. */
   readonly hasTool: (name: string) => boolean;
   /** Unix milliseconds. */
@@ -39,7 +45,9 @@ export type WorkerOptions = {
 // Two renewals may get lost.
 const RENEW_EVERY_MS = CALL_LEASE_MS / 4;
 const PROGRESS_EVERY_MS = 500;
-// A call that could not begin, for want of a slot or because its store did not answer.
+// A result as a value and as its text.
+const COPIES = 2;
+// A call that could not begin, for want of a slot, of memory or because its store did not answer.
 const AGAIN_AFTER_MS = 1000;
 // A tool that this worker lacks may serve in another one, or here once its file is mended. A roll-out takes minutes.
 const TOOL_AGAIN_AFTER_MS = 5000;
@@ -122,21 +130,21 @@ class HeldCall {
   }
 
   async run(): Promise<JobEnd> {
-    const { records, count, time } = this.#options;
+    const { records, count, time, budget } = this.#options;
     const { spec } = this.#record;
     const outcome = this.#toEarlyOutcome(time());
-    if (outcome === null && !this.#hasTool() && time() < this.#endsAt()) {
-      await records.release(this.#lease, time()).catch(this.#options.onFailed);
-      count('given_back');
-      return later(TOOL_AGAIN_AFTER_MS);
-    }
+    const argumentBytes = this.#weighArguments();
+    const lack = outcome === null ? this.#findLack(argumentBytes) : null;
+    if (lack !== null) return this.#giveBackFor(lack);
     if (outcome === null && spec.effects !== 'write' && (await this.#begin()) !== 'held') return later(AGAIN_AFTER_MS);
     this.#timer = setInterval(() => void this.#renew(), RENEW_EVERY_MS);
     this.#timer.unref();
     this.#unwatch = records.watch((key) => {
       if (key === this.#lease.key) void this.#readCancel();
     });
-    await this.#execute(outcome);
+    const hold = budget.openBeyond(spec.caller, argumentBytes);
+    await this.#execute(outcome, new HeldMemory(hold, COPIES, argumentBytes));
+    hold.release();
     this.#unwatch();
     clearInterval(this.#timer);
     if (this.#isGivenBack) {
@@ -145,6 +153,26 @@ class HeldCall {
     }
     count(this.#isLost ? 'lost' : outcome === null ? 'committed' : 'not_run');
     return this.#isLost ? later(AGAIN_AFTER_MS) : DONE;
+  }
+
+  /** What it needs to run here and does not find; null: nothing. */
+  #findLack(argumentBytes: number): 'tool' | 'memory' | null {
+    const { budget, time } = this.#options;
+    if (!this.#hasTool() && time() < this.#endsAt()) return 'tool';
+    return argumentBytes === 0 || budget.hasRoom(this.#record.spec.caller, argumentBytes) ? null : 'memory';
+  }
+
+  async #giveBackFor(lack: 'tool' | 'memory'): Promise<JobEnd> {
+    const { records, count, time, onFailed } = this.#options;
+    await records.release(this.#lease, lack === 'tool' ? time() : undefined).catch(onFailed);
+    count('given_back');
+    return later(lack === 'tool' ? TOOL_AGAIN_AFTER_MS : AGAIN_AFTER_MS);
+  }
+
+  /** What its arguments take here. A record of this process has taken that when it was made. */
+  #weighArguments(): number {
+    const { spec } = this.#record;
+    return this.#options.records.durability === 'process' ? 0 : spec.arguments.length + weighArguments(spec);
   }
 
   /** Whether its tool serves here. */
@@ -173,7 +201,7 @@ class HeldCall {
     for (const listener of this.#gone) listener();
   }
 
-  async #execute(outcome: CallOutcome | null): Promise<void> {
+  async #execute(outcome: CallOutcome | null, memory: BatchMemory): Promise<void> {
     const { records, executeBatch, sessions, time } = this.#options;
     const { spec } = this.#record;
     const { sessionKey, ticket } = spec;
@@ -191,7 +219,7 @@ class HeldCall {
       roundId: null,
       calls: [null],
       reading: null,
-      source: spec.arguments,
+      body: { source: spec.arguments },
       form: 'message',
       order: 'parallel',
       onError: 'continue',
@@ -201,7 +229,7 @@ class HeldCall {
         isGone: () => this.#isUnwanted || this.#isToEnd(),
         whenGone: (listener) => subscribe(this.#gone, listener),
       },
-      memory: null,
+      memory,
       listener: {
         progress: (_index, update) => this.#report(update),
         part: (_index, valueJson) => records.publishPart(this.#lease, valueJson),

@@ -1,9 +1,15 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { BatchBody } from '../executor/batch-request.ts';
 import { ProblemError } from './problems.ts';
+import { takeBody } from './request-memory.ts';
 
 /** A parsed body together with its text: only the text tells how a number was written. */
-export type JsonBody = { readonly value: unknown; readonly source: string };
+export type JsonBody = BatchBody & {
+  readonly value: unknown;
+  /** What it has taken of the memory for requests; 0: too few to count. */
+  readonly bytes: number;
+};
 
 export const isJsonBody = (body: unknown): body is JsonBody =>
   typeof body === 'object' && body !== null && 'source' in body && typeof body.source === 'string';
@@ -29,7 +35,8 @@ export const addJsonBodyParser = (app: FastifyInstance): void => {
 const toJsonBody = (request: FastifyRequest, bytes: Buffer): JsonBody => {
   checkEncoding(request.headers['content-type'] ?? '', request.headers['content-encoding']);
   const source = decode(bytes);
-  return { value: parse(source), source };
+  const taken = takeBody(request.hold, source, request.headers['content-length']);
+  return { value: parse(source), source, bytes: taken };
 };
 
 const checkEncoding = (contentType: string, contentEncoding: string | undefined): void => {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { toOneLineJson, toWellFormedJson } from '../json/json-text.ts';
-import type { AnswerHold } from './send-answer.ts';
+import type { RequestHold } from './request-memory.ts';
 
 /** Server-sent events (WHATWG HTML, section 9.2), or one JSON object a line. */
 export type StreamFormat = 'sse' | 'ndjson';
@@ -88,7 +88,7 @@ export const openEventStream = (
   return new ResponseStream(raw, { ...options, format, hold: request.hold });
 };
 
-type Sending = StreamOptions & { readonly format: StreamFormat; readonly hold: AnswerHold | null };
+type Sending = StreamOptions & { readonly format: StreamFormat; readonly hold: RequestHold | null };
 
 // What may wait for a reader before it misses parts and progress, in bytes. A part may be as large alone.
 const MOST_UNSENT = 262_144;

@@ -8,7 +8,8 @@ import { ignoreBodies } from './body-parsers.ts';
 import { openEventStream, type StreamEvent, type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
 import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
 import { toFormat } from './read-turn.ts';
-import { holdLittle, type ResultsBody, sendReading, sendUnlessKnown, toResultsJson } from './send-answer.ts';
+import { holdLittle } from './request-memory.ts';
+import { type ResultsBody, sendReading, sendUnlessKnown, toResultsJson } from './send-answer.ts';
 import { toPartJson } from './stream-batch.ts';
 
 type KeptCaller = {

@@ -12,7 +12,7 @@ import {
   rateLimited,
   unauthorized,
 } from './problems.ts';
-import { type AnswerHold, NO_ROOM } from './send-answer.ts';
+import { NO_ROOM, type RequestHold } from './request-memory.ts';
 import { headerOf } from './watch-requests.ts';
 
 /** Whoever calls, as far as the routes care. */
@@ -55,6 +55,9 @@ type RefusedRequest = {
 /** Why a batch is not taken now, and when it may be. */
 type Shed = { readonly reason: string; readonly retryAfterSeconds: number };
 
+/** How long the body of a batch is in bytes; or a request that has none, and no large answer. */
+export type RequestSize = number | 'no body';
+
 /** When a caller that has come too often may come again, and how often it may come. */
 type Limited = Pick<RateExcess, 'retryAfterMs' | 'rate'>;
 
@@ -86,15 +89,15 @@ export type GateOptions = {
   readonly shed: (caller: string) => Shed | null;
   /** Tells now or later that there is too much to do, and gives the way to call that off; left out: now. */
   readonly paceRefusal?: PaceRefusal;
-  /** Takes memory for the answer to a request of this caller; null where there is none. Left out: there always is. */
-  readonly holdAnswer?: (caller: string, answer: 'of a batch' | 'other') => AnswerHold | null;
+  /** Takes memory for a request of this caller and its answer; null where there is none. Left out: there always is. */
+  readonly holdRequest?: (caller: string, of: RequestSize) => RequestHold | null;
   readonly createId: () => string;
 };
 
 /**
  * Decides before a body is read whether a request comes in: 1 its origin  2 whether the service still takes calls
  * 3 its key  4 what the key may do  5 how often it has come  6 whether the service has too much to do, and memory for
- * an answer.
+ * the request and its answer.
  */
 export const addRequestGate = (app: FastifyInstance, options: GateOptions): void => {
   addServerProblems(app.server, options.createId);
@@ -186,14 +189,18 @@ const admitRated = (request: FastifyRequest, limited: Limited | null, options: G
   return overloaded(full);
 };
 
-const findShortage = (request: FastifyRequest, { shed, holdAnswer }: GateOptions): Shed | null => {
+const findShortage = (request: FastifyRequest, { shed, holdRequest }: GateOptions): Shed | null => {
   const callerKey = callerKeyOf(request);
   const isBatch = request.door === 'batch';
   const full = isBatch ? shed(callerKey) : null;
-  if (full !== null || holdAnswer === undefined) return full;
-  request.hold = holdAnswer(callerKey, isBatch ? 'of a batch' : 'other');
+  if (full !== null || holdRequest === undefined) return full;
+  request.hold = holdRequest(callerKey, isBatch ? bodyLengthOf(request) : 'no body');
   return request.hold === null ? NO_ROOM : null;
 };
+
+/** Bytes of the body that is to come; Infinity: it comes in chunks, and may have as many as a body may. */
+const bodyLengthOf = ({ headers }: FastifyRequest): number =>
+  Number(headers['content-length'] ?? (headers['transfer-encoding'] === undefined ? 0 : Number.POSITIVE_INFINITY));
 
 /** Tells of a request that is refused; also where only its route knows that its key may not do what it asks for. */
 export const tellRefused = (

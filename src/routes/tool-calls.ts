@@ -14,17 +14,8 @@ import { type PreferAsyncOptions, readAsyncTerms } from './prefer-async.ts';
 import { ProblemError } from './problems.ts';
 import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
 import { callerKeyOf } from './request-gate.ts';
-import {
-  holdUntil,
-  type MemoryForm,
-  type ResultsBody,
-  requireRoomForReplay,
-  sendAnswer,
-  sendAsyncAnswer,
-  toAnswerMemory,
-  toResultsJson,
-  toResultsTail,
-} from './send-answer.ts';
+import { holdUntil, type MemoryForm, requireRoomForReplay, toBatchMemory } from './request-memory.ts';
+import { type ResultsBody, sendAnswer, sendAsyncAnswer, toResultsJson, toResultsTail } from './send-answer.ts';
 import { type BatchStream, createBatchStream } from './stream-batch.ts';
 
 export type ToolCallsOptions = PreferAsyncOptions & {
@@ -59,10 +50,10 @@ export type ToolCallsOptions = PreferAsyncOptions & {
 export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOptions): void => {
   // Not async: it sends at once what is there at once.
   app.post('/tool-calls', (request: FastifyRequest, reply: FastifyReply) => {
-    const { value, source } = toBody(request.body);
-    const turn = readTurn(value, request.query);
+    const body = toBody(request.body);
+    const turn = readTurn(body.value, request.query);
     const stream = toStream(turn, reply, options);
-    const batch = toBatch({ turn, source, stream }, reply, options);
+    const batch = toBatch({ turn, body, stream }, reply, options);
     const answer = holdUntil(request.hold, options.executeBatch(batch));
     if (answer instanceof Promise) return answer.then((known) => send(known, turn, { reply, stream, batch, options }));
     send(answer, turn, { reply, stream, batch, options });
@@ -89,10 +80,10 @@ type Answering = {
   readonly batch: BatchRequest;
   readonly options: ToolCallsOptions;
 };
-type AcceptedTurn = { readonly turn: Turn; readonly source: string; readonly stream: BatchStream | null };
+type AcceptedTurn = { readonly turn: Turn; readonly body: JsonBody; readonly stream: BatchStream | null };
 
 const toBatch = (
-  { turn: { envelope, dialect }, source, stream }: AcceptedTurn,
+  { turn: { envelope, dialect }, body, stream }: AcceptedTurn,
   { request, raw }: FastifyReply,
   options: ToolCallsOptions,
 ): BatchRequest => {
@@ -116,7 +107,7 @@ const toBatch = (
     calls: envelope.calls,
     form: dialect === null ? 'calls' : 'message',
     reading: toReading(dialect, options),
-    source,
+    body,
     order: envelope.order,
     onError: envelope.on_error,
     deadlineMs: Math.min(deadlineMs ?? options.maxDeadlineMs, options.maxDeadlineMs),
@@ -125,7 +116,7 @@ const toBatch = (
     // Whoever prefers an asynchronous answer may go: its calls go on.
     client: asyncTerms === null ? new ReplyClient(raw) : NEVER_GONE,
     async: asyncTerms,
-    memory: toAnswerMemory(request, toMemoryForm(dialect, stream)),
+    memory: toBatchMemory(request, toMemoryForm(dialect, stream), body.bytes),
     listener: stream === null ? null : stream.listener,
     traceId: trace === null ? null : trace.traceId,
     trace: trace === null ? null : trace.ofBatch({ session: sessionKey }),

@@ -9,7 +9,7 @@ const SHED_REASONS = [
   'queue',
   'event_loop',
   'memory',
-  'answers',
+  'request_memory',
   'queue_full',
   'deadline',
 ] as const satisfies readonly ShedReason[];
@@ -37,11 +37,11 @@ export const createOverloadMetrics = (define: Define) => {
     callsQueued: countPools('calls_queued', 'Calls waiting for a slot now.'),
     shed: define.countBy(
       'shed_total',
-      'Batches refused before they were read (queue, event_loop, memory, answers) and calls dropped from the queue (queue_full, deadline).',
+      'Batches refused before they were read (queue, event_loop, memory, request_memory) and calls dropped from the queue (queue_full, deadline).',
       'reason',
       SHED_REASONS,
     ),
-    ...createAnswerMetrics(define),
+    ...createRequestMetrics(define),
     streams: createStreamMetrics(define),
     eventLoopLag: define.gauge('event_loop_lag_seconds', 'Maximum event loop lag over the last 10 to 20 s.'),
     eventLoopUtilization: define.gauge(
@@ -51,22 +51,30 @@ export const createOverloadMetrics = (define: Define) => {
   };
 };
 
-const createAnswerMetrics = ({ gauge, count }: Define) => {
+const createRequestMetrics = ({ gauge, count }: Define) => {
   let readBytes = (): number => 0;
-  gauge('answer_bytes', 'Memory of answers not yet sent, as counted against ANSWER_MEMORY_MB.', [], (inFlight) =>
-    inFlight.set(readBytes()),
+  gauge(
+    'request_memory_bytes',
+    'Memory of requests, their answers, streams and pending calls, as counted against REQUEST_MEMORY_MB.',
+    [],
+    (inUse) => inUse.set(readBytes()),
   );
-  const limit = gauge('answer_bytes_limit', 'ANSWER_MEMORY_MB in bytes.');
+  const limit = gauge('request_memory_bytes_limit', 'The most that recourse_request_memory_bytes may come to.');
+  const refused = count(
+    'request_memory_refused_total',
+    'Requests and pending calls refused, and results left out, because the memory for requests was full.',
+  );
   return {
-    /** From now on the bytes are read so, at every scrape. */
-    countAnswerBytesBy: (read: () => number, limitBytes: number): void => {
-      readBytes = read;
-      limit.set(limitBytes);
+    requestMemory: {
+      /** From now on the bytes are read so, at every scrape. */
+      countBy: (read: () => number, limitBytes: number): void => {
+        readBytes = read;
+        limit.set(limitBytes);
+      },
+      refused: (): void => {
+        refused.count += 1;
+      },
     },
-    answerBytesRefused: count(
-      'answer_bytes_refused_total',
-      'Requests refused, and results left out, because ANSWER_MEMORY_MB was full.',
-    ),
     connectionsStalled: count(
       'connections_stalled_total',
       'Connections closed after ANSWER_STALL_MS without a client reading.',

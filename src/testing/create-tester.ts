@@ -260,7 +260,7 @@ const toRequest = (
     roundId: envelope.round_id ?? null,
     calls: envelope.calls,
     reading: null,
-    source,
+    body: { source },
     form: 'calls',
     order: envelope.order,
     onError: envelope.on_error,

@@ -1,11 +1,13 @@
 import { type HostLimits, readMachine, toHostLimits } from '../config/host-limits.ts';
 import type { Config } from '../config/settings/config.ts';
-import { type ByteHold, createByteBudget } from '../executor/byte-budget.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
+import type { ByteBudget, ByteHold } from '../memory/byte-budget.ts';
 import { createLoadGate, type LoadGate } from '../queue/load-gate.ts';
 import { createRefusalPace, type RefusalPace } from '../queue/refusal-pace.ts';
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../queue/slot-counts.ts';
 import { createCallSlots, type SlotQueue } from '../queue/slot-queue.ts';
+import type { RequestSize } from '../routes/request-gate.ts';
+import { BODY_COPIES, FIRST_BYTES } from '../routes/request-memory.ts';
 import { startLoadSampler } from '../telemetry/load-sampler.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 
@@ -16,8 +18,8 @@ export type WiredLoad = {
   readonly shed: LoadGate['shed'];
   /** When a batch that is shed is told. */
   readonly refusals: RefusalPace;
-  /** Takes memory for an answer of this caller; null where there is none. */
-  readonly holdAnswer: (caller: string, answer: 'of a batch' | 'other') => ByteHold | null;
+  /** Takes memory for a request of this caller and its answer; null where there is none. */
+  readonly holdRequest: (caller: string, size: RequestSize) => ByteHold | null;
   /** Measures no longer. */
   readonly stop: () => void;
 };
@@ -25,8 +27,15 @@ export type WiredLoad = {
 // More would only wait in each other's way on the one event loop that they share.
 const MOST_CALLS_A_HOST = 256;
 
+type LoadParts = {
+  readonly metrics: Metrics;
+  readonly observer: CallObserver;
+  readonly budget: ByteBudget;
+  readonly now: () => number;
+};
+
 /** What keeps the service useful when more is asked of it than it can do. */
-export const wireLoad = (config: Config, metrics: Metrics, observer: CallObserver, now: () => number): WiredLoad => {
+export const wireLoad = (config: Config, { metrics, observer, budget, now }: LoadParts): WiredLoad => {
   const hostLimits = toHostLimits(config, readMachine());
   const concurrency = {
     maxConcurrentCalls: config.MAX_CONCURRENT_CALLS,
@@ -50,7 +59,7 @@ export const wireLoad = (config: Config, metrics: Metrics, observer: CallObserve
     toolLimits: { limitOf: createConcurrencyLimit(concurrency), hostLimits },
     shed: gate.shed,
     refusals: pace,
-    holdAnswer: createHoldAnswer(config, metrics, observer),
+    holdRequest: createHoldRequest(config, budget, observer),
     stop: sampler.stop,
   };
 };
@@ -58,23 +67,15 @@ export const wireLoad = (config: Config, metrics: Metrics, observer: CallObserve
 // A batch is let in only where its largest answer would find room: results must not be lost that are made already.
 const COPIES = 2;
 
-// An answer without large values fits into it; a thousand requests at once take a third of the default.
-const FIRST_BYTES = 65_536;
-
-const createHoldAnswer = (
-  { ANSWER_MEMORY_MB, MAX_ANSWER_BYTES }: Config,
-  metrics: Metrics,
-  observer: CallObserver,
-): WiredLoad['holdAnswer'] => {
-  const limitBytes = ANSWER_MEMORY_MB * 1_048_576;
-  const onRefused = (): void => {
-    metrics.answerBytesRefused.count += 1;
-  };
-  const budget = createByteBudget({ limitBytes, onRefused });
-  metrics.countAnswerBytesBy(budget.inUse, limitBytes);
-  return (caller, answer) => {
-    const hold = budget.open(caller, FIRST_BYTES, answer === 'other' ? FIRST_BYTES : COPIES * MAX_ANSWER_BYTES);
-    if (hold === null) observer.shed('answers');
+const createHoldRequest =
+  (
+    { MAX_BODY_BYTES, MAX_ANSWER_BYTES }: Config,
+    budget: ByteBudget,
+    observer: CallObserver,
+  ): WiredLoad['holdRequest'] =>
+  (caller, size) => {
+    const bytes = size === 'no body' ? FIRST_BYTES : FIRST_BYTES + BODY_COPIES * Math.min(size, MAX_BODY_BYTES);
+    const hold = budget.open(caller, bytes, size === 'no body' ? bytes : bytes + COPIES * MAX_ANSWER_BYTES);
+    if (hold === null) observer.shed('request_memory');
     return hold;
   };
-};

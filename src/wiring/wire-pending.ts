@@ -8,6 +8,7 @@ import type { ExecuteBatch } from '../executor/run-batch.ts';
 import type { SessionStore } from '../executor/session-store.ts';
 import { createMemoryJobQueue } from '../jobs/memory-job-queue.ts';
 import { observeJobQueue } from '../jobs/observe-job-queue.ts';
+import type { ByteBudget } from '../memory/byte-budget.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import { type CallRecords, toCallKey } from '../pending/call-records.ts';
 import type { JobEnd, JobQueue, Taking } from '../pending/job-queue.ts';
@@ -33,6 +34,7 @@ type PendingParts = {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly memory: StoreMemory;
+  readonly budget: ByteBudget;
   readonly sessions: SessionStore;
   readonly keys: Pick<KeyedStore, 'find'>;
   readonly webhooks: Pick<Webhooks, 'emit'>;
@@ -48,8 +50,6 @@ type PendingParts = {
 const SWEEP_EVERY_MS = 5000;
 // What closing the queue may take of the second that all parts of a service have for it.
 const LAST_WORDS_MS = 500;
-// Of calls that have not ended, in the memory of a process without Redis.
-const MAX_LIVE_BYTES = 268_435_456;
 
 /** Calls that outlive their requests: their records, their queue, and the worker of this process. */
 export const wirePending = async (config: Config, parts: PendingParts): Promise<WiredPending> => {
@@ -139,8 +139,8 @@ const createPendingWorker = ({ metrics, ...parts }: WorkerParts): Worker =>
     },
   });
 
-const createRecords = (config: Config, { memory, callRecords, now }: PendingParts): CallRecords =>
-  callRecords ?? createMemoryCallRecords({ memory, now, maxBytes: MAX_LIVE_BYTES, limits: toPendingLimits(config) });
+const createRecords = (config: Config, { memory, budget, callRecords, now }: PendingParts): CallRecords =>
+  callRecords ?? createMemoryCallRecords({ memory, now, budget, limits: toPendingLimits(config) });
 
 // Only where there is Redis is what talks to it loaded.
 const createQueue = async (

@@ -6,7 +6,8 @@ import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import type { EndedSessions, SessionSettings, SessionStore } from '../executor/session-store.ts';
 import type { SpaceObserver, StoreObserver } from '../executor/store-observer.ts';
-import { createStoreMemory, type StoreMemory, toStoreBytes } from '../memory/store-memory.ts';
+import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
+import { createStoreMemory, type StoreMemory, toRequestBytes, toStoreBytes } from '../memory/store-memory.ts';
 import type { CallRecords } from '../pending/call-records.ts';
 import type { PendingLimits } from '../sessions/calls/memory-call-records.ts';
 import type { createMemoryDeliveries } from '../sessions/deliveries/memory-deliveries.ts';
@@ -188,13 +189,28 @@ const wireRedis = async (
 
 const MIB = 1024 * 1024;
 
-/** The memory that all stores of this process share: a part of what V8 lets the heap grow to. */
-export const wireMemory = ({ STORE_MEMORY_MB }: Config, log: Logger, metrics: Metrics): StoreMemory => {
+/** The memory of this process, parts of what V8 lets the heap grow to: that of all stores, and that of requests. */
+export const wireMemory = (
+  config: Config,
+  log: Logger,
+  metrics: Metrics,
+): { readonly stores: StoreMemory; readonly requests: ByteBudget } => {
   const heapLimitBytes = getHeapStatistics().heap_size_limit;
-  const totalBytes = toStoreBytes(heapLimitBytes, STORE_MEMORY_MB);
-  const sizes = { store_memory_mb: Math.floor(totalBytes / MIB), heap_limit_mb: Math.floor(heapLimitBytes / MIB) };
-  if (STORE_MEMORY_MB !== undefined && totalBytes < STORE_MEMORY_MB * MIB)
-    log.warn({ ...sizes, asked_mb: STORE_MEMORY_MB }, 'STORE_MEMORY_MB is larger than the heap allows');
-  log.debug(sizes, 'memory of stores');
-  return createStoreMemory({ totalBytes, watch: metrics.watchStore });
+  const totalBytes = toStoreBytes(heapLimitBytes, config.STORE_MEMORY_MB);
+  const limitBytes = toRequestBytes(heapLimitBytes, config.REQUEST_MEMORY_MB);
+  const sizes = {
+    store_memory_mb: Math.floor(totalBytes / MIB),
+    request_memory_mb: Math.floor(limitBytes / MIB),
+    heap_limit_mb: Math.floor(heapLimitBytes / MIB),
+  };
+  const parts = { STORE_MEMORY_MB: totalBytes, REQUEST_MEMORY_MB: limitBytes } as const;
+  for (const setting of ['STORE_MEMORY_MB', 'REQUEST_MEMORY_MB'] as const) {
+    const asked = config[setting];
+    if (asked !== undefined && parts[setting] < asked * MIB)
+      log.warn({ ...sizes, asked_mb: asked }, `${setting} is larger than the heap allows`);
+  }
+  log.debug(sizes, 'memory of stores and requests');
+  const requests = createByteBudget({ limitBytes, onRefused: metrics.requestMemory.refused });
+  metrics.requestMemory.countBy(requests.inUse, limitBytes);
+  return { stores: createStoreMemory({ totalBytes, watch: metrics.watchStore }), requests };
 };

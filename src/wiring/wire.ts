@@ -103,11 +103,11 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const redaction = options.redaction ?? wireRedaction(config, environment);
   const { redactor } = redaction;
   redaction.countIn(metrics.secretsRedacted);
-  const memory = wireMemory(config, log, metrics);
+  const { stores: memory, requests: budget } = wireMemory(config, log, metrics);
   const store = await wireStore(config, { log, metrics, memory, redactor, now });
   const { sessions, keys } = options.wrapStores?.(store) ?? store;
   const builtin = await wireBuiltin(config, { ...options, version, log, redaction, pageTokens: store.pageTokens });
-  const load = wireLoad(config, metrics, observer, now);
+  const load = wireLoad(config, { metrics, observer, budget, now });
   const own = [...builtin.tools, ...createBuiltinReducers(), ...extraTools];
   const guard = await createWorkspaceGuard(config, environment);
   const webhooks = await wireWebhooks({ configFile, store, log, metrics, redactor, createId, now });
@@ -115,7 +115,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const offered = { onContent: webhooks.apply, own, ownUnavailable: builtin.unavailable, ...load.toolLimits };
   const { registry, runHosted, ...tools } = await wireTools(config, { ...options, ...shared, ...offered });
   const pending = await wirePending(config, {
-    ...{ ...shared, memory, sessions, keys, webhooks },
+    ...{ ...shared, memory, budget, sessions, keys, webhooks },
     callRecords: store.callRecords,
     hasTool: (name) => registry.find(name) !== undefined,
     lanes: configFile?.content.lanes,

@@ -60,6 +60,8 @@ const isSetting = (name: string): boolean => Object.hasOwn(SETTINGS, name);
 
 // Words of this form that are not ours: of systems, of commands that a reader types, and of other programs.
 const OTHER_WORDS: readonly string[] = [
+  // Refused at the start with the name of its successor.
+  'ANSWER_MEMORY_MB',
   'NOTES_DB',
   'RATES_URL',
   'ROOMS_URL',

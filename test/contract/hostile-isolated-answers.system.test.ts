@@ -16,7 +16,7 @@ let inline: RunningService;
 
 beforeAll(async () => {
   // All of a batch's large values fit, so that each is judged by itself.
-  const wide = { MAX_EVENT_LOOP_LAG_MS: '60000', MAX_ANSWER_BYTES: '67108864', ANSWER_MEMORY_MB: '2048' };
+  const wide = { MAX_EVENT_LOOP_LAG_MS: '60000', MAX_ANSWER_BYTES: '67108864', REQUEST_MEMORY_MB: '2048' };
   isolated = await startIsolated(['misbehaving', 'answers'], wide);
   inline = await startService(wide, createMisbehavingTools());
 });

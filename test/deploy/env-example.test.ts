@@ -68,7 +68,7 @@ test('the settings that operators rely on are there, once each, with their defau
     MAX_BODY_BYTES: '1048576',
     MAX_RESULT_BYTES: '1048576',
     MAX_ANSWER_BYTES: '4194304',
-    ANSWER_MEMORY_MB: '192',
+    REQUEST_MEMORY_MB: '96',
     ANSWER_STALL_MS: '30000',
     MAX_DEADLINE_MS: '300000',
     BATCH_CONCURRENCY: '64',

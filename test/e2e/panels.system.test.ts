@@ -93,7 +93,7 @@ const STAYS_SILENT = [
   'recourse_jobs_taken_total',
   'recourse_webhook_deliveries_total',
   'recourse_contract_violations_total',
-  'recourse_answer_bytes_refused_total',
+  'recourse_request_memory_refused_total',
   'recourse_connections_stalled_total',
   'recourse_stream_events_dropped_total',
   'recourse_session_store_dropped_total',

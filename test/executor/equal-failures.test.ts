@@ -51,7 +51,14 @@ const post = async (executor: Executor, asked: readonly Asked[]): Promise<readon
   const calls = asked.map(([name, args], index) => ({ id: `call_${index}`, name, arguments: args }));
   const answer = await executor.executeBatch({
     ...{ requestId: 'request', batchId: 'batch', tenant: 'test', key: null, caller: 'test', mayUse: () => true },
-    ...{ sessionKey: null, roundId: null, calls, reading: null, source: JSON.stringify({ calls }), form: 'calls' },
+    ...{
+      sessionKey: null,
+      roundId: null,
+      calls,
+      reading: null,
+      body: { source: JSON.stringify({ calls }) },
+      form: 'calls',
+    },
     ...{ order: 'parallel', onError: 'continue', deadlineMs: 20_000, idempotency: null, memory: null },
     ...{ listener: null, traceId: null, trace: null },
     client: { isGone: () => false, whenGone: () => () => undefined },

@@ -87,7 +87,7 @@ const post = async (executor: Executor, batch: AnyBatch): Promise<readonly unkno
     sessionKey: batch.session,
     roundId: batch.roundId,
     calls: parsed.calls,
-    source,
+    body: { source },
     idempotency: batches % 2 === 0 ? null : { key, recordKey: key, requestKey: key },
     order: batch.order,
     onError: batch.onError,

@@ -94,7 +94,15 @@ const post = async (executor: Executor, more: Partial<BatchRequest> = {}, source
   const { calls }: { readonly calls: readonly unknown[] } = JSON.parse(source);
   return executor.executeBatch({
     ...{ requestId: 'request', batchId: 'batch', tenant: 'test', key: null, caller: 'test', mayUse: () => true },
-    ...{ sessionKey: 'test:session', roundId: null, calls, reading: null, source, form: 'calls', order: 'parallel' },
+    ...{
+      sessionKey: 'test:session',
+      roundId: null,
+      calls,
+      reading: null,
+      body: { source },
+      form: 'calls',
+      order: 'parallel',
+    },
     ...{ onError: 'continue', deadlineMs: 20_000, idempotency: null, memory: null, listener: null },
     ...{ traceId: null, trace: null, client: { isGone: () => false, whenGone: () => () => undefined } },
     ...more,

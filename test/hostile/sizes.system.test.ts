@@ -59,7 +59,7 @@ test(
       environment: {
         NODE_OPTIONS: '--max-old-space-size=192',
         WORKSPACE_DIR: workspace,
-        ANSWER_MEMORY_MB: '64',
+        REQUEST_MEMORY_MB: '64',
         ANSWER_STALL_MS: '500',
         CIRCUIT_FAILURES: '0',
       },

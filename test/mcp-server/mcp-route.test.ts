@@ -29,7 +29,7 @@ test('a replay that finds no room is told as such, and is no bug, whichever part
           id: 1,
           error: {
             code: -32000,
-            message: expect.stringContaining('overloaded (answers)'),
+            message: expect.stringContaining('overloaded (request_memory)'),
             data: { code: 'overloaded', request_id: expect.any(String) },
           },
         },

@@ -3,8 +3,8 @@ import fastify from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { ToolDescription } from '#src/contract/tool-description.ts';
 import type { BatchAnswer, BatchRequest } from '#src/executor/batch-request.ts';
-import type { ByteHold } from '#src/executor/byte-budget.ts';
 import { addMcpRoute, type McpRouteOptions } from '#src/mcp-server/mcp-route.ts';
+import type { ByteHold } from '#src/memory/byte-budget.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
@@ -22,9 +22,11 @@ export const ANYONE: RequestCaller = {
   may: () => true,
 };
 
-/** The memory for answers when nothing more fits. */
+/** The memory for requests when nothing more fits. */
 const FULL: ByteHold = {
   take: () => false,
+  fit: () => true,
+  beside: () => FULL,
   give: () => undefined,
   set: () => undefined,
   retain: () => undefined,
@@ -66,7 +68,7 @@ export const openRoute = async ({
     mayComeFrom: () => true,
     isDraining: () => false,
     shed: () => null,
-    ...(hasRoom ? {} : { holdAnswer: () => FULL }),
+    ...(hasRoom ? {} : { holdRequest: () => FULL }),
     createId: () => 'id',
   });
   addMcpRoute(app, {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createByteBudget } from '#src/memory/byte-budget.ts';
 import { handleOf } from '#src/pending/call-records.ts';
 import { createWorker } from '#src/pending/worker.ts';
 import { createMemoryKeyedStore } from '#src/sessions/keyed/memory-keyed-store.ts';
@@ -51,6 +52,7 @@ const startLab = async (own: Tool = tool) => {
       records,
       executeBatch: executor.executeBatch,
       sessions,
+      budget: createByteBudget({ limitBytes: 64_000_000 }),
       hasTool: (name) => tools.some((one) => one.name === name),
       time: Date.now,
       onEnded: (_spec, result) => void ended.push(result),

@@ -4,7 +4,7 @@ import { createActor, startLab } from '#test/support/keyed-client.ts';
 import { createHeldTool, createPendingClient } from '#test/support/pending-client.ts';
 
 // Half of it is for one caller: eighty requests as they come in at the door.
-const MEMORY = { MAX_ANSWER_BYTES: '1048576', ANSWER_MEMORY_MB: '10' };
+const MEMORY = { MAX_ANSWER_BYTES: '1048576', MAX_BODY_BYTES: '524288', REQUEST_MEMORY_MB: '10' };
 const POLLS = 150;
 const STREAMS = 100;
 
@@ -19,7 +19,7 @@ test('hundreds of requests of a caller wait, and its other calls find room', asy
   const polls = Array.from({ length: POLLS }, () => fetch(`${path}?wait_ms=30000`));
   const streams = await Promise.all(Array.from({ length: STREAMS }, () => fetch(`${path}/events`)));
   expect(streams.map(({ status }) => status)).toEqual(streams.map(() => 200));
-  const bytesOf = async () => (await service.metric('recourse_answer_bytes')) ?? 0;
+  const bytesOf = async () => (await service.metric('recourse_request_memory_bytes')) ?? 0;
   // All of them are there, and none holds what an answer needs.
   await expect.poll(bytesOf).toBeGreaterThan((POLLS + STREAMS) * 8000);
   expect(await bytesOf()).toBeLessThan((POLLS + STREAMS) * 12_000);

@@ -5,6 +5,7 @@ import type { BatchAnswer } from '#src/executor/batch-request.ts';
 import { createReadProviderCalls } from '#src/executor/provider-calls.ts';
 import { toEndedResult } from '#src/executor/render-result.ts';
 import type { ExecuteBatch } from '#src/executor/run-batch.ts';
+import type { ByteHold } from '#src/memory/byte-budget.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
@@ -37,10 +38,12 @@ const start = async (executeBatch: ExecuteBatch) => {
     isDraining: () => false,
     shed: () => null,
     createId: () => 'id',
-    holdAnswer: () => {
+    holdRequest: () => {
       held.users += 1;
-      return {
+      const hold: ByteHold = {
         take: () => true,
+        fit: () => true,
+        beside: () => hold,
         give: () => undefined,
         set: (bytes) => {
           held.bytes = bytes;
@@ -52,6 +55,7 @@ const start = async (executeBatch: ExecuteBatch) => {
           held.users -= 1;
         },
       };
+      return hold;
     },
   });
   const toKey = (tenant: string, chosen: string): string => `${tenant}:${chosen}`;

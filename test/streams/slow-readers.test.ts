@@ -100,7 +100,7 @@ test(
     expect(events.at(-1)?.event).toBe('done');
     const parts = events.filter(({ event }) => event === 'part').length;
     expect(parts).toBe(1200 - ((await dropped()) ?? 0));
-    await expect.poll(() => service.metric('recourse_answer_bytes'), UNTIL).toBe(0);
+    await expect.poll(() => service.metric('recourse_request_memory_bytes'), UNTIL).toBe(0);
   },
   timeLimit(60_000),
 );
@@ -112,7 +112,7 @@ test(
     const service = await startStreams(TOOLS, {
       ANSWER_STALL_MS: '900',
       MAX_ANSWER_BYTES: '16777216',
-      ANSWER_MEMORY_MB: '1024',
+      REQUEST_MEMORY_MB: '1024',
     });
     const calls = [
       ...Array.from({ length: 15 }, (_, index) => ({
@@ -142,7 +142,7 @@ test(
       await wait(20);
     }
     await expect.poll(() => heard.filter((name) => name === 'reads').length, UNTIL).toBe(4);
-    await expect.poll(() => service.metric('recourse_answer_bytes'), UNTIL).toBe(0);
+    await expect.poll(() => service.metric('recourse_request_memory_bytes'), UNTIL).toBe(0);
     for (const socket of sockets) socket.resume();
     await closed;
   },
@@ -152,7 +152,7 @@ test(
 test(
   'results that are added to a stream are no sign that anybody reads it',
   async () => {
-    const limits = { ANSWER_STALL_MS: '600', MAX_ANSWER_BYTES: '67108864', ANSWER_MEMORY_MB: '2048' };
+    const limits = { ANSWER_STALL_MS: '600', MAX_ANSWER_BYTES: '67108864', REQUEST_MEMORY_MB: '2048' };
     const service = await startStreams(TOOLS, limits);
     const calls = Array.from({ length: 60 }, (_, id) => ({ id, name: 'gives' }));
     await openUnread(service.port, POST('text/event-stream', { calls, order: 'sequential' }));

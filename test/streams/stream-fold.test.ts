@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { timeLimit } from '../support/time-limit.ts';
 import { foldEvents, type SeenEvent, startStreams, streamBatch } from './stream-lab.ts';
 
-const LIMITS = { MAX_RESULT_BYTES: '20000', MAX_ANSWER_BYTES: '60000', ANSWER_MEMORY_MB: '64' };
+const LIMITS = { MAX_RESULT_BYTES: '20000', MAX_ANSWER_BYTES: '60000', REQUEST_MEMORY_MB: '64' };
 
 const anyCall = fc.oneof(
   fc.record({

@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { CallSpec } from '#src/executor/pending-calls.ts';
+import { createByteBudget } from '#src/memory/byte-budget.ts';
 import type { CallRecord, CallRecords, Claim } from '#src/pending/call-records.ts';
 import { createFallbackCallRecords } from '#src/sessions/calls/fallback-call-records.ts';
 import { createMemoryCallRecords, type PendingLimits } from '#src/sessions/calls/memory-call-records.ts';
@@ -33,7 +34,7 @@ export const createMemoryCallsUnderTest: CreateCallRecordsUnderTest = async ({ l
     records: createMemoryCallRecords({
       memory: roomyMemory(),
       now: clock.now,
-      maxBytes: 64_000_000,
+      budget: createByteBudget({ limitBytes: 64_000_000 }),
       limits: { ...ROOMY_LIMITS, ...limits },
     }),
     lapse: async () => clock.advance(10_001),

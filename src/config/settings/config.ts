@@ -1,7 +1,9 @@
 import { isIP } from 'node:net';
+import { getHeapStatistics } from 'node:v8';
 import * as z from 'zod';
 import { loadApiKeys } from '../../auth/api-keys.ts';
 import { isLoopback } from '../../auth/origins.ts';
+import { toRequestBytes } from '../../memory/store-memory.ts';
 import { SETTING_PURPOSES, TOOL_GROUPS } from '../../toolkits/toolkits.ts';
 import { SETTINGS } from './settings.ts';
 import { toValueHint } from './value-hint.ts';
@@ -32,6 +34,11 @@ const isAddressOrPrefix = (text: string): boolean => {
   if (most < 0 || text.split('/').length > 2) return false;
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
 };
+
+const toLeastMemoryText = (bytes: number, least: number): string =>
+  `is ${toMib(bytes)} MiB (unset: 20 % of the heap), and must be at least ${toMib(least)}: eight times MAX_ANSWER_BYTES and four times MAX_BODY_BYTES together, or one batch could use up the share of its caller. Lower these, or give the service more memory`;
+
+const toMib = (bytes: number): number => Math.ceil(bytes / 1_048_576);
 
 const RULES: readonly Rule[] = [
   {
@@ -97,12 +104,13 @@ const RULES: readonly Rule[] = [
       MAX_ANSWER_BYTES >= MAX_RESULT_BYTES ? null : 'must not be smaller than MAX_RESULT_BYTES',
   },
   {
-    setting: 'ANSWER_MEMORY_MB',
-    reads: ['ANSWER_MEMORY_MB', 'MAX_ANSWER_BYTES'],
-    toProblem: ({ ANSWER_MEMORY_MB, MAX_ANSWER_BYTES }) =>
-      ANSWER_MEMORY_MB * 1_048_576 >= 10 * MAX_ANSWER_BYTES
-        ? null
-        : 'must be at least ten times MAX_ANSWER_BYTES, or one batch could use up the share of its caller',
+    setting: 'REQUEST_MEMORY_MB',
+    reads: ['REQUEST_MEMORY_MB', 'MAX_ANSWER_BYTES', 'MAX_BODY_BYTES'],
+    toProblem: ({ REQUEST_MEMORY_MB, MAX_ANSWER_BYTES, MAX_BODY_BYTES }) => {
+      const least = 8 * MAX_ANSWER_BYTES + 4 * MAX_BODY_BYTES;
+      const bytes = toRequestBytes(getHeapStatistics().heap_size_limit, REQUEST_MEMORY_MB);
+      return bytes >= least ? null : toLeastMemoryText(bytes, least);
+    },
   },
   {
     setting: 'TOOLS_PERMISSIONS',
@@ -150,6 +158,15 @@ const LISTED: Readonly<Record<string, readonly string[]>> = {
   TOOLS_PERMISSIONS: ['fs-read', 'fs-write', 'net', 'child', 'worker', 'addons', 'wasi'],
 };
 
+const FORMER: Readonly<Record<string, string>> = {
+  ANSWER_MEMORY_MB:
+    'is no longer a setting: REQUEST_MEMORY_MB bounds answers together with request bodies, streams and pending calls. Unset, it is 20 % of the heap',
+};
+
+/** Settings of earlier versions: what they bounded must not be left unbounded without a word. */
+const findFormer = (environment: Readonly<Record<string, string | undefined>>): readonly string[] =>
+  Object.entries(FORMER).flatMap(([name, text]) => (environment[name] ? [`${name} ${text}`] : []));
+
 /** The values that a setting may have, where they are a closed list. */
 const wordsOf = (setting: string): readonly string[] => {
   const schema: unknown = Reflect.get(SETTINGS, setting);
@@ -179,6 +196,7 @@ export const loadConfig = (
       const value = environment[setting] ?? '';
       return `${setting} ${message}${toValueHint({ setting, value, words: wordsOf(setting) })}`;
     }),
+    ...findFormer(environment),
     ...findClashes(config, wrong),
   ];
   return mistakes.length === 0 ? { config } : { config, mistakes };

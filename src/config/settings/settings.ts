@@ -95,8 +95,8 @@ export const SETTINGS = {
   MAX_ANSWER_BYTES: whole(4_194_304, 4096, 268_435_456).describe(
     'Largest answer of one batch, in bytes of JSON; values beyond it are left out. At least MAX_RESULT_BYTES.',
   ),
-  ANSWER_MEMORY_MB: whole(192, 1, 65_536).describe(
-    'Memory for answers not yet sent, in MiB; one caller gets at most half. When full, batches are answered 503. At least ten times MAX_ANSWER_BYTES.',
+  REQUEST_MEMORY_MB: optionalWhole(1, 1_048_576).describe(
+    'Memory in MiB for requests, their answers, streams and pending calls; one caller gets at most half. When full, batches are answered 503. At most 20 % of the heap, which is the default. At least eight times MAX_ANSWER_BYTES and four times MAX_BODY_BYTES together.',
   ),
   ANSWER_STALL_MS: whole(30_000, 100, MAX_TIMER_MS).describe(
     'Milliseconds after which a connection whose client does not read its answer is closed.',

@@ -1,5 +1,6 @@
 import type { CallSpec } from '../../executor/pending-calls.ts';
 import { type BoundedStore, tenantOfKey, textBytes } from '../../memory/bounded-store.ts';
+import type { ByteBudget, ByteHold } from '../../memory/byte-budget.ts';
 import type { StoreMemory } from '../../memory/store-memory.ts';
 import {
   CALL_LEASE_MS,
@@ -15,6 +16,7 @@ import {
   holderOf,
   type PartsWatch,
   RESULT_TTL_MS,
+  weighArguments,
 } from '../../pending/call-records.ts';
 import { ListenersByCall } from './call-parts.ts';
 
@@ -39,9 +41,11 @@ type MutableRecord = { -readonly [Member in keyof CallRecord]: CallRecord[Member
   lookedAt: number;
   /** It ended without anybody knowing how. */
   unknown: boolean;
+  /** Its memory until it has ended. */
+  hold: ByteHold | null;
 };
 
-// Measured: a record with its collections' places.
+// Measured: a record with its collections' places, without texts.
 const RECORD_BYTES = 900;
 // A call that nobody has looked at for so long is looked at by the sweep.
 const LOOK_AFTER_MS = 15_000;
@@ -57,8 +61,8 @@ export const createMemoryCallRecords = (options: MemoryCallRecordsOptions): Call
 type MemoryCallRecordsOptions = {
   readonly memory: StoreMemory;
   readonly limits: PendingLimits;
-  /** Bytes that the calls which have not ended may take together. */
-  readonly maxBytes: number;
+  /** Where the memory of calls that have not ended is taken from. */
+  readonly budget: Pick<ByteBudget, 'open' | 'limitBytes'>;
   readonly now: () => number;
 };
 
@@ -156,7 +160,7 @@ class MemoryCallRecords implements CallRecords {
     if (record.state !== 'ended') this.#live.end(record);
     record.unknown = how.unknown;
     record.result = result;
-    this.#ended.set(lease.key, record, RECORD_BYTES + textBytes(result));
+    this.#ended.set(lease.key, record, weighRecord(record.spec) + textBytes(result));
     this.#tell(lease.key);
     return 'held';
   }
@@ -214,14 +218,13 @@ const mayCommit = (record: MutableRecord, { fence }: CallLease, { late }: Commit
 
 /** The calls that have not ended, by session and by key, within their limits. */
 class LiveCalls {
-  readonly #options: Pick<MemoryCallRecordsOptions, 'limits' | 'maxBytes' | 'now'>;
+  readonly #options: Pick<MemoryCallRecordsOptions, 'limits' | 'budget' | 'now'>;
   readonly #records = new Map<string, MutableRecord>();
   /** Per session, oldest first. */
   readonly #sessions = new Map<string, Set<MutableRecord>>();
   readonly #holders = new Map<string, number>();
-  #bytes = 0;
 
-  constructor(options: Pick<MemoryCallRecordsOptions, 'limits' | 'maxBytes' | 'now'>) {
+  constructor(options: Pick<MemoryCallRecordsOptions, 'limits' | 'budget' | 'now'>) {
     this.#options = options;
   }
 
@@ -239,8 +242,10 @@ class LiveCalls {
     if (same !== undefined) return { kind: 'same', key: same.key };
     const full = this.#findFull(spec);
     if (full !== null) return full;
+    const { budget } = this.#options;
+    record.hold = budget.open(spec.caller, weighRecord(spec) + weighArguments(spec));
+    if (record.hold === null) return { kind: 'full', of: 'memory', limit: budget.limitBytes };
     this.#records.set(key, record);
-    this.#bytes += toBytes(spec);
     const holder = holderOf(spec);
     this.#holders.set(holder, (this.#holders.get(holder) ?? 0) + 1);
     if (spec.sessionKey !== null) {
@@ -304,17 +309,21 @@ class LiveCalls {
   }
 
   #findFull(spec: CallSpec): Creation | null {
-    const { limits, maxBytes } = this.#options;
+    const { limits } = this.#options;
     const ofSession = spec.sessionKey === null ? 0 : (this.#sessions.get(spec.sessionKey)?.size ?? 0);
     if (ofSession >= limits.ofSession) return { kind: 'full', of: 'session', limit: limits.ofSession };
     const ofKey = this.#holders.get(holderOf(spec)) ?? 0;
     if (ofKey >= limits.ofKey) return { kind: 'full', of: 'key', limit: limits.ofKey };
-    const isFull = this.#records.size >= limits.ofService || this.#bytes + toBytes(spec) > maxBytes;
-    return isFull ? { kind: 'full', of: 'service', limit: limits.ofService } : null;
+    return this.#records.size >= limits.ofService ? { kind: 'full', of: 'service', limit: limits.ofService } : null;
   }
 }
 
-const toBytes = (spec: CallSpec): number => RECORD_BYTES + textBytes(spec.arguments);
+/** Whatever text of it the caller chose, an id of any length for one. */
+const weighRecord = (spec: CallSpec): number => {
+  let bytes = RECORD_BYTES;
+  for (const member of Object.values(spec)) if (typeof member === 'string') bytes += textBytes(member);
+  return bytes;
+};
 
 const createRecord = (key: string, spec: CallSpec, now: number): MutableRecord => ({
   key,
@@ -332,6 +341,7 @@ const createRecord = (key: string, spec: CallSpec, now: number): MutableRecord =
   createdAt: now,
   lookedAt: now,
   unknown: false,
+  hold: null,
 });
 
 const claimRecord = (record: MutableRecord | undefined, key: string, now: number): Claim => {

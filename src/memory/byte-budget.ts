@@ -5,6 +5,10 @@ export type ByteHold = {
   readonly give: (bytes: number) => void;
   /** Holds exactly so many from now on, beyond the limit as well: for what is in memory already. */
   readonly set: (bytes: number) => void;
+  /** Holds exactly so many from now on; false, and nothing changes, where that is more than before and there is no room. */
+  readonly fit: (bytes: number) => boolean;
+  /** A hold of the same holder with so many bytes, beyond the limit as well: for what outlives this one. */
+  readonly beside: (bytes: number) => ByteHold;
   /** One more has to release it. */
   readonly retain: () => void;
   /** Gives everything back when as many have released it as retain it; after that it takes nothing, and refuses nothing. */
@@ -14,6 +18,11 @@ export type ByteHold = {
 export type ByteBudget = {
   /** Takes bytes for a holder where there is room for `room` bytes; null, and counted as refused, where there is not. */
   readonly open: (holder: string, bytes: number, room?: number) => ByteHold | null;
+  /** Takes bytes for a holder beyond the limit as well, now and later: for what must be in memory. */
+  readonly openBeyond: (holder: string, bytes: number) => ByteHold;
+  /** Whether there is room for so many; counted as refused where there is not. */
+  readonly hasRoom: (holder: string, bytes: number) => boolean;
+  readonly limitBytes: number;
   /** Bytes taken now, over all holders. */
   readonly inUse: () => number;
 };
@@ -48,10 +57,15 @@ export const createByteBudget = ({ limitBytes, onRefused }: ByteBudgetOptions): 
     return false;
   };
   const ledger: Ledger = { total, hasRoom };
+  const beyond: Ledger = { total, hasRoom: () => true };
+  const find = (name: string): Holder => holders.get(name) ?? addHolder(name);
   return {
+    limitBytes,
     inUse: () => total.bytes,
+    hasRoom: (name, bytes) => hasRoom(find(name), bytes),
+    openBeyond: (name, bytes) => new Hold(find(name), beyond, bytes),
     open: (name, bytes, room = bytes) => {
-      const holder = holders.get(name) ?? addHolder(name);
+      const holder = find(name);
       return hasRoom(holder, room) ? new Hold(holder, ledger, bytes) : null;
     },
   };
@@ -88,8 +102,18 @@ class Hold implements ByteHold {
     return true;
   }
 
+  fit(bytes: number): boolean {
+    if (bytes > this.#own) return this.take(bytes - this.#own);
+    this.set(bytes);
+    return true;
+  }
+
   give(bytes: number): void {
     this.set(this.#own - bytes);
+  }
+
+  beside(bytes: number): ByteHold {
+    return new Hold(this.#holder, this.#ledger, bytes);
   }
 
   set(bytes: number): void {

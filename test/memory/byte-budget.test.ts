@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type ByteHold, createByteBudget } from '#src/executor/byte-budget.ts';
+import { type ByteHold, createByteBudget } from '#src/memory/byte-budget.ts';
 
 describe('a budget of bytes', () => {
   test('one holder gets half, and leaves the other half to others', () => {
@@ -51,6 +51,38 @@ describe('a budget of bytes', () => {
     expect(budget.open('b', 100)).toBeNull();
     hold?.set(300);
     expect(budget.inUse()).toBe(300);
+  });
+
+  test('a hold is made exact: it shrinks always, and grows where there is room', () => {
+    const budget = createByteBudget({ limitBytes: 1000 });
+    const hold = budget.open('a', 400);
+    expect(hold?.fit(300)).toBe(true);
+    expect(hold?.fit(501)).toBe(false);
+    expect(budget.inUse()).toBe(300);
+    expect(hold?.fit(500)).toBe(true);
+    expect(budget.inUse()).toBe(500);
+  });
+
+  test('what outlives a hold stays with its holder, and is given back by itself', () => {
+    const budget = createByteBudget({ limitBytes: 1000 });
+    const hold = budget.open('a', 400);
+    const later = hold?.beside(100);
+    hold?.release();
+    expect(budget.inUse()).toBe(100);
+    expect(budget.hasRoom('a', 401)).toBe(false);
+    expect(budget.hasRoom('b', 401)).toBe(true);
+    later?.release();
+    expect(budget.inUse()).toBe(0);
+  });
+
+  test('what must be in memory is counted beyond the limit, and leaves others less', () => {
+    const budget = createByteBudget({ limitBytes: 1000 });
+    const hold = budget.openBeyond('a', 900);
+    expect(hold.take(300)).toBe(true);
+    expect(budget.inUse()).toBe(1200);
+    expect(budget.open('b', 1)).toBeNull();
+    hold.release();
+    expect(budget.inUse()).toBe(0);
   });
 
   test('whatever is taken and given, the sum is right, within the limit, and 0 at the end', () => {

@@ -1,0 +1,105 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RenderedResult } from '../contract/tool-result.ts';
+import type { BatchMemory } from '../executor/batch-request.ts';
+import { toWellFormedJson } from '../json/json-text.ts';
+import { weighJson } from '../json/weigh-json.ts';
+import type { ByteHold } from '../memory/byte-budget.ts';
+import { HeldMemory } from '../memory/held-memory.ts';
+import { overloaded } from './problems.ts';
+
+/** What a request takes of the memory for requests: its body, and its answer until the connection has taken it. */
+export type RequestHold = ByteHold;
+
+// A value is in memory as itself and as the answer, and for a conversation as text inside texts as well. What is streamed is
+// on its way while its result is kept for the end of its batch.
+const COPIES = { results: 2, messages: 4, 'streamed results': 3, 'streamed messages': 5 } as const;
+
+/** What an answer is made of, and so how often its values are in memory. */
+export type MemoryForm = keyof typeof COPIES;
+
+// What is smaller is within what the request has taken at the door.
+const SMALL = 32_768;
+
+/** What a request takes at the door beside its body. Measured: a batch without large values takes 20 to 30 kB. */
+export const FIRST_BYTES = 32_768;
+
+/**
+ * Of a body that is read: its text and its value, or a copy of the value on its way to a tool host. Measured with bodies of
+ * one long string; what more the value takes is weighed when the text is there, before it is parsed.
+ */
+export const BODY_COPIES = 2;
+
+// The value of a smaller body is within FIRST_BYTES whatever it is.
+const SMALL_BODY = 2048;
+
+/**
+ * Takes what a body and its value take of memory, before it is parsed. `length`: as announced, undefined where it was not.
+ * Throws a problem where there is no room. Gives the bytes taken; 0: too few to count.
+ */
+export const takeBody = (hold: RequestHold | null, text: string, length: string | undefined): number => {
+  if (hold === null || (text.length <= SMALL_BODY && length !== undefined)) return 0;
+  const bytes = text.length + weighJson(text);
+  if (!hold.fit(FIRST_BYTES + bytes)) throw overloaded(NO_ROOM);
+  return bytes;
+};
+
+// Of a request that waits there is no answer yet; about so much is its connection.
+const WAITING_BYTES = 8192;
+
+/**
+ * From now on a request waits: it holds next to nothing, so that thousands may wait beside those that are answered. Its own
+ * answer is small, or asks for room when it is there.
+ */
+export const holdLittle = ({ request: { hold }, raw }: FastifyReply): void =>
+  hold?.set(WAITING_BYTES + raw.writableLength);
+
+/** Why a request finds no room for its body or its answer. */
+export const NO_ROOM = { reason: 'request_memory', retryAfterSeconds: 2 } as const;
+
+/** The memory of a batch: its values, as the copies of them will need it, and `bodyBytes` that its body has taken. */
+export const toBatchMemory = (
+  { hold }: Pick<FastifyRequest, 'hold'>,
+  form: MemoryForm,
+  bodyBytes: number,
+): BatchMemory | null => (hold === null ? null : new HeldMemory(hold, COPIES[form], bodyBytes));
+
+/** Keeps what a request has taken until the work that was begun is done, also where its client goes before. */
+export const holdUntil = <Value>(hold: RequestHold | null, work: Value | Promise<Value>): Value | Promise<Value> =>
+  hold === null || !(work instanceof Promise) ? work : releaseAfter(hold, work);
+
+const releaseAfter = async <Value>(hold: RequestHold, work: Promise<Value>): Promise<Value> => {
+  hold.retain();
+  try {
+    return await work;
+  } finally {
+    hold.release();
+  }
+};
+
+/** The body as it is sent: where it is large, as bytes, which the request holds from now on in place of all else. */
+export const toPayload = ({ request }: FastifyReply, text: string): string | Buffer => {
+  const json = toWellFormedJson(text);
+  if (json.length < SMALL) return json;
+  // Not the text: the heap would keep it, and the socket a copy of it.
+  const bytes = Buffer.from(json);
+  request.body = undefined;
+  request.hold?.set(bytes.length);
+  return bytes;
+};
+
+/** Throws a problem where there is no room for results that were kept: they did not run now, and can be asked for again. */
+export const requireRoomForReplay = (
+  { hold }: Pick<FastifyRequest, 'hold'>,
+  results: readonly RenderedResult[],
+  form: MemoryForm,
+): void => {
+  const bytes = results.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
+  if (hold === null || hold.take(bytes * COPIES[form])) return;
+  throw overloaded(NO_ROOM);
+};
+
+/** Throws a problem where there is no room for a body of something that can be read again later. */
+export const requireRoom = ({ request: { hold } }: FastifyReply, json: string): void => {
+  if (json.length < SMALL || hold === null || hold.take(json.length)) return;
+  throw overloaded(NO_ROOM);
+};
