@@ -293,7 +293,8 @@ class LiveCalls {
   forget(record: MutableRecord): void {
     const { key, spec } = record;
     this.#records.delete(key);
-    this.#bytes -= toBytes(spec);
+    record.hold?.release();
+    record.hold = null;
     decrement(this.#holders, holderOf(spec));
     if (spec.sessionKey === null) return;
     const calls = this.#sessions.get(spec.sessionKey);
