@@ -1,3 +1,4 @@
+import { splitRedisUrl } from '../sessions/redis-url.ts';
 import type { ConfigText, Variables } from './file/expand-variables.ts';
 import { toPathText } from './file/mistakes.ts';
 import type { Config } from './settings/config.ts';
@@ -10,15 +11,16 @@ export type IsSecretName = (name: string) => boolean;
 
 /** Values of the variables that SECRETS_ENV names, and the credentials in addresses and headers of other variables. */
 export const findEnvironmentSecrets = (
-  { SECRETS_ENV, TOOLS_ENV, TOOLS_ENV_ALLOW, REDIS_URL = '' }: Config,
+  { SECRETS_ENV, TOOLS_ENV, TOOLS_ENV_ALLOW, REDIS_URL = '', REDIS_SENTINEL_PASSWORD = '' }: Config,
   environment: Variables,
 ): readonly NamedSecret[] => {
   const variables = Object.entries(environment).flatMap(([name, value]) => (value ? [{ name, value }] : []));
   const ofTools = [...TOOLS_ENV, ...TOOLS_ENV_ALLOW];
-  const addresses = REDIS_URL.split(',').map((value) => ({ name: 'REDIS_URL', value }));
+  const addresses = splitRedisUrl(REDIS_URL).map((value) => ({ name: 'REDIS_URL', value }));
   return [
     ...variables.filter(({ name }) => matchesNames(name, SECRETS_ENV)),
     ...addresses.flatMap((one) => withValues(one, toCredentials)),
+    ...(REDIS_SENTINEL_PASSWORD === '' ? [] : [{ name: 'REDIS_SENTINEL_PASSWORD', value: REDIS_SENTINEL_PASSWORD }]),
     ...variables.filter(({ name }) => OTLP_HEADERS.test(name)).flatMap((one) => withValues(one, toOtlpSecrets)),
     ...variables.filter(({ name }) => matchesNames(name, ofTools)).flatMap((one) => withValues(one, toCredentials)),
   ];

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Job, JobQueue, LaneState, ServedLane, Taking } from '../pending/job-queue.ts';
-import { createRedisClient, openQueueConnection } from '../sessions/redis-client.ts';
+import { createRedisClient, openQueueConnection, type RedisAddress } from '../sessions/redis-client.ts';
 import { createJobShard, type JobShard } from './job-shard.ts';
 import { type ShardWorker, startShardWorker } from './shard-worker.ts';
 
@@ -8,8 +8,7 @@ import { type ShardWorker, startShardWorker } from './shard-worker.ts';
 export type LaneShards = { readonly lane: string; readonly shards: number };
 
 export type BullmqJobQueueOptions = {
-  /** As REDIS_URL: one server, or the nodes of a cluster separated by commas. */
-  readonly url: string;
+  readonly url: RedisAddress;
   readonly lanes: readonly LaneShards[];
   /** Is told of each error of a connection and of what the queue could not note; nothing is thrown at the process. */
   readonly onError: (error: unknown) => void;

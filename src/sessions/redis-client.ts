@@ -3,6 +3,11 @@ import { readFileSync } from 'node:fs';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
 import { createPatience, PATIENT_MS } from './patience.ts';
 import { createPreload } from './preload-scripts.ts';
+import { toSentinelOptions } from './redis-sentinel.ts';
+import { isSentinelUrl, splitRedisUrl } from './redis-url.ts';
+
+/** A REDIS_URL, also with REDIS_SENTINEL_PASSWORD. */
+export type RedisAddress = string | { readonly url: string; readonly sentinelPassword?: string | undefined };
 
 /** The little of a Redis client that the stores need. */
 export type RedisClient = {
@@ -51,12 +56,12 @@ const retryDelay = (attempt: number): number =>
   Math.min(MAX_RECONNECT_DELAY_MS, 50 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
 
 /**
- * A client for one server (`redis://`, `rediss://`) or, for a comma-separated list of URLs, a cluster. Gives up an
- * answer after `answerWithinMs` milliseconds, at most 1 000.
+ * A client for one server (`redis://`, `rediss://`), for the master that Sentinels name (`redis+sentinel://`) or, for a
+ * comma-separated list of URLs, a cluster. Gives up an answer after `answerWithinMs` milliseconds, at most 1 000.
  */
-export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_MS): RedisClient => {
-  const nodes = toNodes(url);
-  const client = nodes.length > 1 ? createCluster(nodes) : createStandalone(url);
+export const createRedisClient = (address: RedisAddress, answerWithinMs = COMMAND_TIMEOUT_MS): RedisClient => {
+  const nodes = toNodes(address);
+  const client = nodes.length > 1 ? createCluster(nodes) : createStandalone(address);
   const hurried = createPatience(answerWithinMs);
   const patient = createPatience(PATIENT_MS);
   const openTurn = createTurns(client, () => {
@@ -101,6 +106,8 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
       client.on('error', listener);
       // What ioredis says of one node of a cluster.
       client.on('node error', listener);
+      // What it says of one Sentinel: of an address, a password or a name that is wrong only this tells.
+      client.on('sentinelError', listener);
     },
     onLost: (listener) => void client.on('close', () => wanted && listener()),
     disconnect: () => {
@@ -110,7 +117,8 @@ export const createRedisClient = (url: string, answerWithinMs = COMMAND_TIMEOUT_
   };
 };
 
-const toNodes = (url: string): readonly string[] => url.split(',').map((node) => node.trim());
+const toUrl = (address: RedisAddress): string => (typeof address === 'string' ? address : address.url);
+const toNodes = (address: RedisAddress): readonly string[] => splitRedisUrl(toUrl(address));
 
 const ignore = (): void => undefined;
 
@@ -165,11 +173,18 @@ const createReconnectRule = (): ((error: Error) => boolean) => {
   };
 };
 
+const openServer = (address: RedisAddress, options: Omit<RedisOptions, 'replyMapping'>): Redis => {
+  const url = toUrl(address);
+  if (!isSentinelUrl(url)) return new Redis(url, options);
+  const password = typeof address === 'string' ? undefined : address.sentinelPassword;
+  return new Redis({ ...options, ...toSentinelOptions(url, password, retryDelay) });
+};
+
 const createStandalone = (
-  url: string,
+  address: RedisAddress,
   options: typeof WORKER_OPTIONS | Pick<RedisOptions, 'lazyConnect'> = {},
 ): Redis =>
-  new Redis(url, {
+  openServer(address, {
     ...SHARED_OPTIONS,
     enableOfflineQueue: false,
     retryStrategy: retryDelay,
@@ -222,10 +237,10 @@ const WORKER_OPTIONS = {
  * A connection for BullMQ, to the servers of `createRedisClient`, that connects at once and goes on trying. `producer`: a
  * command fails where Redis is away. `worker`: it waits until Redis is back.
  */
-export const openQueueConnection = (url: string, use: 'producer' | 'worker'): Redis | Cluster => {
-  const nodes = toNodes(url);
+export const openQueueConnection = (address: RedisAddress, use: 'producer' | 'worker'): Redis | Cluster => {
+  const nodes = toNodes(address);
   const options = use === 'worker' ? WORKER_OPTIONS : { lazyConnect: false };
-  if (nodes.length === 1) return createStandalone(url, options);
+  if (nodes.length === 1) return createStandalone(address, options);
   if (use === 'producer') return createCluster(nodes, options);
   return new Cluster([...nodes], {
     lazyConnect: false,
@@ -252,8 +267,8 @@ type Channel = PromiseWithResolvers<void> & { readonly listener: (message: strin
 const SUBSCRIBE_AGAIN_MS = 5000;
 
 /** Subscribes at the server, or at one node of the cluster: a message reaches all of them. */
-export const createRedisSubscription = (url: string): RedisSubscription => {
-  const nodes = url.split(',').map((node) => node.trim());
+export const createRedisSubscription = (address: RedisAddress): RedisSubscription => {
+  const nodes = toNodes(address);
   const channels = new Map<string, Channel>();
   let client: Redis | Cluster | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -271,7 +286,7 @@ export const createRedisSubscription = (url: string): RedisSubscription => {
   };
   const subscribeToAll = (): void => subscribe([...channels.keys()]);
   const open = (): Redis | Cluster => {
-    const opened = nodes.length > 1 ? createCluster(nodes) : createSubscriber(url);
+    const opened = nodes.length > 1 ? createCluster(nodes) : createSubscriber(address);
     opened.on('ready', subscribeToAll);
     opened.on('message', (name: string, message: string) => channels.get(name)?.listener(message));
     // The other connection to the same servers tells of them.
@@ -302,9 +317,14 @@ export const createRedisSubscription = (url: string): RedisSubscription => {
 };
 
 // Without a time for data to come: there may be none for hours.
-const createSubscriber = (url: string): Redis => {
+const createSubscriber = (address: RedisAddress): Redis => {
   const { socketTimeout: _none, ...shared } = SHARED_OPTIONS;
-  return new Redis(url, { ...shared, enableOfflineQueue: false, autoResubscribe: false, retryStrategy: retryDelay });
+  return openServer(address, {
+    ...shared,
+    enableOfflineQueue: false,
+    autoResubscribe: false,
+    retryStrategy: retryDelay,
+  });
 };
 
 /** A client each of whose commands is patient. */

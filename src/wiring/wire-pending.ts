@@ -144,13 +144,14 @@ const createRecords = (config: Config, { memory, budget, callRecords, now }: Pen
 
 // Only where there is Redis is what talks to it loaded.
 const createQueue = async (
-  { REDIS_URL, WORKER_STALL_MS }: Config,
+  { REDIS_URL, REDIS_SENTINEL_PASSWORD, WORKER_STALL_MS }: Config,
   lanes: readonly Lane[],
   onError: (error: unknown) => void,
 ): Promise<JobQueue> => {
   if (REDIS_URL === undefined) return createMemoryJobQueue(lanes.map(({ lane }) => lane));
   const { createBullmqJobQueue } = await import('../jobs/bullmq-job-queue.ts');
-  return createBullmqJobQueue({ url: REDIS_URL, lanes, onError, stallMs: WORKER_STALL_MS });
+  const url = { url: REDIS_URL, sentinelPassword: REDIS_SENTINEL_PASSWORD };
+  return createBullmqJobQueue({ url, lanes, onError, stallMs: WORKER_STALL_MS });
 };
 
 const LOOK_EVERY_MS = 10_000;

@@ -134,7 +134,8 @@ const wireRedis = async (
   const { createRedisPageTokens } = await import('../sessions/redis-page-tokens.ts');
   const settings = toSessionSettings(config);
   const { ttlMs } = settings;
-  const client = createRedisClient(url);
+  const address = { url, sentinelPassword: config.REDIS_SENTINEL_PASSWORD };
+  const client = createRedisClient(address);
   client.onError((error) => observer.operationFailed('connect', error));
   const space = createRedisSpace({
     client,
@@ -155,7 +156,7 @@ const wireRedis = async (
   const sessions = createFallbackSessionStore({ primary, local, policy, availability });
   const onRefused = (error: unknown): void => observer.operationFailed('page', error);
   const pageTokens = createRedisPageTokens({ client, availability, ttlMs, memory, now, onRefused });
-  const subscription = createRedisSubscription(url);
+  const subscription = createRedisSubscription(address);
   const limits = toPendingLimits(config);
   const calls = createRedisCallRecords({ client, subscription, space, limits });
   client.connect();

@@ -45,19 +45,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   telemetry: ['contract', 'executor', 'redaction', 'queue', 'isolation', 'memory', 'webhooks'],
   auth: ['contract', 'files', 'memory'],
   config: [
-    ...[
-      'auth',
-      'contract',
-      'files',
-      'memory',
-      'tools',
-      'telemetry',
-      'toolkit-api',
-      'toolkits',
-      'upstreams',
-      'webhooks',
-    ],
-    'workspace',
+    ...['auth', 'contract', 'files', 'memory', 'sessions', 'tools', 'telemetry', 'toolkit-api', 'toolkits'],
+    ...['upstreams', 'webhooks', 'workspace'],
   ],
   routes: ['contract', 'formats', 'executor', 'json', 'memory', 'pending'],
   'mcp-server': ['contract', 'json', 'formats', 'executor', 'routes'],
@@ -237,7 +226,7 @@ test('a declaration of a toolkit imports only what every start may load', () => 
 
 test('ioredis is known to the Redis client alone', () => {
   const users = FILES.filter(({ packages }) => packages.some(({ from }) => from === 'ioredis'));
-  expect(users.map(({ path }) => path)).toEqual(['sessions/redis-client.ts']);
+  expect(users.map(({ path }) => path)).toEqual(['sessions/redis-client.ts', 'sessions/redis-sentinel.ts']);
 });
 
 test('processes are started by three files alone: for tool hosts, MCP servers with their watch, and commands', () => {
@@ -318,6 +307,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'routes/sessions.ts': 'a store that is away is a problem, not a bug',
   'sessions/keyed/keyed-results.ts': 'what was kept may be no JSON any more',
   'sessions/redis-client.ts': 'NOSCRIPT: the script is sent whole',
+  'sessions/redis-url.ts': 'a % that is no escape is a mistake of the URL, told in words',
   'sessions/store-availability.ts': 'a store that is away becomes a state',
   'telemetry/call-metrics.ts': 'an observer that throws changes nothing',
   'telemetry/describe-error.ts': 'reading what was thrown may throw',

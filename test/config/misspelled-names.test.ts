@@ -59,12 +59,18 @@ test('no variable of a real environment is taken for a setting', () => {
 
 const LEVELS = 'LOG_LEVEL must be one of trace, debug, info, warn, error, fatal, silent';
 const GROUPS = `TOOL_GROUPS must be a comma-separated list of ${[...TOOL_GROUPS.keys()].join(', ')}`;
-const REDIS = 'REDIS_URL must be redis://… or rediss://…, or a comma-separated list of them';
+const REDIS =
+  'REDIS_URL must be redis://… or rediss://…, a comma-separated list of them, or redis+sentinel://HOST/NAME';
 
 test.each([
   ['REDIS_URL', 'localhost:6379', `${REDIS}: 'localhost:6379' has no scheme; write redis://localhost:6379`],
   ['REDIS_URL', 'http://cache:6379', `${REDIS}: write redis://cache:6379`],
   ['REDIS_URL', 'me:secret@cache:6379', `${REDIS}: write redis:// before it`],
+  [
+    'REDIS_URL',
+    'redis+sentinel://:secret@a',
+    `${REDIS}: write the name of the master after the hosts, as in redis+sentinel://host/mymaster`,
+  ],
   ['PORT', '8080/tcp', 'PORT must be a whole number: write PORT=8080'],
   [
     'OPS_PORT',

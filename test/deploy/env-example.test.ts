@@ -45,6 +45,7 @@ test('the settings that operators rely on are there, once each, with their defau
     LOG_LEVEL: 'info',
     LOG_LEVEL_FORMAT: 'number',
     REDIS_URL: 'redis://127.0.0.1:6379',
+    REDIS_SENTINEL_PASSWORD: '',
     WORKSPACE_DIR: '',
     TOOLS_DIR: '',
     TOOLS_ENV: '',

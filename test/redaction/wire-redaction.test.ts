@@ -62,6 +62,16 @@ test("Redis's passwords are registered as they are written and as they are meant
   ).toEqual(['hush%2Fhush1', 'hush/hush1', 'otherhush']);
 });
 
+test("Sentinel's passwords are registered, also one with a comma, its hosts and the name of the master are not", () => {
+  const environment = {
+    REDIS_URL: 'redis+sentinel://recourse:hush,hush1%2F@one.example.com:26379,two.example.com/mymaster/1',
+    REDIS_SENTINEL_PASSWORD: 'sentinelhush',
+    SECRETS_ENV: 'OTHER',
+  };
+  const texts = ['hush,hush1%2F', 'hush,hush1/', 'sentinelhush', 'recourse', 'one.example.com', 'two.example.com'];
+  expect(redactedOf(environment, [...texts, 'mymaster'])).toEqual(['hush,hush1%2F', 'hush,hush1/', 'sentinelhush']);
+});
+
 test('headers for a collector of traces are registered, without their scheme, too', () => {
   const environment = { OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20abcdefgh-one,x-team=value%3Dtwo' };
   expect(redactedOf(environment, ['abcdefgh-one', 'value=two', 'authorization'])).toEqual([

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isSentinelUrl, parseSentinelUrl, splitRedisUrl } from '../../sessions/redis-url.ts';
 import { flag, list, listOf, MAX_TIMER_MS, oneOf, optionalWhole, whole } from '../../toolkit-api/setting-kinds.ts';
 import { ACCESS_SETTINGS } from './access-settings.ts';
 import { TOOL_SETTINGS } from './tool-settings.ts';
@@ -7,7 +8,9 @@ import { WORKER_SETTINGS } from './worker-settings.ts';
 const VARIABLES_RULE = 'must be a comma-separated list of names of environment variables';
 const PERMISSION = /^(fs-read|fs-write|net|child|worker|addons|wasi)$/;
 const PERMISSIONS_RULE = 'must be a comma-separated list of fs-read, fs-write, net, child, worker, addons, wasi';
-const isRedisUrl = (url: string): boolean => /^rediss?:\/\/\S+$/.test(url.trim()) && URL.canParse(url.trim());
+const isServerUrl = (url: string): boolean => /^rediss?:\/\/\S+$/.test(url) && URL.canParse(url);
+const isRedisUrl = (url: string): boolean =>
+  isSentinelUrl(url) ? !('mistake' in parseSentinelUrl(url)) : splitRedisUrl(url).every(isServerUrl);
 const SECRETS_RULE =
   'must be a comma-separated list of variables, prefixes such as GITHUB_* or suffixes such as *_TOKEN';
 const SECRET_NAMES = ['*_TOKEN', '*_KEY', '*_SECRET', '*_PASSWORD', '*_CREDENTIALS'];
@@ -22,13 +25,17 @@ export const SETTINGS = {
   REDIS_URL: z
     .string()
     .refine(
-      (urls) => urls.split(',').every(isRedisUrl),
-      'must be redis://… or rediss://…, or a comma-separated list of them',
+      isRedisUrl,
+      'must be redis://… or rediss://…, a comma-separated list of them, or redis+sentinel://HOST/NAME',
     )
     .optional()
     .describe(
-      'The Redis that stores what replicas share: redis://, rediss://, or a comma-separated list of cluster nodes. Unset: the memory of this process.',
+      'The Redis that stores what replicas share: redis://, rediss://, a comma-separated list of cluster nodes, or `redis+sentinel://[user:password@]host[:26379][,host]/NAME[/db]` (`rediss+sentinel` for TLS). Unset: the memory of this process.',
     ),
+  REDIS_SENTINEL_PASSWORD: z
+    .string()
+    .optional()
+    .describe('Password of the Sentinels; the credentials in REDIS_URL are for the servers behind them.'),
   WORKSPACE_DIR: z
     .string()
     .optional()

@@ -1,4 +1,5 @@
 import { findNearestNames } from '../../contract/nearest-names.ts';
+import { isSentinelUrl, parseSentinelUrl } from '../../sessions/redis-url.ts';
 
 /** A value as it was given, and what was expected of it. */
 export type GivenValue = {
@@ -25,11 +26,17 @@ const ofQuotes = ({ value }: GivenValue): string | null =>
 
 const ofRedis = ({ setting, value }: GivenValue): string | null => {
   if (setting !== 'REDIS_URL') return null;
+  if (isSentinelUrl(value)) return ofSentinels(value);
   // A user name and a password may stand before an @.
   if (value.includes('@')) return value.includes('://') ? null : 'write redis:// before it';
   if (/^[\w.-]+(?::\d+)?(?:\/\d+)?$/.test(value)) return `'${value}' has no scheme; write redis://${value}`;
   const scheme = /^(?:https?|tcp):\/\/([\w.-]+(?::\d+)?)\/?$/.exec(value);
   return scheme === null ? null : `write redis://${scheme[1]}`;
+};
+
+const ofSentinels = (value: string): string | null => {
+  const read = parseSentinelUrl(value);
+  return 'mistake' in read ? read.mistake : null;
 };
 
 const ofPort = ({ setting, value }: GivenValue): string | null => {

@@ -39,12 +39,14 @@ test('lists are split at commas, trimmed, and empty entries do not count', () =>
   });
 });
 
-test('REDIS_URL takes one server or a list of nodes', () => {
+test('REDIS_URL takes one server, a list of nodes, or Sentinels', () => {
   for (const url of [
     'redis://127.0.0.1:6379',
     'rediss://user:password@redis.internal:6380/2',
     'redis://[::1]:6379',
     'redis://a:7000, redis://b:7000,redis://c:7000',
+    'redis+sentinel://user:pass%2Fword@a:26379,b/mymaster/2',
+    'rediss+sentinel://a/mymaster',
   ])
     expect(configOf({ REDIS_URL: url }).REDIS_URL).toBe(url);
 });
@@ -58,8 +60,9 @@ test('a REDIS_URL that is none is refused, and its password not repeated', () =>
     'redis://:secret@a,b',
     'redis:// a',
     'redis://a,',
+    'sentinel://a/m',
   ])
     expect(rulesBrokenBy({ REDIS_URL: url }), url).toEqual([
-      'REDIS_URL must be redis://… or rediss://…, or a comma-separated list of them',
+      'REDIS_URL must be redis://… or rediss://…, a comma-separated list of them, or redis+sentinel://HOST/NAME',
     ]);
 });
