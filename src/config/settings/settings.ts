@@ -128,7 +128,9 @@ export const SETTINGS = {
   SESSION_MAX_CALLS: whole(0, 0).describe('Calls that may run in one session. 0 = unlimited.'),
   SESSION_MAX_ROUNDS: whole(0, 0).describe('Rounds (steps of the agent) of one session, such as 25. 0 = unlimited.'),
   SESSION_MAX_PENDING: whole(16, 1).describe('Pending calls of one session. Further ones are `call_limit_exceeded`.'),
-  KEY_MAX_PENDING: whole(2000, 1).describe('The same for one API key, for the tokens of one tenant together, or for one address of anonymous callers.'),
+  KEY_MAX_PENDING: whole(2000, 1).describe(
+    'The same for one API key, for the tokens of one tenant together, or for one address of anonymous callers.',
+  ),
   MAX_PENDING: whole(20_000, 1).describe('The same for the whole service. Further ones are `overloaded`.'),
   SESSION_JOURNAL: whole(200, 0, 10_000).describe(
     'Number of latest calls in the journal of a session; 0 = no journal and no reducer slices.',
