@@ -48,10 +48,11 @@ export const acceptCall = async (call: ReadyCall): Promise<void> => {
     call.outcome = invalid;
     return;
   }
-  const { services } = call.batch;
+  const { services, cancellation } = call.batch;
+  const leftMs = cancellation.remainingAt(services.now());
   const acceptance = isForgotten(call.batch)
     ? UNAVAILABLE
-    : await services.pending.accept(toSpec(call), (handle) => announce(call, handle));
+    : await services.pending.accept(toSpec(call), (handle) => announce(call, handle), leftMs);
   if (acceptance.kind !== 'accepted') {
     refuse(call, acceptance);
     return;

@@ -78,8 +78,15 @@ export type Acceptance =
 export type PendingCalls = {
   /** The pending call of this session with the same tool and arguments; null: none, or the store is away. */
   readonly find: (sessionKey: string, fingerprint: string) => Promise<AcceptedCall | null>;
-  /** Writes the call's record, tells `announce` its handle, then queues it: once that has resolved, where there is anything to wait for, or after 250 ms. */
-  readonly accept: (spec: CallSpec, announce: (handle: string) => Promise<void> | undefined) => Promise<Acceptance>;
+  /**
+   * Writes the call's record, tells `announce` its handle, then queues it: once that has resolved, where there is anything
+   * to wait for, or after 250 ms. `unavailable` also where its record is not made within so many milliseconds.
+   */
+  readonly accept: (
+    spec: CallSpec,
+    announce: (handle: string) => Promise<void> | undefined,
+    withinMs: number,
+  ) => Promise<Acceptance>;
   /** The call that an earlier answer named by its handle; null: nobody knows of it, or the store is away. */
   readonly attach: (tenant: string, handle: string) => Promise<AcceptedCall | null>;
 };

@@ -51,7 +51,7 @@ const toAwayWarning = ({ key }: IdempotencyKey): Warning => (key === null ? NOT_
 const openKey = async (batch: Batch, idempotency: IdempotencyKey): Promise<void> => {
   const { calls, services } = batch;
   const { keys, observer } = services;
-  const opening = await keys.open(toKeyedBatch(batch, idempotency));
+  const opening = await byDeadline(batch, keys.open(toKeyedBatch(batch, idempotency)), UNAVAILABLE);
   switch (opening.kind) {
     case 'unavailable':
       observer.keyUsed('unavailable');
@@ -74,7 +74,7 @@ const openKey = async (batch: Batch, idempotency: IdempotencyKey): Promise<void>
       return;
     case 'held':
       observer.keyUsed(opening.record.earlier.size === 0 ? 'new' : 'resumed');
-      batch.record = holdRecord(opening.record, calls);
+      batch.record = holdRecord(opening.record, batch);
       // Of a batch without a key its pending results say so themselves.
       batch.warnings = keys.durability === 'process' && batch.request.idempotency?.key !== null ? [NOT_DURABLE] : [];
       for (const [index, earlier] of opening.record.earlier) restore(calls[index], earlier);
@@ -110,6 +110,21 @@ const restore = (call: Call | undefined, earlier: EarlierCall): void => {
   if (isUnknown) call.batch.services.observer.keyUsed('unknown');
 };
 
+const UNAVAILABLE = { kind: 'unavailable' } as const;
+
+/** What a store answers that is given a second; the other where the batch has less. */
+const byDeadline = <Answer, Late>(
+  { cancellation }: Batch,
+  answer: Promise<Answer>,
+  late: Late,
+): Promise<Answer | Late> =>
+  new Promise((resolve, reject) => {
+    const stop = cancellation.onCancel((cause) => {
+      if (cause === 'deadline') resolve(late);
+    });
+    answer.finally(stop).then(resolve, reject);
+  });
+
 const AWAY: RecordLease = {
   state: 'away',
   start: async () => 'away',
@@ -123,11 +138,26 @@ const away = (): 'away' => 'away';
 // A third of the lease: two renewals may get lost.
 const RENEW_EVERY_MS = 1500;
 
-const holdRecord = (record: HeldRecord, calls: readonly Call[]): RecordLease => {
+// As long as an outage may last that a sweep of pending calls bridges as well.
+const WITHDRAW_TRIES = 120;
+const WITHDRAW_PAUSE_MS = 250;
+
+/** Takes marks of calls that never ran out of the record, or their key would be told that nobody knows how they ended. */
+const withdrawMarks = async (record: HeldRecord, marked: readonly ResultToKeep[]): Promise<void> => {
+  for (let tries = 0; tries < WITHDRAW_TRIES; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, WITHDRAW_PAUSE_MS).unref());
+    if ((await record.commit(marked).catch(away)) !== 'away') return;
+  }
+};
+
+const holdRecord = (record: HeldRecord, batch: Batch): RecordLease => {
+  const { calls } = batch;
   // A renewal that fails is not the last word: the next may not, and `start` and `finish` ask the record themselves.
   const timer = setInterval(() => void record.renew().catch(away), RENEW_EVERY_MS);
   timer.unref();
   let isFinished = false;
+  // Calls that do not run because no answer said that they are marked: they may be.
+  const unsure = new Set<number>();
   // By their tools' own names, whatever those were called by: rights go by the tool, also when it has gone and what another
   // name stood for cannot be found out any more.
   const toStored = (index: number, result: string): string => {
@@ -136,11 +166,18 @@ const holdRecord = (record: HeldRecord, calls: readonly Call[]): RecordLease => 
   };
   return {
     state: 'held',
-    start: (index) => record.start(index).catch(away),
-    finish: (results) => {
+    start: async (index) => {
+      const state = await byDeadline(batch, record.start(index).catch(away), away());
+      if (state === 'away') unsure.add(index);
+      return state;
+    },
+    finish: async (results) => {
       isFinished = true;
       const stored = results.map((one) => ({ ...one, result: toStored(one.index, one.result) }));
-      return record.commit(stored).catch(away);
+      const state = await record.commit(stored).catch(away);
+      const marked = stored.filter(({ index, kind }) => kind === 'repeatable' && unsure.delete(index));
+      if (state === 'away' && marked.length > 0) void withdrawMarks(record, marked);
+      return state;
     },
     letGo: () => {
       clearInterval(timer);
@@ -172,7 +209,7 @@ const keepUnderRequest = async (batch: Batch, { recordKey, requestKey }: Idempot
     warn(calls, NOT_FOUND_AGAIN);
     return;
   }
-  batch.record = holdRecord(opening.record, calls);
+  batch.record = holdRecord(opening.record, batch);
   await commitResults(batch, batch.record);
 };
 
@@ -199,7 +236,7 @@ const warn = (calls: readonly Call[], warning: Warning): void => {
 };
 
 // What was accepted runs whatever is answered, so its answer waits for a store that is back soon.
-const FINISH_TRIES = 20;
+const FINISH_WITHIN_MS = 5000;
 const FINISH_PAUSE_MS = 250;
 
 /** Keeps the results of a batch with pending calls, also where its store is away for a few seconds. */
@@ -207,9 +244,10 @@ const finishAccepted = async (
   record: RecordLease,
   results: readonly ResultToKeep[],
 ): ReturnType<RecordLease['finish']> => {
-  for (let tries = 1; ; tries += 1) {
+  const until = performance.now() + FINISH_WITHIN_MS;
+  for (;;) {
     const state = await record.finish(results);
-    if (state !== 'away' || tries >= FINISH_TRIES) return state;
+    if (state !== 'away' || performance.now() >= until) return state;
     await new Promise((resolve) => setTimeout(resolve, FINISH_PAUSE_MS).unref());
   }
 };

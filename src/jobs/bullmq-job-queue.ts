@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { CALL_LEASE_MS } from '../pending/call-records.ts';
 import type { Job, JobQueue, LaneState, ServedLane, Taking } from '../pending/job-queue.ts';
 import { createRedisClient, openQueueConnection, type RedisAddress } from '../sessions/redis-client.ts';
 import { createJobShard, type JobShard } from './job-shard.ts';
@@ -12,13 +13,13 @@ export type BullmqJobQueueOptions = {
   readonly lanes: readonly LaneShards[];
   /** Is told of each error of a connection and of what the queue could not note; nothing is thrown at the process. */
   readonly onError: (error: unknown) => void;
-  /** A job whose worker has given no sign for so many milliseconds is offered again, within as many more. */
+  /** A job whose worker has given no sign for so many milliseconds is offered again, within a quarter more. */
   readonly stallMs?: number;
   /** What the keys begin with. */
   readonly keyPrefix?: string;
 };
 
-const STALL_MS = 30_000;
+const STALL_MS = CALL_LEASE_MS;
 // What acknowledging the last jobs may take when the queue closes; where Redis is away they are offered again.
 const LAST_WORDS_MS = 2000;
 

@@ -4,8 +4,8 @@ import { weighJson } from '../json/weigh-json.ts';
 /** How often a call that is safe to repeat begins at most; then the tool itself is to blame. */
 export const MOST_BEGINS = 3;
 
-/** How long a worker that does not renew its lease holds a call, in milliseconds. It renews it three times as often. */
-export const CALL_LEASE_MS = 10_000;
+/** How long a worker that does not renew its lease holds a call, in milliseconds, by default. */
+export const CALL_LEASE_MS = 6000;
 
 /** How long the result of a call is kept after its end, in milliseconds. */
 export const RESULT_TTL_MS = 24 * 60 * 60 * 1000;
@@ -80,6 +80,8 @@ export type PartsWatch = { readonly ready: Promise<void>; readonly stop: () => v
 export type CallRecords = {
   /** `process`: gone when this process ends. */
   readonly durability: 'durable' | 'process';
+  /** How long a worker that does not renew its lease holds a call, in milliseconds. It renews it four times as often. */
+  readonly leaseMs: number;
   readonly create: (key: string, spec: CallSpec) => Promise<Creation>;
   /**
    * Says that whoever made the record knows of it. One that is not confirmed is dropped after a minute, and never queued by a

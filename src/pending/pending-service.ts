@@ -96,25 +96,26 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
   const closing = new AbortController();
   const confirm = createConfirm(options, closing.signal);
   const dispatch = createDispatch(options, closing.signal);
-  const accept: PendingService['accept'] = async (spec, announce) => {
+  const accept: PendingService['accept'] = async (spec, announce, withinMs) => {
     const key = keyOfSpec(spec);
-    const created = await records.create(key, spec);
+    const until = time() + withinMs;
+    const created = await orLate(records.create(key, spec), withinMs);
     if (created.kind === 'same') return join(created.key);
-    return created.kind === 'full' ? created : queue(key, spec, created.kind === 'created', announce);
+    if (created.kind === 'full') return created;
+    if ((await confirm(key, until - time())) === 'gone') return UNAVAILABLE;
+    return queue(key, spec, created.kind === 'created', announce);
   };
   const queue = async (key: string, spec: CallSpec, isNew: boolean, announce: Announce): Promise<Acceptance> => {
-    const handle = handleOf(key);
-    if ((await confirm(key)) === 'gone') return UNAVAILABLE;
     if (isNew) onAccepted(spec);
-    await waitAtMost(announce(handle), MOST_ANNOUNCING_MS);
+    await waitAtMost(announce(handleOf(key)), MOST_ANNOUNCING_MS);
     await dispatch(key, spec);
     // What was just written need not be read. What an earlier try has written may have ended.
     const record = isNew ? null : await records.find(key).catch(orNull);
     return { kind: 'accepted', call: toAccepted(key, record ?? toFresh(spec)), how: 'new' };
   };
   return {
-    accept: (spec, announce) =>
-      accept(spec, announce).catch((error: unknown) => {
+    accept: (spec, announce, withinMs) =>
+      accept(spec, announce, withinMs).catch((error: unknown) => {
         onFailed(error);
         return UNAVAILABLE;
       }),
@@ -198,6 +199,13 @@ export const handleOfSpec = ({ recordKey, index }: CallSpec): string =>
 const WITHDRAW_TRIES = 60;
 const WITHDRAW_PAUSE_MS = 500;
 
+/** The answer, or a rejection after so many milliseconds: what was asked may have been done. */
+const orLate = async <Answer>(answer: Promise<Answer>, ms: number): Promise<Answer> => {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('The deadline of the batch has passed.')), ms).unref();
+  return Promise.race([answer, promise]).finally(() => clearTimeout(timer));
+};
+
 /**
  * Confirms a record. Where that fails it may have been applied: its caller is told that the call does not run, and so it
  * must not. The record is taken back, however long that takes.
@@ -210,9 +218,9 @@ const createConfirm = ({ records, onFailed }: PendingServiceOptions, closed: Abo
       if (isDone === true) return;
     }
   };
-  return async (key: string): Promise<'confirmed' | 'gone'> => {
+  return async (key: string, withinMs: number): Promise<'confirmed' | 'gone'> => {
     try {
-      return await records.confirm(key);
+      return await orLate(records.confirm(key), withinMs);
     } catch (error) {
       void withdraw(key);
       throw error;

@@ -9,7 +9,6 @@ import type { ByteBudget } from '../memory/byte-budget.ts';
 import { HeldMemory } from '../memory/held-memory.ts';
 import type { ToolProgress } from '../tools/tool.ts';
 import {
-  CALL_LEASE_MS,
   type CallLease,
   type CallProgress,
   type CallRecord,
@@ -42,8 +41,6 @@ export type WorkerOptions = {
   readonly count: (end: WorkerEnd) => void;
 };
 
-// Two renewals may get lost.
-const RENEW_EVERY_MS = CALL_LEASE_MS / 4;
 const PROGRESS_EVERY_MS = 500;
 // A result as a value and as its text.
 const COPIES = 2;
@@ -137,7 +134,8 @@ class HeldCall {
     const lack = outcome === null ? this.#findLack(argumentBytes) : null;
     if (lack !== null) return this.#giveBackFor(lack);
     if (outcome === null && spec.effects !== 'write' && (await this.#begin()) !== 'held') return later(AGAIN_AFTER_MS);
-    this.#timer = setInterval(() => void this.#renew(), RENEW_EVERY_MS);
+    // Two renewals may get lost.
+    this.#timer = setInterval(() => void this.#renew(), records.leaseMs / 4);
     this.#timer.unref();
     this.#unwatch = records.watch((key) => {
       if (key === this.#lease.key) void this.#readCancel();
@@ -270,12 +268,13 @@ class HeldCall {
   }
 
   async #finish(result: ResultToKeep | undefined): ReturnType<RecordLease['finish']> {
-    const { records, onFailed, onEnded, time } = this.#options;
+    const { records, onEnded, time } = this.#options;
     if (result === undefined) return 'lost';
     const isOver = this.#isToEnd() || time() >= this.#endsAt();
     if (result.kind === 'repeatable' && !isOver && !this.#isLost) {
       this.#isGivenBack = true;
-      await records.release(this.#lease).catch(onFailed);
+      // A mark that stays would make a write that never ran one of which nobody knows how it ended.
+      await this.#insist(() => records.release(this.#lease), RELEASE_TRIES);
       return 'given_back';
     }
     const state = await this.#commit(result.result, false);
@@ -292,17 +291,21 @@ class HeldCall {
     if (this.#hasBegun && !isUnknown(result)) await this.#commit(result, true);
   }
 
-  // Tried again for as long as the lease would last: a result that is not written is a call that runs again, or is unknown.
-  async #commit(result: string, late: boolean): Promise<'held' | 'lost' | 'away'> {
-    const { records, onFailed } = this.#options;
-    const unknown = isUnknown(result);
-    for (let tries = 0; ; tries += 1) {
+  // A result that is not written is a call that runs again, or is unknown.
+  #commit(result: string, late: boolean): Promise<'held' | 'lost' | 'away'> {
+    const how = { late, unknown: isUnknown(result) };
+    return this.#insist(() => this.#options.records.commit(this.#lease, result, how), COMMIT_TRIES);
+  }
+
+  /** Tries again what the fence lets this worker do once or not at all. */
+  async #insist<Answer>(ask: () => Promise<Answer>, most: number): Promise<Answer | 'away'> {
+    for (let tries = 1; ; tries += 1) {
       try {
-        return await records.commit(this.#lease, result, { late, unknown });
+        return await ask();
       } catch (error) {
-        onFailed(error);
-        if (tries >= COMMIT_TRIES) return 'away';
-        await new Promise((resolve) => setTimeout(resolve, 250 * 2 ** Math.min(tries, 5)).unref());
+        this.#options.onFailed(error);
+        if (tries >= most) return 'away';
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_PAUSE_MS).unref());
       }
     }
   }
@@ -351,7 +354,10 @@ class HeldCall {
   }
 }
 
-const COMMIT_TRIES = 40;
+// Soon after Redis is back, also where the process has only its grace left: five minutes, and half a minute.
+const AGAIN_PAUSE_MS = 500;
+const COMMIT_TRIES = 600;
+const RELEASE_TRIES = 60;
 
 const subscribe = (listeners: Set<() => void>, listener: () => void): (() => void) => {
   listeners.add(listener);

@@ -135,8 +135,9 @@ class Availability implements StoreAvailability {
     const startedAt = now();
     try {
       const answer = await ask();
-      observer.operationEnded(operation, now() - startedAt);
-      if (toPatience(operation) === 'hurried') this.#lateSince.hurried = null;
+      const tookMs = now() - startedAt;
+      observer.operationEnded(operation, tookMs);
+      if (tookMs <= IN_TIME_MS) this.#lateSince.hurried = null;
       this.#lateSince.patient = null;
       answered(answer, startedAt);
       return { kind: 'answered', answer };

@@ -158,7 +158,7 @@ const wireRedis = async (
   const pageTokens = createRedisPageTokens({ client, availability, ttlMs, memory, now, onRefused });
   const subscription = createRedisSubscription(address);
   const limits = toPendingLimits(config);
-  const calls = createRedisCallRecords({ client, subscription, space, limits });
+  const calls = createRedisCallRecords({ client, subscription, space, limits, leaseMs: config.WORKER_STALL_MS });
   client.connect();
   space.start();
   return {

@@ -27,7 +27,7 @@ const startLab = async () => {
   onTestFinished(service.close);
   const accept = async (index: number) => {
     const { spec } = createCallSpec({ index });
-    await service.accept(spec, watchedByNobody);
+    await service.accept(spec, watchedByNobody, 60_000);
     const [call, key] = [handleOfSpec(spec), `${spec.tenant}:${handleOfSpec(spec)}`];
     const answered = JSON.stringify({
       ...{ index, id: 'call_1', name: 'x', success: false, outcome: 'pending', executed: 'no', value: null },

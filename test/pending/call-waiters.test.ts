@@ -54,6 +54,7 @@ const watchQuestions = (records: CallRecords) => {
   const asked = { versions: 0, found: [] as string[] };
   const watched: CallRecords = {
     durability: 'durable',
+    leaseMs: records.leaseMs,
     withdraw: (key) => records.withdraw(key),
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
     watchParts: (key, listener) => records.watchParts(key, listener),

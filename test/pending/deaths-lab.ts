@@ -81,7 +81,7 @@ export const startLab = async () => {
     REDIS_URL: redis.url,
     TOOLS_DIR: tools.root,
     CONFIG_FILE: join(files.root, 'recourse.yaml'),
-    WORKER_STALL_MS: '1000',
+    WORKER_STALL_MS: '3000',
   };
   const linesOf = (word: 'begin' | 'end', id: string): number =>
     readFileSync(ledger, 'utf8')
@@ -103,7 +103,7 @@ export const startLab = async () => {
     passLook: async () => {
       for (const entry of await client.zrange(ALL_CALLS, '0', '-1')) await client.call('ZADD', ALL_CALLS, '1', entry);
     },
-    /** The lease of a dead worker is over; by itself 10 s after its last renewal. */
+    /** The lease of a dead worker is over; by itself 3 s after its last renewal. */
     passLease: async (handle: string) => {
       for (const key of await client.keys(`recourse:{*:${handle}}:call`)) await client.hset(key, 'lease', '1');
     },

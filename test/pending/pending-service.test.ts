@@ -59,6 +59,7 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
   };
   return {
     durability: records.durability,
+    leaseMs: records.leaseMs,
     create: (key, spec) => records.create(key, spec),
     versions: (keys) => records.versions(keys),
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
@@ -83,10 +84,10 @@ test('a call whose confirmation was applied without an answer never runs, and is
   const records = await createRecords();
   const { spec, key } = createAsked();
   const { service, accepted } = startService(loseAnswers(records, { confirm: 1, withdraw: 2 }));
-  expect(await service.accept(spec, watchedByNobody)).toEqual({ kind: 'unavailable' });
+  expect(await service.accept(spec, watchedByNobody, 60_000)).toEqual({ kind: 'unavailable' });
   expect(accepted).toEqual([]);
   await expect.poll(() => records.find(key), WAIT).toBeNull();
-  expect((await service.accept(spec, watchedByNobody)).kind).toBe('accepted');
+  expect((await service.accept(spec, watchedByNobody, 60_000)).kind).toBe('accepted');
   expect(await look(records, key)).toMatchObject({ state: 'queued', cancel: 'no' });
   expect(accepted).toEqual([handleOfSpec(spec)]);
 });
@@ -103,7 +104,7 @@ test('a record that is gone before it is confirmed is no accepted call', async (
     },
   };
   const { service, accepted } = startService(creating);
-  expect(await service.accept(spec, watchedByNobody)).toEqual({ kind: 'unavailable' });
+  expect(await service.accept(spec, watchedByNobody, 60_000)).toEqual({ kind: 'unavailable' });
   expect(accepted).toEqual([]);
 });
 
@@ -119,7 +120,7 @@ test('what was just accepted is told without being read again, and what an earli
     },
   };
   const { service } = startService(counting);
-  const first = await service.accept(spec, watchedByNobody);
+  const first = await service.accept(spec, watchedByNobody, 60_000);
   expect(first).toMatchObject({
     call: {
       handle,
@@ -137,7 +138,7 @@ test('what was just accepted is told without being read again, and what an earli
   });
   expect(reads).toBe(0);
   await records.commit((await take(records, key)).lease, '{"value":1}', SURE);
-  expect(await service.accept(spec, watchedByNobody)).toMatchObject({
+  expect(await service.accept(spec, watchedByNobody, 60_000)).toMatchObject({
     call: { handle, state: { kind: 'ended', result: '{"value":1}' } },
   });
 });
@@ -150,7 +151,7 @@ test('a service that is closed begins no call again that could not run before', 
     return { kind: 'later', afterMs: 1 };
   };
   const { service } = startService(records, run);
-  await service.accept(createAsked({ background: 'never' }).spec, watchedByNobody);
+  await service.accept(createAsked({ background: 'never' }).spec, watchedByNobody, 60_000);
   await expect.poll(() => runs, WAIT).toBeGreaterThan(2);
   service.close();
   const before = runs;

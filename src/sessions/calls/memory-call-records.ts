@@ -68,6 +68,7 @@ type MemoryCallRecordsOptions = {
 
 class MemoryCallRecords implements CallRecords {
   readonly durability = 'process';
+  readonly leaseMs = CALL_LEASE_MS;
   readonly #options: MemoryCallRecordsOptions;
   readonly #live: LiveCalls;
   readonly #ended: BoundedStore<MutableRecord>;

@@ -75,7 +75,8 @@ class RedisCallRecords implements CallRecords {
   readonly #options: RedisCallRecordsOptions;
   readonly #script: RunRedisScript;
   readonly #versions: RunRedisScript;
-  readonly #leaseMs: string;
+  readonly leaseMs: number;
+  readonly #leaseWord: string;
   readonly #index: CallIndex;
   readonly #listeners = new Set<CallListener>();
   readonly #parts: CallParts;
@@ -86,8 +87,9 @@ class RedisCallRecords implements CallRecords {
     this.#options = options;
     this.#script = createRedisScript(toPatient(client), LUA, ['fields.lua', 'pending-call.lua']);
     this.#versions = createRedisScript(toPatient(client), LUA, ['call-versions.lua']);
-    this.#leaseMs = String(leaseMs);
-    const peek = async (key: string) => Peek.parse(await run(this.#script, 'peek', key, this.#leaseMs));
+    this.leaseMs = leaseMs;
+    this.#leaseWord = String(leaseMs);
+    const peek = async (key: string) => Peek.parse(await run(this.#script, 'peek', key, this.#leaseWord));
     this.#index = createCallIndex({ client, limits, peek, lookAfterMs });
     this.#parts = createCallParts({ subscription, publish: (lease, part) => this.#runHeld('part', lease, part) });
   }
@@ -127,7 +129,7 @@ class RedisCallRecords implements CallRecords {
   }
 
   async claim(key: string): Promise<Claim> {
-    const claimed = Claimed.parse(await run(this.#script, 'claim', key, this.#leaseMs));
+    const claimed = Claimed.parse(await run(this.#script, 'claim', key, this.#leaseWord));
     if (claimed[0] === 'busy') return { kind: 'busy', retryAfterMs: claimed[1] };
     if (claimed[0] !== 'held') return { kind: claimed[0] };
     const record = readRecord(claimed[2]);
@@ -137,12 +139,12 @@ class RedisCallRecords implements CallRecords {
   }
 
   async begin(lease: CallLease): Promise<'held' | 'lost'> {
-    return toHold(Done.parse(await this.#runHeld('begin', lease, this.#leaseMs)));
+    return toHold(Done.parse(await this.#runHeld('begin', lease, this.#leaseWord)));
   }
 
   async renew(lease: CallLease, progress: CallProgress | null): ReturnType<CallRecords['renew']> {
     const text = progress === null ? '' : JSON.stringify(progress);
-    const [held, cancel] = Renewed.parse(await this.#runHeld('renew', lease, this.#leaseMs, text));
+    const [held, cancel] = Renewed.parse(await this.#runHeld('renew', lease, this.#leaseWord, text));
     return { state: toHold(held), cancel };
   }
 

@@ -1,0 +1,117 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { type Actor, codesOf, createActor, freshName, startLab } from '#test/support/keyed-client.ts';
+import { createPendingClient } from '#test/support/pending-client.ts';
+import { startRedisServer } from '#test/support/redis-server.ts';
+import { connectToRedis } from '#test/support/session-stores-under-test.ts';
+import { startTcpProxy } from '#test/support/tcp-proxy.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
+
+// Redis that answers, and late: what must be durable waits for it.
+
+const RECOVERY = { timeout: timeLimit(20_000), interval: 50 };
+
+const start = async (actors: readonly Actor[]) => {
+  const server = await startRedisServer();
+  onTestFinished(server.stop);
+  const proxy = await startTcpProxy({ to: server.port });
+  onTestFinished(proxy.close);
+  const direct = await connectToRedis(server.url);
+  onTestFinished(() => direct.disconnect());
+  const lab = await startLab(actors, { REDIS_URL: `redis://127.0.0.1:${proxy.port}` });
+  return { ...lab, proxy, direct, pending: createPendingClient(lab.service.url) };
+};
+
+const createWrite = (name = 'write', rest: Parameters<typeof createActor>[1] = {}) =>
+  createActor(name, { effects: 'write', ...rest }, () => 'written');
+
+const callsOf = (name: string) => [{ name, arguments: { only: freshName() } }];
+
+test.each([80, 200])('each answer of Redis comes %i ms late: keyed writes and pending calls are taken', async (ms) => {
+  const [write, queued] = [createWrite(), createWrite('queued', { background: 'always' })];
+  const { post, pending, proxy } = await start([write, queued]);
+  proxy.delay(ms / 2);
+  const session_id = freshName();
+  for (let count = 0; count < 3; count += 1) {
+    const kept = await post({ session_id, calls: callsOf('write') }, { key: freshName() });
+    expect([kept.status, codesOf(kept), kept.results[0]?.warnings ?? []]).toEqual([200, ['ok'], []]);
+  }
+  for (let count = 0; count < 1; count += 1) {
+    const taken = await pending.begin({ session_id, calls: callsOf('queued') });
+    expect([taken.status, taken.state]).toEqual([202, 'pending']);
+    expect(await pending.finish(taken.requestId)).toMatchObject({ state: 'done', results: [{ value: 'written' }] });
+  }
+  expect([write.asked.length, queued.asked.length]).toEqual([3, 1]);
+});
+
+test('the answer to the mark of a write comes 120 ms late: it runs', async () => {
+  const write = createWrite();
+  const { post, proxy } = await start([write]);
+  const held = proxy.holdAnswers({ word: 'start', times: 1, ms: 120 });
+  expect(codesOf(await post(callsOf('write'), { key: freshName() }))).toEqual(['ok']);
+  expect([held(), write.asked.length]).toEqual([1, 1]);
+});
+
+test('a mark of a write that did not run is taken back when Redis is no longer full, and its key runs it then', async () => {
+  const write = createWrite();
+  const { post, proxy, direct } = await start([write]);
+  const [calls, key] = [callsOf('write'), freshName()];
+  const held = proxy.holdAnswers({ word: 'start', times: 1, ms: 1500 });
+  const first = post(calls, { key });
+  await expect.poll(held, RECOVERY).toBe(1);
+  await direct.config('SET', 'maxmemory', '1');
+  expect(codesOf(await first)).toEqual(['store_unavailable']);
+  const again = async () => codesOf(await post(calls, { key }))[0] ?? 'in flight';
+  expect(await again()).toBe('store_unavailable');
+  await direct.config('SET', 'maxmemory', '0');
+  const seen = new Set<string>();
+  const untilOk = async (): Promise<boolean> => {
+    const code = await again();
+    seen.add(code);
+    return code === 'ok';
+  };
+  await expect.poll(untilOk, RECOVERY).toBe(true);
+  expect(seen).not.toContain('outcome_unknown');
+  expect(write.asked).toHaveLength(1);
+});
+
+test('the answer to the beginning of a queued write comes too late: it is given back, and runs once', async () => {
+  const queued = createWrite('queued', { background: 'always' });
+  const { pending, proxy } = await start([queued]);
+  const held = proxy.holdAnswers({ word: 'begin', times: 1, ms: 1500 });
+  const { requestId } = await pending.begin({ calls: callsOf('queued') });
+  expect(await pending.finish(requestId)).toMatchObject({ state: 'done', results: [{ value: 'written' }] });
+  expect([held(), queued.asked.length]).toEqual([1, 1]);
+});
+
+test('the answer to the record of a batch comes 120 ms late: its 202 names results that are found', async () => {
+  const queued = createWrite('queued', { background: 'always' });
+  const { pending, proxy } = await start([queued]);
+  const held = proxy.holdAnswers({ word: 'commit', times: 1, ms: 120 });
+  const { status, requestId, results } = await pending.begin({ calls: callsOf('queued') });
+  expect([status, results[0]?.warnings ?? [], held()]).toEqual([202, [], 1]);
+  expect(await pending.finish(requestId)).toMatchObject({ status: 200, results: [{ value: 'written' }] });
+});
+
+test('a batch whose deadline passes while Redis is late is answered then, and runs nothing', async () => {
+  const [write, queued] = [createWrite(), createWrite('queued', { background: 'always' })];
+  const { post, proxy } = await start([write, queued]);
+  const bodies = {
+    open: { calls: callsOf('write') },
+    start: { calls: callsOf('write') },
+    create: { calls: callsOf('queued'), wait_ms: 0 },
+    confirm: { calls: callsOf('queued'), wait_ms: 0 },
+  };
+  for (const [word, body] of Object.entries(bodies)) {
+    const held = proxy.holdAnswers({ word, times: 1, ms: 900 });
+    const startedAt = performance.now();
+    const [result] = (await post({ ...body, deadline_ms: 200 }, { key: freshName() })).results;
+    const tookMs = performance.now() - startedAt;
+    expect([word, held(), result?.executed]).toEqual([word, 1, 'no']);
+    expect(tookMs).toBeLessThan(timeLimit(800));
+    // The connection answers in time again.
+    await expect
+      .poll(async () => codesOf(await post(callsOf('write'), { key: freshName() })), RECOVERY)
+      .toEqual(['ok']);
+  }
+  expect(queued.asked).toEqual([]);
+});

@@ -1,0 +1,84 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { createPendingClient } from '#test/support/pending-client.ts';
+import { type RunningProcess, startWorkerProcess } from '#test/support/start-process.ts';
+import { startTcpProxy } from '#test/support/tcp-proxy.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
+import { beginCell, beginKept, type Cell, handleOf, type Lab, startLab, toBody, untilTrue } from './deaths-lab.ts';
+
+// A worker that dies, or whose Redis answers late for a moment: its calls are not left behind.
+
+const DEATHS = 3;
+
+const endOf = async (service: RunningProcess, { requestId }: Cell): Promise<string> => {
+  const [result] = (await createPendingClient(service.url).finish(requestId)).results;
+  return result?.outcome === 'success' ? String(result.value) : String(result?.error?.code);
+};
+
+test('a read whose worker is killed begins again within 9 s, on a worker that was started at once', {
+  timeout: timeLimit(120_000),
+}, async () => {
+  const lab = await startLab();
+  // The default.
+  const environment = { ...lab.environment, WORKER_STALL_MS: '6000' };
+  const service = await lab.startApi('node', environment);
+  const startWorker = () => startWorkerProcess({ by: 'node', environment });
+  let worker = await startWorker();
+  for (let death = 1; death <= DEATHS; death += 1) {
+    const name = `death ${death}`;
+    const cell = await beginCell(service, lab, { tool: 'killed_read', name, waitsFor: join(lab.files.root, 'never') });
+    await untilTrue(() => lab.linesOf('begin', name) === 1, `${name} has begun`);
+    worker.send('SIGKILL', 'group');
+    const diedAt = performance.now();
+    const started = startWorker();
+    await untilTrue(() => lab.linesOf('begin', name) === 2, `${name} has begun again`);
+    const seconds = (performance.now() - diedAt) / 1000;
+    process.stdout.write(`killed read: begun again ${seconds.toFixed(1)} s after the death\n`);
+    expect(seconds).toBeLessThan(timeLimit(9000) / 1000);
+    expect(await endOf(service, cell)).toBe('second run');
+    worker = await started;
+  }
+});
+
+/** Has a service accept a write of a session, whose end is settled there. */
+const beginWrite = async (service: RunningProcess, lab: Lab, name: string) => {
+  const go = join(lab.files.root, `go ${name}`);
+  const body = { ...toBody(lab, 'other_write', name, go), session_id: name };
+  const answer = await beginKept(service, name, body);
+  await untilTrue(() => lab.linesOf('begin', name) === 1, `${name} has begun`);
+  return {
+    cell: { name, requestId: answer.requestId, handle: handleOf(answer) },
+    end: () => void (existsSync(go) || lab.files.write(`go ${name}`, '')),
+  };
+};
+
+test('a worker that Redis answered late for a moment writes the results of all its writes, and stops in seconds', {
+  timeout: timeLimit(90_000),
+}, async () => {
+  const lab = await startLab();
+  const proxy = await startTcpProxy({ to: lab.redis.port });
+  onTestFinished(proxy.close);
+  const service = await lab.startApi();
+  const worker = await startWorkerProcess({
+    by: 'node',
+    environment: { ...lab.environment, REDIS_URL: `redis://127.0.0.1:${proxy.port}` },
+  });
+  const [first, second, third] = await Promise.all(
+    ['first', 'second', 'third'].map((name) => beginWrite(service, lab, name)),
+  );
+  if (first === undefined || second === undefined || third === undefined) throw new Error('There are three.');
+  // Settlements have 50 ms: two that are late make an outage of it. The connection stays.
+  proxy.delay(75);
+  for (const { end, cell } of [first, second]) {
+    end();
+    expect(await endOf(service, cell)).toBe('first run');
+  }
+  expect(await worker.logged('session store availability changed')).toMatchObject({ state: 'down' });
+  const stoppedAt = performance.now();
+  worker.send('SIGTERM', 'service');
+  third.end();
+  expect(await endOf(service, third.cell)).toBe('first run');
+  expect((await worker.exited).code).toBe(0);
+  expect(performance.now() - stoppedAt).toBeLessThan(timeLimit(6000));
+});
