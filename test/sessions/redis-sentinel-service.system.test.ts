@@ -1,11 +1,23 @@
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ToolResult } from '#src/contract/tool-result.ts';
-import { RECOVERY } from '#test/support/counting-service.ts';
+import { RECOVERY, startCountingService } from '#test/support/counting-service.ts';
 import { createActor, createKeyedClient, freshName, startLab } from '#test/support/keyed-client.ts';
 import { createPendingClient } from '#test/support/pending-client.ts';
-import { type SentinelSettings, type SentinelSetup, startRedisSentinels } from '#test/support/redis-sentinel.ts';
+import {
+  MASTER_NAME,
+  type SentinelSettings,
+  type SentinelSetup,
+  startRedisSentinels,
+} from '#test/support/redis-sentinel.ts';
+import { findFreePort } from '#test/support/redis-server.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
 const PATIENCE = timeLimit(120_000);
@@ -18,7 +30,7 @@ const start = async (settings: SentinelSettings = {}): Promise<SentinelSetup> =>
 
 const masterOf = async ({ servers, masterPort }: SentinelSetup) => {
   const port = await masterPort();
-  const server = servers.find((one) => one.port === port);
+  const server = servers.find((one) => one.port === port)?.server;
   if (server === undefined) throw new Error('No server is the master.');
   return server;
 };
@@ -103,10 +115,10 @@ test(
     const setup = await start();
     const load = await startLoad(setup.url);
     await expect.poll(() => load.okAt.length, RECOVERY).toBeGreaterThan(40);
-    const master = await masterOf(setup);
+    const [master, port] = [await masterOf(setup), await setup.masterPort()];
     const killedAt = performance.now();
     await master.kill();
-    const promotedMs = await setup.promoted(master.port);
+    const promotedMs = await setup.promoted(port);
     const firstAfter = () => load.okAt.find((at) => at > killedAt + 200);
     await expect.poll(firstAfter, { ...RECOVERY, timeout: timeLimit(30_000) }).toBeDefined();
     const againMs = Math.round((firstAfter() ?? Number.NaN) - killedAt);
@@ -116,6 +128,100 @@ test(
     expect([...ledger.values()].filter((times) => times > 1)).toEqual([]);
     for (const [note, end] of ends) if (end === 'ok') expect(ledger.get(note)).toBe(1);
     expect(againMs, 'from the kill to the first write').toBeLessThan(promotedMs + timeLimit(3000));
+  },
+  PATIENCE,
+);
+
+const SECRETS = { password: 'p@ss,w/rd%', sentinelPassword: 'sentinel-secret' };
+
+test(
+  'passwords, a database, a dead and a silent Sentinel, and a master that is stopped: the service follows, and logs no password',
+  async () => {
+    const setup = await start({ ...SECRETS, db: 2, replicas: 1 });
+    const dead = `127.0.0.1:${await findFreePort()}`;
+    const url = setup.url.replace('@127.0.0.1', `@${dead},127.0.0.1`);
+    const lab = await startCountingService({ REDIS_URL: url, REDIS_SENTINEL_PASSWORD: SECRETS.sentinelPassword });
+    await lab.served('a');
+    const [master, port] = [await masterOf(setup), await setup.masterPort()];
+    const direct = new Redis(master.port, '127.0.0.1', { password: SECRETS.password, db: 2 });
+    expect(await direct.dbsize()).toBeGreaterThan(0);
+    direct.disconnect();
+    setup.sentinels[2]?.pause();
+    master.pause();
+    await setup.promoted(port);
+    expect(await lab.served('b')).toMatchObject({ retry: { mode: 'redis' } });
+    // It is told that it is a replica now, and takes nothing that would be lost.
+    master.resume();
+    setup.sentinels[2]?.resume();
+    expect((await lab.served('b')).retry?.mode).toBe('redis');
+    expect(await setup.masterPort()).not.toBe(port);
+    const log = JSON.stringify(lab.service.logLines());
+    for (const secret of [SECRETS.password, encodeURIComponent(SECRETS.password), SECRETS.sentinelPassword])
+      expect(log).not.toContain(secret);
+    expect(log).toContain(dead);
+  },
+  PATIENCE,
+);
+
+test(
+  'Sentinels that are all silent at the start hold up neither the start nor a request, and are asked until they answer',
+  async () => {
+    const setup = await start({ replicas: 0 });
+    for (const sentinel of setup.sentinels) sentinel.pause();
+    const lab = await startCountingService({ REDIS_URL: setup.url });
+    const startedAt = performance.now();
+    expect(await lab.fail('a')).toMatchObject({ retry: { mode: 'local' } });
+    expect(performance.now() - startedAt).toBeLessThan(timeLimit(1000));
+    await expect.poll(lab.readiness, RECOVERY).toMatchObject({ status: 200, body: { status: 'degraded' } });
+    for (const sentinel of setup.sentinels) sentinel.resume();
+    expect(await lab.served('a')).toMatchObject({ retry: { mode: 'redis' } });
+    expect(await lab.readiness()).toMatchObject({ status: 200, body: { status: 'ready' } });
+  },
+  PATIENCE,
+);
+
+/** A certificate for 127.0.0.1 that this process trusts while the test runs. */
+const makeCertificate = () => {
+  const directory = mkdtempSync(join(tmpdir(), 'recourse-tls-'));
+  const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  const names = ['-subj', '/CN=recourse-test', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const made = spawnSync('openssl', ['req', '-x509', ...curve, ...names, '-keyout', key, '-out', cert]);
+  if (made.status !== 0) throw new Error(String(made.stderr ?? made.error));
+  const trusted = getCACertificates();
+  const pem = readFileSync(cert, 'utf8');
+  setDefaultCACertificates([...trusted, pem]);
+  onTestFinished(() => {
+    setDefaultCACertificates(trusted);
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return { cert, key, pem };
+};
+
+/** A connection to one server, past the Sentinels; gone with the test. */
+const connect = ({ port }: { readonly port: number }): Redis => {
+  const direct = new Redis(port, '127.0.0.1');
+  onTestFinished(() => direct.disconnect());
+  return direct;
+};
+
+test(
+  'rediss+sentinel speaks TLS with Sentinels and servers, and leaves a master that is replaced by hand before that is told',
+  async () => {
+    const setup = await start({ replicas: 1, tls: makeCertificate() });
+    const lab = await startCountingService({ REDIS_URL: setup.url });
+    await lab.served('a');
+    const [old, port] = [connect(await masterOf(setup)), await setup.masterPort()];
+    await setup.sentinels[0]?.direct.call('SENTINEL', 'FAILOVER', MASTER_NAME);
+    await setup.promoted(port);
+    const promoted = connect(await masterOf(setup));
+    const gains = async (): Promise<number> => {
+      await lab.fail();
+      return (await promoted.dbsize()) - (await old.dbsize());
+    };
+    await expect.poll(gains, RECOVERY).toBeGreaterThan(0);
+    // Sentinels leave it a master for eight more seconds: what it takes meanwhile is lost.
+    expect((await old.role())[0]).toBe('master');
   },
   PATIENCE,
 );

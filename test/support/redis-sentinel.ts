@@ -19,12 +19,15 @@ export type Sentinel = {
   readonly resume: () => void;
 };
 
+/** A server, and the port by which the Sentinels know it: with TLS not the plain one. */
+export type SentinelServer = { readonly server: RedisServer; readonly port: number };
+
 /** A master, its replicas and three Sentinels on loopback, gone with the test's process. */
 export type SentinelSetup = {
   /** As REDIS_URL wants it, with all Sentinels. */
   readonly url: string;
   /** The first one is the master at the start. */
-  readonly servers: readonly RedisServer[];
+  readonly servers: readonly SentinelServer[];
   readonly sentinels: readonly Sentinel[];
   /** The port of the master, as this Sentinel says; by default the first one. */
   readonly masterPort: (sentinel?: Sentinel) => Promise<number>;
@@ -40,7 +43,7 @@ export type SentinelSettings = {
   /** Of the Sentinels. */
   readonly sentinelPassword?: string;
   readonly db?: number;
-  /** Files of a certificate for 127.0.0.1, its own authority. All speak TLS only. */
+  /** Files of a certificate for 127.0.0.1, its own authority, and its text. What the Sentinels name is reached by TLS only. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly pem: string };
 };
 
@@ -121,6 +124,20 @@ const startSentinel = async (masterPort: number, settings: SentinelSettings): Pr
 
 const LINK = join(import.meta.dirname, '../../node_modules/.cache/recourse/redis-server');
 
+const toWords = (line: string): readonly string[] => `--${line}`.split(' ');
+
+const startServer = async (settings: SentinelSettings, masterPort: number | null): Promise<SentinelServer> => {
+  const { tls } = settings;
+  const tlsPort = tls === undefined ? 0 : await findFreePort();
+  const words = [
+    ...serverSettings(settings),
+    ...(tls === undefined ? [] : tlsLines(tls, tlsPort).flatMap(toWords)),
+    ...(masterPort === null ? [] : ['--replicaof', `127.0.0.1 ${masterPort}`]),
+  ];
+  const server = await startRedisServer({ settings: words });
+  return { server, port: tls === undefined ? server.port : tlsPort };
+};
+
 const serverSettings = ({ password }: SentinelSettings): readonly string[] => [
   ...(password === undefined ? [] : ['--requirepass', password, '--masterauth', password]),
   ...['--repl-diskless-sync-delay', '0'],
@@ -145,21 +162,20 @@ const until = async (isSo: () => Promise<boolean>, what: string): Promise<void> 
 /** Starts all of them, and waits until each Sentinel knows the replicas and the other two. */
 export const startRedisSentinels = async (settings: SentinelSettings = {}): Promise<SentinelSetup> => {
   const { replicas = 2, password, db } = settings;
-  const words = serverSettings(settings);
-  const servers = [await startRedisServer({ settings: words })];
-  const [{ port } = { port: 0 }] = servers;
-  for (let count = 0; count < replicas; count += 1)
-    servers.push(await startRedisServer({ settings: [...words, '--replicaof', `127.0.0.1 ${port}`] }));
+  const first = await startServer(settings, null);
+  const { port } = first;
+  const servers = [first];
   const sentinels: Sentinel[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(sentinels.map((sentinel) => sentinel.kill()));
-    await Promise.all(servers.map((server) => server.stop()));
+    await Promise.all(servers.map(({ server }) => server.stop()));
   };
   const masterPort = async (sentinel = sentinels[0]): Promise<number> => {
     const address = await sentinel?.direct.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME);
     return Array.isArray(address) ? Number(address[1]) : Number.NaN;
   };
   try {
+    for (let count = 0; count < replicas; count += 1) servers.push(await startServer(settings, port));
     for (let count = 0; count < SENTINELS; count += 1) sentinels.push(await startSentinel(port, settings));
     for (const sentinel of sentinels) await until(() => knows(sentinel, replicas), 'The Sentinels know each other');
   } catch (error) {
@@ -169,7 +185,7 @@ export const startRedisSentinels = async (settings: SentinelSettings = {}): Prom
   const credentials = password === undefined ? '' : `:${encodeURIComponent(password)}@`;
   const hosts = sentinels.map((sentinel) => `127.0.0.1:${sentinel.port}`).join(',');
   return {
-    url: `redis+sentinel://${credentials}${hosts}/${MASTER_NAME}${db === undefined ? '' : `/${db}`}`,
+    url: `redis${settings.tls === undefined ? '' : 's'}+sentinel://${credentials}${hosts}/${MASTER_NAME}${db === undefined ? '' : `/${db}`}`,
     servers,
     sentinels,
     masterPort,
