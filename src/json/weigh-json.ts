@@ -8,12 +8,12 @@ const NAME_BYTES = 56;
 const PLACE_BYTES = 24;
 
 const QUOTE = '"'.charCodeAt(0);
-const BYTES_OF: ReadonlyMap<number, number> = new Map([
-  ['{'.charCodeAt(0), OBJECT_BYTES],
-  ['['.charCodeAt(0), LIST_BYTES],
-  [':'.charCodeAt(0), NAME_BYTES],
-  [','.charCodeAt(0), PLACE_BYTES],
-]);
+// By the code of the character: a map takes twice as long, for each character outside strings.
+const BYTES_OF = new Uint8Array(128);
+BYTES_OF['{'.charCodeAt(0)] = OBJECT_BYTES;
+BYTES_OF['['.charCodeAt(0)] = LIST_BYTES;
+BYTES_OF[':'.charCodeAt(0)] = NAME_BYTES;
+BYTES_OF[','.charCodeAt(0)] = PLACE_BYTES;
 
 /**
  * About how many bytes of the heap the value of a JSON text takes, from the text alone: a megabyte of one string takes one, a
@@ -27,7 +27,7 @@ export const weighJson = (json: string): number => {
       at = skipString(json, at + 1);
       continue;
     }
-    bytes += BYTES_OF.get(sign) ?? 0;
+    bytes += BYTES_OF[sign] ?? 0;
     at += 1;
   }
   // A text with one character beyond U+00FF has two bytes for each.
