@@ -11,6 +11,7 @@ import {
   toCount,
   toMessage,
   toPlainLines,
+  toPlainText,
   WrongUse,
 } from './terminal.ts';
 
@@ -39,7 +40,7 @@ export const runCheck = async (words: CheckWords, { terminal, loadEnvironment }:
 
 const toLines = (problem: LoadProblem, directory: string, paint: Paint): string => {
   const { file, line, column, level, message, excerpt } = problem;
-  const place = [toShownPath(directory, file), line, column].filter((part) => part !== null).join(':');
+  const place = [toPlainText(toShownPath(directory, file)), line, column].filter((part) => part !== null).join(':');
   const mark = level === 'error' ? '' : paint('yellow', 'warning: ');
   const shown = excerpt === null ? '' : `\n${toPlainLines(excerpt).replace(/^/gm, '  ')}\n`;
   return `${paint('bold', place)}: ${mark}${toPlainLines(message)}${shown}`;
@@ -49,7 +50,7 @@ const toSummary = (tools: readonly string[], problems: readonly LoadProblem[], p
   const errors = problems.filter(({ level }) => level === 'error').length;
   const warnings = problems.length - errors;
   const counts = [
-    tools.length === 0 ? 'no tool loads' : `${toCount(tools.length, 'tool')}: ${tools.join(', ')}`,
+    tools.length === 0 ? 'no tool loads' : `${toCount(tools.length, 'tool')}: ${toPlainText(tools.join(', '))}`,
     errors === 0 ? 'no problems' : toCount(errors, 'problem'),
     ...(warnings > 0 ? [toCount(warnings, 'warning')] : []),
   ].join('; ');

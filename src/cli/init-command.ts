@@ -2,7 +2,15 @@ import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { PACKAGE_ROOT } from '../config/own-package.ts';
-import { CommandFailed, type ExitCode, type Terminal, toMessage, toPlainText, WrongUse } from './terminal.ts';
+import {
+  CommandFailed,
+  type ExitCode,
+  type Terminal,
+  toMessage,
+  toPlainLines,
+  toPlainText,
+  WrongUse,
+} from './terminal.ts';
 
 /** Makes a tools directory that loads, whose test passes and whose types check. Overwrites nothing. */
 export const runInit = (directory: string, terminal: Terminal): ExitCode => {
@@ -25,7 +33,7 @@ export const runInit = (directory: string, terminal: Terminal): ExitCode => {
   const commands = toCommands(shown, recourse);
   const width = Math.max(...commands.map(([command]) => command.length));
   const lines = commands.map(([command, what]) => `  ${command.padEnd(width)}   ${what}\n`);
-  terminal.write(`Made ${shown}: ${[...files.keys()].join(', ')}.\n\nNext:\n\n${lines.join('')}`);
+  terminal.write(toPlainLines(`Made ${shown}: ${[...files.keys()].join(', ')}.\n\nNext:\n\n${lines.join('')}`));
   return 0;
 };
 

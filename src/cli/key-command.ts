@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { parseApiKey } from '../auth/api-keys.ts';
 import { isTenant } from '../auth/callers.ts';
-import { CommandFailed, type ExitCode, type Terminal, toMessage, WrongUse } from './terminal.ts';
+import { CommandFailed, type ExitCode, type Terminal, toMessage, toPlainText, WrongUse } from './terminal.ts';
 
 /** Each as it was written on the command line. */
 export type KeyWords = {
@@ -40,7 +40,7 @@ export const runKey = (words: KeyWords, { write, writeError }: Terminal): ExitCo
   }
   addLine(file, line);
   write(`${key}\n`);
-  writeError(`\n${SENT_AS}\nits line, added to ${file}:\n${line}\n`);
+  writeError(`\n${SENT_AS}\nits line, added to ${toPlainText(file)}:\n${line}\n`);
   return 0;
 };
 

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { readManifest } from '../config/own-package.ts';
-import { type CliContext, CommandFailed, type ExitCode, WrongUse } from './terminal.ts';
+import { type CliContext, CommandFailed, type ExitCode, toPlainLines, WrongUse } from './terminal.ts';
 
 type Outcome = { end: ExitCode | 'serving' };
 
@@ -62,9 +62,9 @@ const createProgram = (context: CliContext, outcome: Outcome): Command => {
     command.showHelpAfterError(`Run recourse ${command.name()} --help for its arguments and options.`);
     command.action(async () => {
       outcome.end = await act(command).then(undefined, (error: unknown) => {
-        if (error instanceof WrongUse) return command.error(`error: ${error.message}`);
+        if (error instanceof WrongUse) return command.error(`error: ${toPlainLines(error.message)}`);
         if (!(error instanceof CommandFailed)) throw error;
-        context.terminal.writeError(`${error.message}\n`);
+        context.terminal.writeError(`${toPlainLines(error.message)}\n`);
         return 1;
       });
     });

@@ -10,7 +10,7 @@ import { describeCauses } from '../telemetry/describe-error.ts';
 import { createLogger, type ServiceLog } from '../telemetry/logger.ts';
 import { type Service, wire } from '../wiring/wire.ts';
 import { type WiredRedaction, wireRedaction } from '../wiring/wire-redaction.ts';
-import type { CliContext } from './terminal.ts';
+import { type CliContext, toPlainText } from './terminal.ts';
 
 /** Each as it was written on the command line. */
 export type ServeOptions = {
@@ -29,7 +29,9 @@ export const serve = async (options: ServeOptions, context: CliContext): Promise
   if (unsupported !== null) return refuseToStart([unsupported]);
   const loaded = context.loadEnvironment(options.envFile);
   if (loaded.file !== null && loaded.mistake === null)
-    process.stderr.write(`recourse: settings are also read from ${loaded.file}; the environment overrides them.\n`);
+    process.stderr.write(
+      `recourse: settings are also read from ${toPlainText(loaded.file)}; the environment overrides them.\n`,
+    );
   const environment = { ...loaded.variables, ...toSettings(options) };
   const { config, mistakes, keyFile, configFile } = await readConfiguration(loaded, environment);
   if (mistakes.length > 0) return refuseToStart(mistakes);
@@ -74,7 +76,7 @@ const toSettings = ({ port, host, tools, config, lanes, role }: ServeOptions): V
 });
 
 const refuseToStart = (problems: readonly string[]): void => {
-  for (const problem of problems) process.stderr.write(`recourse: ${problem}\n`);
+  for (const problem of problems) process.stderr.write(`recourse: ${toPlainText(problem)}\n`);
   process.exit(1);
 };
 

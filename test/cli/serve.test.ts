@@ -167,3 +167,11 @@ test('check names each file that does not load, and ends with 1', async () => {
     { ok: false, tools: ['double'], problems: [expect.objectContaining({ level: 'error', file: 'broken.ts' })] },
   ]);
 });
+
+test('check shows the name of a file without its control characters', async () => {
+  const directory = makeDirectory();
+  writeFileSync(join(directory, 'bad\u001b]0;title\u0007\u009b31m.ts'), 'export const = 1;\n');
+  const { stdout, stderr } = await recourse(['check', directory]);
+  expect(stdout).toMatch(/^recourse-serve-\w+\/bad.*\.ts:1:\d+: /);
+  expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
+});
