@@ -4,7 +4,7 @@ import { SessionView } from '../../src/contract/session.ts';
 import { type JsonSchema, ToolCatalogue, ToolDescription } from '../../src/contract/tool-description.ts';
 import { ToolCallsResponse } from '../../src/contract/tool-result.ts';
 import { Ready } from '../../src/routes/health.ts';
-import { createNotKeptProblem } from '../../src/routes/kept-results.ts';
+import { createNotKeptProblem } from '../../src/routes/problems.ts';
 import { createStoreProblem, overloaded } from '../../src/routes/problems.ts';
 import { createSessionIdProblem, createToolNameProblem } from '../../src/routes/sessions.ts';
 import { createKeyInFlightProblem, createReusedKeyProblem } from '../../src/routes/tool-calls.ts';

@@ -183,12 +183,8 @@ export const parseApiKey = (
   // A key that is made anew under its old name is the same caller; one without a name is its hash.
   const id = hash('sha256', JSON.stringify(['key', tenant, granted.key ?? hex])).slice(0, 32);
   const caller: Caller = {
-    key: hex.slice(0, 8),
-    ...granted,
-    keyHash: hex,
-    tenant,
-    id,
-    rateKey: `key:${hex.slice(0, 32)}`,
+    ...{ key: hex.slice(0, 8), ...granted, keyHash: hex, tenant, id, rateKey: `key:${hex.slice(0, 32)}` },
+    ...(expiresAt === null ? {} : { validUntil: expiresAt }),
   };
   return { ok: true, key: { hash: Buffer.from(hex, 'hex'), expiresAt, caller } };
 };

@@ -24,6 +24,8 @@ export type Caller = {
   readonly tools: 'all' | 'some';
   readonly mayUse: (tool: string) => boolean;
   readonly may: (operation: Operation) => boolean;
+  /** Unix milliseconds from which its key or token is refused; left out: never. */
+  readonly validUntil?: number;
 };
 
 /**

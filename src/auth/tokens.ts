@@ -74,7 +74,7 @@ const MAX_NAME_LENGTH = 64;
  * `scope` (RFC 8693) or `scp`. Null where the tenant or the subject is none.
  */
 const toTokenCaller = (claims: Claims, tenantClaim: string): Caller | null => {
-  const { [tenantClaim]: tenant, sub: subject, iss: issuer } = claims;
+  const { [tenantClaim]: tenant, sub: subject, iss: issuer, exp } = claims;
   if (typeof tenant !== 'string' || !isTenant(tenant) || typeof subject !== 'string' || subject === '') return null;
   const scopes = [...toScopes(claims['scope']), ...toScopes(claims['scp'])];
   // Hashed: a subject may be an address of mail, and need not be where requests are counted, nor in a tool's table.
@@ -87,6 +87,7 @@ const toTokenCaller = (claims: Claims, tenantClaim: string): Caller | null => {
     rate: null,
     ...toTools(scopes),
     may: (operation) => scopes.includes(SCOPES[operation]),
+    ...(typeof exp === 'number' ? { validUntil: (exp + CLOCK_TOLERANCE_S) * 1000 } : {}),
   };
 };
 

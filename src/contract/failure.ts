@@ -45,7 +45,7 @@ export const FAILURE_POLICY = {
     charges: false,
     outcome: same('retry'),
     executed: same('no'),
-    when: 'The entry is not an object, has no usable name, an `id` over 16 KiB, or a bad `timeout_ms`.',
+    when: 'The entry is not an object, has no usable name, or carries a bad `timeout_ms`.',
   },
   unknown_tool: {
     fault: 'caller',
@@ -150,10 +150,7 @@ export const FAILURE_POLICY = {
     executed: same('maybe'),
     when: 'An earlier attempt of this keyed write call started, and its outcome is unknown.',
   },
-  overloaded: refusedBy(
-    'service',
-    'The call never got a slot to run in, or the service ran out of file descriptors, memory or processes (executed: maybe where a write had begun).',
-  ),
+  overloaded: refusedBy('service', 'The call never got a slot to run in.'),
   shutting_down: refusedBy('service', 'The service is stopping.'),
   store_unavailable: refusedBy(
     'service',

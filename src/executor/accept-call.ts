@@ -99,7 +99,7 @@ export const awaitAccepted = async (call: Call): Promise<void> => {
   const leftMs = batch.startedAt + (batch.async.waitMs ?? standardMs) - batch.services.now();
   // How it stands was just read or written.
   if (leftMs <= 0) return;
-  const state = await accepted.ended(leftMs);
+  const state = await accepted.ended(leftMs, batch.async.over);
   if (state !== null) setState(call, state);
 };
 

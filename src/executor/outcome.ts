@@ -269,8 +269,7 @@ const detailsOf = (thrown: unknown) => {
   };
 };
 
-/** What an exception says of being executed. */
-export const executedOf = (thrown: unknown): Executed | undefined => {
+const executedOf = (thrown: unknown): Executed | undefined => {
   const executed = read(thrown, 'executed');
   return executed === 'yes' || executed === 'no' || executed === 'maybe' ? executed : undefined;
 };

@@ -11,6 +11,8 @@ export type AsyncTerms = {
   readonly waitMs: number | null;
   /** The webhook endpoint that hears of the calls; null: none. */
   readonly notify: string | null;
+  /** Resolves when nobody waits any more; left out: never. */
+  readonly over?: Promise<void>;
 };
 
 /** What a pending call runs by, whichever process runs it. JSON: it is kept as its text. Times in Unix milliseconds. */
@@ -60,10 +62,10 @@ export type AcceptedCall = {
   /** The state now. */
   readonly state: CallState;
   /**
-   * Resolves with the result as soon as the call has ended, or its record is gone; with null where the store is away. Never
-   * rejects.
+   * Resolves with the result as soon as the call has ended, or its record is gone; with null where the store is away, or
+   * `over` has resolved. Never rejects.
    */
-  readonly ended: (waitMs: number) => Promise<CallState | null>;
+  readonly ended: (waitMs: number, over?: Promise<void>) => Promise<CallState | null>;
 };
 
 export type Acceptance =

@@ -24,7 +24,10 @@ export type AccessParts = Pick<RateLimitsOptions, 'memory' | 'now'> & {
 /** Who may come in: API keys and tokens, from where, and how often. `close` follows API_KEYS_FILE no longer. */
 export const createAccess = async (config: Config, parts: AccessParts) => {
   const { metrics } = parts;
-  const apiKeys = createKeys(config, parts);
+  const listeners = new Set<() => void>();
+  const apiKeys = createKeys(config, parts, () => {
+    for (const listener of listeners) listener();
+  });
   const tokens = await loadTokens(config, parts);
   const noteRefusal = createRefusalLog(parts);
   return {
@@ -42,11 +45,17 @@ export const createAccess = async (config: Config, parts: AccessParts) => {
       else if (reason !== 'overloaded') metrics.accessRefused[reason].count += 1;
       noteRefusal(refused);
     },
+    /** Calls back after each change of the API keys. */
+    onKeysChange: (listener: () => void): void => void listeners.add(listener),
     close: (): void => apiKeys?.close(),
   };
 };
 
-const createKeys = ({ API_KEYS }: Config, { metrics, log, guard, keyFile }: AccessParts): ApiKeys | null => {
+const createKeys = (
+  { API_KEYS }: Config,
+  { metrics, log, guard, keyFile }: AccessParts,
+  onChange: () => void,
+): ApiKeys | null => {
   if (API_KEYS.length === 0 && keyFile === null) return null;
   const onReload = (reload: Reload): void => {
     metrics.apiKeyReloads[reload.result].count += 1;
@@ -57,6 +66,7 @@ const createKeys = ({ API_KEYS }: Config, { metrics, log, guard, keyFile }: Acce
     }
     metrics.apiKeys.set(reload.keys);
     log.info({ keys: reload.keys }, 'API keys reloaded');
+    onChange();
   };
   const read = async (path: string): Promise<FileReading> => {
     const [problem] = await guard.check('API_KEYS_FILE', [path]);

@@ -6,6 +6,7 @@ import type { Executor } from '../executor/run-batch.ts';
 import type { RefusalPace } from '../queue/refusal-pace.ts';
 import { HEARTBEAT_MS } from '../routes/event-stream.ts';
 import type { Ready } from '../routes/health.ts';
+import { createOpenReadings } from '../routes/open-readings.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import { shareCollection } from '../telemetry/metrics.ts';
 import { createRequestIdLog } from '../telemetry/repeated-lines.ts';
@@ -36,6 +37,8 @@ export type HttpParts = AccessParts &
     /** How often an idle stream gets a sign of life, in milliseconds; undefined: every 15 s. */
     readonly streamHeartbeatMs: number | undefined;
     readonly readiness: () => Readiness;
+    /** How many answers may wait or stream at once. */
+    readonly mostReadings: number;
   };
 
 export type WiredHttp = {
@@ -52,6 +55,8 @@ export type WiredHttp = {
 export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredHttp> => {
   const { executor, metrics, log, now, metricsSharedMs } = parts;
   const access = await createAccess(config, parts);
+  const readings = createOpenReadings({ ...access, most: parts.mostReadings, time: Date.now });
+  access.onKeysChange(readings.recheck);
   const drain = new AbortController();
   const { signal: draining } = drain;
   const options: AppOptions = {
@@ -70,6 +75,7 @@ export const wireHttp = async (config: Config, parts: HttpParts): Promise<WiredH
     streams: { heartbeatMs: parts.streamHeartbeatMs ?? HEARTBEAT_MS, observer: metrics.streams },
     opsPort: config.OPS_PORT === undefined && config.ROLE !== 'worker' ? 'shared' : 'own',
     ...access,
+    readings,
     paceRefusal: parts.refusals.tell,
     draining,
     isDraining: () => draining.aborted,

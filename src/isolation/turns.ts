@@ -9,7 +9,6 @@ import {
   type HostWaiter,
   isPrompt,
   listIdle,
-  NO_PROCESS,
   type PoolMember,
   ROOMY_CALLS,
   returnTurn,
@@ -242,7 +241,7 @@ export class Turns {
       if (stock.isAmple() && now - hosted.waitingSince < LONG_MS) continue;
       if (stock.start(hosted) !== null) continue;
       hosted.noteTrouble(now);
-      this.failWaiting(hosted, NO_PROCESS);
+      this.failWaiting(hosted, 'no process could be started for it');
     }
     const missing = files.length - stock.countStarting(group);
     stock.makeRoom(missing);

@@ -14,6 +14,7 @@ import type { ToolDescription } from '../contract/tool-description.ts';
 import type { BatchListener, Client } from '../executor/batch-request.ts';
 import { isOffered, toMcpTools } from '../formats/catalogue/to-catalogue.ts';
 import { isObject, member } from '../formats/json-access.ts';
+import type { OpenReadings } from '../routes/open-readings.ts';
 import { draining, ProblemError } from '../routes/problems.ts';
 import { holdUntil, requireRoom, toPayload } from '../routes/request-memory.ts';
 import { type CatalogueTexts, createCatalogueTexts } from '../routes/tools.ts';
@@ -44,6 +45,8 @@ type SdkExchange = Exchange & {
   readonly ending: AbortController;
   /** Whether it is answered by the handle of a task. */
   hasTask: boolean;
+  /** Resolves when its connection has closed, or when its caller has lost its key. */
+  readonly whenOver: () => Promise<void>;
 };
 
 // A message has some twenty values, without its arguments; what clients say of themselves may be longer.
@@ -230,6 +233,7 @@ type ListenOptions = {
   readonly watchTools: WatchTools;
   /** Aborted when the service stops: streams that wait for changes end. */
   readonly draining: AbortSignal;
+  readonly readings: Pick<OpenReadings, 'watch'>;
 };
 
 /** `modern`: 2026-07-28. */
@@ -263,6 +267,7 @@ const createListen = (create: McpServerFactory, options: McpServerOptions & List
         // For as long as it is open: what its answer might have taken it never will.
         hold?.set(STREAM_BYTES);
         open.add(close);
+        void exchange.whenOver().then(close);
         const remove = changes.add({ caller, tagOf, tell: () => listener({ kind: 'tools_list_changed' }) });
         return () => {
           open.delete(close);
@@ -312,6 +317,7 @@ export const createAnswerMcp = (options: AnswerMcpOptions): AnswerMcp => {
       catalogue: null,
       hasTask: false,
       ending: toEnding(reply),
+      whenOver: () => options.readings.watch(reply).over,
     };
     const webRequest = toWebRequest(reply.request, exchange.ending.signal);
     exchanges.set(webRequest, exchange);

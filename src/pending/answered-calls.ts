@@ -24,12 +24,8 @@ export type ResultsNow = {
 
 /** Results that were answered before, some of them as pending. Everything rejects with the store. */
 export type AnsweredCalls = {
-  /** The same results as they are now, or after a wait; `busy`: too many wait already. */
-  readonly read: (
-    tenant: string,
-    answered: readonly RenderedResult[],
-    wait: ResultsWait | null,
-  ) => Promise<ResultsNow | 'busy'>;
+  /** The same results as they are now, or after a wait. */
+  readonly read: (tenant: string, answered: readonly RenderedResult[], wait: ResultsWait | null) => Promise<ResultsNow>;
   /** Ends those that are pending where that does no harm, or in any case. */
   readonly cancel: (tenant: string, answered: readonly RenderedResult[], how: 'asked' | 'forced') => Promise<void>;
   /**
@@ -51,8 +47,6 @@ export type AnsweredListener = {
   readonly progress: (index: number, progress: NonNullable<PendingCall['progress']>) => void;
 };
 
-const MOST_WAITERS = 20_000;
-
 export const createAnsweredCalls = ({
   service,
   time,
@@ -61,7 +55,7 @@ export const createAnsweredCalls = ({
   /** Unix milliseconds. */
   readonly time: () => number;
 }): AnsweredCalls => {
-  const { stateOf, cancel, waiters } = service;
+  const { stateOf, cancel } = service;
   const readOne = async (tenant: string, answered: RenderedResult): Promise<ResultNow> => {
     const { handle } = answered;
     if (handle === null) return { result: answered, state: 'answered' };
@@ -70,10 +64,8 @@ export const createAnsweredCalls = ({
   return {
     read: async (tenant, answered, wait) => {
       const handles = toHandles(answered);
-      if (wait !== null && handles.length > 0) {
-        if (waiters.count() >= MOST_WAITERS) return 'busy';
+      if (wait !== null && handles.length > 0)
         await waitForAny(handles, wait, (handle, enough) => stateOf(tenant, handle, wait.waitMs, enough));
-      }
       if (handles.length === 0) return { results: answered, late: [] };
       const now = await Promise.all(answered.map((result) => readOne(tenant, result)));
       return {

@@ -72,8 +72,10 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
   const toState = (record: CallRecord, handle: string): CallState => toCallState(record, handle, records.durability);
   const toAccepted = (key: string, record: CallRecord): AcceptedCall => {
     const handle = handleOf(key);
-    const ended = async (waitMs: number): Promise<CallState | null> => {
-      const found = await untilEnded(key, waitMs).catch(onFailed);
+    const ended = async (waitMs: number, over?: Promise<void>): Promise<CallState | null> => {
+      const waited = untilEnded(key, waitMs, over).catch(onFailed);
+      // That nobody waits any more says nothing of its record.
+      const found = await Promise.race([over?.then(() => undefined) ?? waited, waited]);
       if (found === undefined) return null;
       return found === null ? { kind: 'ended', result: renderLost(record.spec) } : toState(found, handle);
     };

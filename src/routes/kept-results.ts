@@ -6,7 +6,8 @@ import { type LateTerms, toLateMessages } from '../formats/late-messages.ts';
 import type { AnsweredCalls, AnsweredListener, ResultsNow, ResultsWait } from '../pending/answered-calls.ts';
 import { ignoreBodies } from './body-parsers.ts';
 import { openEventStream, type StreamEvent, type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
-import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
+import { cutOffWhenOver, noPlace, type OpenReadings } from './open-readings.ts';
+import { createNotKeptProblem, createStoreProblem, ProblemError } from './problems.ts';
 import { toFormat } from './read-turn.ts';
 import { holdLittle } from './request-memory.ts';
 import { type ResultsBody, sendReading, sendUnlessKnown, toResultsJson } from './send-answer.ts';
@@ -30,6 +31,7 @@ export type KeptResultsOptions = {
   readonly followAnswered: AnsweredCalls['follow'];
   readonly watchParts: AnsweredCalls['watchParts'];
   readonly streams: StreamOptions;
+  readonly readings: OpenReadings;
   readonly toEntityTag: (body: string) => string;
 };
 
@@ -66,14 +68,12 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
       throw createNotKeptProblem();
     return results;
   };
-  const read = async (
+  const read = (
     request: FastifyRequest,
     found: readonly RenderedResult[],
     wait: ResultsWait | null,
   ): Promise<ResultsNow> => {
-    const now = await askStore(options.readAnswered(options.callerOf(request).tenant, found, wait));
-    if (now === 'busy') throw overloaded({ reason: 'waiters', retryAfterSeconds: 2 });
-    return now;
+    return askStore(options.readAnswered(options.callerOf(request).tenant, found, wait));
   };
   app.get<OfRequest>('/tool-calls/:request_id', async (request, reply) => {
     const { request_id: requestId } = request.params;
@@ -82,8 +82,12 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     const { wait_ms: asked, until } = query;
     const found = await find(request, requestId);
     const waitMs = Math.min(asked, LONGEST_WAIT_MS);
-    if (waitMs > 0) holdLittle(reply);
-    const now = await read(request, found, waitMs === 0 ? null : { waitMs, until, over: whenClosed(reply) });
+    // Where there is no place to wait, the caller learns at once how its calls stand: it loses nothing.
+    const reading = waitMs > 0 ? options.readings.open(reply) : null;
+    reading?.shows(found.map(toToolName));
+    if (reading !== null) holdLittle(reply);
+    const now = await read(request, found, reading === null ? null : { waitMs, until, over: reading.over });
+    reading?.requireRight();
     if (now.status === 'pending') void reply.code(202).header('retry-after', RETRY_AFTER_SECONDS);
     const body = toTellingBody(requestId, now, terms === null ? null : { terms, raw: query.raw });
     return sendUnlessKnown(request, reply, options.toEntityTag(body), () => sendReading(reply, body));
@@ -92,7 +96,13 @@ export const addKeptResultsRoutes = (app: FastifyInstance, options: KeptResultsO
     const { request_id: requestId } = request.params;
     const found = await find(request, requestId);
     if (request.method === 'HEAD') return reply.type('text/event-stream').send('');
-    await sendEvents(await read(request, found, null), { found, requestId, reply }, options);
+    const reading = options.readings.open(reply);
+    if (reading === null) throw noPlace();
+    reading.shows(found.map(toToolName));
+    const now = await read(request, found, null);
+    reading.requireRight();
+    cutOffWhenOver(reading, reply);
+    await sendEvents(now, { found, requestId, reply }, options);
     return reply;
   });
   const cancel = async (request: FastifyRequest, reply: FastifyReply, requestId: string, only: number | null) => {
@@ -219,6 +229,8 @@ const Named = z.object({
   error: z.object({ code: z.string() }).nullable(),
 });
 
+const toToolName = ({ json }: RenderedResult): string | null => Named.safeParse(JSON.parse(json)).data?.name ?? null;
+
 /**
  * What says nothing of a tool beyond its name may be seen by all; what cannot be read, by nobody who may not see all; nor
  * may what a wrong name was told, for it lists the tools of the key that sent it.
@@ -228,9 +240,3 @@ const maySee = ({ json }: RenderedResult, mayUse: (tool: string) => boolean): bo
   if (data === undefined || data.error?.code === 'unknown_tool') return false;
   return data.name === null || data.error?.code === 'not_authorized' || mayUse(data.name);
 };
-
-/** What an id under which nothing is kept is answered. */
-export const createNotKeptProblem = (): ProblemError => new ProblemError(404, 'result_not_kept', NOT_KEPT);
-
-const NOT_KEPT =
-  'No results are stored under this request id: its batch had no Idempotency-Key, did not prefer an asynchronous answer and joined no pending call, is still waiting for its first answer, has expired, or its results were evicted because the store needed memory.';

@@ -27,6 +27,8 @@ export type RequestCaller = {
   readonly tools: 'all' | 'some';
   readonly mayUse: (tool: string) => boolean;
   readonly may: (operation: RouteOperation) => boolean;
+  /** Unix milliseconds from which its key or token is refused; left out: never. */
+  readonly validUntil?: number;
 };
 
 /** Who is behind a credential; why nobody is goes to `onRefused` alone. */
@@ -215,8 +217,10 @@ export const tellRefused = (
     address: addressOf(request),
   });
 
+export const MISSING_CALL = 'This key may not call tools. Use a key with the operation call.';
+
 const MISSING_OPERATION: Readonly<Record<RouteOperation, string>> = {
-  call: 'This key may not call tools. Use a key with the operation call.',
+  call: MISSING_CALL,
   read: 'This key may not read sessions. Use a key with the operation read.',
   reset: 'This key may not reset or end sessions. Use a key with the operation reset.',
 };
@@ -236,7 +240,8 @@ export const callerKeyOf = (request: FastifyRequest): string => {
 // Of the connection: a header could name any.
 const addressOf = (request: FastifyRequest): string => request.socket.remoteAddress ?? '';
 
-const credentialOf = (request: FastifyRequest): string | undefined =>
+/** The key or token that a request came with. */
+export const credentialOf = (request: FastifyRequest): string | undefined =>
   /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? headerOf(request, 'x-api-key');
 
 /** Which rules a request is let in by: none but those of its origin, those of a batch, or those of all else. */

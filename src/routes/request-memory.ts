@@ -46,6 +46,9 @@ export const takeBody = (hold: RequestHold | null, text: string, length: string 
 // Of a request that waits there is no answer yet; about so much is its connection.
 const WAITING_BYTES = 8192;
 
+/** How many answers may wait or stream: so many as take half of the memory for requests, the rest is for those that are answered. */
+export const toMostReadings = (limitBytes: number): number => Math.floor(limitBytes / 2 / WAITING_BYTES);
+
 /**
  * From now on a request waits: it holds next to nothing, so that thousands may wait beside those that are answered. Its own
  * answer is small, or asks for room when it is there.

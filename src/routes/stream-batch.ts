@@ -12,6 +12,7 @@ import {
   type StreamOptions,
   whenClosed,
 } from './event-stream.ts';
+import { cutOffWhenOver, type Reading } from './open-readings.ts';
 
 /** What the last event of a stream tells beside the results. */
 type StreamEnd = {
@@ -35,6 +36,7 @@ type BatchStreamOptions = StreamOptions & {
   readonly format: StreamFormat;
   readonly tenant: string;
   readonly watchParts: AnsweredCalls['watchParts'];
+  readonly reading: Reading;
 };
 
 /** Sends nothing before the batch is accepted: until then it can be refused by a status. */
@@ -56,9 +58,11 @@ export const createBatchStream = (
   const parts = options.watchParts(options.tenant, tellPart);
   // Its calls may go on for hours after it.
   void whenClosed(reply).then(parts.stop);
+  cutOffWhenOver(options.reading, reply);
   const names = `"request_id":${toJsonString(reply.request.id)},"session_id":${sessionId === null ? 'null' : toJsonString(sessionId)}`;
   const open = (calls: readonly AcceptedCall[], headers: readonly string[]): void => {
     stream = openEventStream(reply, options.format, { ...options, headers });
+    options.reading.shows(calls.map(({ name }) => name));
     send('accepted', `{${names},"calls":[${calls.map(toCallJson).join(',')}]}`);
   };
   const tellResult = (index: number, { json, handle }: RenderedResult): void => {

@@ -10,6 +10,7 @@ import type { AnsweredCalls } from '../pending/answered-calls.ts';
 import { isJsonBody, type JsonBody } from './body-parsers.ts';
 import { type StreamOptions, toStreamFormat, whenClosed } from './event-stream.ts';
 import { findMisspelledHeaders } from './misspellings.ts';
+import { noPlace, type OpenReadings, type Reading } from './open-readings.ts';
 import { type PreferAsyncOptions, readAsyncTerms } from './prefer-async.ts';
 import { ProblemError } from './problems.ts';
 import { readTurn, type Turn, type TurnDialect } from './read-turn.ts';
@@ -37,6 +38,7 @@ export type ToolCallsOptions = PreferAsyncOptions & {
   readonly toRequestKey: (tenant: string, requestId: string) => string;
   readonly createId: () => string;
   readonly streams: StreamOptions;
+  readonly readings: OpenReadings;
   /** Tells of calls that go on after their batch is answered. */
   readonly followAnswered: AnsweredCalls['follow'];
   readonly watchParts: AnsweredCalls['watchParts'];
@@ -52,25 +54,47 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
   app.post('/tool-calls', (request: FastifyRequest, reply: FastifyReply) => {
     const body = toBody(request.body);
     const turn = readTurn(body.value, request.query);
-    const stream = toStream(turn, reply, options);
-    const batch = toBatch({ turn, body, stream }, reply, options);
+    const terms = readAsyncTerms(request, turn.envelope, options.callerOf(request).tenant, options);
+    const reading = toWaitReading(terms, reply, options);
+    const stream = reading === null ? null : toStream(turn, reading, reply, options);
+    const batch = toBatch({ turn, body, stream, terms, reading }, reply, options);
+    const answering = { reply, stream, batch, options };
     const answer = holdUntil(request.hold, options.executeBatch(batch));
-    if (answer instanceof Promise) return answer.then((known) => send(known, turn, { reply, stream, batch, options }));
-    send(answer, turn, { reply, stream, batch, options });
+    if (answer instanceof Promise)
+      return answer.then((known) => {
+        if (stream === null) reading?.requireRight();
+        send(known, turn, answering);
+      });
+    send(answer, turn, answering);
     return undefined;
   });
+};
+
+/** The place of an answer that is a stream, or that may wait for pending calls; null: it is neither, or must not wait. */
+const toWaitReading = (
+  terms: AsyncTerms | null,
+  reply: FastifyReply,
+  { readings }: ToolCallsOptions,
+): Reading | null => {
+  const isStream = toStreamFormat(reply.request.headers.accept) !== null;
+  if (!isStream && (terms === null || terms.waitMs === 0)) return null;
+  const reading = readings.open(reply);
+  // Nothing has run. A batch that would only wait for its calls is accepted all the same, and answered at once.
+  if (reading === null && isStream) throw noPlace();
+  return reading;
 };
 
 /** The stream that the caller asked for; null: it gets one body. */
 const toStream = (
   { envelope }: Turn,
+  reading: Reading,
   reply: FastifyReply,
   { streams, watchParts, callerOf }: ToolCallsOptions,
 ): BatchStream | null => {
   const format = toStreamFormat(reply.request.headers.accept);
   if (format === null) return null;
   const { tenant } = callerOf(reply.request);
-  return createBatchStream(reply, envelope.session_id ?? null, { ...streams, format, tenant, watchParts });
+  return createBatchStream(reply, envelope.session_id ?? null, { ...streams, format, tenant, watchParts, reading });
 };
 
 /** How an answer is sent. */
@@ -80,17 +104,21 @@ type Answering = {
   readonly batch: BatchRequest;
   readonly options: ToolCallsOptions;
 };
-type AcceptedTurn = { readonly turn: Turn; readonly body: JsonBody; readonly stream: BatchStream | null };
+type AcceptedTurn = Pick<Answering, 'stream'> & {
+  readonly reading: Reading | null;
+  readonly turn: Turn;
+  readonly body: JsonBody;
+  readonly terms: AsyncTerms | null;
+};
 
 const toBatch = (
-  { turn: { envelope, dialect }, body, stream }: AcceptedTurn,
+  { turn: { envelope, dialect }, body, stream, terms, reading }: AcceptedTurn,
   { request, raw }: FastifyReply,
   options: ToolCallsOptions,
 ): BatchRequest => {
   const { tenant, key, keyHash, id, mayUse } = options.callerOf(request);
   const { session_id: sessionId, deadline_ms: deadlineMs } = envelope;
   const sessionKey = typeof sessionId === 'string' ? options.toSessionKey(tenant, sessionId) : null;
-  const asyncTerms = readAsyncTerms(request, envelope, tenant, options);
   const { trace } = request;
   return {
     requestId: request.id,
@@ -111,13 +139,13 @@ const toBatch = (
     order: envelope.order,
     onError: envelope.on_error,
     deadlineMs: Math.min(deadlineMs ?? options.maxDeadlineMs, options.maxDeadlineMs),
-    idempotency: toIdempotency(request, tenant, asyncTerms, options),
+    idempotency: toIdempotency(request, tenant, terms, options),
     pendingRecord: () => toRequestRecord(request, tenant, options),
     // Whoever prefers an asynchronous answer may go: its calls go on.
-    client: asyncTerms === null ? new ReplyClient(raw) : NEVER_GONE,
-    async: asyncTerms,
+    client: terms === null ? toClient(raw, reading) : NEVER_GONE,
+    async: terms === null ? null : toWaitTerms(terms, reading),
     memory: toBatchMemory(request, toMemoryForm(dialect, stream), body.bytes),
-    listener: stream === null ? null : stream.listener,
+    listener: stream?.listener ?? toToolListener(reading),
     traceId: trace === null ? null : trace.traceId,
     trace: trace === null ? null : trace.ofBatch({ session: sessionKey }),
   };
@@ -126,6 +154,27 @@ const toBatch = (
 const toReading = (dialect: TurnDialect | null, { readProviderCalls }: ToolCallsOptions): BatchRequest['reading'] => {
   const habit = dialect?.habit ?? null;
   return habit === null ? null : readProviderCalls(habit);
+};
+
+/** Without a place it does not wait. */
+const toWaitTerms = (terms: AsyncTerms, reading: Reading | null): AsyncTerms =>
+  reading === null ? { ...terms, waitMs: 0 } : { ...terms, over: reading.over };
+
+const toToolListener = (reading: Reading | null): BatchRequest['listener'] =>
+  reading === null ? null : { accepted: (calls) => reading.shows(calls.map(({ name }) => name)) };
+
+/** A stream that ends because its key was revoked cancels nothing: its calls were let in. */
+const toClient = (raw: ServerResponse, reading: Reading | null): Client => {
+  const client = new ReplyClient(raw);
+  if (reading === null) return client;
+  const isGone = (): boolean => client.isGone() && !reading.isLost();
+  return {
+    isGone,
+    whenGone: (listener) =>
+      client.whenGone(() => {
+        if (isGone()) listener();
+      }),
+  };
 };
 
 const NEVER_GONE: Client = { isGone: () => false, whenGone: () => () => undefined };

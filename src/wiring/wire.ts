@@ -20,6 +20,7 @@ import type { ProcessTable } from '../isolation/process-table.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import { type AnsweredCalls, createAnsweredCalls } from '../pending/answered-calls.ts';
 import { redactCatalogue } from '../redaction/service-redactor.ts';
+import { toMostReadings } from '../routes/request-memory.ts';
 import { createRunReducer } from '../session-view/create-run-reducer.ts';
 import { createSessionReader } from '../session-view/session-reader.ts';
 import { createCallObserver, createCircuitObserver, createResponseObserver } from '../telemetry/call-metrics.ts';
@@ -143,6 +144,7 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     streamHeartbeatMs: options.streamHeartbeatMs,
     rates: store.rates,
     memory,
+    mostReadings: toMostReadings(budget.limitBytes),
     beginTrace: tracing.beginTrace,
     ...toCatalogue(registry, redactor),
     readiness: () => toReadiness(store, registry, { upstreams: tools.upstreams(), tools: tools.readiness() }, redactor),

@@ -34,6 +34,10 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/hostile-auth.test.ts: where all keys are taken out of the file nobody is let in, least of all as anonymous',
       'test/auth/api-keys.test.ts: a file that is emptied revokes every key in it',
     ],
+    'Streams and long polls end with the key or token that they were opened by.': [
+      'test/streams/revoked-readers.test.ts: a key that is revoked or loses a tool loses its streams, polls and waits within seconds; its calls go on',
+      'test/streams/revoked-readers.test.ts: a stream and a poll end when their token does, without done',
+    ],
     'Tokens need JWT_ISSUER or JWT_AUDIENCE, an asymmetric signature, `exp` and `sub`.': [
       'test/config/settings/access-settings.test.ts: %s is refused',
       'test/auth/tokens.test.ts: signatures that prove nothing are refused: none, the public key as a secret, another key, a changed token',

@@ -9,6 +9,7 @@ import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
+import { ANY_READINGS } from '#test/support/any-readings.ts';
 
 /** Who may do everything. */
 export const ANYONE: RequestCaller = {
@@ -78,6 +79,7 @@ export const openRoute = async ({
     describeTools: () => tools,
     watchTools: () => () => undefined,
     draining: new AbortController().signal,
+    readings: ANY_READINGS,
     findTool,
     pendingTasks,
     mcpDefaultSession: 'none',

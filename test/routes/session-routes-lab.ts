@@ -10,6 +10,7 @@ import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/rou
 import { addRequestGate, callerOf, type GateOptions, type RequestCaller } from '#src/routes/request-gate.ts';
 import { addSessionsRoutes } from '#src/routes/sessions.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
+import { ANY_READINGS } from '#test/support/any-readings.ts';
 
 export const EMPTY_VIEW: SessionView = {
   session: {
@@ -119,6 +120,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
       heartbeatMs: 15_000,
       observer: { opened: () => undefined, closed: () => undefined, dropped: () => undefined },
     },
+    readings: ANY_READINGS,
     toEntityTag: (body) => `"${body.length}"`,
   });
   refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);

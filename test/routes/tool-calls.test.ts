@@ -11,6 +11,7 @@ import { addProblemHandler } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type RequestCaller } from '#src/routes/request-gate.ts';
 import { addToolCallsRoute } from '#src/routes/tool-calls.ts';
 import { watchRequests } from '#src/routes/watch-requests.ts';
+import { ANY_READINGS } from '#test/support/any-readings.ts';
 
 const ANYONE: RequestCaller = {
   tenant: 'a',
@@ -65,7 +66,15 @@ const start = async (executeBatch: ExecuteBatch) => {
   const noPending = { hasWebhook: () => false, followAnswered: async () => [], watchParts };
   const observer = { opened: () => undefined, closed: () => undefined, dropped: () => undefined };
   const streams = { heartbeatMs: 15_000, observer };
-  const terms = { createId: () => 'id', maxDeadlineMs: 1000, callerOf, readProviderCalls, streams, ...noPending };
+  const terms = {
+    createId: () => 'id',
+    maxDeadlineMs: 1000,
+    callerOf,
+    readProviderCalls,
+    streams,
+    readings: ANY_READINGS,
+    ...noPending,
+  };
   addToolCallsRoute(app, { executeBatch, ...keys, ...terms });
   await app.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => app.close());

@@ -1,0 +1,179 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type ByteBudget, createByteBudget } from '../memory/byte-budget.ts';
+import { createNotKeptProblem, operationNotAllowed, overloaded, type ProblemError, unauthorized } from './problems.ts';
+import {
+  callerKeyOf,
+  callerOf,
+  credentialOf,
+  type GateOptions,
+  MISSING_CALL,
+  type RequestCaller,
+} from './request-gate.ts';
+
+/** An answer that is not whole yet: a long poll, a stream, or a batch that waits for its pending calls. */
+export type Reading = {
+  /** Resolves when its connection has closed, or when its caller has lost the right to the answer. */
+  readonly over: Promise<void>;
+  /** Whether its caller has lost the right to the answer. */
+  readonly isLost: () => boolean;
+  /** Throws the problem that its caller gets if it has lost that right. */
+  readonly requireRight: () => void;
+  /** The answer shows calls of these tools from now on. */
+  readonly shows: (tools: readonly (string | null)[]) => void;
+};
+
+export type OpenReadings = {
+  /** Takes a place, until the answer is sent or its connection has closed; null: there is none. */
+  readonly open: (reply: FastifyReply) => Reading | null;
+  /** Follows the rights of a caller to an answer that has a limit of its own. */
+  readonly watch: (reply: FastifyReply) => Reading;
+  /** API keys have changed: looks at what the callers of all answers that are open may do now. */
+  readonly recheck: () => void;
+};
+
+export type OpenReadingsOptions = {
+  /** How many there may be, of all callers. */
+  readonly most: number;
+  readonly authenticate: GateOptions['authenticate'];
+  /** Unix milliseconds. */
+  readonly time: () => number;
+};
+
+// Keys and tokens that expire end what they read at most so much later.
+const EXPIRY_CHECK_MS = 1000;
+
+/** All answers that wait or stream. Each has one place, however many calls it is of, and is as good as its key or token. */
+export const createOpenReadings = ({ most, authenticate, time }: OpenReadingsOptions): OpenReadings => {
+  const readings = new Set<OpenReading>();
+  const takePlace = createPlaces(most);
+  let timer: NodeJS.Timeout | undefined;
+  const findExpired = (): void => {
+    const now = time();
+    for (const reading of readings) reading.checkExpiry(now);
+  };
+  const add = ({ request, raw }: FastifyReply, givePlace: () => void): Reading => {
+    const reading = new OpenReading(request);
+    // Its keys may have changed since the request was let in: its body may have been long on its way.
+    reading.check(authenticate);
+    reading.checkExpiry(time());
+    const onClose = (): void => {
+      readings.delete(reading);
+      givePlace();
+      reading.end();
+      if (readings.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    };
+    readings.add(reading);
+    timer ??= setInterval(findExpired, EXPIRY_CHECK_MS).unref();
+    if (raw.destroyed) onClose();
+    else raw.once('close', onClose);
+    return reading;
+  };
+  return {
+    open: (reply) => {
+      const givePlace = takePlace(callerKeyOf(reply.request), callerOf(reply.request).rateKey);
+      return givePlace === null ? null : add(reply, givePlace);
+    },
+    watch: (reply) => add(reply, () => undefined),
+    recheck: () => {
+      for (const reading of readings) reading.check(authenticate);
+    },
+  };
+};
+
+/** Ends a stream without its last event as soon as its caller has no right to it any more. */
+export const cutOffWhenOver = ({ over }: Reading, { raw }: FastifyReply): void => void over.then(() => raw.destroy());
+
+/** Why a stream finds no place. */
+export const noPlace = (): ProblemError => overloaded({ reason: 'waiters', retryAfterSeconds: 2 });
+
+class OpenReading implements Reading {
+  readonly over: Promise<void>;
+  readonly end: () => void;
+  readonly #credential: string | undefined;
+  readonly #admitted: RequestCaller;
+  #caller: RequestCaller;
+  #tools: readonly (string | null)[] = [];
+  #lost: ProblemError | null = null;
+
+  constructor(request: FastifyRequest) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.over = promise;
+    this.end = resolve;
+    this.#credential = credentialOf(request);
+    this.#admitted = callerOf(request);
+    this.#caller = this.#admitted;
+  }
+
+  isLost(): boolean {
+    return this.#lost !== null;
+  }
+
+  requireRight(): void {
+    if (this.#lost !== null) throw this.#lost;
+  }
+
+  shows(tools: readonly (string | null)[]): void {
+    this.#tools = tools;
+    this.#checkTools();
+  }
+
+  /** A token says itself what it allows, for as long as it is valid: only keys are looked up again. */
+  check(authenticate: GateOptions['authenticate']): void {
+    if (this.#admitted.keyHash === undefined) return;
+    const found = authenticate(this.#credential);
+    if (found instanceof Promise || found.kind !== 'known' || found.caller.tenant !== this.#admitted.tenant) {
+      this.#lose(unauthorized());
+      return;
+    }
+    this.#caller = found.caller;
+    if (found.caller.may('call')) this.#checkTools();
+    else this.#lose(operationNotAllowed(MISSING_CALL));
+  }
+
+  checkExpiry(now: number): void {
+    const { validUntil = Number.POSITIVE_INFINITY } = this.#caller;
+    if (validUntil <= now) this.#lose(unauthorized());
+  }
+
+  #checkTools(): void {
+    const isTaken = (tool: string | null): boolean =>
+      tool !== null && this.#admitted.mayUse(tool) && !this.#caller.mayUse(tool);
+    if (this.#tools.some(isTaken)) this.#lose(createNotKeptProblem());
+  }
+
+  #lose(problem: ProblemError): void {
+    this.#lost ??= problem;
+    this.end();
+  }
+}
+
+/** Takes a place for a key of a tenant, or of an address; gives the way to give it back. */
+type TakePlace = (tenant: string, key: string | null) => (() => void) | null;
+
+/**
+ * Places are shared as bytes are: a tenant may have at most as many as are left free beside it, so one alone half of all; and of
+ * that half a key as many as its tenant's other keys leave free.
+ */
+const createPlaces = (most: number): TakePlace => {
+  const tenants = createByteBudget({ limitBytes: most });
+  const keysOf = new Map<string, ByteBudget>();
+  return (tenant, key) => {
+    const ofTenant = tenants.open(tenant, 1);
+    // An address has no keys.
+    if (ofTenant === null || key === null) return ofTenant === null ? null : () => ofTenant.release();
+    const keys = keysOf.get(tenant) ?? createByteBudget({ limitBytes: Math.floor(most / 2) });
+    const ofKey = keys.open(key, 1);
+    if (ofKey === null) {
+      ofTenant.release();
+      return null;
+    }
+    keysOf.set(tenant, keys);
+    return () => {
+      ofKey.release();
+      ofTenant.release();
+      if (keys.inUse() === 0) keysOf.delete(tenant);
+    };
+  };
+};
