@@ -150,7 +150,10 @@ export const FAILURE_POLICY = {
     executed: same('maybe'),
     when: 'An earlier attempt of this keyed write call started, and its outcome is unknown.',
   },
-  overloaded: refusedBy('service', 'The call never got a slot to run in.'),
+  overloaded: refusedBy(
+    'service',
+    'The call never got a slot to run in, or the service ran out of file descriptors, memory or processes (executed: maybe where a write had begun).',
+  ),
   shutting_down: refusedBy('service', 'The service is stopping.'),
   store_unavailable: refusedBy(
     'service',

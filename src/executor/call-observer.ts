@@ -59,10 +59,10 @@ export type Pool = 'inline' | 'hosted';
 export const poolOf = ({ runsIn }: Pick<Tool, 'runsIn'>): Pool => (runsIn === 'host' ? 'hosted' : 'inline');
 
 /**
- * Why the service did not take on work: a batch before it was read (`queue`, `event_loop`, `memory`, `answers`), or a call that
- * waited or wanted to (`queue_full`, `deadline`).
+ * Why the service did not take on work: a batch before it was read (`queue`, `event_loop`, `memory`, `files`,
+ * `request_memory`), or a call that waited or wanted to (`queue_full`, `deadline`).
  */
-export type ShedReason = 'queue' | 'event_loop' | 'memory' | 'request_memory' | 'queue_full' | 'deadline';
+export type ShedReason = 'queue' | 'event_loop' | 'memory' | 'files' | 'request_memory' | 'queue_full' | 'deadline';
 
 /**
  * What became of a batch with an Idempotency-Key: `new`, or `resumed` where part of it ran again; `replayed` without

@@ -174,6 +174,12 @@ export const CANCELLED_BY_DEADLINE_TEXT = "Not executed: the batch's deadline pa
 export const OVERLOADED_TEXT =
   "Not executed: no slot became free before the batch's deadline. Send fewer calls at once, or try later.";
 
+/** The process or the machine has run out of `what`; `executed`: what that says of the call. */
+export const shortageText = ({ name }: Pick<Tool, 'name'>, what: string, executed: 'no' | 'maybe'): string =>
+  executed === 'no'
+    ? `Not executed: the service has run out of ${what}. Try again in a few seconds.`
+    : `The service ran out of ${what} while '${name}' was running. It may or may not have taken effect. Check before calling it again.`;
+
 const DROP_TEXTS = {
   queue_full: 'Not executed: too many calls are waiting already. Send fewer calls at once, or send this one later.',
   deadline:

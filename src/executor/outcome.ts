@@ -269,7 +269,8 @@ const detailsOf = (thrown: unknown) => {
   };
 };
 
-const executedOf = (thrown: unknown): Executed | undefined => {
+/** What an exception says of being executed. */
+export const executedOf = (thrown: unknown): Executed | undefined => {
   const executed = read(thrown, 'executed');
   return executed === 'yes' || executed === 'no' || executed === 'maybe' ? executed : undefined;
 };

@@ -13,6 +13,7 @@ import * as text from './failure-text.ts';
 import { invokeTool } from './invoke-tool.ts';
 import type { RecordState } from './keyed-store.ts';
 import { toCallOutcome } from './outcome.ts';
+import { toShortage } from './shortage.ts';
 
 /**
  * The life of one call once its batch is admitted: obstacle · arguments · slot · mark of a keyed write · circuit · handler ·
@@ -231,7 +232,7 @@ const finish = (call: ReadyCall, ran: RunOutcome, { pass, startedAt, timeoutMs, 
   batch.moment = services.now();
   const durationMs = batch.moment - startedAt;
   const terms = { graceful: gracefulOf(tool, batch), maxResultBytes: services.maxResultBytes };
-  const outcome = size.refuse(call, ran) ?? toCallOutcome(ran, tool, terms);
+  const outcome = size.refuse(call, ran) ?? toShortage(ran, tool) ?? toCallOutcome(ran, tool, terms);
   call.outcome = outcome;
   call.durationMs = durationMs;
   services.turns.spend(outcome.valueJson.length);

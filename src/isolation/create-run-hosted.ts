@@ -8,12 +8,12 @@ import {
   type RunOutcome,
   raceDeadline,
 } from '../executor/deadline.ts';
-import { cutOffText, OVERLOADED_TEXT } from '../executor/failure-text.ts';
+import { cutOffText, OVERLOADED_TEXT, shortageText } from '../executor/failure-text.ts';
 import { type HostedTool, isSafe } from '../tools/tool.ts';
 import { classifyDeath, toDeathError } from './classify-death.ts';
 import type { HostPool } from './host-pool.ts';
 import type { Death } from './isolation-observer.ts';
-import type { PoolMember } from './pool-records.ts';
+import { NO_PROCESS, type PoolMember } from './pool-records.ts';
 import type { HostedCall, HostedEnd, RunningCall } from './tool-host.ts';
 
 // A handler that listens to its signal ends within these, and its process lives on; any other is killed. At the
@@ -125,7 +125,13 @@ class Journey {
         },
         fail: (reason, retryAfterMs) => {
           unsubscribe();
-          resolve({ failure: toNotRun(tool, new Error(reason), retryAfterMs) });
+          const thrown = new Error(reason);
+          resolve({
+            failure:
+              reason === NO_PROCESS
+                ? toFailure('overloaded', shortageText(tool, 'processes', 'no'), tool, { retryAfterMs, thrown })
+                : toNotRun(tool, thrown, retryAfterMs),
+          });
         },
       });
     });

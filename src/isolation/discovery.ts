@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { HostStock } from './host-stock.ts';
-import { type HostedFile, type PoolMember, toGranted } from './pool-records.ts';
+import { type HostedFile, NO_PROCESS, type PoolMember, toGranted } from './pool-records.ts';
 import type { HostLoad } from './tool-host.ts';
 
 /** What a file declares, and what loading it left behind. */
@@ -134,7 +134,7 @@ export class Discovery {
   }
 
   async #read(member: PoolMember | null, hosted: HostedFile, maxLoadMs: number): Promise<HostLoad> {
-    if (member === null) return { kind: 'broken', reason: 'no process could be started for it' };
+    if (member === null) return { kind: 'broken', reason: NO_PROCESS };
     const problem = await member.host.ready;
     if (problem !== null) return { kind: 'broken', reason: problem };
     const load = await member.host.load(hosted, 'shared', maxLoadMs);

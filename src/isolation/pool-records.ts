@@ -175,6 +175,9 @@ export const returnTurn = (member: PoolMember): void => {
   setTurn(member, [...member.loaded].find((hosted) => hosted.version === version) ?? null);
 };
 
+/** Why a call gets no host where the system gives no process: the service's fault, not the file's. */
+export const NO_PROCESS = 'no process could be started for it';
+
 /** A call that waits for a host. Exactly one of the two is called. */
 export type HostWaiter = {
   /** Whether no other call may run beside it. */

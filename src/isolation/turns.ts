@@ -9,6 +9,7 @@ import {
   type HostWaiter,
   isPrompt,
   listIdle,
+  NO_PROCESS,
   type PoolMember,
   ROOMY_CALLS,
   returnTurn,
@@ -241,7 +242,7 @@ export class Turns {
       if (stock.isAmple() && now - hosted.waitingSince < LONG_MS) continue;
       if (stock.start(hosted) !== null) continue;
       hosted.noteTrouble(now);
-      this.failWaiting(hosted, 'no process could be started for it');
+      this.failWaiting(hosted, NO_PROCESS);
     }
     const missing = files.length - stock.countStarting(group);
     stock.makeRoom(missing);

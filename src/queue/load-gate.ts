@@ -8,10 +8,12 @@ export type LoadSample = {
   readonly utilization: number;
   /** Share of its memory that the process uses, 0 to 1: of the heap or of what the system gives it, whichever is more. */
   readonly memory: number;
+  /** Share of its file descriptors that are open, 0 to 1; 0 where the system does not tell. */
+  readonly files: number;
 };
 
 /** Why a batch is refused before it is read. */
-export type RefusalReason = 'queue' | 'event_loop' | 'memory';
+export type RefusalReason = 'queue' | 'event_loop' | 'memory' | 'files';
 
 type Refusal = { readonly reason: RefusalReason; readonly retryAfterSeconds: number };
 
@@ -30,21 +32,26 @@ type LoadGateOptions = {
 };
 
 const MOST_MEMORY = 0.9;
+// The rest is for what runs, and for health and metrics.
+const MOST_FILES = 0.9;
 // A loop that came late without having been busy was not given the processor: refusing batches would not help.
 const LEAST_UTILIZATION = 0.7;
 const INTERVAL_MS = 100;
 // Fewer drops than this are single calls in a hurry. Where the door lets in just what can be run, a few remain.
 const MOST_DROPPED = 0.1;
 const MEMORY_RETRY_SECONDS = 5;
+const FILES_RETRY_SECONDS = 2;
 
 /**
  * Decides at the door, from how the process does. A full queue refuses the callers that hold most of it; a queue that
- * drops what it was given, and a lagging event loop, refuse a share; scarce memory everybody as long as anything runs.
+ * drops what it was given, and a lagging event loop, refuse a share; scarce memory, or scarce file descriptors, everybody as
+ * long as anything runs.
  */
 export const createLoadGate = ({ slots, maxLagMs, now, onShed }: LoadGateOptions): LoadGate => {
   const loop = new AdmittedShare();
   const queue = new AdmittedShare();
   let memory = 0;
+  let files = 0;
   let observedAt = now();
 
   const observeLag = (lagMs: number, utilization: number): void => {
@@ -58,8 +65,13 @@ export const createLoadGate = ({ slots, maxLagMs, now, onShed }: LoadGateOptions
     const lagMs = now() - observedAt - INTERVAL_MS;
     if (lagMs > maxLagMs) observeLag(lagMs, 1);
   };
+  const findScarce = (): Refusal | null => {
+    if (memory > MOST_MEMORY) return { reason: 'memory', retryAfterSeconds: MEMORY_RETRY_SECONDS };
+    return files > MOST_FILES ? { reason: 'files', retryAfterSeconds: FILES_RETRY_SECONDS } : null;
+  };
   const judge = (caller: string): Refusal | null => {
-    if (memory > MOST_MEMORY && !slots.isIdle()) return { reason: 'memory', retryAfterSeconds: MEMORY_RETRY_SECONDS };
+    const scarce = findScarce();
+    if (scarce !== null && !slots.isIdle()) return scarce;
     if (slots.isFullFor(caller) || queue.refusesNext())
       return { reason: 'queue', retryAfterSeconds: Math.ceil(slots.retryAfterMs() / 1000) };
     return loop.refusesNext() ? { reason: 'event_loop', retryAfterSeconds: 1 } : null;
@@ -67,6 +79,7 @@ export const createLoadGate = ({ slots, maxLagMs, now, onShed }: LoadGateOptions
   return {
     observe: (sample) => {
       memory = sample.memory;
+      files = sample.files;
       observeLag(sample.lagMs, sample.utilization);
       const { started, dropped } = slots.takeTurns();
       queue.observe(dropped > MOST_DROPPED * (started + dropped) ? 'bad' : 'good', 1);

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
@@ -20,6 +21,7 @@ const GAUGE_WEIGHT = 0.05;
 /** Measures every 100 ms how the process does, and keeps it from ending no longer than anything else does. */
 export const startLoadSampler = ({ metrics, onSample }: LoadSamplerOptions): LoadSampler => {
   const memoryLimit = findMemoryLimit();
+  const fileLimit = findFileLimit();
   const longest = createRecentMaximum();
   let measuredAt = performance.now();
   let utilized = performance.eventLoopUtilization();
@@ -33,7 +35,7 @@ export const startLoadSampler = ({ metrics, onSample }: LoadSamplerOptions): Loa
     smoothed += (utilization - smoothed) * GAUGE_WEIGHT;
     metrics.eventLoopLag.set(longest(lagMs) / 1000);
     metrics.eventLoopUtilization.set(smoothed);
-    onSample({ lagMs, utilization, memory: readMemory(memoryLimit) });
+    onSample({ lagMs, utilization, memory: readMemory(memoryLimit), files: countOpenFiles() / fileLimit });
   };
   const timer = setInterval(measure, INTERVAL_MS).unref();
   return { stop: () => clearInterval(timer) };
@@ -80,6 +82,25 @@ const readResidentMemory = (): number => {
   try {
     return process.memoryUsage.rss();
   } catch (_unknown) {
+    return 0;
+  }
+};
+
+/** How many file descriptors the process may have (RLIMIT_NOFILE); Infinity where the system does not tell. */
+export const findFileLimit = (): number => {
+  try {
+    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
+  } catch (_noProc) {
+    return Number.POSITIVE_INFINITY;
+  }
+};
+
+/** Descriptors that are open now; 0 where the system does not tell. The size of the directory is their number from Linux 6.2 on. */
+const countOpenFiles = (): number => {
+  try {
+    return statSync('/proc/self/fd').size || readdirSync('/proc/self/fd').length;
+  } catch (_noProc) {
     return 0;
   }
 };

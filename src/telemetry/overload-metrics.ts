@@ -9,6 +9,7 @@ const SHED_REASONS = [
   'queue',
   'event_loop',
   'memory',
+  'files',
   'request_memory',
   'queue_full',
   'deadline',
@@ -37,7 +38,7 @@ export const createOverloadMetrics = (define: Define) => {
     callsQueued: countPools('calls_queued', 'Calls waiting for a slot now.'),
     shed: define.countBy(
       'shed_total',
-      'Batches refused before they were read (queue, event_loop, memory, request_memory) and calls dropped from the queue (queue_full, deadline).',
+      'Batches refused before they were read (queue, event_loop, memory, files, request_memory) and calls dropped from the queue (queue_full, deadline).',
       'reason',
       SHED_REASONS,
     ),

@@ -14,6 +14,7 @@ export { showText, showUrl, showValue } from '../egress/show-url.ts';
 export { parseTargetUrl } from '../egress/target-url.ts';
 export { toText } from '../egress/text-content.ts';
 export { type RetryClock, systemRetryClock } from '../egress/transport-retries.ts';
+export { readShortage } from '../tools/resource-shortage.ts';
 
 /** The guarded client of requests that leave the service. It is loaded here: undici is 8 MB and 70 ms. */
 export const openHttpClient = async (options: HttpClientOptions): Promise<HttpClient> =>

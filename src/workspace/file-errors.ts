@@ -15,7 +15,17 @@ export class FileNotFoundError extends Error {
 /** The file system answered something that no other text covers: too many open files, a broken disk. */
 export class FileSystemError extends Error {
   override readonly name: string = 'FileSystemError';
+  /** `no`: the file was not opened, so nothing has been written. */
+  readonly executed: 'no' | undefined;
+
+  constructor(code: string, path: string, cause: unknown) {
+    super(`the file system answered ${code} for ${path}.`, { cause });
+    this.executed = NOT_OPENED.has(code) ? 'no' : undefined;
+  }
 }
+
+// Of open(2) alone.
+const NOT_OPENED: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
 
 /** The code of an error of the operating system (`ENOENT`), else undefined. */
 export const errorCodeOf = (thrown: unknown): string | undefined => {
@@ -92,6 +102,6 @@ const toFileError = (code: string, path: string, cause: unknown): Error => {
     case 'EROFS':
       return new TerminalToolError(`${path} was not written: the workspace is read-only.`, { cause });
     default:
-      return new FileSystemError(`the file system answered ${code} for ${path}.`, { cause });
+      return new FileSystemError(code, path, cause);
   }
 };

@@ -317,6 +317,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'tools/define-tool.ts': 'names the tool and the member when a schema cannot be compiled',
   'tools/directory/read-directory.ts': 'files vanish while a directory is read',
   'tools/foreign-patterns.ts': 'a pattern that is none, or that RE2 cannot run, is not judged here',
+  'tools/resource-shortage.ts': 'what was thrown may throw when it is read',
   'tools/time-box.ts': 'what is cut off ends with an exception',
   'upstreams/mcp/connection.ts': 'what is closed after a failed handshake may be closed already',
   'upstreams/mcp/http-transport.ts': 'closing a session is best effort, and so is ending connections',

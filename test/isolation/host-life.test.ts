@@ -76,7 +76,7 @@ test('closing ends idle and hanging hosts and what their tools started, and noth
   expect(processes.hosts()).toEqual([]);
   await expect.poll(processes.pids, FOREVER).toEqual([]);
   expect(toOutcome(await hanging)).toMatchObject({ code: 'cancelled' });
-  expect(toOutcome(await call('pid'))).toMatchObject({ code: 'tool_crashed', executed: 'no' });
+  expect(toOutcome(await call('pid'))).toMatchObject({ code: 'overloaded', executed: 'no' });
   expect(await isolation.hosts.load(file)).toEqual({
     kind: 'failed',
     reason: 'no process could be started for it',
@@ -96,7 +96,7 @@ test('where no process can be started, loading and calls say so, and the next tr
   expect(typeof toOutcome(await call('pid'))).toBe('number');
   settings.environment.BAD = 'a\0b';
   process.kill(Number(toOutcome(await call('pid'))), 'SIGKILL');
-  expect(toOutcome(await call('pid'))).toEqual({ code: 'tool_crashed', executed: 'no', retryAfterMs: null });
+  expect(toOutcome(await call('pid'))).toEqual({ code: 'overloaded', executed: 'no', retryAfterMs: 0 });
   settings.environment.BAD = 'fine';
   expect(typeof toOutcome(await call('pid'))).toBe('number');
   expect(processes.hosts()).toEqual([]);

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createLoadGate, type LoadGate, type LoadSample, type RefusalReason } from '#src/queue/load-gate.ts';
 
-const CALM: LoadSample = { lagMs: 1, utilization: 0.3, memory: 0.2 };
-const LAGGING: LoadSample = { lagMs: 400, utilization: 1, memory: 0.2 };
+const CALM: LoadSample = { lagMs: 1, utilization: 0.3, memory: 0.2, files: 0.1 };
+const LAGGING: LoadSample = { lagMs: 400, utilization: 1, memory: 0.2, files: 0.1 };
 
 type Turns = { readonly started: number; readonly dropped: number };
 type Lab = { readonly gate: LoadGate; readonly counted: RefusalReason[]; readonly clock: { ms: number }; turns: Turns };
@@ -61,6 +61,20 @@ test('scarce memory refuses everybody while anything runs, and lets one in when 
   expect(idle.gate.shed('a')).toBe(null);
 });
 
+test('scarce file descriptors refuse everybody while anything runs, and let one in when nothing does', () => {
+  const busy = createLab();
+  busy.gate.observe({ ...CALM, files: 0.9 });
+  expect(busy.gate.shed('a')).toBe(null);
+  busy.gate.observe({ ...CALM, files: 0.91 });
+  expect(busy.gate.shed('a')).toEqual({ reason: 'files', retryAfterSeconds: 2 });
+  expect(busy.counted).toEqual(['files']);
+  busy.gate.observe(CALM);
+  expect(busy.gate.shed('a')).toBe(null);
+  const idle = createLab({ idle: true });
+  idle.gate.observe({ ...CALM, files: 1 });
+  expect(idle.gate.shed('a')).toBe(null);
+});
+
 test('the longer the event loop lags, the more batches are refused, and some are always let in', () => {
   const { gate, counted } = createLab();
   const refused = [3, 4, 15, 50].map((intervals) => {
@@ -78,7 +92,7 @@ test('the longer the event loop lags, the more batches are refused, and some are
 test('one long block refuses nobody, nor do two, and a short spell is forgotten within a second', () => {
   const { gate } = createLab();
   for (let block = 0; block < 5; block += 1) {
-    observe(gate, { lagMs: 5000, utilization: 1, memory: 0.2 }, 2);
+    observe(gate, { lagMs: 5000, utilization: 1, memory: 0.2, files: 0.1 }, 2);
     observe(gate, CALM, 1);
   }
   expect(refusedOf(gate, 100)).toBe(0);
@@ -90,7 +104,7 @@ test('one long block refuses nobody, nor do two, and a short spell is forgotten 
 
 test('a process that was not given the processor refuses nobody for that', () => {
   const { gate } = createLab();
-  observe(gate, { lagMs: 3000, utilization: 0.2, memory: 0.2 }, 20);
+  observe(gate, { lagMs: 3000, utilization: 0.2, memory: 0.2, files: 0.1 }, 20);
   expect(refusedOf(gate, 100)).toBe(0);
 });
 

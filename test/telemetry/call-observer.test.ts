@@ -69,6 +69,7 @@ test('waiting, running and refused work is counted by pool and by reason, from 0
     'recourse_shed_total{reason="queue"} 0',
     'recourse_shed_total{reason="event_loop"} 0',
     'recourse_shed_total{reason="memory"} 1',
+    'recourse_shed_total{reason="files"} 0',
     'recourse_shed_total{reason="request_memory"} 0',
     'recourse_shed_total{reason="queue_full"} 1',
     'recourse_shed_total{reason="deadline"} 0',

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { defineTool, empty, RetryableToolError, TerminalToolError } from '../../recourse.ts';
-import { showText } from '../../toolkit-api/http.ts';
+import { readShortage, showText } from '../../toolkit-api/http.ts';
 import { toWorkMs } from '../../toolkit-api/page-answers.ts';
 import type { InlineTool } from '../../toolkit-api/toolkit.ts';
 import { describeExit, describeKilled, type FailedCommand, toNegativeAnswer } from './describe-failure.ts';
@@ -77,6 +77,7 @@ export const createRunShellCommand = ({ sandbox, limits, shell }: ShellToolOptio
           throw new TerminalToolError(`The sandbox could not be started: ${showText(end.said)}.`, {
             hint: 'The command was not run. A human must fix the named cause on this machine: bubblewrap, or control groups.',
             executed: 'no',
+            cause: readShortage(end.said),
           });
       }
     },

@@ -2,7 +2,7 @@ import { constants, existsSync } from 'node:fs';
 import { access, readlink } from 'node:fs/promises';
 import { release } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
-import { showText } from '../../toolkit-api/http.ts';
+import { readShortage, showText } from '../../toolkit-api/http.ts';
 import type { ToolkitLog, ToolkitTools } from '../../toolkit-api/toolkit.ts';
 import { openCommandCgroups } from './command-cgroups.ts';
 import { createRunShellCommand } from './run-shell-command.ts';
@@ -52,9 +52,6 @@ const QUESTIONS = [
   'echo end=reached',
 ].join('\n');
 
-// Of spawn, and of the programs that make the sandbox.
-const NO_RESOURCES = /EAGAIN|ENOMEM|Resource temporarily unavailable|Cannot allocate memory|Cannot fork/;
-
 type Facts = { readonly one: (key: string) => string | undefined; readonly all: (key: string) => readonly string[] };
 
 type SandboxProblem = { readonly reason: string; readonly mayPass: boolean };
@@ -81,7 +78,7 @@ const passing = (reason: string): SandboxProblem => ({ reason, mayPass: true });
 const toRefusal = (which: 'first' | 'second', { end, stdout, stderr }: CommandRun): SandboxProblem | null => {
   switch (end.kind) {
     case 'not-started':
-      if (NO_RESOURCES.test(end.said))
+      if (readShortage(end.said) !== undefined)
         return passing(`the machine had no resources for a sandbox (${showText(end.said)})`);
       return lasting(
         `bubblewrap cannot create a sandbox here (${showText(end.said)}); in a container it needs user namespaces, see src/toolkits/shell/README.md`,
@@ -94,7 +91,7 @@ const toRefusal = (which: 'first' | 'second', { end, stdout, stderr }: CommandRu
       if (stdout.text.includes('\nend=reached')) return null;
       const said = showText(stderr.text.trim() || `exit code ${end.exitCode}`);
       const reason = `the ${which} command in the sandbox failed (${said})`;
-      return NO_RESOURCES.test(said) ? passing(reason) : lasting(reason);
+      return readShortage(said) !== undefined ? passing(reason) : lasting(reason);
     }
   }
 };

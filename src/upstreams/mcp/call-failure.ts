@@ -158,6 +158,7 @@ const toSdkFailure = (error: SdkError, facts: CallFacts): CallFailure => {
 // With these nothing of the request has left this machine.
 const NOT_SENT: ReadonlySet<string> = new Set([
   ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
+  ...['EMFILE', 'ENFILE'],
   ...['ERR_TLS_CERT_ALTNAME_INVALID', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'CERT_HAS_EXPIRED'],
 ]);
 

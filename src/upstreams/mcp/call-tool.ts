@@ -1,5 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { toSeconds } from '../../egress/response-status.ts';
+import { readShortage } from '../../tools/resource-shortage.ts';
 import type { ToolContext } from '../../tools/tool.ts';
 import { RetryableToolError, UpstreamToolError } from '../../tools/tool-errors.ts';
 import { readCallAnswer } from './call-answer.ts';
@@ -103,6 +104,9 @@ const toMeta = ({ traceparent, idempotencyKey }: ToolContext) => ({
   ...(idempotencyKey === null ? {} : { [IDEMPOTENCY_KEY_META]: idempotencyKey }),
 });
 
+// In our words. What a server itself writes before it ends may name a shortage, too, and is not believed.
+const NOT_STARTED = /^its process could not be started/;
+
 const toNotConnected = (
   { reason, retryAfterMs, refusedStatus }: Extract<LinkState, { kind: 'down' }>,
   { server }: CallFacts,
@@ -111,6 +115,6 @@ const toNotConnected = (
     ? new UpstreamToolError(
         'upstream_unavailable',
         `The MCP server '${server}' is not connected: ${reason}. Try again in ${toSeconds(retryAfterMs)} or use another tool.`,
-        { executed: 'no', retryAfterMs },
+        { executed: 'no', retryAfterMs, cause: NOT_STARTED.test(reason) ? readShortage(reason) : undefined },
       )
     : toNeedsPerson(server, refusedStatus);
