@@ -88,6 +88,13 @@ export const FAILURE_POLICY = {
   },
   tool_crashed: died("The tool's process died."),
   out_of_memory: died("The tool's process ran out of memory."),
+  interrupted: {
+    fault: 'service',
+    charges: false,
+    outcome: { safe: 'retry', write: 'unknown' },
+    executed: same('maybe'),
+    when: 'Another call ended the process in which the call ran, or one of several that ran in it: which one is not known.',
+  },
   timeout: died('The time limit of the call passed.'),
   invalid_output: {
     fault: 'tool',

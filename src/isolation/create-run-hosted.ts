@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FailureCode } from '../contract/failure.ts';
 import { toNotStarted } from '../executor/admit.ts';
 import { type Failure, failed, toFailure } from '../executor/call-outcome.ts';
 import {
@@ -12,9 +13,8 @@ import { cutOffText, OVERLOADED_TEXT, shortageText } from '../executor/failure-t
 import { type HostedTool, isSafe } from '../tools/tool.ts';
 import { classifyDeath, toDeathError } from './classify-death.ts';
 import type { HostPool } from './host-pool.ts';
-import type { Death } from './isolation-observer.ts';
-import { NO_PROCESS, type PoolMember } from './pool-records.ts';
-import type { HostedCall, HostedEnd, RunningCall } from './tool-host.ts';
+import { NO_PROCESS, type PoolMember, toSeating } from './pool-records.ts';
+import type { Blame, HostedCall, HostedEnd, RunningCall } from './tool-host.ts';
 
 // A handler that listens to its signal ends within these, and its process lives on; any other is killed. At the
 // deadline nothing more can be gained by waiting; where only the client is gone, a moment to tidy up is worth it.
@@ -87,7 +87,7 @@ class Journey {
     const { pool, now, onWaited } = this.#options;
     const from = now();
     const isOver = this.#terms.cancellation.causeAt(from) !== null;
-    const member = isOver ? null : pool.takeSeat(this.#call.tool.file, this.#isAlone);
+    const member = isOver ? null : pool.takeSeat(this.#call.tool.file, toSeating(this.#call.tool, this.#isAlone));
     if (member !== null) {
       onWaited(0);
       return this.#runIn(member);
@@ -118,7 +118,7 @@ class Journey {
         resolve({ failure: toGivenUp(cause) });
       });
       const stopWaiting = pool.obtain(tool.file, {
-        isAlone: this.#isAlone,
+        ...toSeating(tool, this.#isAlone),
         take: (member) => {
           unsubscribe();
           resolve({ member });
@@ -166,7 +166,7 @@ class Journey {
     this.#isSecondRun = true;
     this.#spentMs = tookMs;
     // What ended a host once among others may do so again, and then alone.
-    this.#isAlone ||= end.kind === 'died' && end.blame === 'unknown';
+    this.#isAlone ||= end.kind === 'died' && end.blame !== 'other';
     return ELSEWHERE;
   }
 
@@ -181,7 +181,7 @@ class Journey {
     if (end.kind === 'moved')
       return this.#moves <= MOST_MOVES ? ELSEWHERE : toNotRunEnd(tool, new Error('no process has started it'));
     const hasOthers = this.#lostHosts < MOST_LOST_HOSTS && end.death.killedFor !== 'shutdown';
-    return !end.began && hasOthers ? ELSEWHERE : toDeathEnd(end.death, end.began, tool);
+    return !end.began && hasOthers ? ELSEWHERE : toDeathEnd(end, tool);
   }
 }
 
@@ -222,14 +222,18 @@ const toCall = (
   part: context.showsParts ? context.part : null,
 });
 
-const toDeathEnd = (death: Death, began: boolean, tool: HostedTool): RunOutcome => {
+const toDeathEnd = ({ death, began, blame }: Extract<HostedEnd, { kind: 'died' }>, tool: HostedTool): RunOutcome => {
   const thrown = toDeathError(death);
   if (death.killedFor === 'shutdown')
     return { kind: 'ended', outcome: failed(toFailure('cancelled', cutOffText(tool), tool, { thrown })) };
   if (!began) return toNotRunEnd(tool, thrown);
-  const code = classifyDeath(death);
-  const message = code === 'out_of_memory' ? outOfMemoryText(tool) : crashedText(tool);
-  return { kind: 'ended', outcome: failed(toFailure(code, message, tool, { thrown })) };
+  const code = blame === 'other' || blame === 'any' ? 'interrupted' : classifyDeath(death);
+  return { kind: 'ended', outcome: failed(toFailure(code, toDeathText(code, blame, tool), tool, { thrown })) };
+};
+
+const toDeathText = (code: FailureCode, blame: Blame, tool: HostedTool): string => {
+  if (code === 'interrupted') return interruptedText(tool, blame);
+  return code === 'out_of_memory' ? outOfMemoryText(tool) : crashedText(tool);
 };
 
 /** Tells the handler that nobody waits, and has its process end unless it ends by itself. */
@@ -249,6 +253,13 @@ const crashedText = (tool: HostedTool): string =>
   isSafe(tool)
     ? `Tool '${tool.name}' crashed while running. It is safe to call it again; other arguments may help.`
     : `Tool '${tool.name}' crashed while running. ${UNSURE}`;
+
+// Which tool that was stays in the log: it may be one that this caller must not know of.
+const interruptedText = (tool: HostedTool, blame: Blame): string => {
+  const who = blame === 'other' ? 'another call in it' : 'one of the calls in it; which one is not known';
+  const next = isSafe(tool) ? 'It is safe to call it again.' : UNSURE;
+  return `The process in which '${tool.name}' was running was ended by ${who}. ${next}`;
+};
 
 const outOfMemoryText = (tool: HostedTool): string =>
   isSafe(tool)

@@ -11,6 +11,7 @@ import {
   type HostWaiter,
   isSpare,
   type PoolMember,
+  type Seating,
   settleOverdue,
 } from './pool-records.ts';
 import type { HostLoad, RunningCall } from './tool-host.ts';
@@ -104,14 +105,14 @@ export class HostPool implements ToolFileHosts {
   }
 
   /** A seat in a host that has loaded the file; null where the call must wait for one. */
-  takeSeat(file: ToolFile, isAlone: boolean): PoolMember | null {
-    return this.#turns.takeSeat(this.#files.find(file), isAlone);
+  takeSeat(file: ToolFile, seating: Seating): PoolMember | null {
+    return this.#turns.takeSeat(this.#files.find(file), seating);
   }
 
   /** Hands over a seat as soon as there is one; gives the way to stop waiting. */
   obtain(file: ToolFile, waiter: HostWaiter): () => void {
     const hosted = this.#files.find(file);
-    const member = this.#turns.takeSeat(hosted, waiter.isAlone);
+    const member = this.#turns.takeSeat(hosted, waiter);
     const waitMs = hosted.restartAt - this.#settings.now();
     if (member === null && (waitMs <= 0 || hosted.members.size > 0)) return this.#turns.wait(hosted, waiter);
     if (member !== null) waiter.take(member);
@@ -214,6 +215,7 @@ export class HostPool implements ToolFileHosts {
   #offend(hosted: HostedFile, offence: Offence): void {
     const now = this.#settings.now();
     hosted.noteOffence(now);
+    if (offence === 'crash' || offence === 'memory' || offence === 'timeout') hosted.isDangerous = true;
     this.#settings.onOffence(hosted.file, offence);
     for (const member of hosted.members) Object.assign(member, { group: hosted.toGroup(now), owner: hosted });
   }

@@ -81,6 +81,7 @@ export class HostWatch {
   #endSilence(member: PoolMember, now: number): void {
     const { host } = member;
     member.closedFor ??= 'silent';
+    if (member.turn !== null) member.turn.isDangerous = true;
     const begun = [...host.calls].filter(({ began }) => began);
     if (begun.length === 0 || begun.some(({ isOverdue }) => isOverdue)) {
       // What blocks it is over its time, or was left by a call that has been answered.

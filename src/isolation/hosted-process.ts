@@ -286,25 +286,26 @@ class HostedProcess implements ToolHost {
   #die(death: Death): Death {
     this.#death = death;
     const calls = [...this.calls];
-    const guilty = findGuilty(calls, this.#leaver?.nonce ?? null);
+    const suspects = findSuspects(calls, this.#leaver?.nonce ?? null);
     this.calls.clear();
-    for (const call of calls) call.settle({ kind: 'died', death, began: call.began, blame: toBlame(call, guilty) });
+    for (const call of calls) call.settle({ kind: 'died', death, began: call.began, blame: toBlame(call, suspects) });
     return death;
   }
 }
 
-/** The calls that ended the process; null where it is not known. `leaver`: the nonce of the one whose code said that it does. */
-const findGuilty = (calls: readonly RunningCall[], leaver: string | null): readonly RunningCall[] | null => {
+/** The calls of which one ended the process. `leaver`: the nonce of the one whose code said that it does. */
+const findSuspects = (calls: readonly RunningCall[], leaver: string | null): readonly RunningCall[] => {
   const begun = calls.filter(({ began }) => began);
   const overdue = begun.filter(({ isOverdue }) => isOverdue);
   if (overdue.length > 0) return overdue;
-  if (leaver !== null) return begun.filter(({ nonce }) => nonce === leaver);
-  return begun.length === 1 ? begun : null;
+  return leaver === null ? begun : begun.filter(({ nonce }) => nonce === leaver);
 };
 
-const toBlame = (call: RunningCall, guilty: readonly RunningCall[] | null): Blame => {
-  if (guilty === null) return 'unknown';
-  return guilty.includes(call) ? 'this' : 'other';
+const toBlame = (call: RunningCall, suspects: readonly RunningCall[]): Blame => {
+  if (!suspects.includes(call)) return 'other';
+  // Each that is over its time is killed for it.
+  if (suspects.length === 1 || call.isOverdue) return 'this';
+  return suspects.every(({ tool }) => tool.name === call.tool.name) ? 'tool' : 'any';
 };
 
 const toEndReason = ({ exitCode, signal, lastLines }: Death, doing: string): string => {

@@ -1,5 +1,5 @@
 import type { LoadedFacts } from '../tools/directory/load-tool-file.ts';
-import type { ToolFile } from '../tools/tool.ts';
+import { type HostedTool, isSafe, type ToolFile } from '../tools/tool.ts';
 import { type HostLoad, type LoadableFile, SourceSet, type ToolHost } from './tool-host.ts';
 
 /**
@@ -25,6 +25,8 @@ export type PoolMember = {
   seats: number;
   /** Its only call has no others beside it. */
   isAlone: boolean;
+  /** Of the calls that it runs; null where they are of several. */
+  company: string | null;
   /** Another file waits for it: it takes no more calls of this one. */
   isYielding: boolean;
   /**
@@ -48,6 +50,7 @@ export const createMember = (host: ToolHost, group: string, owner: HostedFile | 
   isLoading: false,
   seats: 0,
   isAlone: false,
+  company: null,
   isYielding: false,
   closedFor: null,
   deadVersions: 0,
@@ -74,12 +77,31 @@ export const countEnding = (members: Iterable<PoolMember>): number => countWhere
 export const ROOMY_CALLS = 16;
 const MOST_CALLS = 256;
 
-/** Whether this host, whose turn is the call's file, takes another call beside those it runs. */
-export const takesAnother = (member: PoolMember, isAlone: boolean): boolean => {
+/** Which calls may run beside a call. */
+export type Seating = {
+  /** None. */
+  readonly isAlone: boolean;
+  /** Calls of the same company: a write goes with those of its own tool, what is safe to repeat with all that is. */
+  readonly company: string;
+};
+
+const SAFE_COMPANY = '';
+
+export const toSeating = (tool: HostedTool, isAlone: boolean): Seating => ({
+  isAlone,
+  company: isSafe(tool) ? SAFE_COMPANY : tool.name,
+});
+
+/**
+ * Whether this host, whose turn is the call's file, takes another call beside those it runs. `own`: only beside calls
+ * of its company.
+ */
+export const takesAnother = (member: PoolMember, { isAlone, company }: Seating, beside: 'own' | 'any'): boolean => {
   const { host, closedFor, isYielding, isLoading, seats } = member;
   if (closedFor !== null || isYielding || isLoading || member.isAlone || member.phase === 'starting') return false;
   if (host.isEnding || host.isSpent) return false;
-  return isAlone ? seats === 0 : seats < MOST_CALLS;
+  if (seats === 0) return true;
+  return !isAlone && seats < MOST_CALLS && (beside === 'any' || member.company === company);
 };
 
 /** How many of its calls have not begun: its event loop did not come to them. */
@@ -89,11 +111,15 @@ const countUnbegun = ({ host }: PoolMember): number => countWhere(host.calls, ({
 export const isPrompt = (member: PoolMember): boolean => member.seats < ROOMY_CALLS && countUnbegun(member) === 0;
 
 /** Of hosts that take another call of their file the one that is likely to begin it first. */
-export const findRoomiest = (members: Iterable<PoolMember>, isAlone: boolean): PoolMember | null => {
+export const findRoomiest = (
+  members: Iterable<PoolMember>,
+  seating: Seating,
+  beside: 'own' | 'any',
+): PoolMember | null => {
   let best: PoolMember | null = null;
   let bestLoad = Number.POSITIVE_INFINITY;
   for (const member of members) {
-    if (!takesAnother(member, isAlone)) continue;
+    if (!takesAnother(member, seating, beside)) continue;
     const load = countUnbegun(member) * MOST_CALLS + member.seats;
     if (load < bestLoad) [best, bestLoad] = [member, load];
   }
@@ -144,10 +170,12 @@ const setTurn = (member: PoolMember, hosted: HostedFile | null): void => {
 };
 
 /** Takes a seat for a call of this file. */
-export const sit = (member: PoolMember, hosted: HostedFile, isAlone: boolean, now: number): PoolMember => {
+export const sit = (member: PoolMember, hosted: HostedFile, seating: Seating, now: number): PoolMember => {
   enterTurn(member, hosted, now);
+  if (member.seats === 0) member.company = seating.company;
+  else if (member.company !== seating.company) member.company = null;
   member.seats += 1;
-  member.isAlone = isAlone;
+  member.isAlone = seating.isAlone;
   return member;
 };
 
@@ -179,9 +207,7 @@ export const returnTurn = (member: PoolMember): void => {
 export const NO_PROCESS = 'no process could be started for it';
 
 /** A call that waits for a host. Exactly one of the two is called. */
-export type HostWaiter = {
-  /** Whether no other call may run beside it. */
-  readonly isAlone: boolean;
+export type HostWaiter = Seating & {
   readonly take: (member: PoolMember) => void;
   /** `retryAfterMs`: when its process is started again; 0 = with the next call. */
   readonly fail: (reason: string, retryAfterMs: number) => void;
@@ -209,6 +235,8 @@ export class HostedFile implements LoadableFile {
   readonly #aloneUntil = new Map<string, number>();
   /** Hosts whose turn is this file's. */
   readonly members = new Set<PoolMember>();
+  /** Whether a call of this version has ended a process, or blocked one: what may not be repeated keeps away from the others. */
+  isDangerous = false;
   readonly waiting = new Set<HostWaiter>();
   /** Since when somebody waits. */
   waitingSince = 0;
@@ -280,15 +308,25 @@ export class HostedFile implements LoadableFile {
     return countWhere(this.waiting, ({ isAlone }) => isAlone);
   }
 
+  /** Beside which calls its calls may run. */
+  get beside(): 'own' | 'any' {
+    return this.isDangerous ? 'own' : 'any';
+  }
+
+  /** How many hosts the calls that wait need beside those that must run alone. */
+  #countCompanies(): number {
+    const companies = new Set<string>();
+    for (const { isAlone, company } of this.waiting) if (!isAlone) companies.add(company);
+    return this.isDangerous ? companies.size : Math.min(1, companies.size);
+  }
+
   countLoading(): number {
     return countWhere(this.members, ({ isLoading }) => isLoading);
   }
 
   /** How many more hosts the calls that wait for this file could use than are loading it. */
   countMissing(): number {
-    const alone = this.countAlone();
-    const wanted = alone + (this.waiting.size > alone ? 1 : 0);
-    return Math.max(0, wanted - this.countLoading());
+    return Math.max(0, this.countAlone() + this.#countCompanies() - this.countLoading());
   }
 }
 

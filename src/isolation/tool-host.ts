@@ -59,8 +59,8 @@ export type HostedCall = {
   readonly part: ((value: unknown) => void) | null;
 };
 
-/** Whether a host's death is the work of this call: `unknown` where several ran and nothing tells them apart. */
-export type Blame = 'this' | 'other' | 'unknown';
+/** Whose work a host's death is: of this call; of another one; of this tool, or of any that ran, where it is not known which. */
+export type Blame = 'this' | 'other' | 'tool' | 'any';
 
 /** What came of a call in a host. `began`: the handler may have run. */
 export type HostedEnd =

@@ -13,6 +13,7 @@ import {
   type PoolMember,
   ROOMY_CALLS,
   returnTurn,
+  type Seating,
   sit,
   takesAnother,
 } from './pool-records.ts';
@@ -53,22 +54,33 @@ export class Turns {
   }
 
   /** A seat in a host that has loaded the file; null where the call must wait for one. */
-  takeSeat(hosted: HostedFile, isAlone: boolean): PoolMember | null {
-    return hosted.waiting.size > 0 ? null : this.#findSeat(hosted, isAlone);
+  takeSeat(hosted: HostedFile, seating: Seating): PoolMember | null {
+    return hosted.waiting.size > 0 ? null : this.#findSeat(hosted, seating);
   }
 
-  #findSeat(hosted: HostedFile, isAlone: boolean): PoolMember | null {
+  #findSeat(hosted: HostedFile, seating: Seating): PoolMember | null {
+    const roomy = findRoomiest(hosted.members, seating, 'own');
+    const member = roomy !== null && isPrompt(roomy) ? roomy : this.#findElsewhere(hosted, seating, roomy);
+    return member === null ? null : sit(member, hosted, seating, this.#options.now());
+  }
+
+  /** A host for a call that does not begin at once beside its company, or has none: `roomy` is the best of those that it has. */
+  #findElsewhere(hosted: HostedFile, seating: Seating, roomy: PoolMember | null): PoolMember | null {
     const group = this.#groupOf(hosted);
-    const now = this.#options.now();
-    const roomy = findRoomiest(hosted.members, isAlone);
-    if (roomy !== null && isPrompt(roomy)) return sit(roomy, hosted, isAlone, now);
     const idle = listIdle(this.#stock.members, group);
     // The last one is left to the next file, where this one has room in another already.
     const isCrowded = roomy === null || roomy.seats >= ROOMY_CALLS;
     const other = idle.length > (isCrowded ? 0 : 1) ? chooseIdle(idle, hosted) : null;
-    if (other?.loaded.has(hosted)) return sit(other, hosted, isAlone, now);
-    if (isCrowded && roomy !== null) this.#widen(hosted, group, other);
-    return roomy === null ? null : sit(roomy, hosted, isAlone, now);
+    if (other?.loaded.has(hosted)) return other;
+    // One that is at hand in a moment is worth a wait.
+    const company = roomy === null && other === null ? this.#findOtherCompany(hosted, seating) : roomy;
+    if (isCrowded && company !== null) this.#widen(hosted, group, other);
+    return company;
+  }
+
+  /** A seat beside calls that may end the process, where no other host is at hand and no call of the file has ended one. */
+  #findOtherCompany(hosted: HostedFile, seating: Seating): PoolMember | null {
+    return hosted.beside === 'own' || hosted.countLoading() > 0 ? null : findRoomiest(hosted.members, seating, 'any');
   }
 
   /** Seeks another host for a file whose hosts are full, while its calls go on crowding those. */
@@ -176,19 +188,26 @@ export class Turns {
   /** As many of the calls that wait as have a seat in this host. */
   #fill(member: PoolMember, hosted: HostedFile): void {
     const now = this.#options.now();
-    this.#give(hosted, ({ isAlone }) => (takesAnother(member, isAlone) ? sit(member, hosted, isAlone, now) : null));
+    this.#give(hosted, (waiter) => {
+      if (takesAnother(member, waiter, 'own')) return sit(member, hosted, waiter, now);
+      return hosted.isDangerous || waiter.isAlone ? null : this.#findSeat(hosted, waiter);
+    });
   }
 
   /**
-   * Gives seats to the file's calls, in their order, as long as there are any; a call that must run alone holds up none
-   * of the others. Where some go on waiting, the calls of other files come first now.
+   * Gives seats to the file's calls, in their order, as long as there are any; a call that may not run beside others holds
+   * up none of them. Where some go on waiting, the calls of other files come first now.
    */
   #give(hosted: HostedFile, seatOf: (waiter: HostWaiter) => PoolMember | null): void {
     let seated = 0;
+    const withoutSeat = new Set<string | null>();
     for (const waiter of hosted.waiting) {
-      const member = seatOf(waiter);
-      if (member === null && waiter.isAlone) continue;
-      if (member === null) break;
+      const company = waiter.isAlone ? null : waiter.company;
+      const member = withoutSeat.has(company) ? null : seatOf(waiter);
+      if (member === null) {
+        withoutSeat.add(company);
+        continue;
+      }
       hosted.waiting.delete(waiter);
       waiter.take(member);
       seated += 1;
@@ -221,7 +240,7 @@ export class Turns {
     this.#takeBackYields();
     const wanted = new Map<string, HostedFile[]>();
     for (const hosted of [...this.#waiting]) {
-      this.#give(hosted, ({ isAlone }) => this.#findSeat(hosted, isAlone));
+      this.#give(hosted, (waiter) => this.#findSeat(hosted, waiter));
       if (hosted.waiting.size === 0 || hosted.restartAt > this.#options.now()) continue;
       const group = this.#groupOf(hosted);
       const idle = listIdle(this.#stock.members, group).slice(0, hosted.countMissing());
@@ -266,7 +285,8 @@ export class Turns {
   #takeBackYields(): void {
     for (const member of this.#stock.members) {
       if (!member.isYielding || member.host.answered >= this.#options.maxCalls) continue;
-      const isOther = (hosted: HostedFile): boolean => hosted !== member.turn || hosted.countAlone() > 0;
+      const isOther = (hosted: HostedFile): boolean =>
+        hosted !== member.turn || hosted.isDangerous || hosted.countAlone() > 0;
       member.isYielding = this.waitingIn(member.group).some(isOther);
     }
   }

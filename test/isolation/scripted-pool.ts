@@ -9,6 +9,7 @@ export const MAX_HOSTS = 3;
 export type Asked = {
   readonly file: ToolFile;
   readonly isAlone: boolean;
+  readonly company: string;
   taken: PoolMember | null;
   ends: number;
   stop: () => void;
@@ -52,11 +53,12 @@ export const openPool = (maxHosts = MAX_HOSTS) => {
     if (beside.length > 0 && (call.isAlone || beside[0]?.isAlone)) faults.push('a call beside one that runs alone');
     call.taken = member;
   };
-  const obtain = (file: ToolFile, isAlone = false): Asked => {
-    const call: Asked = { file, isAlone, taken: null, ends: 0, stopped: false, stop: () => undefined };
+  const obtain = (file: ToolFile, isAlone = false, company = ''): Asked => {
+    const call: Asked = { file, isAlone, company, taken: null, ends: 0, stopped: false, stop: () => undefined };
     asked.push(call);
     call.stop = pool.obtain(file, {
       isAlone,
+      company,
       take: (member) => take(call, member),
       fail: () => {
         call.ends += 1;

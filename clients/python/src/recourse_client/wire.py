@@ -30,6 +30,7 @@ FailureCode = Literal[
     "tool_exception",
     "tool_crashed",
     "out_of_memory",
+    "interrupted",
     "timeout",
     "invalid_output",
     "output_too_large",
