@@ -4,8 +4,7 @@ import { SessionView } from '../../src/contract/session.ts';
 import { type JsonSchema, ToolCatalogue, ToolDescription } from '../../src/contract/tool-description.ts';
 import { ToolCallsResponse } from '../../src/contract/tool-result.ts';
 import { Ready } from '../../src/routes/health.ts';
-import { createNotKeptProblem } from '../../src/routes/problems.ts';
-import { createStoreProblem, overloaded } from '../../src/routes/problems.ts';
+import { createNotKeptProblem, createStoreProblem, overloaded, ProblemError } from '../../src/routes/problems.ts';
 import { createSessionIdProblem, createToolNameProblem } from '../../src/routes/sessions.ts';
 import { createKeyInFlightProblem, createReusedKeyProblem } from '../../src/routes/tool-calls.ts';
 import { createNoToolProblem } from '../../src/routes/tools.ts';
@@ -314,6 +313,110 @@ const CANCEL_CALL_SCHEMA = {
   },
 };
 
+const QUERY_PROBLEM = problem(
+  'A parameter is not valid or not known, or no filter is named.',
+  new ProblemError(400, 'invalid_query', 'query: name the calls by key= or tool='),
+);
+const FILTER = {
+  key: {
+    type: 'string',
+    pattern: '^[0-9a-fA-F]{8,64}$',
+    description:
+      'Calls of one API key: the first 8 or more hex digits of its SHA-256, as its line in API_KEYS_FILE has it.',
+    examples: ['1a2b3c4d'],
+  },
+  tool: { ...TOOL_NAME, description: 'Calls of one tool.' },
+};
+const PendingList = z.object({
+  calls: z.array(
+    z.object({
+      request_id: z.string().describe('Of the batch that made the call.'),
+      index: z.int().min(0).describe('The place of the call in its batch.'),
+      call: z.string().describe('The handle of the call.'),
+      tool: z.string(),
+      key: z.string().nullable().describe('The name of the API key or the subject of the token; null while anonymous.'),
+      key_hash: z
+        .string()
+        .nullable()
+        .describe('The first 8 hex digits of the SHA-256 of its API key; null without one.'),
+      state: z.enum(['queued', 'running']),
+      since: z.string(),
+      expires_at: z.string(),
+      session: z.string().nullable().describe('The SHA-256 of the id of its session; null without one.'),
+    }),
+  ),
+  total: z.int().min(0).describe('How many fit the filter, listed or not.'),
+});
+const PENDING_EXAMPLE = {
+  calls: [
+    {
+      request_id: 'lost-answer-0001',
+      index: 0,
+      call: 'c_0123456789abcdefghijkl',
+      tool: 'read_file',
+      key: 'ci',
+      key_hash: '1a2b3c4d',
+      state: 'queued',
+      since: '2026-11-28T03:00:00.000Z',
+      expires_at: '2026-11-28T04:00:00.000Z',
+      session: null,
+    },
+  ],
+  total: 1,
+};
+
+const LIST_PENDING_SCHEMA = {
+  operationId: 'listPendingCalls',
+  summary: 'List the pending calls of a tenant',
+  description:
+    "Calls of the caller's tenant that have not ended, of the tools that its key may use; anonymous callers see those of their address. For operators: what a key still has queued.",
+  tags: ['tool calls'],
+  querystring: {
+    type: 'object',
+    properties: {
+      ...FILTER,
+      limit: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 1000,
+        description: 'How many are listed. Default 100.',
+        examples: [10],
+      },
+    },
+  },
+  response: {
+    200: ok(PendingList, 'The calls.', { example: PENDING_EXAMPLE }),
+    ...PROBLEMS,
+    400: QUERY_PROBLEM,
+    414: TOO_LONG,
+    503: REFUSALS[503],
+  },
+};
+
+const CancelCounts = z.object({
+  cancelled: z.int().min(0).describe('Calls that had not begun: none of them begins any more.'),
+  running: z.int().min(0).describe('Calls that run: safe ones are aborted, writes go on unless `force` is true.'),
+});
+
+const CANCEL_PENDING_SCHEMA = {
+  operationId: 'cancelPendingCalls',
+  summary: 'Cancel the pending calls of a key or a tool',
+  description:
+    'As cancelling each of them. At least one of `key` and `tool` is required; with both, calls that fit both.',
+  tags: ['tool calls'],
+  querystring: { type: 'object', properties: { ...FILTER, ...CANCEL_SCHEMA.querystring.properties } },
+  response: {
+    202: ok(CancelCounts, 'How many calls that concerns. Their results follow.', {
+      example: { cancelled: 12, running: 1 },
+    }),
+    ...PROBLEMS,
+    400: QUERY_PROBLEM,
+    414: TOO_LONG,
+    415: NO_MEDIA_TYPE,
+    503: REFUSALS[503],
+  },
+};
+
 const Live = z.object({ status: z.literal('live') });
 const METRICS_EXAMPLE = `# HELP recourse_contract_violations_total Internal errors caught by the last-resort handler (bugs). Must stay 0.
 # TYPE recourse_contract_violations_total counter
@@ -457,6 +560,8 @@ export const OPERATIONS = [
   ['GET', '/tool-calls/:request_id/events', EVENTS_SCHEMA],
   ['DELETE', '/tool-calls/:request_id', CANCEL_SCHEMA],
   ['DELETE', '/tool-calls/:request_id/calls/:index', CANCEL_CALL_SCHEMA],
+  ['GET', '/calls/pending', LIST_PENDING_SCHEMA],
+  ['DELETE', '/calls/pending', CANCEL_PENDING_SCHEMA],
   ['GET', '/tools', LIST_TOOLS_SCHEMA],
   ['GET', '/tools/:name', GET_TOOL_SCHEMA],
   ['GET', '/live', LIVE_SCHEMA],

@@ -16,6 +16,8 @@ import {
 export type ApiKeys = {
   /** Answers at once. */
   readonly authenticate: (credential: string | undefined) => Authentication;
+  /** Whether the key of this hash (64 hex digits) is one of this tenant's, has not expired, and may call this tool. */
+  readonly mayCall: (call: { readonly keyHash: string; readonly tenant: string; readonly tool: string }) => boolean;
   /** Keys that are known, expired ones included. */
   readonly count: () => number;
   /** Follows the file no longer. */
@@ -67,6 +69,11 @@ export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
   };
   return {
     authenticate: (credential) => findCaller(credential, keys, time),
+    mayCall: ({ keyHash, tenant, tool }) => {
+      const key = keys.get(Buffer.from(keyHash, 'hex').toString('latin1'));
+      if (key === undefined || isExpired(key, time)) return false;
+      return key.caller.tenant === tenant && key.caller.may('call') && key.caller.mayUse(tool);
+    },
     count: () => keys.size,
     close: file === null ? () => undefined : watchFile({ file, pollMs, onChange, read }),
   };
@@ -96,9 +103,11 @@ const findCaller = (credential: string | undefined, keys: KeysByHash, time: () =
   const found = keys.get(sent.toString('latin1'));
   if (credential === undefined || credential === '') return { kind: 'refused', reason: 'missing' };
   if (found === undefined || !timingSafeEqual(found.hash, sent)) return { kind: 'refused', reason: 'unknown' };
-  if (found.expiresAt !== null && found.expiresAt <= time()) return { kind: 'refused', reason: 'expired' };
+  if (isExpired(found, time)) return { kind: 'refused', reason: 'expired' };
   return { kind: 'known', caller: found.caller };
 };
+
+const isExpired = ({ expiresAt }: ApiKey, time: () => number): boolean => expiresAt !== null && expiresAt <= time();
 
 // Whoever reads them mends the first few, or sees that the file is the wrong one.
 const MAX_MISTAKES = 20;

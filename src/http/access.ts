@@ -11,23 +11,30 @@ import type { GateRefusal } from '../routes/request-gate.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createRefusalLog, type RefusedRequest } from '../telemetry/repeated-lines.ts';
 
-export type AccessParts = Pick<RateLimitsOptions, 'memory' | 'now'> & {
+/** API keys, which call back after each change. */
+export type FollowedKeys = ApiKeys & { readonly onChange: (listener: () => void) => void };
+
+/** What API keys are read with. */
+export type ApiKeyParts = {
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** What rates are counted with, all replicas together; null: this process counts alone. */
-  readonly rates: RateLimitsOptions['store'];
   readonly guard: WorkspaceGuard;
   /** API_KEYS_FILE as it was read at the start; null where it is not set. */
   readonly keyFile: KeyFile | null;
 };
 
+export type AccessParts = Pick<RateLimitsOptions, 'memory' | 'now'> & {
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** What rates are counted with, all replicas together; null: this process counts alone. */
+  readonly rates: RateLimitsOptions['store'];
+  /** null: no setting names any. */
+  readonly apiKeys: FollowedKeys | null;
+};
+
 /** Who may come in: API keys and tokens, from where, and how often. `close` follows API_KEYS_FILE no longer. */
 export const createAccess = async (config: Config, parts: AccessParts) => {
-  const { metrics } = parts;
-  const listeners = new Set<() => void>();
-  const apiKeys = createKeys(config, parts, () => {
-    for (const listener of listeners) listener();
-  });
+  const { metrics, apiKeys } = parts;
   const tokens = await loadTokens(config, parts);
   const noteRefusal = createRefusalLog(parts);
   return {
@@ -46,17 +53,18 @@ export const createAccess = async (config: Config, parts: AccessParts) => {
       noteRefusal(refused);
     },
     /** Calls back after each change of the API keys. */
-    onKeysChange: (listener: () => void): void => void listeners.add(listener),
+    onKeysChange: (listener: () => void): void => apiKeys?.onChange(listener),
     close: (): void => apiKeys?.close(),
   };
 };
 
-const createKeys = (
+/** The API keys of API_KEYS and API_KEYS_FILE, whose changes are followed; null where neither is set. */
+export const openApiKeys = (
   { API_KEYS }: Config,
-  { metrics, log, guard, keyFile }: AccessParts,
-  onChange: () => void,
-): ApiKeys | null => {
+  { metrics, log, guard, keyFile }: ApiKeyParts,
+): FollowedKeys | null => {
   if (API_KEYS.length === 0 && keyFile === null) return null;
+  const listeners = new Set<() => void>();
   const onReload = (reload: Reload): void => {
     metrics.apiKeyReloads[reload.result].count += 1;
     metrics.apiKeyFileRefused.count = reload.result === 'refused' ? 1 : 0;
@@ -66,7 +74,7 @@ const createKeys = (
     }
     metrics.apiKeys.set(reload.keys);
     log.info({ keys: reload.keys }, 'API keys reloaded');
-    onChange();
+    for (const listener of listeners) listener();
   };
   const read = async (path: string): Promise<FileReading> => {
     const [problem] = await guard.check('API_KEYS_FILE', [path]);
@@ -74,7 +82,7 @@ const createKeys = (
   };
   const apiKeys = createApiKeys({ entries: API_KEYS, file: keyFile, onReload, read, time: Date.now });
   metrics.apiKeys.set(apiKeys.count());
-  return apiKeys;
+  return { ...apiKeys, onChange: (listener) => void listeners.add(listener) };
 };
 
 // What reads tokens is loaded only where there are some to read.

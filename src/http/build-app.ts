@@ -3,6 +3,7 @@ import { addMcpRoute, type McpRouteOptions } from '../mcp-server/mcp-route.ts';
 import { addOpsRoutes, type OpsRoutesOptions } from '../routes/health.ts';
 import { addKeptResultsRoutes, type KeptResultsOptions } from '../routes/kept-results.ts';
 import { addConsoleRoutes, addRootRoute, type ConsoleFiles } from '../routes/pages.ts';
+import { addPendingCallsRoutes, type PendingCallsOptions } from '../routes/pending-calls.ts';
 import { refuseOtherMethods } from '../routes/problem-handler.ts';
 import { addRequestGate, callerOf, type GateOptions, isKnown } from '../routes/request-gate.ts';
 import { addSessionsRoutes, type SessionsOptions } from '../routes/sessions.ts';
@@ -18,6 +19,7 @@ export type AppOptions = OpsOptions &
   Omit<ToolCallsOptions, 'callerOf'> &
   Omit<SessionsOptions, 'callerOf'> &
   Omit<KeptResultsOptions, 'callerOf'> &
+  Omit<PendingCallsOptions, 'callerOf'> &
   Omit<ToolsOptions, 'callerOf'> &
   Pick<
     McpRouteOptions,
@@ -67,6 +69,7 @@ const toLinks = ({ consoleFiles, docs, mcpServer, opsPort }: AppOptions): Readon
 const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   addToolCallsRoute(app, { ...options, callerOf });
   addKeptResultsRoutes(app, { ...options, callerOf });
+  addPendingCallsRoutes(app, { ...options, callerOf });
   addSessionsRoutes(app, { ...options, callerOf });
   addToolsRoutes(app, { ...options, callerOf });
   if (options.mcpServer === 'on') addMcpRoute(app, { ...options, callerOf });
@@ -78,6 +81,7 @@ const addRoutes = (app: FastifyInstance, options: AppOptions): void => {
   refuseOtherMethods(app, '/tool-calls/:request_id', ['GET', 'HEAD', 'DELETE']);
   refuseOtherMethods(app, '/tool-calls/:request_id/calls/:index', ['DELETE']);
   refuseOtherMethods(app, '/tool-calls/:request_id/events', ['GET', 'HEAD']);
+  refuseOtherMethods(app, '/calls/pending', ['GET', 'HEAD', 'DELETE']);
   refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);
   for (const url of ['/sessions/:id/budgets', '/sessions/:id/budgets/:tool']) refuseOtherMethods(app, url, ['DELETE']);
   for (const url of ['/tools', '/tools/:name']) refuseOtherMethods(app, url, ['GET', 'HEAD']);

@@ -26,7 +26,7 @@ export type HttpParts = AccessParts &
   > &
   Pick<
     AppOptions,
-    'readAnswered' | 'cancelAnswered' | 'followAnswered' | 'watchParts' | 'hasWebhook' | 'pendingTasks'
+    'readAnswered' | 'cancelAnswered' | 'followAnswered' | 'watchParts' | 'hasWebhook' | 'pendingTasks' | 'pendingLists'
   > &
   Pick<AppOptions, 'readSession' | 'endSession' | 'endedSessions' | 'resetBudgets'> & {
     readonly executor: Executor;

@@ -64,6 +64,9 @@ export type Creation =
   | { readonly kind: 'same'; readonly key: string }
   | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service' | 'memory'; readonly limit: number };
 
+/** A call that has not ended, as lists name it. `keyHash`: of the API key that it came with; null: it came without one. */
+export type ListedCall = { readonly key: string; readonly keyHash: string | null };
+
 /** `late`: after its worker may have lost the call. `unknown`: the result says that nobody knows how the call ended. */
 export type CommitKind = { readonly late: boolean; readonly unknown: boolean };
 
@@ -95,6 +98,10 @@ export type CallRecords = {
   readonly withdraw: (key: string) => Promise<void>;
   /** null: unknown. */
   readonly find: (key: string) => Promise<CallRecord | null>;
+  /** The same of a call that was confirmed, with empty arguments: they may be long. */
+  readonly describe: (key: string) => Promise<CallRecord | null>;
+  /** All calls that have not ended, a part at a time; of those that begin or end meanwhile some may be left out or have ended. */
+  readonly list: () => AsyncIterable<readonly ListedCall[]>;
   /**
    * What tells whether something has happened to each of these calls, for much less than `find`: '' as long as it has neither
    * ended nor said how far it is, else a text that changes with that; a call that is unknown has ended.

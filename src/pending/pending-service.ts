@@ -249,10 +249,10 @@ const createDispatch = ({ queue, run, laneOf, onFailed }: PendingServiceOptions,
 };
 
 /** Ends a call here and now that does not run any more, because of what its record says; one that a worker holds goes on. */
-const endHere = async (
+export const endHere = async (
   key: string,
-  { tenant, tool }: CallSpec,
-  { queue, run, laneOf, onFailed }: PendingServiceOptions,
+  { tenant, tool }: Pick<CallSpec, 'tenant' | 'tool'>,
+  { queue, run, laneOf, onFailed }: Pick<PendingServiceOptions, 'queue' | 'run' | 'laneOf' | 'onFailed'>,
 ): Promise<void> => {
   const job: Job = { call: handleOf(key), tenant, lane: laneOf(tool) };
   await run(job);

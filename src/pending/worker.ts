@@ -23,7 +23,7 @@ import {
 import type { Job, JobEnd } from './job-queue.ts';
 
 /** A call of a worker has ended, or was given back. */
-export type WorkerEnd = 'committed' | 'lost' | 'given_back' | 'not_run';
+export type WorkerEnd = 'committed' | 'lost' | 'given_back' | 'not_run' | 'keys_unknown';
 
 export type WorkerOptions = {
   readonly records: CallRecords;
@@ -33,6 +33,8 @@ export type WorkerOptions = {
   readonly budget: Pick<ByteBudget, 'hasRoom' | 'openBeyond'>;
   /** Whether a tool of this name serves here now. */
   readonly hasTool: (name: string) => boolean;
+  /** Whether a call may start now, by the API key that it came with; `unknown`: this process knows no keys. */
+  readonly mayStart: (spec: CallSpec) => 'yes' | 'no' | 'unknown';
   /** Unix milliseconds. */
   readonly time: () => number;
   /** A call has ended by this worker. */
@@ -46,8 +48,9 @@ const PROGRESS_EVERY_MS = 500;
 const COPIES = 2;
 // A call that could not begin, for want of a slot, of memory or because its store did not answer.
 const AGAIN_AFTER_MS = 1000;
-// A tool that this worker lacks may serve in another one, or here once its file is mended. A roll-out takes minutes.
-const TOOL_AGAIN_AFTER_MS = 5000;
+// A tool that this worker lacks may serve in another one, or here once its file is mended; another one may know the API keys.
+const ELSEWHERE_AFTER_MS = 5000;
+// A roll-out takes minutes.
 const WAIT_FOR_TOOL_MS = 600_000;
 
 const DONE: JobEnd = { kind: 'done' };
@@ -102,6 +105,9 @@ export const createWorker = (options: WorkerOptions): Worker => {
   };
 };
 
+/** What a call needs to run here, and does not find. */
+type Lack = 'tool' | 'memory' | 'keys';
+
 /** A pending call while this worker holds it. */
 class HeldCall {
   readonly #lease: CallLease;
@@ -154,17 +160,18 @@ class HeldCall {
   }
 
   /** What it needs to run here and does not find; null: nothing. */
-  #findLack(argumentBytes: number): 'tool' | 'memory' | null {
-    const { budget, time } = this.#options;
+  #findLack(argumentBytes: number): Lack | null {
+    const { budget, mayStart, time } = this.#options;
+    if (mayStart(this.#record.spec) === 'unknown') return 'keys';
     if (!this.#hasTool() && time() < this.#endsAt()) return 'tool';
     return argumentBytes === 0 || budget.hasRoom(this.#record.spec.caller, argumentBytes) ? null : 'memory';
   }
 
-  async #giveBackFor(lack: 'tool' | 'memory'): Promise<JobEnd> {
+  async #giveBackFor(lack: Lack): Promise<JobEnd> {
     const { records, count, time, onFailed } = this.#options;
     await records.release(this.#lease, lack === 'tool' ? time() : undefined).catch(onFailed);
-    count('given_back');
-    return later(lack === 'tool' ? TOOL_AGAIN_AFTER_MS : AGAIN_AFTER_MS);
+    count(lack === 'keys' ? 'keys_unknown' : 'given_back');
+    return later(lack === 'memory' ? AGAIN_AFTER_MS : ELSEWHERE_AFTER_MS);
   }
 
   /** What its arguments take here. A record of this process has taken that when it was made. */
@@ -187,10 +194,18 @@ class HeldCall {
 
   /** How it ends without running, because of what its record says; null: it runs, or is refused for want of its tool. */
   #toEarlyOutcome(now: number): CallOutcome | null {
-    const outcome = toEarlyOutcome(this.#record, now);
+    const outcome = toEarlyOutcome(this.#record, now) ?? this.#toRefusal();
     if (outcome?.kind !== 'failure' || this.#hasTool()) return outcome;
     const { code, executed } = outcome.failure;
     return code === 'timeout' && executed === 'no' ? null : outcome;
+  }
+
+  /** How it ends where its API key is gone or may not call its tool any more. */
+  #toRefusal(): CallOutcome | null {
+    const { spec, begins } = this.#record;
+    if (this.#options.mayStart(spec) !== 'no') return null;
+    const executed = begins === 0 ? 'no' : 'maybe';
+    return failed(toFailure('not_authorized', keyRefusedText(spec.tool), { effects: spec.effects }, { executed }));
   }
 
   giveBack(): void {
@@ -256,7 +271,9 @@ class HeldCall {
   }
 
   async #begin(): Promise<'held' | 'lost' | 'away'> {
-    const { records, onFailed } = this.#options;
+    const { records, onFailed, mayStart } = this.#options;
+    // It may have waited for a slot since its rights were read. As one that could not be noted it is taken again, and refused.
+    if (mayStart(this.#record.spec) !== 'yes') return 'away';
     try {
       const state = await records.begin(this.#lease);
       if (state === 'held') this.#hasBegun = true;
@@ -383,6 +400,9 @@ const cancelledText = (name: string): string => `The call to '${name}' was cance
 
 const crashedAgainText = (name: string, times: number): string =>
   `Tool '${name}' was started ${times} times, and each time its worker died. Other arguments may help.`;
+
+const keyRefusedText = (name: string): string =>
+  `The API key that this call to '${name}' came with was removed, has expired, or may not use the tool any more, so the call did not start.`;
 
 const expiredText = (name: string): string =>
   `Tool '${name}' was not finished in the time that its call may take, including the time in the queue.`;

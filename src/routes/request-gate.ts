@@ -221,8 +221,9 @@ export const MISSING_CALL = 'This key may not call tools. Use a key with the ope
 
 const MISSING_OPERATION: Readonly<Record<RouteOperation, string>> = {
   call: MISSING_CALL,
-  read: 'This key may not read sessions. Use a key with the operation read.',
-  reset: 'This key may not reset or end sessions. Use a key with the operation reset.',
+  read: 'This key may not read sessions or list pending calls. Use a key with the operation read.',
+  reset:
+    'This key may not reset or end sessions, nor cancel pending calls by key or tool. Use a key with the operation reset.',
 };
 
 /** The caller the gate let in. */
@@ -247,7 +248,7 @@ export const credentialOf = (request: FastifyRequest): string | undefined =>
 /** Which rules a request is let in by: none but those of its origin, those of a batch, or those of all else. */
 type Door = 'open' | 'batch' | 'other';
 
-/** What a route asks of a caller: to `call` tools and look at them, to `read` sessions, to `reset` or end them. */
+/** What a route asks of a caller: to `call` tools and look at them, to `read` sessions and list pending calls, to `reset` or end them. */
 type RouteOperation = 'call' | 'read' | 'reset';
 
 // What operators and browsers read without a key; also open while draining.
@@ -267,7 +268,7 @@ export const doorOf = (method: string, url: string | undefined): Door => {
 
 /** By path and method, so that a route which is forgotten here still needs a right. */
 const operationOf = (method: string, url = ''): RouteOperation => {
-  if (!url.startsWith('/sessions/')) return 'call';
+  if (!url.startsWith('/sessions/') && url !== '/calls/pending') return 'call';
   return method === 'DELETE' ? 'reset' : 'read';
 };
 

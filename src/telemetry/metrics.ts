@@ -118,7 +118,7 @@ const createSessionMetrics = (define: Define) => {
       'worker_calls_total',
       'Pending calls that this process took, by how that ended.',
       'end',
-      ['committed', 'lost', 'given_back', 'not_run'],
+      ['committed', 'lost', 'given_back', 'not_run', 'keys_unknown'],
     ),
     loopsDetected: counter('loops_detected_total', 'Calls that the loop guard refused.', ['tool']),
     circuitState: define.tallyGauge(

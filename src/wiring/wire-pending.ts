@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { ApiKeys } from '../auth/api-keys.ts';
 import type { Config } from '../config/settings/config.ts';
 import { createLaneLookup, DEFAULT_LANE, type Lane, toServedLanes } from '../config/settings/lanes.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
@@ -11,18 +12,21 @@ import { observeJobQueue } from '../jobs/observe-job-queue.ts';
 import type { ByteBudget } from '../memory/byte-budget.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
 import { type CallRecords, toCallKey } from '../pending/call-records.ts';
-import type { JobEnd, JobQueue, Taking } from '../pending/job-queue.ts';
-import { createPendingService, type PendingService } from '../pending/pending-service.ts';
+import type { Job, JobEnd, JobQueue, Taking } from '../pending/job-queue.ts';
+import { createPendingLists, type PendingLists } from '../pending/pending-lists.ts';
+import { createPendingService, endHere, type PendingService } from '../pending/pending-service.ts';
 import { createWorker, type Worker } from '../pending/worker.ts';
 import { createMemoryCallRecords } from '../sessions/calls/memory-call-records.ts';
 import { describeCauses } from '../telemetry/describe-error.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { createQuietLine } from '../telemetry/repeated-lines.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import { createNotifications } from './pending-notifications.ts';
 import { toPendingLimits } from './wire-store.ts';
 
 export type WiredPending = {
   readonly service: PendingService;
+  readonly lists: PendingLists;
   /** Runs pending calls by this executor from now on, where the role of this process says so. */
   readonly start: (executeBatch: ExecuteBatch) => void;
   /** Takes no more jobs, and gives back those that may run again elsewhere; other calls go on. */
@@ -43,6 +47,8 @@ type PendingParts = {
   /** The records that all replicas share; null: they are kept in this process. */
   readonly callRecords: CallRecords | null;
   readonly now: () => number;
+  /** The keys by which calls of keys may start; null: no setting names any. */
+  readonly apiKeys: ApiKeys | null;
   /** Whether a tool of this name serves here now. */
   readonly hasTool: (name: string) => boolean;
 };
@@ -59,6 +65,7 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
     log.warn({ causes: describeCauses(error) }, 'pending call step failed');
   };
   const records = createRecords(config, parts);
+  if (config.ROLE === 'worker' && parts.apiKeys === null) await refuseCallsOfKeys(records, onFailed);
   const notifications = createNotifications({ ...parts, isEnded: isEndedBy(records), onFailed });
   const queue = observeJobQueue(await createQueue(config, lanes, onFailed), metrics.jobs);
   let worker: Worker | null = null;
@@ -72,19 +79,20 @@ export const wirePending = async (config: Config, parts: PendingParts): Promise<
     open -= 1;
     notifications.ended(spec, result);
   };
-  const service = createPendingService({
-    records,
-    queue,
-    run: async (job) => worker?.run(job) ?? NOT_YET,
-    laneOf: createLaneLookup(lanes),
-    time: Date.now,
-    onAccepted,
-    onFailed,
-  });
-  const stops: (() => void)[] = [service.close];
+  const run = async (job: Job): Promise<JobEnd> => worker?.run(job) ?? NOT_YET;
+  const running = { records, queue, run, laneOf: createLaneLookup(lanes), onFailed };
+  const service = createPendingService({ ...running, time: Date.now, onAccepted });
+  const closing = new AbortController();
+  const stops: (() => void)[] = [service.close, () => closing.abort()];
   let taking: Taking | null = null;
   return {
     service,
+    lists: createPendingLists({
+      records,
+      onFailed,
+      end: (key, call) => endHere(key, call, running),
+      closed: closing.signal,
+    }),
     start: (executeBatch) => {
       worker = createPendingWorker({ ...parts, records, executeBatch, onFailed, onEnded });
       stops.push(repeat(SWEEP_EVERY_MS, () => void service.sweep()));
@@ -134,10 +142,37 @@ const createPendingWorker = ({ metrics, ...parts }: WorkerParts): Worker =>
   createWorker({
     ...parts,
     time: Date.now,
+    mayStart: createMayStart(parts),
     count: (end) => {
       metrics.workerCalls[end].count += 1;
     },
   });
+
+const NO_KEYS =
+  'pending calls came with API keys, and this process knows none, so it cannot tell whether they may still run: set API_KEYS_FILE or API_KEYS as for the services';
+
+/** Whether calls may start: those of API keys as long as their key is one, and may. */
+const createMayStart = ({ apiKeys, log, now }: Pick<WorkerParts, 'apiKeys' | 'log' | 'now'>) => {
+  const tellUnknown = createQuietLine<{ readonly tenant: string; readonly tool: string; readonly key: string | null }>({
+    write: (fields) => log.error(fields, `calls given back: ${NO_KEYS}`),
+    now,
+  });
+  return ({ keyHash, tenant, tool, key }: CallSpec): 'yes' | 'no' | 'unknown' => {
+    if (keyHash === undefined) return 'yes';
+    if (apiKeys !== null) return apiKeys.mayCall({ keyHash, tenant, tool }) ? 'yes' : 'no';
+    tellUnknown(() => ({ tenant, tool, key }));
+    return 'unknown';
+  };
+};
+
+/** Rejects where a call that has not ended names an API key. Where the store cannot be asked, each call is given back later. */
+const refuseCallsOfKeys = async (records: CallRecords, onFailed: (error: unknown) => void): Promise<void> => {
+  const namesKey = async (): Promise<boolean> => {
+    for await (const calls of records.list()) if (calls.some(({ keyHash }) => keyHash !== null)) return true;
+    return false;
+  };
+  if ((await namesKey().catch(onFailed)) === true) throw new Error(`ROLE=worker: ${NO_KEYS}.`);
+};
 
 const createRecords = (config: Config, { memory, budget, callRecords, now }: PendingParts): CallRecords =>
   callRecords ?? createMemoryCallRecords({ memory, now, budget, limits: toPendingLimits(config) });

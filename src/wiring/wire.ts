@@ -15,6 +15,7 @@ import { createReadProviderCalls } from '../executor/provider-calls.ts';
 import type { Redactor } from '../executor/redactor.ts';
 import { createExecutor, type Executor } from '../executor/run-batch.ts';
 import { StoreUnavailableError } from '../executor/session-store.ts';
+import { openApiKeys } from '../http/access.ts';
 import { type Readiness, wireHttp } from '../http/wire-http.ts';
 import type { ProcessTable } from '../isolation/process-table.ts';
 import type { StoreMemory } from '../memory/store-memory.ts';
@@ -115,8 +116,9 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
   const shared = { log, metrics, observer, now, environment, version, redaction, guard, configFile };
   const offered = { onContent: webhooks.apply, own, ownUnavailable: builtin.unavailable, ...load.toolLimits };
   const { registry, runHosted, ...tools } = await wireTools(config, { ...options, ...shared, ...offered });
+  const apiKeys = openApiKeys(config, { log, metrics, guard, keyFile });
   const pending = await wirePending(config, {
-    ...{ ...shared, memory, budget, sessions, keys, webhooks },
+    ...{ ...shared, memory, budget, sessions, keys, webhooks, apiKeys },
     callRecords: store.callRecords,
     hasTool: (name) => registry.find(name) !== undefined,
     lanes: configFile?.content.lanes,
@@ -136,10 +138,11 @@ export const wire = async (config: Config, log: Logger, options: WireOptions = {
     ...toPendingReading(createAnsweredCalls({ service: pending.service, time: Date.now })),
     hasWebhook: webhooks.has,
     pendingTasks: createPendingTasks(pending.service),
+    pendingLists: pending.lists,
     createId,
     executor,
     onResponse,
-    keyFile,
+    apiKeys,
     metricsSharedMs: options.metricsSharedMs,
     streamHeartbeatMs: options.streamHeartbeatMs,
     rates: store.rates,

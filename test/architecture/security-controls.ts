@@ -28,12 +28,14 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/config/settings/access-settings.test.ts: a key that is not given by its hash is refused, and not repeated',
       'test/e2e/process-start.system.test.ts: a file of keys with a bad line is refused by the line, and what is in it is not repeated',
     ],
-    'Keys expire, and are revoked within about a second without a restart; an emptied file admits no caller.': [
-      'test/contract/hostile-auth.test.ts: a key is refused from its expiry on, while the service runs',
-      'test/contract/hostile-auth.test.ts: keys of a file are followed: a revoked one is refused, a new one let in, and a broken file changes nothing',
-      'test/contract/hostile-auth.test.ts: where all keys are taken out of the file nobody is let in, least of all as anonymous',
-      'test/auth/api-keys.test.ts: a file that is emptied revokes every key in it',
-    ],
+    'Keys expire, and are revoked within about a second without a restart, also for calls that are queued; an emptied file admits no caller.':
+      [
+        'test/pending/revoked-keys.test.ts: start only while the key is one and may use their tool, whatever it was allowed when they were accepted',
+        'test/contract/hostile-auth.test.ts: a key is refused from its expiry on, while the service runs',
+        'test/contract/hostile-auth.test.ts: keys of a file are followed: a revoked one is refused, a new one let in, and a broken file changes nothing',
+        'test/contract/hostile-auth.test.ts: where all keys are taken out of the file nobody is let in, least of all as anonymous',
+        'test/auth/api-keys.test.ts: a file that is emptied revokes every key in it',
+      ],
     'Streams and long polls end with the key or token that they were opened by.': [
       'test/streams/revoked-readers.test.ts: a key that is revoked or loses a tool loses its streams, polls and waits within seconds; its calls go on',
       'test/streams/revoked-readers.test.ts: a stream and a poll end when their token does, without done',

@@ -56,6 +56,8 @@ const watchQuestions = (records: CallRecords) => {
     durability: 'durable',
     leaseMs: records.leaseMs,
     withdraw: (key) => records.withdraw(key),
+    describe: (key) => records.describe(key),
+    list: () => records.list(),
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
     watchParts: (key, listener) => records.watchParts(key, listener),
     create: (key, spec) => records.create(key, spec),

@@ -54,6 +54,7 @@ const startLab = async (own: Tool = tool) => {
       sessions,
       budget: createByteBudget({ limitBytes: 64_000_000 }),
       hasTool: (name) => tools.some((one) => one.name === name),
+      mayStart: () => 'yes',
       time: Date.now,
       onEnded: (_spec, result) => void ended.push(result),
       onFailed: (error) => void violations.push(error),

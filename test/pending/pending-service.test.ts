@@ -62,6 +62,8 @@ const loseAnswers = (records: CallRecords, lost: { confirm: number; withdraw: nu
     leaseMs: records.leaseMs,
     create: (key, spec) => records.create(key, spec),
     versions: (keys) => records.versions(keys),
+    describe: (key) => records.describe(key),
+    list: () => records.list(),
     publishPart: (lease, valueJson) => records.publishPart(lease, valueJson),
     watchParts: (key, listener) => records.watchParts(key, listener),
     confirm: (key) => lose('confirm', records.confirm(key)),

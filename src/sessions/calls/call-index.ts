@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { CallSpec } from '../../executor/pending-calls.ts';
-import { type Creation, holderOf, RESULT_TTL_MS } from '../../pending/call-records.ts';
+import { type Creation, holderOf, type ListedCall, RESULT_TTL_MS } from '../../pending/call-records.ts';
 import { createRedisScript, type RedisClient, type RunRedisScript, toPatient } from '../redis-client.ts';
 import type { PendingLimits } from './memory-call-records.ts';
 
@@ -26,6 +26,7 @@ export type CallIndex = {
   readonly ofSession: (sessionKey: string) => Promise<readonly string[]>;
   readonly findSame: (sessionKey: string, fingerprint: string) => Promise<string | null>;
   readonly due: (most: number) => Promise<readonly string[]>;
+  readonly list: () => AsyncIterable<readonly ListedCall[]>;
 };
 
 export type CallIndexOptions = {
@@ -69,6 +70,7 @@ export const createCallIndex = (options: CallIndexOptions): CallIndex => {
     ofSession: sessions.list,
     findSame: sessions.findSame,
     due: all.due,
+    list: () => listAll(options.client),
   };
 };
 
@@ -107,8 +109,8 @@ const createListOfAll = ({ client, limits, peek, lookAfterMs }: CallIndexOptions
   const run = (step: string, ...words: readonly string[]): Promise<unknown> =>
     script([CALLS, CALLERS], [step, INDEX_TTL_MS, ...words]);
   const wait = String(lookAfterMs);
-  const leave = (key: string, caller: string): void =>
-    void run('leave', toEntry(key, caller), caller).then(ignore, ignore);
+  const leave = (key: string, holder: string): void =>
+    void run('leave', toEntry(key, holder), holder).then(ignore, ignore);
   const popDue = async (most: number): Promise<readonly z.infer<typeof Entry>[]> =>
     Entries.parse(await run('due', String(most), wait)).map((entry) => Entry.parse(JSON.parse(entry)));
   /** Those that no worker holds; what is over is taken out. */
@@ -124,8 +126,10 @@ const createListOfAll = ({ client, limits, peek, lookAfterMs }: CallIndexOptions
       const words = [toEntry(key, holder), holder, wait, String(limits.ofKey), String(limits.ofService)];
       return EnteredInAll.parse(await run('enter', ...words));
     },
-    enterAgain: (key: string, { caller }: CallSpec): void =>
-      void run('enter', toEntry(key, caller), caller, wait, '', '').then(ignore, ignore),
+    enterAgain: (key: string, spec: CallSpec): void => {
+      const holder = holderOf(spec);
+      void run('enter', toEntry(key, holder), holder, wait, '', '').then(ignore, ignore);
+    },
     due: async (most: number): Promise<readonly string[]> => {
       const due: string[] = [];
       for (let round = 0; round < DUE_ROUNDS && due.length < most; round += 1) {
@@ -136,6 +140,30 @@ const createListOfAll = ({ client, limits, peek, lookAfterMs }: CallIndexOptions
       return due;
     },
   };
+};
+
+const Scanned = z.tuple([z.string(), Entries]);
+// Redis goes through so many in some 0.1 ms.
+const SCANNED_AT_ONCE = '500';
+
+/** All entries, each once, however many there are; a scan may tell one twice. */
+async function* listAll(client: RedisClient): AsyncIterable<readonly ListedCall[]> {
+  const seen = new Set<string>();
+  let cursor = '0';
+  do {
+    const scanned = await client.callPatiently('ZSCAN', CALLS, cursor, 'COUNT', SCANNED_AT_ONCE);
+    const [next, words] = Scanned.parse(scanned);
+    cursor = next;
+    // Each entry is followed by its score.
+    const fresh = words.filter((word, place) => place % 2 === 0 && !seen.has(word));
+    for (const entry of fresh) seen.add(entry);
+    yield fresh.map(toListedCall);
+  } while (cursor !== '0');
+}
+
+const toListedCall = (entry: string): ListedCall => {
+  const [key, holder] = Entry.parse(JSON.parse(entry));
+  return { key, keyHash: holder.startsWith('key:') ? holder.slice('key:'.length) : null };
 };
 
 const EnteredInSession = z.enum(['known', 'entered', 'full', 'same']);

@@ -52,6 +52,11 @@ export const createFallbackCallRecords = (options: {
         ({ length }) => length > 0,
       ),
     find: (key) => beside(() => primary.find(key)),
+    describe: (key) => beside(() => primary.describe(key)),
+    async *list() {
+      if (!isReachable()) throw createAway();
+      yield* primary.list();
+    },
     versions: (keys) => beside(() => primary.versions(keys)),
     ofSession: (sessionKey) => beside(() => primary.ofSession(sessionKey)),
     begin: (lease) => beside(() => primary.begin(lease)),

@@ -14,6 +14,7 @@ import {
   type CommitKind,
   type Creation,
   holderOf,
+  type ListedCall,
   type PartsWatch,
   RESULT_TTL_MS,
   weighArguments,
@@ -50,6 +51,7 @@ const RECORD_BYTES = 900;
 // A call that nobody has looked at for so long is looked at by the sweep.
 const LOOK_AFTER_MS = 15_000;
 const UNCONFIRMED_MS = 60_000;
+const LISTED_AT_ONCE = 500;
 
 /**
  * Records of pending calls in this process: the embedded default. Calls that have not ended are kept whatever happens;
@@ -110,6 +112,14 @@ class MemoryCallRecords implements CallRecords {
 
   async find(key: string): Promise<CallRecord | null> {
     return this.#find(key) ?? null;
+  }
+
+  describe(key: string): Promise<CallRecord | null> {
+    return this.find(key);
+  }
+
+  list(): AsyncIterable<readonly ListedCall[]> {
+    return this.#live.list();
   }
 
   async versions(keys: readonly string[]): Promise<readonly string[]> {
@@ -285,6 +295,18 @@ class LiveCalls {
       due.push(key);
     }
     return due;
+  }
+
+  // The event loop has other turns between two parts.
+  async *list(): AsyncIterable<readonly ListedCall[]> {
+    const records = [...this.#records.values()];
+    for (let from = 0; from < records.length; from += LISTED_AT_ONCE) {
+      const part = records
+        .slice(from, from + LISTED_AT_ONCE)
+        .filter(({ key, confirmed }) => confirmed && this.get(key));
+      yield part.map(({ key, spec }) => ({ key, keyHash: spec.keyHash ?? null }));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
   #confirmedOf(sessionKey: string): readonly MutableRecord[] {

@@ -12,6 +12,7 @@ import {
   type Claim,
   type CommitKind,
   type Creation,
+  type ListedCall,
   type PartsWatch,
   RESULT_TTL_MS,
 } from '../../pending/call-records.ts';
@@ -116,6 +117,14 @@ class RedisCallRecords implements CallRecords {
 
   async find(key: string): Promise<CallRecord | null> {
     return readRecord(await run(this.#script, 'find', key));
+  }
+
+  async describe(key: string): Promise<CallRecord | null> {
+    return readRecord(await run(this.#script, 'find', key, 'brief'));
+  }
+
+  list(): AsyncIterable<readonly ListedCall[]> {
+    return this.#index.list();
   }
 
   async versions(keys: readonly string[]): Promise<readonly string[]> {

@@ -73,8 +73,9 @@ local function confirm(head)
   redis.call('PEXPIRE', key, head.life)
 end
 
-local function read_record()
-  local saved = redis.call('HMGET', key, 'spec', 'state', 'begins', 'cancel', 'arguments', 'progress', 'lacked', 'result')
+local function read_record(brief)
+  local arguments = brief and '-' or 'arguments'
+  local saved = redis.call('HMGET', key, 'spec', 'state', 'begins', 'cancel', arguments, 'progress', 'lacked', 'result')
   for i = 1, 8 do saved[i] = saved[i] or '' end
   return saved
 end
@@ -107,12 +108,13 @@ function steps.confirm()
   return 1
 end
 
--- ARGV     key
+-- ARGV     key, brief: without the arguments, and nothing of a record that is not confirmed
 -- Output   spec, state, begins, cancel, arguments, progress, lacked, result, each '' where there is none; nil without a record
 -- Cost     two HMGET
 function steps.find()
-  if not read_head() then return false end
-  return read_record()
+  local head = read_head()
+  if not head or (ARGV[3] and not head.confirmed) then return false end
+  return read_record(ARGV[3])
 end
 
 -- What an index needs to know of a call.

@@ -7,6 +7,7 @@ import {
   accept,
   createCallSpec,
   createRedisRecords,
+  SURE,
   take,
   toCallRedisKey,
 } from '#test/support/call-records-under-test.ts';
@@ -83,6 +84,18 @@ const pair = (caller: string): Parameters<CallRecords['create']> => {
   const { key, spec } = createCallSpec({ caller });
   return [key, spec];
 };
+
+test('a call of an API key is in the list of all calls once, also when a worker has taken it, and in no list after its end', async () => {
+  const records = await createRecords();
+  const key = await accept(records, { keyHash: 'a'.repeat(64) });
+  const { lease } = await take(records, key);
+  const listed = async () => (await Array.fromAsync(records.list())).flat();
+  // What a taking enters is written before the next answer.
+  await records.find(key);
+  expect(await listed()).toEqual([{ key, keyHash: 'a'.repeat(64) }]);
+  await records.commit(lease, '{}', SURE);
+  await expect.poll(listed, WAIT).toEqual([]);
+});
 
 test('a call that Redis lost from its lists is in them again once a worker has taken it', async () => {
   const records = await createRecords();

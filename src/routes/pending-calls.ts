@@ -1,0 +1,101 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import type { OpenCall, PendingFilter, PendingLists } from '../pending/pending-lists.ts';
+import { ignoreBodies } from './body-parsers.ts';
+import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
+import { callerKeyOf } from './request-gate.ts';
+import { sendReading } from './send-answer.ts';
+
+export type PendingCallsOptions = {
+  readonly callerOf: (request: FastifyRequest) => {
+    readonly tenant: string;
+    readonly mayUse: (tool: string) => boolean;
+  };
+  readonly pendingLists: PendingLists;
+};
+
+const MOST_LISTED = 1000;
+
+// Strict: a filter that is misspelled would mean other calls.
+const Filter = z.strictObject({
+  key: z
+    .string()
+    .regex(/^[0-9a-f]{8,64}$/i, 'must be the first 8 to 64 hex digits of the SHA-256 of a key')
+    .optional(),
+  tool: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]{1,64}$/, 'must be the name of a tool')
+    .optional(),
+});
+const Listing = Filter.extend({ limit: z.coerce.number().int().min(1).max(MOST_LISTED).default(100) });
+const Cancelling = Filter.extend({ force: z.enum(['true', 'false']).default('false') }).refine(
+  ({ key, tool }) => key !== undefined || tool !== undefined,
+  'name the calls by key= or tool=',
+);
+
+/**
+ * GET and DELETE /calls/pending: the pending calls of the caller's tenant, of the tools that it may use. For operators: a
+ * request id that only the owner of a leaked key has is not needed.
+ */
+export const addPendingCallsRoutes = (app: FastifyInstance, { callerOf, pendingLists }: PendingCallsOptions): void => {
+  // Going through all pending calls takes its time: a tenant has that done once at a time.
+  const busy = new Set<string>();
+  const once = async <Answer>(tenant: string, ask: () => Promise<Answer>): Promise<Answer> => {
+    if (busy.has(tenant)) throw overloaded({ reason: 'pending_lists', retryAfterSeconds: 1 });
+    busy.add(tenant);
+    try {
+      return await ask();
+    } catch (_away) {
+      throw createStoreProblem();
+    } finally {
+      busy.delete(tenant);
+    }
+  };
+  const toFilter = (request: FastifyRequest, { key, tool }: z.infer<typeof Filter>): PendingFilter => {
+    const { tenant, mayUse } = callerOf(request);
+    return { tenant, mayUse, caller: callerKeyOf(request), keyHash: key?.toLowerCase() ?? null, tool: tool ?? null };
+  };
+  app.get('/calls/pending', async (request, reply) => {
+    const query = readQuery(Listing, request.query);
+    const filter = toFilter(request, query);
+    const { calls, total } = await once(filter.tenant, () => pendingLists.list(filter, query.limit));
+    return sendReading(reply, JSON.stringify({ calls: calls.map(toListed), total }));
+  });
+  const addCancelRoute: FastifyPluginAsync = async (routes) => {
+    ignoreBodies(routes);
+    routes.delete('/calls/pending', async (request, reply) => {
+      const query = readQuery(Cancelling, request.query);
+      const filter = toFilter(request, query);
+      const how = query.force === 'true' ? 'forced' : 'asked';
+      const counts = await once(filter.tenant, () => pendingLists.cancel(filter, how));
+      return sendReading(reply.code(202), JSON.stringify(counts));
+    });
+  };
+  void app.register(addCancelRoute);
+};
+
+const toListed = ({ handle, record: { spec, state } }: OpenCall) => ({
+  request_id: spec.requestId,
+  index: spec.index,
+  call: handle,
+  tool: spec.tool,
+  key: spec.key,
+  key_hash: spec.keyHash?.slice(0, 8) ?? null,
+  state,
+  since: new Date(spec.acceptedAt).toISOString(),
+  expires_at: new Date(spec.expiresAt).toISOString(),
+  // The SHA-256 of the session's id: of what stands before it, the tenant is known.
+  session: spec.sessionKey?.slice(spec.sessionKey.lastIndexOf(':') + 1) ?? null,
+});
+
+const readQuery = <Query>(schema: z.ZodType<Query>, query: unknown): Query => {
+  const parsed = schema.safeParse(query);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const where = issue?.path.join('.') ?? '';
+  throw new ProblemError(
+    400,
+    'invalid_query',
+    `${where === '' ? 'query' : where}: ${issue?.message ?? 'is not valid'}`,
+  );
+};
