@@ -1,5 +1,5 @@
 import type { BatchMemory } from '../executor/batch-request.ts';
-import { type CallOutcome, failed, toFailure } from '../executor/call-outcome.ts';
+import type { CallOutcome } from '../executor/call-outcome.ts';
 import { isUnknown } from '../executor/kept-result.ts';
 import type { RecordLease, ResultToKeep } from '../executor/keyed-store.ts';
 import type { CallSpec } from '../executor/pending-calls.ts';
@@ -16,10 +16,10 @@ import {
   type CancelRequest,
   type Claim,
   handleOf,
-  MOST_BEGINS,
   toCallKey,
   weighArguments,
 } from './call-records.ts';
+import { toEarlyOutcome } from './early-outcome.ts';
 import type { Job, JobEnd } from './job-queue.ts';
 
 /** A call of a worker has ended, or was given back. */
@@ -194,18 +194,10 @@ class HeldCall {
 
   /** How it ends without running, because of what its record says; null: it runs, or is refused for want of its tool. */
   #toEarlyOutcome(now: number): CallOutcome | null {
-    const outcome = toEarlyOutcome(this.#record, now) ?? this.#toRefusal();
+    const outcome = toEarlyOutcome(this.#record, now, this.#options.mayStart(this.#record.spec));
     if (outcome?.kind !== 'failure' || this.#hasTool()) return outcome;
     const { code, executed } = outcome.failure;
     return code === 'timeout' && executed === 'no' ? null : outcome;
-  }
-
-  /** How it ends where its API key is gone or may not call its tool any more. */
-  #toRefusal(): CallOutcome | null {
-    const { spec, begins } = this.#record;
-    if (this.#options.mayStart(spec) !== 'no') return null;
-    const executed = begins === 0 ? 'no' : 'maybe';
-    return failed(toFailure('not_authorized', keyRefusedText(spec.tool), { effects: spec.effects }, { executed }));
   }
 
   giveBack(): void {
@@ -380,29 +372,3 @@ const subscribe = (listeners: Set<() => void>, listener: () => void): (() => voi
   listeners.add(listener);
   return () => void listeners.delete(listener);
 };
-
-/** How a call ends that does not run, because of what its record says; null: it runs. */
-const toEarlyOutcome = ({ spec, begins, cancel }: CallRecord, now: number): CallOutcome | null => {
-  const tool = { effects: spec.effects };
-  if (begins > 0 && spec.effects === 'write')
-    return failed(toFailure('outcome_unknown', workerLostText(spec.tool), tool));
-  if (cancel !== 'no') return failed(toFailure('cancelled', cancelledText(spec.tool), tool, toUnstarted(begins)));
-  if (begins >= MOST_BEGINS) return failed(toFailure('tool_crashed', crashedAgainText(spec.tool, begins), tool));
-  return now < spec.expiresAt ? null : failed(toFailure('timeout', expiredText(spec.tool), tool, toUnstarted(begins)));
-};
-
-const toUnstarted = (begins: number) => (begins === 0 ? ({ executed: 'no', outcome: 'retry' } as const) : {});
-
-const workerLostText = (name: string): string =>
-  `Tool '${name}' was running when its worker died. It may or may not have taken effect. Check before calling it again.`;
-
-const cancelledText = (name: string): string => `The call to '${name}' was cancelled.`;
-
-const crashedAgainText = (name: string, times: number): string =>
-  `Tool '${name}' was started ${times} times, and each time its worker died. Other arguments may help.`;
-
-const keyRefusedText = (name: string): string =>
-  `The API key that this call to '${name}' came with was removed, has expired, or may not use the tool any more, so the call did not start.`;
-
-const expiredText = (name: string): string =>
-  `Tool '${name}' was not finished in the time that its call may take, including the time in the queue.`;
