@@ -3,7 +3,9 @@ import { CALL_LEASE_MS } from '../pending/call-records.ts';
 import type { Job, JobQueue, LaneState, ServedLane, Taking } from '../pending/job-queue.ts';
 import { createRedisClient, openQueueConnection, type RedisAddress } from '../sessions/redis-client.ts';
 import { createJobShard, type JobShard } from './job-shard.ts';
+import { sharedSlots } from './running-jobs.ts';
 import { type ShardWorker, startShardWorker } from './shard-worker.ts';
+import { startSpareSlot } from './spare-slot.ts';
 
 /** A lane, and into how many queues its jobs are spread: more than one lets a cluster's nodes share its work. */
 export type LaneShards = { readonly lane: string; readonly shards: number };
@@ -78,12 +80,20 @@ export const createBullmqJobQueue = (options: BullmqJobQueueOptions): JobQueue =
       workerConnection ??= openQueueConnection(url, 'worker');
       const connection = workerConnection;
       const taking = startTaking(
-        served.flatMap(({ lane, concurrency }: ServedLane) =>
-          shardsOf(lane).map((shard, at, shards) => (onIdle: () => void) => {
-            const share = shareOf(concurrency, shards.length, at);
-            return startShardWorker({ shard, connection, concurrency: share, stallMs, run, onIdle, onError });
-          }),
-        ),
+        served.map(({ lane, concurrency }: ServedLane) => (onIdle: () => void) => {
+          const shards = shardsOf(lane);
+          // Each shard has one slot at least.
+          const shared = concurrency > shards.length ? sharedSlots(concurrency) : concurrency;
+          const places = shards.map((shard, at) => {
+            const share = shareOf(shared, shards.length, at);
+            return {
+              shard,
+              worker: startShardWorker({ shard, connection, concurrency: share, stallMs, run, onIdle, onError }),
+            };
+          });
+          const workers = places.map(({ worker }) => worker);
+          return shared === concurrency ? workers : [...workers, startSpareSlot({ places, run, onIdle, onError })];
+        }),
       );
       takings.add(taking);
       return taking;
@@ -105,16 +115,17 @@ const afterMs = (ms: number): Promise<void> =>
     setTimeout(resolve, ms).unref();
   });
 
-type StartWorker = (onIdle: () => void) => ShardWorker;
+type LaneWorker = Pick<ShardWorker, 'running' | 'lastFetchAt' | 'stop'>;
+type StartLane = (onIdle: () => void) => readonly LaneWorker[];
 
-const startTaking = (starts: readonly StartWorker[]): Taking & { readonly stopped: () => Promise<void> } => {
+const startTaking = (starts: readonly StartLane[]): Taking & { readonly stopped: () => Promise<void> } => {
   let idle: PromiseWithResolvers<void> | undefined;
   const onIdle = (): void => {
     if (running() > 0) return;
     idle?.resolve();
     idle = undefined;
   };
-  const workers = starts.map((start) => start(onIdle));
+  const workers = starts.flatMap((start) => start(onIdle));
   const running = (): number => workers.reduce((sum, worker) => sum + worker.running(), 0);
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => {

@@ -21,6 +21,8 @@ export type JobShard = {
   readonly state: () => Promise<Omit<LaneState, 'lane'>>;
   /** A worker has taken a job with this tag. */
   readonly noteTaken: (job: Job, tag: number) => Promise<void>;
+  /** Takes the first job that waits of a tenant that is none of these out of the queue; null: there is none. */
+  readonly takeOfOthers: (tenants: readonly string[]) => Promise<Job | null>;
   /** A job waits again, after so many milliseconds. */
   readonly noteAgain: (call: string, afterMs: number) => Promise<void>;
   readonly close: () => Promise<void>;
@@ -67,6 +69,7 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
     remove: script('remove.lua'),
     again: script('again.lua'),
     state: script('state.lua'),
+    others: script('others.lua'),
   };
   const patience = createPatience(PATIENT_MS);
   // BullMQ waits for a connection, and would do later what nobody waits for any more.
@@ -75,6 +78,9 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
     const answer = patience.wait(ask());
     patience.begin(performance.now());
     return answer;
+  };
+  const noteTaken: JobShard['noteTaken'] = async ({ call, tenant }, tag) => {
+    await scripts.take([turns, waiting, since], [tenant, call, String(tag)]);
   };
   return {
     lane,
@@ -100,8 +106,16 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
       const [count, oldestWaitingMs] = State.parse(await scripts.state(keys, [queue.toKey('')]));
       return { waiting: count, oldestWaitingMs };
     },
-    noteTaken: async ({ call, tenant }, tag) => {
-      await scripts.take([turns, waiting, since], [tenant, call, String(tag)]);
+    noteTaken,
+    takeOfOthers: async (tenants) => {
+      const keys = [queue.toKey('prioritized'), queue.toKey('wait')];
+      const call = await scripts.others(keys, [queue.toKey(''), ...tenants]);
+      const queued = typeof call === 'string' ? await queue.getJob(call) : undefined;
+      // Whoever removes it has it: a job that a worker has taken cannot be removed.
+      if (queued?.id === undefined || (await queue.remove(queued.id)) === 0) return null;
+      const job = { call: queued.id, tenant: JobData.parse(queued.data).tenant, lane };
+      await noteTaken(job, queued.priority);
+      return job;
     },
     noteAgain: async (call, afterMs) => {
       await scripts.again([since, queue.toKey(call)], [call, String(Math.round(afterMs))]);

@@ -1,5 +1,6 @@
 import type { Job, JobEnd, JobQueue, LaneState, ServedLane, Taking } from '../pending/job-queue.ts';
 import { createFairTurns, type FairTurns } from './fair-turns.ts';
+import { RunningJobs, sharedSlots } from './running-jobs.ts';
 
 /** A job is waiting (in a line of its lane), delayed (`timer` runs), or running (neither). */
 type Entry = {
@@ -15,6 +16,8 @@ type Entry = {
 class LaneLine {
   readonly turns: FairTurns = createFairTurns();
   readonly #byTag = new Map<number, Set<Entry>>();
+  /** Per tenant, those that were offered first first. */
+  readonly #byTenant = new Map<string, Set<Entry>>();
   #lowest = 0;
   #size = 0;
 
@@ -26,6 +29,10 @@ class LaneLine {
     const equals = this.#byTag.get(entry.tag);
     if (equals === undefined) this.#byTag.set(entry.tag, new Set([entry]));
     else equals.add(entry);
+    const { tenant } = entry.job;
+    const own = this.#byTenant.get(tenant);
+    if (own === undefined) this.#byTenant.set(tenant, new Set([entry]));
+    else own.add(entry);
     this.#lowest = this.#size === 0 ? entry.tag : Math.min(this.#lowest, entry.tag);
     this.#size += 1;
   }
@@ -34,6 +41,10 @@ class LaneLine {
     const equals = this.#byTag.get(entry.tag);
     if (equals?.delete(entry) !== true) return;
     if (equals.size === 0) this.#byTag.delete(entry.tag);
+    const { tenant } = entry.job;
+    const own = this.#byTenant.get(tenant);
+    own?.delete(entry);
+    if (own?.size === 0) this.#byTenant.delete(tenant);
     this.#size -= 1;
   }
 
@@ -44,6 +55,17 @@ class LaneLine {
     const [first] = this.#byTag.get(this.#lowest) ?? [];
     if (first !== undefined) this.delete(first);
     return first;
+  }
+
+  /** The one that runs next of those whose tenant has nothing running. */
+  shiftOfOthers(running: ReadonlyMap<string, number>): Entry | undefined {
+    let next: Entry | undefined;
+    for (const [tenant, [first]] of this.#byTenant) {
+      if (first === undefined || running.has(tenant)) continue;
+      if (next === undefined || first.tag < next.tag) next = first;
+    }
+    if (next !== undefined) this.delete(next);
+    return next;
   }
 
   oldestSince(): number {
@@ -57,12 +79,21 @@ class LaneLine {
 type Worker = {
   readonly lanes: readonly ServedLane[];
   readonly run: (job: Job) => Promise<JobEnd>;
-  readonly running: Map<string, number>;
+  /** Per lane. */
+  readonly running: Map<string, RunningJobs>;
   stopped: boolean;
   idle: PromiseWithResolvers<void> | undefined;
 };
 
-const runningOf = ({ running }: Worker): number => [...running.values()].reduce((sum, count) => sum + count, 0);
+const runningOf = ({ running }: Worker): number => [...running.values()].reduce((sum, { count }) => sum + count, 0);
+
+const runningIn = ({ running }: Worker, lane: string): RunningJobs => {
+  const known = running.get(lane);
+  if (known !== undefined) return known;
+  const fresh = new RunningJobs();
+  running.set(lane, fresh);
+  return fresh;
+};
 
 const whenIdle = (worker: Worker): Promise<void> => {
   if (runningOf(worker) === 0) return Promise.resolve();
@@ -177,19 +208,20 @@ class MemoryJobQueue implements JobQueue {
 
   #startWaiting(worker: Worker, { lane, concurrency }: ServedLane): void {
     const line = this.#lineOf(lane);
-    while (!worker.stopped && (worker.running.get(lane) ?? 0) < concurrency) {
-      const entry = line.shift();
+    const running = runningIn(worker, lane);
+    while (!worker.stopped && running.count < concurrency) {
+      const entry = running.count < sharedSlots(concurrency) ? line.shift() : line.shiftOfOthers(running.tenants);
       if (entry === undefined) return;
       entry.state = 'running';
       line.turns.take(entry.job.tenant, entry.job.call, entry.tag);
-      worker.running.set(lane, (worker.running.get(lane) ?? 0) + 1);
+      running.add(entry.job.tenant);
       void worker.run(entry.job).then((end) => this.#end(worker, entry, end));
     }
   }
 
   #end(worker: Worker, entry: Entry, end: JobEnd): void {
-    const { lane, call } = entry.job;
-    worker.running.set(lane, (worker.running.get(lane) ?? 1) - 1);
+    const { lane, call, tenant } = entry.job;
+    runningIn(worker, lane).delete(tenant);
     if (end.kind === 'done') this.#entries.delete(call);
     else this.#waitLater(entry, end.afterMs);
     if (runningOf(worker) === 0) {

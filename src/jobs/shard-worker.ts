@@ -10,10 +10,15 @@ import {
 import type { Job, JobEnd } from '../pending/job-queue.ts';
 import type { openQueueConnection } from '../sessions/redis-client.ts';
 import { AGAIN_TAG, BULLMQ_NAME, JobData, type JobShard } from './job-shard.ts';
+import { RunningJobs } from './running-jobs.ts';
 
 /** Takes the jobs of one shard. */
 export type ShardWorker = {
   readonly running: () => number;
+  /** Whether it takes no further job before one of those that run has ended. */
+  readonly isFull: () => boolean;
+  /** Of the jobs that run. */
+  readonly tenants: () => Iterable<string>;
   readonly lastFetchAt: () => number;
   /** Takes nothing more; resolves when what runs has ended and is acknowledged. */
   readonly stop: () => Promise<void>;
@@ -38,7 +43,7 @@ const RETRY_DELAY_MS = 1000;
 /** Starts at once, and goes on when Redis is back after an outage. */
 export const startShardWorker = (options: ShardWorkerOptions): ShardWorker => {
   const { shard, concurrency, stallMs, onError } = options;
-  let running = 0;
+  const running = new RunningJobs();
   let stopped: Promise<void> | undefined;
   let fetchedAt = performance.now();
   const noteFetches: BackendFactory<RedisQueueBackend> = (...words) => {
@@ -61,19 +66,19 @@ export const startShardWorker = (options: ShardWorkerOptions): ShardWorker => {
     await queued.moveToDelayed(Date.now() + afterMs, token);
     throw new DelayedError();
   };
-  const end = (): void => {
-    running -= 1;
+  const end = (tenant: string): void => {
+    running.delete(tenant);
     fetchedAt = performance.now();
     options.onIdle();
   };
   const perform = async (queued: QueuedJob<JobData>, token = ''): Promise<void> => {
     // It was on its way when the worker was stopped.
     if (stopped !== undefined) return giveBack(queued, 0, token);
-    running += 1;
     const job = { call: String(queued.id), tenant: JobData.parse(queued.data).tenant, lane: shard.lane };
+    running.add(job.tenant);
     // A turn that could not be noted costs its tenant's order something, and the job nothing.
     const noted = shard.noteTaken(job, queued.priority).catch(onError);
-    const outcome = await options.run(job).finally(end);
+    const outcome = await options.run(job).finally(() => end(job.tenant));
     await noted;
     if (outcome.kind === 'later') await giveBack(queued, outcome.afterMs, token);
   };
@@ -96,8 +101,10 @@ export const startShardWorker = (options: ShardWorkerOptions): ShardWorker => {
   worker.on('error', onError);
   worker.on('stalled', (call) => void shard.noteAgain(call, 0).catch(onError));
   return {
-    running: () => running,
-    lastFetchAt: () => (running >= concurrency ? performance.now() : fetchedAt),
+    running: () => running.count,
+    isFull: () => running.count >= concurrency,
+    tenants: () => running.tenants.keys(),
+    lastFetchAt: () => (running.count >= concurrency ? performance.now() : fetchedAt),
     stop: () => {
       stopped ??= worker.close();
       return stopped;

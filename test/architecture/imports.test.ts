@@ -289,6 +289,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'isolation/process-control.ts': 'what the system refuses: a process that is gone, or none to give',
   'isolation/process-table.ts': 'a process ends while its environment is read',
   'jobs/shard-worker.ts': 'noting whose turn it is is best effort: the job runs all the same',
+  'jobs/spare-slot.ts': 'a look for a job that fails is told, and made again',
   'json/canonical-text.ts': 'a lone surrogate has no canonical form',
   'json/parse-json.ts': '`JSON.parse` as a value',
   'main.ts': 'a file of variables that cannot be read is one of the mistakes of a start',

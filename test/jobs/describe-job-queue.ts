@@ -67,6 +67,28 @@ export const describeJobQueue = (name: string, open: OpenJobQueue): void => {
       jobs.end('b1');
     });
 
+    test('the calls of a tenant never hold all slots of a lane: each that has none running gets one at once', async () => {
+      const queue = await open();
+      const jobs = recordJobs();
+      await offerAll(queue, numbered('a', 64));
+      const taking = queue.take([{ lane: 'default', concurrency: 4 }], jobs.run);
+      await jobs.untilStarted(3);
+      await queue.offer(job('b1', 'b'));
+      await jobs.untilStarted(4);
+      await offerAll(queue, [job('b2', 'b'), job('c1', 'c')]);
+      await pause(600);
+      expect(jobs.started).toEqual(['a1', 'a2', 'a3', 'b1']);
+      jobs.end('b1');
+      await jobs.untilStarted(5);
+      jobs.end(jobs.started[4] ?? '');
+      await jobs.untilStarted(6);
+      expect(jobs.started.slice(4).toSorted()).toEqual(['b2', 'c1']);
+      taking.stop();
+      for (const call of ['a1', 'a2', 'a3', jobs.started[5] ?? '']) jobs.end(call);
+      await taking.whenIdle();
+      expect(jobs.most('default')).toBe(4);
+    });
+
     test('a tenant that removes its jobs is not behind their turns', async () => {
       const queue = await open();
       const jobs = recordJobs('pass');
@@ -85,7 +107,7 @@ export const describeJobQueue = (name: string, open: OpenJobQueue): void => {
       await offerAll(queue, numbered('a', 6));
       await offerAll(queue, [job('g1', 'a', 'gpu'), job('g2', 'a', 'gpu')]);
       const lanes = [
-        { lane: 'default', concurrency: 3 },
+        { lane: 'default', concurrency: 4 },
         { lane: 'gpu', concurrency: 1 },
       ];
       const taking = queue.take(lanes, jobs.run);
@@ -168,7 +190,7 @@ export const describeJobQueue = (name: string, open: OpenJobQueue): void => {
     test('a worker that was stopped takes nothing more, finishes what runs, and no job runs twice', async () => {
       const queue = await open();
       const [first, second] = [recordJobs(), recordJobs('pass')];
-      const taking = queue.take([{ lane: 'default', concurrency: 2 }], first.run);
+      const taking = queue.take([{ lane: 'default', concurrency: 3 }], first.run);
       await offerAll(queue, numbered('a', 6));
       await first.untilStarted(2);
       taking.stop();
