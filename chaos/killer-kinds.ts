@@ -1,6 +1,7 @@
 import type { CallKind, CallPlan } from './call-kinds.ts';
 
-const DIED = ['tool_crashed', 'out_of_memory'] as const;
+// The last one: another call ended the process first.
+const DIED = ['tool_crashed', 'out_of_memory', 'interrupted'] as const;
 
 const fixed = (tool: string, weight: number, plan: Omit<CallPlan, 'name'>): CallKind => ({
   tool,
@@ -42,7 +43,7 @@ export const toKillerKinds = (seconds: string): readonly CallKind[] => [
     plan: (random) => ({
       name: 'crash',
       arguments: { how: random.pick(['exit', 'abort', 'segfault']) },
-      codes: ['tool_crashed'],
+      codes: ['tool_crashed', 'interrupted'],
     }),
   },
   {
@@ -52,7 +53,7 @@ export const toKillerKinds = (seconds: string): readonly CallKind[] => [
       name: 'crash_later',
       arguments: { ms: random.whole(0, 50) },
       // It may die before its answer has left the process.
-      codes: ['ok', 'tool_crashed'],
+      codes: ['ok', 'tool_crashed', 'interrupted'],
     }),
   },
   {
@@ -102,7 +103,7 @@ export const toKillerKinds = (seconds: string): readonly CallKind[] => [
     plan: (random, id) => {
       const [how, codes] = random.pick(WRITTEN_ENDS);
       // Another of its calls may end the process that both run in; a write does not run a second time.
-      return { name: 'append_and_fail', arguments: { id, how }, codes: [...codes, 'tool_crashed'], line: id };
+      return { name: 'append_and_fail', arguments: { id, how }, codes: [...codes, 'tool_crashed', 'interrupted'], line: id };
     },
   },
 ];

@@ -126,11 +126,12 @@ test('a write that another call of its file took its process from may have run, 
   const text = `${toolFile({ leave: 'await wait(200); process.exit(7);', read: "await wait(400); return 'read';" })}
     export const write = defineTool({ name: 'write', description: '', effects: 'write', input: { type: 'object' },
       run: async () => { await wait(400); return 'written'; } });`;
-  const { guilty } = await openPair(text);
+  // With one process they have to share it.
+  const { guilty } = await openPair(text, 1);
   await guilty.call('read');
   const ends = await Promise.all(['leave', 'read', 'write'].map((name) => guilty.call(name).then(toOutcome)));
-  const crashed = { code: 'tool_crashed', executed: 'maybe', retryAfterMs: null };
-  expect(ends).toEqual([crashed, 'read', crashed]);
+  const lost = { executed: 'maybe', retryAfterMs: null };
+  expect(ends).toEqual([{ code: 'tool_crashed', ...lost }, 'read', { code: 'interrupted', ...lost }]);
 });
 
 test('files that are granted other variables share no process', async () => {
