@@ -103,7 +103,12 @@ export const toKillerKinds = (seconds: string): readonly CallKind[] => [
     plan: (random, id) => {
       const [how, codes] = random.pick(WRITTEN_ENDS);
       // Another of its calls may end the process that both run in; a write does not run a second time.
-      return { name: 'append_and_fail', arguments: { id, how }, codes: [...codes, 'tool_crashed', 'interrupted'], line: id };
+      return {
+        name: 'append_and_fail',
+        arguments: { id, how },
+        codes: [...codes, 'tool_crashed', 'interrupted'],
+        line: id,
+      };
     },
   },
 ];
