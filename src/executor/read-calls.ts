@@ -1,4 +1,4 @@
-import { toCallId } from '../contract/tool-call.ts';
+import { isLongId, MAX_ID_BYTES, MAX_NAME_LENGTH, toCallId, toCallName } from '../contract/tool-call.ts';
 import type { Warning } from '../contract/tool-result.ts';
 import type { Tool } from '../tools/tool.ts';
 import { type Batch, Call, isReady, readArguments, toArgumentsJson } from './call.ts';
@@ -41,16 +41,22 @@ const NO_LITERALS = createWideLiterals('');
 const readCall = (entry: unknown, index: number, batch: Batch): Call => {
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry))
     return refuse(new Call(batch, index, null, null), 'The call is not an object.');
-  const id = toCallId(Reflect.get(entry, 'id'));
-  const name: unknown = Reflect.get(entry, 'name');
-  if (typeof name !== 'string') return refuse(new Call(batch, index, id, null), toNamelessText(entry));
-  const call = new Call(batch, index, id, name);
+  const sentId: unknown = Reflect.get(entry, 'id');
+  const sentName: unknown = Reflect.get(entry, 'name');
+  const name = toCallName(sentName);
+  const call = new Call(batch, index, toCallId(sentId), name);
+  if (isLongId(sentId)) return refuse(call, LONG_ID);
+  if (name === null) return refuse(call, toNamelessText(entry));
+  if (name !== sentName) return refuse(call, LONG_NAME);
   if (name.trim() === '') return refuse(call, 'The name of the call is blank.');
   const tool = findTool(name, batch);
   if (index >= batch.services.maxBatchCalls) return refuseOverLimit(call, tool);
   if (tool === undefined) return refuseUnserved(call, name);
   return bindTool(call, tool, entry);
 };
+
+const LONG_ID = `The id of the call is longer than ${MAX_ID_BYTES} bytes.`;
+const LONG_NAME = `The name of the call is longer than ${MAX_NAME_LENGTH} characters.`;
 
 /** A call that was read and accepted before. Its tool may have gone since, or not have come here yet. */
 const readResumed = ({ spec, outcome }: ResumedCall, batch: Batch): Call => {

@@ -1,4 +1,5 @@
 import type { MessageFormat } from '../contract/message-format.ts';
+import { isLongId, toCallName } from '../contract/tool-call.ts';
 import { detectFormat, isNative, spellingOf, spellingsIn, spellingsOf } from './detect-format.ts';
 import { isObject, member } from './json-access.ts';
 import type { Part } from './media.ts';
@@ -28,7 +29,7 @@ export type ParsedTurn = {
 
 /** A call as the provider's body has it. */
 export type ProviderCall = {
-  /** What the answer is matched by: as the body has it, "" where it has none that could be. */
+  /** What the answer is matched by: as the body has it, "" where it has none that could be, or one that is too long. */
   readonly id: string | number;
   readonly name: string | null;
   /** The entry of `calls`. */
@@ -37,8 +38,8 @@ export type ProviderCall = {
 
 /** Reads one call. `written: 'freely'`: the arguments are a free text and no JSON. */
 export const toProviderCall = (id: unknown, name: unknown, args: unknown, written?: 'freely'): ProviderCall => ({
-  id: typeof id === 'string' || typeof id === 'number' ? id : '',
-  name: typeof name === 'string' ? name : null,
+  id: (typeof id === 'string' && !isLongId(id)) || typeof id === 'number' ? id : '',
+  name: toCallName(name),
   entry: { id, name, arguments: args, ...(written === undefined ? {} : { written }) },
 });
 

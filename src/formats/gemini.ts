@@ -119,8 +119,8 @@ const readParts = (parts: readonly unknown[]): FoundCalls<GeminiCall> =>
 
 const toCall = (call: unknown, spelling: GeminiCall['spelling']): GeminiCall => {
   const id = member(call, 'id');
-  const ownId = isObject(call) && (typeof id === 'string' || typeof id === 'number') ? String(id) : null;
   const read = isObject(call) ? toProviderCall(id, member(call, 'name'), member(call, 'args')) : toBrokenCall(call);
+  const ownId = read.id === '' && id !== '' ? null : String(read.id);
   return { ...read, id: ownId ?? '', ownId, spelling, looksAt: 'text', origin: 'content' };
 };
 

@@ -86,7 +86,6 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     const record = await records.find(key);
     return record === null ? null : toAccepted(key, record);
   };
-  const join = async (key: string): Promise<Acceptance> => toJoined(await attach(tenantOf(key), handleOf(key)));
   const lookUp: PendingService['lookUp'] = async (tenant, handle, waitMs, over) => {
     const record = await untilEnded(toCallKey(tenant, handle), waitMs, over);
     return record === null ? null : { spec: record.spec, state: toState(record, handle) };
@@ -102,7 +101,7 @@ export const createPendingService = (options: PendingServiceOptions): PendingSer
     const key = keyOfSpec(spec);
     const until = time() + withinMs;
     const created = await orLate(records.create(key, spec), withinMs);
-    if (created.kind === 'same') return join(created.key);
+    if (created.kind === 'same') return toJoined(await attach(tenantOf(created.key), handleOf(created.key)));
     if (created.kind === 'full') return created;
     if ((await confirm(key, until - time())) === 'gone') return UNAVAILABLE;
     return queue(key, spec, created.kind === 'created', announce);

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { firstCharacters } from '../contract/tool-call.ts';
 import { readEnd, readHandle } from '../executor/kept-result.ts';
 import type { KeyedStore } from '../executor/keyed-store.ts';
 import type { CallSpec } from '../executor/pending-calls.ts';
@@ -64,10 +65,13 @@ export const createNotifications = (parts: NotificationParts) => {
   };
 };
 
+// What a receiver gets of an id: a message is kept until it is delivered, and one id may have 16 KiB.
+const MAX_CALL_ID = 512;
+
 const toData = (spec: CallSpec): WebhookEvent['data'] => ({
   request_id: spec.requestId,
   index: spec.index,
   call: handleOfSpec(spec),
-  call_id: spec.id,
+  call_id: typeof spec.id === 'string' ? firstCharacters(spec.id, MAX_CALL_ID) : spec.id,
   tool: spec.tool,
 });

@@ -90,3 +90,18 @@ test('a call that ends before its answer is kept is looked at again; one that wa
   });
   expect((await notifyOnce([null, [ENDED]])).types).toEqual(['tool_call.completed']);
 });
+
+test('a receiver gets the first 512 characters of the id of a call, never half of one', async () => {
+  const emitted: WebhookEvent[] = [];
+  const notifications = createNotifications({
+    webhooks: { emit: async (event) => void emitted.push(event) },
+    keys: { find: async () => null },
+    isEnded: async () => true,
+    onFailed: () => undefined,
+    lookAgainMs: 1,
+  });
+  for (const id of [`${'x'.repeat(511)}${'\u{1d4b3}'.repeat(9)}`, 'x'.repeat(512), 7, null])
+    notifications.accepted(createCallSpec({ notify: 'ops', id }).spec);
+  const first = `${'x'.repeat(511)}\u{1d4b3}`;
+  expect(emitted.map(({ data }) => data['call_id'])).toEqual([first, 'x'.repeat(512), 7, null]);
+});

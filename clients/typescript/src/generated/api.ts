@@ -783,9 +783,9 @@ export interface components {
             readonly [key: string]: unknown;
         };
         readonly ToolCall: {
-            /** @description A string of any length or a number is echoed; a number beyond 2^53-1 and anything else becomes null. */
+            /** @description A string of up to 16 KiB (16,384 bytes of UTF-8) or a number is echoed unchanged; a number beyond 2^53-1 and anything else becomes null. A call with a longer string does not run: `invalid_call`, with the id null. */
             readonly id?: string | number | null;
-            /** @description The name of the tool. */
+            /** @description The name of the tool. A call with a longer name is `invalid_call`, and its result shows the name cut. */
             readonly name: string;
             /** @description An object, or a JSON string holding one. "", blank, null, [] or absent mean {}. */
             readonly arguments?: {
