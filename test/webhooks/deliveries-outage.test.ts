@@ -72,8 +72,13 @@ test('a message that was delivered while Redis was out of reach is not sent agai
   // A lease that is over when Redis is back.
   await store.claim(endpoint, 1, 1);
   network.drop();
-  await store.remove(delivery);
-  expect(isUp()).toBe(false);
+  await vi.waitFor(
+    async () => {
+      await store.remove(delivery);
+      expect(isUp()).toBe(false);
+    },
+    { timeout: timeLimit(20_000) },
+  );
   network.deliver();
   await vi.waitFor(
     async () => {
