@@ -47,7 +47,11 @@ export const toSentinelOptions = (
   return { ...options, Connector: createConnector(options, watchSwitches({ ...servers, sentinelPassword })) };
 };
 
-const createConnector = (options: RedisOptions, watch: ReturnType<typeof watchSwitches>) =>
+// Its type is named, or the declarations of the package would repeat the class, with what is private in it.
+const createConnector = (
+  options: RedisOptions,
+  watch: ReturnType<typeof watchSwitches>,
+): NonNullable<RedisOptions['Connector']> =>
   class extends SentinelConnector {
     readonly #master: { address: string };
     constructor() {
