@@ -10,7 +10,8 @@ const queue = createBullmqJobQueue({
   lanes: [{ lane: 'default', shards: 1 }],
   onError: (error) => process.stderr.write(`${error}\n`),
 });
-queue.take([{ lane: 'default', concurrency: 2 }], ({ call }) => {
+// The last slot is for another tenant than that of the first two jobs.
+queue.take([{ lane: 'default', concurrency: 3 }], ({ call }) => {
   process.stdout.write(`${call}\n`);
   return new Promise((resolve) => {
     if (jobMs !== '') setTimeout(() => resolve({ kind: 'done' }), Number(jobMs));
