@@ -43,10 +43,13 @@ const ACCEPTED = new Set([200, 202, 204, 304, 404, 409, 422]);
 const namesFormat = ({ method, target }: FuzzRequest): boolean =>
   method === 'POST' && new URLSearchParams(target.split('?')[1]).has('format');
 
-// Nor that one member needs another, which endpoints are configured, or which bodies came under an id before.
-const needsMore = ({ target, body, headers }: FuzzRequest): boolean => {
+// Nor that one member needs another, that one of two parameters is needed, which endpoints are configured, or which bodies came under an id before.
+const needsMore = ({ method, target, body, headers }: FuzzRequest): boolean => {
   const query = new URLSearchParams(target.split('?')[1]);
   const isNotifying = String(body).includes('"notify":"');
+  const cancelsAll =
+    method === 'DELETE' && target.startsWith('/calls/pending') && !query.has('key') && !query.has('tool');
+  if (cancelsAll) return true;
   return isNotifying || query.has('scheduling') || (headers['prefer'] !== undefined && 'x-request-id' in headers);
 };
 
