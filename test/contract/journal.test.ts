@@ -3,6 +3,7 @@ import { RetryableToolError, TerminalToolError } from '#src/tools/tool-errors.ts
 import { codesOf, createActor, fail, freshName, type Lab, startLab } from '#test/support/keyed-client.ts';
 import { openConnection, toPostText } from '#test/support/raw-http.ts';
 import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 
 let redis: RedisForTests;
 beforeAll(async () => {
@@ -171,11 +172,11 @@ describe.each(['memory', 'redis'] as const)('the journal on %s', (store) => {
     const call = (n: number) => ({ id: n, name: 'look', arguments: { n } });
     await post({ session_id: id, calls: [call(0), call(1), call(2), call(3), call(4)] });
     await expect
-      .poll(async () => (await session(id)).calls.map((entry) => entry.id))
+      .poll(async () => (await session(id)).calls.map((entry) => entry.id), { timeout: timeLimit(10_000) })
       .toEqual([2, 3, 4].slice(3 - kept));
     for (const n of [5, 6]) await post({ session_id: id, calls: [call(n)] });
     await expect
-      .poll(async () => (await session(id)).calls.map((entry) => entry.id))
+      .poll(async () => (await session(id)).calls.map((entry) => entry.id), { timeout: timeLimit(10_000) })
       .toEqual([4, 5, 6].slice(3 - kept));
     const { session: totals, slices } = await session(id);
     expect(totals).toMatchObject({ rounds: 3, calls: 7 });

@@ -101,7 +101,8 @@ test('when its time is over one call of many is the probe, and its success close
     },
     { timeout: timeLimit(10_000), interval: 20 },
   );
-  expect(codes).toEqual([null, 'circuit_open', 'circuit_open', 'circuit_open', 'circuit_open']);
+  // Any of them: the circuit's time may be over between two calls of the batch.
+  expect(codes.toSorted()).toEqual(['circuit_open', 'circuit_open', 'circuit_open', 'circuit_open', null]);
   expect(asked).toEqual(['one']);
   expect(await codeOf(service, call('one'))).toBeNull();
   expect(await stateOf(service)).toBe(0);

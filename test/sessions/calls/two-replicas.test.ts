@@ -1,7 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
+import { startHttpTarget } from '#test/support/http-target.ts';
 import { redisForTests } from '#test/support/redis-server.ts';
 import { startProcess } from '#test/support/start-process.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
 import { makeDirectory } from '#test/tools/directory/temporary-directory.ts';
 
 const Answer = z.object({
@@ -24,11 +26,29 @@ const TOOL = `
   });
 `;
 
+const HELD_TOOL = `
+  import { defineTool } from 'recourse-server';
+  export const held = defineTool({
+    name: 'held',
+    description: 'Takes as long as its gate is shut.',
+    effects: 'read',
+    background: 'optional',
+    input: { type: 'object', additionalProperties: true },
+    run: async ({ gate }) => {
+      await fetch(gate);
+      return 'done';
+    },
+  });
+`;
+
 test('of the same call that forty batches of a session send at once, at two replicas, one runs', async () => {
   const redis = await redisForTests();
   onTestFinished(redis.stop);
+  // Holds each run until the forty are answered: a run that ends before them answers the last ones with its result.
+  const held: (() => void)[] = [];
+  const gate = await startHttpTarget((response) => held.push(() => response.end()));
   const tools = makeDirectory();
-  tools.write('slow.ts', TOOL);
+  tools.write('held.ts', HELD_TOOL);
   const environment = { REDIS_URL: redis.url, TOOLS_DIR: tools.root };
   const replicas = await Promise.all([1, 2].map(() => startProcess({ by: 'node', environment })));
   const send = async (session: string, place: number) => {
@@ -36,7 +56,10 @@ test('of the same call that forty batches of a session send at once, at two repl
     const answer = await fetch(`${url}/tool-calls`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', prefer: 'respond-async, wait=0' },
-      body: JSON.stringify({ session_id: session, calls: [{ id: place, name: 'slow', arguments: { text: 'x' } }] }),
+      body: JSON.stringify({
+        session_id: session,
+        calls: [{ id: place, name: 'held', arguments: { gate: gate.origin } }],
+      }),
     });
     return Answer.parse(await answer.json()).results[0];
   };
@@ -44,6 +67,8 @@ test('of the same call that forty batches of a session send at once, at two repl
     const results = await Promise.all(Array.from({ length: 40 }, (_, place) => send(`s${round}`, place)));
     expect(new Set(results.map((result) => result?.pending.call)).size).toBe(1);
     expect(results.map((result) => result?.id)).toEqual(results.map((_, place) => place));
+    await expect.poll(() => gate.requests, { timeout: timeLimit(10_000) }).toHaveLength(round + 1);
+    for (const release of held.splice(0)) release();
   }
 });
 
