@@ -35,6 +35,8 @@ test(
       environment: {
         NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
         STORE_MEMORY_MB: String(STORE_MB),
+        // A heap as small has no room for answers of the usual limit.
+        MAX_ANSWER_BYTES: '2097152',
         API_KEYS: Object.entries(KEYS).map(toEntry).join(','),
         LOG_LEVEL: 'info',
       },
