@@ -47,7 +47,7 @@ export const WORKERS_ROW: Row = {
         kind: 'graph',
         title: 'How queued calls end',
         description:
-          'By end, in a second. committed: with a result. not_run: cancelled, expired, or begun by a worker that died. given_back: another worker runs it. keys_unknown: the same, for this one knows no API keys. lost: another worker has ended it.',
+          'By end, in a second. committed: with a result. not_run: cancelled, expired, or begun by a worker that died. given_back: another worker runs it. keys_unknown: the same, for this one knows no API keys, or older ones than the call. lost: another worker has ended it.',
         unit: 'ops',
         queries: only(sumBy('end', rate('recourse_worker_calls_total')), '{{end}}'),
       },

@@ -16,12 +16,24 @@ import {
 export type ApiKeys = {
   /** Answers at once. */
   readonly authenticate: (credential: string | undefined) => Authentication;
-  /** Whether the key of this hash (64 hex digits) is one of this tenant's, has not expired, and may call this tool. */
-  readonly mayCall: (call: { readonly keyHash: string; readonly tenant: string; readonly tool: string }) => boolean;
+  /**
+   * Whether the key of this hash (64 hex digits) is one of this tenant's, has not expired, and may call this tool. `unknown`: not by
+   * these keys, which are older than the call, and another process may have newer ones.
+   */
+  readonly mayCall: (call: AcceptedByKey) => 'yes' | 'no' | 'unknown';
   /** Keys that are known, expired ones included. */
   readonly count: () => number;
   /** Follows the file no longer. */
   readonly close: () => void;
+};
+
+/** A call that this or another process has let in by the key of this hash. */
+type AcceptedByKey = {
+  readonly keyHash: string;
+  readonly tenant: string;
+  readonly tool: string;
+  /** Unix milliseconds. */
+  readonly acceptedAt: number;
 };
 
 export type ApiKeysOptions = {
@@ -52,6 +64,9 @@ export type ApiKey = {
   readonly caller: Caller;
 };
 
+// Until every process of a roll-out has the keys that one of them has let a call in by.
+const MOST_BEHIND_MS = 600_000;
+
 // A revoked key is refused a second later, and a file of a few kilobytes is read twice a second.
 const POLL_MS = 500;
 
@@ -59,20 +74,26 @@ const POLL_MS = 500;
 export const createApiKeys = (options: ApiKeysOptions): ApiKeys => {
   const { entries, file, onReload, time, read = readKeyFile, pollMs = POLL_MS } = options;
   let keys = toKeysByHash(loadFirstKeys({ entries, file }));
+  let loadedAt = time();
   const onChange = (reading: FileReading): void => {
     const loaded = reading.ok
       ? loadApiKeys({ entries, fileText: reading.text })
       : { keys: [], mistakes: [reading.problem] };
     const isRight = loaded.mistakes.length === 0;
-    if (isRight) keys = toKeysByHash(loaded.keys);
+    if (isRight) {
+      keys = toKeysByHash(loaded.keys);
+      loadedAt = time();
+    }
     onReload(isRight ? { result: 'taken', keys: keys.size } : { result: 'refused', mistakes: loaded.mistakes });
   };
   return {
     authenticate: (credential) => findCaller(credential, keys, time),
-    mayCall: ({ keyHash, tenant, tool }) => {
+    mayCall: ({ keyHash, tenant, tool, acceptedAt }) => {
       const key = keys.get(Buffer.from(keyHash, 'hex').toString('latin1'));
-      if (key === undefined || isExpired(key, time)) return false;
-      return key.caller.tenant === tenant && key.caller.may('call') && key.caller.mayUse(tool);
+      if (key !== undefined && isExpired(key, time)) return 'no';
+      if (key?.caller.tenant === tenant && key.caller.may('call') && key.caller.mayUse(tool)) return 'yes';
+      // Keys from before the call say nothing of one that was added since.
+      return acceptedAt > loadedAt && time() - acceptedAt < MOST_BEHIND_MS ? 'unknown' : 'no';
     },
     count: () => keys.size,
     close: file === null ? () => undefined : watchFile({ file, pollMs, onChange, read }),

@@ -157,9 +157,9 @@ const createMayStart = ({ apiKeys, log, now }: Pick<WorkerParts, 'apiKeys' | 'lo
     write: (fields) => log.error(fields, `calls given back: ${NO_KEYS}`),
     now,
   });
-  return ({ keyHash, tenant, tool, key }: CallSpec): 'yes' | 'no' | 'unknown' => {
+  return ({ keyHash, tenant, tool, key, acceptedAt }: CallSpec): 'yes' | 'no' | 'unknown' => {
     if (keyHash === undefined) return 'yes';
-    if (apiKeys !== null) return apiKeys.mayCall({ keyHash, tenant, tool }) ? 'yes' : 'no';
+    if (apiKeys !== null) return apiKeys.mayCall({ keyHash, tenant, tool, acceptedAt });
     tellUnknown(() => ({ tenant, tool, key }));
     return 'unknown';
   };

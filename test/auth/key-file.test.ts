@@ -190,3 +190,28 @@ test('a pipe of keys, as a shell makes of <(…), is refused before anything lis
     "recourse: WORKSPACE_DIR: The workspace '/nonexistent' does not exist.",
   ]);
 });
+
+test('keys that are older than a call do not refuse it: another process may have read newer ones, for ten minutes', async () => {
+  let moment = 1000;
+  const file = { path: 'keys', text: lineOf('acme', 'old') };
+  const { promise: reloaded, resolve } = Promise.withResolvers<void>();
+  let text = file.text;
+  const keys = createApiKeys({
+    entries: [],
+    file,
+    onReload: () => resolve(),
+    time: () => moment,
+    read: async () => ({ ok: true, text }),
+    pollMs: 1,
+  });
+  onTestFinished(keys.close);
+  const mayCall = (key: string, acceptedAt: number, tenant = 'acme') =>
+    keys.mayCall({ keyHash: hash('sha256', key), tenant, tool: 'work', acceptedAt });
+  expect([mayCall('old', 2000), mayCall('new', 500), mayCall('new', 2000)]).toEqual(['yes', 'no', 'unknown']);
+  expect(mayCall('old', 2000, 'globex')).toBe('unknown');
+  moment = 602_000;
+  expect(mayCall('new', 2000)).toBe('no');
+  text = lineOf('acme', 'new');
+  await reloaded;
+  expect([mayCall('new', 2000), mayCall('old', 2000), mayCall('old', 700_000)]).toEqual(['yes', 'no', 'unknown']);
+});
