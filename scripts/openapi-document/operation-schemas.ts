@@ -313,7 +313,11 @@ const CANCEL_CALL_SCHEMA = {
   },
 };
 
-const QUERY_PROBLEM = problem(
+const LIST_PROBLEM = problem(
+  'A parameter is not valid or not known.',
+  new ProblemError(400, 'invalid_query', 'key: must be the first 8 to 64 hex digits of the SHA-256 of a key'),
+);
+const NO_FILTER_PROBLEM = problem(
   'A parameter is not valid or not known, or no filter is named.',
   new ProblemError(400, 'invalid_query', 'query: name the calls by key= or tool='),
 );
@@ -387,7 +391,7 @@ const LIST_PENDING_SCHEMA = {
   response: {
     200: ok(PendingList, 'The calls.', { example: PENDING_EXAMPLE }),
     ...PROBLEMS,
-    400: QUERY_PROBLEM,
+    400: LIST_PROBLEM,
     414: TOO_LONG,
     503: REFUSALS[503],
   },
@@ -410,7 +414,7 @@ const CANCEL_PENDING_SCHEMA = {
       example: { cancelled: 12, running: 1 },
     }),
     ...PROBLEMS,
-    400: QUERY_PROBLEM,
+    400: NO_FILTER_PROBLEM,
     414: TOO_LONG,
     415: NO_MEDIA_TYPE,
     503: REFUSALS[503],

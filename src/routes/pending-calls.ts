@@ -3,14 +3,11 @@ import * as z from 'zod';
 import type { OpenCall, PendingFilter, PendingLists } from '../pending/pending-lists.ts';
 import { ignoreBodies } from './body-parsers.ts';
 import { createStoreProblem, overloaded, ProblemError } from './problems.ts';
-import { callerKeyOf } from './request-gate.ts';
+import { callerKeyOf, type RequestCaller } from './request-gate.ts';
 import { sendReading } from './send-answer.ts';
 
 export type PendingCallsOptions = {
-  readonly callerOf: (request: FastifyRequest) => {
-    readonly tenant: string;
-    readonly mayUse: (tool: string) => boolean;
-  };
+  readonly callerOf: (request: FastifyRequest) => Pick<RequestCaller, 'tenant' | 'rateKey' | 'mayUse'>;
   readonly pendingLists: PendingLists;
 };
 
@@ -38,17 +35,19 @@ const Cancelling = Filter.extend({ force: z.enum(['true', 'false']).default('fal
  * request id that only the owner of a leaked key has is not needed.
  */
 export const addPendingCallsRoutes = (app: FastifyInstance, { callerOf, pendingLists }: PendingCallsOptions): void => {
-  // Going through all pending calls takes its time: a tenant has that done once at a time.
+  // Going through all pending calls takes its time: each key has that done once at a time, and lists hold up no cancelling:
+  // who lists without a pause may hold a key that leaked.
   const busy = new Set<string>();
-  const once = async <Answer>(tenant: string, ask: () => Promise<Answer>): Promise<Answer> => {
-    if (busy.has(tenant)) throw overloaded({ reason: 'pending_lists', retryAfterSeconds: 1 });
-    busy.add(tenant);
+  const once = async <Answer>(request: FastifyRequest, ask: () => Promise<Answer>): Promise<Answer> => {
+    const asker = `${request.method} ${callerOf(request).rateKey ?? callerKeyOf(request)}`;
+    if (busy.has(asker)) throw overloaded({ reason: 'pending_lists', retryAfterSeconds: 1 });
+    busy.add(asker);
     try {
       return await ask();
     } catch (_away) {
       throw createStoreProblem();
     } finally {
-      busy.delete(tenant);
+      busy.delete(asker);
     }
   };
   const toFilter = (request: FastifyRequest, { key, tool }: z.infer<typeof Filter>): PendingFilter => {
@@ -58,7 +57,7 @@ export const addPendingCallsRoutes = (app: FastifyInstance, { callerOf, pendingL
   app.get('/calls/pending', async (request, reply) => {
     const query = readQuery(Listing, request.query);
     const filter = toFilter(request, query);
-    const { calls, total } = await once(filter.tenant, () => pendingLists.list(filter, query.limit));
+    const { calls, total } = await once(request, () => pendingLists.list(filter, query.limit));
     return sendReading(reply, JSON.stringify({ calls: calls.map(toListed), total }));
   });
   const addCancelRoute: FastifyPluginAsync = async (routes) => {
@@ -67,7 +66,7 @@ export const addPendingCallsRoutes = (app: FastifyInstance, { callerOf, pendingL
       const query = readQuery(Cancelling, request.query);
       const filter = toFilter(request, query);
       const how = query.force === 'true' ? 'forced' : 'asked';
-      const counts = await once(filter.tenant, () => pendingLists.cancel(filter, how));
+      const counts = await once(request, () => pendingLists.cancel(filter, how));
       return sendReading(reply.code(202), JSON.stringify(counts));
     });
   };

@@ -9,12 +9,8 @@ const SHORT_OF = {
 } as const;
 type ShortageCode = keyof typeof SHORT_OF;
 
-const CODES: ReadonlyMap<unknown, ShortageCode> = new Map<unknown, ShortageCode>([
-  ['EMFILE', 'EMFILE'],
-  ['ENFILE', 'ENFILE'],
-  ['ENOMEM', 'ENOMEM'],
-  ['EAGAIN', 'EAGAIN'],
-]);
+const isShortageCode = (code: unknown): code is ShortageCode =>
+  typeof code === 'string' && Object.hasOwn(SHORT_OF, code);
 
 /** A shortage that only a text tells of: what a program said that could not start, or could not start another. */
 export class ShortageError extends Error {
@@ -55,8 +51,7 @@ export const findShortage = (thrown: unknown): (typeof SHORT_OF)[ShortageCode] |
 
 const findCode = (thrown: unknown, levels: number): ShortageCode | null => {
   if (levels === 0 || !types.isNativeError(thrown)) return null;
-  const own = 'code' in thrown ? CODES.get(thrown.code) : undefined;
-  if (own !== undefined) return own;
+  if ('code' in thrown && isShortageCode(thrown.code)) return thrown.code;
   // `original`: of client libraries. `errors`: of a connection that was tried at several addresses.
   const reasons: readonly unknown[] = [
     thrown.cause,

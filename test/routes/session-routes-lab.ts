@@ -6,6 +6,7 @@ import type { SessionView } from '#src/contract/session.ts';
 import { readResult } from '#src/executor/kept-result.ts';
 import { addJsonBodyParser } from '#src/routes/body-parsers.ts';
 import { addKeptResultsRoutes } from '#src/routes/kept-results.ts';
+import { addPendingCallsRoutes, type PendingCallsOptions } from '#src/routes/pending-calls.ts';
 import { addProblemHandler, refuseOtherMethods, sendHttpProblem } from '#src/routes/problem-handler.ts';
 import { addRequestGate, callerOf, type GateOptions, type RequestCaller } from '#src/routes/request-gate.ts';
 import { addSessionsRoutes } from '#src/routes/sessions.ts';
@@ -44,6 +45,7 @@ export type LabOptions = {
   readonly storeFails?: Error;
   readonly isDraining?: () => boolean;
   readonly results?: ReadonlyMap<string, readonly string[]> | 'unavailable';
+  readonly pendingLists?: PendingCallsOptions['pendingLists'];
 };
 
 const EVERYTHING: Omit<RequestCaller, 'tenant'> = {
@@ -59,7 +61,7 @@ const EVERYTHING: Omit<RequestCaller, 'tenant'> = {
 const CALLERS: ReadonlyMap<string, RequestCaller> = new Map([
   ['key-a', { ...EVERYTHING, tenant: 'a' }],
   ['key-b', { ...EVERYTHING, tenant: 'b' }],
-  ['key-a-echo', { ...EVERYTHING, tenant: 'a', tools: 'some', mayUse: (tool) => tool === 'echo' }],
+  ['key-a-echo', { ...EVERYTHING, tenant: 'a', rateKey: 'echo', tools: 'some', mayUse: (tool) => tool === 'echo' }],
 ]);
 
 const authenticate: GateOptions['authenticate'] = (credential = '') => {
@@ -123,6 +125,7 @@ export const startSessionRoutes = async (options: LabOptions = {}) => {
     readings: ANY_READINGS,
     toEntityTag: (body) => `"${body.length}"`,
   });
+  if (options.pendingLists !== undefined) addPendingCallsRoutes(app, { callerOf, pendingLists: options.pendingLists });
   refuseOtherMethods(app, '/sessions/:id', ['GET', 'HEAD', 'DELETE']);
   refuseOtherMethods(app, '/sessions/:id/budgets', ['DELETE']);
   refuseOtherMethods(app, '/sessions/:id/budgets/:tool', ['DELETE']);

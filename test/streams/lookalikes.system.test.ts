@@ -9,11 +9,11 @@ import { timeLimit } from '#test/support/time-limit.ts';
 import {
   AnyCalls,
   askInEveryWay,
-  askInFormat,
   askMcp,
   askPlainly,
   type Calls,
   GIVE,
+  saysTheSameInFormat,
   toMcp,
   toSaid,
 } from './lookalikes.ts';
@@ -68,16 +68,7 @@ test.each(ALL_FORMATS)(
   'and each way of an answer gives the model the same messages (%s)',
   async (format) => {
     const { url } = services.memory;
-    await fc.assert(
-      fc.asyncProperty(AnyCalls, async (calls) => {
-        const said = await askPlainly(url, calls);
-        const { results, messages, isTold } = await askInFormat(url, format, calls, said);
-        expect(results).toEqual(results.map(() => results[0]));
-        expect(messages).toEqual(messages.map(() => messages[0]));
-        expect(isTold).toBe(true);
-      }),
-      { numRuns: 30 },
-    );
+    await fc.assert(saysTheSameInFormat(url, format), { numRuns: 30 });
   },
   timeLimit(120_000),
 );

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ALL_FORMATS } from '#test/formats/all-formats.ts';
 import { type RunningService, startService } from '#test/support/start-service.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
-import { AnyCalls, askInEveryWay, askInFormat, askMcp, askPlainly, GIVE, toMcp } from './lookalikes.ts';
+import { AnyCalls, askInEveryWay, askMcp, askPlainly, GIVE, saysTheSameInFormat, toMcp } from './lookalikes.ts';
 
 let service: RunningService;
 beforeAll(async () => {
@@ -31,16 +31,7 @@ test.each(ALL_FORMATS)(
   'and each way of an answer gives the model the same messages (%s)',
   async (format) => {
     const { url } = service;
-    await fc.assert(
-      fc.asyncProperty(AnyCalls, async (calls) => {
-        const said = await askPlainly(url, calls);
-        const { results, messages, isTold } = await askInFormat(url, format, calls, said);
-        expect(results).toEqual(results.map(() => results[0]));
-        expect(messages).toEqual(messages.map(() => messages[0]));
-        expect(isTold).toBe(true);
-      }),
-      { numRuns: 4, seed: 20_261_128 },
-    );
+    await fc.assert(saysTheSameInFormat(url, format), { numRuns: 4, seed: 20_261_128 });
   },
   timeLimit(30_000),
 );

@@ -264,7 +264,7 @@ const textsIn = (value: unknown): readonly string[] => {
  * The messages of a turn of the format, by body, stream and replay, as texts; and whether those for calls that ended late
  * hold the same words.
  */
-export const askInFormat = async (url: string, format: Format, calls: Calls, said: readonly string[]) => {
+const askInFormat = async (url: string, format: Format, calls: Calls, said: readonly string[]) => {
   const body = writeTurn(format, calls);
   const query = `?format=${format}`;
   const headers = { 'idempotency-key': freshKey() };
@@ -285,3 +285,13 @@ export const askInFormat = async (url: string, format: Format, calls: Calls, sai
     isTold: !told.includes(false),
   };
 };
+
+/** Each way of an answer in a message format tells the model the same, and tells it all that the plain body says. */
+export const saysTheSameInFormat = (url: string, format: Format) =>
+  fc.asyncProperty(AnyCalls, async (calls) => {
+    const said = await askPlainly(url, calls);
+    const { results, messages, isTold } = await askInFormat(url, format, calls, said);
+    expect(results).toEqual(results.map(() => results[0]));
+    expect(messages).toEqual(messages.map(() => messages[0]));
+    expect(isTold).toBe(true);
+  });

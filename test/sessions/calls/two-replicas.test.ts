@@ -11,22 +11,6 @@ const Answer = z.object({
 });
 
 const TOOL = `
-  import { setTimeout as pause } from 'node:timers/promises';
-  import { defineTool } from 'recourse-server';
-  export const slow = defineTool({
-    name: 'slow',
-    description: 'Takes a while.',
-    effects: 'read',
-    background: 'optional',
-    input: { type: 'object', additionalProperties: true },
-    run: async () => {
-      await pause(300);
-      return 'done';
-    },
-  });
-`;
-
-const HELD_TOOL = `
   import { defineTool } from 'recourse-server';
   export const held = defineTool({
     name: 'held',
@@ -47,8 +31,7 @@ test('of the same call that forty batches of a session send at once, at two repl
   // Holds each run until the forty are answered: a run that ends before them answers the last ones with its result.
   const held: (() => void)[] = [];
   const gate = await startHttpTarget((response) => held.push(() => response.end()));
-  const tools = makeDirectory();
-  tools.write('held.ts', HELD_TOOL);
+  const tools = makeDirectory({ 'held.ts': TOOL });
   const environment = { REDIS_URL: redis.url, TOOLS_DIR: tools.root };
   const replicas = await Promise.all([1, 2].map(() => startProcess({ by: 'node', environment })));
   const send = async (session: string, place: number) => {
@@ -75,8 +58,9 @@ test('of the same call that forty batches of a session send at once, at two repl
 test('a call that one replica accepted is waited for, and read, at another', async () => {
   const redis = await redisForTests();
   onTestFinished(redis.stop);
-  const tools = makeDirectory();
-  tools.write('slow.ts', TOOL);
+  const runs: (() => void)[] = [];
+  const gate = await startHttpTarget((response) => runs.push(() => response.end()));
+  const tools = makeDirectory({ 'held.ts': TOOL });
   const environment = { REDIS_URL: redis.url, TOOLS_DIR: tools.root };
   const replicas = await Promise.all([1, 2].map(() => startProcess({ by: 'node', environment })));
   const [one, other] = replicas;
@@ -84,14 +68,17 @@ test('a call that one replica accepted is waited for, and read, at another', asy
   const accepted = await fetch(`${one.url}/tool-calls`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', prefer: 'respond-async' },
-    body: JSON.stringify({ calls: [{ id: 'a', name: 'slow', arguments: { text: 'x' } }] }),
+    body: JSON.stringify({ calls: [{ id: 'a', name: 'held', arguments: { gate: gate.origin } }] }),
   });
   const first: unknown = await accepted.json();
   expect(first).toMatchObject({ results: [{ outcome: 'pending' }] });
   expect(accepted.status).toBe(202);
   // Only what this process keeps in its own memory is said to end with it.
   expect(JSON.stringify(first)).not.toContain('"mode":"memory"');
-  const waited = await fetch(`${other.url}${accepted.headers.get('location')}?wait_ms=20000`);
+  await expect.poll(() => runs, { timeout: timeLimit(10_000) }).toHaveLength(1);
+  const waiting = fetch(`${other.url}${accepted.headers.get('location')}?wait_ms=20000`);
+  for (const release of runs) release();
+  const waited = await waiting;
   expect(waited.status).toBe(200);
   expect(await waited.json()).toMatchObject({ results: [{ id: 'a', outcome: 'success', value: 'done' }] });
 });
