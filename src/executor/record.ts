@@ -171,13 +171,15 @@ const holdRecord = (record: HeldRecord, batch: Batch): RecordLease => {
       if (state === 'away') unsure.add(index);
       return state;
     },
-    finish: async (results) => {
+    finish: (results) => {
       isFinished = true;
       const stored = results.map((one) => ({ ...one, result: toStored(one.index, one.result) }));
-      const state = await record.commit(stored).catch(away);
       const marked = stored.filter(({ index, kind }) => kind === 'repeatable' && unsure.delete(index));
-      if (state === 'away' && marked.length > 0) void withdrawMarks(record, marked);
-      return state;
+      const committed = record.commit(stored).catch(away);
+      if (marked.length > 0)
+        void committed.then((state) => (state === 'away' ? withdrawMarks(record, marked) : undefined));
+      // Where nothing ran, nothing is lost with an answer that comes too late: the caller need not wait for it.
+      return stored.every(({ kind }) => kind === 'repeatable') ? byDeadline(batch, committed, 'held') : committed;
     },
     letGo: () => {
       clearInterval(timer);

@@ -102,12 +102,14 @@ test('a batch whose deadline passes while Redis is late is answered then, and ru
     confirm: { calls: callsOf('queued'), wait_ms: 0 },
   };
   for (const [word, body] of Object.entries(bodies)) {
-    const held = proxy.holdAnswers({ word, times: 1, ms: 900 });
+    // For a second Redis is waited for.
+    const held = proxy.holdAnswers({ word, times: 1, ms: 950 });
     const startedAt = performance.now();
     const [result] = (await post({ ...body, deadline_ms: 200 }, { key: freshName() })).results;
     const tookMs = performance.now() - startedAt;
-    expect([word, held(), result?.executed]).toEqual([word, 1, 'no']);
-    expect(tookMs).toBeLessThan(timeLimit(800));
+    expect([word, held(), result?.executed, result?.warnings ?? []]).toEqual([word, 1, 'no', []]);
+    // Before Redis answers, however slow the machine is.
+    expect([word, tookMs]).toEqual([word, expect.toSatisfy((ms: number) => ms < 900)]);
     // The connection answers in time again.
     await expect
       .poll(async () => codesOf(await post(callsOf('write'), { key: freshName() })), RECOVERY)
