@@ -28,6 +28,8 @@ export type BatchMemory = {
   readonly give: (bytes: number) => void;
   /** For arguments that came as a text and are parsed now, in bytes of the heap. */
   readonly takeArguments: (bytes: number) => boolean;
+  /** All is kept until the batch is done: its answer does not come at once, and its client may go before. */
+  readonly keepUntil: <Value>(work: Promise<Value>) => Promise<Value>;
   /** The arguments stay in memory until the handler of a call that is answered has ended. `handlerEnd` never rejects. */
   readonly keepArgumentsUntil: (handlerEnd: Promise<unknown>) => void;
 };

@@ -243,7 +243,7 @@ export const createAnswerPlainCall = (options: PlainCallOptions) => {
       const result = toCallResultJson(answer.result, about, revision === 'current' ? serverInfo : null);
       client.send(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`, answer.origin);
     };
-    const work = holdUntil(exchange.hold, options.executeBatch(batch));
+    const work = holdUntil(batch, options.executeBatch(batch));
     if (work instanceof Promise) return answerLater(call, exchange, client, work.then(send), options);
     send(work);
     return undefined;

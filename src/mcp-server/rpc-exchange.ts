@@ -52,7 +52,7 @@ export const openExchange = (
     body,
     /** What the request takes of the memory for requests. */
     hold: request.hold,
-    memory: toBatchMemory(request, 'messages', body.bytes),
+    memory: toBatchMemory(request, 'messages', body),
     /** `session` is the opaque key of the session a call belongs to. */
     toTrace: (session: string | null): Pick<BatchRequest, 'trace' | 'traceId'> =>
       trace === null ? NO_TRACE : { traceId: trace.traceId, trace: trace.ofBatch({ session }) },

@@ -122,7 +122,7 @@ const callTool = async (
     const client = toClient(AbortSignal.any([ending.signal, signal]));
     const call = toCallBatch({ params, args, client, onProgress: progress.onProgress }, exchange, options);
     const batch = isTask ? toTaskBatch(call, exchange, options.toRequestKey) : call;
-    const answer = toCallAnswer(await holdUntil(exchange.hold, options.executeBatch(batch)), exchange);
+    const answer = toCallAnswer(await holdUntil(batch, options.executeBatch(batch)), exchange);
     if (answer.kind === 'error') throw new ProtocolError(answer.error.code, answer.error.message, answer.error.data);
     const task = isTask ? toCreatedTask(answer.result, Date.now()) : null;
     exchange.hasTask = task !== null;

@@ -2,6 +2,8 @@
 export type ByteHold = {
   /** Takes more; false, and nothing is taken, where there is no room. */
   readonly take: (bytes: number) => boolean;
+  /** Takes more, beyond the limit as well: for what is in memory already. */
+  readonly add: (bytes: number) => void;
   readonly give: (bytes: number) => void;
   /** Holds exactly so many from now on, beyond the limit as well: for what is in memory already. */
   readonly set: (bytes: number) => void;
@@ -98,7 +100,7 @@ class Hold implements ByteHold {
   take(bytes: number): boolean {
     if (this.#users === 0) return true;
     if (!this.#ledger.hasRoom(this.#holder, bytes)) return false;
-    this.set(this.#own + bytes);
+    this.add(bytes);
     return true;
   }
 
@@ -106,6 +108,10 @@ class Hold implements ByteHold {
     if (bytes > this.#own) return this.take(bytes - this.#own);
     this.set(bytes);
     return true;
+  }
+
+  add(bytes: number): void {
+    this.set(this.#own + bytes);
   }
 
   give(bytes: number): void {

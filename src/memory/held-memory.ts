@@ -1,18 +1,27 @@
+import { weighJson } from '../json/weigh-json.ts';
 import type { ByteHold } from './byte-budget.ts';
+
+// The value of a smaller body is within what a request takes at the door, whatever it is.
+const SMALL_TEXT = 2048;
+
+/** What a batch was read from. `bytes`: what the hold has taken for it; 0: nothing yet. */
+type BatchText = { readonly source: string; readonly bytes: number };
 
 /** The memory of a batch in one hold: values as often as they are copied, and the arguments that it was opened with. */
 export class HeldMemory {
   readonly #hold: ByteHold;
   readonly #copies: number;
+  readonly #body: BatchText;
   #argumentBytes: number;
   /** While handlers of calls that are answered go on. */
   #lateHold: ByteHold | null = null;
   #lateHandlers = 0;
 
-  constructor(hold: ByteHold, copies: number, argumentBytes: number) {
+  constructor(hold: ByteHold, copies: number, body: BatchText) {
     this.#hold = hold;
     this.#copies = copies;
-    this.#argumentBytes = argumentBytes;
+    this.#body = body;
+    this.#argumentBytes = body.bytes;
   }
 
   take(bytes: number): boolean {
@@ -27,6 +36,22 @@ export class HeldMemory {
     if (!this.#hold.take(bytes)) return false;
     this.#argumentBytes += bytes;
     return true;
+  }
+
+  /** Of a batch that does not end at once a body that was not weighed is: small as it is, many may wait. */
+  async keepUntil<Value>(work: Promise<Value>): Promise<Value> {
+    const { source, bytes } = this.#body;
+    if (bytes === 0 && source.length > SMALL_TEXT) {
+      const taken = source.length + weighJson(source);
+      this.#hold.add(taken);
+      this.#argumentBytes += taken;
+    }
+    this.#hold.retain();
+    try {
+      return await work;
+    } finally {
+      this.#hold.release();
+    }
   }
 
   keepArgumentsUntil(handlerEnd: Promise<unknown>): void {

@@ -147,7 +147,7 @@ class HeldCall {
       if (key === this.#lease.key) void this.#readCancel();
     });
     const hold = budget.openBeyond(spec.caller, argumentBytes);
-    await this.#execute(outcome, new HeldMemory(hold, COPIES, argumentBytes));
+    await this.#execute(outcome, new HeldMemory(hold, COPIES, { source: '', bytes: argumentBytes }));
     hold.release();
     this.#unwatch();
     clearInterval(this.#timer);

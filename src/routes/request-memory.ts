@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RenderedResult } from '../contract/tool-result.ts';
-import type { BatchMemory } from '../executor/batch-request.ts';
+import type { BatchMemory, BatchRequest } from '../executor/batch-request.ts';
 import { toWellFormedJson } from '../json/json-text.ts';
 import { weighJson } from '../json/weigh-json.ts';
 import type { ByteHold } from '../memory/byte-budget.ts';
 import { HeldMemory } from '../memory/held-memory.ts';
+import type { JsonBody } from './body-parsers.ts';
 import { overloaded } from './problems.ts';
 
 /** What a request takes of the memory for requests: its body, and its answer until the connection has taken it. */
@@ -29,12 +30,12 @@ export const FIRST_BYTES = 32_768;
  */
 export const BODY_COPIES = 2;
 
-// The value of a smaller body is within FIRST_BYTES whatever it is.
-const SMALL_BODY = 2048;
+// Half a megabyte is the most that its value takes: of a batch that is answered at once nobody needs to know.
+const SMALL_BODY = 16_384;
 
 /**
  * Takes what a body and its value take of memory, before it is parsed. `length`: as announced, undefined where it was not.
- * Throws a problem where there is no room. Gives the bytes taken; 0: too few to count.
+ * Throws a problem where there is no room. Gives the bytes taken; 0: few, and weighed when its batch does not end at once.
  */
 export const takeBody = (hold: RequestHold | null, text: string, length: string | undefined): number => {
   if (hold === null || (text.length <= SMALL_BODY && length !== undefined)) return 0;
@@ -59,25 +60,18 @@ export const holdLittle = ({ request: { hold }, raw }: FastifyReply): void =>
 /** Why a request finds no room for its body or its answer. */
 export const NO_ROOM = { reason: 'request_memory', retryAfterSeconds: 2 } as const;
 
-/** The memory of a batch: its values, as the copies of them will need it, and `bodyBytes` that its body has taken. */
+/** The memory of a batch: its values, as the copies of them will need it, and what its body takes. */
 export const toBatchMemory = (
   { hold }: Pick<FastifyRequest, 'hold'>,
   form: MemoryForm,
-  bodyBytes: number,
-): BatchMemory | null => (hold === null ? null : new HeldMemory(hold, COPIES[form], bodyBytes));
+  body: JsonBody,
+): BatchMemory | null => (hold === null ? null : new HeldMemory(hold, COPIES[form], body));
 
-/** Keeps what a request has taken until the work that was begun is done, also where its client goes before. */
-export const holdUntil = <Value>(hold: RequestHold | null, work: Value | Promise<Value>): Value | Promise<Value> =>
-  hold === null || !(work instanceof Promise) ? work : releaseAfter(hold, work);
-
-const releaseAfter = async <Value>(hold: RequestHold, work: Promise<Value>): Promise<Value> => {
-  hold.retain();
-  try {
-    return await work;
-  } finally {
-    hold.release();
-  }
-};
+/** Keeps what a batch has taken until it is done, also where its client goes before. */
+export const holdUntil = <Value>(
+  { memory }: Pick<BatchRequest, 'memory'>,
+  work: Value | Promise<Value>,
+): Value | Promise<Value> => (memory && work instanceof Promise ? memory.keepUntil(work) : work);
 
 /** The body as it is sent: where it is large, as bytes, which the request holds from now on in place of all else. */
 export const toPayload = ({ request }: FastifyReply, text: string): string | Buffer => {

@@ -59,7 +59,7 @@ export const addToolCallsRoute = (app: FastifyInstance, options: ToolCallsOption
     const stream = reading === null ? null : toStream(turn, reading, reply, options);
     const batch = toBatch({ turn, body, stream, terms, reading }, reply, options);
     const answering = { reply, stream, batch, options };
-    const answer = holdUntil(request.hold, options.executeBatch(batch));
+    const answer = holdUntil(batch, options.executeBatch(batch));
     if (answer instanceof Promise)
       return answer.then((known) => {
         if (stream === null) reading?.requireRight();
@@ -144,7 +144,7 @@ const toBatch = (
     // Whoever prefers an asynchronous answer may go: its calls go on.
     client: terms === null ? toClient(raw, reading) : NEVER_GONE,
     async: terms === null ? null : toWaitTerms(terms, reading),
-    memory: toBatchMemory(request, toMemoryForm(dialect, stream), body.bytes),
+    memory: toBatchMemory(request, toMemoryForm(dialect, stream), body),
     listener: stream?.listener ?? toToolListener(reading),
     traceId: trace === null ? null : trace.traceId,
     trace: trace === null ? null : trace.ofBatch({ session: sessionKey }),

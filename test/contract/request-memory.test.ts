@@ -126,6 +126,18 @@ test.each([
   await expect.poll(() => bytesOf(service), WAIT).toBe(0);
 });
 
+test('small bodies that wait weigh what their values take, and the next one finds no room', async () => {
+  const { service, asked, release } = await start();
+  // 5,000 empty objects take 440 kB.
+  const body = `{"calls":[{"id":"a","name":"waiting","arguments":{},"extra":[${'{},'.repeat(5000)}{}]}]}`;
+  const answers = Array.from({ length: 12 }, () => askAs(service, 'a', body));
+  await expect.poll(async () => asked() >= 5 && (await bytesOf(service)) / asked(), WAIT).toBeGreaterThan(450_000);
+  release();
+  const statuses = (await Promise.all(answers)).map(({ status }) => status).toSorted();
+  expect([statuses.length, statuses[0], statuses.at(-1)]).toEqual([12, 200, 503]);
+  await expect.poll(() => bytesOf(service), WAIT).toBe(0);
+});
+
 test('a pending call weighs with its id and name, and its caller is told of the memory, not of a number of calls', async () => {
   const { service, release } = await start('always');
   const begin = (only: number) =>

@@ -28,6 +28,7 @@ const FULL: ByteHold = {
   take: () => false,
   fit: () => true,
   beside: () => FULL,
+  add: () => undefined,
   give: () => undefined,
   set: () => undefined,
   retain: () => undefined,

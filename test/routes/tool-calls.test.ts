@@ -45,6 +45,7 @@ const start = async (executeBatch: ExecuteBatch) => {
         take: () => true,
         fit: () => true,
         beside: () => hold,
+        add: () => undefined,
         give: () => undefined,
         set: (bytes) => {
           held.bytes = bytes;
