@@ -49,6 +49,7 @@ test('a list that another checkout left, however new, is replaced before the ser
 const REPORT = `
   import { readFileSync } from 'node:fs';
   import { defineTool, z } from 'recourse-server';
+  import 'plain';
   const run = () => {
     const resident = /VmRSS:\\s+(\\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
     return { entry: process.argv[1], loaded: process.moduleLoadList, residentMb: Number(resident) / 1024 };
@@ -60,13 +61,16 @@ test('a host of this checkout starts from its bundle, with no more than it needs
   const bundled = spawnSync('node', ['scripts/bundle-host.ts'], { cwd: ROOT, encoding: 'utf8' });
   expect(bundled).toMatchObject({ status: 0, stdout: '', stderr: '' });
   const lab = openLab({ minHosts: 1 });
+  const plain = join(lab.root, 'node_modules/plain');
+  mkdirSync(plain, { recursive: true });
+  writeFileSync(join(plain, 'index.js'), 'module.exports = 1;');
   const { call } = await lab.load(REPORT, 'report.mjs');
   const { entry, loaded, residentMb } = readReport(toOutcome(await call('report')));
   expect(entry).toMatch(/node_modules\/\.cache\/recourse\/host\/[0-9a-f]{16}\/inside\/host-main\.mjs$/);
   // In Node's own modules: what fetch, WebSocket and TLS are made of. Loading them takes as long as the rest.
   expect(loaded.filter((name) => /undici|http2|tls|https/.test(name))).toEqual([]);
-  // 60 as measured; 79 without the bundle.
-  expect(residentMb).toBeLessThan(70);
+  // 65 as measured, and 71 where no compiled code is kept yet; 81 without the bundle.
+  expect(residentMb).toBeLessThan(75);
 });
 
 type Report = { readonly entry: string; readonly loaded: readonly string[]; readonly residentMb: number };

@@ -4,7 +4,7 @@ import { CallContext } from '#src/executor/call-context.ts';
 import type { RunOutcome } from '#src/executor/deadline.ts';
 import { createCancellation } from '#src/executor/deadline.ts';
 import { createIsolation, type Isolation, type IsolationSettings } from '#src/isolation/create-isolation.ts';
-import type { Death, RestartReason } from '#src/isolation/isolation-observer.ts';
+import type { Death, IsolationObserver, RestartReason } from '#src/isolation/isolation-observer.ts';
 import { PROC_TABLE } from '#src/isolation/process-table.ts';
 import { readDirectory } from '#src/tools/directory/read-directory.ts';
 import type { HostedTool, ToolFacts, ToolFile } from '#src/tools/tool.ts';
@@ -51,7 +51,9 @@ const SILENT = {
   error: () => undefined,
 } as const;
 
-export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
+type LabSettings = Partial<IsolationSettings & Pick<IsolationObserver, 'hostUnfit'>>;
+
+export const openLab = ({ hostUnfit = () => undefined, ...settings }: LabSettings = {}): Lab => {
   const processes = watchHostProcesses();
   const ended: EndedHost[] = [];
   const offences: string[] = [];
@@ -73,7 +75,7 @@ export const openLab = (settings: Partial<IsolationSettings> = {}): Lab => {
       hostEnded: (_file, death, restart) => void ended.push({ death, restart }),
       messageDropped: () => undefined,
       strayThrown: () => undefined,
-      hostUnfit: () => undefined,
+      hostUnfit,
       fileOffended: (file, offence) => void offences.push(`${basename(file)} ${offence}`),
       lineWritten: () => undefined,
       hostObtained: () => undefined,

@@ -1,4 +1,4 @@
-import { createRequire, stripTypeScriptTypes } from 'node:module';
+import { createRequire, type ModuleSource, stripTypeScriptTypes } from 'node:module';
 import { sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { readDefinitionError, watchDeclarations } from '../../tools/define-tool.ts';
@@ -14,6 +14,7 @@ import {
 import { serveToolImports, withoutVersions, withVersion } from '../../tools/directory/tool-imports.ts';
 import type { InlineTool } from '../../tools/tool.ts';
 import { toThrownParts } from './answer-call.ts';
+import { MENTIONS_WEB } from './shared-objects.ts';
 
 type LoadRequest = {
   readonly version: string;
@@ -48,8 +49,11 @@ type World = Pick<LoadRequest, 'root' | 'sources'> & {
 const PACKAGE = fileURLToPath(new URL('../../..', import.meta.url));
 const SERVICE = ['src', 'dist', 'node_modules'].map((folder) => PACKAGE + folder + sep);
 
+/** What code of tools is about to have: a module of Node; what asks something of the web, such as `fetch`. */
+type Uses = { readonly onBuiltin: (url: string) => void; readonly onWeb: () => void };
+
 /** `api`: the URL of what tool files import as `recourse-server`. To be made once in a process. */
-export const createModuleWorlds = (api: string, onBuiltin: (url: string) => void): ModuleWorlds => {
+export const createModuleWorlds = (api: string, { onBuiltin, onWeb }: Uses): ModuleWorlds => {
   const { cache } = createRequire(import.meta.url);
   const ofService = new Set(Object.keys(cache));
   const worlds = new Map<string, World>();
@@ -64,6 +68,9 @@ export const createModuleWorlds = (api: string, onBuiltin: (url: string) => void
       return path.startsWith(root + sep) || !SERVICE.some((folder) => path.startsWith(folder));
     },
     sourceOf: (path, version) => worlds.get(version === '' ? current : version)?.sources.get(path),
+    onCode: (source) => {
+      if (source === null || MENTIONS_WEB.test(toText(source))) onWeb();
+    },
     onImport: (path, version) => void worlds.get(version === '' ? current : version)?.imported.add(path),
   });
   return {
@@ -109,6 +116,9 @@ const toLoadedTools = (
   const findings: LoadFindings = { unexported: unexported.map(toFacts), lookalikes: findLookalikes(module) };
   return { tools, body: JSON.stringify({ tools: tools.map(toFacts), imported, ...findings }) };
 };
+
+const toText = (source: ModuleSource): string =>
+  typeof source === 'string' ? source : new TextDecoder('latin1').decode(source);
 
 const isModuleOf = (cache: NodeJS.Dict<NodeModule>, ofService: ReadonlySet<string>, url: string): boolean => {
   if (!url.startsWith('file:')) return false;

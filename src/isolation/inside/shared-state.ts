@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createModuleWorlds, type ModuleWorlds } from './module-worlds.ts';
 import { createTaintCheck } from './taint-check.ts';
+import { announceLeaving, watchCalls } from './watched-calls.ts';
 
 // Kept here, before a tool's code could put its own in their place.
 const later = setTimeout;
-const { exit, abort, kill, pid } = process;
+const { pid } = process;
 const listResources = process.getActiveResourcesInfo.bind(process);
 // What a file starts while it loads may take a moment to end.
 const SETTLE_MS = 100;
@@ -13,11 +14,11 @@ const SETTLE_STEP_MS = 5;
 /** What all files share that run in this process, and how they left it. */
 export type SharedState = {
   readonly worlds: ModuleWorlds;
-  /** What the code of calls has changed; null where nothing. Looked for once after any number of answers. */
+  /** What the code of calls has changed of what is changed most; null where nothing. Looked for once after any number of answers. */
   readonly findTaint: () => string | null;
   /** From now on `findTaint` looks again. */
   readonly noteAnswer: () => void;
-  /** The same, and the modules of Node: before another file runs. */
+  /** The same of everything: before another file runs. */
   readonly findDeepTaint: () => string | null;
   /** What goes on although no call runs; null where nothing does. */
   readonly findUnrest: () => string | null;
@@ -30,12 +31,19 @@ export type SharedState = {
 /** Remembers this process as it is now. To be called once, before any tool file is loaded. */
 export const createSharedState = (api: string, onLeaving: () => void): SharedState => {
   announceLeaving(onLeaving);
+  const onBuiltin = (url: string): void => {
+    calls.watch(url);
+    taint.watch(url);
+  };
+  // First: it has hooks of its own, which count as nobody's.
+  const worlds = createModuleWorlds(api, { onBuiltin, onWeb: () => taint.watchWeb() });
+  const calls = watchCalls(onBuiltin);
   let taint = createTaintCheck();
   let quiet = createQuietCheck();
   let isLooked = true;
   let found: string | null = null;
-  const findTrace = (): string | null => taint.findAll() ?? (worlds.hasAddon() ? 'a native addon' : null) ?? quiet();
-  const worlds = createModuleWorlds(api, (url) => taint.watch(url));
+  const findDeepTaint = (): string | null => taint.find() ?? taint.findRest() ?? calls.find();
+  const findTrace = (): string | null => findDeepTaint() ?? (worlds.hasAddon() ? 'a native addon' : null) ?? quiet();
   return {
     worlds,
     findTaint: () => {
@@ -48,14 +56,18 @@ export const createSharedState = (api: string, onLeaving: () => void): SharedSta
     noteAnswer: () => {
       isLooked = false;
     },
-    findDeepTaint: () => taint.findAll(),
+    findDeepTaint,
     findUnrest: () => quiet(),
     findTraceOfLoad: async () => {
-      for (let waitedMs = 0; waitedMs < SETTLE_MS && findTrace() !== null; waitedMs += SETTLE_STEP_MS)
+      let trace = findTrace();
+      for (let waitedMs = 0; waitedMs < SETTLE_MS && trace !== null; waitedMs += SETTLE_STEP_MS) {
         await new Promise((resolve) => later(resolve, SETTLE_STEP_MS));
-      return findTrace();
+        trace = findTrace();
+      }
+      return trace;
     },
     accept: () => {
+      calls.accept();
       taint = createTaintCheck();
       quiet = createQuietCheck();
       found = null;
@@ -87,19 +99,3 @@ const countResources = (): ReadonlyMap<string, number> => {
 };
 
 const CHILDREN = `/proc/self/task/${pid}/children`;
-
-/** Calls `announce` before code of this process ends it by `process.exit`, `process.abort` or a signal to itself. */
-const announceLeaving = (announce: () => void): void => {
-  process.exit = (code) => {
-    announce();
-    return exit.call(process, code);
-  };
-  process.abort = () => {
-    announce();
-    return abort.call(process);
-  };
-  process.kill = (target, signal) => {
-    if (Math.abs(target) === pid && signal !== 0) announce();
-    return kill.call(process, target, signal);
-  };
-};

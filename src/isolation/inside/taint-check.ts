@@ -1,15 +1,21 @@
+import { watchListeners, watchSettings } from './node-settings.ts';
+import { findReachable, isOfWeb, listGlobals, listModule, listWebGlobals } from './shared-objects.ts';
+import { createFastLook, type SharedObject, toSnapshot, WideLook } from './snapshots.ts';
+
 /** What code has changed that every call of this process shares; null where nothing. */
 type TaintCheck = {
-  /** Looks at globals, prototypes, environment, working directory. */
+  /** Looks at what is changed most: the global object, the language, environment, working directory. After each call. */
   readonly find: () => string | null;
-  /** The same and the modules of Node, for another file is to run here. */
-  readonly findAll: () => string | null;
+  /** Looks at all else, for another file is to run here. */
+  readonly findRest: () => string | null;
   /** A module of Node that code is about to import, as it is now: `node:fs`. */
   readonly watch: (url: string) => void;
+  /** The classes of the web and the agents of `fetch` as they are now, for code is about to be loaded that may use them. */
+  readonly watchWeb: () => void;
 };
 
-const SHARED: ReadonlyMap<string, object> = new Map<string, object>([
-  ['globalThis', globalThis],
+/** Looked at after each call, and for new members that nothing enumerates. */
+const CORE: readonly SharedObject[] = [
   ['Object', Object],
   ['Object.prototype', Object.prototype],
   ['Function.prototype', Function.prototype],
@@ -20,6 +26,7 @@ const SHARED: ReadonlyMap<string, object> = new Map<string, object>([
   ['Number.prototype', Number.prototype],
   ['Date', Date],
   ['Date.prototype', Date.prototype],
+  ['Error', Error],
   ['Error.prototype', Error.prototype],
   ['Promise', Promise],
   ['Promise.prototype', Promise.prototype],
@@ -27,65 +34,72 @@ const SHARED: ReadonlyMap<string, object> = new Map<string, object>([
   ['Set.prototype', Set.prototype],
   ['JSON', JSON],
   ['Math', Math],
-]);
-
-// Reading one of them, even its descriptor, loads undici, HTTP/2 and TLS: 25 ms and 14 MiB, for tools that may never ask
-// anything of the web. Whoever replaces them mostly replaces `fetch`, too, which is looked at.
-const LOADED_BY_A_LOOK: ReadonlySet<PropertyKey> = new Set([
-  'CloseEvent',
-  'ErrorEvent',
-  'EventSource',
-  'FormData',
-  'Headers',
-  'MessageEvent',
-  'Request',
-  'Response',
-  'WebSocket',
-]);
-
-type Snapshot = {
-  readonly name: string;
-  readonly target: object;
-  readonly names: number;
-  readonly isExtensible: boolean;
-  /** Whether each member still has the value it had. */
-  readonly hasItsValues: () => boolean;
-};
+];
 
 // Kept here, before a tool's code could put its own in their place.
 const { ownKeys } = Reflect;
-const { is, isExtensible, getOwnPropertyNames, getOwnPropertyDescriptor } = Object;
-const Compile = Function;
+const { getOwnPropertyNames, getOwnPropertyDescriptor, getOwnPropertySymbols } = Object;
 
 /**
- * Remembers prototypes, globals, environment, working directory and modules of Node as they are now. A seat belt against
- * tools that patch the world they run in, and no proof that nothing has changed.
+ * Remembers the objects and settings that all code shares as they are now, from the global object and Node's modules to what
+ * these lead to. A seat belt against tools that patch the world they run in, and no proof that nothing has changed.
  */
 export const createTaintCheck = (): TaintCheck => {
-  const snapshots = [...SHARED].map(toSnapshot);
-  const modules = new Map<string, readonly Snapshot[]>(ALWAYS_WATCHED.map((url) => [url, toSnapshots(url)]));
+  const known = new Set<object>();
+  const findCore = createFastLook([toGlobalSnapshot(), ...CORE.map((shared) => toSnapshot(shared))]);
+  const changes = [watchListeners(), watchSettings('globalThis'), watchSettings('process')];
+  const wide = new WideLook();
+  const watchReachable = (roots: readonly SharedObject[]): void => {
+    for (const shared of findReachable(roots, known)) wide.add(shared);
+  };
+  watchReachable([...CORE, ...listGlobals()]);
+  wide.addMembers(['process', process], ownKeys(process).filter(isMethodOfProcess));
   const environment = toEnvironmentText();
   const directory = process.cwd();
   const listeners = countListeners();
+  const watched = new Set<string>();
+  let findSymbol = watchSymbols();
+  const watchWeb = (): void => {
+    if (watched.has(WEB)) return;
+    watched.add(WEB);
+    const symbol = findSymbol();
+    watchReachable(listWebGlobals());
+    wide.addMembers(['globalThis', globalThis], getOwnPropertyNames(globalThis).filter(isOfWeb));
+    if (symbol === null) findSymbol = watchSymbols();
+  };
+  const watchModule = (url: string): void => {
+    if (watched.has(url)) return;
+    watched.add(url);
+    changes.push(watchSettings(url));
+    watchReachable(listModule(url));
+  };
+  const watch = (url: string): void => {
+    // An import of it reads all its members, of which some are classes of the web.
+    if (url === 'node:http') watchWeb();
+    watchModule(url);
+    // Some have a part that gives promises.
+    watchModule(`${url}/promises`);
+  };
+  for (const url of ALWAYS_WATCHED) watchModule(url);
+  if (AGENT_OF_FETCH in globalThis) watchWeb();
   const find = (): string | null => {
     if (process.cwd() !== directory) return 'the working directory';
     if (toEnvironmentText() !== environment) return 'process.env';
     if (countListeners() !== listeners) return 'the listeners for uncaught exceptions';
-    return snapshots.find(isChanged)?.name ?? null;
+    return findCore();
   };
-  const findInModules = (): string | null => {
-    for (const watched of modules.values())
-      for (const snapshot of watched) if (isChanged(snapshot)) return snapshot.name;
-    return null;
+  const findRest = (): string | null => {
+    for (const findChange of changes) {
+      const change = findChange();
+      if (change !== null) return change;
+    }
+    return findSymbol() ?? wide.find();
   };
-  return {
-    find: () => attempt(find),
-    findAll: () => attempt(() => find() ?? findInModules()),
-    watch: (url) => {
-      if (!modules.has(url)) modules.set(url, toSnapshots(url));
-    },
-  };
+  return { find: () => attempt(find), findRest: () => attempt(findRest), watch, watchWeb };
 };
+
+const WEB = 'the web';
+const AGENT_OF_FETCH = Symbol.for('undici.globalDispatcher.1');
 
 const attempt = (look: () => string | null): string | null => {
   try {
@@ -97,70 +111,41 @@ const attempt = (look: () => string | null): string | null => {
 };
 
 // Loaded with the process itself, so code can reach them without an import of its own.
-const ALWAYS_WATCHED = ['node:events', 'node:fs', 'node:net', 'node:stream', 'node:timers', 'node:util'];
+const ALWAYS_WATCHED = [
+  'node:diagnostics_channel',
+  'node:events',
+  'node:fs',
+  'node:module',
+  'node:net',
+  'node:stream',
+  'node:timers',
+  'node:util',
+];
 
-// What these export changes by itself.
-const LIVELY: ReadonlySet<string> = new Set(['node:process', 'node:module', 'node:cluster']);
-
-/** What a module of Node exports, and the prototypes of its classes. */
-const toSnapshots = (url: string): readonly Snapshot[] => {
-  if (LIVELY.has(url)) return [];
-  const exported = process.getBuiltinModule(url);
-  if (!isTarget(exported)) return [];
-  const members: readonly unknown[] = keysOf(exported).map((key) => getOwnPropertyDescriptor(exported, key)?.value);
-  const prototypes = members.flatMap((member) => {
-    const prototype: unknown = typeof member === 'function' ? member.prototype : null;
-    return isTarget(prototype) && keysOf(prototype).length > 1 ? [prototype] : [];
-  });
-  return [exported, ...prototypes].map((target) => toSnapshot([url, target]));
-};
-
-const isTarget = (value: unknown): value is object =>
-  (typeof value === 'object' && value !== null) || typeof value === 'function';
-
-// Accessors are left alone: several globals of Node replace themselves by their value at the first use. So are the
-// global object's symbols: fetch keeps its agent under one from its first use on.
-const toSnapshot = ([name, target]: readonly [string, object]): Snapshot => {
-  const names = keysOf(target);
-  const members = names.flatMap((key) => {
-    if (target === globalThis && LOADED_BY_A_LOOK.has(key)) return [];
-    const descriptor = getOwnPropertyDescriptor(target, key);
-    return descriptor !== undefined && 'value' in descriptor ? [[key, descriptor.value] as const] : [];
-  });
-  return {
-    name,
-    target,
-    names: names.length,
-    isExtensible: isExtensible(target),
-    hasItsValues: compileValueCheck(target, members),
+/** Under its symbols packages keep what they share, and `fetch` its agent. */
+const watchSymbols = (): (() => string | null) => {
+  const list = (): readonly unknown[] =>
+    getOwnPropertySymbols(globalThis).flatMap((symbol) => {
+      const descriptor = getOwnPropertyDescriptor(globalThis, symbol);
+      return [symbol, descriptor?.value, descriptor?.get];
+    });
+  const before = list();
+  return () => {
+    const now = list();
+    const isSame = now.length === before.length && now.every((value, at) => value === before[at]);
+    return isSame ? null : 'a symbol of globalThis';
   };
 };
 
-const keysOf = (target: object): readonly PropertyKey[] =>
-  target === globalThis ? getOwnPropertyNames(target) : ownKeys(target);
-
-// One statement a member, as code of its own: V8 reads a member by a constant name in about a nanosecond, and by one
-// out of a list in 40 to 80. Out of a list, the 450 members took 22 µs more of each call on a core that the service may share.
-const compileValueCheck = (
-  target: object,
-  members: readonly (readonly [key: PropertyKey, value: unknown])[],
-): (() => boolean) => {
-  const lines = members.map(([key, value], at) => {
-    const member = typeof key === 'string' ? `target[${JSON.stringify(key)}]` : `target[keys[${at}]]`;
-    return typeof value === 'number'
-      ? `if (!is(${member}, values[${at}])) return false;`
-      : `if (${member} !== values[${at}]) return false;`;
-  });
-  const create = new Compile('target', 'keys', 'values', 'is', `return () => { ${lines.join('\n')} return true; };`);
-  const [keys, values] = [members.map(([key]) => key), members.map(([, value]) => value)];
-  const check: unknown = create(target, keys, values, is);
-  return () => typeof check === 'function' && check() === true;
+// Its accessors are settings: see there. Its symbols are looked at by themselves.
+const toGlobalSnapshot = (): ReturnType<typeof toSnapshot> => {
+  const names = getOwnPropertyNames(globalThis).filter((name) => !isOfWeb(name));
+  return toSnapshot(['globalThis', globalThis], names, (target) => getOwnPropertyNames(target).length);
 };
 
-const isChanged = (snapshot: Snapshot): boolean =>
-  !snapshot.hasItsValues() ||
-  isExtensible(snapshot.target) !== snapshot.isExtensible ||
-  keysOf(snapshot.target).length !== snapshot.names;
+// Other members of it change by themselves, and so does `chdir`: where it has led to is looked at instead.
+const isMethodOfProcess = (key: PropertyKey): boolean =>
+  key !== 'chdir' && typeof getOwnPropertyDescriptor(process, key)?.value === 'function';
 
 const toEnvironmentText = (): string => JSON.stringify(process.env);
 

@@ -1,4 +1,4 @@
-import { registerHooks } from 'node:module';
+import { type ModuleSource, registerHooks } from 'node:module';
 import { extname, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -12,6 +12,8 @@ type ToolImports = {
   /** The text of a source file of the tools directory by its absolute path; undefined = as it is on disk. */
   readonly sourceOf: (path: string, version: string) => string | undefined;
   readonly onImport: (path: string, version: string) => void;
+  /** A module of this source is about to run; null: Node does not tell its source. */
+  readonly onCode?: (source: ModuleSource | null) => void;
   /** A module of Node is about to be imported. */
   readonly onBuiltin: (url: string) => void;
 };
@@ -56,10 +58,15 @@ export const serveToolImports = (imports: ToolImports): void => {
     load: (url, context, next) => {
       const path = toPath(url);
       const version = versionOf(url);
-      const source = path === null ? undefined : imports.sourceOf(path, version);
-      if (path === null || source === undefined) return next(url, context);
-      imports.onImport(path, version);
-      return { format: context.format ?? toFormat(path, source), source, shortCircuit: true };
+      if (path === null) return next(url, context);
+      const source = imports.sourceOf(path, version);
+      const loaded =
+        source === undefined
+          ? next(url, context)
+          : { format: context.format ?? toFormat(path, source), source, shortCircuit: true };
+      imports.onCode?.(loaded.source ?? null);
+      if (source !== undefined) imports.onImport(path, version);
+      return loaded;
     },
   });
 };

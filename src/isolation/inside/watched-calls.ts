@@ -1,0 +1,94 @@
+import { createHook } from 'node:async_hooks';
+import { syncBuiltinESMExports } from 'node:module';
+
+// Kept here, before a tool's code could put its own in their place.
+const { exit, abort, kill, pid, umask, getBuiltinModule } = process;
+const { get, apply, defineProperty, getPrototypeOf } = Reflect;
+
+/** Calls `announce` before code of this process ends it by `process.exit`, `process.abort` or a signal to itself. */
+export const announceLeaving = (announce: () => void): void => {
+  process.exit = (code) => {
+    announce();
+    return exit.call(process, code);
+  };
+  process.abort = () => {
+    announce();
+    return abort.call(process);
+  };
+  process.kill = (target, signal) => {
+    if (Math.abs(target) === pid && signal !== 0) announce();
+    return kill.call(process, target, signal);
+  };
+};
+
+/** Calls by which code changes its process so that no look at objects and settings shows it. */
+export type WatchedCalls = {
+  /** The name of the first that has been made; null where none has. */
+  readonly find: () => string | null;
+  /** Code is about to get this module of Node. */
+  readonly watch: (url: string) => void;
+  /** What has been called so far is no change. */
+  readonly accept: () => void;
+};
+
+const NOTED: ReadonlyMap<string, readonly string[]> = new Map([
+  ['node:module', ['register', 'registerHooks']],
+  ['node:v8', ['setFlagsFromString']],
+  ['node:worker_threads', ['setEnvironmentData']],
+]);
+
+/** To be called once in a process. `onBuiltin`: code gets this module of Node, and does not import it. */
+export const watchCalls = (onBuiltin: (url: string) => void): WatchedCalls => {
+  let noted: string | null = null;
+  const note = (name: string): void => {
+    noted ??= name;
+  };
+  const unwatched = new Map(NOTED);
+  const watch = (url: string): void => {
+    const members = unwatched.get(url) ?? [];
+    unwatched.delete(url);
+    for (const member of members) intercept(getBuiltinModule(url), member, () => note(`${url} ${member}`));
+  };
+  const mask = watchMask();
+  watch('node:module');
+  // What has been imported of it already, too.
+  syncBuiltinESMExports();
+  intercept(getPrototypeOf(createHook({})), 'enable', () => note('an async hook'));
+  intercept(process, 'getBuiltinModule', (id) => onBuiltin(String(id).replace(/^(?:node:)?/, 'node:')));
+  const accept = (): void => {
+    noted = null;
+    mask.accept();
+  };
+  return { find: () => noted ?? mask.find(), watch, accept };
+};
+
+/** Puts in place of a function of Node one that tells its first argument to `onCall` before it does the same. */
+const intercept = (owner: unknown, member: string, onCall: (first: unknown) => void): void => {
+  if ((typeof owner !== 'object' && typeof owner !== 'function') || owner === null) return;
+  const original: unknown = get(owner, member);
+  if (typeof original !== 'function') return;
+  function value(this: unknown, ...args: readonly unknown[]): unknown {
+    onCall(args[0]);
+    return typeof original === 'function' ? apply(original, this, args) : undefined;
+  }
+  defineProperty(owner, member, { value, writable: true, enumerable: true, configurable: true });
+};
+
+/** Node reads the mask by changing it for a moment, in which another thread may create a file: so its calls are watched. */
+const watchMask = (): Pick<WatchedCalls, 'find' | 'accept'> => {
+  let first: number | null = null;
+  let now: number | null = null;
+  process.umask = (mask?: number | string): number => {
+    if (mask === undefined) return umask();
+    const before = umask.call(process, mask);
+    first ??= before;
+    now = typeof mask === 'string' ? Number.parseInt(mask, 8) : mask;
+    return before;
+  };
+  return {
+    find: () => (now === first ? null : 'the umask'),
+    accept: () => {
+      first = now;
+    },
+  };
+};

@@ -1,0 +1,183 @@
+import { expect, test } from 'vitest';
+import { type LabFile, openLab, toOutcome, toolFile } from './isolation-lab.ts';
+
+// What code of one file changes of its process, and whether another file runs there afterwards.
+
+const PID = toolFile({ pid: 'return process.pid;' });
+
+const IMPORTS = `
+  import asyncHooks from 'node:async_hooks';
+  import crypto from 'node:crypto';
+  import channels from 'node:diagnostics_channel';
+  import dns from 'node:dns';
+  import { EventEmitter } from 'node:events';
+  import fs from 'node:fs';
+  import http from 'node:http';
+  import https from 'node:https';
+  import Module, { registerHooks } from 'node:module';
+  import { performance } from 'node:perf_hooks';
+  import stream from 'node:stream';
+  import timers from 'node:timers/promises';
+  import tls from 'node:tls';
+  import util from 'node:util';
+  import v8 from 'node:v8';
+  import workers from 'node:worker_threads';
+  import zlib from 'node:zlib';
+  const sham = () => 'sham';
+  const LIST = Object.getPrototypeOf([].keys());
+`;
+
+type Together = {
+  readonly innocent: LabFile;
+  readonly others: readonly LabFile[];
+  /** Why hosts became unfit, so far. */
+  readonly reasons: string[];
+};
+
+/** Loads these files into one process. */
+const openTogether = async (bodies: readonly string[]): Promise<Together> => {
+  const reasons: string[] = [];
+  const lab = openLab({
+    maxHosts: 1,
+    permissions: ['fs-read', 'fs-write', 'net', 'child', 'worker'],
+    hostUnfit: (_tool, _file, reason) => void reasons.push(reason),
+  });
+  const texts = bodies.map((body) => toolFile({ act: `${body}; return process.pid;` }, IMPORTS));
+  const files = await lab.loadAll(
+    new Map([['innocent.ts', PID], ...texts.map((text, at) => [`file${at}.ts`, text] as const)]),
+  );
+  const loaded = [...files.values()].filter((file) => typeof file !== 'string');
+  const [innocent, ...others] = loaded;
+  if (innocent === undefined || loaded.length < files.size) throw new Error([...files.values()].join());
+  return { innocent, others, reasons };
+};
+
+const CHANGES: readonly (readonly [body: string, reason: string])[] = [
+  [
+    "Object.defineProperty(globalThis, Symbol.for('undici.globalDispatcher.2'), { value: {} })",
+    'a symbol of globalThis',
+  ],
+  ["globalThis[Symbol.for('undici.globalDispatcher.1')] = {}", 'a symbol of globalThis'],
+  ["globalThis[Symbol.for('shared')] = 1", 'a symbol of globalThis'],
+  ['https.globalAgent.options.rejectUnauthorized = false', 'settings of node:https'],
+  ['URL.prototype.toString = sham', 'URL.prototype'],
+  ['crypto.randomUUID = sham', 'node:crypto'],
+  ['console.log = sham', 'console'],
+  ['Error.prepareStackTrace = sham', 'Error'],
+  ['Error.stackTraceLimit = 1', 'Error'],
+  ['Reflect.has = () => false', 'Reflect'],
+  ['Array.from = () => []', 'Array'],
+  ['Intl.DateTimeFormat = class {}', 'Intl'],
+  ['process.umask(0)', 'the umask'],
+  ["process.on('warning', sham)", 'the listeners of process'],
+  ['Object.getPrototypeOf(Uint8Array).prototype.fill = sham', 'the prototype of Uint8Array.prototype'],
+  ['const tick = process.nextTick; process.nextTick = (...all) => tick(...all)', 'process'],
+  ['const { next } = LIST; LIST.next = function () { return next.call(this); }', 'an iterator or a kind of function'],
+  // Relatives of these.
+  ['Intl.NumberFormat.prototype.formatToParts = sham', 'Intl.NumberFormat.prototype'],
+  ["Object.defineProperty(URL.prototype, 'href', { get: sham, configurable: true })", 'URL.prototype'],
+  ['Headers.prototype.get = sham', 'Headers.prototype'],
+  ['globalThis.Request = class {}', 'globalThis'],
+  ['globalThis.fetch = sham', 'globalThis'],
+  ['globalThis.crypto.randomUUID = sham', 'crypto'],
+  ['globalThis.crypto.subtle.digest = sham', 'crypto.subtle'],
+  ['AbortSignal.timeout = sham', 'AbortSignal'],
+  ['globalThis.structuredClone = sham', 'globalThis'],
+  ['globalThis.queueMicrotask = sham', 'globalThis'],
+  ['const before = setTimeout; globalThis.setTimeout = (...all) => before(...all)', 'globalThis'],
+  ['timers.setTimeout = sham', 'node:timers/promises'],
+  ["Object.defineProperty(globalThis, 'navigator', { get: sham, configurable: true })", 'settings of globalThis'],
+  ['process.exitCode = 3', 'settings of process'],
+  ['process.stdout.write = () => true', 'settings of process'],
+  ['Buffer.poolSize = 1', 'Buffer'],
+  ['EventEmitter.defaultMaxListeners = 1', 'settings of node:events'],
+  ['EventEmitter.captureRejections = true', 'settings of node:events'],
+  ['http.globalAgent.maxSockets = 1', 'settings of node:http'],
+  ['http.globalAgent = new http.Agent()', 'settings of node:http'],
+  ['WebAssembly.compile = sham', 'WebAssembly'],
+  ['Atomics.load = sham', 'Atomics'],
+  ['performance.now = sham', 'performance'],
+  ['fs.promises.readFile = sham', 'node:fs/promises'],
+  ["Module._extensions['.txt'] = sham", 'node:module._extensions'],
+  ['registerHooks({})', 'node:module registerHooks'],
+  ["process.getBuiltinModule('zlib').gzipSync = sham", 'node:zlib'],
+  ['util.inspect.defaultOptions.depth = 0', 'settings of node:util'],
+  ["dns.setDefaultResultOrder('ipv6first')", 'settings of node:dns'],
+  ['stream.setDefaultHighWaterMark(false, 1)', 'settings of node:stream'],
+  ['tls.setDefaultCACertificates([])', 'settings of node:tls'],
+  ["channels.subscribe('undici:request:create', sham)", 'settings of node:diagnostics_channel'],
+  ['asyncHooks.createHook({ init: () => undefined }).enable()', 'an async hook'],
+  ["v8.setFlagsFromString('--stack-size=900')", 'node:v8 setFlagsFromString'],
+  ["workers.setEnvironmentData('key', 1)", 'node:worker_threads setEnvironmentData'],
+  ['Object.freeze(Iterator.prototype)', 'Iterator.prototype'],
+];
+
+// What handlers do every day. Nothing listens at the port.
+const ORDINARY = `
+  const failed = await fetch('http://127.0.0.1:1').then(() => false, () => true);
+  const text = await (await fetch('data:,text')).text();
+  await new Promise((resolve) => http.get('http://127.0.0.1:1').on('error', resolve));
+  await new Promise((resolve) => https.get('https://127.0.0.1:1').on('error', resolve));
+  await dns.promises.lookup('localhost');
+  await fs.promises.readFile('/proc/self/comm');
+  await stream.promises.pipeline(fs.createReadStream('/proc/self/comm').pipe(zlib.createGzip()), zlib.createGunzip(), new stream.PassThrough().resume());
+  await new Promise((resolve) => spawn('true').on('close', resolve));
+  new Intl.DateTimeFormat('de', { timeZone: 'UTC' }).format(new Date());
+  console.log(util.inspect({ text }), crypto.randomUUID(), globalThis.crypto.randomUUID());
+  console.time('t'); console.timeEnd('t'); console.count('c'); console.error('e');
+  crypto.createHash('sha256').update('x').digest('hex');
+  await crypto.subtle.digest('SHA-256', new Uint8Array(4));
+  await new Blob(['x']).text();
+  structuredClone({ a: new Date(), b: new Map() });
+  AbortSignal.timeout(1); AbortSignal.any([AbortSignal.abort()]);
+  await wait(2);
+  performance.mark('m'); performance.measure('n', 'm'); performance.clearMarks();
+  new URL('http://x/?a=b').searchParams.get('a'); new TextDecoder().decode(new TextEncoder().encode('ä'));
+  new EventEmitter().on('x', () => undefined).emit('x');
+  new EventTarget().dispatchEvent(new CustomEvent('x'));
+  const { port1, port2 } = new MessageChannel(); port1.close(); port2.close();
+  await new asyncHooks.AsyncLocalStorage().run(1, () => wait(1));
+  tls.createSecureContext(); /(?<x>a)/.exec('ba'); new Error('e', { cause: 1 }).stack;
+  process.emitWarning('careful'); process.memoryUsage(); process.umask(); process.hrtime.bigint(); v8.getHeapStatistics();
+  await import('node:readline'); await import('node:sqlite'); Module.createRequire(import.meta.url)('node:os').cpus();
+  process.getBuiltinModule('node:zlib').gzipSync('x'); workers.isMainThread; channels.channel('mine').hasSubscribers;
+  if (!failed || text !== 'text') throw new Error('fetch')`;
+
+test('ordinary code changes nothing: other files run in its process afterwards', async () => {
+  const { innocent, others } = await openTogether([ORDINARY]);
+  const pids = [];
+  for (const file of [innocent, ...others, innocent, ...others, innocent])
+    pids.push(toOutcome(await file.call(file === innocent ? 'pid' : 'act')));
+  expect(pids.map((pid) => (typeof pid === 'number' ? 'ran' : pid))).toEqual(Array.from({ length: 5 }, () => 'ran'));
+  expect(new Set(pids).size).toBe(1);
+});
+
+test('no other file runs in a process whose shared objects and settings a file has changed', async () => {
+  const { innocent, others, reasons } = await openTogether(CHANGES.map(([body]) => body));
+  const found: unknown[] = [];
+  for (const [at, [body]] of CHANGES.entries()) {
+    const before = toOutcome(await innocent.call('pid'));
+    const [guilty] = others.slice(at);
+    if (guilty === undefined || toOutcome(await guilty.call('act')) !== before)
+      throw new Error(`${body}: did not share`);
+    const after = toOutcome(await innocent.call('pid'));
+    found.push([body, typeof after === 'number' && after !== before ? reasons.splice(0).join() : 'shared']);
+  }
+  expect(found).toEqual(CHANGES);
+}, 240_000);
+
+// What a file that looks for the other files' orders comes by, without knowing the descriptors' numbers.
+const SPY = `
+  const resource = asyncHooks.executionAsyncResource();
+  const listed = [...process._getActiveHandles(), ...process._getActiveRequests(), resource];
+  const owned = Reflect.ownKeys(resource).map((key) => resource[key]);
+  const lines = [...listed, ...owned].filter((one) => [3, 4].includes(one?.fd ?? one?._handle?.fd ?? one?.handle?.fd));
+  for (const line of lines) line.on?.('data', () => undefined);
+  return { lines: lines.map(({ constructor }) => constructor.name), resource: resource.constructor.name }`;
+
+test('what Node lists of a process leads to neither line to the service', async () => {
+  const { innocent, others } = await openTogether([SPY]);
+  const seen = await Promise.all(others.map((file) => file.call('act').then(toOutcome)));
+  expect(seen).toEqual([{ lines: [], resource: 'AsyncResource' }]);
+  expect(toOutcome(await innocent.call('pid'))).toBeTypeOf('number');
+});
