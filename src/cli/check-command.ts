@@ -1,5 +1,6 @@
 import { isAbsolute, join, relative, resolve } from 'node:path';
 import { loadConfig } from '../config/settings/config.ts';
+import type { FileGroup } from '../isolation/hosted-files.ts';
 import type { LoadProblem } from '../tools/directory/load-problem.ts';
 import { checkTools } from '../wiring/wire-tools.ts';
 import {
@@ -25,15 +26,21 @@ export const runCheck = async (words: CheckWords, { terminal, loadEnvironment }:
   const loaded = loadConfig({ ...variables, TOOLS_DIR: directory });
   const mistakes = [...(mistake === null ? [] : [mistake]), ...('mistakes' in loaded ? loaded.mistakes : [])];
   if (mistakes.length > 0) throw new WrongUse(mistakes.join('\n'));
-  const { tools, problems } = await checkTools(directory, loaded.config, variables).catch((error: unknown) => {
-    throw new WrongUse(toMessage(error).replace(/^TOOLS_DIR /, ''));
-  });
+  const { tools, problems, processes } = await checkTools(directory, loaded.config, variables).catch(
+    (error: unknown) => {
+      throw new WrongUse(toMessage(error).replace(/^TOOLS_DIR /, ''));
+    },
+  );
   const ok = problems.every(({ level }) => level === 'warning');
   const paint = createPaint(terminal.colors);
   const lines =
     words.json === true
-      ? [escapeForTerminal(JSON.stringify({ ok, tools, problems }, null, 2))]
-      : [...problems.map((problem) => toLines(problem, directory, paint)), toSummary(tools, problems, paint)];
+      ? [escapeForTerminal(JSON.stringify({ ok, tools, problems, processes }, null, 2))]
+      : [
+          ...problems.map((problem) => toLines(problem, directory, paint)),
+          ...processes.flatMap(toShared),
+          toSummary(tools, problems, paint),
+        ];
   for (const line of lines) terminal.write(`${line}\n`);
   return ok ? 0 : 1;
 };
@@ -44,6 +51,13 @@ const toLines = (problem: LoadProblem, directory: string, paint: Paint): string 
   const mark = level === 'error' ? '' : paint('yellow', 'warning: ');
   const shown = excerpt === null ? '' : `\n${toPlainLines(excerpt).replace(/^/gm, '  ')}\n`;
   return `${paint('bold', place)}: ${mark}${toPlainLines(message)}${shown}`;
+};
+
+/** Which files share processes. */
+const toShared = ({ files, variables }: FileGroup): readonly string[] => {
+  if (files.length === 1) return [];
+  const shared = variables.length === 0 ? '' : `; variables that they share: ${variables.join(', ')}`;
+  return [toPlainText(`${files.length} files share processes: ${files.join(', ')}${shared}`)];
 };
 
 const toSummary = (tools: readonly string[], problems: readonly LoadProblem[], paint: Paint): string => {

@@ -6,6 +6,7 @@ import { createRunHosted } from './create-run-hosted.ts';
 import { HOST_MARK, isAllowedName, isGrantedName, toHostEnvironment } from './host-environment.ts';
 import { HostPool } from './host-pool.ts';
 import { HostWatch } from './host-watch.ts';
+import type { FileGroup } from './hosted-files.ts';
 import { createToolHost } from './hosted-process.ts';
 import type { IsolationObserver } from './isolation-observer.ts';
 import { countWhere, type PoolMember } from './pool-records.ts';
@@ -36,6 +37,8 @@ export type Isolation = {
   readonly runHosted: RunHosted;
   /** Where this tool's calls run. */
   readonly placingOf: (tool: HostedTool) => Placing;
+  /** Which files share processes, and variables in them beside those that every process has. */
+  readonly listGroups: () => readonly FileGroup[];
   readonly count: (phase: PoolMember['phase']) => number;
   /** Ends all processes without waiting for it: for a process that exits. */
   readonly killAll: () => void;
@@ -79,6 +82,8 @@ export const createIsolation = (settings: IsolationSettings): Isolation => {
     hosts: pool,
     runHosted: createRunHosted({ pool, now, onWaited: observer.hostObtained }),
     placingOf: (tool) => pool.placingOf(tool),
+    listGroups: () =>
+      pool.listGroups().map(({ files, variables }) => ({ files, variables: [...new Set([...shared, ...variables])] })),
     count: (phase) => countWhere(pool.members, (member) => member.phase === phase),
     killAll: () => pool.killAll(),
     close: async () => {

@@ -3,7 +3,7 @@ import type { HostedTool, Placing, ToolFile } from '../tools/tool.ts';
 import { isOwnFault, toOffence, toRestartReason } from './classify-death.ts';
 import { Discovery } from './discovery.ts';
 import { HostStock, type StockSettings } from './host-stock.ts';
-import { findExpectedVariables, HostedFiles } from './hosted-files.ts';
+import { type FileGroup, findExpectedVariables, HostedFiles } from './hosted-files.ts';
 import type { Death, Offence, RestartReason } from './isolation-observer.ts';
 import {
   dropVersion,
@@ -87,6 +87,10 @@ export class HostPool implements ToolFileHosts {
       this.#turns.settle(member);
     }
     this.#files.forget(hosted);
+  }
+
+  listGroups(): readonly FileGroup[] {
+    return this.#files.listGroups(this.#settings.now());
   }
 
   /** The name of this version of the file in messages to hosts. */

@@ -1,7 +1,10 @@
-import { dirname, resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import type { ToolFile } from '../tools/tool.ts';
 import { HostedFile, type PoolMember } from './pool-records.ts';
 import { SourceSet } from './tool-host.ts';
+
+/** Files that share processes, and the names of the variables that they share in them; one file alone shares with none. */
+export type FileGroup = { readonly files: readonly string[]; readonly variables: readonly string[] };
 
 /** The versions of tool files that serve, or that a call still needs. */
 export class HostedFiles {
@@ -48,6 +51,15 @@ export class HostedFiles {
   /** Forgets what nothing needs any more. */
   tidy(): void {
     for (const hosted of this.#files.values()) this.forget(hosted);
+  }
+
+  /** The files that serve, by the hosts that they may run in. */
+  listGroups(now: number): readonly FileGroup[] {
+    const serving = [...this.#files.values()].filter(({ isLoaded, retired }) => isLoaded && !retired);
+    return [...Map.groupBy(serving, (hosted) => hosted.toGroup(now)).values()].map((group) => ({
+      files: group.map(({ file: { root, path } }) => relative(root, path)).sort(),
+      variables: group[0]?.granted ?? [],
+    }));
   }
 
   /** A file that may have another host without a call for it, of the group that has the fewest. */

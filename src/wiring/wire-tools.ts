@@ -6,6 +6,7 @@ import { toRequiredTools } from '../config/required-tools.ts';
 import type { Config } from '../config/settings/config.ts';
 import type { CallObserver } from '../executor/call-observer.ts';
 import type { RunHosted } from '../executor/deadline.ts';
+import type { FileGroup } from '../isolation/hosted-files.ts';
 import type { IsolationObserver } from '../isolation/isolation-observer.ts';
 import type { ProcessTable } from '../isolation/process-table.ts';
 import { createIsolationObserver } from '../telemetry/host-observer.ts';
@@ -133,10 +134,20 @@ const wireDirectory = async (config: Config, options: ToolsOptions, publish: Pub
     await close();
     throw error;
   });
+  for (const { files, variables } of isolation.listGroups().filter(isShared))
+    log.info(
+      { files: files.slice(0, MAX_FILES_LOGGED), count: files.length, variables },
+      'tool files that share processes',
+    );
   const placingOf: PlacingOf = (tool) => (tool.runsIn === 'host' ? isolation.placingOf(tool) : null);
   const problems = () => directory.problems();
   return { runHosted: isolation.runHosted, killHosts: isolation.killAll, close, placingOf, problems };
 };
+
+// A directory may have a thousand.
+const MAX_FILES_LOGGED = 100;
+
+const isShared = ({ files }: FileGroup): boolean => files.length > 1;
 
 type IsolationParts = {
   readonly environment: Variables;
@@ -167,7 +178,7 @@ const loadIsolation = async (config: Config, parts: IsolationParts) => {
     permissions: config.TOOLS_PERMISSIONS,
     sharedVariables: config.TOOLS_ENV,
     allowedVariables: config.TOOLS_ENV_ALLOW,
-    ownTools: config.TOOL_HOSTS_OWN,
+    ownTools: config.TOOLS_ISOLATION === 'own' ? ['*'] : config.TOOL_HOSTS_OWN,
     environment,
     processes,
     now: () => performance.now(),
@@ -213,7 +224,7 @@ export const checkTools = async (
   directory: string,
   config: Config,
   environment: Variables,
-): Promise<CheckedDirectory> => {
+): Promise<CheckedDirectory & { readonly processes: readonly FileGroup[] }> => {
   const { checkDirectory } = await import('../tools/directory/check-directory.ts');
   const log = pino({ level: 'silent' });
   const builtin = await wireBuiltin(config, {
@@ -224,7 +235,10 @@ export const checkTools = async (
   });
   const limits = { ...toHostLimits(config, readMachine()), min: 0 };
   const { isolation, ...loading } = await loadIsolation(config, { environment, limits, observer: SILENT, log });
-  return checkDirectory(directory, { ...loading, taken: [...builtin.tools, ...createBuiltinReducers()] }).finally(() =>
-    Promise.all([isolation.close(), builtin.close()]),
-  );
+  try {
+    const taken = [...builtin.tools, ...createBuiltinReducers()];
+    return { ...(await checkDirectory(directory, { ...loading, taken })), processes: isolation.listGroups() };
+  } finally {
+    await Promise.all([isolation.close(), builtin.close()]);
+  }
 };

@@ -284,6 +284,7 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'executor/schedule.ts': 'the same around one call',
   'executor/settle.ts': 'a settlement that fails must not fail the answer',
   'isolation/inside/answer-call.ts': 'reading what was thrown may throw',
+  'isolation/inside/channel.ts': 'the service may be gone, and its line with it',
   'isolation/inside/module-worlds.ts': 'the type stripper says where a module of JavaScript is wrong by throwing',
   'isolation/inside/taint-check.ts': 'a patched global may throw when it is looked at',
   'isolation/process-control.ts': 'what the system refuses: a process that is gone, or none to give',

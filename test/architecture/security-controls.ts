@@ -280,11 +280,10 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/upstreams/mcp/hostile-stdio.test.ts: a tool whose schema takes long to compile is unavailable, and the others serve',
       'test/toolkits/web/fetch-url-bomb.test.ts: pages that come a byte at a time take no more memory than others',
     ],
-    'Messages of tool hosts need the nonce of their call, which files of other hosts do not have; answers without it are dropped.':
-      [
-        'test/contract/hostile-isolated-channel.system.test.ts: an answer under a nonce that nobody gave is dropped, and the genuine one counts',
-        'test/contract/hostile-isolated-channel.system.test.ts: a code that is for the service to say is dropped',
-      ],
+    'Messages of tool hosts need the nonce of their call; those under another one are dropped.': [
+      'test/contract/hostile-isolated-channel.system.test.ts: an answer under a nonce that nobody gave is dropped, and the genuine one counts',
+      'test/contract/hostile-isolated-channel.system.test.ts: a code that is for the service to say is dropped',
+    ],
     'Damaged records of Redis are read as unknown, break nothing and run nothing twice.': [
       'test/sessions/keyed/damaged-keyed-records.test.ts: a record whose %s reads %j begins anew: every call in it is known to have begun',
       'test/contract/hostile-redis-data.system.test.ts: fields that hold no number read as 0, and no field at all ends a batch',
@@ -394,7 +393,9 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/toolkits/shell/hostile-accounts.system.test.ts: what the kernel counts for each user is closed to commands, or bounded for each of them',
       'test/toolkits/shell/hostile-accounts.system.test.ts: with all pipe pages of the user in use the service runs commands, with smaller pipes',
     ],
-    'Files of a tools directory take turns in processes; a change of the objects that are compared ends the sharing.': [
+    'Files of a tools directory take turns in processes; one that changes what they share is set apart.': [
+      'test/isolation/shared-process.system.test.ts: no other file runs in a process whose shared objects and settings a file has changed',
+      'test/isolation/shared-process.system.test.ts: what Node lists of a process leads to neither line to the service',
       'test/isolation/neighbours.system.test.ts: a file that %s has changed nothing for another',
       'test/isolation/neighbours.system.test.ts: files that are granted other variables share no process',
     ],

@@ -164,8 +164,32 @@ test('check names each file that does not load, and ends with 1', async () => {
   const json = await recourse(['check', directory, '--json']);
   expect([json.code, JSON.parse(json.stdout)]).toEqual([
     1,
-    { ok: false, tools: ['double'], problems: [expect.objectContaining({ level: 'error', file: 'broken.ts' })] },
+    {
+      ok: false,
+      tools: ['double'],
+      problems: [expect.objectContaining({ level: 'error', file: 'broken.ts' })],
+      processes: [{ files: ['double.ts'], variables: [] }],
+    },
   ]);
+});
+
+test('check says which files share processes, and the names of the variables that they share', async () => {
+  const directory = makeDirectory();
+  for (const name of ['a', 'b', 'alone']) {
+    const members = name === 'alone' ? "name: 'alone', isolation: 'own'" : `name: '${name}', env: ['ROOMS_KEY']`;
+    writeFileSync(join(directory, `${name}.ts`), DOUBLE.replace("name: 'double'", members));
+  }
+  const file = join(makeDirectory(), 'variables');
+  const variables = ['TOOLS_ENV=SHARED', 'TOOLS_ENV_ALLOW=ROOMS_*', 'SHARED=first-value', 'ROOMS_KEY=second-value'];
+  writeFileSync(file, variables.join('\n'));
+  const { stdout, stderr } = await recourse(['check', directory, '--env-file', file]);
+  expect([stdout, stderr]).toEqual([
+    '2 files share processes: a.ts, b.ts; variables that they share: SHARED, ROOMS_KEY\n3 tools: a, alone, b; no problems\n',
+    '',
+  ]);
+  writeFileSync(file, [...variables, 'TOOLS_ISOLATION=own'].join('\n'));
+  const own = await recourse(['check', directory, '--env-file', file]);
+  expect(own.stdout).toBe('3 tools: a, alone, b; no problems\n');
 });
 
 test('check shows the name of a file without its control characters', async () => {

@@ -60,9 +60,9 @@ test('a tool that patches promises answers, or fails alone', async () => {
   expect(await answerAlone(service, { name: 'counts_in_its_module' })).toMatchObject({ outcome: 'success' });
 });
 
-test('a tool that silences its host is answered for at its deadline', async () => {
-  for (const { error } of await answerBoth(service, { name: 'silences_sockets', arguments: {}, timeout_ms: 300 }))
-    expect(error?.code).toBe('timeout');
+test('a tool that silences all sockets does not silence its host', async () => {
+  for (const { outcome } of await answerBoth(service, { name: 'silences_sockets', arguments: {} }))
+    expect(outcome).toBe('success');
   expect(await answerAlone(service, { name: 'counts_in_its_module' })).toMatchObject({ outcome: 'success' });
 });
 

@@ -52,6 +52,7 @@ test('the settings that operators rely on are there, once each, with their defau
     TOOLS_ENV_ALLOW: '',
     TOOLS_PERMISSIONS: 'fs-read,fs-write,net,child',
     TOOLS_INLINE: '',
+    TOOLS_ISOLATION: 'shared',
     TOOL_HOSTS_OWN: '',
     TOOLS_REQUIRED: '',
     TOOL_HOSTS_MIN: '2',

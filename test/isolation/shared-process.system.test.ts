@@ -73,6 +73,9 @@ const CHANGES: readonly (readonly [body: string, reason: string])[] = [
   ['Object.getPrototypeOf(Uint8Array).prototype.fill = sham', 'the prototype of Uint8Array.prototype'],
   ['const tick = process.nextTick; process.nextTick = (...all) => tick(...all)', 'process'],
   ['const { next } = LIST; LIST.next = function () { return next.call(this); }', 'an iterator or a kind of function'],
+  ['Math.random = () => 0', 'Math'],
+  ["tls.DEFAULT_MIN_VERSION = 'TLSv1'", 'node:tls'],
+  ["dns.setServers(['127.0.0.1'])", 'node:dns'],
   // Relatives of these.
   ['Intl.NumberFormat.prototype.formatToParts = sham', 'Intl.NumberFormat.prototype'],
   ["Object.defineProperty(URL.prototype, 'href', { get: sham, configurable: true })", 'URL.prototype'],

@@ -68,6 +68,11 @@ export const SETTINGS = {
   TOOLS_INLINE: list.describe(
     'Comma-separated tools of TOOLS_DIR that may run inside the service if they request it: their crash is that of the service.',
   ),
+  TOOLS_ISOLATION: oneOf(['shared', 'own'])
+    .default('shared')
+    .describe(
+      'own: each file of TOOLS_DIR has processes of its own. shared: only those whose tools ask for it or stand in TOOL_HOSTS_OWN.',
+    ),
   TOOL_HOSTS_OWN: list.describe(
     'Comma-separated tools, or prefixes such as `pdf_*`, whose files share processes with no other file.',
   ),

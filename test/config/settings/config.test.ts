@@ -24,6 +24,7 @@ const DEFAULTS = {
   TOOLS_ENV_ALLOW: [],
   TOOLS_PERMISSIONS: ['fs-read', 'fs-write', 'net', 'child'],
   TOOLS_INLINE: [],
+  TOOLS_ISOLATION: 'shared',
   TOOL_HOSTS_OWN: [],
   TOOLS_REQUIRED: [],
   TOOL_HOST_MAX_CALLS: 10_000,

@@ -1,5 +1,4 @@
 import { writeSync } from 'node:fs';
-import { Socket } from 'node:net';
 
 /** The line on which a host speaks to its service. No tool should know it; one that means harm finds it. */
 export const CHANNEL = 4;
@@ -29,14 +28,14 @@ const writeSome = (descriptor: number, bytes: Buffer): number => {
 
 /** The nonce of the call that runs, overheard from what `speak` makes the host send. */
 export const overhearNonce = (speak: () => void): string => {
-  const { write } = Socket.prototype;
+  const { write } = Buffer.prototype;
   let heard = '';
-  Reflect.set(Socket.prototype, 'write', (bytes: Buffer) => {
-    heard = /"nonce":"([^"]+)"/.exec(bytes.toString('latin1'))?.[1] ?? heard;
-    return true;
+  Reflect.set(Buffer.prototype, 'write', function (this: Buffer, text: string, ...place: readonly unknown[]): unknown {
+    heard = /"nonce":"([^"]+)"/.exec(text)?.[1] ?? heard;
+    return Reflect.apply(write, this, [text, ...place]);
   });
   speak();
-  Reflect.set(Socket.prototype, 'write', write);
+  Reflect.set(Buffer.prototype, 'write', write);
   return heard;
 };
 
