@@ -176,8 +176,7 @@ const holdRecord = (record: HeldRecord, batch: Batch): RecordLease => {
       const stored = results.map((one) => ({ ...one, result: toStored(one.index, one.result) }));
       const marked = stored.filter(({ index, kind }) => kind === 'repeatable' && unsure.delete(index));
       const committed = record.commit(stored).catch(away);
-      if (marked.length > 0)
-        void committed.then((state) => (state === 'away' ? withdrawMarks(record, marked) : undefined));
+      if (marked.length > 0) void committed.then((state) => void (state === 'away' && withdrawMarks(record, marked)));
       // Where nothing ran, nothing is lost with an answer that comes too late: the caller need not wait for it.
       return stored.every(({ kind }) => kind === 'repeatable') ? byDeadline(batch, committed, 'held') : committed;
     },

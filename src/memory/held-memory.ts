@@ -5,7 +5,7 @@ import type { ByteHold } from './byte-budget.ts';
 const SMALL_TEXT = 2048;
 
 /** What a batch was read from. `bytes`: what the hold has taken for it; 0: nothing yet. */
-type BatchText = { readonly source: string; readonly bytes: number };
+export type BatchText = { readonly source: string; readonly bytes: number };
 
 /** The memory of a batch in one hold: values as often as they are copied, and the arguments that it was opened with. */
 export class HeldMemory {

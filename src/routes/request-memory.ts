@@ -4,8 +4,7 @@ import type { BatchMemory, BatchRequest } from '../executor/batch-request.ts';
 import { toWellFormedJson } from '../json/json-text.ts';
 import { weighJson } from '../json/weigh-json.ts';
 import type { ByteHold } from '../memory/byte-budget.ts';
-import { HeldMemory } from '../memory/held-memory.ts';
-import type { JsonBody } from './body-parsers.ts';
+import { type BatchText, HeldMemory } from '../memory/held-memory.ts';
 import { overloaded } from './problems.ts';
 
 /** What a request takes of the memory for requests: its body, and its answer until the connection has taken it. */
@@ -64,7 +63,7 @@ export const NO_ROOM = { reason: 'request_memory', retryAfterSeconds: 2 } as con
 export const toBatchMemory = (
   { hold }: Pick<FastifyRequest, 'hold'>,
   form: MemoryForm,
-  body: JsonBody,
+  body: BatchText,
 ): BatchMemory | null => (hold === null ? null : new HeldMemory(hold, COPIES[form], body));
 
 /** Keeps what a batch has taken until it is done, also where its client goes before. */

@@ -24,7 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   json: [],
   files: [],
-  memory: [],
+  memory: ['json'],
   console: [],
   formats: ['contract', 'json'],
   tools: ['contract'],
