@@ -2,6 +2,7 @@ import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { addJsonBodyParser } from '../routes/body-parsers.ts';
 import { endStalledConnections, type StallOptions } from '../routes/connections.ts';
 import { REQUEST_ID } from '../routes/kept-results.ts';
+import { handleInTurns } from '../routes/pipelining.ts';
 import { addProblemHandler, createClientErrorHandler, sendHttpProblem } from '../routes/problem-handler.ts';
 import { type WatchOptions, watchRequests } from '../routes/watch-requests.ts';
 
@@ -51,6 +52,7 @@ export const createHttpServer = (options: HttpServerOptions): FastifyInstance =>
       connectionsCheckingInterval: CONNECTION_CHECK_MS,
     },
   });
+  handleInTurns(app.server, app.routing);
   endStalledConnections(app.server, options);
   addJsonBodyParser(app);
   addProblemHandler(app, options.onBug);

@@ -12,6 +12,21 @@ export const findOwedAnswer = (socket: Duplex): Answer | null => {
   return response instanceof ServerResponse && response.req.complete && !response.closed ? response : null;
 };
 
+/** Reads nothing more of a connection until what it gives is called. */
+export const stopReading = (socket: Duplex): (() => void) => {
+  const stop = (): void => {
+    socket.pause();
+    // Node resumes it when a message or an answer ends, a tick late: it may count as paused again by then, and `pause` does nothing.
+    socket.emit('pause');
+  };
+  socket.on('resume', stop);
+  stop();
+  return () => {
+    socket.off('resume', stop);
+    socket.resume();
+  };
+};
+
 /** Resolves when every connection has been sent what it is owed, to the last byte, or has gone. */
 export type WhenSent = () => Promise<unknown>;
 
@@ -77,47 +92,4 @@ const unsentBytesOf = (socket: Socket): number => {
   const handle: unknown = Reflect.get(socket, '_handle');
   const queued: unknown = typeof handle === 'object' && handle !== null ? Reflect.get(handle, 'writeQueueSize') : 0;
   return socket.writableLength + (typeof queued === 'number' ? queued : 0);
-};
-
-// Requests of one connection that are looked at together: one alone costs a count and a comparison.
-const STEP = 8;
-// So long requests of one connection may hold a turn of the event loop; libuv alone would read up to 32 times 64 KiB of it.
-const MOST_TURN_MS = 5;
-
-type Pipelining = { requests: number; since: number | null; isPaused: boolean };
-
-/**
- * Notes a request of a connection that comes at `moment`, in milliseconds. One that pipelines is not read for the rest of a turn
- * that its requests have taken for long enough: others have theirs.
- */
-export const createNoteRequest = (): ((socket: Socket, moment: number) => void) => {
-  const connections = new WeakMap<Socket, Pipelining>();
-  return (socket, moment) => {
-    const known = connections.get(socket);
-    if (known === undefined) {
-      connections.set(socket, { requests: 1, since: null, isPaused: false });
-      return;
-    }
-    known.requests += 1;
-    if (known.requests % STEP === 0) look(socket, known, moment);
-  };
-};
-
-const look = (socket: Socket, known: Pipelining, moment: number): void => {
-  if (known.since === null) {
-    known.since = moment;
-    setImmediate(() => {
-      known.since = null;
-      if (!known.isPaused) return;
-      known.isPaused = false;
-      // Node reads on where what is to be sent allows it.
-      socket.emit('drain');
-    });
-    return;
-  }
-  if (known.isPaused || moment - known.since < MOST_TURN_MS) return;
-  known.isPaused = true;
-  // What Node 26 itself does while too many answers wait to be sent: without the mark the next body that is read resumes it.
-  Reflect.set(socket, '_paused', true);
-  socket.pause();
 };

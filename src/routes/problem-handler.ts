@@ -1,8 +1,9 @@
 import type { Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { findOwedAnswer } from './connections.ts';
+import { findOwedAnswer, stopReading } from './connections.ts';
 import { toPathHint } from './misspellings.ts';
+import { refuseNext } from './pipelining.ts';
 import { ProblemError, STATUS_CODES, toHttpFailure, toProblem, type Words, wordsOf } from './problems.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
@@ -44,6 +45,8 @@ const PARSER_STATUS: ReadonlyMap<string, number> = new Map([
   ['HPE_HEADER_OVERFLOW', 431],
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 413],
   ['ERR_HTTP_REQUEST_TIMEOUT', 408],
+  // Of a request that `refuseNext` has the parser refuse.
+  ['HPE_CB_HEADERS_COMPLETE', 429],
 ]);
 
 /** Answers what Node's HTTP parser refuses, in the same form; the error handler never sees these. */
@@ -55,7 +58,11 @@ export const createClientErrorHandler =
       return;
     }
     const status = PARSER_STATUS.get(error.code ?? '') ?? 400;
-    afterOwedAnswers(socket, () => endWithProblem(socket, status, wordsOf(status), createId()));
+    // Each further piece would be refused, too, for as long as answers are owed.
+    stopReading(socket);
+    afterOwedAnswers(socket, () =>
+      endWithProblem(socket, status, wordsOf(status), createId(), status === 429 ? ['Retry-After: 1'] : []),
+    );
   };
 
 // What is refused came after them, and must not be answered in their place.
@@ -74,7 +81,9 @@ export const addServerProblems = (server: Server, createId: () => string): void 
       ]),
     ),
   );
-  server.on('checkExpectation', (_request, response) => {
+  server.on('checkExpectation', (request, response) => {
+    // It is the last that is answered here.
+    refuseNext(request.socket);
     const id = createId();
     // By Node's own response, which waits for those of earlier requests; the body that may follow is nobody's.
     const body = JSON.stringify(toProblem(417, ...wordsOf(417), id));
@@ -83,6 +92,8 @@ export const addServerProblems = (server: Server, createId: () => string): void 
     response.writeHead(417, headers).end(body);
   });
 };
+
+const DELIVERY_MS = 1000;
 
 /**
  * Written past Node's response, and the connection closed: what the client sends after such an answer must not be
@@ -104,7 +115,8 @@ const endWithProblem = (
     'Connection: close',
     ...headers,
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+  // Not at once: for what it has not read the system resets a connection, and drops what is not delivered yet.
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => setTimeout(() => socket.destroy(), DELIVERY_MS).unref());
 };
 
 /** Answers 405 with `Allow` for every other method of a path. */

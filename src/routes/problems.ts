@@ -40,6 +40,10 @@ const WORDS: ReadonlyMap<number, Words> = new Map<number, Words>([
   [414, ['uri_too_long', 'The path is too long.']],
   [415, ['unsupported_media_type', "Send application/json in UTF-8 (with curl: -H 'content-type: application/json')."]],
   [417, ['expectation_failed', 'Only Expect: 100-continue is supported.']],
+  [
+    429,
+    ['too_many_pipelined', 'Too many requests wait on this connection. Wait for their answers before you send more.'],
+  ],
   [431, ['headers_too_large', 'The headers are too large.']],
   [503, ['unavailable', 'The service is stopping. Try again.']],
 ]);

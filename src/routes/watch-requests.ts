@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { BatchTrace } from '../executor/call-observer.ts';
-import { createNoteRequest } from './connections.ts';
 import type { RequestHold } from './request-memory.ts';
 
 declare module 'fastify' {
@@ -34,7 +33,6 @@ export type WatchOptions = {
 /** Notes which route each request has met, times its answer, and releases what that held when it is sent. */
 export const watchRequests = (app: FastifyInstance, { now, onResponse }: WatchOptions): void => {
   const routeOf = createRouteLookup();
-  const noteRequest = createNoteRequest();
   const observe = ({ method, route = '_unmatched' }: FastifyRequest, status: number, ms: number): void =>
     onResponse({ method, route, status, seconds: ms / 1000 });
   app.decorateRequest('route', undefined);
@@ -43,7 +41,6 @@ export const watchRequests = (app: FastifyInstance, { now, onResponse }: WatchOp
   // Not onResponse: with it Fastify watches each answer by two listeners of its own, and times it.
   app.addHook('onRequest', (request, { raw }, done) => {
     const startedAt = now();
-    noteRequest(request.raw.socket, startedAt);
     request.route = routeOf(request);
     // It comes when the system has taken the last byte, or when the connection has gone.
     raw.on('close', () => {

@@ -1,48 +1,167 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { connect } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { createNoteRequest } from '#src/routes/connections.ts';
+import { handleInTurns } from '#src/routes/pipelining.ts';
+import { addServerProblems, createClientErrorHandler } from '#src/routes/problem-handler.ts';
+import { openConnection, type RawConnection, toRequestText } from '#test/support/raw-http.ts';
 
-const REQUESTS = 8000;
-// libuv reads 64 KiB at once: so many of these requests, of which the last one is cut in two.
-const ONE = `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 64\r\n\r\n${'x'.repeat(64)}`;
-const OF_ONE_READING = Math.ceil(65_536 / ONE.length);
-
-test('one connection that pipelines thousands of requests holds a turn of the loop for no more than one reading, and all are answered', async () => {
-  const noteRequest = createNoteRequest();
-  const turns: number[] = [];
-  let inTurn = 0;
-  const server = createServer((request, response) => {
-    noteRequest(request.socket, performance.now());
-    if (inTurn === 0)
-      setImmediate(() => {
-        turns.push(inTurn);
-        inTurn = 0;
-      });
-    inTurn += 1;
-    // So that any reading takes longer than a connection may have of a turn.
-    const until = performance.now() + 0.05;
-    while (performance.now() < until);
-    request.resume().once('end', () => response.end('ok'));
-  });
-  onTestFinished(() => void server.close());
+/** A server that hands its requests to `handle` in turns, and `open` for connections that it has accepted. */
+const start = async (handle: (request: IncomingMessage, response: ServerResponse) => void) => {
+  const server = createServer();
+  handleInTurns(server, handle);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The server has no port.');
-  const socket = connect(address.port, '127.0.0.1');
-  onTestFinished(() => void socket.destroy());
-  socket.write(ONE.repeat(REQUESTS));
-  let text = '';
-  const answers = (): number => text.split('HTTP/1.1 200').length - 1;
-  for await (const bytes of socket) {
-    text += String(bytes);
-    if (answers() === REQUESTS) break;
+  const { port } = address;
+  const open = async (): Promise<RawConnection> => {
+    const [connection] = await Promise.all([openConnection(port), once(server, 'connection')]);
+    onTestFinished(() => connection.destroy());
+    return connection;
+  };
+  return { server, open };
+};
+
+const toGet = (path: string, times = 1): string => toRequestText(`GET ${path}`).repeat(times);
+
+const toPost = (body: string, headers: readonly (readonly [string, string])[] = []): string =>
+  toRequestText('POST /', [['Content-Length', `${body.length}`], ...headers], body);
+
+const echo = async (request: IncomingMessage, response: ServerResponse, until: Promise<void> | null = null) => {
+  const body = await text(request);
+  if (until !== null) await until;
+  response.setHeader('Content-Length', body.length).end(body);
+};
+
+const HOSTILE = { connections: 40, requests: 33 };
+
+test('forty connections that pipeline do not keep another waiting: ten requests, one after the other, are answered before half of theirs start', async () => {
+  let pipelined = 0;
+  const { open } = await start(({ url }, response) => {
+    if (url === '/pipelined') pipelined += 1;
+    response.end();
+  });
+  const hostile: RawConnection[] = [];
+  while (hostile.length < HOSTILE.connections) hostile.push(await open());
+  const other = await open();
+  for (const connection of hostile) connection.write(toGet('/pipelined', HOSTILE.requests));
+  for (let i = 0; i < 10; i += 1) {
+    other.write(toGet('/other'));
+    await other.answer();
   }
-  expect(answers()).toBe(REQUESTS);
-  // The turn of the last requests is counted when it is over.
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(turns.reduce((sum, count) => sum + count, 0)).toBe(REQUESTS);
-  expect(Math.max(...turns)).toBeLessThanOrEqual(OF_ONE_READING + 1);
+  expect(pipelined).toBeLessThan((HOSTILE.connections * HOSTILE.requests) / 2);
+  for (const { answer } of hostile) for (let i = 0; i < HOSTILE.requests; i += 1) await answer();
+  expect(pipelined).toBe(HOSTILE.connections * HOSTILE.requests);
+});
+
+test('pipelined requests run side by side, with whole bodies, and are answered in their order', async () => {
+  const whole = Array.from({ length: 30 }, (_, at) => String(at).repeat(500));
+  const cut = 'cut in two';
+  let started = 0;
+  const lastStarted = Promise.withResolvers<void>();
+  const { open } = await start((request, response) => {
+    started += 1;
+    if (started === whole.length + 1) lastStarted.resolve();
+    void echo(request, response, started === 1 ? lastStarted.promise : null);
+  });
+  const connection = await open();
+  connection.write(whole.map((body) => toPost(body)).join('') + toPost(cut).slice(0, -5));
+  for (const body of whole) expect((await connection.answer()).body).toBe(body);
+  connection.write(cut.slice(-5));
+  expect((await connection.answer()).body).toBe(cut);
+});
+
+test('more than may wait is answered, too, where it comes in more than one reading: it is not read before', async () => {
+  const { open } = await start((request, response) => void request.resume().once('end', () => response.end()));
+  const connection = await open();
+  connection.write(toPost('x'.repeat(2000)).repeat(1000));
+  for (let i = 0; i < 1000; i += 1) expect((await connection.answer()).status).toBe(200);
+});
+
+test('a connection of which as many wait as may does so again', async () => {
+  const { open } = await start((_, response) => void response.end());
+  const connection = await open();
+  for (let round = 0; round < 3; round += 1) {
+    connection.write(toGet('/', 1 + 8 + 32));
+    for (let i = 0; i < 41; i += 1) expect((await connection.answer()).status).toBe(200);
+  }
+});
+
+test('a body is asked for by 100 Continue also where its request has waited', async () => {
+  const { open } = await start((request, response) => void echo(request, response));
+  const connection = await open();
+  connection.write(toPost('whole').repeat(30) + toPost('later', [['Expect', '100-continue']]).slice(0, -5));
+  for (let i = 0; i < 30; i += 1) expect((await connection.answer()).body).toBe('whole');
+  expect((await connection.answer()).status).toBe(100);
+  connection.write('later');
+  expect((await connection.answer()).body).toBe('later');
+});
+
+test('what waits of a connection that has gone never starts', async () => {
+  let started = 0;
+  const { open } = await start(({ socket, url }, response) => {
+    response.end();
+    if (url !== '/pipelined') return;
+    started += 1;
+    if (started === 20) socket.destroy();
+  });
+  const [gone, other] = [await open(), await open()];
+  gone.write(toGet('/pipelined', 40));
+  await gone.ended;
+  other.write(toGet('/other', 40));
+  for (let i = 0; i < 40; i += 1) await other.answer();
+  expect(started).toBe(20);
+});
+
+test('behind a request that is malformed, or one too many, nothing is read, and what came before is answered', async () => {
+  const held: ServerResponse[] = [];
+  const refused: string[] = [];
+  const { server, open } = await start(({ url }, response) => {
+    if (url === '/late') held.push(response);
+    else response.end();
+  });
+  const refuse = createClientErrorHandler(() => 'id');
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    refused.push(error.code ?? '');
+    refuse(error, socket);
+  });
+  const [malformed, many, other] = [await open(), await open(), await open()];
+  malformed.write(`${toGet('/late')}garbage\r\n\r\n`);
+  many.write(toGet('/late', 1000));
+  for (let i = 0; i < 40; i += 1) {
+    malformed.write('more garbage');
+    many.write(toGet('/late'));
+    other.write(toGet('/other'));
+    await other.answer();
+  }
+  expect(refused.toSorted()).toEqual(['HPE_CB_HEADERS_COMPLETE', 'HPE_INVALID_METHOD']);
+  expect(held.length).toBeLessThan(50);
+  const late = held.length - 1;
+  for (const response of held) response.end();
+  expect((await malformed.answer()).status).toBe(200);
+  expect((await malformed.answer()).status).toBe(400);
+  for (let i = 0; i < late; i += 1) expect((await many.answer()).status).toBe(200);
+  expect(await many.answer()).toMatchObject({ status: 429, body: expect.stringContaining('"too_many_pipelined"') });
+  await Promise.all([malformed.ended, many.ended]);
+});
+
+test('an Expect that nobody knows is the last request that is looked at', async () => {
+  const refused: string[] = [];
+  const { server, open } = await start((_, response) => void response.end());
+  addServerProblems(server, () => String(refused.push('417')));
+  server.on(
+    'clientError',
+    createClientErrorHandler(() => 'id'),
+  );
+  const connection = await open();
+  connection.write(toGet('/') + toRequestText('GET /', [['Expect', 'miracles']]).repeat(50));
+  expect((await connection.answer()).status).toBe(200);
+  expect((await connection.answer()).status).toBe(417);
+  await connection.ended;
+  expect(refused).toEqual(['417']);
 });
