@@ -21,15 +21,69 @@ const MEDIA_TYPE = 'Send application/json in UTF-8, without Content-Encoding.';
  * as UTF-8, turn invalid bytes into U+FFFD, and refuse a whole batch for one `__proto__`.
  */
 export const addJsonBodyParser = (app: FastifyInstance): void => {
+  const takeTurn = createTakeTurn();
   app.removeAllContentTypeParsers();
   // With a callback: a promise a request would be the dearer part of it.
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
-    try {
-      done(null, toJsonBody(request, bytes));
-    } catch (error) {
-      done(error instanceof Error ? error : new Error('The body could not be read.', { cause: error }));
-    }
+    if (bytes.length < LARGE_BYTES) read(request, bytes, done);
+    else takeTurn({ request, bytes, done });
   });
+};
+
+type Done = (error: Error | null, body?: JsonBody) => void;
+
+const read = (request: FastifyRequest, bytes: Buffer, done: Done): void => {
+  try {
+    done(null, toJsonBody(request, bytes));
+  } catch (error) {
+    done(error instanceof Error ? error : new Error('The body could not be read.', { cause: error }));
+  }
+};
+
+// Read and its calls begun within a tenth of a millisecond; the largest may take a hundred.
+const LARGE_BYTES = 16_384;
+
+type LargeBody = { readonly request: FastifyRequest; readonly bytes: Buffer; readonly done: Done };
+
+/**
+ * Reads large bodies one after the other, and after each one gives the event loop as many turns as it took milliseconds, for as long
+ * as it took at most. Not one turn: libuv 1.52 accepts one connection a turn (libuv#3696), so that new clients waited seconds.
+ */
+const createTakeTurn = (): ((body: LargeBody) => void) => {
+  const waiting: LargeBody[] = [];
+  let isBusy = false;
+  let turnsLeft = 0;
+  let restEndsAt = 0;
+  const begin = ({ request, bytes, done }: LargeBody): void => {
+    setImmediate(next);
+    const startedAt = performance.now();
+    read(request, bytes, done);
+    const endedAt = performance.now();
+    turnsLeft = Math.ceil(endedAt - startedAt);
+    restEndsAt = 2 * endedAt - startedAt;
+  };
+  const next = (): void => {
+    turnsLeft -= 1;
+    if (turnsLeft > 0 && performance.now() < restEndsAt) {
+      setImmediate(next);
+      return;
+    }
+    const body = waiting.shift();
+    isBusy = body !== undefined;
+    if (body === undefined) return;
+    begin(body);
+    body.request.hold?.release();
+  };
+  return (body) => {
+    if (!isBusy) {
+      isBusy = true;
+      begin(body);
+      return;
+    }
+    // It is in memory while it waits, also where its client goes.
+    body.request.hold?.retain();
+    waiting.push(body);
+  };
 };
 
 const toJsonBody = (request: FastifyRequest, bytes: Buffer): JsonBody => {
