@@ -38,9 +38,14 @@ export type Client = {
   readonly close: () => void;
 };
 
-/** A client that keeps connections alive and tells exactly how an exchange ended. */
-export const createClient = (): Client => {
-  const kept = new Agent({ keepAlive: true, maxFreeSockets: 32 });
+/** A client that keeps connections alive, all of `connections` in turn, and tells exactly how an exchange ended. */
+export const createClient = (connections = Number.POSITIVE_INFINITY): Client => {
+  const kept = new Agent({
+    keepAlive: true,
+    maxFreeSockets: Math.min(connections, 32),
+    maxSockets: connections,
+    scheduling: connections === Number.POSITIVE_INFINITY ? 'lifo' : 'fifo',
+  });
   return {
     exchange: (sending) => exchangeOnce(sending, kept),
     close: () => kept.destroy(),

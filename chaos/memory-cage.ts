@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 
 /** A control group whose processes together get no more memory than it says: beyond it the kernel kills one of them. */
 export type MemoryCage = {
@@ -7,23 +8,45 @@ export type MemoryCage = {
   readonly wrap: (command: readonly string[]) => readonly [string, ...string[]];
   /** Most bytes that were in use at once. */
   readonly peakBytes: () => number;
-  /** After the last process in it has ended. */
-  readonly remove: () => void;
+  /** Waits until the last process in it has ended. */
+  readonly remove: () => Promise<void>;
 };
+
+const ENDING_MS = 10_000;
 
 const ROOT = '/sys/fs/cgroup';
 const FILES = existsSync(join(ROOT, 'cgroup.controllers'))
   ? { folder: ROOT, limit: 'memory.max', peak: 'memory.peak' }
   : { folder: join(ROOT, 'memory'), limit: 'memory.limit_in_bytes', peak: 'memory.max_usage_in_bytes' };
 
-/** Needs root, and control groups of version 1 or 2 that can be written. */
-export const createMemoryCage = (limitBytes: number): MemoryCage => {
+/** Null where this machine lets nobody, or only root, make one. */
+export const createMemoryCage = (limitBytes: number): MemoryCage | null => {
   const path = join(FILES.folder, `recourse-${process.pid}`);
-  mkdirSync(path);
-  writeFileSync(join(path, FILES.limit), String(limitBytes));
+  if (!canMake(path, limitBytes)) return null;
   return {
     wrap: (command) => ['sh', '-c', 'echo $$ > "$0" && exec "$@"', join(path, 'cgroup.procs'), ...command],
     peakBytes: () => Number(readFileSync(join(path, FILES.peak), 'utf8')),
-    remove: () => rmdirSync(path),
+    remove: async () => {
+      const endsAt = performance.now() + ENDING_MS;
+      for (;;) {
+        const members = readFileSync(join(path, 'cgroup.procs'), 'utf8').trim();
+        // Tool hosts end a moment after their service.
+        if (members === '' || performance.now() > endsAt) return rmdirSync(path);
+        await wait(100);
+      }
+    },
   };
+};
+
+const REFUSED = ['EACCES', 'EPERM', 'EROFS', 'ENOENT'];
+
+const canMake = (path: string, limitBytes: number): boolean => {
+  try {
+    mkdirSync(path);
+    writeFileSync(join(path, FILES.limit), String(limitBytes));
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && REFUSED.includes(String(error.code))) return false;
+    throw error;
+  }
 };

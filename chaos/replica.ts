@@ -12,6 +12,8 @@ export type ReplicaPlan = {
   readonly environment: Readonly<Record<string, string>>;
   /** Its stdout, over all its lives. */
   readonly logFile: string;
+  /** Words of a command that runs another; left out: it runs as it is. */
+  readonly wrap?: (command: readonly string[]) => readonly [string, ...string[]];
 };
 
 /** How a life ended: as it was told to, or not. */
@@ -96,9 +98,10 @@ export const createReplica = (plan: ReplicaPlan, onEnd: (ending: Ending) => void
   };
 };
 
-const launch = ({ environment, port, logFile }: ReplicaPlan): ChildProcess => {
+const launch = ({ environment, port, logFile, wrap }: ReplicaPlan): ChildProcess => {
   const [log, complaints] = [openSync(logFile, 'a'), openSync(`${logFile}.stderr`, 'a')];
-  const child = spawn(process.execPath, ['src/main.ts'], {
+  const [command, ...words] = wrap?.([process.execPath, 'src/main.ts']) ?? [process.execPath, 'src/main.ts'];
+  const child = spawn(command, words, {
     cwd: ROOT,
     env: { ...environment, PORT: String(port) },
     stdio: ['ignore', log, complaints],

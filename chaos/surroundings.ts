@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { findFreePort } from '#test/support/redis-server.ts';
 import type { Accounts } from './accounts.ts';
 import { findProcesses } from './look-at-processes.ts';
 import { createReplica, type Replica, SHUTDOWN_GRACE_MS } from './replica.ts';
@@ -88,14 +87,4 @@ const endProcesses = (marks: readonly string[]): void => {
       if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
     }
   }
-};
-
-const findFreePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('No free port was given.');
-  return address.port;
 };

@@ -1,3 +1,4 @@
+import { percentileOf } from '../bench/isolation/percentile.ts';
 import { type Accounts, PROMISE_NAMES, PROMISES } from './accounts.ts';
 import type { MemoryTrend } from './sampling.ts';
 
@@ -135,6 +136,6 @@ const told = (what: string, figure: string): Row => ({ what, figure: figure || '
 const toPercentiles = (durations: readonly number[]): string => {
   if (durations.length === 0) return '';
   const sorted = durations.toSorted((one, other) => one - other);
-  const at = (share: number): string => (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(1);
+  const at = (share: number): string => percentileOf(sorted, share).toFixed(1);
   return `${at(0.5)} / ${at(0.99)}`;
 };

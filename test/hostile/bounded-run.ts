@@ -31,14 +31,17 @@ export const TEST_MS = SECONDS * 1000 + MARGIN_MS;
 const INPUTS_A_ROUND = 5;
 
 /**
- * Tries a property with inputs of SEED until SECONDS are over, with a few at the least. Rejects with the smallest
- * counterexample found, and with how to run it again.
+ * Tries a property with these examples and inputs of SEED until SECONDS are over, with a few at the least. Rejects with the
+ * smallest counterexample found, and with how to run it again.
  */
-export const runBounded = async <Inputs>(property: fc.IAsyncProperty<Inputs>): Promise<void> => {
+export const runBounded = async <Inputs>(
+  property: fc.IAsyncProperty<Inputs>,
+  examples: readonly Inputs[] = [],
+): Promise<void> => {
   const endsAt = performance.now() + SECONDS * 1000;
   for (let seed = SEED; seed === SEED || performance.now() < endsAt; seed += 1) {
     const limits = { numRuns: INPUTS_A_ROUND, interruptAfterTimeLimit: MARGIN_MS / 2, markInterruptAsFailure: true };
-    const details = await fc.check(property, { seed, ...limits });
+    const details = await fc.check(property, { seed, examples: [...examples], ...limits });
     if (!details.failed) continue;
     const report = await fc.asyncDefaultReportMessage(details);
     throw new Error(`HOSTILE_SEED=${seed} HOSTILE_SECONDS=${SECONDS} npm run attack\n${report}`, {
