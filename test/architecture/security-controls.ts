@@ -93,6 +93,10 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/hostile-transport.test.ts: headers of 20 kB are refused',
       'test/contract/hostile-transport.test.ts: a body that never ends is answered with 408, and what comes later is not run',
     ],
+    'Large bodies that come at once leave other requests their turns, and their memory has a limit for each caller.': [
+      'test/routes/large-bodies.test.ts: of large bodies that are there at once one is handled in a turn of the loop, and small requests come between',
+      'test/hostile/floods.system.test.ts: whatever one key sends, with a heap of %i MB the service lives and serves another tenant in time',
+    ],
     'Depth and values of arguments and calls of a batch are bounded.': [
       'test/contract/hostile-arguments.test.ts: %i levels are too deep, as object and as string',
       'test/contract/hostile-envelope.test.ts: 65 calls get 65 results: 64 are run, the last is told to come again',
