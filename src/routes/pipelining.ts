@@ -22,6 +22,8 @@ type Line = {
 export const handleInTurns = (server: Server, handle: Handle): void => {
   const lines = new Map<Socket, Line>();
   let started = 0;
+  let lastSocket: Socket | null = null;
+  let lastBytes = 0;
   const start = (request: IncomingMessage, response: ServerResponse): void => {
     if (started === 0) setImmediate(onTurn);
     started += 1;
@@ -50,8 +52,13 @@ export const handleInTurns = (server: Server, handle: Handle): void => {
     if (line.requests.length === MOST_WAITING) line.whenEmpty.push(refuseNext(socket));
   };
   server.removeAllListeners('request').on('request', (request: IncomingMessage, response: ServerResponse) => {
-    // Node gives a response its socket when those before it are sent.
-    if (response.socket !== null) handle(request, response);
+    const { socket } = request;
+    const { bytesRead } = socket;
+    // Node gives a response its socket when those before it are sent, which may be while it parses what it has read.
+    const isAlone = response.socket !== null && (socket !== lastSocket || bytesRead !== lastBytes);
+    lastSocket = socket;
+    lastBytes = bytesRead;
+    if (isAlone) handle(request, response);
     else if (lines.size === 0 && started < MOST_A_TURN) start(request, response);
     else wait(request, response);
   });
