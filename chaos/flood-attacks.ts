@@ -155,7 +155,5 @@ export const runFlood = async (
       await wait(PAUSE_MS, undefined, { signal }).catch(() => undefined);
     }
   };
-  // A reading of 64 KiB is one connection's turn: many such connections are held back by nothing yet.
-  const lanes = flood.attack === 'pipelined batches' ? 1 : flood.lanes;
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: flood.lanes }, lane));
 };
