@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import http from 'node:http';
+import { expect, onTestFinished, test } from 'vitest';
 import { type LabFile, openLab, toOutcome, toolFile } from './isolation-lab.ts';
 
 // What code of one file changes of its process, and whether another file runs there afterwards.
@@ -15,7 +16,8 @@ const IMPORTS = `
   import http from 'node:http';
   import https from 'node:https';
   import Module, { registerHooks } from 'node:module';
-  import { performance } from 'node:perf_hooks';
+  import os from 'node:os';
+  import { performance, PerformanceObserver } from 'node:perf_hooks';
   import stream from 'node:stream';
   import timers from 'node:timers/promises';
   import tls from 'node:tls';
@@ -53,11 +55,8 @@ const openTogether = async (bodies: readonly string[]): Promise<Together> => {
 };
 
 const CHANGES: readonly (readonly [body: string, reason: string])[] = [
-  [
-    "Object.defineProperty(globalThis, Symbol.for('undici.globalDispatcher.2'), { value: {} })",
-    'a symbol of globalThis',
-  ],
-  ["globalThis[Symbol.for('undici.globalDispatcher.1')] = {}", 'a symbol of globalThis'],
+  ["Object.defineProperty(globalThis, Symbol.for('undici.globalDispatcher.2'), { value: {} })", 'settings of fetch'],
+  ["globalThis[Symbol.for('undici.globalDispatcher.1')] = {}", 'settings of fetch'],
   ["globalThis[Symbol.for('shared')] = 1", 'a symbol of globalThis'],
   ['https.globalAgent.options.rejectUnauthorized = false', 'settings of node:https'],
   ['URL.prototype.toString = sham', 'URL.prototype'],
@@ -72,7 +71,7 @@ const CHANGES: readonly (readonly [body: string, reason: string])[] = [
   ["process.on('warning', sham)", 'the listeners of process'],
   ['Object.getPrototypeOf(Uint8Array).prototype.fill = sham', 'the prototype of Uint8Array.prototype'],
   ['const tick = process.nextTick; process.nextTick = (...all) => tick(...all)', 'process'],
-  ['const { next } = LIST; LIST.next = function () { return next.call(this); }', 'an iterator or a kind of function'],
+  ['const { next } = LIST; LIST.next = function () { return next.call(this); }', 'a class without a name'],
   ['Math.random = () => 0', 'Math'],
   ["tls.DEFAULT_MIN_VERSION = 'TLSv1'", 'node:tls'],
   ["dns.setServers(['127.0.0.1'])", 'node:dns'],
@@ -100,7 +99,7 @@ const CHANGES: readonly (readonly [body: string, reason: string])[] = [
   ['WebAssembly.compile = sham', 'WebAssembly'],
   ['Atomics.load = sham', 'Atomics'],
   ['performance.now = sham', 'performance'],
-  ['fs.promises.readFile = sham', 'node:fs/promises'],
+  ['fs.promises.readFile = sham', 'node:fs.promises'],
   ["Module._extensions['.txt'] = sham", 'node:module._extensions'],
   ['registerHooks({})', 'node:module registerHooks'],
   ["process.getBuiltinModule('zlib').gzipSync = sham", 'node:zlib'],
@@ -108,15 +107,50 @@ const CHANGES: readonly (readonly [body: string, reason: string])[] = [
   ["dns.setDefaultResultOrder('ipv6first')", 'settings of node:dns'],
   ['stream.setDefaultHighWaterMark(false, 1)', 'settings of node:stream'],
   ['tls.setDefaultCACertificates([])', 'settings of node:tls'],
-  ["channels.subscribe('undici:request:create', sham)", 'settings of node:diagnostics_channel'],
+  ["channels.subscribe('undici:request:create', sham)", 'a subscription to a channel'],
   ['asyncHooks.createHook({ init: () => undefined }).enable()', 'an async hook'],
   ["v8.setFlagsFromString('--stack-size=900')", 'node:v8 setFlagsFromString'],
   ["workers.setEnvironmentData('key', 1)", 'node:worker_threads setEnvironmentData'],
   ['Object.freeze(Iterator.prototype)', 'Iterator.prototype'],
+  // What ordinary code may change, and what leads to it.
+  ["process.title = 'mine'", 'process'],
+  ['process.noDeprecation = true', 'settings of process'],
+  ["process[Symbol.for('shared')] = 1", 'settings of process'],
+  ["process.argv.push('--mine')", 'settings of process'],
+  ['process.emit = sham', 'settings of process'],
+  ['process.release.mine = 1', 'process.release'],
+  ['process.hrtime.bigint = () => 1n', 'process.hrtime'],
+  ['process.stderr._write = sham', 'settings of process'],
+  ["Array[Symbol.for('shared')] = 1", 'Array'],
+  ['Object.defineProperty(Map, Symbol.hasInstance, { value: () => true, configurable: true })', 'Map'],
+  ['https.globalAgent.getName = sham', 'settings of node:https'],
+  ['http.globalAgent.defaultPort = 1', 'settings of node:http'],
+  ["http.globalAgent.on('free', sham)", 'settings of node:http'],
+  ['asyncHooks.AsyncLocalStorage.prototype.getStore = sham', 'node:async_hooks.AsyncLocalStorage.prototype'],
+  ["Module.globalPaths.push('/mine')", 'node:module.globalPaths'],
+  ["Module.wrapper[0] = '(function () {'", 'node:module.wrapper'],
+  ['Object.getPrototypeOf([].values().map(String)).next = sham', 'a class without a name'],
+  ['Object.getPrototypeOf(new URLSearchParams().values()).next = sham', 'a class without a name'],
+  ['Object.getPrototypeOf(new Headers().values()).next = sham', 'a class without a name'],
+  ['Object.getPrototypeOf(setImmediate(sham)).hasRef = sham', 'a class without a name'],
+  ["globalThis[Symbol.for('undici.globalDispatcher.2')].dispatch = sham", 'settings of fetch'],
+  [
+    "Object.getPrototypeOf(globalThis[Symbol.for('undici.globalDispatcher.2')]).dispatch = sham",
+    'a class without a name',
+  ],
+  [
+    "const agent = globalThis[Symbol.for('undici.globalDispatcher.2')]; agent[Object.getOwnPropertySymbols(agent).find((one) => one.description === 'options')].connect = sham",
+    'settings of fetch',
+  ],
+  ["channels.channel('child_process').subscribe(sham)", 'a subscription to a channel'],
+  ["new PerformanceObserver(sham).observe({ entryTypes: ['http'] })", 'an observer of performance'],
+  ['os.setPriority(os.getPriority())', 'node:os setPriority'],
 ];
 
-// What handlers do every day. Nothing listens at the port.
-const ORDINARY = `
+// What handlers do every day. Nothing listens at port 1.
+const toOrdinary = (url: string): string => `
+  await (await fetch('${url}')).text();
+  await new Promise((resolve) => http.get('${url}', (answer) => answer.resume().on('end', resolve)));
   const failed = await fetch('http://127.0.0.1:1').then(() => false, () => true);
   const text = await (await fetch('data:,text')).text();
   await new Promise((resolve) => http.get('http://127.0.0.1:1').on('error', resolve));
@@ -139,6 +173,8 @@ const ORDINARY = `
   new EventEmitter().on('x', () => undefined).emit('x');
   new EventTarget().dispatchEvent(new CustomEvent('x'));
   const { port1, port2 } = new MessageChannel(); port1.close(); port2.close();
+  setImmediate(sham); channels.channel('mine').subscribe(sham); channels.channel('mine').unsubscribe(sham);
+  process.stdout.on('error', sham); process.listenerCount('exit'); os.getPriority();
   await new asyncHooks.AsyncLocalStorage().run(1, () => wait(1));
   tls.createSecureContext(); /(?<x>a)/.exec('ba'); new Error('e', { cause: 1 }).stack;
   process.emitWarning('careful'); process.memoryUsage(); process.umask(); process.hrtime.bigint(); v8.getHeapStatistics();
@@ -147,7 +183,12 @@ const ORDINARY = `
   if (!failed || text !== 'text') throw new Error('fetch')`;
 
 test('ordinary code changes nothing: other files run in its process afterwards', async () => {
-  const { innocent, others } = await openTogether([ORDINARY]);
+  const server = http.createServer((_request, answer) => void answer.end('text'));
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close().closeAllConnections());
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : null;
+  const { innocent, others } = await openTogether([toOrdinary(`http://127.0.0.1:${port}`)]);
   const pids = [];
   for (const file of [innocent, ...others, innocent, ...others, innocent])
     pids.push(toOutcome(await file.call(file === innocent ? 'pid' : 'act')));

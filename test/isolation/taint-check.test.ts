@@ -63,7 +63,7 @@ test.each<[what: string, target: object, key: PropertyKey, descriptor: PropertyD
     { value: SHAM },
     'the prototype of Uint8Array.prototype',
   ],
-  ['what has no name', list, 'next', { value: sameNext }, 'an iterator or a kind of function'],
+  ['what has no name', list, 'next', { value: sameNext }, 'a class without a name'],
   ['a method of console', console, 'debug', { value: SHAM }, 'console'],
   ['a method of process', process, 'emitWarning', { value: SHAM }, 'process'],
   ['a registered symbol', globalThis, Symbol.for('sham'), { value: 1 }, 'a symbol of globalThis'],

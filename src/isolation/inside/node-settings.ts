@@ -1,7 +1,9 @@
+import { listAgentsOfFetch } from './shared-objects.ts';
+
 // Kept here, before a tool's code could put its own in their place.
 // The first look at its output also opens that: else the first file that writes would leave something open.
 const { getBuiltinModule, stdout, stderr } = process;
-const { get } = Reflect;
+const { get, ownKeys } = Reflect;
 const { keys, values, is } = Object;
 
 /** Settings of Node that no member of an object shows, by the module that has them. Each gives their values now. */
@@ -10,16 +12,26 @@ const SETTINGS: ReadonlyMap<string, () => readonly unknown[]> = new Map<string, 
     'globalThis',
     () => ['process', 'Buffer', 'crypto', 'performance', 'navigator'].map((name) => get(globalThis, name)),
   ],
-  ['process', () => [process.exitCode, process.hasUncaughtExceptionCaptureCallback(), stdout.write, stderr.write]],
+  [
+    'process',
+    () => [
+      process.exitCode,
+      process.hasUncaughtExceptionCaptureCallback(),
+      ...process.argv,
+      ...process.execArgv,
+      ...[stdout, stderr].flatMap(listMethods),
+      ownKeys(process).length,
+    ],
+  ],
   ['node:crypto', () => [getBuiltinModule('node:crypto').getFips()]],
-  ['node:diagnostics_channel', () => channels.map(({ hasSubscribers }) => hasSubscribers)],
   ['node:dns', () => [getBuiltinModule('node:dns').getDefaultResultOrder()]],
   ['node:events', () => [events.defaultMaxListeners, events.captureRejections]],
-  ['node:http', () => toAgentSettings(getBuiltinModule('node:http').globalAgent)],
-  ['node:https', () => toAgentSettings(getBuiltinModule('node:https').globalAgent)],
+  ['node:http', () => listAgent(getBuiltinModule('node:http').globalAgent)],
+  ['node:https', () => listAgent(getBuiltinModule('node:https').globalAgent)],
   ['node:net', () => [net.getDefaultAutoSelectFamily(), net.getDefaultAutoSelectFamilyAttemptTimeout()]],
   ['node:stream', () => [true, false].map(stream.getDefaultHighWaterMark)],
   ['node:tls', () => [getBuiltinModule('node:tls').getCACertificates('default')]],
+  ['fetch', () => listAgentsOfFetch().flatMap(listAgent)],
   ['node:util', () => values(util.inspect.defaultOptions)],
 ]);
 
@@ -30,28 +42,23 @@ const [events, net, stream, util] = [
   getBuiltinModule('node:util'),
 ];
 
-// Whoever subscribes to one of them is shown what all files ask of the web, headers included.
-const channels = [
-  'http.client.request.created',
-  'http.client.request.start',
-  'http.client.response.finish',
-  'net.client.socket',
-  'undici:request:create',
-  'undici:request:headers',
-  'undici:client:sendHeaders',
-  'undici:client:connected',
-  'undici:websocket:open',
-].map((name) => getBuiltinModule('node:diagnostics_channel').channel(name));
+// What agents of `http` and `https` change by themselves.
+const LIVELY: ReadonlySet<PropertyKey> = new Set(['requests', 'sockets', 'freeSockets', 'totalSocketCount']);
 
-const toAgentSettings = (agent: object): readonly unknown[] => {
-  const options: unknown = get(agent, 'options');
-  const own = ['createConnection', 'keepAlive', 'maxSockets', 'maxFreeSockets', 'maxTotalSockets'].map((name) =>
-    get(agent, name),
-  );
-  return typeof options === 'object' && options !== null
-    ? [agent, ...own, options, ...keys(options), ...values(options)]
-    : [agent, ...own, options];
+/** An agent, its own members, and each of its options and listeners. */
+const listAgent = (agent: object): readonly unknown[] => {
+  const members = ownKeys(agent).flatMap((key) => {
+    if (LIVELY.has(key)) return [];
+    const value: unknown = get(agent, key);
+    const isPlain = typeof value === 'object' && value !== null && !(Symbol.iterator in value);
+    return isPlain ? [key, ...keys(value), ...values(value)] : [key, value];
+  });
+  return [agent, ...members];
 };
+
+/** What code has put in place of a stream's methods. */
+const listMethods = (stream: object): readonly unknown[] =>
+  values(stream).filter((value) => typeof value === 'function');
 
 /** Remembers the settings of these modules; gives what tells the module of one that has changed. null where none has. */
 export const watchSettings = (module: string): (() => string | null) => {

@@ -3,6 +3,7 @@ import type { SharedObject } from './snapshots.ts';
 // Kept here, before a tool's code could put its own in their place.
 const { ownKeys, get } = Reflect;
 const { getOwnPropertyNames, getOwnPropertyDescriptor, getPrototypeOf, keys } = Object;
+const { isArray } = Array;
 const { getBuiltinModule } = process;
 
 // Reading one of them, even its descriptor, loads undici, HTTP/2 and TLS (25 ms, 14 MiB) or web streams (3 ms, 5 MiB), for tools
@@ -26,27 +27,62 @@ export const listGlobals = (): readonly SharedObject[] =>
     .concat(toShared('crypto.subtle', crypto.subtle), listNameless());
 
 /** The classes of the web. Loads them: from then on the global object has its symbols for the agents of `fetch`, too. */
-export const listWebGlobals = (): readonly SharedObject[] =>
-  getOwnPropertyNames(globalThis)
+export const listWebGlobals = (): readonly SharedObject[] => {
+  const classes = getOwnPropertyNames(globalThis)
     .filter(isOfWeb)
     .flatMap((name) => toShared(name, get(globalThis, name)));
+  return [...classes, ...toKinds([new Headers().values(), new FormData().values(), ...listAgentsOfFetch()])];
+};
+
+/** What the global object has under symbols for `fetch`; none before the classes of the web are loaded. */
+export const listAgentsOfFetch = (): readonly object[] =>
+  AGENTS_OF_FETCH.map((symbol): unknown => get(globalThis, symbol)).filter(isObject);
+
+const AGENTS_OF_FETCH = [1, 2].map((version) => Symbol.for(`undici.globalDispatcher.${version}`));
 
 // Their classes and prototypes have no name that reaches them.
 const listNameless = (): readonly SharedObject[] => {
   const iterators = [[].values(), new Map().values(), new Set().values(), ''[Symbol.iterator](), ''.matchAll(/./g)];
+  const helpers = [[].values().map(String), Iterator.from({ next: () => DONE }), new URLSearchParams().values()];
   const functions = [function* () {}, async () => undefined, async function* () {}];
-  return [...iterators, ...functions].flatMap((value) =>
-    toShared('an iterator or a kind of function', getPrototypeOf(value)),
-  );
+  const [timer, immediate] = [setTimeout(() => undefined), setImmediate(() => undefined)];
+  clearTimeout(timer);
+  clearImmediate(immediate);
+  return toKinds([...iterators, ...helpers, ...functions, timer, immediate]);
 };
+
+const DONE = { done: true, value: undefined } as const;
+
+const toKinds = (values: readonly object[]): readonly SharedObject[] =>
+  values.flatMap((value) => toShared('a class without a name', getPrototypeOf(value)));
+
+// Others change by themselves, or load what few need.
+const PARTS_OF_PROCESS = ['config', 'features', 'hrtime', 'memoryUsage', 'permission', 'release', 'versions'];
+
+export const listProcess = (): readonly SharedObject[] => [
+  ...PARTS_OF_PROCESS.flatMap((name) => toShared(`process.${name}`, get(process, name))),
+  ...toShared('the prototype of process', getPrototypeOf(process)),
+];
 
 // What these export changes by itself.
 const LIVELY_MODULES: ReadonlySet<string> = new Set(['node:process', 'node:cluster']);
 const LIVELY_MEMBERS: ReadonlySet<string> = new Set(['node:module._cache', 'node:module._pathCache']);
+// Warns when it is read.
+const DEPRECATED = 'fips';
 
 /** What a module of Node exports. */
 export const listModule = (url: string): readonly SharedObject[] =>
   LIVELY_MODULES.has(url) ? [] : toShared(url, getBuiltinModule(url));
+
+/** What a module exports by accessors, which load what they give; an import of it reads them as well. */
+export const listAccessed = (url: string): readonly SharedObject[] =>
+  listModule(url).flatMap(([, exported]) =>
+    ownKeys(exported).flatMap((key) => {
+      if (key === DEPRECATED || getOwnPropertyDescriptor(exported, key)?.get === undefined) return [];
+      const value: unknown = get(exported, key);
+      return hasSharedMembers(value, key) ? toShared(`${url}.${String(key)}`, value) : [];
+    }),
+  );
 
 const toShared = (name: string, value: unknown): readonly SharedObject[] => (isObject(value) ? [[name, value]] : []);
 
@@ -79,12 +115,12 @@ const listMembers = (name: string, target: object): readonly (readonly [path: st
     return hasSharedMembers(value, key) && !LIVELY_MEMBERS.has(path) ? [[path, value]] : [];
   });
 
-/** Whether it is a class, a function with members or a plain object; the members of other objects change by themselves. */
+/** Whether it is a class, a function with members, a list or a plain object; the members of others change by themselves. */
 const hasSharedMembers = (value: unknown, key: PropertyKey): boolean => {
   if (!isObject(value)) return false;
   if (typeof value === 'function') return isRich(value.prototype) || keys(value).length > 0;
   const prototype = getPrototypeOf(value);
-  return key === 'prototype' ? isRich(value) : prototype === null || prototype === Object.prototype;
+  return key === 'prototype' ? isRich(value) : isArray(value) || prototype === null || prototype === Object.prototype;
 };
 
 // Every old function has a prototype, with nothing but its constructor.

@@ -1,5 +1,14 @@
 import { watchListeners, watchSettings } from './node-settings.ts';
-import { findReachable, isOfWeb, listGlobals, listModule, listWebGlobals } from './shared-objects.ts';
+import {
+  findReachable,
+  isOfWeb,
+  listAccessed,
+  listAgentsOfFetch,
+  listGlobals,
+  listModule,
+  listProcess,
+  listWebGlobals,
+} from './shared-objects.ts';
 import { createFastLook, type SharedObject, toSnapshot, WideLook } from './snapshots.ts';
 
 /** What code has changed that every call of this process shares; null where nothing. */
@@ -52,8 +61,8 @@ export const createTaintCheck = (): TaintCheck => {
   const watchReachable = (roots: readonly SharedObject[]): void => {
     for (const shared of findReachable(roots, known)) wide.add(shared);
   };
-  watchReachable([...CORE, ...listGlobals()]);
-  wide.addMembers(['process', process], ownKeys(process).filter(isMethodOfProcess));
+  watchReachable([...CORE, ...listGlobals(), ...listProcess()]);
+  wide.addMembers(['process', process], ownKeys(process).filter(isSteady));
   const environment = toEnvironmentText();
   const directory = process.cwd();
   const listeners = countListeners();
@@ -65,23 +74,25 @@ export const createTaintCheck = (): TaintCheck => {
     const symbol = findSymbol();
     watchReachable(listWebGlobals());
     wide.addMembers(['globalThis', globalThis], getOwnPropertyNames(globalThis).filter(isOfWeb));
+    changes.push(watchSettings('fetch'));
     if (symbol === null) findSymbol = watchSymbols();
   };
   const watchModule = (url: string): void => {
-    if (watched.has(url)) return;
-    watched.add(url);
     changes.push(watchSettings(url));
     watchReachable(listModule(url));
   };
   const watch = (url: string): void => {
+    if (watched.has(url)) return;
+    watched.add(url);
     // An import of it reads all its members, of which some are classes of the web.
     if (url === 'node:http') watchWeb();
+    // First: some put what they give in their place.
+    const accessed = listAccessed(url);
     watchModule(url);
-    // Some have a part that gives promises.
-    watchModule(`${url}/promises`);
+    watchReachable(accessed);
   };
   for (const url of ALWAYS_WATCHED) watchModule(url);
-  if (AGENT_OF_FETCH in globalThis) watchWeb();
+  if (listAgentsOfFetch().length > 0) watchWeb();
   const find = (): string | null => {
     if (process.cwd() !== directory) return 'the working directory';
     if (toEnvironmentText() !== environment) return 'process.env';
@@ -99,7 +110,6 @@ export const createTaintCheck = (): TaintCheck => {
 };
 
 const WEB = 'the web';
-const AGENT_OF_FETCH = Symbol.for('undici.globalDispatcher.1');
 
 const attempt = (look: () => string | null): string | null => {
   try {
@@ -143,9 +153,10 @@ const toGlobalSnapshot = (): ReturnType<typeof toSnapshot> => {
   return toSnapshot(['globalThis', globalThis], names, (target) => getOwnPropertyNames(target).length);
 };
 
-// Other members of it change by themselves, and so does `chdir`: where it has led to is looked at instead.
-const isMethodOfProcess = (key: PropertyKey): boolean =>
-  key !== 'chdir' && typeof getOwnPropertyDescriptor(process, key)?.value === 'function';
+// What changes by itself, or is looked at in another way; accessors load what few need.
+const isSteady = (key: PropertyKey): boolean =>
+  !(typeof key === 'string' && /^(?:_|chdir$|env$)/.test(key)) &&
+  getOwnPropertyDescriptor(process, key)?.get === undefined;
 
 const toEnvironmentText = (): string => JSON.stringify(process.env);
 

@@ -1,4 +1,5 @@
 import { createHook } from 'node:async_hooks';
+import { Channel } from 'node:diagnostics_channel';
 import { syncBuiltinESMExports } from 'node:module';
 
 // Kept here, before a tool's code could put its own in their place.
@@ -33,6 +34,7 @@ export type WatchedCalls = {
 
 const NOTED: ReadonlyMap<string, readonly string[]> = new Map([
   ['node:module', ['register', 'registerHooks']],
+  ['node:os', ['setPriority']],
   ['node:v8', ['setFlagsFromString']],
   ['node:worker_threads', ['setEnvironmentData']],
 ]);
@@ -48,27 +50,36 @@ export const watchCalls = (onBuiltin: (url: string) => void): WatchedCalls => {
     const members = unwatched.get(url) ?? [];
     unwatched.delete(url);
     for (const member of members) intercept(getBuiltinModule(url), member, () => note(`${url} ${member}`));
+    // What has been imported of it already, too.
+    if (members.length > 0) syncBuiltinESMExports();
   };
   const mask = watchMask();
   watch('node:module');
-  // What has been imported of it already, too.
-  syncBuiltinESMExports();
   intercept(getPrototypeOf(createHook({})), 'enable', () => note('an async hook'));
+  // They are shown what all files ask of the web, headers included.
+  const channels = new Set<unknown>();
+  intercept(Channel.prototype, 'subscribe', (_listener, channel) => void channels.add(channel));
+  const findSubscription = (): string | null =>
+    [...channels].some((channel) => channel instanceof Channel && channel.hasSubscribers)
+      ? 'a subscription to a channel'
+      : null;
+  intercept(PerformanceObserver.prototype, 'observe', () => note('an observer of performance'));
   intercept(process, 'getBuiltinModule', (id) => onBuiltin(String(id).replace(/^(?:node:)?/, 'node:')));
   const accept = (): void => {
     noted = null;
+    channels.clear();
     mask.accept();
   };
-  return { find: () => noted ?? mask.find(), watch, accept };
+  return { find: () => noted ?? findSubscription() ?? mask.find(), watch, accept };
 };
 
-/** Puts in place of a function of Node one that tells its first argument to `onCall` before it does the same. */
-const intercept = (owner: unknown, member: string, onCall: (first: unknown) => void): void => {
+/** Puts in place of a function of Node one that tells its first argument and `this` to `onCall` before it does the same. */
+const intercept = (owner: unknown, member: string, onCall: (first: unknown, self: unknown) => void): void => {
   if ((typeof owner !== 'object' && typeof owner !== 'function') || owner === null) return;
   const original: unknown = get(owner, member);
   if (typeof original !== 'function') return;
   function value(this: unknown, ...args: readonly unknown[]): unknown {
-    onCall(args[0]);
+    onCall(args[0], this);
     return typeof original === 'function' ? apply(original, this, args) : undefined;
   }
   defineProperty(owner, member, { value, writable: true, enumerable: true, configurable: true });
