@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { getPriority } from 'node:os';
 import { expect, test } from 'vitest';
 import { timeLimit } from '../support/time-limit.ts';
 import { openLab, toOutcome, toolFile } from './isolation-lab.ts';
@@ -51,6 +53,16 @@ test('a host that died while nobody used it costs the next call nothing', async 
     expect(next).not.toBe(pid);
   }
   expect(ended.map(({ restart }) => restart)).toEqual(['crash', 'crash', 'crash']);
+});
+
+test('a host stands behind the service in the queue for the processor, itself and its session', async () => {
+  const { load } = openLab({ maxHosts: 1 });
+  const { call } = await load(FILE);
+  const pid = Number(toOutcome(await call('pid')));
+  expect(getPriority(pid)).toBe(Math.min(19, getPriority() + 5));
+  // A kernel that does not group by session has no such file.
+  const group = await readFile(`/proc/${pid}/autogroup`, 'latin1').catch(() => 'nice 10\n');
+  expect(group).toMatch(/nice 10\n$/);
 });
 
 test('as many hosts as are to be kept warm are there without a call, and again when one dies', async () => {
