@@ -114,7 +114,7 @@ const findInvalid = async (call: ReadyCall): Promise<CallOutcome | null> => {
   const terms = { context, timeoutMs: limitMs, cancellation };
   const checked =
     tool.runsIn === 'service'
-      ? await invokeTool(toCheckingTool(tool), parsed.value, terms)
+      ? await invokeTool(toCheckingTool(tool), parsed.value, terms, parsed.names)
       : await services.runHosted({ ...tool, effects: 'read' }, parsed.value, {
           ...terms,
           graceful: 'on',

@@ -119,17 +119,25 @@ class IssueWords {
 const toJsonList = (values: readonly unknown[]): string =>
   values.length === 1 ? JSON.stringify(values[0]) : `one of ${values.map((value) => JSON.stringify(value)).join(', ')}`;
 
-/** Puts zod's issues into our words: as many issues as there are problems; only the first hundred have words of their own. */
+/**
+ * Puts zod's issues into our words: as many issues as there are problems; only the first hundred have words of their own.
+ * `further`: how many unknown parameters zod did not see, which had a hundred others to tell of.
+ */
 export const createZodWords = (schema: JsonSchema) => {
   const words = new IssueWords(schema);
-  return (found: readonly z.core.$ZodRawIssue[], input: unknown): readonly Issue[] => {
+  return (found: readonly z.core.$ZodRawIssue[], input: unknown, further: number): readonly Issue[] => {
     const issues: Issue[] = [];
     for (const issue of found) {
       if (issue.code === 'unrecognized_keys') addUnknown(issue, input, words, issues);
       else issues.push(issues.length < MAX_WORDED ? toZodIssue(issue, input, words) : COUNTED);
     }
+    addCounted(further, issues);
     return words.share(issues);
   };
+};
+
+const addCounted = (further: number, issues: Issue[]): void => {
+  for (let count = 0; count < further; count += 1) issues.push(COUNTED);
 };
 
 type ZodUnknown = { readonly keys: readonly string[]; readonly path?: Path | undefined };

@@ -273,8 +273,8 @@ const toPrepare = ({ name, input, resource, handle }: Handling): InlineTool['pre
     const handler: ResourceHandler = (context, made) => handle(value, Object.assign(context, { resource: made }));
     return { ok: true, invocation: { run: (context) => resource.run(handler, name, context) } };
   };
-  return (given) => {
-    const checked = input.check(given);
+  return (given, names) => {
+    const checked = input.check(given, names);
     return checked instanceof Promise ? checked.then(toPrepared) : toPrepared(checked);
   };
 };

@@ -9,6 +9,7 @@ import { createAjvWords } from './argument-issues.ts';
 import { createForeignPatterns, type ForeignPatterns } from './foreign-patterns.ts';
 import { isRecord } from './json-schema.ts';
 import { loosenSchema, mapParts } from './loosen-schema.ts';
+import { findOnlyNames, type ManyNames, toFewNames } from './many-names.ts';
 import { runInTimeBox } from './time-box.ts';
 import { type ToWideInteger, withWideIntegers } from './wide-integers.ts';
 
@@ -16,8 +17,8 @@ export type Checked =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly issues: readonly Issue[] };
 
-/** The value as it may be used, or what is wrong with it. */
-export type JsonSchemaCheck = (value: unknown) => Checked;
+/** The value as it may be used, or what is wrong with it. `names`: those of the value, where they are many and known. */
+export type JsonSchemaCheck = (value: unknown, names?: ManyNames) => Checked;
 
 /**
  * Who wrote a schema. `own`: a team, for its own tool, where its patterns are JavaScript's. `foreign`: an MCP server or
@@ -75,6 +76,10 @@ type Compiled = {
   readonly toWide: ToWideInteger | undefined;
 };
 
+/** Of which items of a list problems are told. `isOfMany`: the value stands for one with more names. */
+const toItems = (value: unknown, isOfMany: boolean): 'each' | 'one' =>
+  isOfMany || hasMoreNodes(value, MOST_NODES_TOLD_IN_FULL) ? 'one' : 'each';
+
 const createCheck = ({ schema, findFirst, toFindAll, run, toWide }: Compiled): JsonSchemaCheck => {
   const toIssues = createAjvWords(schema);
   const judge = (value: unknown, items: 'each' | 'one', find: Ajv.ValidateFunction): Checked => {
@@ -83,15 +88,20 @@ const createCheck = ({ schema, findFirst, toFindAll, run, toWide }: Compiled): J
     const judged = withWideIntegers(value, findErrors, { items, toWide });
     return judged.ok ? judged : { ok: false, issues: toIssues(judged.errors, value) };
   };
-  return (value) => {
+  const check = (value: unknown, isOfMany: boolean): Checked => {
     const fits = run(() => findFirst(value) === true);
     if (fits === 'cut_off') return OUT_OF_TIME;
     if (fits) return { ok: true, value };
-    const items = hasMoreNodes(value, MOST_NODES_TOLD_IN_FULL) ? 'one' : 'each';
+    const items = toItems(value, isOfMany);
     // Made outside of the time box: on a busy machine that takes as long as a check may.
     const find = items === 'one' ? findFirst : toFindAll();
     const checked = run(() => judge(value, items, find));
     return checked === 'cut_off' ? OUT_OF_TIME : checked;
+  };
+  const only = findOnlyNames(schema);
+  return (given, names = null) => {
+    const few = toFewNames(given, names, only);
+    return few === null ? check(given, false) : check(few.value, true);
   };
 };
 

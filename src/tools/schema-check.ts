@@ -2,11 +2,15 @@ import * as z from 'zod';
 import type { JsonSchema } from '../contract/tool-description.ts';
 import { createZodWords } from './argument-issues.ts';
 import { type Checked, createJsonSchemaChecks, type SchemaOrigin } from './json-schema-checks.ts';
+import { type ManyNames, toFewNames } from './many-names.ts';
 
-/** A schema made ready to check values: its JSON Schema form, and the check. The check may throw what a refinement throws. */
+/**
+ * A schema made ready to check values: its JSON Schema form, and the check. The check may throw what a refinement throws.
+ * `names`: those of the value, where they are many and known.
+ */
 export type SchemaCheck = {
   readonly jsonSchema: JsonSchema;
-  readonly check: (value: unknown) => Checked | Promise<Checked>;
+  readonly check: (value: unknown, names?: ManyNames) => Checked | Promise<Checked>;
 };
 
 /** Whether `schema` is a zod 4 schema and not a plain JSON Schema. */
@@ -44,6 +48,10 @@ const checkNesting = (schema: JsonSchema): void => {
 const toStrict = (schema: z.ZodType): z.ZodType =>
   schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema;
 
+/** The names that a strict object lets in; null for any other schema. */
+const findStrictNames = (schema: z.ZodType): readonly string[] | null =>
+  schema instanceof z.ZodObject && schema.def.catchall instanceof z.ZodNever ? Object.keys(schema.def.shape) : null;
+
 const toZodCheck = (declared: z.ZodType, side: Side): SchemaCheck => {
   const schema = side === 'input' ? toStrict(declared) : declared;
   let mayWait = false;
@@ -64,19 +72,27 @@ const toZodCheck = (declared: z.ZodType, side: Side): SchemaCheck => {
   // No call could ever fit; unless something makes such a value of what is sent.
   if (side === 'input' && unsayable.length > 0 && !mayFit) throw new TypeError(toUnsayableText(unsayable[0] ?? ''));
   const toIssues = createZodWords(jsonSchema);
-  const toChecked = ({ issues, value: checked }: z.core.ParsePayload, input: unknown): Checked =>
-    issues.length === 0 ? { ok: true, value: checked } : { ok: false, issues: toIssues(issues, input) };
+  const toChecked = ({ issues, value: checked }: z.core.ParsePayload, input: unknown, further: number): Checked =>
+    issues.length === 0 ? { ok: true, value: checked } : { ok: false, issues: toIssues(issues, input, further) };
+  const only = findStrictNames(schema);
   // Not by zod's own safeParse: it makes an exception and a message of its own for each problem, which took half the time
   // of a call that fails. Code of the tool's own may be asynchronous. Trying it synchronously first would run it twice and
   // leave a promise behind that nobody handles.
   const check: SchemaCheck['check'] = mayWait
-    ? async (value) => toChecked(await schema._zod.run({ value, issues: [] }, { async: true }), value)
-    : (value) => {
-        const ran = schema._zod.run({ value, issues: [] }, { async: false });
-        if (ran instanceof Promise) throw new z.core.$ZodAsyncError();
-        return toChecked(ran, value);
+    ? async (value) => toChecked(await schema._zod.run({ value, issues: [] }, { async: true }), value, 0)
+    : (given, names = null) => {
+        const few = toFewNames(given, names, only);
+        return few === null
+          ? toChecked(runAtOnce(schema, given), given, 0)
+          : toChecked(runAtOnce(schema, few.value), few.value, few.further);
       };
   return { jsonSchema, check };
+};
+
+const runAtOnce = (schema: z.ZodType, value: unknown): z.core.ParsePayload => {
+  const ran = schema._zod.run({ value, issues: [] }, { async: false });
+  if (ran instanceof Promise) throw new z.core.$ZodAsyncError();
+  return ran;
 };
 
 // With one of these something else than such a value may be sent.

@@ -65,8 +65,8 @@ export const createOperationTool = (
     ...defineTool({ name, description, effects, input: ANY_OBJECT, run, timeoutMs, upstream, source }),
     inputSchema,
     exampleArguments: toExampleArguments(inputSchema),
-    prepare: (input) => {
-      const checked = check(input);
+    prepare: (input, names) => {
+      const checked = check(input, names);
       if (!checked.ok) return checked;
       // An object that was checked stays one.
       const given = isRecord(checked.value) ? checked.value : input;
@@ -154,9 +154,9 @@ export const createArgumentChecks = (formats: FormatRule): ((schema: JsonSchema)
   };
   return (schema) => {
     let check: JsonSchemaCheck | undefined;
-    return (value) => {
+    return (value, names) => {
       check ??= compile(schema);
-      return check(value);
+      return check(value, names);
     };
   };
 };

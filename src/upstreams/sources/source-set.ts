@@ -172,8 +172,8 @@ const createRunningCalls = () => {
     if (tool.runsIn === 'host') return tool;
     return {
       ...tool,
-      prepare: (input) => {
-        const prepared = tool.prepare(input);
+      prepare: (input, names) => {
+        const prepared = tool.prepare(input, names);
         return prepared instanceof Promise ? prepared.then(countPrepared) : countPrepared(prepared);
       },
     };
