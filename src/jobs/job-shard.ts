@@ -1,8 +1,8 @@
 import { Queue } from 'bullmq';
 import * as z from 'zod';
 import type { Job, LaneState } from '../pending/job-queue.ts';
-import { createPatience, PATIENT_MS } from '../sessions/patience.ts';
 import { createRedisScript, type openQueueConnection, type RedisClient, toPatient } from '../sessions/redis-client.ts';
+import { CommandTimeout, LONG_TIMEOUT_MS } from '../store/command-timeout.ts';
 
 /** What BullMQ keeps of a job beside its id, which is the call. */
 export const JobData = z.object({ tenant: z.string() });
@@ -71,12 +71,12 @@ export const createJobShard = (options: JobShardOptions): JobShard => {
     state: script('state.lua'),
     others: script('others.lua'),
   };
-  const patience = createPatience(PATIENT_MS);
+  const timeout = new CommandTimeout(LONG_TIMEOUT_MS);
   // BullMQ waits for a connection, and would do later what nobody waits for any more.
   const inTime = <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
     if (connection.status !== 'ready') return Promise.reject(new Error('Redis is not connected'));
-    const answer = patience.wait(ask());
-    patience.begin(performance.now());
+    const answer = timeout.wait(ask());
+    timeout.begin(performance.now());
     return answer;
   };
   const noteTaken: JobShard['noteTaken'] = async ({ call, tenant }, tag) => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
-import { createPatience, PATIENT_MS } from './patience.ts';
+import { CommandTimeout, LONG_TIMEOUT_MS } from '../store/command-timeout.ts';
 import { createPreload } from './preload-scripts.ts';
 import { toSentinelOptions } from './redis-sentinel.ts';
 import { isSentinelUrl, splitRedisUrl } from './redis-url.ts';
@@ -18,6 +18,8 @@ export type RedisClient = {
   readonly call: (command: string, ...parameters: string[]) => Promise<unknown>;
   /** The same for what must be durable, and for what no batch waits for: rejects after a second. */
   readonly callPatiently: RedisClient['call'];
+  /** Sends one command at once. Rejects with Redis's error, or where the connection is lost: whoever asks knows how long to wait. */
+  readonly send: RedisClient['call'];
   /** Makes a script known to the servers before it is first run. Best effort. */
   readonly preload?: (lua: string) => void;
   /** What each server that takes writes says of its memory; as patient. */
@@ -46,7 +48,7 @@ const SHARED_OPTIONS = {
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   // When ioredis itself ends a command, which nobody waits for any more by then.
-  commandTimeout: PATIENT_MS + 500,
+  commandTimeout: LONG_TIMEOUT_MS + 500,
   connectTimeout: 1000,
   socketTimeout: 2000,
   enableAutoPipelining: false,
@@ -62,8 +64,8 @@ const retryDelay = (attempt: number): number =>
 export const createRedisClient = (address: RedisAddress, answerWithinMs = COMMAND_TIMEOUT_MS): RedisClient => {
   const nodes = toNodes(address);
   const client = nodes.length > 1 ? createCluster(nodes) : createStandalone(address);
-  const hurried = createPatience(answerWithinMs);
-  const patient = createPatience(PATIENT_MS);
+  const hurried = new CommandTimeout(answerWithinMs);
+  const patient = new CommandTimeout(LONG_TIMEOUT_MS);
   const openTurn = createTurns(client, () => {
     const now = performance.now();
     hurried.begin(now);
@@ -92,6 +94,7 @@ export const createRedisClient = (address: RedisAddress, answerWithinMs = COMMAN
       openTurn();
       return patient.wait(client.call(command, ...parameters));
     },
+    send: (command, ...parameters) => client.call(command, ...parameters),
     memory: () => {
       openTurn();
       const servers = client instanceof Cluster ? client.nodes('master') : [client];

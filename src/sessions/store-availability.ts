@@ -1,5 +1,5 @@
 import type { StoreObserver, StoreOperation } from '../executor/store-observer.ts';
-import { LateAnswerError } from './patience.ts';
+import { LateAnswerError } from '../store/command-timeout.ts';
 import type { RedisClient } from './redis-client.ts';
 
 // One probe a second: an outage costs one time-out per second and replica, not one per batch.

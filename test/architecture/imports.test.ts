@@ -14,7 +14,19 @@ const innermostFolderOf = (path: string): string =>
   path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : rootOf(path);
 
 const CORE = [
-  ...['contract', 'json', 'files', 'memory', 'formats', 'tools', 'executor', 'redaction', 'queue', 'isolation'],
+  ...[
+    'contract',
+    'json',
+    'files',
+    'memory',
+    'store',
+    'formats',
+    'tools',
+    'executor',
+    'redaction',
+    'queue',
+    'isolation',
+  ],
   ...['session-view', 'pending', 'sessions', 'jobs', 'telemetry', 'auth', 'config', 'routes', 'mcp-server', 'http'],
   ...['egress', 'workspace', 'toolkit-api', 'toolkits', 'upstreams', 'webhooks'],
 ];
@@ -25,6 +37,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   json: [],
   files: [],
   memory: ['json'],
+  store: ['memory'],
   console: [],
   formats: ['contract', 'json'],
   tools: ['contract'],
@@ -39,9 +52,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   queue: ['tools', 'executor'],
   isolation: ['contract', 'tools', 'executor', 'json'],
   'session-view': ['contract', 'tools', 'executor', 'json'],
-  sessions: ['contract', 'executor', 'tools', 'memory', 'pending', 'webhooks'],
+  sessions: ['contract', 'executor', 'tools', 'memory', 'pending', 'store', 'webhooks'],
   pending: ['contract', 'tools', 'executor', 'json', 'memory'],
-  jobs: ['pending', 'sessions'],
+  jobs: ['pending', 'sessions', 'store'],
   telemetry: ['contract', 'executor', 'redaction', 'queue', 'isolation', 'memory', 'webhooks'],
   auth: ['contract', 'files', 'memory'],
   config: [
@@ -97,6 +110,7 @@ const MAY_USE: Readonly<Record<string, RegExp>> = {
   'executor/journal': /^zod$/,
   isolation: /^(zod|node:.*)$/,
   sessions: /^(zod|ioredis|node:crypto|node:fs)$/,
+  store: /^(zod|node:crypto|node:fs|node:sqlite)$/,
   jobs: /^(bullmq|zod|node:crypto)$/,
   'telemetry/tracing': /^(@opentelemetry\/.*|node:crypto)$/,
   telemetry: /^(lru-cache|pino|pino-pretty|prom-client|node:fs|node:os|node:path|node:perf_hooks|node:v8)$/,
@@ -311,9 +325,14 @@ const MAY_CATCH: Readonly<Record<string, string>> = {
   'routes/body-parsers.ts': 'bytes and JSON that cannot be read are a problem, not a bug',
   'routes/sessions.ts': 'a store that is away is a problem, not a bug',
   'sessions/keyed/keyed-results.ts': 'what was kept may be no JSON any more',
+  'sessions/session-journal.ts': 'a head that is no JSON any more is that of no tool',
   'sessions/redis-client.ts': 'NOSCRIPT: the script is sent whole',
   'sessions/redis-url.ts': 'a % that is no escape is a mistake of the URL, told in words',
   'sessions/store-availability.ts': 'a store that is away becomes a state',
+  'store/redis-record.ts': 'an update that throws is rejected alone, and not those that are decided with it',
+  'store/sqlite-record-store.ts':
+    'what keeps a file from being a store is said in words; a commit that fails rejects all that wait for it',
+  'store/swap-sender.ts': 'NOSCRIPT: the script is sent whole',
   'telemetry/call-metrics.ts': 'an observer that throws changes nothing',
   'telemetry/describe-error.ts': 'reading what was thrown may throw',
   'telemetry/load-sampler.ts': 'Linux without /proc does not tell how much memory a process has',

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createBullmqJobQueue } from '#src/jobs/bullmq-job-queue.ts';
 import type { Job, JobQueue } from '#src/pending/job-queue.ts';
-import { PATIENT_MS } from '#src/sessions/patience.ts';
+import { LONG_TIMEOUT_MS } from '#src/store/command-timeout.ts';
 import { type RedisServer, startRedisServer } from '#test/support/redis-server.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 import { watchOver } from '#test/support/watch-over.ts';
@@ -153,7 +153,7 @@ test('a Redis that does not answer refuses an offer after a second', async () =>
   await offerUntilDone(queue, 'c_1');
   server().pause();
   try {
-    expect(await refusedAfterMs(queue)).toBeLessThan(PATIENT_MS + timeLimit(500));
+    expect(await refusedAfterMs(queue)).toBeLessThan(LONG_TIMEOUT_MS + timeLimit(500));
   } finally {
     server().resume();
   }

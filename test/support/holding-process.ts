@@ -57,6 +57,7 @@ const records: unknown = Object.getPrototypeOf(
     client: {
       call: refuse,
       callPatiently: refuse,
+      send: refuse,
       memory: refuse,
       topology: 'server',
       connect: ignore,

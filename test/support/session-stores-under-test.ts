@@ -66,6 +66,7 @@ export const connectToRedis = async (url: string): Promise<Redis> => {
 export const toRedisClient = (redis: Redis | Cluster): RedisClient => ({
   call: (command, ...parameters) => redis.call(command, ...parameters),
   callPatiently: (command, ...parameters) => redis.call(command, ...parameters),
+  send: (command, ...parameters) => redis.call(command, ...parameters),
   memory: async () => (redis instanceof Redis ? [await redis.info('memory')] : []),
   topology: redis instanceof Redis ? 'server' : 'cluster',
   connect: () => undefined,

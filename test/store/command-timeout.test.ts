@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createPatience } from '#src/sessions/patience.ts';
+import { CommandTimeout } from '#src/store/command-timeout.ts';
 
 const block = (ms: number): void => {
   const until = performance.now() + ms;
@@ -9,37 +9,37 @@ const block = (ms: number): void => {
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 test('what comes to its end while the answers to older commands are read is not given up with them', async () => {
-  const patience = createPatience(50);
-  const older = patience.wait(new Promise(() => undefined)).catch(String);
-  patience.begin(performance.now());
+  const timeout = new CommandTimeout(50);
+  const older = timeout.wait(new Promise(() => undefined)).catch(String);
+  timeout.begin(performance.now());
   const { promise, resolve } = Promise.withResolvers<string>();
   setTimeout(() => {
     block(40);
     setImmediate(() => resolve('answered'));
   }, 50);
   await sleep(20);
-  const younger = patience.wait(promise);
-  patience.begin(performance.now());
+  const younger = timeout.wait(promise);
+  timeout.begin(performance.now());
   expect(await older).toBe('Error: Command timed out');
   expect(await younger).toBe('answered');
 });
 
 test('what is not written yet is waited for as long as that takes', async () => {
-  const patience = createPatience(20);
-  const written = patience.wait(new Promise(() => undefined)).catch(String);
-  patience.begin(performance.now());
+  const timeout = new CommandTimeout(20);
+  const written = timeout.wait(new Promise(() => undefined)).catch(String);
+  timeout.begin(performance.now());
   const { promise, resolve } = Promise.withResolvers<string>();
-  const unwritten = patience.wait(promise);
+  const unwritten = timeout.wait(promise);
   expect(await written).toBe('Error: Command timed out');
   await sleep(40);
-  patience.begin(performance.now());
+  timeout.begin(performance.now());
   resolve('answered');
   expect(await unwritten).toBe('answered');
 });
 
 test('an error of the answer is that of the wait', async () => {
-  const patience = createPatience(20);
-  const waiting = patience.wait(Promise.reject(new Error('WRONGTYPE')));
-  patience.begin(performance.now());
+  const timeout = new CommandTimeout(20);
+  const waiting = timeout.wait(Promise.reject(new Error('WRONGTYPE')));
+  timeout.begin(performance.now());
   await expect(waiting).rejects.toThrow('WRONGTYPE');
 });

@@ -1,0 +1,71 @@
+import type { StoreName } from '../memory/store-memory.ts';
+
+/** The texts of a record by the names of its fields, as a backend keeps them. */
+export type Fields = ReadonlyMap<string, string>;
+
+/** What differs from what is saved: names and texts in turn, and names of fields that go. */
+export type FieldChanges = { readonly set: readonly string[]; readonly gone: readonly string[] };
+
+/** An element of a record's list. In memory it stays as it is, elsewhere it is its text. */
+export type ListElement = {
+  /** What it takes of the heap, in bytes. */
+  readonly bytes: number;
+  readonly toText: () => string;
+};
+
+/**
+ * A kind of record: how its state becomes fields and back. A field that a kind does not know stays as it is. `Saved` is what
+ * `changes` compares the state with.
+ */
+export type Kind<State, Saved> = {
+  /** Part of its keys. */
+  readonly name: string;
+  /** The parts of this process's memory that its records and their lists are in, where they are in memory. */
+  readonly memory: { readonly records: StoreName; readonly lists: StoreName };
+  /** Time from the last update to the record's end, in milliseconds. */
+  readonly ttlMs: number;
+  /** The state where there is no record. */
+  readonly create: () => State;
+  readonly decode: (fields: Fields) => State;
+  readonly toSaved: (state: State, fields: Fields) => Saved;
+  /** What differs from `saved`, which is brought up to date. */
+  readonly changes: (state: State, saved: Saved) => FieldChanges;
+  /** Elements that decisions have added to the list since this was asked last. */
+  readonly takeAdded: (state: State) => readonly ListElement[];
+  /** How many elements the list keeps. */
+  readonly toKeep: (state: State) => number;
+  /** Whether the state is that of no record: it is not kept. */
+  readonly isEmpty: (state: State) => boolean;
+  /** What the state takes of the heap, in bytes, without the list. */
+  readonly bytes: (state: State) => number;
+};
+
+/**
+ * Reads the state of a record and changes it. Pure beside that: it may run again on a fresh state, and of its results the
+ * last one counts. They must not be parts of the state. `now` is the store's time in Unix milliseconds.
+ */
+export type Decide<State, Result> = (state: State, now: number) => Result;
+
+/** How long an update waits for its answer: a short time, or a second for what must be kept. */
+export type UpdateTimeout = 'short' | 'long';
+
+/** The records of one kind. */
+export type Records<State> = {
+  /**
+   * Runs `decide` on the record and keeps what it changed, atomically. Memory answers at once. Rejects where the store fails;
+   * where its answer did not come in time the change may have been made.
+   */
+  readonly update: <Result>(
+    key: string,
+    decide: Decide<State, Result>,
+    timeout?: UpdateTimeout,
+  ) => Result | Promise<Result>;
+  /** What `look` makes of the state, of which nothing is kept; null: there is no record. */
+  readonly read: <Result>(key: string, look: Decide<State, Result>) => Result | null | Promise<Result | null>;
+  /** The last elements of its list, oldest first. */
+  readonly list: (key: string, count: number) => readonly ListElement[] | Promise<readonly ListElement[]>;
+  readonly delete: (key: string) => void | Promise<void>;
+};
+
+/** Records of all kinds, in one backend. */
+export type RecordStore = { readonly open: <State, Saved>(kind: Kind<State, Saved>) => Records<State> };

@@ -1,0 +1,73 @@
+import * as z from 'zod';
+import { BoundedStore, tenantOfKey } from '../memory/bounded-store.ts';
+import type { Decide, Kind, ListElement, RecordStore, Records, UpdateTimeout } from './record-store.ts';
+import { RedisRecord, toFields } from './redis-record.ts';
+import { type Swap, type SwapOptions, SwapSender } from './swap-sender.ts';
+
+export type RedisRecordStoreOptions = SwapOptions & {
+  /** Bytes of the heap for the last known states. */
+  readonly cacheBytes: number;
+};
+
+/**
+ * Records in Redis, shared by all replicas. An update decides on the last state that this process knows, and sends what differs
+ * together with the version of that state; where another process has written since, the answer is the new state, and it decides again.
+ * The updates of a record that come while a swap of it is under way are decided together in the next one. All swaps of a
+ * turn of the event loop are one command, in a cluster one each.
+ */
+export const createRedisRecordStore = (options: RedisRecordStoreOptions): RecordStore => {
+  const sender = new SwapSender(options);
+  return { open: (kind) => new RedisRecords(kind, sender, options) };
+};
+
+const Texts = z.array(z.string());
+
+class RedisRecords<State, Saved> implements Records<State> {
+  readonly #kind: Kind<State, Saved>;
+  readonly #sender: SwapSender;
+  readonly #client: SwapOptions['client'];
+  readonly #known: BoundedStore<RedisRecord<State, Saved>>;
+
+  constructor(kind: Kind<State, Saved>, sender: SwapSender, { client, cacheBytes }: RedisRecordStoreOptions) {
+    this.#kind = kind;
+    this.#sender = sender;
+    this.#client = client;
+    this.#known = new BoundedStore<RedisRecord<State, Saved>>({
+      limitBytes: cacheBytes,
+      tenantOf: tenantOfKey,
+      ttl: { ms: kind.ttlMs, renewed: 'by_get' },
+      now: Date.now,
+    });
+  }
+
+  update<Result>(key: string, decide: Decide<State, Result>, timeout: UpdateTimeout = 'short'): Promise<Result> {
+    let record = this.#known.get(key);
+    if (record === undefined) {
+      record = new RedisRecord(this.#kind, this.#toKeys(key), this.#sender, (bytes) => this.#known.weigh(key, bytes));
+      this.#known.set(key, record, 0);
+    }
+    return record.update(decide, this.#sender.timeouts[timeout]);
+  }
+
+  async read<Result>(key: string, look: Decide<State, Result>): Promise<Result | null> {
+    const words = Texts.parse(await this.#client.send('HGETALL', this.#toKeys(key)[0]));
+    const fields = toFields(words);
+    return fields.has('v') ? look(this.#kind.decode(fields), this.#sender.now()) : null;
+  }
+
+  async list(key: string, count: number): Promise<readonly ListElement[]> {
+    const words = ['LRANGE', this.#toKeys(key)[1], String(-count), '-1'] as const;
+    const texts = count === 0 ? [] : Texts.parse(await this.#client.send(...words));
+    return texts.map((text) => ({ bytes: text.length, toText: () => text }));
+  }
+
+  async delete(key: string): Promise<void> {
+    await this.#client.send('DEL', ...this.#toKeys(key));
+  }
+
+  // The whole key is the hash tag: a record is one cluster slot, and a tenant is many.
+  #toKeys(key: string): Swap['keys'] {
+    const hash = `recourse2:{${key}}:${this.#kind.name}`;
+    return [hash, `${hash}:list`];
+  }
+}

@@ -1,0 +1,222 @@
+import { type CommandTimeout, type TimedWait, UNSENT } from './command-timeout.ts';
+import type { Decide, Fields, Kind } from './record-store.ts';
+import type { Conflict, Swap, SwapSender } from './swap-sender.ts';
+
+// Who has lost so often asks to be the only writer for so long; the others wait so long before they try again.
+const EXCLUSIVE_AFTER = 3;
+const EXCLUSIVE_MS = 20;
+const CLOSED_MS = 1;
+// Before what got no answer is sent again, each time twice as long.
+const [FIRST_PAUSE_MS, LAST_PAUSE_MS] = [2, 64] as const;
+// Fields of writers: those that are gone would stay for as long as the record.
+const MOST_WRITERS = 8;
+
+export const toFields = (words: readonly string[]): Fields => {
+  const fields = new Map<string, string>();
+  for (let at = 0; at < words.length; at += 2) fields.set(words[at] ?? '', words[at + 1] ?? '');
+  return fields;
+};
+
+const NO_FIELDS: Fields = new Map();
+
+/** An update that waits for its answer. */
+type Waiter<State> = TimedWait & {
+  readonly decide: (state: State, now: number) => void;
+  readonly finish: () => void;
+  /** Nobody waits for it any more. */
+  isOver: boolean;
+};
+
+/**
+ * One record, as far as this process knows it.
+ *
+ * | state    | is known | updates that come    | becomes                                                           |
+ * |----------|----------|----------------------|-------------------------------------------------------------------|
+ * | idle     | maybe    | begin a swap         | swapping                                                          |
+ * | swapping | yes      | wait for the next    | idle, or swapping with those that wait; closed; unsure            |
+ * | closed   | yes      | are decided with it  | swapping, after 1 ms: another writer is the only one now          |
+ * | unsure   | yes      | wait for the next    | swapping, with the same words: no answer came, and somebody waits |
+ *
+ * What is not answered and nobody waits for is given up: then nothing is known.
+ */
+export class RedisRecord<State, Saved> implements Swap {
+  readonly keys: Swap['keys'];
+  args: readonly string[] = [];
+  readonly #kind: Kind<State, Saved>;
+  readonly #sender: SwapSender;
+  readonly #weigh: (bytes: number) => void;
+  #state: State;
+  #saved: Saved;
+  /** null: nothing is known; "": there is no record. */
+  #version: string | null = null;
+  #nextVersion = '';
+  /** Fields of writers that are not this one. */
+  #writers: readonly string[] = [];
+  /** Those that are decided and not answered. */
+  #decided: Waiter<State>[] = [];
+  #waiting: Waiter<State>[] = [];
+  #isBusy = false;
+  #pauseMs = 0;
+  #losses = 0;
+  /** The state was read after all that is decided on it had come. */
+  #isFresh = false;
+
+  constructor(kind: Kind<State, Saved>, keys: Swap['keys'], sender: SwapSender, weigh: (bytes: number) => void) {
+    this.#kind = kind;
+    this.keys = keys;
+    this.#sender = sender;
+    this.#weigh = weigh;
+    this.#state = kind.create();
+    this.#saved = kind.toSaved(this.#state, NO_FIELDS);
+  }
+
+  update<Result>(decide: Decide<State, Result>, timeout: CommandTimeout): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      let result: { readonly value: Result } | null = null;
+      const waiter: Waiter<State> = {
+        isOver: false,
+        // What waits for another swap is on its way now.
+        since: this.#isBusy ? performance.now() : UNSENT,
+        decide: (state, now) => {
+          result = { value: decide(state, now) };
+        },
+        finish: () => {
+          timeout.remove(waiter);
+          if (result !== null) resolve(result.value);
+        },
+        giveUp: (error) => {
+          timeout.remove(waiter);
+          waiter.isOver = true;
+          reject(error);
+        },
+      };
+      timeout.add(waiter);
+      this.#waiting.push(waiter);
+      if (!this.#isBusy) this.#begin();
+    });
+  }
+
+  #begin(): void {
+    this.#isBusy = true;
+    // That there is no record is as good a guess as any: the answer to it is the record.
+    if (this.#version === null) this.#load(NO_FIELDS);
+    this.#decide();
+  }
+
+  #load(fields: Fields): void {
+    this.#version = fields.get('v') ?? '';
+    this.#state = this.#version === '' ? this.#kind.create() : this.#kind.decode(fields);
+    this.#saved = this.#kind.toSaved(this.#state, fields);
+    const writers: string[] = [];
+    for (const name of fields.keys()) if (name.startsWith('w:') && name !== this.#sender.writer) writers.push(name);
+    this.#writers = writers;
+  }
+
+  /** Decides all that waits, and swaps. */
+  #decide(): void {
+    const isFresh = this.#isFresh && this.#waiting.length === 0;
+    this.#isFresh = false;
+    this.#decided = [...this.#decided, ...this.#waiting].filter(({ isOver }) => !isOver);
+    this.#waiting = [];
+    const now = this.#sender.now();
+    for (const waiter of this.#decided) {
+      try {
+        waiter.decide(this.#state, now);
+      } catch (error) {
+        waiter.giveUp(error);
+        // Half a decision is in the state: it is read anew, and the others are decided on that.
+        this.#load(NO_FIELDS);
+        this.#decide();
+        return;
+      }
+    }
+    if (this.#decided.length === 0) this.#end();
+    else this.#swap(isFresh);
+  }
+
+  #swap(isFresh: boolean): void {
+    const { set, gone } = this.#kind.changes(this.#state, this.#saved);
+    const added = this.#kind.takeAdded(this.#state);
+    const isCheck = set.length === 0 && gone.length === 0 && added.length === 0;
+    // What began before the state was read, and changes nothing, has its answer.
+    if (isCheck && isFresh) {
+      this.#end();
+      return;
+    }
+    this.#nextVersion = isCheck ? '' : this.#sender.nextVersion();
+    const old = this.#takeOldWriters();
+    const exclusive = this.#losses >= EXCLUSIVE_AFTER ? EXCLUSIVE_MS : 0;
+    const counts = `${this.#kind.ttlMs} ${set.length} ${gone.length + old.length} ${added.length === 0 ? 0 : this.#kind.toKeep(this.#state)} ${added.length} ${exclusive}`;
+    const args = [this.#version ?? '', this.#nextVersion, counts, ...set, ...gone, ...old];
+    for (const element of added) args.push(element.toText());
+    this.args = args;
+    this.#pauseMs = 0;
+    this.#sender.gather(this);
+  }
+
+  #takeOldWriters(): readonly string[] {
+    if (this.#writers.length <= MOST_WRITERS) return [];
+    const old = this.#writers;
+    this.#writers = [];
+    return old;
+  }
+
+  written(): void {
+    if (this.#nextVersion !== '') this.#version = this.#nextVersion;
+    this.#end();
+  }
+
+  conflicted([words, isClosed]: Conflict): void {
+    this.#sender.noteConflict();
+    const fields = toFields(words);
+    // It was sent again as it was: this writer's field tells whether it had been applied, whatever came after it.
+    const wasApplied =
+      this.#pauseMs > 0 && this.#nextVersion !== '' && fields.get(this.#sender.writer) === this.#nextVersion;
+    this.#load(fields);
+    this.#losses += 1;
+    if (wasApplied) {
+      this.#end();
+      return;
+    }
+    this.#isFresh = isClosed === 0;
+    if (isClosed === 0) this.#decide();
+    else setTimeout(() => this.#decide(), CLOSED_MS);
+  }
+
+  refused(error: Error): void {
+    this.#fail(error);
+  }
+
+  lost(error: unknown): void {
+    if (this.#decided.every(({ isOver }) => isOver)) {
+      this.#fail(error);
+      return;
+    }
+    this.#pauseMs = Math.min(LAST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, 2 * this.#pauseMs));
+    setTimeout(() => {
+      if (this.#decided.every(({ isOver }) => isOver)) this.#fail(error);
+      else this.#sender.gather(this);
+    }, this.#pauseMs);
+  }
+
+  #end(): void {
+    const decided = this.#decided;
+    this.#decided = [];
+    this.#losses = 0;
+    for (const waiter of decided) waiter.finish();
+    this.#weigh(this.#kind.bytes(this.#state));
+    if (this.#waiting.length > 0) this.#begin();
+    else this.#isBusy = false;
+  }
+
+  /** What was decided on the state is not saved, or may not be: nothing is known of the record any more. */
+  #fail(error: unknown): void {
+    const decided = this.#decided;
+    this.#decided = [];
+    this.#losses = 0;
+    this.#version = null;
+    for (const waiter of decided) waiter.giveUp(error);
+    if (this.#waiting.length > 0) this.#begin();
+    else this.#isBusy = false;
+  }
+}

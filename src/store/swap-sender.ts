@@ -1,0 +1,140 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import * as z from 'zod';
+import { CommandTimeout } from './command-timeout.ts';
+import type { UpdateTimeout } from './record-store.ts';
+
+/** What the store needs of a Redis client. */
+export type SwapClient = {
+  /**
+   * Sends one command. Rejects with Redis's error, where the connection is lost, or where no answer comes for seconds; except in the first
+   * case it may have been applied.
+   */
+  readonly send: (command: string, ...parameters: string[]) => Promise<unknown>;
+  readonly preload?: (lua: string) => void;
+  /** Whether one command may name keys of several hash slots. */
+  readonly topology: 'server' | 'cluster';
+};
+
+export type SwapOptions = {
+  readonly client: SwapClient;
+  /** Milliseconds that an update waits. */
+  readonly timeouts: Readonly<Record<UpdateTimeout, number>>;
+  /** For tests: how far the store's time is ahead of the server's clock, in milliseconds. */
+  readonly skewMs?: () => number;
+  /** Called where another process has written meanwhile. */
+  readonly onConflict?: () => void;
+};
+
+const MOST_TOGETHER = 32;
+
+const LUA = readFileSync(new URL('swap.lua', import.meta.url), 'utf8');
+const SHA = createHash('sha1').update(LUA).digest('hex');
+
+/** What the answer to a swap may be, beside that all was written. */
+export type Conflict = readonly [words: readonly string[], isClosed: number];
+
+const Answers = z.tuple([z.number()], z.union([z.literal(1), z.string(), z.tuple([z.array(z.string()), z.number()])]));
+
+/** A swap of one record that is to be sent. */
+export type Swap = {
+  readonly keys: readonly [hash: string, list: string];
+  readonly args: readonly string[];
+  readonly written: () => void;
+  readonly refused: (error: Error) => void;
+  readonly conflicted: (conflict: Conflict) => void;
+  /** No answer has come: it may have been applied. */
+  readonly lost: (error: unknown) => void;
+};
+
+/** Sends the swaps of all records. Also what these have in common: the name of this writer, the server's clock, how long is waited. */
+export class SwapSender {
+  readonly #options: SwapOptions;
+  readonly writer = `w:${randomBytes(6).toString('base64url')}`;
+  readonly timeouts: Readonly<Record<UpdateTimeout, CommandTimeout>>;
+  readonly #most: number;
+  #gathered: Swap[] = [];
+  #sequence = 0;
+  #offsetMs = 0;
+
+  constructor(options: SwapOptions) {
+    this.#options = options;
+    this.#most = options.client.topology === 'cluster' ? 1 : MOST_TOGETHER;
+    this.timeouts = {
+      short: new CommandTimeout(options.timeouts.short),
+      long: new CommandTimeout(options.timeouts.long),
+    };
+    options.client.preload?.(LUA);
+  }
+
+  /** The server's time, as far as its last answer tells. */
+  now(): number {
+    return Date.now() + this.#offsetMs + (this.#options.skewMs?.() ?? 0);
+  }
+
+  noteConflict(): void {
+    this.#options.onConflict?.();
+  }
+
+  /** A version that no record has ever had. */
+  nextVersion(): string {
+    this.#sequence += 1;
+    return this.writer.slice(2) + this.#sequence.toString(36);
+  }
+
+  /** Sends a swap with the others of this turn of the event loop. */
+  gather(swap: Swap): void {
+    this.#gathered.push(swap);
+    if (this.#gathered.length >= this.#most) this.#sendGathered();
+    else if (this.#gathered.length === 1) setImmediate(() => this.#sendGathered());
+  }
+
+  #sendGathered(): void {
+    const swaps = this.#gathered;
+    if (swaps.length === 0) return;
+    this.#gathered = [];
+    const words = [String(2 * swaps.length)];
+    for (const { keys } of swaps) words.push(keys[0], keys[1]);
+    words.push(this.writer);
+    for (const { args } of swaps) for (const word of args) words.push(word);
+    const now = performance.now();
+    this.timeouts.short.begin(now);
+    this.timeouts.long.begin(now);
+    this.#run(words).then(
+      (answer) => this.#answer(swaps, answer),
+      (error: unknown) => {
+        for (const swap of swaps)
+          if (isReply(error)) swap.refused(error);
+          else swap.lost(error);
+      },
+    );
+  }
+
+  async #run(words: readonly string[]): Promise<unknown> {
+    const { client } = this.#options;
+    try {
+      return await client.send('EVALSHA', SHA, ...words);
+    } catch (error) {
+      if (!isReply(error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      return client.send('EVAL', LUA, ...words);
+    }
+  }
+
+  #answer(swaps: readonly Swap[], answer: unknown): void {
+    const parsed = Answers.safeParse(answer);
+    if (!parsed.success) {
+      for (const swap of swaps) swap.refused(new Error('Redis answered a swap with something else.'));
+      return;
+    }
+    const [time, ...answers] = parsed.data;
+    this.#offsetMs = time - Date.now();
+    for (const [at, swap] of swaps.entries()) {
+      const one = answers[at];
+      if (one === 1) swap.written();
+      else if (typeof one === 'object') swap.conflicted(one);
+      else swap.refused(new Error(one ?? 'Redis left out an answer.'));
+    }
+  }
+}
+
+const isReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import type { RecordStore } from '#src/store/record-store.ts';
+import { type Counter, counterKind, countUp, readCounts, toElement } from './counter-kind.ts';
+
+/** A store, and what a test may do to it. `expire` makes all records as old as their kind lets them be. */
+export type RecordStoreUnderTest = { readonly store: RecordStore; readonly expire: (key: string) => Promise<void> };
+
+const add =
+  (text: string) =>
+  (state: Counter): number => {
+    state.added = [...state.added, toElement(text)];
+    return countUp()(state);
+  };
+
+/** What every backend promises of records. */
+export const describeRecordStore = (name: string, create: () => Promise<RecordStoreUnderTest>): void => {
+  let last = 0;
+  const open = async () => {
+    const { store, expire } = await create();
+    last += 1;
+    return { records: store.open(counterKind), key: `t:${process.pid}-${last}`, expire };
+  };
+  describe(name, () => {
+    test.each(['short', 'long'] as const)(
+      'updates of a record follow each other, each on what the last one left: %s',
+      async (timeout) => {
+        const { records, key } = await open();
+        const results = await Promise.all(Array.from({ length: 50 }, () => records.update(key, countUp(), timeout)));
+        expect(results).toEqual(Array.from({ length: 50 }, (_, at) => at + 1));
+        expect(await records.read(key, readCounts)).toEqual({ one: 50 });
+      },
+    );
+
+    test('there is no record before the first update, and none by one that leaves it empty', async () => {
+      const { records, key } = await open();
+      expect(await records.read(key, readCounts)).toBeNull();
+      expect(await records.update(key, readCounts)).toEqual({});
+      expect(await records.read(key, readCounts)).toBeNull();
+      expect(await records.list(key, 9)).toEqual([]);
+    });
+
+    test('a field comes, changes and goes', async () => {
+      const { records, key } = await open();
+      await records.update(key, countUp('a'));
+      await records.update(key, countUp('b'));
+      await records.update(key, ({ counts }) => counts.delete('a'));
+      await records.update(key, countUp('b'));
+      expect(await records.read(key, readCounts)).toEqual({ b: 2 });
+    });
+
+    test('records of one kind do not touch each other', async () => {
+      const { records, key } = await open();
+      await Promise.all([
+        records.update(key, add('a')),
+        records.update(`${key}x`, add('b')),
+        records.update(key, add('c')),
+      ]);
+      const texts = async (of: string) => (await records.list(of, 9)).map((element) => element.toText());
+      expect([await texts(key), await texts(`${key}x`)]).toEqual([['a', 'c'], ['b']]);
+    });
+
+    test('a list gives its last elements, oldest first, and no more than it keeps', async () => {
+      const { records, key } = await open();
+      for (const text of ['a', 'b', 'c', 'd', 'e']) await records.update(key, add(text));
+      const textsOf = async (count: number) => (await records.list(key, count)).map((element) => element.toText());
+      expect([await textsOf(3), await textsOf(1), await textsOf(0)]).toEqual([['c', 'd', 'e'], ['e'], []]);
+    });
+
+    test('what is looked at is not changed', async () => {
+      const { records, key } = await open();
+      await records.update(key, countUp());
+      expect(await records.read(key, readCounts)).toEqual({ one: 1 });
+      expect(await records.read(key, readCounts)).toEqual({ one: 1 });
+      expect(await records.update(key, countUp())).toBe(2);
+    });
+
+    test('a deleted record is gone with its list, and begins anew', async () => {
+      const { records, key } = await open();
+      await records.update(key, add('a'), 'long');
+      await records.delete(key);
+      expect([await records.read(key, readCounts), await records.list(key, 9)]).toEqual([null, []]);
+      expect(await records.update(key, add('b'))).toBe(1);
+      expect((await records.list(key, 9)).map((element) => element.toText())).toEqual(['b']);
+    });
+
+    test('a record ends with its time, and its list with it', async () => {
+      const { records, key, expire } = await open();
+      await records.update(key, add('a'), 'long');
+      await expire(key);
+      expect(await records.read(key, readCounts)).toBeNull();
+      expect(await records.update(key, add('b'))).toBe(1);
+      expect((await records.list(key, 9)).map((element) => element.toText())).toEqual(['b']);
+    });
+
+    test('texts of any characters come back, a lone half of one as U+FFFD where the backend has only whole ones', async () => {
+      const { records, key } = await open();
+      const text = '\u0000 "\\ \n ü 漢 😀';
+      await records.update(key, (state) => {
+        state.added = [toElement(text)];
+        state.counts.set(`${text}\ud800`, 1);
+        return null;
+      });
+      const counts = await records.read(key, ({ counts }) => [...counts.keys()].map((name) => name.toWellFormed()));
+      expect(counts).toEqual([`${text}\ufffd`]);
+      expect((await records.list(key, 1)).map((element) => element.toText())).toEqual([text]);
+    });
+  });
+};

@@ -1,0 +1,37 @@
+import { createMemoryRecordStore } from '#src/store/memory-record-store.ts';
+import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
+import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
+import { roomyMemory } from '#test/support/roomy-memory.ts';
+import { createManualClock, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
+import { timeLimit } from '#test/support/time-limit.ts';
+import { counterKind } from './counter-kind.ts';
+import { describeRecordStore } from './describe-record-store.ts';
+
+const redis = useRedis();
+
+describeRecordStore('in memory', async () => {
+  const clock = createManualClock();
+  const store = createMemoryRecordStore({ memory: roomyMemory(), now: clock.now });
+  return { store, expire: async () => clock.advance(counterKind.ttlMs + 1) };
+});
+
+describeRecordStore('in Redis', async () => {
+  const timeouts = { short: timeLimit(5000), long: timeLimit(10_000) };
+  const store = createRedisRecordStore({ client: toRedisClient(redis()), cacheBytes: 1_000_000, timeouts });
+  return {
+    store,
+    expire: async (key) => {
+      const keys = await redis().keys(`recourse2:{${key}}:*`);
+      await Promise.all(keys.map((one) => redis().pexpire(one, 0)));
+    },
+  };
+});
+
+describeRecordStore('in SQLite', async () => {
+  const clock = createManualClock();
+  const onFailed = (error: unknown): void => {
+    throw error;
+  };
+  const options = { path: ':memory:', durable: 'process', cacheBytes: 1_000_000, now: clock.now, onFailed } as const;
+  return { store: createSqliteRecordStore(options), expire: async () => clock.advance(counterKind.ttlMs + 1) };
+});

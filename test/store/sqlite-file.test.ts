@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
+import { counterKind, countUp, readCounts } from './counter-kind.ts';
+
+const makeFolder = async (): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'recourse-sqlite-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+};
+
+const open = (path: string) => {
+  const failed: unknown[] = [];
+  const onFailed = (error: unknown): void => void failed.push(error);
+  const store = createSqliteRecordStore({ path, durable: 'process', cacheBytes: 1_000_000, now: Date.now, onFailed });
+  onTestFinished(() => store.close());
+  return { ...store, records: store.open(counterKind), failed };
+};
+
+type Counting = { readonly child: ChildProcess; readonly said: string[]; readonly saidMore: () => Promise<unknown> };
+
+/** `before`: words of a shell before the process begins. */
+const startCounting = (path: string, before = ''): Counting => {
+  const script = fileURLToPath(new URL('counting-process.ts', import.meta.url));
+  const child = spawn('bash', ['-c', `${before} exec "$0" "$@"`, process.execPath, script, path], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const said: string[] = [];
+  const lines = createInterface({ input: child.stdout });
+  lines.on('line', (line) => said.push(line));
+  return { child, said, saidMore: () => once(lines, 'line') };
+};
+
+test('what was promised is in the file after kill -9, ten times', async () => {
+  const path = join(await makeFolder(), 'store.db');
+  let promised = 0;
+  for (let kills = 0; kills < 10; kills += 1) {
+    const { child, said, saidMore } = startCounting(path);
+    while (said.length < 3 + kills) await saidMore();
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    promised = Number(said.at(-1));
+    const store = open(path);
+    const counts = await store.records.read('t:one', readCounts);
+    store.close();
+    expect(counts?.['c']).toBeGreaterThanOrEqual(promised);
+    // A turn of the event loop is whole, or not there.
+    expect(counts).toEqual({ a: counts?.['c'], b: counts?.['c'], c: counts?.['c'] });
+  }
+  expect(promised).toBeGreaterThan(10);
+});
+
+test('where the file cannot grow nothing is promised, and what was promised before is there', async () => {
+  const path = join(await makeFolder(), 'store.db');
+  // 1 KiB blocks; the signal would end the process, without it the write fails.
+  const { child, said } = startCounting(path, "trap '' XFSZ; ulimit -f 400;");
+  await once(child, 'close');
+  const promised = said.filter((line) => /^\d+$/.test(line)).length;
+  expect(promised).toBeGreaterThan(10);
+  expect(said.at(-1)).toMatch(/disk|I\/O/);
+  expect(await open(path).records.read('t:one', readCounts)).toEqual({ a: promised, b: promised, c: promised });
+});
+
+test('a process that finds the file in use says so', async () => {
+  const path = join(await makeFolder(), 'store.db');
+  const { saidMore } = startCounting(path);
+  await saidMore();
+  expect(() => open(path)).toThrow(`${path} is in use by another process.`);
+});
+
+test.each([
+  [
+    'no database',
+    async (path: string) => writeFile(path, 'This is a letter, not a database. '.repeat(100)),
+    /is damaged or no database/,
+  ],
+  [
+    'of another program',
+    async (path: string) => {
+      const db = new DatabaseSync(path);
+      db.exec('CREATE TABLE customer (id INTEGER)');
+      db.close();
+    },
+    /is a database of another program/,
+  ],
+  [
+    'of a later version',
+    async (path: string) => {
+      open(path).close();
+      const db = new DatabaseSync(path);
+      db.exec('PRAGMA user_version = 9');
+      db.close();
+    },
+    /has format 9, this version reads 1/,
+  ],
+  ['in no folder', async () => undefined, /cannot be opened/],
+])('a file that is %s is not touched, and the error says why', async (what, prepare, message) => {
+  const folder = await makeFolder();
+  const path = join(folder, what === 'in no folder' ? 'none/store.db' : 'store.db');
+  await prepare(path);
+  expect(() => open(path)).toThrow(message);
+});
+
+test('a copy of the store is a store', async () => {
+  const folder = await makeFolder();
+  const store = open(join(folder, 'store.db'));
+  await store.records.update('t:one', countUp(), 'long');
+  store.backup(join(folder, 'copy.db'));
+  await store.records.update('t:one', countUp(), 'long');
+  expect(await open(join(folder, 'copy.db')).records.read('t:one', readCounts)).toEqual({ one: 1 });
+});
