@@ -1,0 +1,198 @@
+import type { BudgetMode } from '../contract/tool-result.ts';
+import type { UnpackRound } from '../executor/journal/round-lines.ts';
+import type {
+  Admission,
+  Budget,
+  CallVerdict,
+  Round,
+  RoundReport,
+  SessionSettings,
+  SessionStore,
+} from '../executor/session-store.ts';
+import type { RecordStore, Records } from '../store/record-store.ts';
+import { toMaxLines } from './journal-lines.ts';
+import { readTicket, toLateRound, toLateTools, toTicket } from './late-rounds.ts';
+import {
+  admitClean,
+  endedCleanly,
+  settleClean,
+  toCleanBudgets,
+  toCleanPermits,
+  toCleanTools,
+} from './rules/clean-round.ts';
+import { type AdmittedTool, toBudget, toPermits } from './rules/retry-budgets.ts';
+import { admitRound, settleRound, toGuardStep, toSettlement } from './rules/rounds.ts';
+import {
+  createSessionState,
+  expireClaims,
+  findTool,
+  resetSession,
+  spentRetries,
+  toEmptyRecord,
+  toSessionRecord,
+} from './rules/session-state.ts';
+import { addLate, addRound, readJournal } from './session-journal.ts';
+import { createSessionKind, type StoredSession } from './session-kind.ts';
+
+type Budgets = ReadonlyMap<string, Budget>;
+
+const UNCHANGED: Budgets = new Map();
+
+/** A round as it was let in. `tools` is null where it was clean. */
+type Admitted = {
+  readonly born: string;
+  readonly step: number;
+  readonly verdicts: readonly CallVerdict[];
+  readonly tools: ReadonlyMap<string, AdmittedTool> | null;
+};
+
+type Options = {
+  readonly mode: BudgetMode;
+  readonly settings: SessionSettings;
+  readonly sessions: Records<StoredSession>;
+  readonly unpackRound: UnpackRound;
+};
+
+/** Sessions as records of a store: each step is one decision. The embedded stores answer at once. */
+export const createRecordSessionStore = ({
+  store,
+  ...rest
+}: Omit<Options, 'sessions'> & { readonly store: RecordStore }): SessionStore => {
+  const { mode, settings, unpackRound } = rest;
+  const options: Options = { ...rest, sessions: store.open(createSessionKind(settings.ttlMs)) };
+  const { sessions } = options;
+  const maxLines = toMaxLines(settings);
+  return {
+    admit: (round) => {
+      const admitted = sessions.update(round.sessionKey, (stored, now) =>
+        decideAdmission(stored, round, settings, now),
+      );
+      return admitted instanceof Promise
+        ? admitted.then((known) => new SessionAdmission(round, known, options))
+        : new SessionAdmission(round, admitted, options);
+    },
+    resume: (late) => {
+      const round = toLateRound(late);
+      const ticket = readTicket(late.ticket);
+      const tools = toLateTools(round, ticket, settings);
+      return new SessionAdmission(round, { born: ticket.born, step: ticket.step, verdicts: [], tools }, options);
+    },
+    read: async (sessionKey) => {
+      const found = await sessions.read(sessionKey, ({ session, journal }, now) => ({
+        record: toSessionRecord(session ?? createSessionState(''), now),
+        journal: { ...journal, counts: [...journal.counts] },
+      }));
+      if (found === null) return toEmptyRecord(mode);
+      const elements = await sessions.list(sessionKey, found.journal.counts.length);
+      return { mode, ...found.record, journal: readJournal(found.journal, elements, { maxLines, unpackRound }) };
+    },
+    end: async (sessionKey) => sessions.delete(sessionKey),
+    reset: async (sessionKey, tool) =>
+      sessions.update(sessionKey, (stored, now) => {
+        if (stored.session === null) return;
+        stored.bytes = 0;
+        resetSession(stored.session, tool, now);
+      }),
+  };
+};
+
+const decideAdmission = (stored: StoredSession, round: Round, settings: SessionSettings, now: number): Admitted => {
+  stored.session ??= createSessionState(round.batchId);
+  const { session } = stored;
+  const clean = admitClean(session, round, settings);
+  if (clean !== null) return { born: session.born, step: clean.step, verdicts: clean.verdicts, tools: null };
+  stored.bytes = 0;
+  return { born: session.born, ...admitRound(session, round, settings, now) };
+};
+
+class SessionAdmission implements Admission {
+  readonly mode: BudgetMode;
+  readonly scope = 'session';
+  readonly step: number;
+  readonly permits: Admission['permits'];
+  readonly verdicts: Admission['verdicts'];
+  readonly #round: Round;
+  readonly #admitted: Admitted;
+  readonly #options: Options;
+
+  constructor(round: Round, admitted: Admitted, options: Options) {
+    this.mode = options.mode;
+    this.step = admitted.step;
+    this.permits = admitted.tools === null ? toCleanPermits(round, options.settings) : toPermits(admitted.tools);
+    this.verdicts = admitted.verdicts;
+    this.#round = round;
+    this.#admitted = admitted;
+    this.#options = options;
+  }
+
+  settle(report: RoundReport): Budgets | Promise<Budgets> {
+    const { sessions, settings } = this.#options;
+    if (this.#admitted.tools !== null && this.#settlementOf(report) === null) return UNCHANGED;
+    return sessions.update(
+      this.#round.sessionKey,
+      (stored, now) => {
+        if (stored.session?.born !== this.#admitted.born) return this.#readBudgets(stored.session, now);
+        const isClean = this.#admitted.tools === null && endedCleanly(stored.session, report);
+        const budgets = isClean ? this.#settleCleanly(stored, report) : this.#settleAny(stored, report, now);
+        const { journal } = report;
+        if (journal !== null && settings.journal > 0)
+          addRound(
+            stored.journal,
+            { journal, most: settings.journal, tools: this.#round.tools, budgets },
+            toMaxLines(settings),
+          );
+        return budgets;
+      },
+      'long',
+    );
+  }
+
+  ticketOf(tool: string): string {
+    return toTicket(this.#admitted, this.#admitted.tools?.get(tool));
+  }
+
+  async addLate(json: string): Promise<void> {
+    const { sessions, settings } = this.#options;
+    if (settings.journal === 0) return;
+    await sessions.update(this.#round.sessionKey, ({ session, journal }) => {
+      if (session?.born === this.#admitted.born) addLate(journal, json, toMaxLines(settings));
+    });
+  }
+
+  #settleCleanly(stored: StoredSession, report: RoundReport): Budgets {
+    if (stored.session !== null && settleClean(stored.session, this.#round, report) === 'other') stored.bytes = 0;
+    return toCleanBudgets(this.#round, this.#options.settings);
+  }
+
+  #settleAny(stored: StoredSession, report: RoundReport, now: number): Budgets {
+    const { session } = stored;
+    const settlement = this.#settlementOf(report);
+    const tools = this.#toTools();
+    stored.bytes = 0;
+    if (settlement !== null && session !== null)
+      settleRound(session, settlement, { tools, guardStep: toGuardStep(this.#round, this.step) }, now);
+    return this.#readBudgets(stored.session, now);
+  }
+
+  #settlementOf(report: RoundReport): ReturnType<typeof toSettlement> {
+    return toSettlement(
+      this.#round,
+      { tools: this.#toTools(), verdicts: this.verdicts },
+      report,
+      this.#options.settings,
+    );
+  }
+
+  #toTools(): ReadonlyMap<string, AdmittedTool> {
+    return this.#admitted.tools ?? toCleanTools(this.#round, this.#options.settings);
+  }
+
+  #readBudgets(known: StoredSession['session'], now: number): Budgets {
+    const session = known ?? createSessionState('');
+    expireClaims(session, now);
+    const left = this.#options.settings.sessionRetries - spentRetries(session);
+    return new Map(
+      this.#round.tools.map(({ name, retries }) => [name, toBudget(findTool(session, name), retries, left)]),
+    );
+  }
+}
