@@ -10,7 +10,7 @@ const OF_A_KEY = 160;
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
-test('one key that fills its share on one connection is answered at once, and takes no place of other keys and tenants', async () => {
+test('one key that fills its share on a few connections is answered at once, and takes no place of other keys and tenants', async () => {
   const build = createHeldTool('build');
   onTestFinished(build.release);
   const API_KEYS = [toKeyEntry('acme', 'one'), toKeyEntry('acme', 'two'), toKeyEntry('globex', 'three')].join(',');
@@ -24,14 +24,16 @@ test('one key that fills its share on one connection is answered at once, and ta
   // As many calls as there may be waiters: a reading of all of them waits once.
   const { requestId } = await begin('one', 16);
   const path = `/tool-calls/${requestId}`;
-  const connection = await openConnection(service.port);
-  onTestFinished(() => connection.destroy());
+  const connections = await Promise.all([1, 2, 3].map(() => openConnection(service.port)));
+  onTestFinished(() => {
+    for (const connection of connections) connection.destroy();
+  });
   const events = await Promise.all(
     Array.from({ length: 100 }, () => fetch(`${service.url}${path}/events`, { headers: bearer('one') })),
   );
   expect(events.map(({ status }) => status)).toEqual(events.map(() => 200));
   const poll = `GET ${path}?wait_ms=30000 HTTP/1.1\r\nhost: a\r\nauthorization: Bearer one\r\n\r\n`;
-  connection.write(poll.repeat(OF_A_KEY - 100));
+  for (const connection of connections) connection.write(poll.repeat((OF_A_KEY - 100) / connections.length));
   const refused = async () => (await fetch(`${service.url}${path}/events`, { headers: bearer('one') })).status;
   await expect.poll(refused).toBe(503);
 
@@ -64,6 +66,6 @@ test('one key that fills its share on one connection is answered at once, and ta
     expect(waited.took).toBeGreaterThan(400);
   }
   // Places are free again as soon as their connections are gone.
-  connection.destroy();
+  for (const connection of connections) connection.destroy();
   await expect.poll(refused).toBe(200);
 });
