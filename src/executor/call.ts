@@ -1,6 +1,6 @@
 import type { RenderedResult, RetryState, Warning } from '../contract/tool-result.ts';
 import { toCanonicalText, toDigest } from '../json/canonical-text.ts';
-import { weighJson } from '../json/weigh-json.ts';
+import { SMALL_TEXT, weighJson } from '../json/weigh-json.ts';
 import type { Tool } from '../tools/tool.ts';
 import { AnswerSize } from './answer-size.ts';
 import type { BatchAnswer, BatchRequest } from './batch-request.ts';
@@ -177,9 +177,6 @@ export const readArguments = (call: ReadyCall): ParsedArguments => {
     : { ok: false, failure: toFailure('overloaded', NO_ROOM_FOR_ARGUMENTS_TEXT, call.tool) };
   return call.parsedArguments;
 };
-
-// The values of shorter texts are within what a request takes at the door.
-const SMALL_TEXT = 2048;
 
 // Arguments that are no text were parsed, and weighed, with the body; those of a pending call with its record.
 const hasRoomForArguments = ({ rawArguments, batch: { request } }: ReadyCall): boolean =>

@@ -15,6 +15,9 @@ BYTES_OF['['.charCodeAt(0)] = LIST_BYTES;
 BYTES_OF[':'.charCodeAt(0)] = NAME_BYTES;
 BYTES_OF[','.charCodeAt(0)] = PLACE_BYTES;
 
+/** The value of a text of so many characters is within what a request or record takes anyway: it need not be weighed. */
+export const SMALL_TEXT = 2048;
+
 /**
  * About how many bytes of the heap the value of a JSON text takes, from the text alone: a megabyte of one string takes one, a
  * megabyte of empty objects twenty. Never parses.

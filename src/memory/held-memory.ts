@@ -1,8 +1,5 @@
-import { weighJson } from '../json/weigh-json.ts';
+import { SMALL_TEXT, weighJson } from '../json/weigh-json.ts';
 import type { ByteHold } from './byte-budget.ts';
-
-// The value of a smaller body is within what a request takes at the door, whatever it is.
-const SMALL_TEXT = 2048;
 
 /** What a batch was read from. `bytes`: what the hold has taken for it; 0: nothing yet. */
 export type BatchText = { readonly source: string; readonly bytes: number };

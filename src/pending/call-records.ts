@@ -1,5 +1,5 @@
 import type { CallSpec } from '../executor/pending-calls.ts';
-import { weighJson } from '../json/weigh-json.ts';
+import { SMALL_TEXT, weighJson } from '../json/weigh-json.ts';
 
 /** How often a call that is safe to repeat begins at most; then the tool itself is to blame. */
 export const MOST_BEGINS = 3;
@@ -143,9 +143,6 @@ export type CallRecords = {
   /** Hears of the parts of a call in their order, from `ready` until it is stopped. */
   readonly watchParts: (key: string, listener: (valueJson: string) => void) => PartsWatch;
 };
-
-// The value of a shorter text is within the rest of its record.
-const SMALL_TEXT = 2048;
 
 /** What the arguments of a call take while it runs, beside their text, in bytes: their value, and its copy for a tool host. */
 export const weighArguments = ({ arguments: text }: Pick<CallSpec, 'arguments'>): number =>

@@ -29,7 +29,8 @@ export const FIRST_BYTES = 32_768;
  */
 export const BODY_COPIES = 2;
 
-// Half a megabyte is the most that its value takes: of a batch that is answered at once nobody needs to know.
+// The value of such a body takes half a megabyte at most. A batch that ends at once frees it before the next request is read: only
+// one that waits is weighed.
 const SMALL_BODY = 16_384;
 
 /**

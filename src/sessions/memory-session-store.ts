@@ -188,7 +188,8 @@ class SessionAdmission implements Admission {
   }
 }
 
-const readBudgets = (
+/** What the tools of a round have left now. Drops reservations whose lease is over. */
+export const readBudgets = (
   session: SessionState,
   { tools }: Round,
   { sessionRetries }: SessionSettings,

@@ -12,6 +12,7 @@ import type {
 import type { RecordStore, Records } from '../store/record-store.ts';
 import { toMaxLines } from './journal-lines.ts';
 import { readTicket, toLateRound, toLateTools, toTicket } from './late-rounds.ts';
+import { readBudgets } from './memory-session-store.ts';
 import {
   admitClean,
   endedCleanly,
@@ -20,17 +21,9 @@ import {
   toCleanPermits,
   toCleanTools,
 } from './rules/clean-round.ts';
-import { type AdmittedTool, toBudget, toPermits } from './rules/retry-budgets.ts';
-import { admitRound, settleRound, toGuardStep, toSettlement } from './rules/rounds.ts';
-import {
-  createSessionState,
-  expireClaims,
-  findTool,
-  resetSession,
-  spentRetries,
-  toEmptyRecord,
-  toSessionRecord,
-} from './rules/session-state.ts';
+import { type AdmittedTool, toPermits } from './rules/retry-budgets.ts';
+import { admitRound, type Settlement, settleRound, toGuardStep, toSettlement } from './rules/rounds.ts';
+import { createSessionState, resetSession, toEmptyRecord, toSessionRecord } from './rules/session-state.ts';
 import { addLate, addRound, readJournal } from './session-journal.ts';
 import { createSessionKind, type StoredSession } from './session-kind.ts';
 
@@ -88,11 +81,15 @@ export const createRecordSessionStore = ({
     },
     end: async (sessionKey) => sessions.delete(sessionKey),
     reset: async (sessionKey, tool) =>
-      sessions.update(sessionKey, (stored, now) => {
-        if (stored.session === null) return;
-        stored.bytes = 0;
-        resetSession(stored.session, tool, now);
-      }),
+      sessions.update(
+        sessionKey,
+        (stored, now) => {
+          if (stored.session === null) return;
+          stored.bytes = 0;
+          resetSession(stored.session, tool, now);
+        },
+        'long',
+      ),
   };
 };
 
@@ -127,13 +124,17 @@ class SessionAdmission implements Admission {
 
   settle(report: RoundReport): Budgets | Promise<Budgets> {
     const { sessions, settings } = this.#options;
-    if (this.#admitted.tools !== null && this.#settlementOf(report) === null) return UNCHANGED;
+    // Of a clean round it is made only where another one, or a failure, was in its way.
+    const settlement = this.#admitted.tools === null ? undefined : this.#toSettlement(report);
+    if (settlement === null) return UNCHANGED;
     return sessions.update(
       this.#round.sessionKey,
       (stored, now) => {
-        if (stored.session?.born !== this.#admitted.born) return this.#readBudgets(stored.session, now);
+        if (stored.session?.born !== this.#admitted.born) return this.#readBudgets(stored, now);
         const isClean = this.#admitted.tools === null && endedCleanly(stored.session, report);
-        const budgets = isClean ? this.#settleCleanly(stored, report) : this.#settleAny(stored, report, now);
+        const budgets = isClean
+          ? this.#settleCleanly(stored, report)
+          : this.#settleAny(stored, settlement ?? this.#toSettlement(report), now);
         const { journal } = report;
         if (journal !== null && settings.journal > 0)
           addRound(
@@ -154,9 +155,13 @@ class SessionAdmission implements Admission {
   async addLate(json: string): Promise<void> {
     const { sessions, settings } = this.#options;
     if (settings.journal === 0) return;
-    await sessions.update(this.#round.sessionKey, ({ session, journal }) => {
-      if (session?.born === this.#admitted.born) addLate(journal, json, toMaxLines(settings));
-    });
+    await sessions.update(
+      this.#round.sessionKey,
+      ({ session, journal }) => {
+        if (session?.born === this.#admitted.born) addLate(journal, json, toMaxLines(settings));
+      },
+      'long',
+    );
   }
 
   #settleCleanly(stored: StoredSession, report: RoundReport): Budgets {
@@ -164,35 +169,24 @@ class SessionAdmission implements Admission {
     return toCleanBudgets(this.#round, this.#options.settings);
   }
 
-  #settleAny(stored: StoredSession, report: RoundReport, now: number): Budgets {
+  #settleAny(stored: StoredSession, settlement: Settlement | null, now: number): Budgets {
     const { session } = stored;
-    const settlement = this.#settlementOf(report);
-    const tools = this.#toTools();
     stored.bytes = 0;
     if (settlement !== null && session !== null)
-      settleRound(session, settlement, { tools, guardStep: toGuardStep(this.#round, this.step) }, now);
-    return this.#readBudgets(stored.session, now);
+      settleRound(session, settlement, { tools: this.#toTools(), guardStep: toGuardStep(this.#round, this.step) }, now);
+    return this.#readBudgets(stored, now);
   }
 
-  #settlementOf(report: RoundReport): ReturnType<typeof toSettlement> {
-    return toSettlement(
-      this.#round,
-      { tools: this.#toTools(), verdicts: this.verdicts },
-      report,
-      this.#options.settings,
-    );
+  #readBudgets({ session }: StoredSession, now: number): Budgets {
+    return readBudgets(session ?? createSessionState(''), this.#round, this.#options.settings, now);
+  }
+
+  #toSettlement(report: RoundReport): Settlement | null {
+    const admitted = { tools: this.#toTools(), verdicts: this.verdicts };
+    return toSettlement(this.#round, admitted, report, this.#options.settings);
   }
 
   #toTools(): ReadonlyMap<string, AdmittedTool> {
     return this.#admitted.tools ?? toCleanTools(this.#round, this.#options.settings);
-  }
-
-  #readBudgets(known: StoredSession['session'], now: number): Budgets {
-    const session = known ?? createSessionState('');
-    expireClaims(session, now);
-    const left = this.#options.settings.sessionRetries - spentRetries(session);
-    return new Map(
-      this.#round.tools.map(({ name, retries }) => [name, toBudget(findTool(session, name), retries, left)]),
-    );
   }
 }

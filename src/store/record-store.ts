@@ -27,6 +27,7 @@ export type Kind<State, Saved> = {
   /** The state where there is no record. */
   readonly create: () => State;
   readonly decode: (fields: Fields) => State;
+  /** What of a state that was decoded from these fields is saved: all of it. */
   readonly toSaved: (state: State, fields: Fields) => Saved;
   /** What differs from `saved`, which is brought up to date. */
   readonly changes: (state: State, saved: Saved) => FieldChanges;
@@ -46,7 +47,10 @@ export type Kind<State, Saved> = {
  */
 export type Decide<State, Result> = (state: State, now: number) => Result;
 
-/** How long an update waits for its answer: a short time, or a second for what must be kept. */
+/**
+ * How long an update waits. `long`: up to a second, until it is kept. `short`: Redis has 50 ms, and a file answers before its
+ * commit at the end of the turn: for what is worth nothing once this process has died, such as a reservation.
+ */
 export type UpdateTimeout = 'short' | 'long';
 
 /** The records of one kind. */

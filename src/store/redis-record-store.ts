@@ -25,13 +25,11 @@ const Texts = z.array(z.string());
 class RedisRecords<State, Saved> implements Records<State> {
   readonly #kind: Kind<State, Saved>;
   readonly #sender: SwapSender;
-  readonly #client: SwapOptions['client'];
   readonly #known: BoundedStore<RedisRecord<State, Saved>>;
 
-  constructor(kind: Kind<State, Saved>, sender: SwapSender, { client, cacheBytes }: RedisRecordStoreOptions) {
+  constructor(kind: Kind<State, Saved>, sender: SwapSender, { cacheBytes }: RedisRecordStoreOptions) {
     this.#kind = kind;
     this.#sender = sender;
-    this.#client = client;
     this.#known = new BoundedStore<RedisRecord<State, Saved>>({
       limitBytes: cacheBytes,
       tenantOf: tenantOfKey,
@@ -50,19 +48,19 @@ class RedisRecords<State, Saved> implements Records<State> {
   }
 
   async read<Result>(key: string, look: Decide<State, Result>): Promise<Result | null> {
-    const words = Texts.parse(await this.#client.send('HGETALL', this.#toKeys(key)[0]));
+    const words = Texts.parse(await this.#sender.ask('HGETALL', this.#toKeys(key)[0]));
     const fields = toFields(words);
     return fields.has('v') ? look(this.#kind.decode(fields), this.#sender.now()) : null;
   }
 
   async list(key: string, count: number): Promise<readonly ListElement[]> {
     const words = ['LRANGE', this.#toKeys(key)[1], String(-count), '-1'] as const;
-    const texts = count === 0 ? [] : Texts.parse(await this.#client.send(...words));
+    const texts = count === 0 ? [] : Texts.parse(await this.#sender.ask(...words));
     return texts.map((text) => ({ bytes: text.length, toText: () => text }));
   }
 
   async delete(key: string): Promise<void> {
-    await this.#client.send('DEL', ...this.#toKeys(key));
+    await this.#sender.ask('DEL', ...this.#toKeys(key));
   }
 
   // The whole key is the hash tag: a record is one cluster slot, and a tenant is many.

@@ -43,7 +43,7 @@ PRAGMA application_id = ${APPLICATION_ID};
 PRAGMA user_version = ${FORMAT};`;
 
 /** The file cannot be used as a store; the message says why and what to do. */
-export class SqliteStoreError extends Error {}
+class SqliteStoreError extends Error {}
 
 const Pragma = z.record(z.string(), z.number());
 const readPragma = (db: DatabaseSync, name: string): number =>
@@ -62,7 +62,7 @@ const prepareFile = (db: DatabaseSync, path: string): void => {
 };
 
 /** Opens the file, or makes it. Throws SqliteStoreError where it is not ours, damaged, or another process has it. */
-export const openSqlite = ({ path, durable }: Pick<SqliteOptions, 'path' | 'durable'>): DatabaseSync => {
+const openSqlite = ({ path, durable }: Pick<SqliteOptions, 'path' | 'durable'>): DatabaseSync => {
   let db: DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path);

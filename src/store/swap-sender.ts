@@ -72,6 +72,13 @@ export class SwapSender {
     return Date.now() + this.#offsetMs + (this.#options.skewMs?.() ?? 0);
   }
 
+  /** The answer to another command of a record; as patient as a long update. */
+  ask(command: string, ...words: string[]): Promise<unknown> {
+    const answer = this.timeouts.long.wait(this.#options.client.send(command, ...words));
+    this.timeouts.long.begin(performance.now());
+    return answer;
+  }
+
   noteConflict(): void {
     this.#options.onConflict?.();
   }

@@ -1,5 +1,4 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { SessionSettings } from '#src/executor/session-store.ts';
 import { runRetryRaces } from '#test/sessions/model/retry-races.ts';
 import { runSessionModel } from '#test/sessions/model/run-session-model.ts';
@@ -9,29 +8,16 @@ import {
   createRedisRecordsUnderTest,
   createSqliteRecordsUnderTest,
 } from '#test/support/record-stores-under-test.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { connectToRedis } from '#test/support/session-stores-under-test.ts';
+import { useConnections } from '#test/support/session-stores-under-test.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
-let server: RedisForTests;
-let connections: readonly Redis[];
-
-beforeAll(async () => {
-  server = await redisForTests();
-  const { url } = server;
-  connections = await Promise.all([connectToRedis(url), connectToRedis(url), connectToRedis(url)]);
-});
-
-afterAll(async () => {
-  for (const connection of connections) connection.disconnect();
-  await server.stop();
-});
+const connections = useConnections(3);
 
 // More of each by hand: RUNS=20000.
 const RUNS = Number(process.env['RUNS'] ?? 300);
 const LONG = { timeout: timeLimit(240_000) + RUNS * 200 };
 
-const createReplicas = (settings: SessionSettings) => createRedisRecordsUnderTest(connections, settings);
+const createReplicas = (settings: SessionSettings) => createRedisRecordsUnderTest(connections(), settings);
 
 test.each([
   ['memory', createMemoryRecordsUnderTest],

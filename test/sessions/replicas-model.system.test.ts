@@ -1,29 +1,15 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { SessionSettings, SessionStore } from '#src/executor/session-store.ts';
 import { runRetryRaces } from '#test/sessions/model/retry-races.ts';
 import { runSessionModel } from '#test/sessions/model/run-session-model.ts';
 import { runSessionBursts } from '#test/sessions/model/session-bursts.ts';
-import { type RedisForTests, redisForTests } from '#test/support/redis-server.ts';
-import { connectToRedis, createRedisUnderTest, type StoreUnderTest } from '#test/support/session-stores-under-test.ts';
+import { createRedisUnderTest, type StoreUnderTest, useConnections } from '#test/support/session-stores-under-test.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
 
-let server: RedisForTests;
-let connections: readonly Redis[];
-
-beforeAll(async () => {
-  server = await redisForTests();
-  const { url } = server;
-  connections = await Promise.all([connectToRedis(url), connectToRedis(url), connectToRedis(url)]);
-});
-
-afterAll(async () => {
-  for (const connection of connections) connection.disconnect();
-  await server.stop();
-});
+const connections = useConnections(3);
 
 const createReplicas = (settings: SessionSettings): readonly StoreUnderTest[] =>
-  connections.map((connection) => createRedisUnderTest(connection, settings));
+  connections().map((connection) => createRedisUnderTest(connection, settings));
 
 const createStores = (settings: SessionSettings): readonly SessionStore[] =>
   createReplicas(settings).map(({ store }) => store);

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { createRedisClient, type RedisClient } from '#src/sessions/redis-client.ts';
+import { LateAnswerError } from '#src/store/command-timeout.ts';
 import type { Records } from '#src/store/record-store.ts';
 import { createRedisRecordStore } from '#src/store/redis-record-store.ts';
 import { useRedis } from '#test/support/session-stores-under-test.ts';
@@ -107,6 +108,22 @@ test('a swap whose answer is lost is sent again, and applied once', async () => 
     expect(await store.update(key, countUp())).toBe(count + 1);
   }
   expect(await other?.read(key, readCounts)).toEqual({ one: 8, two: 4 });
+});
+
+test('reading from a Redis that does not answer ends with the time of a long update', async () => {
+  const client = await connect();
+  const store = createRedisRecordStore({
+    client: { ...client, send: () => new Promise(() => undefined) },
+    cacheBytes: 1_000_000,
+    timeouts: { short: 10, long: 20 },
+  }).open(counterKind);
+  const asked = [store.read('t:x', readCounts), store.list('t:x', 1), store.delete('t:x')];
+  const ended = await Promise.allSettled(asked);
+  expect(ended.map((one) => one.status === 'rejected' && one.reason instanceof LateAnswerError)).toEqual([
+    true,
+    true,
+    true,
+  ]);
 });
 
 test('all swaps of one turn are one command', async () => {

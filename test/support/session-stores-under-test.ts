@@ -145,19 +145,27 @@ export const createFallback = (
   return { store: createFallbackSessionStore({ primary, local, policy, availability }), log };
 };
 
-/** A Redis for the tests of one file, connected before them and let go after them. */
-export const useRedis = (): (() => Redis) => {
+/** Connections to a Redis for the tests of one file, opened before them and let go after them. */
+export const useConnections = (count: number): (() => readonly Redis[]) => {
   let server: RedisForTests | undefined;
-  let client: Redis | undefined;
+  let connections: readonly Redis[] = [];
   beforeAll(async () => {
     server = await redisForTests();
-    client = await connectToRedis(server.url);
+    const { url } = server;
+    connections = await Promise.all(Array.from({ length: count }, () => connectToRedis(url)));
   });
   afterAll(async () => {
-    client?.disconnect();
+    for (const connection of connections) connection.disconnect();
     await server?.stop();
   });
+  return () => connections;
+};
+
+/** The same with one connection. */
+export const useRedis = (): (() => Redis) => {
+  const connections = useConnections(1);
   return () => {
+    const [client] = connections();
     if (client === undefined) throw new Error('Redis is there only while tests run.');
     return client;
   };
