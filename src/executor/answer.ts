@@ -322,6 +322,7 @@ const observeBatch = ({ request, services, calls, startedAt }: Batch): void => {
   }
   services.observer.batchAnswered({
     requestId: request.requestId,
+    idBy: request.batchId === request.requestId ? 'service' : 'caller',
     traceId: request.traceId,
     tenant: request.tenant,
     key: request.key,

@@ -35,6 +35,8 @@ export type ToolInvoked = {
 /** One batch that has got its answer. Durations in milliseconds. */
 export type BatchAnswered = {
   readonly requestId: string;
+  /** Who made that: this service, or the caller. */
+  readonly idBy: 'service' | 'caller';
   readonly traceId: string | null;
   readonly tenant: string;
   /** The name of the key that sent it; null while anonymous. */

@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { BatchBody } from '../executor/batch-request.ts';
 import { ProblemError } from './problems.ts';
+import { readBytes } from './read-bytes.ts';
 import { takeBody } from './request-memory.ts';
 
 /** A parsed body together with its text: only the text tells how a number was written. */
@@ -24,10 +25,14 @@ export const addJsonBodyParser = (app: FastifyInstance): void => {
   const takeTurn = createTakeTurn();
   app.removeAllContentTypeParsers();
   // With a callback: a promise a request would be the dearer part of it.
-  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
-    if (bytes.length < LARGE_BYTES) read(request, bytes, done);
-    else takeTurn({ request, bytes, done });
-  });
+  const limit = app.initialConfig.bodyLimit ?? Number.POSITIVE_INFINITY;
+  app.addContentTypeParser('application/json', (request, payload, done: Done) =>
+    readBytes(payload, limit, (problem, bytes) => {
+      if (problem !== null) done(problem);
+      else if (bytes.length < LARGE_BYTES) read(request, bytes, done);
+      else takeTurn({ request, bytes: Buffer.from(bytes), done });
+    }),
+  );
 };
 
 type Done = (error: Error | null, body?: JsonBody) => void;

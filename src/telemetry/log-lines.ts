@@ -159,7 +159,7 @@ type BatchLines = {
 
 // Of such a text JSON escapes nothing, and a terminal obeys nothing. Names of keys that came in tokens may be others.
 const PLAIN = /^[\w.: -]{0,400}$/;
-// An id of ours, or one like it: none has the shape of a secret.
+// An id like one of ours: none has the shape of a secret.
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 // It may be the caller's.
 const TRACE = /^[0-9a-f]{32}$/;
@@ -174,13 +174,14 @@ export const createQuickLogBatch = (log: Logger, lines: BatchLines): LogBatch =>
   const byPino = createLogBatch(log);
   const isPlain = (text: string): boolean => PLAIN.test(text) && !mayHoldShape(text);
   const senderOf = createSenderLookup(isPlain);
-  const isCleanId = (id: string): boolean => (ULID.test(id) || isPlain(id)) && !holds(id);
+  const isCleanId = ({ requestId, idBy }: BatchAnswered): boolean =>
+    idBy === 'service' || ((ULID.test(requestId) || isPlain(requestId)) && !holds(requestId));
   const isCleanTrace = (id: string | null): boolean => id === null || (TRACE.test(id) && !holds(id));
   return (batch) => {
     if (!log.isLevelEnabled('info')) return;
     const sender = senderOf(batch);
     const isClean = sender.isPlain && !holds(sender.name);
-    if (isClean && isCleanId(batch.requestId) && isCleanTrace(batch.traceId) && isOpaque(batch))
+    if (isClean && isCleanId(batch) && isCleanTrace(batch.traceId) && isOpaque(batch))
       write(`{"level":${level}${time()}${origin},${toLine(batch, sender.text)}`);
     else byPino(batch);
   };

@@ -22,6 +22,7 @@ const start = (level: LogLevel = 'info', levels: LogLevels = 'number') => {
 
 const BATCH: BatchAnswered = {
   requestId: '01ARZ3NDEKTSV4RRFFQ69G5FAV',
+  idBy: 'caller',
   traceId: null,
   tenant: 'acme',
   key: null,
@@ -65,6 +66,7 @@ test.each(['number', 'name'] as const)(
     const maybe = fc.option(word, { nil: null });
     const batch = fc.record({
       requestId: word,
+      idBy: fc.constant<'caller'>('caller'),
       traceId: maybe,
       tenant: word,
       key: maybe,

@@ -47,7 +47,7 @@ test('with LOG_LEVEL=debug a failed call and a batch have all their fields', () 
     log,
     createLogBatch(log),
   )({
-    ...{ requestId: 'r', traceId: null, tenant: 't', key: null, session: null },
+    ...{ requestId: 'r', idBy: 'caller' as const, traceId: null, tenant: 't', key: null, session: null },
     ...{ calls: 1, failed: 1, durationMs: 1, slowestCallMs: 1 },
   });
   expect(lines()).toMatchObject([
