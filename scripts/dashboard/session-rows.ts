@@ -188,25 +188,20 @@ export const SESSIONS_ROW: Row = {
         title: 'Memory of Redis',
         alerts: ['RecourseStoreFilling'],
         description:
-          "Redis's memory, its maxmemory, and the part of journals and stored results, which are evicted oldest first above 75 %. Above 85 % the remaining data must not be lost.",
+          "Redis's memory and its maxmemory. From 75 % on no journals and results are stored, from 85 % on no pending calls and webhook messages; the rest is for budgets and marks of writes.",
         unit: 'bytes',
         queries: [
           { expression: `max(${series('recourse_session_store_memory_used_bytes')})`, legend: 'used' },
           { expression: `max(${series('recourse_session_store_memory_max_bytes')})`, legend: 'maxmemory' },
-          { expression: `max(${series('recourse_session_store_droppable_bytes')})`, legend: 'droppable' },
-          { expression: `max(${series('recourse_session_store_droppable_max_bytes')})`, legend: 'droppable at most' },
         ],
       },
       {
         kind: 'graph',
-        title: 'Evicted from Redis',
+        title: 'Not kept in Redis',
         description:
-          'Session journals and stored results evicted from Redis, and those not stored because they arrived too fast, per second. The log names the tenant.',
+          'Journals, results, pending calls and webhook messages that were not stored because Redis was nearly full, per second.',
         unit: 'ops',
-        queries: [
-          { expression: sumBy('kind', rate('recourse_session_store_dropped_total')), legend: 'dropped: {{kind}}' },
-          { expression: sumBy('kind', rate('recourse_session_store_not_kept_total')), legend: 'not kept: {{kind}}' },
-        ],
+        queries: only(sumBy('kind', rate('recourse_session_store_not_kept_total')), '{{kind}}'),
       },
     ),
   ],

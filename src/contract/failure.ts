@@ -131,7 +131,7 @@ export const FAILURE_POLICY = {
   ),
   call_limit_exceeded: refusedBy(
     'policy',
-    'A limit of calls is reached: per batch, per session, or per tool and session.',
+    'A limit of calls is reached: per batch, per session, per tool and session, or of pending calls.',
   ),
   loop_detected: refusedBy('policy', 'The same call was repeated with the same arguments.'),
   circuit_open: refusedBy(

@@ -118,11 +118,19 @@ export const notExecutedPendingText = (name: string): string =>
 export const NO_ROOM_FOR_ARGUMENTS_TEXT =
   'Not executed: the service has no memory left for these arguments. Send them again in a few seconds.';
 
-/** The limit of calls that are pending at once; `limit`: in bytes where it is that of the memory. */
-export const pendingLimitText = (name: string, of: 'session' | 'key' | 'service' | 'memory', limit: number): string =>
-  of === 'memory'
-    ? `Tool '${name}' was not called: the pending calls of this caller and of others fill the memory for requests, ${Math.floor(limit / 1_048_576)} MiB. Wait until one ends, or send smaller arguments.`
-    : `Tool '${name}' was not called: ${PENDING_HOLDERS[of]} has ${limit} pending calls, the most it may have. Wait until one ends.`;
+/** Why no further call is pending; `limit`: in bytes where it is that of the memory, in per cent where it is the store's. */
+export const pendingLimitText = (
+  name: string,
+  of: 'session' | 'key' | 'service' | 'memory' | 'store',
+  limit: number,
+): string => {
+  const why = `Tool '${name}' was not called:`;
+  if (of === 'memory')
+    return `${why} the pending calls of this caller and of others fill the memory for requests, ${Math.floor(limit / 1_048_576)} MiB. Wait until one ends, or send smaller arguments.`;
+  if (of === 'store')
+    return `${why} the store of pending calls is more than ${limit} % full and accepts no others now. Try again later, or say what could not be done.`;
+  return `${why} ${PENDING_HOLDERS[of]} has ${limit} pending calls, the most it may have. Wait until one ends.`;
+};
 
 const PENDING_HOLDERS = { session: 'this session', key: 'this caller', service: 'the service' } as const;
 

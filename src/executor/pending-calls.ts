@@ -71,8 +71,8 @@ export type AcceptedCall = {
 export type Acceptance =
   /** `joined`: the same call of its session was accepted first, by a batch that ran beside this one. */
   | { readonly kind: 'accepted'; readonly call: AcceptedCall; readonly how: 'new' | 'joined' }
-  /** As many are pending as the session, the caller or the service may have, or as the memory has room for, in bytes. */
-  | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service' | 'memory'; readonly limit: number }
+  /** As many are pending as the session, the caller or the service may have, or as the memory has room for, in bytes; or the store is fuller than so many per cent. */
+  | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service' | 'memory' | 'store'; readonly limit: number }
   /** The store or the queue is away: nothing was accepted. */
   | { readonly kind: 'unavailable' };
 

@@ -1,6 +1,6 @@
 /**
  * The steps a session store takes, `rate`: a request of a caller is counted, `page`: the token of a page, `webhook`: a
- * message on its way, `pending`: a pending call, and `space`: what is kept is counted, and the oldest of it dropped.
+ * message on its way, `pending`: a pending call, and `space`: how full it is.
  */
 export type StoreOperation =
   | 'connect'
@@ -24,26 +24,25 @@ export type StoreObserver = {
   readonly availabilityChanged: (state: 'up' | 'down') => void;
 };
 
-/** What of a shared store is dear and can be lost: journals of sessions, and results kept under an Idempotency-Key. */
-export type Droppable = 'journal' | 'result';
+/**
+ * What is not written to a shared store that fills: journals of sessions, results kept under an Idempotency-Key, results of
+ * pending calls and of batches that asked for them, pending calls with their arguments, and messages for webhook endpoints.
+ */
+export type Keepable = 'journals' | 'results' | 'pending_results' | 'arguments' | 'deliveries';
 
-/** How full a shared store is, in bytes. `max` is 0 where the store has no limit or does not tell it. */
+/** Whether the shared store has room for such a thing now. */
+export type MayKeep = (what: Keepable) => boolean;
+
+/** How full a shared store is, in bytes; of several servers, the fullest. */
 export type StoreFill = {
-  /** Of the fullest server. */
   readonly used: number;
   readonly max: number;
-  /** What could be dropped, of all servers, and how much of that may be kept. */
-  readonly droppable: number;
-  readonly droppableMax: number;
+  /** What Redis does when it is full; null where it does not tell. */
+  readonly policy: string | null;
 };
 
 /** Watches the space of a shared store. Must not throw. */
 export type SpaceObserver = {
   readonly filled: (fill: StoreFill) => void;
-  /** The oldest of these were dropped. */
-  readonly dropped: (what: Droppable, count: number) => void;
-  /** Was not kept: its tenant holds its part, or the store is nearly full. */
-  readonly refused: (what: Droppable, tenant: string) => void;
-  /** What a tenant has kept comes to more than nine tenths of its part, in bytes. */
-  readonly tenantFull: (tenant: string, bytes: number, part: number) => void;
+  readonly notKept: (what: Keepable) => void;
 };

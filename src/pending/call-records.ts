@@ -62,7 +62,7 @@ export type Creation =
   | { readonly kind: 'exists' }
   /** The same call of its session is pending, or has just ended, under this key: none was made. */
   | { readonly kind: 'same'; readonly key: string }
-  | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service' | 'memory'; readonly limit: number };
+  | { readonly kind: 'full'; readonly of: 'session' | 'key' | 'service' | 'memory' | 'store'; readonly limit: number };
 
 /** A call that has not ended, as lists name it. `keyHash`: of the API key that it came with; null: it came without one. */
 export type ListedCall = { readonly key: string; readonly keyHash: string | null };

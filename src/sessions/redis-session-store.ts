@@ -1,4 +1,4 @@
-import type { JournalLine, UnpackRound } from '../executor/journal/round-lines.ts';
+import type { UnpackRound } from '../executor/journal/round-lines.ts';
 import type {
   Admission,
   Budget,
@@ -7,6 +7,7 @@ import type {
   SessionSettings,
   SessionStore,
 } from '../executor/session-store.ts';
+import type { MayKeep } from '../executor/store-observer.ts';
 import { readRedisJournal, toLines, toMaxLines } from './journal-lines.ts';
 import { readTicket, toLateRound, toLateTools, toTicket } from './late-rounds.ts';
 import { createRedisScript, type RedisClient, type RunRedisScript } from './redis-client.ts';
@@ -23,7 +24,6 @@ import {
   toElement,
   toSettleWords,
 } from './session-words.ts';
-import { BOUNDLESS_SPACE, type StoreSpace } from './space-ledger.ts';
 import type { WatchableStore } from './store-availability.ts';
 
 /**
@@ -35,10 +35,9 @@ export const createRedisSessionStore = (options: {
   readonly settings: SessionSettings;
   /** Makes lines of what a round's journal was packed into, by this or another process. */
   readonly unpackRound: UnpackRound;
-  /** Where journals find room. */
-  readonly space?: StoreSpace;
+  readonly mayKeep?: MayKeep;
 }): SessionStore & WatchableStore => {
-  const { client, settings, unpackRound, space = BOUNDLESS_SPACE } = options;
+  const { client, settings, unpackRound, mayKeep = () => true } = options;
   const scripts = loadScripts(client);
   // Whoever may connect may still lack the right to run scripts or to write, and a replica or a cluster that is down runs a
   // script which touches nothing: only one that has written says that it serves. No batch waits for it, and a process that
@@ -54,14 +53,14 @@ export const createRedisSessionStore = (options: {
     admit: async (round) => {
       const keys = toKeys(round.sessionKey);
       const answer = readAdmitAnswer(await scripts.admit(keys, toAdmitWords(round, settings)), round);
-      return toAdmission({ round, keys, answer, scripts, settings, space });
+      return toAdmission({ round, keys, answer, scripts, settings, mayKeep });
     },
     resume: (late) => {
       const round = toLateRound(late);
       const ticket = readTicket(late.ticket);
       const tools = toLateTools(round, ticket, settings);
       const answer = { born: ticket.born, step: ticket.step, tools, verdicts: [] };
-      return toAdmission({ round, keys: toKeys(late.sessionKey), answer, scripts, settings, space });
+      return toAdmission({ round, keys: toKeys(late.sessionKey), answer, scripts, settings, mayKeep });
     },
     read: async (sessionKey) => {
       const keys = toKeys(sessionKey);
@@ -92,11 +91,11 @@ type AdmittedRound = {
   readonly answer: AdmittedAnswer;
   readonly scripts: Scripts;
   readonly settings: SessionSettings;
-  readonly space: StoreSpace;
+  readonly mayKeep: MayKeep;
 };
 
 const toAdmission = (admitted: AdmittedRound): Admission => {
-  const { round, keys, answer, scripts, settings, space } = admitted;
+  const { round, keys, answer, scripts, settings, mayKeep } = admitted;
   return {
     mode: 'redis',
     scope: 'session',
@@ -106,7 +105,7 @@ const toAdmission = (admitted: AdmittedRound): Admission => {
     ticketOf: (tool) => toTicket(answer, answer.tools?.get(tool)),
     settle: (report) => settleCleanly(admitted, report) ?? settleAny(admitted, report),
     addLate: async (json) => {
-      if (settings.journal === 0 || space.reserve('journal', round.sessionKey, json.length) === 'refused') return;
+      if (settings.journal === 0 || !mayKeep('journals')) return;
       await scripts.late(keys, [answer.born, String(settings.ttlMs), String(toMaxLines(settings)), json]);
     },
   };
@@ -130,35 +129,29 @@ const settleCleanly = (admitted: AdmittedRound, report: RoundReport): Promise<Bu
 };
 
 /** What the journal is to keep of a round, as clean-settle.lua is told it; null where its lines have to be rendered now. */
-const packJournal = ({ round, settings, space }: AdmittedRound, { journal }: RoundReport): string | null => {
+const packJournal = ({ round, settings, mayKeep }: AdmittedRound, { journal }: RoundReport): string | null => {
   if (journal === null || settings.journal === 0) return '';
   const packed = journal.lines > settings.journal ? null : journal.pack();
   if (packed === null) return null;
   const element = toElement(journal.lines, packed, round.tools, settings.sessionRetries);
-  return space.reserve('journal', round.sessionKey, element.length) === 'kept' ? element : '-';
+  return mayKeep('journals') ? element : '-';
 };
 
 const settleAny = async (admitted: AdmittedRound, report: RoundReport): Promise<Budgets> => {
-  const { round, keys, answer, scripts, settings, space } = admitted;
+  const { round, keys, answer, scripts, settings, mayKeep } = admitted;
   const { born, step, verdicts } = answer;
   const tools = answer.tools ?? toCleanTools(round, settings);
   const settlement = toSettlement(round, { tools, verdicts }, report, settings);
   if (settlement === null) return UNCHANGED;
   const journal = toLines(settlement.journal, settings);
-  const lines = reserveLines(round.sessionKey, journal, space);
+  const hasRoom = journal.length === 0 || mayKeep('journals');
   const guardStep = toGuardStep(round, step);
   // Where there is no room for the lines there are none, and the session says so.
-  const written = { ...settlement, journal: lines === 'kept' ? journal : [], lines };
+  const written = hasRoom
+    ? { ...settlement, journal, lines: 'kept' as const }
+    : { ...settlement, journal: [], lines: 'refused' as const };
   const words = toSettleWords(round, { born, guardStep, tools }, written, settings);
   return readSettleAnswer(await scripts.settle(keys, words), round);
-};
-
-// What the store adds to a line, and Redis to that.
-const RETRIES_LEFT_BYTES = 32;
-
-const reserveLines = (sessionKey: string, lines: readonly JournalLine[], space: StoreSpace): 'kept' | 'refused' => {
-  const bytes = lines.reduce((sum, { json }) => sum + json.length + RETRIES_LEFT_BYTES, 0);
-  return lines.length === 0 ? 'kept' : space.reserve('journal', sessionKey, bytes);
 };
 
 type Scripts = Readonly<Record<'admit' | 'settle' | 'read' | 'reset' | 'late', RunRedisScript>>;

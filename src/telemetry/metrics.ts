@@ -144,17 +144,13 @@ const createSessionMetrics = (define: Define) => {
       'reason',
     ]),
     storeMemoryUsed: bytes('memory_used', 'Memory that Redis uses; of a cluster, on its fullest node.'),
-    storeMemoryMax: bytes('memory_max', 'maxmemory of that Redis; 0 if it has none or does not report it.'),
-    storeDroppable: bytes('droppable', 'Memory of journals and stored results in Redis.'),
-    storeDroppableMax: bytes('droppable_max', 'Memory limit for journals and stored results in Redis.'),
-    storeDropped: counter(
-      'session_store_dropped_total',
-      'Sessions and records whose journal or results were evicted from Redis.',
-      ['kind'],
+    storeMemoryMax: bytes(
+      'memory_max',
+      'maxmemory of that Redis; REDIS_MEMORY_MB if it has none or does not report it.',
     ),
     storeNotKept: counter(
       'session_store_not_kept_total',
-      "Batches whose journal lines or results were not stored because Redis, or their tenant's share, was full.",
+      'Times that something was not stored because Redis was nearly full: journals, results, pending_results, arguments, deliveries.',
       ['kind'],
     ),
     watchStore: createStoreWatch(define),

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import type { SpaceObserver, StoreObserver, StoreOperation } from '../executor/store-observer.ts';
+import type { Keepable, SpaceObserver, StoreFill, StoreObserver, StoreOperation } from '../executor/store-observer.ts';
 import { describeCauses } from './describe-error.ts';
 import type { Metrics } from './metrics.ts';
-import { createOncePerWindow, createStories } from './repeated-lines.ts';
+import { createStories } from './repeated-lines.ts';
 import { recordOf } from './tally.ts';
 
 type ObserverOptions = { readonly metrics: Metrics; readonly log: Logger; readonly now: () => number };
@@ -61,34 +61,33 @@ export const createStoreObserver = ({ metrics, log, now }: ObserverOptions): Sto
   };
 };
 
-// A tenant that goes on is one story a minute; beyond so many tenants the metrics say enough.
-const TENANT_LINES = { windowMs: 60_000, max: 1000 } as const;
+const NOT_KEPT_LINE_MS = 60_000;
 
-const DROPPABLE = ['journal', 'result'] as const;
+const KEEPABLE = [
+  'journals',
+  'results',
+  'pending_results',
+  'arguments',
+  'deliveries',
+] as const satisfies readonly Keepable[];
 
-/** Metrics of the space of the shared store, and a line a minute for each tenant that holds its part of it. */
+/** Metrics of the space of the shared store, a line for each policy that evicts, and one a minute while something is not kept. */
 export const createSpaceObserver = ({ metrics, log, now }: ObserverOptions): SpaceObserver => {
-  const dropped = recordOf(DROPPABLE, (kind) => metrics.storeDropped({ kind }));
-  const refused = recordOf(DROPPABLE, (kind) => metrics.storeNotKept({ kind }));
-  const isNew = createOncePerWindow(now, TENANT_LINES);
+  const notKept = recordOf(KEEPABLE, (kind) => metrics.storeNotKept({ kind }));
+  const tell = createStories(now, NOT_KEPT_LINE_MS);
+  let policy: StoreFill['policy'] = null;
   return {
-    filled: ({ used, max, droppable, droppableMax }) => {
-      metrics.storeMemoryUsed.set(used);
-      metrics.storeMemoryMax.set(max);
-      metrics.storeDroppable.set(droppable);
-      metrics.storeDroppableMax.set(droppableMax);
+    filled: (fill) => {
+      metrics.storeMemoryUsed.set(fill.used);
+      metrics.storeMemoryMax.set(fill.max);
+      if (fill.policy === policy) return;
+      policy = fill.policy;
+      if (policy !== null && policy !== 'noeviction')
+        log.warn({ policy }, 'Redis may evict budgets and marks of writes: set its maxmemory-policy to noeviction');
     },
-    dropped: (what, count) => {
-      dropped[what].count += count;
-    },
-    refused: (what, tenant) => {
-      refused[what].count += 1;
-      if (isNew(`refused ${tenant}`))
-        log.warn({ tenant, kind: what }, 'session store has no memory for an entry of a tenant');
-    },
-    tenantFull: (tenant, bytes, part) => {
-      if (isNew(`full ${tenant}`))
-        log.warn({ tenant, bytes, part }, 'a tenant has used its share of the session store');
+    notKept: (kind) => {
+      notKept[kind].count += 1;
+      tell(kind, () => log.warn({ kind }, 'Redis is nearly full: this kind is not kept'));
     },
   };
 };

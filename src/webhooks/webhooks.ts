@@ -87,8 +87,8 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
         observer.failed(endpoint, error);
         return 'full' as const;
       });
-      if (kept === 'full')
-        observer.attempted({ endpoint, id, attempt: 0, result: 'given_up', reason: TOO_MANY, retryMs: null });
+      if (kept !== 'kept')
+        observer.attempted({ endpoint, id, attempt: 0, result: 'given_up', reason: WHY_NOT[kept], retryMs: null });
       senders.get(endpoint)?.wake();
     },
     configure: (next) => {
@@ -120,7 +120,10 @@ export const createWebhooks = (options: WebhooksOptions): ConfigurableWebhooks =
 // The same in each process.
 const toStableId = (...words: readonly string[]): string => hash('sha256', words.join('\n')).slice(0, 32);
 
-const TOO_MANY = 'too many messages of the endpoint wait';
+const WHY_NOT = {
+  full: 'too many messages of the endpoint wait',
+  no_room: 'the store of messages is nearly full',
+} as const;
 
 /** What may leave, member by member: a caller's event may hold more than its type says. */
 const toThin = ({ request_id, index, call, call_id, tool, outcome, executed, code }: WebhookData): WebhookData => ({

@@ -15,7 +15,6 @@ import { createMemoryEndedSessions, createRedisEndedSessions } from '../sessions
 import { createMemoryKeyedStore } from '../sessions/keyed/memory-keyed-store.ts';
 import { createMemoryPageTokens } from '../sessions/memory-page-tokens.ts';
 import { createMemorySessionStore, createRequestSessionStore } from '../sessions/memory-session-store.ts';
-import type { SpaceSettings } from '../sessions/space/store-space.ts';
 import type { RateStore } from '../sessions/store-availability.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createSpaceObserver, createStoreObserver } from '../telemetry/store-observers.ts';
@@ -60,13 +59,6 @@ export const toSessionSettings = (config: Config): SessionSettings => ({
   maxCalls: config.SESSION_MAX_CALLS,
   maxRounds: config.SESSION_MAX_ROUNDS,
   journal: config.SESSION_JOURNAL,
-});
-
-const toSpaceSettings = (config: Config): SpaceSettings => ({
-  memoryBytes: config.REDIS_MEMORY_MB * 1024 * 1024,
-  droppablePercent: config.STORE_DROPPABLE_PERCENT,
-  tenantPercent: config.STORE_TENANT_PERCENT,
-  sessionTtlMs: config.SESSION_TTL_SECONDS * 1000,
 });
 
 /** How many calls may be pending at once. */
@@ -130,7 +122,7 @@ const wireRedis = async (
   const { createRedisKeyedStore } = await import('../sessions/keyed/redis-keyed-store.ts');
   const { createRateStore, createStoreAvailability } = await import('../sessions/store-availability.ts');
   const { createFallbackKeyedStore, createFallbackSessionStore } = await import('../sessions/fallback-stores.ts');
-  const { createRedisSpace } = await import('../sessions/space/store-space.ts');
+  const { createRedisSpace } = await import('../sessions/redis-space.ts');
   const { createRedisPageTokens } = await import('../sessions/redis-page-tokens.ts');
   const settings = toSessionSettings(config);
   const { ttlMs } = settings;
@@ -139,12 +131,12 @@ const wireRedis = async (
   client.onError((error) => observer.operationFailed('connect', error));
   const space = createRedisSpace({
     client,
-    settings: toSpaceSettings(config),
+    memoryBytes: config.REDIS_MEMORY_MB * MIB,
     observer: spaceObserver,
     onFailed: (error) => observer.operationFailed('space', error),
-    now,
   });
-  const primary = createRedisSessionStore({ client, settings, unpackRound: createUnpackRound(redactor), space });
+  const { mayKeep } = space;
+  const primary = createRedisSessionStore({ client, settings, unpackRound: createUnpackRound(redactor), mayKeep });
   const local = createMemorySessionStore({ mode: 'local', settings, memory, now });
   // One for all that ask: an outage is one outage.
   const onRecovered = (): void => {
@@ -158,13 +150,13 @@ const wireRedis = async (
   const pageTokens = createRedisPageTokens({ client, availability, ttlMs, memory, now, onRefused });
   const subscription = createRedisSubscription(address);
   const limits = toPendingLimits(config);
-  const calls = createRedisCallRecords({ client, subscription, space, limits, leaseMs: config.WORKER_STALL_MS });
+  const calls = createRedisCallRecords({ client, subscription, mayKeep, limits, leaseMs: config.WORKER_STALL_MS });
   client.connect();
   space.start();
   return {
     mode: 'redis',
     sessions: withPages(sessions, pageTokens),
-    keys: createFallbackKeyedStore({ primary: createRedisKeyedStore({ client, space }), availability }),
+    keys: createFallbackKeyedStore({ primary: createRedisKeyedStore({ client, mayKeep }), availability }),
     isUp: availability.isUp,
     rates: createRateStore({ client, availability }),
     pageTokens,
@@ -173,7 +165,7 @@ const wireRedis = async (
       const { createRedisDeliveries } = await import('../sessions/deliveries/redis-deliveries.ts');
       const { createFallbackDeliveries } = await import('../sessions/deliveries/fallback-deliveries.ts');
       return createFallbackDeliveries({
-        primary: createRedisDeliveries(client),
+        primary: createRedisDeliveries(client, undefined, mayKeep),
         local: await openMemoryDeliveries({ memory, now, onEvicted }),
         availability,
         onRefused: (error) => observer.operationFailed('webhook', error),

@@ -62,6 +62,8 @@ const isSetting = (name: string): boolean => Object.hasOwn(SETTINGS, name);
 const OTHER_WORDS: readonly string[] = [
   // Refused at the start with the name of its successor.
   'ANSWER_MEMORY_MB',
+  'STORE_DROPPABLE_PERCENT',
+  'STORE_TENANT_PERCENT',
   'NOTES_DB',
   'RATES_URL',
   'ROOMS_URL',

@@ -101,10 +101,10 @@ export const SECURITY_CONTROLS: Readonly<Record<string, Readonly<Record<string, 
       'test/contract/hostile-arguments.test.ts: %i levels are too deep, as object and as string',
       'test/contract/hostile-envelope.test.ts: 65 calls get 65 results: 64 are run, the last is told to come again',
     ],
-    'The bytes that a tenant keeps in Redis are bounded; journals and results are dropped before Redis is full.': [
-      'test/contract/store-space.system.test.ts: a tenant whose results fill its part of Redis changes nothing for another, and none of its writes runs twice',
-      'test/contract/store-space.system.test.ts: the journals of the oldest sessions give way to new ones and say so; budgets and keyed writes find room',
-    ],
+    'Where Redis fills, journals, results and pending calls are no longer written; budgets and marks find room to the end.':
+      [
+        'test/contract/store-space.system.test.ts: a Redis that fills keeps no results and journals from 75 % on, no pending calls from 85 % on, and budgets and marks to the end; freed, it keeps all again',
+      ],
     'A key, or an address without keys, has a rate that replicas share.': [
       'test/contract/rate-limits.test.ts: two services that share Redis let in as many as one',
       'test/contract/hostile-auth.test.ts: a key that comes too often is told when it may come again; others are not held back',

@@ -65,17 +65,6 @@ test.each([1, 8, 64])('a clean batch of %d calls in a session sends two commands
   expect(await commands.seen()).toEqual([ADMIT, SETTLE]);
 });
 
-test('what batches keep is counted once a second, however many they are', async () => {
-  const { post, commands } = await start();
-  await commands.clear();
-  const startedAt = performance.now();
-  for (let batch = 0; batch < 100; batch += 1) await post({ session_id: freshName(), calls: callsOf('look', 1) });
-  // One that counts and one that asks for what is oldest.
-  const seconds = Math.ceil((performance.now() - startedAt) / 1000) + 1;
-  expect(await commands.counted()).toBeLessThanOrEqual(2 * seconds);
-  expect((await commands.seen()).length).toBeGreaterThanOrEqual(100);
-});
-
 test.each([1, 8, 64])(
   'a failing batch of %d calls sends two commands, and so does the one that makes up for it',
   async (count) => {

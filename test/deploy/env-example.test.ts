@@ -90,8 +90,6 @@ test('the settings that operators rely on are there, once each, with their defau
     MAX_PENDING: '20000',
     STORE_MEMORY_MB: '128',
     RETRY_BUDGET_ON_STORE_DOWN: 'local',
-    STORE_DROPPABLE_PERCENT: '60',
-    STORE_TENANT_PERCENT: '50',
     REDIS_MEMORY_MB: '256',
     CIRCUIT_FAILURES: '10',
     CIRCUIT_OPEN_MS: '10000',

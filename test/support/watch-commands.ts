@@ -9,18 +9,12 @@ export type WatchedCommands = {
   readonly clear: () => Promise<void>;
   /** Command, end of its first key, and which script: `evalsha session a` by a letter, `evalsha keyed open` by its step. */
   readonly seen: () => Promise<readonly string[]>;
-  /** How many commands of its own the service has sent to count what is kept, beside those for batches. */
-  readonly counted: () => Promise<number>;
 };
 
 type Command = { readonly words: readonly string[]; readonly inScript: boolean };
 
 // What a client says to a server by itself, and not for a batch.
 const OWN = new Set(['ping', 'info', 'client', 'hello', 'select', 'monitor']);
-
-// What is kept is counted once a second, beside the batches.
-const KEPT = 'recourse:{kept}';
-const isCount = ({ words }: Command): boolean => words.some((word) => word.startsWith(KEPT));
 
 const toKind = (key: string): string =>
   /:(keyed|request)$/.exec(key)?.[1] ?? (key.endsWith(':pages') ? 'page' : 'session');
@@ -61,18 +55,15 @@ export const watchCommands = async (url: string): Promise<WatchedCommands> => {
   };
   const outside = () => commands.filter(({ words: [command = ''], inScript }) => !inScript && !OWN.has(command));
   return {
-    counted: async () => {
-      await flush();
-      return outside().filter(isCount).length;
-    },
     clear: async () => {
       await flush();
       commands = [];
     },
     seen: async () => {
       await flush();
-      const asked = outside().filter((command) => !isCount(command));
-      return asked.map(({ words }) => words).map(createNames());
+      return outside()
+        .map(({ words }) => words)
+        .map(createNames());
     },
   };
 };

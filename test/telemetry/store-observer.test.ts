@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createMetrics } from '#src/telemetry/metrics.ts';
-import { createStoreObserver } from '#src/telemetry/store-observers.ts';
+import { createSpaceObserver, createStoreObserver } from '#src/telemetry/store-observers.ts';
 import { createLogLines } from './log-lines.ts';
 
 const OPERATIONS = [
@@ -23,10 +23,11 @@ const createSubject = () => {
   const metrics = createMetrics('0.0.0');
   const clock = { nowMs: 0 };
   const { log, lines } = createLogLines();
-  const observer = createStoreObserver({ metrics, log, now: () => clock.nowMs });
+  const options = { metrics, log, now: () => clock.nowMs };
+  const [observer, space] = [createStoreObserver(options), createSpaceObserver(options)];
   const exported = async (start: string): Promise<readonly string[]> =>
     (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith(start));
-  return { observer, clock, lines, exported };
+  return { observer, space, clock, lines, exported };
 };
 
 test('every step that a session store takes is timed, and exported before the first of it', async () => {
@@ -57,4 +58,32 @@ test('every step that fails is counted by its reason, and logged once in ten sec
   clock.nowMs = 10_000;
   observer.operationFailed('late', new Error('Command timed out'));
   expect(lines).toHaveLength(3);
+});
+
+test('a Redis that evicts when it is full is warned of once, and what it is too full for once a minute', async () => {
+  const { space, clock, lines, exported } = createSubject();
+  const fill = { used: 10, max: 100 };
+  for (const policy of [null, 'noeviction', 'volatile-ttl', 'volatile-ttl', 'noeviction', 'allkeys-lru'])
+    space.filled({ ...fill, policy });
+  expect(lines).toMatchObject([
+    {
+      level: 'warn',
+      policy: 'volatile-ttl',
+      msg: 'Redis may evict budgets and marks of writes: set its maxmemory-policy to noeviction',
+    },
+    { policy: 'allkeys-lru' },
+  ]);
+  for (const passedMs of [0, 59_999, 1]) {
+    clock.nowMs += passedMs;
+    space.notKept('journals');
+    space.notKept('results');
+  }
+  expect(lines.slice(2).map(({ kind }) => kind)).toEqual(['journals', 'results', 'journals', 'results']);
+  expect(await exported('recourse_session_store_not_kept_total')).toEqual([
+    'recourse_session_store_not_kept_total{kind="journals"} 3',
+    'recourse_session_store_not_kept_total{kind="results"} 3',
+    'recourse_session_store_not_kept_total{kind="pending_results"} 0',
+    'recourse_session_store_not_kept_total{kind="arguments"} 0',
+    'recourse_session_store_not_kept_total{kind="deliveries"} 0',
+  ]);
 });

@@ -158,7 +158,12 @@ const LISTED: Readonly<Record<string, readonly string[]>> = {
   TOOLS_PERMISSIONS: ['fs-read', 'fs-write', 'net', 'child', 'worker', 'addons', 'wasi'],
 };
 
+const NO_PARTS =
+  'is no longer a setting: nothing that is in Redis is dropped. From 75 % of its memory on journals and results are not written; docs/deployment.md#what-redis-holds';
+
 const FORMER: Readonly<Record<string, string>> = {
+  STORE_DROPPABLE_PERCENT: NO_PARTS,
+  STORE_TENANT_PERCENT: NO_PARTS,
   ANSWER_MEMORY_MB:
     'is no longer a setting: REQUEST_MEMORY_MB bounds answers together with request bodies, streams and pending calls. Unset, it is 20 % of the heap',
 };

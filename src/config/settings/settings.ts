@@ -148,14 +148,8 @@ export const SETTINGS = {
     .describe(
       'While Redis is unavailable: count in this process (local), do not count (open), or refuse calls (closed).',
     ),
-  STORE_DROPPABLE_PERCENT: whole(60, 1, 70).describe(
-    'Percentage of the memory of Redis for journals and kept results; above it the oldest are evicted.',
-  ),
-  STORE_TENANT_PERCENT: whole(50, 1, 100).describe(
-    'Percentage of that share for one tenant; above it its own oldest entries are evicted, or new ones not stored. 100 for a single tenant.',
-  ),
   REDIS_MEMORY_MB: whole(256, 1, 16_777_216).describe(
-    'Memory of Redis in MiB, for both percentages, if Redis does not report `maxmemory`.',
+    'Memory of Redis in MiB if Redis has no `maxmemory` or does not report it; docs/deployment.md#what-redis-holds.',
   ),
   CIRCUIT_FAILURES: whole(10, 0, 10_000).describe(
     'Consecutive batches with a fault of a tool or its upstream that open its circuit; 0 = never.',

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { EFFECTS } from '../../contract/failure.ts';
 import type { CallSpec } from '../../executor/pending-calls.ts';
+import type { MayKeep } from '../../executor/store-observer.ts';
 import {
   CALL_LEASE_MS,
   type CallLease,
@@ -24,7 +25,7 @@ import {
   type RunRedisScript,
   toPatient,
 } from '../redis-client.ts';
-import { BOUNDLESS_SPACE, type StoreSpace } from '../space-ledger.ts';
+import { KEPT_BELOW_PERCENT } from '../redis-space.ts';
 import { type CallIndex, createCallIndex, PEEKED } from './call-index.ts';
 import { type CallParts, createCallParts } from './call-parts.ts';
 import type { PendingLimits } from './memory-call-records.ts';
@@ -35,7 +36,7 @@ const CHANNEL = 'recourse:pending';
 // Whoever makes a record confirms it with its next command.
 const UNCONFIRMED_MS = 60_000;
 const LOOK_AFTER_MS = 15_000;
-// Of a shorter result next to nothing is gained by dropping its value.
+// Of a shorter result next to nothing is gained by leaving its value out.
 const BRIEF_FROM_BYTES = 2048;
 
 export type RedisCallRecordsOptions = {
@@ -43,8 +44,7 @@ export type RedisCallRecordsOptions = {
   /** Asked for nothing before the first `watch`. */
   readonly subscription: Pick<RedisSubscription, 'subscribe'>;
   readonly limits: PendingLimits;
-  /** Where results find room. */
-  readonly space?: StoreSpace;
+  readonly mayKeep?: MayKeep;
   readonly maxResultBytes?: number;
   readonly leaseMs?: number;
   readonly unconfirmedMs?: number;
@@ -74,6 +74,7 @@ type Step =
 class RedisCallRecords implements CallRecords {
   readonly durability = 'durable';
   readonly #options: RedisCallRecordsOptions;
+  readonly #mayKeep: MayKeep;
   readonly #script: RunRedisScript;
   readonly #versions: RunRedisScript;
   readonly leaseMs: number;
@@ -86,6 +87,7 @@ class RedisCallRecords implements CallRecords {
   constructor(options: RedisCallRecordsOptions) {
     const { client, subscription, limits, leaseMs = CALL_LEASE_MS, lookAfterMs = LOOK_AFTER_MS } = options;
     this.#options = options;
+    this.#mayKeep = options.mayKeep ?? (() => true);
     this.#script = createRedisScript(toPatient(client), LUA, ['fields.lua', 'pending-call.lua']);
     this.#versions = createRedisScript(toPatient(client), LUA, ['call-versions.lua']);
     this.leaseMs = leaseMs;
@@ -97,6 +99,7 @@ class RedisCallRecords implements CallRecords {
 
   // At once, for they lie in three cluster slots. A record without its entries, or the other way round, is not confirmed.
   async create(key: string, spec: CallSpec): Promise<Creation> {
+    if (!this.#mayKeep('arguments')) return this.#findKept(key, spec);
     const [made, entered] = await Promise.all([this.#make(key, spec), this.#index.enter(key, spec)]);
     if (made === 'ended') this.#index.leave(key, spec);
     if (made !== 'created') return EXISTS;
@@ -162,8 +165,7 @@ class RedisCallRecords implements CallRecords {
   }
 
   async commit(lease: CallLease, result: string, { late, unknown }: CommitKind): Promise<'held' | 'lost'> {
-    const { kept, brief } = this.#findRoom(lease.key, result);
-    const words = [kept, brief, late ? '1' : '', unknown ? '1' : '', String(RESULT_TTL_MS)];
+    const words = [this.#cap(result), '', late ? '1' : '', unknown ? '1' : '', String(RESULT_TTL_MS)];
     const spec = Text.nullable().parse(await this.#runHeld('commit', lease, ...words));
     if (spec === null) return 'lost';
     const owner = Owner.safeParse(parseObject(spec)).data;
@@ -214,15 +216,20 @@ class RedisCallRecords implements CallRecords {
     return Made.parse(await run(this.#script, 'create', key, ...words));
   }
 
-  /** What is kept of a result, and what of it stays when its value is dropped later; '' where nothing is. */
-  #findRoom(key: string, result: string): { readonly kept: string; readonly brief: string } {
-    const { space = BOUNDLESS_SPACE, maxResultBytes } = this.#options;
-    const capped = createResultCap([], { maxResultBytes })(result);
-    const bytes = Buffer.byteLength(capped);
-    if (bytes < BRIEF_FROM_BYTES) return { kept: capped, brief: '' };
-    const brief = withoutRoom(capped);
-    if (Buffer.byteLength(brief) >= bytes) return { kept: capped, brief: '' };
-    return space.reserve('result', key, bytes) === 'kept' ? { kept: capped, brief } : { kept: brief, brief: '' };
+  /** What is kept of a result. */
+  #cap(result: string): string {
+    const capped = createResultCap([], { maxResultBytes: this.#options.maxResultBytes })(result);
+    if (Buffer.byteLength(capped) < BRIEF_FROM_BYTES || this.#mayKeep('pending_results')) return capped;
+    return withoutRoom(capped);
+  }
+
+  /** A call that the store has no room for, unless it is there. */
+  async #findKept(key: string, { sessionKey, fingerprint }: CallSpec): Promise<Creation> {
+    if ((await this.find(key)) !== null) return EXISTS;
+    const same = sessionKey === null ? null : await this.findSame(sessionKey, fingerprint);
+    return same === null
+      ? { kind: 'full', of: 'store', limit: KEPT_BELOW_PERCENT.arguments }
+      : { kind: 'same', key: same };
   }
 
   #runHeld(step: Step, { key, fence }: CallLease, ...words: readonly string[]): Promise<unknown> {

@@ -1,3 +1,4 @@
+import type { MayKeep } from '../../executor/store-observer.ts';
 import type { Claim, ClaimedDelivery, Delivery, DeliveryStore } from '../../webhooks/delivery-store.ts';
 import { createRedisScript, type RedisClient } from '../redis-client.ts';
 
@@ -14,6 +15,7 @@ const TTL_MS = 25 * 3_600_000;
 export const createRedisDeliveries = (
   client: Pick<RedisClient, 'call' | 'callPatiently'>,
   mostWaiting: Readonly<Record<keyof typeof MOST_WAITING, number>> = MOST_WAITING,
+  mayKeep: MayKeep = () => true,
 ): DeliveryStore => {
   const folder = new URL('../lua/', import.meta.url);
   const files = ['fields.lua', 'deliveries.lua'];
@@ -22,6 +24,7 @@ export const createRedisDeliveries = (
   const run = createRedisScript({ call: client.callPatiently }, folder, files);
   return {
     add: async (delivery) => {
+      if (!mayKeep('deliveries')) return 'no_room';
       const most = [String(mostWaiting.endpoint), String(mostWaiting.tenant)];
       const { id, endpoint, repeats } = delivery;
       const words = ['add', id, toMessage(delivery), String(TTL_MS), ...most, repeats === 'never' ? '1' : ''];

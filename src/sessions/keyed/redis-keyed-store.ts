@@ -8,8 +8,8 @@ import type {
   Opening,
   ResultToKeep,
 } from '../../executor/keyed-store.ts';
+import type { MayKeep } from '../../executor/store-observer.ts';
 import { createRedisScript, type RedisClient, toPatient } from '../redis-client.ts';
-import { BOUNDLESS_SPACE, type StoreSpace } from '../space-ledger.ts';
 import {
   createResultCap,
   LEASE_MS,
@@ -24,8 +24,6 @@ const LEASE = String(LEASE_MS);
 const TTL = String(RECORD_TTL_MS);
 // Others have 50 ms for a command: what is larger goes in several, of which each makes sense alone.
 const PIECE_BYTES = 512 * 1024;
-// A field of a hash.
-const RESULT_BYTES = 64;
 
 // Where to read on, then index and result of calls that a try began; '' where no result is known.
 const Page = z.tuple([z.int().nonnegative()], z.string());
@@ -56,10 +54,9 @@ type RunStep = (
 export const createRedisKeyedStore = (options: {
   readonly client: Pick<RedisClient, 'callPatiently' | 'preload'>;
   readonly maxResultBytes?: number;
-  /** Where results find room. */
-  readonly space?: StoreSpace;
+  readonly mayKeep?: MayKeep;
 }): KeyedStore => {
-  const { space = BOUNDLESS_SPACE } = options;
+  const { mayKeep = () => true } = options;
   const client = toPatient(options.client);
   const script = createRedisScript(client, new URL('../lua/', import.meta.url), ['fields.lua', 'keyed.lua']);
   // The whole of tenant and key is the hash tag: a record is one cluster slot, and a tenant is many.
@@ -88,7 +85,7 @@ export const createRedisKeyedStore = (options: {
     if (found === null) throw new Error('A record was lost while it was read.');
     if (opened[0] === 'complete') return openComplete(batch, life, found);
     const cap = createResultCap(found.values(), options);
-    const steps = createSteps({ batch, life, fence: opened[3], run, answers, cap, space });
+    const steps = createSteps({ batch, life, fence: opened[3], run, answers, cap, mayKeep });
     return { kind: 'held', record: { earlier: toEarlierCalls(found), ...steps } };
   };
 
@@ -133,10 +130,12 @@ const createSteps = (parts: {
   readonly run: RunStep;
   readonly answers: ReturnType<typeof createAnswers>;
   readonly cap: (result: string) => string;
-  readonly space: StoreSpace;
+  readonly mayKeep: MayKeep;
 }): Omit<HeldRecord, 'earlier'> => {
-  const { batch, life, fence, run, answers, cap, space } = parts;
+  const { batch, life, fence, run, answers, cap, mayKeep } = parts;
   const { recordKey } = batch;
+  // A caller that was told to ask again finds its results by this record alone.
+  const kind = batch.answer === 'promised' ? 'pending_results' : 'results';
   const finals = new Set<number>();
   const runOurs = async (step: 'start' | 'renew' | 'commit' | 'amend', ...parameters: readonly string[]) =>
     Done.parse(await run(step, recordKey, life, fence, ...parameters)) === 1 ? 'held' : 'lost';
@@ -167,15 +166,14 @@ const createSteps = (parts: {
     renew: () => runOurs('renew', LEASE),
     commit: async (results) => {
       const capped = results.map((one) => ({ ...one, result: cap(one.result) }));
-      const bytes = capped.reduce((sum, { result }) => sum + Buffer.byteLength(result) + RESULT_BYTES, 0);
-      const room = capped.length === 0 ? 'kept' : space.reserve('result', recordKey, bytes);
+      const hasRoom = capped.length === 0 || mayKeep(kind);
       // The marks of writes that began stay: none of them runs again.
-      const stored = room === 'kept' ? capped : capped.filter(({ kind }) => kind === 'repeatable');
+      const stored = hasRoom ? capped : capped.filter(({ kind }) => kind === 'repeatable');
       if ((await writeOnce(stored)) === 'lost') {
         await answers.remember(batch, life, toAllResults(stored));
         return 'lost';
       }
-      if (room === 'refused') return 'marked';
+      if (!hasRoom) return 'marked';
       for (const index of toFinals(stored)) finals.add(index);
       await remember(stored);
       written = 'no';
@@ -183,9 +181,7 @@ const createSteps = (parts: {
     },
     amend: async (index, result) => {
       if (!finals.has(index)) return;
-      const capped = cap(result);
-      if (space.reserve('result', recordKey, Buffer.byteLength(capped)) === 'refused') return;
-      await runOurs('amend', String(index), capped);
+      if (mayKeep(kind)) await runOurs('amend', String(index), cap(result));
     },
   };
 };

@@ -96,23 +96,36 @@ test('a result that is too large is kept without its value, and says so', async 
 });
 
 test('a result that the store has no room for ends the call without its value', async () => {
-  const reserved: [string, number][] = [];
-  const space = {
-    reserve: (_what: 'journal' | 'result', key: string, bytes: number) => {
-      reserved.push([key, bytes]);
-      return 'refused' as const;
-    },
+  const asked: string[] = [];
+  const mayKeep = (what: string): boolean => {
+    asked.push(what);
+    return what === 'arguments';
   };
-  const records = await createRecords({ space });
+  const records = await createRecords({ mayKeep });
   const [large, small] = [await accept(records), await accept(records)];
+  asked.length = 0;
   const result = JSON.stringify({ outcome: 'success', value: 'x'.repeat(5000), message: 'done' });
   expect(await records.commit((await take(records, large)).lease, result, SURE)).toBe('held');
   expect(JSON.parse((await look(records, large)).result ?? '')).toMatchObject({ value: null, truncated: true });
-  expect(reserved).toEqual([[large, result.length]]);
+  expect(asked).toEqual(['pending_results']);
   // A small one takes no more room than the record that says how the call ended.
   await records.commit((await take(records, small)).lease, '{"value":"small"}', SURE);
   expect((await look(records, small)).result).toBe('{"value":"small"}');
-  expect(reserved).toHaveLength(1);
+  expect(asked).toHaveLength(1);
+});
+
+test('a store that is nearly full takes no further call, and still knows those that it has', async () => {
+  let isFull = false;
+  const records = await createRecords({ mayKeep: (what) => what !== 'arguments' || !isFull });
+  const { key, spec } = createCallSpec({ fingerprint: 'one' });
+  await records.create(key, spec);
+  await records.confirm(key);
+  isFull = true;
+  expect(await records.create(key, spec)).toEqual({ kind: 'exists' });
+  expect(await records.create(`${key}x`, spec)).toEqual({ kind: 'same', key });
+  const other = createCallSpec({ fingerprint: 'two' });
+  expect(await records.create(other.key, other.spec)).toEqual({ kind: 'full', of: 'store', limit: 85 });
+  expect(await records.find(other.key)).toBeNull();
 });
 
 test('half characters in arguments, progress and results end nothing, and what is JSON stays as it is', async () => {
