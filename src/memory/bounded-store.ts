@@ -115,10 +115,11 @@ export class BoundedStore<Value> implements StoreUse {
     this.#makeRoom();
   }
 
-  /** The value of an entry has changed, and takes so many bytes now; neither its place nor its time change. */
-  weigh(key: string, valueBytes: number): void {
+  /** The value of an entry has changed, and takes so many bytes now. Its place stays, and its time where `lifeMs` is left out. */
+  weigh(key: string, valueBytes: number, lifeMs?: number): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
+    if (lifeMs !== undefined) entry.expiresAt = this.#options.now() + lifeMs;
     const growth = valueBytes - entry.valueBytes;
     if (growth === 0) return;
     if (entry.ownBytes + valueBytes + HOLDER_BYTES > this.limitBytes) {

@@ -1,6 +1,6 @@
-import { type BoundedStore, tenantOfKey } from '../memory/bounded-store.ts';
-import type { StoreMemory } from '../memory/store-memory.ts';
-import type { Decide, Kind, ListElement, RecordStore, Records } from './record-store.ts';
+import { BoundedStore, type BoundedStoreOptions, tenantOfKey } from '../memory/bounded-store.ts';
+import type { StoreMemory, StoreName } from '../memory/store-memory.ts';
+import { type Decide, type Kind, type ListElement, type RecordStore, type Records, toTtlMs } from './record-store.ts';
 
 type Options = { readonly memory: StoreMemory; readonly now: () => number };
 
@@ -21,43 +21,67 @@ class MemoryRecords<State, Saved> implements Records<State> {
   readonly #kind: Kind<State, Saved>;
   readonly #now: () => number;
   readonly #records: BoundedStore<State>;
+  /** Records that stay, whatever room there is; null where the kind has none. */
+  readonly #pinned: BoundedStore<State> | null;
   readonly #lists: BoundedStore<List>;
 
   constructor(kind: Kind<State, Saved>, { memory, now }: Options) {
     this.#kind = kind;
     this.#now = now;
-    const lists = memory.open<List>(kind.memory.lists, { tenantOf: tenantOfKey, ttl: null, now });
+    const open = <Value>(name: StoreName | null, options: Omit<BoundedStoreOptions<Value>, 'limitBytes'>) =>
+      name === null
+        ? new BoundedStore<Value>({ ...options, limitBytes: Number.POSITIVE_INFINITY })
+        : memory.open<Value>(name, options);
+    const lists = open<List>(kind.memory.lists, { tenantOf: tenantOfKey, ttl: null, now });
     this.#lists = lists;
-    this.#records = memory.open(kind.memory.records, {
+    const options: Omit<BoundedStoreOptions<State>, 'limitBytes'> = {
       tenantOf: tenantOfKey,
-      ttl: { ms: kind.ttlMs, renewed: 'by_get' },
+      ttl: typeof kind.ttlMs === 'number' ? { ms: kind.ttlMs, renewed: 'by_get' } : null,
       now,
-      onGone: (key) => void lists.delete(key),
-    });
+      onGone: (key) => {
+        if (this.#peek(key) === undefined) lists.delete(key);
+      },
+    };
+    this.#records = open(kind.memory.records, options);
+    this.#pinned = kind.isPinned === undefined ? null : open(null, options);
   }
 
   update<Result>(key: string, decide: Decide<State, Result>): Result {
     const kind = this.#kind;
-    const before = this.#records.get(key);
+    const before = this.#records.get(key) ?? this.#pinned?.get(key);
     const state = before ?? kind.create();
     const bytesBefore = before === undefined ? -1 : kind.bytes(state);
-    const result = decide(state, this.#now());
+    const now = this.#now();
+    const result = decide(state, now);
     const bytes = kind.bytes(state);
-    if (bytes !== bytesBefore && !this.#weigh(key, state, bytes)) return result;
+    const isSame = bytes === bytesBefore && this.#pinned === null && typeof kind.ttlMs === 'number';
+    if (!isSame && !this.#keep(key, state, bytes, now)) return result;
     const added = kind.takeAdded(state);
     if (added.length > 0) this.#append(key, added, kind.toKeep(state));
     return result;
   }
 
   /** False where it is not kept: it is that of no record, or too much for the store, which then forgot it. */
-  #weigh(key: string, state: State, bytes: number): boolean {
-    if (this.#records.peek(key) === state) this.#records.weigh(key, bytes);
-    else if (!this.#kind.isEmpty(state)) this.#records.set(key, state, bytes);
-    return this.#records.peek(key) === state;
+  #keep(key: string, state: State, bytes: number, now: number): boolean {
+    const lifeMs = toTtlMs(this.#kind, state, now);
+    if (lifeMs === 0) {
+      this.delete(key);
+      return false;
+    }
+    const isPinned = this.#kind.isPinned?.(state) === true;
+    const [store, other] = isPinned ? [this.#pinned, this.#records] : [this.#records, this.#pinned];
+    if (store?.peek(key) === state) store.weigh(key, bytes, lifeMs);
+    else store?.set(key, state, bytes, lifeMs);
+    other?.delete(key);
+    return store?.peek(key) === state;
+  }
+
+  #peek(key: string): State | undefined {
+    return this.#records.peek(key) ?? this.#pinned?.peek(key);
   }
 
   read<Result>(key: string, look: Decide<State, Result>): Result | null {
-    const state = this.#records.peek(key);
+    const state = this.#peek(key);
     return state === undefined ? null : look(state, this.#now());
   }
 
@@ -67,6 +91,7 @@ class MemoryRecords<State, Saved> implements Records<State> {
 
   delete(key: string): void {
     this.#records.delete(key);
+    this.#pinned?.delete(key);
   }
 
   #append(key: string, added: readonly ListElement[], keep: number): void {

@@ -20,10 +20,15 @@ export type ListElement = {
 export type Kind<State, Saved> = {
   /** Part of its keys. */
   readonly name: string;
-  /** The parts of this process's memory that its records and their lists are in, where they are in memory. */
-  readonly memory: { readonly records: StoreName; readonly lists: StoreName };
-  /** Time from the last update to the record's end, in milliseconds. */
-  readonly ttlMs: number;
+  /**
+   * The parts of this process's memory that its records and their lists are in, where they are in memory. null: they are in
+   * none, for something else bounds them, or there are no lists.
+   */
+  readonly memory: { readonly records: StoreName | null; readonly lists: StoreName | null };
+  /** Whether memory keeps the record until its end, whatever room there is, for something else bounds it. Left out: never. */
+  readonly isPinned?: (state: State) => boolean;
+  /** Time from the last update to the record's end, in milliseconds, or what is left of it after an update. */
+  readonly ttlMs: number | ((state: State, now: number) => number);
   /** The state where there is no record. */
   readonly create: () => State;
   readonly decode: (fields: Fields) => State;
@@ -35,7 +40,7 @@ export type Kind<State, Saved> = {
   readonly takeAdded: (state: State) => readonly ListElement[];
   /** How many elements the list keeps. */
   readonly toKeep: (state: State) => number;
-  /** Whether the state is that of no record: it is not kept. */
+  /** Whether the state is that of no record: it is not kept, and one that was kept is deleted. */
   readonly isEmpty: (state: State) => boolean;
   /** What the state takes of the heap, in bytes, without the list. */
   readonly bytes: (state: State) => number;
@@ -64,11 +69,28 @@ export type Records<State> = {
     decide: Decide<State, Result>,
     timeout?: UpdateTimeout,
   ) => Result | Promise<Result>;
-  /** What `look` makes of the state, of which nothing is kept; null: there is no record. */
-  readonly read: <Result>(key: string, look: Decide<State, Result>) => Result | null | Promise<Result | null>;
+  /**
+   * What `look` makes of the state, of which nothing is kept; null: there is no record. `only`: the names of the fields that it
+   * needs; of the others it may find nothing, for they are not fetched.
+   */
+  readonly read: <Result>(
+    key: string,
+    look: Decide<State, Result>,
+    only?: readonly string[],
+  ) => Result | null | Promise<Result | null>;
   /** The last elements of its list, oldest first. */
   readonly list: (key: string, count: number) => readonly ListElement[] | Promise<readonly ListElement[]>;
   readonly delete: (key: string) => void | Promise<void>;
+};
+
+/** Time from an update that left this state to the record's end, in whole milliseconds; 0: it is deleted. */
+export const toTtlMs = <State>(
+  { ttlMs, isEmpty }: Pick<Kind<State, unknown>, 'ttlMs' | 'isEmpty'>,
+  state: State,
+  now: number,
+): number => {
+  if (isEmpty(state)) return 0;
+  return typeof ttlMs === 'number' ? ttlMs : Math.max(0, Math.ceil(ttlMs(state, now)));
 };
 
 /** Records of all kinds, in one backend. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { BoundedStore, tenantOfKey } from '../memory/bounded-store.ts';
-import type { Decide, Kind, ListElement, RecordStore, Records, UpdateTimeout } from './record-store.ts';
+import type { Decide, Fields, Kind, ListElement, RecordStore, Records, UpdateTimeout } from './record-store.ts';
 import { RedisRecord, toFields } from './redis-record.ts';
 import { type Swap, type SwapOptions, SwapSender } from './swap-sender.ts';
 
@@ -21,6 +21,7 @@ export const createRedisRecordStore = (options: RedisRecordStoreOptions): Record
 };
 
 const Texts = z.array(z.string());
+const TextsOrNull = z.array(z.string().nullable());
 
 class RedisRecords<State, Saved> implements Records<State> {
   readonly #kind: Kind<State, Saved>;
@@ -33,7 +34,7 @@ class RedisRecords<State, Saved> implements Records<State> {
     this.#known = new BoundedStore<RedisRecord<State, Saved>>({
       limitBytes: cacheBytes,
       tenantOf: tenantOfKey,
-      ttl: { ms: kind.ttlMs, renewed: 'by_get' },
+      ttl: null,
       now: Date.now,
     });
   }
@@ -41,16 +42,28 @@ class RedisRecords<State, Saved> implements Records<State> {
   update<Result>(key: string, decide: Decide<State, Result>, timeout: UpdateTimeout = 'short'): Promise<Result> {
     let record = this.#known.get(key);
     if (record === undefined) {
-      record = new RedisRecord(this.#kind, this.#toKeys(key), this.#sender, (bytes) => this.#known.weigh(key, bytes));
+      record = new RedisRecord(this.#kind, this.#toKeys(key), this.#sender, (...weight) =>
+        this.#known.weigh(key, ...weight),
+      );
       this.#known.set(key, record, 0);
     }
     return record.update(decide, this.#sender.timeouts[timeout]);
   }
 
-  async read<Result>(key: string, look: Decide<State, Result>): Promise<Result | null> {
-    const words = Texts.parse(await this.#sender.ask('HGETALL', this.#toKeys(key)[0]));
-    const fields = toFields(words);
+  async read<Result>(key: string, look: Decide<State, Result>, only?: readonly string[]): Promise<Result | null> {
+    const fields = await (only === undefined ? this.#readAll(key) : this.#readSome(key, ['v', ...only]));
     return fields.has('v') ? look(this.#kind.decode(fields), this.#sender.now()) : null;
+  }
+
+  async #readAll(key: string): Promise<Fields> {
+    return toFields(Texts.parse(await this.#sender.ask('HGETALL', this.#toKeys(key)[0])));
+  }
+
+  async #readSome(key: string, names: readonly string[]): Promise<Fields> {
+    const texts = TextsOrNull.parse(await this.#sender.ask('HMGET', this.#toKeys(key)[0], ...names));
+    const fields = new Map<string, string>();
+    for (const [at, text] of texts.entries()) if (text !== null) fields.set(names[at] ?? '', text);
+    return fields;
   }
 
   async list(key: string, count: number): Promise<readonly ListElement[]> {

@@ -1,5 +1,5 @@
 import { type CommandTimeout, type TimedWait, UNSENT } from './command-timeout.ts';
-import type { Decide, Fields, Kind } from './record-store.ts';
+import { type Decide, type Fields, type Kind, toTtlMs } from './record-store.ts';
 import type { Conflict, Swap, SwapSender } from './swap-sender.ts';
 
 // Who has lost so often asks to be the only writer for so long; the others wait so long before they try again.
@@ -44,12 +44,14 @@ export class RedisRecord<State, Saved> implements Swap {
   args: readonly string[] = [];
   readonly #kind: Kind<State, Saved>;
   readonly #sender: SwapSender;
-  readonly #weigh: (bytes: number) => void;
+  readonly #weigh: (bytes: number, lifeMs: number) => void;
   #state: State;
   #saved: Saved;
   /** null: nothing is known; "": there is no record. */
   #version: string | null = null;
   #nextVersion = '';
+  /** Of the state that is sent; 0: the record is deleted. */
+  #ttlMs = 0;
   /** Fields of writers that are not this one. */
   #writers: readonly string[] = [];
   /** Those that are decided and not answered. */
@@ -61,7 +63,12 @@ export class RedisRecord<State, Saved> implements Swap {
   /** The state was read after all that is decided on it had come. */
   #isFresh = false;
 
-  constructor(kind: Kind<State, Saved>, keys: Swap['keys'], sender: SwapSender, weigh: (bytes: number) => void) {
+  constructor(
+    kind: Kind<State, Saved>,
+    keys: Swap['keys'],
+    sender: SwapSender,
+    weigh: (bytes: number, lifeMs: number) => void,
+  ) {
     this.#kind = kind;
     this.keys = keys;
     this.#sender = sender;
@@ -146,7 +153,8 @@ export class RedisRecord<State, Saved> implements Swap {
     this.#nextVersion = isCheck ? '' : this.#sender.nextVersion();
     const old = this.#takeOldWriters();
     const exclusive = this.#losses >= EXCLUSIVE_AFTER ? EXCLUSIVE_MS : 0;
-    const counts = `${this.#kind.ttlMs} ${set.length} ${gone.length + old.length} ${added.length === 0 ? 0 : this.#kind.toKeep(this.#state)} ${added.length} ${exclusive}`;
+    this.#ttlMs = toTtlMs(this.#kind, this.#state, this.#sender.now());
+    const counts = `${this.#ttlMs} ${set.length} ${gone.length + old.length} ${added.length === 0 ? 0 : this.#kind.toKeep(this.#state)} ${added.length} ${exclusive}`;
     const args = [this.#version ?? '', this.#nextVersion, counts, ...set, ...gone, ...old];
     for (const element of added) args.push(element.toText());
     this.args = args;
@@ -162,7 +170,8 @@ export class RedisRecord<State, Saved> implements Swap {
   }
 
   written(): void {
-    if (this.#nextVersion !== '') this.#version = this.#nextVersion;
+    if (this.#ttlMs === 0) this.#load(NO_FIELDS);
+    else if (this.#nextVersion !== '') this.#version = this.#nextVersion;
     this.#end();
   }
 
@@ -204,7 +213,7 @@ export class RedisRecord<State, Saved> implements Swap {
     this.#decided = [];
     this.#losses = 0;
     for (const waiter of decided) waiter.finish();
-    this.#weigh(this.#kind.bytes(this.#state));
+    this.#weigh(this.#kind.bytes(this.#state), toTtlMs(this.#kind, this.#state, this.#sender.now()));
     if (this.#waiting.length > 0) this.#begin();
     else this.#isBusy = false;
   }

@@ -1,15 +1,16 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import * as z from 'zod';
 import { BoundedStore, tenantOfKey } from '../memory/bounded-store.ts';
-import type {
-  Decide,
-  FieldChanges,
-  Fields,
-  Kind,
-  ListElement,
-  RecordStore,
-  Records,
-  UpdateTimeout,
+import {
+  type Decide,
+  type FieldChanges,
+  type Fields,
+  type Kind,
+  type ListElement,
+  type RecordStore,
+  type Records,
+  toTtlMs,
+  type UpdateTimeout,
 } from './record-store.ts';
 
 export type SqliteOptions = {
@@ -24,6 +25,8 @@ export type SqliteOptions = {
 };
 
 export type SqliteRecordStore = RecordStore & {
+  /** The keys of all records of a kind, by its name. */
+  readonly keys: (kind: string) => readonly string[];
   /** Copies the store, as it is now, into a new file. */
   readonly backup: (path: string) => void;
   /** Commits what waits, and lets go of the file. */
@@ -96,7 +99,7 @@ type Write = FieldChanges & {
   readonly keep: number | null;
   /** When the record ends, in Unix milliseconds; null: as it was. */
   readonly ends: number | null;
-  /** What is in the file under this key is of an earlier life, and goes first. */
+  /** What is in the file under this key is of an earlier life, and goes first; or nothing takes its place. */
   readonly isNew: boolean;
 };
 
@@ -111,6 +114,7 @@ export const createSqliteRecordStore = (options: SqliteOptions): SqliteRecordSto
   const writer = new Writer(openSqlite(options), options);
   return {
     open: (kind) => new SqliteRecords(kind, writer, options),
+    keys: (kind) => writer.keys(kind),
     backup: (path) => writer.backup(path),
     close: () => writer.close(),
   };
@@ -186,6 +190,13 @@ class Writer {
       .all(key, count)
       .map(({ text }) => String(text))
       .toReversed();
+  }
+
+  keys(kind: string): readonly string[] {
+    const suffix = `:${kind}`;
+    const rows = this.#db.prepare('SELECT key FROM record WHERE ends > ?').all(this.#options.now());
+    const keys = rows.map(({ key }) => String(key));
+    return keys.filter((key) => key.endsWith(suffix)).map((key) => key.slice(0, -suffix.length));
   }
 
   /** The record is committed at the end of this turn of the event loop. */
@@ -286,7 +297,7 @@ class SqliteRecords<State, Saved> implements Records<State> {
     this.#cache = new BoundedStore<SqliteRecord<State, Saved>>({
       limitBytes: cacheBytes,
       tenantOf: tenantOfKey,
-      ttl: { ms: kind.ttlMs, renewed: 'by_get' },
+      ttl: typeof kind.ttlMs === 'number' ? { ms: kind.ttlMs, renewed: 'by_get' } : null,
       now,
     });
     writer.onForget(() => this.#cache.clear());
@@ -300,7 +311,8 @@ class SqliteRecords<State, Saved> implements Records<State> {
     const record = this.#cache.get(key) ?? this.#load(key);
     const now = this.#now();
     const result = record.decide(decide, now);
-    this.#cache.weigh(key, this.#kind.bytes(record.state));
+    if (record.ttlMs === 0) this.#cache.delete(key);
+    else this.#cache.weigh(key, this.#kind.bytes(record.state), record.ttlMs);
     this.#writer.touch(record.key, record);
     return timeout === 'short' ? result : this.#writer.committed().then(() => result);
   }
@@ -342,6 +354,8 @@ class SqliteRecord<State, Saved> implements Dirty {
   readonly key: string;
   readonly state: State;
   readonly #kind: Kind<State, Saved>;
+  /** Of the state as the last update left it; 0: the record is deleted. */
+  ttlMs = 0;
   readonly #saved: Saved;
   #isNew: boolean;
   #ends = 0;
@@ -358,17 +372,23 @@ class SqliteRecord<State, Saved> implements Dirty {
   }
 
   decide<Result>(decide: Decide<State, Result>, now: number): Result {
-    this.#ends = now + this.#kind.ttlMs;
-    return decide(this.state, now);
+    const result = decide(this.state, now);
+    this.ttlMs = toTtlMs(this.#kind, this.state, now);
+    this.#ends = now + this.ttlMs;
+    return result;
   }
 
   toWrite(): Write | null {
-    if (this.#kind.isEmpty(this.state)) return null;
+    if (this.ttlMs === 0) return this.#toDeletion();
     const changes = this.#kind.changes(this.state, this.#saved);
     const added = this.#kind.takeAdded(this.state).map((element) => element.toText());
     const isNew = this.#isNew;
     this.#isNew = false;
     return { ...changes, key: this.key, added, keep: this.#toKeep(added.length), ends: this.#toEnds(), isNew };
+  }
+
+  #toDeletion(): Write | null {
+    return this.#isNew ? null : { key: this.key, set: [], gone: [], added: [], keep: null, ends: null, isNew: true };
   }
 
   // A quarter too many stay: a trim for each would cost more than the element. Who reads asks for as many as there should be.
@@ -382,7 +402,7 @@ class SqliteRecord<State, Saved> implements Dirty {
 
   // An end that is a hundredth of the time too early is no matter.
   #toEnds(): number | null {
-    if (this.#ends - this.#writtenEnds <= this.#kind.ttlMs * ENDS_AGAIN) return null;
+    if (Math.abs(this.#ends - this.#writtenEnds) <= this.ttlMs * ENDS_AGAIN) return null;
     this.#writtenEnds = this.#ends;
     return this.#ends;
   }

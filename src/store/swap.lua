@@ -3,8 +3,8 @@
 --
 -- KEYS     per record: its hash, its list
 -- ARGV     1 this writer's field, which keeps the version that it wrote last; then per record: the expected version ("" = there is
---          no record); the next version, never used before ("" = nothing is written); "expiry in ms, words of fields, fields that
---          go, elements that the list keeps, elements that are added, ms for which this writer asks to be the only one"; then
+--          no record); the next version, never used before ("" = nothing is written); "expiry in ms (0 = it goes: sent again it
+--          finds no record, and not whether it was applied), words of fields, fields that go, elements that the list keeps, elements that are added, ms for which this writer asks to be the only one"; then
 --          these words, fields and elements
 -- Output   the server's time in ms; then per record: 1 where it had the expected version, and all is written; a text where
 --          Redis refused; else its words and 1 where another writer is the only one now, 0 where not, and nothing is written
@@ -35,6 +35,10 @@ local function swap(key, list, at, ttl, set, gone, keep, added, exclusive)
       redis.call('HSET', key, 'x', string.format('%d %s', NOW + exclusive, WRITER))
     end
     return { redis.call('HGETALL', key), is_closed and 1 or 0 }
+  end
+  if ttl == '0' then
+    redis.call('DEL', key, list)
+    return 1
   end
   if next_version == '' then
     redis.call('PEXPIRE', key, ttl)

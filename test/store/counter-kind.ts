@@ -41,6 +41,15 @@ export const counterKind: Kind<Counter, Map<string, string>> = {
   bytes: ({ counts }) => 100 * counts.size,
 };
 
+/** One that lives for as many milliseconds as it counts under `ms`; in memory it stays, whatever room there is. */
+export const brief: Kind<Counter, Map<string, string>> = {
+  ...counterKind,
+  name: 'brief',
+  memory: { records: null, lists: null },
+  isPinned: () => true,
+  ttlMs: ({ counts }) => counts.get('ms') ?? 0,
+};
+
 /** Counts one more under a name; gives the count. */
 export const countUp =
   (name = 'one') =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RecordStore } from '#src/store/record-store.ts';
-import { type Counter, counterKind, countUp, readCounts, toElement } from './counter-kind.ts';
+import { brief, type Counter, counterKind, countUp, readCounts, toElement } from './counter-kind.ts';
 
 /** A store, and what a test may do to it. `expire` makes all records as old as their kind lets them be. */
 export type RecordStoreUnderTest = { readonly store: RecordStore; readonly expire: (key: string) => Promise<void> };
@@ -18,7 +18,7 @@ export const describeRecordStore = (name: string, create: () => Promise<RecordSt
   const open = async () => {
     const { store, expire } = await create();
     last += 1;
-    return { records: store.open(counterKind), key: `t:${process.pid}-${last}`, expire };
+    return { store, records: store.open(counterKind), key: `t:${process.pid}-${last}`, expire };
   };
   describe(name, () => {
     test.each(['short', 'long'] as const)(
@@ -81,6 +81,41 @@ export const describeRecordStore = (name: string, create: () => Promise<RecordSt
       expect([await records.read(key, readCounts), await records.list(key, 9)]).toEqual([null, []]);
       expect(await records.update(key, add('b'))).toBe(1);
       expect((await records.list(key, 9)).map((element) => element.toText())).toEqual(['b']);
+    });
+
+    test('a record that an update leaves empty is deleted with its list, and begins anew', async () => {
+      const { records, key } = await open();
+      await records.update(key, add('a'), 'long');
+      await records.update(key, ({ counts }) => counts.clear(), 'long');
+      expect([await records.read(key, readCounts), await records.list(key, 9)]).toEqual([null, []]);
+      expect(await records.update(key, add('b'))).toBe(1);
+      expect(await records.read(key, readCounts)).toEqual({ one: 1 });
+      expect((await records.list(key, 9)).map((element) => element.toText())).toEqual(['b']);
+    });
+
+    test('the time to the end of a record follows from its state: shorter or longer than before, or over', async () => {
+      const { store, key, expire } = await open();
+      const records = store.open(brief);
+      // As many milliseconds as it counts.
+      await records.update(key, ({ counts }) => counts.set('ms', 500), 'long');
+      await records.update(key, ({ counts }) => counts.set('ms', 600_000), 'long');
+      await expire(`${key}-other`);
+      expect(await records.update(key, readCounts, 'long')).toEqual({ ms: 600_000 });
+      await records.update(key, ({ counts }) => counts.set('ms', 1), 'long');
+      await expire(key);
+      expect(await records.read(key, readCounts)).toBeNull();
+      await records.update(key, ({ counts }) => counts.set('ms', 600_000), 'long');
+      await records.update(key, ({ counts }) => counts.set('ms', -1), 'long');
+      expect(await records.read(key, readCounts)).toBeNull();
+      expect(await records.update(key, readCounts, 'long')).toEqual({});
+    });
+
+    test('who names the fields that it needs finds these', async () => {
+      const { records, key } = await open();
+      await records.update(key, countUp('a'));
+      await records.update(key, countUp('b'));
+      expect(await records.read(key, readCounts, ['n:a'])).toMatchObject({ a: 1 });
+      expect(await records.read(`${key}x`, readCounts, ['n:a'])).toBeNull();
     });
 
     test('a record ends with its time, and its list with it', async () => {

@@ -4,7 +4,6 @@ import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
 import { roomyMemory } from '#test/support/roomy-memory.ts';
 import { createManualClock, toRedisClient, useRedis } from '#test/support/session-stores-under-test.ts';
 import { timeLimit } from '#test/support/time-limit.ts';
-import { counterKind } from './counter-kind.ts';
 import { describeRecordStore } from './describe-record-store.ts';
 
 const redis = useRedis();
@@ -12,7 +11,7 @@ const redis = useRedis();
 describeRecordStore('in memory', async () => {
   const clock = createManualClock();
   const store = createMemoryRecordStore({ memory: roomyMemory(), now: clock.now });
-  return { store, expire: async () => clock.advance(counterKind.ttlMs + 1) };
+  return { store, expire: async () => clock.advance(60_001) };
 });
 
 describeRecordStore('in Redis', async () => {
@@ -33,5 +32,5 @@ describeRecordStore('in SQLite', async () => {
     throw error;
   };
   const options = { path: ':memory:', durable: 'process', cacheBytes: 1_000_000, now: clock.now, onFailed } as const;
-  return { store: createSqliteRecordStore(options), expire: async () => clock.advance(counterKind.ttlMs + 1) };
+  return { store: createSqliteRecordStore(options), expire: async () => clock.advance(60_001) };
 });
