@@ -243,14 +243,30 @@ const WORKER_OPTIONS = {
 export const openQueueConnection = (address: RedisAddress, use: 'producer' | 'worker'): Redis | Cluster => {
   const nodes = toNodes(address);
   const options = use === 'worker' ? WORKER_OPTIONS : { lazyConnect: false };
-  if (nodes.length === 1) return createStandalone(address, options);
-  if (use === 'producer') return createCluster(nodes, options);
-  return new Cluster([...nodes], {
-    lazyConnect: false,
-    clusterRetryStrategy: retryDelay,
-    slotsRefreshTimeout: 1000,
-    redisOptions: { ...WORKER_OPTIONS, ...toAccess(nodes[0] ?? '') },
+  if (nodes.length === 1) return ignoreErrors(createStandalone(address, options));
+  if (use === 'producer') return ignoreErrors(createCluster(nodes, options));
+  return ignoreErrors(
+    new Cluster([...nodes], {
+      lazyConnect: false,
+      clusterRetryStrategy: retryDelay,
+      slotsRefreshTimeout: 1000,
+      redisOptions: { ...WORKER_OPTIONS, ...toAccess(nodes[0] ?? '') },
+    }),
+  );
+};
+
+/**
+ * A connection that, with its duplicates, always has a listener of errors: BullMQ takes its own off when it closes, while the
+ * connection is still there, and ioredis writes to stderr an error that nothing listens to.
+ */
+const ignoreErrors = <Client extends Redis | Cluster>(client: Client): Client => {
+  client.on('error', ignore);
+  const duplicate: unknown = Reflect.get(client, 'duplicate');
+  Reflect.set(client, 'duplicate', (...words: readonly unknown[]) => {
+    const other: unknown = typeof duplicate === 'function' ? Reflect.apply(duplicate, client, words) : null;
+    return other instanceof Redis || other instanceof Cluster ? ignoreErrors(other) : other;
   });
+  return client;
 };
 
 /** Messages of Redis, to all processes that subscribe. Best effort: what is published while a connection is away is lost. */

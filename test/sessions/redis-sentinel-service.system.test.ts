@@ -35,6 +35,24 @@ const masterOf = async ({ servers, masterPort }: SentinelSetup) => {
   return server;
 };
 
+/**
+ * Lets a master answer no further write, and waits until its replicas have all that it has answered: what a kill before that loses is
+ * Redis's own loss, which the page on fail-over tells of.
+ */
+const holdWrites = async ({ url }: { readonly url: string }): Promise<void> => {
+  const master = new Redis(url);
+  onTestFinished(() => master.disconnect());
+  master.on('error', () => undefined);
+  await master.call('CLIENT', 'PAUSE', '60000', 'WRITE');
+  const isCaughtUp = async (): Promise<boolean> => {
+    const told = await master.info('replication');
+    const offset = /^master_repl_offset:(\d+)/m.exec(told)?.[1];
+    const replicas = [...told.matchAll(/^slave\d+:.*offset=(\d+)/gm)];
+    return replicas.length > 0 && replicas.every(([, reached]) => reached === offset);
+  };
+  await expect.poll(isCaughtUp, RECOVERY).toBe(true);
+};
+
 /** What one unit of work came to: `ok`, or why it was given up. Sent again with its key while it says that nothing ran. */
 const finish = async (send: () => Promise<ToolResult | undefined>): Promise<string> => {
   const end = performance.now() + PATIENCE;
@@ -116,6 +134,7 @@ test(
     const load = await startLoad(setup.url);
     await expect.poll(() => load.okAt.length, RECOVERY).toBeGreaterThan(40);
     const [master, port] = [await masterOf(setup), await setup.masterPort()];
+    await holdWrites(master);
     const killedAt = performance.now();
     await master.kill();
     const promotedMs = await setup.promoted(port);
