@@ -38,7 +38,7 @@ RUN npm ci --omit=dev --omit=optional \
       \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.md' -o -name '*.markdown' \) -delete
 
 FROM $NODE_IMAGE
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Recourse" \
       org.opencontainers.image.description="An HTTP service that executes tools for LLM agents: every call comes back as a result the model can act on." \

@@ -22,6 +22,8 @@ export type RateLimitsOptions = {
    * `away`: it gave no answer, or is not asked because it is known to give none. null: this process counts alone.
    */
   readonly store: {
+    /** What its keys begin with. */
+    readonly keyPrefix: string;
     readonly call: (
       command: string,
       ...parameters: string[]
@@ -44,7 +46,6 @@ const CALLER_BYTES = 300;
 const BLOCKED_BYTES = 16;
 // Where Redis refuses to count it is asked in vain once a second, not once per request.
 const PAUSE_MS = 1000;
-const PREFIX = 'recourse:rate';
 
 // The library hands on what its client throws.
 const AWAY = new Error('The session store is unavailable.');
@@ -138,7 +139,7 @@ const createSharedCounter = (
   };
   const limiter = new RateLimiterRedis({
     ...toLimiterOptions(rate),
-    keyPrefix: PREFIX,
+    keyPrefix: store.keyPrefix,
     storeClient,
     useRedisPackage: true,
   });

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { CALL_LEASE_MS } from '../pending/call-records.ts';
 import type { Job, JobQueue, LaneState, ServedLane, Taking } from '../pending/job-queue.ts';
 import { createRedisClient, openQueueConnection, type RedisAddress } from '../sessions/redis-client.ts';
+import { KEY_PREFIX } from '../store/key-prefix.ts';
 import { createJobShard, type JobShard } from './job-shard.ts';
 import { sharedSlots } from './running-jobs.ts';
 import { type ShardWorker, startShardWorker } from './shard-worker.ts';
@@ -37,7 +38,7 @@ const shareOf = (concurrency: number, shards: number, shard: number): number =>
  * it. A lane has `shards` queues; which one a job is in follows from its call.
  */
 export const createBullmqJobQueue = (options: BullmqJobQueueOptions): JobQueue => {
-  const { url, onError, stallMs = STALL_MS, keyPrefix = 'recourse' } = options;
+  const { url, onError, stallMs = STALL_MS, keyPrefix = KEY_PREFIX } = options;
   const client = createRedisClient(url);
   const producer = openQueueConnection(url, 'producer');
   client.onError(onError);

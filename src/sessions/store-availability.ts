@@ -1,5 +1,6 @@
 import type { StoreObserver, StoreOperation } from '../executor/store-observer.ts';
 import { LateAnswerError } from '../store/command-timeout.ts';
+import { KEY_PREFIX } from '../store/key-prefix.ts';
 import type { RedisClient } from './redis-client.ts';
 
 // One probe a second: an outage costs one time-out per second and replica, not one per batch.
@@ -260,6 +261,7 @@ const isReply = (error: unknown): boolean =>
 
 /** What rates are counted with. */
 export type RateStore = {
+  readonly keyPrefix: string;
   /** Sends one command, which writes. */
   readonly call: (command: string, ...parameters: string[]) => Promise<CommandReply>;
 };
@@ -268,6 +270,7 @@ export const createRateStore = (options: {
   readonly client: Pick<RedisClient, 'call'>;
   readonly availability: Pick<StoreAvailability, 'attempt'>;
 }): RateStore => ({
+  keyPrefix: `${KEY_PREFIX}:rate`,
   call: (command, ...parameters) =>
     attemptCommand(options.availability, 'rate', 'writes', () => options.client.call(command, ...parameters)),
 });

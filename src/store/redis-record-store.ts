@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { BoundedStore, tenantOfKey } from '../memory/bounded-store.ts';
+import { KEY_PREFIX } from './key-prefix.ts';
 import type { Decide, Fields, Kind, ListElement, RecordStore, Records, UpdateTimeout } from './record-store.ts';
 import { RedisRecord, toFields } from './redis-record.ts';
 import { type Swap, type SwapOptions, SwapSender } from './swap-sender.ts';
@@ -78,7 +79,7 @@ class RedisRecords<State, Saved> implements Records<State> {
 
   // The whole key is the hash tag: a record is one cluster slot, and a tenant is many.
   #toKeys(key: string): Swap['keys'] {
-    const hash = `recourse2:{${key}}:${this.#kind.name}`;
+    const hash = `${KEY_PREFIX}:{${key}}:${this.#kind.name}`;
     return [hash, `${hash}:list`];
   }
 }

@@ -123,6 +123,7 @@ const wireRedis = async (
   const { createRateStore, createStoreAvailability } = await import('../sessions/store-availability.ts');
   const { createFallbackKeyedStore, createFallbackSessionStore } = await import('../sessions/fallback-stores.ts');
   const { createRedisSpace } = await import('../sessions/redis-space.ts');
+  const { refuseFormerReplicas } = await import('../sessions/former-replicas.ts');
   const { createRedisPageTokens } = await import('../sessions/redis-page-tokens.ts');
   const settings = toSessionSettings(config);
   const { ttlMs } = settings;
@@ -152,6 +153,7 @@ const wireRedis = async (
   const limits = toPendingLimits(config);
   const calls = createRedisCallRecords({ client, subscription, mayKeep, limits, leaseMs: config.WORKER_STALL_MS });
   client.connect();
+  await refuseFormerReplicas(client);
   space.start();
   return {
     mode: 'redis',

@@ -5,7 +5,7 @@ import { becomeShared, type Caller, countLetIn, createSubject, freshCaller, type
 
 type Act = (lab: Lab) => unknown;
 
-const keysOf = ({ direct }: Lab): Promise<readonly string[]> => direct.keys('recourse:rate:*');
+const keysOf = ({ direct }: Lab): Promise<readonly string[]> => direct.keys('recourse2:rate:*');
 
 const FAULTS: readonly (readonly [name: string, begin: Act, end: Act])[] = [
   ['killed', ({ server }) => server.kill(), ({ server }) => server.restart()],
@@ -91,7 +91,7 @@ test('Redis keeps one key a caller that ends with the window, and nothing of who
   const keys = await keysOf(lab);
   expect(keys).toHaveLength(2);
   for (const key of keys) {
-    expect(key).toMatch(/^recourse:rate:\{[A-Za-z0-9_-]{43}\}$/);
+    expect(key).toMatch(/^recourse2:rate:\{[A-Za-z0-9_-]{43}\}$/);
     const left = await lab.direct.pttl(key);
     expect(left).toBeGreaterThan(0);
     expect(left).toBeLessThanOrEqual(60_000);

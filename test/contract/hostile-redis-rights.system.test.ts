@@ -36,6 +36,7 @@ test('the rights to its own keys and to scripts are enough', async () => {
   const lab = await startOutageService(
     withRights(
       '~recourse:*',
+      '~recourse2:*',
       '-@all',
       '+@connection',
       '+info',

@@ -4,8 +4,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { ToolCallsResponse } from '#src/contract/tool-result.ts';
+import { startRedisServer } from '../support/redis-server.ts';
 import { type Launch, runToEnd, startProcess } from '../support/start-process.ts';
 import { callService } from '../support/start-service.ts';
 
@@ -178,6 +180,19 @@ test('a port that is in use is one clear line', async () => {
 test('an address of another machine is one clear line', async () => {
   expect(await refusalOf({ HOST: '192.0.2.1', ALLOW_ANONYMOUS: 'true' })).toEqual([
     'recourse: HOST 192.0.2.1 is not an address of this machine: set HOST to one that is, or to 0.0.0.0 for all.',
+  ]);
+});
+
+test('a Redis that replicas of version 0.1 use is refused with what to do', async () => {
+  const redis = await startRedisServer();
+  onTestFinished(redis.stop);
+  const direct = new Redis(redis.url);
+  onTestFinished(() => direct.disconnect());
+  await direct.hset('recourse:{kept}:lease', 'holder', 'a-replica', 'until', String(Date.now() + 3000));
+  expect(await refusalOf({ REDIS_URL: redis.url })).toEqual([
+    expect.stringMatching(
+      /^recourse: REDIS_URL: version 0\.1 used this Redis \d+ s ago, and must not share one with 0\.2\. /,
+    ),
   ]);
 });
 

@@ -50,7 +50,7 @@ test('a lane of three shards runs each of its jobs once, at most its concurrency
 
 test('the shards of a lane are at several nodes', async () => {
   if (cluster === undefined) throw new Error('The cluster is there only while tests run.');
-  const shards = Array.from({ length: 12 }, (_, shard) => `recourse:{jobs:default:${shard}}:jobs:wait`);
+  const shards = Array.from({ length: 12 }, (_, shard) => `recourse2:{jobs:default:${shard}}:jobs:wait`);
   const owners = await Promise.all(shards.map((key) => cluster?.ownerOf(key)));
   expect(new Set(owners.map((owner) => owner?.id)).size).toBe(3);
 });

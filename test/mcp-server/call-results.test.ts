@@ -188,7 +188,7 @@ test('a plain success has nothing of ours in `_meta`, and nothing else has a nul
     expect(resultOf(await post(service.url, call(name)))).not.toHaveProperty('_meta');
     expect(resultOf(await postModern(service.url, 'tools/call', { name, arguments: {} }))).toMatchObject({
       resultType: 'complete',
-      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'recourse', version: '0.1.0' } },
+      _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'recourse', version: '0.2.0' } },
     });
   }
   const modern = resultOf(await postModern(service.url, 'tools/call', { name: 'row', arguments: {} }));

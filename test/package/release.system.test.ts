@@ -102,7 +102,9 @@ test(
     expect(read('package-lock.json').match(/"version": "99\.1\.0"/g)).toHaveLength(4);
     expect(git('show', '--format=', '--numstat', '--', 'package-lock.json')).toBe('4\t4\tpackage-lock.json\n');
     expect(read('Dockerfile')).toContain('ARG VERSION=99.1.0\n');
-    expect(read('deploy/kubernetes/deployment.yaml')).toContain('image: recourse:99.1.0\n');
+    for (const path of ['deploy/kubernetes/deployment.yaml', 'deploy/kubernetes/workers/deployment.yaml'])
+      expect(read(path), path).toContain('image: recourse:99.1.0\n');
+    expect(read('README.md')).toContain('recourse-server-99.1.0.tgz');
     expect(stdout.slice(stdout.indexOf('Nothing is published'))).toBe(
       `Nothing is published. To publish 99.1.0:
   git push --follow-tags

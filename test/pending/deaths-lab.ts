@@ -98,7 +98,7 @@ export const startLab = async () => {
     startApi: (by: 'node' | typeof HOLDING = 'node', more: Readonly<Record<string, string>> = {}) =>
       startProcess({ by, environment: { ...environment, ...more, ROLE: 'api' } }),
     recordKeysOf: (handle: string) => client.keys(`recourse:{*:${handle}}:call`),
-    hasJob: async (handle: string) => (await client.keys(`recourse:{jobs:*}:jobs:${handle}`)).length > 0,
+    hasJob: async (handle: string) => (await client.keys(`recourse2:{jobs:*}:jobs:${handle}`)).length > 0,
     /** The next sweep of any process looks at all calls; by itself 15 s after it has looked last. */
     passLook: async () => {
       for (const entry of await client.zrange(ALL_CALLS, '0', '-1')) await client.call('ZADD', ALL_CALLS, '1', entry);

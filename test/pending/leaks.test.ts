@@ -68,7 +68,7 @@ const dumpQueues = async (redis: Redis): Promise<readonly string[]> => {
     stream: (key: string) => redis.xrange(key, '-', '+'),
   };
   const Type = z.enum(['string', 'hash', 'list', 'set', 'zset', 'stream', 'none']);
-  const keys = await redis.keys('recourse:{jobs:*');
+  const keys = await redis.keys('recourse2:{jobs:*');
   return Promise.all(
     keys.map(async (key) => {
       const type = Type.parse(await redis.type(key));

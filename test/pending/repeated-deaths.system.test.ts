@@ -18,7 +18,7 @@ const beginsOf = async (lab: Lab, { handle }: Cell): Promise<readonly (string | 
 
 /** Deletes all jobs of a lane, also those that a worker has. */
 const obliterate = async (lab: Lab, lane: string): Promise<void> => {
-  const queue = new Queue('jobs', { connection: { url: lab.redis.url }, prefix: `recourse:{jobs:${lane}:0}` });
+  const queue = new Queue('jobs', { connection: { url: lab.redis.url }, prefix: `recourse2:{jobs:${lane}:0}` });
   await queue.obliterate({ force: true });
   await queue.resume();
   await queue.close();

@@ -1,4 +1,4 @@
-import type { Kind, ListElement } from '#src/store/record-store.ts';
+import type { Fields, Kind, ListElement } from '#src/store/record-store.ts';
 
 /** A small kind of record: counts under names, and a list of what was added. */
 export type Counter = { readonly counts: Map<string, number>; added: readonly ListElement[]; keep: number };
@@ -49,6 +49,15 @@ export const brief: Kind<Counter, Map<string, string>> = {
   isPinned: () => true,
   ttlMs: ({ counts }) => counts.get('ms') ?? 0,
 };
+
+/** The kind as code knew it that has no count under `later` yet. */
+export const olderCounterKind: Kind<Counter, Map<string, string>> = {
+  ...counterKind,
+  decode: (fields) => counterKind.decode(withoutLater(fields)),
+  toSaved: (state, fields) => counterKind.toSaved(state, withoutLater(fields)),
+};
+
+const withoutLater = (fields: Fields): Fields => new Map([...fields].filter(([name]) => name !== 'n:later'));
 
 /** Counts one more under a name; gives the count. */
 export const countUp =

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSqliteRecordStore } from '#src/store/sqlite-record-store.ts';
-import { counterKind, countUp, readCounts } from './counter-kind.ts';
+import { counterKind, countUp, olderCounterKind, readCounts } from './counter-kind.ts';
 
 const makeFolder = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'recourse-sqlite-'));
@@ -116,4 +116,20 @@ test('a copy of the store is a store', async () => {
   store.backup(join(folder, 'copy.db'));
   await store.records.update('t:one', countUp(), 'long');
   expect(await open(join(folder, 'copy.db')).records.read('t:one', readCounts)).toEqual({ one: 1 });
+});
+
+test('code that lacks a field of a record changes the others and keeps it', async () => {
+  const path = join(await makeFolder(), 'store.db');
+  const newer = open(path);
+  await newer.records.update('t:one', countUp('later'));
+  await newer.records.update('t:one', countUp('one'), 'long');
+  newer.close();
+  const older = open(path);
+  const records = older.open(olderCounterKind);
+  expect(await records.update('t:one', countUp('one'), 'long')).toBe(2);
+  expect(await records.read('t:one', readCounts)).toEqual({ one: 2 });
+  await records.update('t:one', countUp('two'), 'long');
+  await records.update('t:one', ({ counts }) => counts.delete('one'), 'long');
+  older.close();
+  expect(await open(path).records.read('t:one', readCounts)).toEqual({ two: 1, later: 1 });
 });

@@ -57,7 +57,7 @@ afterAll(async () => {
 const site = (...parts: readonly string[]): string => join(directory, 'site', ...parts);
 
 test('the wheel holds the package, its types and its licence, and needs nothing', () => {
-  expect(globSync('*.whl', { cwd: directory })).toEqual(['recourse_client-0.1.0-py3-none-any.whl']);
+  expect(globSync('*.whl', { cwd: directory })).toEqual(['recourse_client-0.2.0-py3-none-any.whl']);
   const [information = ''] = globSync('*.dist-info', { cwd: site() });
   expect(readdirSync(site()).sort()).toEqual(['recourse_client', information]);
   expect(existsSync(site('recourse_client/py.typed'))).toBe(true);
